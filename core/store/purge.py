@@ -1,324 +1,254 @@
-"""What a purge finds in the store, and its deletion: rows are emptied, so that they are known and do not come back.
+"""Purge: rows that match are emptied or deleted, so that no byte of their text stays in the store's file.
 
-Of a memory stays its id, of a tool call its number. Besides what was chosen, whatever has a word goes that nothing else
-in the memory has: so an event or a plan that quotes it is found.
+The id of a memory and the number of a tool call stay, so that reading the transcript again does not bring them back.
 """
 
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 from unicodedata import normalize
 
 import apsw
 
 from core import json_text
 from core.project import names_of
-from core.store import calls as stored_calls
-from core.store import documents as stored_documents
-from core.store import progress, sqlite, store_file
-from core.store import sessions as stored_sessions
-from core.store.sessions import PURGED_PLAN, PURGED_SUMMARY
+from core.store import calls, documents, progress, sessions, sqlite, store_file
+from core.store.rows import marks
 
-PURGED = "purged"
-"""The `write_reason` of an emptied row."""
-_WORD = re.compile(r"\w{3,}")
-_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_QUOTING = r"(?<=\s)(?:[>›#*]+|//+)(?=\s)"
-_UNSEEN = re.compile(rf"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]|\x1b\[[\d;]*m|{_QUOTING}")
-_JOINED = re.compile(r"[\s_*-]+")
-_DEEPEST = 4
-"""How often JSON may stand in JSON."""
-_TEXTS = "text, title, path, tags, history"
-_CALL_TEXTS = "tool, file, command, error, passage"
-_OF_SESSION = "LEFT JOIN session ON session.id = session_id"
-_LISTED = "(SELECT value FROM json_each(?))"
+PURGED = "purged"  # the `write_reason` of an emptied document
+SHORTEST_QUOTE = 24  # a memory's lines of so many characters are looked for everywhere: shorter ones occur by chance
+ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|([nrt]))")
 
 
 @dataclass(frozen=True)
 class Criteria:
-    """What is to go: all that fits each of these, or the ids alone (a row may be another memory's by then)."""
+    """What to purge: the documents and calls with these ids, or else all rows that meet every other condition."""
 
     documents: frozenset[str] = frozenset()
     calls: frozenset[tuple[str, int]] = frozenset()
+    """Session and number."""
     session: str = ""
     project: str = ""
     live: frozenset[str] = frozenset()
     """Sessions of the project that may not be archived yet."""
     before: int | None = None
-    match: str = ""
+    """ms since the epoch, exclusive."""
+    phrases: tuple[str, ...] = ()
+    """Texts of which a row holds one. With ids: the lines of these documents, which are also purged where quoted."""
 
     @property
-    def by_id(self) -> bool:
-        """Whether single memories and calls are named."""
+    def has_ids(self) -> bool:
+        """If single documents and calls are named."""
         return bool(self.documents or self.calls)
 
     @property
-    def is_whole(self) -> bool:
-        """Whether sessions go as a whole, whatever they say and when."""
-        return not self.by_id and self.before is None and not self.match
+    def whole_sessions(self) -> bool:
+        """If sessions are purged whatever they say and when."""
+        return not self.has_ids and self.before is None and not self.phrases
 
-    def holds(self, text: object) -> bool:
-        """Whether a text has the phrase that is asked for, in any of its forms."""
-        phrase, whole = folded(self.match), readable(text) if self.match and isinstance(text, str) else ""
-        is_plain = phrase.replace(" ", "").isalnum()  # a sign that is asked for joins nothing
-        fits = bool(whole) and (phrase in whole or (is_plain and phrase in _JOINED.sub(" ", whole)))
-        asked, said = (" ".join(str(one).lower().split()) for one in (self.match, text if fits else ""))
-        return fits and (asked in said or not re.search(_QUOTING, self.match))  # a sign that is asked for is there
+    def holds(self, *texts: object) -> bool:
+        """If one of the texts contains one of the phrases, in any case, Unicode form or JSON escape."""
+        readable = [folded(text) for text in texts if isinstance(text, str) and text] if self.phrases else []
+        return any(phrase in text for phrase in self._folded_phrases for text in readable)
+
+    @cached_property
+    def _folded_phrases(self) -> list[str]:
+        return [folded(phrase) for phrase in self.phrases]
 
 
 @dataclass
 class Selection:
-    """What fits, by rowids, ids, or session and number. `sessions` go as a whole, in `touched` is something that goes;
-    of `plans` sessions the plan goes, of `carries` transcripts the unfinished turn, of `contexts` documents what was
-    said around them. `words` are those that nothing else has."""
+    """The rows to purge: by kind (`KINDS`, `QUOTING`) their keys."""
 
-    documents: list[int] = field(default_factory=list)
-    ids: list[str] = field(default_factory=list)
-    calls: list[tuple[str, int]] = field(default_factory=list)
-    compactions: list[tuple[str, int]] = field(default_factory=list)
-    events: list[int] = field(default_factory=list)
-    injections: list[str] = field(default_factory=list)
-    hook_calls: list[tuple[str, str]] = field(default_factory=list)
-    sessions: list[str] = field(default_factory=list)
+    rows: dict[str, list[tuple[Any, ...]]]
+    ids: list[str]
+    """Of the documents."""
+    sessions: list[str]
+    """Sessions that are purged as a whole."""
     touched: set[str] = field(default_factory=set)
-    plans: list[str] = field(default_factory=list)
-    names: list[tuple[str, str]] = field(default_factory=list)
-    places: list[tuple[int, str]] = field(default_factory=list)
-    files: list[int] = field(default_factory=list)
-    carries: list[str] = field(default_factory=list)
-    refusals: list[str] = field(default_factory=list)
-    contexts: list[int] = field(default_factory=list)
-    words: frozenset[str] = frozenset()
+    """Sessions of the documents and calls."""
+
+
+class _Kind(NamedTuple):
+    """Rows of one table: their keys, the expressions that conditions are about, and how they are purged."""
+
+    keys: str
+    table: str
+    session: str
+    at: str
+    texts: str
+    kept: str = "false"
+    """Rows that were purged before."""
+    purge: str = ""
 
 
 def folded(text: str) -> str:
-    """A text in lower case, with one form of each letter, one space between words, and no mark of quotes or unseen."""
-    text = _UNSEEN.sub("", text)
+    """A text without JSON escapes, in NFKC, lower case, with single spaces."""
+    text = ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else " ", text) if "\\" in text else text
     text = text if text.isascii() else normalize("NFKC", normalize("NFKC", text).casefold())
     return " ".join(text.lower().split())
 
 
-def readable(text: str) -> str:
-    """A text as `folded` has it, also with JSON's escapes taken back, so that a word is found in either form."""
-    forms = [text]
-    while "\\" in forms[-1] and len(forms) <= _DEEPEST:
-        forms.append(_ESCAPED.sub(_taken_back, forms[-1]))
-    return "\n".join(map(folded, forms))
-
-
-def _taken_back(found: re.Match[str]) -> str:
-    return chr(int(found[1], 16)) if found[1] else " " if found[2].isalnum() else found[2]
-
-
-def words_of(*texts: str | None) -> set[str]:
-    """The words of three characters and more, as `readable` has them."""
-    return {word for text in texts if text for word in _WORD.findall(readable(text))}
+def quotable(texts: Iterable[str]) -> tuple[str, ...]:
+    """The lines of texts that are long enough to be looked for elsewhere."""
+    lines = {" ".join(line.split()) for text in texts for line in text.splitlines()}
+    return tuple(sorted(line for line in lines if len(line) >= SHORTEST_QUOTE))
 
 
 def select(db: apsw.Connection, criteria: Criteria) -> Selection:
-    """Find what fits, and what quotes it."""
-    return _Search(db, criteria).found
+    """Find the rows to purge."""
+    db.create_scalar_function("holds", criteria.holds, -1)
+    found = {name: _keys(db, kind, name, criteria) for name, kind in KINDS.items()}
+    listed = json_text.dumps([key[0] for key in found["memories"]])
+    about = list(db.execute(f"SELECT id, session_id FROM document WHERE rowid IN ({_LISTED})", (listed,)))
+    selection = Selection(found, [str(identifier) for identifier, _ in about], [])
+    selection.touched = {str(session) for _, session in about if session}
+    selection.touched.update(str(session) for session, _ in found["toolCalls"])
+    handed_out = f"EXISTS (SELECT 1 FROM json_each(memories) WHERE value IN ({_LISTED}))"
+    given = db.execute(f"SELECT id FROM injection WHERE {handed_out}", (json_text.dumps(selection.ids),))
+    found["injectedTexts"] = sorted({*found["injectedTexts"], *given})
+    if criteria.whole_sessions:
+        found["plans"] = []
+        where, values = _condition(db, KINDS["plans"], "plans", criteria)
+        known = db.execute(f"SELECT id FROM session WHERE ({where}) AND updated_at <> {sessions.FORGOTTEN}", values)
+        also = criteria.live if criteria.project else {criteria.session}
+        selection.sessions = list(dict.fromkeys([*(str(row[0]) for row in known), *sorted(also - {""})]))
+        if criteria.session:
+            selection.sessions = [session for session in selection.sessions if session == criteria.session]
+    for name, (keys, table, texts, _) in QUOTING.items():
+        found[name] = list(db.execute(f"SELECT {keys} FROM {table} WHERE holds({texts})")) if criteria.phrases else []
+    if criteria.has_ids or criteria.before is not None:  # turns around them repeat their beginnings
+        around = f"SELECT rowid FROM document WHERE context <> '' AND session_id IN ({_LISTED})"
+        found["contexts"] += db.execute(around, (json_text.dumps(sorted(selection.touched)),))
+    return selection
 
 
-class _Search:
-    def __init__(self, db: apsw.Connection, criteria: Criteria) -> None:
-        self._db = db
-        self._asked = criteria
-        self.found = Selection()
-        self._own: set[str] = set()
-        """Words of what goes."""
-        db.create_scalar_function("purge_holds", lambda *texts: any(map(criteria.holds, texts)), -1)
-        db.create_scalar_function("purge_quotes", self._quotes, -1)
-        self._documents()
-        self._calls()
-        if not criteria.by_id:
-            self._sessions()
-        self.found.words = frozenset(self._own - self._others())
-        self._history()
-        self._beside()
-
-    def _rows(self, query: str, values: Iterable[Any] = ()) -> list[Any]:
-        return self._db.execute(query, tuple(values)).fetchall()
-
-    def _quotes(self, *texts: Any) -> bool:
-        return not self.found.words.isdisjoint(words_of(*texts))
-
-    def _fits(self, session: str, at: str, texts: str, project: str = "''") -> tuple[str, list[Any]]:
-        """A condition of SQL, its arguments are expressions; what names no project is of that of its session."""
-        asked = self._asked
-        conditions: list[str] = []
-        values: list[Any] = []
-        if asked.session:
-            conditions.append(f"{session} = ?")
-            values.append(asked.session)
-        if asked.before is not None:
-            conditions.append(f"{at} < ?")
-            values.append(asked.before)
-        if asked.project:
-            kept = self._rows("SELECT id, project FROM session")
-            names = names_of(
-                asked.project, [*stored_documents.projects(self._db), *{named for _, named in kept if named}]
-            )
-            conditions.append(f"({project} IN {_LISTED} OR ({project} = '' AND {session} IN {_LISTED}))")
-            sessions = sorted(asked.live.union(one for one, named in kept if named in names))
-            values += [json_text.dumps(names), json_text.dumps(sessions)]
-        if asked.match:
-            conditions.append(f"purge_holds({texts})")
-        return " AND ".join(conditions) or "false", values
-
-    def _documents(self) -> None:
-        where, values = self._fits("session_id", "created_at", _TEXTS, "project")
-        if self._asked.by_id:
-            where, values = f"id IN {_LISTED}", [json_text.dumps(sorted(self._asked.documents))]
-        where = f"({where}) AND (text <> '' OR write_reason <> '{PURGED}')"
-        query = f"SELECT rowid, id, session_id, context, {_TEXTS} FROM document WHERE {where}"
-        for rowid, identifier, session, *texts in self._rows(query, values):
-            self.found.documents.append(rowid)
-            self.found.ids.append(identifier)
-            self.found.touched.update([session] if session else [])
-            self._own |= words_of(*texts)
-
-    def _calls(self) -> None:
-        where, values = self._fits("session_id", "coalesce(at, session.updated_at)", _CALL_TEXTS)
-        if self._asked.by_id:
-            where = " OR ".join("(session_id = ? AND number = ?)" for _ in self._asked.calls) or "false"
-            values = [part for call in self._asked.calls for part in call]
-        query = f"SELECT session_id, number, {_CALL_TEXTS} FROM call {_OF_SESSION} WHERE ({where}) AND outcome <> ?"
-        self.found.calls = self._taken(query, (*values, stored_calls.FORGOTTEN))
-
-    def _taken(self, query: str, values: Iterable[Any]) -> list[tuple[str, int]]:
-        rows = self._rows(query, values)
-        self.found.touched.update(row[0] for row in rows)
-        self._own.update(*(words_of(*row[2:]) for row in rows))
-        return [row[:2] for row in rows]
-
-    def _sessions(self) -> None:
-        asked, found = self._asked, self.found
-        where, values = self._fits("id", "updated_at", "plan", "project")
-        known = dict(
-            self._rows(
-                f"SELECT id, plan FROM session WHERE ({where}) AND updated_at <> {stored_sessions.FORGOTTEN}", values
-            )
-        )
-        if asked.is_whole:
-            also = asked.live if asked.project else {asked.session} - {""}
-            found.sessions = list(dict.fromkeys([*known, *sorted(also)]))
-            if asked.session and asked.project:
-                found.sessions = [one for one in found.sessions if one == asked.session]
-        else:
-            found.plans = [identifier for identifier, plan in known.items() if plan not in ("[]", PURGED_PLAN)]
-        where, values = self._fits("session_id", "at", "summary")
-        query = f"SELECT session_id, call, summary FROM compaction {_OF_SESSION} WHERE ({where})"
-        found.compactions = self._taken(f"{query} AND summary NOT IN ('', ?)", (*values, PURGED_SUMMARY))
-
-    def _others(self) -> set[str]:
-        found = self.found
-        others: set[str] = set()
-        kinds: tuple[tuple[str, int, set[tuple[Any, ...]]], ...] = (
-            (f"SELECT rowid, {_TEXTS} FROM document WHERE text <> ''", 1, {(one,) for one in found.documents}),
-            (f"SELECT session_id, number, {_CALL_TEXTS} FROM call", 2, set(found.calls)),
-            ("SELECT session_id, call, summary FROM compaction", 2, set(found.compactions)),
-        )
-        for query, columns, gone in kinds if self._own else ():
-            for row in self._rows(query):
-                if row[:columns] not in gone:
-                    others |= words_of(*row[columns:]) & self._own
-        return others
-
-    def _history(self) -> None:
-        found = self.found
-
-        def either(session: str, at: str, texts: str) -> tuple[str, list[Any]]:
-            where, values = ("false", []) if self._asked.by_id else self._fits(session, at, texts)
-            return f"({where}) OR purge_quotes({texts})", values
-
-        where, values = either("session_id", "timestamp", "error, metadata, search_text")
-        found.events = [seq for (seq,) in self._rows(f"SELECT seq FROM event WHERE {where} ORDER BY seq", values)]
-        where, values = either("session_id", "at", "text")
-        made_of = f"json_valid(memories) AND EXISTS (SELECT 1 FROM json_each(memories) WHERE value IN {_LISTED})"
-        query = f"SELECT id FROM injection WHERE {where} OR {made_of} ORDER BY id"
-        found.injections = [one for (one,) in self._rows(query, (*values, json_text.dumps(found.ids)))]
-        where, values = either("session_id", "at", "error")
-        found.hook_calls = self._rows(f"SELECT session_id, id FROM hook_call WHERE {where} ORDER BY 1, 2", values)
-
-    def _beside(self) -> None:
-        found = self.found
-
-        def saying(query: str, texts: str) -> list[Any]:
-            return self._rows(f"{query} AND (purge_holds({texts}) OR purge_quotes({texts}))")
-
-        gone = set(found.documents)
-        around = saying("SELECT rowid FROM document WHERE context <> ''", "context")
-        found.contexts = [rowid for (rowid,) in around if rowid not in gone]
-        found.names = saying("SELECT session_id, name FROM name WHERE true", "name, place")
-        found.places = saying(
-            "SELECT file_id, name FROM place JOIN place_file ON id = file_id WHERE true", "name, path"
-        )
-        found.files = [one for (one,) in saying("SELECT id FROM place_file WHERE true", "path")]
-        plans = saying(f"SELECT id FROM session WHERE plan NOT IN ('[]', '{PURGED_PLAN}')", "plan")
-        found.plans = sorted({*found.plans, *(one for (one,) in plans)})
-        own = {source for session in found.sessions for source in progress.sources_naming(self._db, session)}
-        goes = f"carry <> '' AND (source IN {_LISTED} OR purge_holds(carry) OR purge_quotes(carry))"
-        carries = self._rows(f"SELECT source FROM transcript WHERE {goes}", [json_text.dumps(sorted(own))])
-        found.carries = [source for (source,) in carries]
-        found.refusals = [one for (one,) in saying("SELECT id FROM outbox WHERE true", "refusal")]
-
-
-def erase(
-    db: apsw.Connection, criteria: Criteria, *, at: int, vectors: bool, vector_of: Callable[[str, str, str], bytes]
-) -> Selection:
-    """Empty the matching rows in one transaction, which notes that the file is to be cleaned (`store_file.wipe`)."""
+def erase(db: apsw.Connection, criteria: Criteria, *, at: int, embed: Callable[[str, str, str], bytes]) -> Selection:
+    """Purge the rows in one transaction, which notes that the file must be wiped (`store_file.wipe`)."""
     db.execute("PRAGMA secure_delete = ON").fetchall()
+    signatures = sqlite.load_vectors(db) and documents.has_signatures(db)
     with sqlite.transaction(db):
-        found = select(db, criteria)
-        signatures = vectors and stored_documents.has_signatures(db)
-        for rowid in found.documents:
-            stored_documents.forget(db, rowid, at, signatures=signatures)
-        for session in sorted(found.touched):
-            progress.renew_segments(db, session)  # before the rows lose their session
-        for one in stored_documents.by_rowids(db, found.contexts):
-            one["context"] = ""
-            stored_documents.replace(db, one, vector_of(one["text"], "", one["title"]), signatures=signatures)
-        for session in found.sessions:
-            stored_sessions.forget(db, session)
-        for session, number in found.calls:
-            if session not in found.sessions:
-                stored_calls.forget(db, session, number)
-        emptied = (
-            "UPDATE document SET text = '', context = '', title = '', path = '', tags = '[]', history = '[]',"
-            f" fingerprint = '', session_id = '', project = '', source = '', write_reason = '{PURGED}' WHERE rowid = ?"
-        )
-        summary = f"UPDATE compaction SET summary = '{PURGED_SUMMARY}' WHERE session_id = ? AND call = ?"
-        changes: tuple[tuple[str, Iterable[Any]], ...] = (
-            (emptied, found.documents),
-            ("DELETE FROM evidence WHERE document = ?", found.ids),
-            (summary, found.compactions),
-            ("DELETE FROM event WHERE seq = ?", found.events),
-            ("DELETE FROM injection WHERE id = ?", found.injections),
-            ("DELETE FROM hook_call WHERE session_id = ? AND id = ?", found.hook_calls),
-            ("DELETE FROM name WHERE session_id = ? AND name = ?", found.names),
-            ("DELETE FROM place WHERE file_id = ? AND name = ?", found.places),
-            ("DELETE FROM edit WHERE file_id = ?", found.files),
-            ("DELETE FROM place_file WHERE id = ?", found.files),
-            (f"UPDATE session SET plan = '{PURGED_PLAN}' WHERE id = ?", found.plans),
-            ("UPDATE transcript SET carry = '' WHERE source = ?", found.carries),
-            ("UPDATE outbox SET refusal = '' WHERE id = ?", found.refusals),
-        )
-        for query, keys in changes:
-            db.executemany(query, [key if isinstance(key, tuple) else (key,) for key in keys])
+        selection = select(db, criteria)
+        found = selection.rows
+        rowids = [key[0] for key in found["memories"]]
+        for rowid in rowids:
+            documents.forget(db, rowid, at, signatures=signatures)
+        contexts = {key[0] for key in found["contexts"]}.difference(rowids)
+        for document in documents.by_rowids(db, sorted(contexts)):
+            document["context"] = ""
+            vector = embed(document["text"], "", document["title"])
+            documents.replace(db, document, vector, signatures=signatures)
+        for session in sorted(selection.touched):
+            progress.renew_segments(db, session)  # while the rows still name their session
+        for session in selection.sessions:
+            sessions.forget(db, session)
+            db.execute("UPDATE transcript SET carry = '' WHERE instr(source, ?)", (session,))
+        for session, number in found["toolCalls"]:
+            calls.forget(db, session, number)
+        db.executemany("DELETE FROM evidence WHERE document = ?", [(identifier,) for identifier in selection.ids])
+        statements = {name: kind.purge for name, kind in KINDS.items()} | {
+            name: row[3] for name, row in QUOTING.items()
+        }
+        for name, statement in statements.items():
+            if statement:
+                db.executemany(statement, found[name])
         db.execute("DELETE FROM tally WHERE documents = 0")  # it names their projects
         store_file.owe(db)
-    return found
+    return selection
 
 
-def standing(db: apsw.Connection) -> list[str]:
-    """The columns, as `table.column`, in which the phrase of the last `select` still stands: names of what there is."""
+def columns_holding(db: apsw.Connection) -> list[str]:
+    """The columns, as `table.column`, that still hold a phrase of the last `select`: names of folders and files."""
     tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL %' ORDER BY name"
-    found = []
+    holding: list[str] = []
     for (table,) in db.execute(tables).fetchall():
         columns = [str(name) for (name,) in db.execute("SELECT name FROM pragma_table_info(?)", (table,))]
-        holding = ", ".join(f'max(purge_holds("{name}"))' for name in columns)
-        row = db.execute(f'SELECT {holding} FROM "{table}"').fetchone()
-        found += [f"{table}.{name}" for name, holds in zip(columns, row or (), strict=True) if holds]
-    return found
+        flags = ", ".join(f'max(holds("{name}"))' for name in columns)
+        row = db.execute(f'SELECT {flags} FROM "{table}"').fetchone() or ()
+        holding += [f"{table}.{name}" for name, holds in zip(columns, row, strict=True) if holds]
+    return holding
+
+
+_LISTED = "SELECT value FROM json_each(?)"
+_WITH_SESSION = "LEFT JOIN session ON session.id = session_id"
+_EMPTIED = ", ".join(f"{name} = ''" for name in "text context title path fingerprint session_id project source".split())
+KINDS = {
+    "memories": _Kind(
+        "rowid", "document", "session_id", "created_at", "text, title, path, tags, history",
+        f"text = '' AND write_reason = '{PURGED}'",
+        f"UPDATE document SET {_EMPTIED}, tags = '[]', history = '[]', write_reason = '{PURGED}' WHERE rowid = ?",
+    ),
+    "toolCalls": _Kind(
+        "session_id, number", f"call {_WITH_SESSION}", "session_id", "coalesce(at, session.updated_at)",
+        "tool, file, command, error, passage", f"outcome = '{calls.FORGOTTEN}'",
+    ),
+    "summaries": _Kind(
+        "session_id, call", f"compaction {_WITH_SESSION}", "session_id", "at", "summary",
+        f"summary IN ('', '{sessions.PURGED_SUMMARY}')",
+        f"UPDATE compaction SET summary = '{sessions.PURGED_SUMMARY}' WHERE session_id = ? AND call = ?",
+    ),
+    "plans": _Kind(
+        "id", "session", "id", "updated_at", "plan", f"plan IN ('[]', '{sessions.PURGED_PLAN}')",
+        f"UPDATE session SET plan = '{sessions.PURGED_PLAN}' WHERE id = ?",
+    ),
+    "events": _Kind(
+        "seq", "event", "session_id", "timestamp", "error, metadata, search_text",
+        purge="DELETE FROM event WHERE seq = ?",
+    ),
+    "injectedTexts": _Kind(
+        "id", "injection", "session_id", "at", "text", purge="DELETE FROM injection WHERE id = ?",
+    ),
+    "hookCalls": _Kind(
+        "session_id, id", "hook_call", "session_id", "at", "error",
+        purge="DELETE FROM hook_call WHERE session_id = ? AND id = ?",
+    ),
+}  # fmt: skip
+QUOTING = {
+    "contexts": ("rowid", "document", "context", ""),
+    "names": ("session_id, name", "name", "name, place", "DELETE FROM name WHERE session_id = ? AND name = ?"),
+    "places": (
+        "file_id, name", "place JOIN place_file ON id = file_id", "name, path",
+        "DELETE FROM place WHERE file_id = ? AND name = ?",
+    ),
+    "edits": ("id", "place_file", "path", "DELETE FROM edit WHERE file_id = ?"),
+    "files": ("id", "place_file", "path", "DELETE FROM place_file WHERE id = ?"),
+    "carries": ("source", "transcript", "carry", "UPDATE transcript SET carry = '' WHERE source = ?"),
+    "refusals": ("id", "outbox", "refusal", "UPDATE outbox SET refusal = '' WHERE id = ?"),
+}  # fmt: skip
+"""Kind → keys, table, texts, and how it is purged. Rows that are looked for by text only."""
+
+
+def _keys(db: apsw.Connection, kind: _Kind, name: str, criteria: Criteria) -> list[tuple[Any, ...]]:
+    where, values = _condition(db, kind, name, criteria)
+    return list(db.execute(f"SELECT {kind.keys} FROM {kind.table} WHERE ({where}) AND NOT ({kind.kept})", values))
+
+
+def _condition(db: apsw.Connection, kind: _Kind, name: str, criteria: Criteria) -> tuple[str, list[Any]]:
+    """SQL and its parameters for the rows of a kind that meet the criteria."""
+    if criteria.has_ids:
+        if name == "memories":
+            return f"id IN ({_LISTED})", [json_text.dumps(sorted(criteria.documents))]
+        if name == "toolCalls":
+            pairs = [f"{session}\n{number}" for session, number in criteria.calls]
+            return f"session_id || char(10) || number IN ({marks(pairs)})", pairs
+        return f"holds({kind.texts})", []
+    conditions: list[str] = []
+    values: list[Any] = []
+    if criteria.session:
+        conditions.append(f"{kind.session} = ?")
+        values.append(criteria.session)
+    if criteria.before is not None:
+        conditions.append(f"{kind.at} < ?")
+        values.append(criteria.before)
+    if criteria.project:
+        archived = list(db.execute("SELECT id, project FROM session"))
+        names = names_of(criteria.project, [*documents.projects(db), *{of for _, of in archived if of}])
+        own = json_text.dumps(sorted(criteria.live.union(session for session, of in archived if of in names)))
+        project = "project" if name == "memories" else "''"  # a memory without one belongs to its session's
+        conditions.append(f"({project} IN ({_LISTED}) OR ({project} = '' AND {kind.session} IN ({_LISTED})))")
+        values += [json_text.dumps(names), own]
+    if criteria.phrases:
+        conditions.append(f"holds({kind.texts})")
+    return " AND ".join(conditions) or "false", values

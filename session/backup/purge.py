@@ -1,10 +1,9 @@
-"""`memory forget --purge`: deletes for good what fits, and everything that quotes it, in every file of the home.
+"""`memory forget --purge`: delete permanently whatever matches, in every file of the home.
 
-Files come before the store and once more after it: where this is killed between, the words by which a quote is known
-are still in the store, and the same command does the rest. What a person wrote by hand is named, not touched.
+Files come before the store, because the store still names what is to go if the purge is killed in between: the same
+command does the rest. Text that a person wrote by hand (settings, names of files) is reported and stays.
 """
 
-import errno
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -12,10 +11,9 @@ from contextlib import suppress
 from glob import escape, glob
 from typing import Any
 
-from core import clock, files, home_files, json_text
-from core import project as projects
+from core import clock, files, home_files, json_text, project
 from core.config import Config
-from core.errors import Failure
+from core.errors import Failure, reported
 from core.store import progress, purge, sqlite, store_file
 from core.store.cluster import outbox
 from core.store.purge import Criteria, Selection
@@ -29,18 +27,17 @@ from session.reactions import daily_log
 from session.state import Damaged, SessionState, TooNew
 from session.state_file import remove_state, state_lock
 
-_SESSION_MARK = " · session "
-_MOST_LISTED = 50
-_BY_HAND = ("config.toml", "trusted.json", "switches.json", "knowledge.json", "installs/")
-"""What a purge only names: without it something would be switched on, run or synced that was not."""
-_FOUND = ("states", "statesChanged", "filesDeleted", "namedOnly", "notTouched")
-"""Of these only the first three go; `notTouched` are files to which links in the home lead, by their whole path."""
-_TRIES = 5
-"""How often a log is read again that others replace meanwhile."""
+LISTED = 50  # ids, sessions and transcripts in the answer
+WRITTEN_BY_HAND = ("config.toml", "switches.json", "knowledge.json", "installs/")
+NOT_SEARCHED = {
+    "ids": "other memories, prompts and events that repeat parts of it: purge them with --match TEXT",
+    "sessions": "other sessions and events that repeat what they said: purge it with --match TEXT",
+    "match": "other spellings, encoded text, and text whose words are joined by other characters",
+}
 
 
 class Purge:
-    """One purge: what fits is looked up when it is made, and once more when it is deleted."""
+    """One purge. The rows are looked up when it is created, to ask, and again when they are deleted."""
 
     def __init__(
         self, config: Config, ids: Sequence[str], *, session: str, project: str, before: int | None, match: str
@@ -50,288 +47,255 @@ class Purge:
             raise Failure("PURGE_NOTHING", "nothing is stored yet", "see joelclaw status")
         self._config = config
         self._db = sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=True)
-        self._vectors = sqlite.load_vectors(self._db)
+        phrases = (match,) if match else ()
         if ids:
-            self._criteria = _named(self._db, ids)
+            self._criteria = _by_ids(self._db, ids)
         else:
-            known = known_sessions.known_sessions(self._db) if project else []
-            live = frozenset(one.id for one in known if projects.same(project, one.read().project))
-            try:
-                session = known_sessions.resolve(self._db, session) if session else ""
-            except Failure as failure:  # files may still name one that is not known any more
-                if failure.code != known_sessions.NOT_FOUND:
-                    raise
-            self._criteria = Criteria(session=session, project=project, live=live, before=before, match=match)
+            session = _whole_id(self._db, session)
+            live = _live_sessions(self._db, project) if project else frozenset()
+            self._criteria = Criteria(session=session, project=project, live=live, before=before, phrases=phrases)
         self._selection = purge.select(self._db, self._criteria)
-        self._sweep = Sweep(self._criteria, config)
-        self._sweep.run(self._selection, dry=True)
-        self._left = archive.leftovers()
-        numbers = self._numbers()
-        if not store_file.is_owed(self._db) and not any(numbers.values()):
-            fix = "look with joelclaw recall or joelclaw memory stats"
-            raise Failure("PURGE_NOTHING", "nothing matches", fix)
-
-    def _numbers(self) -> dict[str, Any]:
-        found, swept = self._selection, self._sweep
-        return {
-            "memories": len(found.documents),
-            "toolCalls": len(found.calls),
-            "summaries": len(found.compactions),
-            "events": len(found.events),
-            "injectedTexts": len(found.injections),
-            "hookCalls": len(found.hook_calls),
-            "namesAndPlans": len(found.plans) + len(found.names) + len(found.carries),
-            "logSections": swept.log_sections,
-            "waitingEvents": swept.unstored,
-            **{name: sorted(swept.found[name]) for name in _FOUND[:2]},
-            "filesDeleted": [*sorted(swept.found["filesDeleted"]), *self._left],
-        }
-
-    def result(self, *, done: bool) -> dict[str, Any]:
-        """What goes, or has gone, in numbers; `cluster` is what one has not got yet, None where there is none."""
-        # where the text may still stand: copies of the home, and what belongs to others
-        copies = [one["file"] for one in archive.known() if os.path.exists(one["file"])]
-        copies += sorted(glob(escape(os.path.realpath(files.home())) + ".before-restore-*"))
-        copies += archive.leftovers(over=False) + (archive.leftovers() if done else [])
-        named = {one for session in self._selection.touched for one in progress.sources_naming(self._db, session)}
-        theirs = [*sorted(filter(os.path.exists, named))[:_MOST_LISTED], *sorted(self._sweep.found["notTouched"])]
-        cluster = None
-        if outbox.enabled(self._db):
-            waiting = outbox.waiting(self._db)
-            cluster = {"pending": waiting["documents"], "refused": waiting["refused"], "error": waiting["error"]}
-        return {
-            "purged": done,
-            "ids": self._selection.ids[:_MOST_LISTED],
-            "sessions": self._selection.sessions[:_MOST_LISTED],
-            **self._numbers(),
-            "namedOnly": sorted(self._sweep.found["namedOnly"]),
-            "bytes": os.stat(sqlite.path()).st_size,
-            "cluster": cluster,
-            "notTouched": [*copies, *theirs],
-        }
+        self._sweep = _Sweep(self._criteria, self._selection, config, dry=True)
+        if not store_file.is_owed(self._db) and not any(self._counts().values()):
+            raise Failure("PURGE_NOTHING", "nothing matches", "look with joelclaw recall or joelclaw memory stats")
 
     def run(self) -> dict[str, Any]:
-        """Delete it. Raises Failure: PURGE_UNFINISHED, PURGE_UNWRITABLE, or what the store says; run it again then."""
-        self._selection = purge.select(self._db, self._criteria)  # the question may have stood for an hour
-        self._sweep = Sweep(self._criteria, self._config)
-        self._sweep.run(self._selection)
-        now = clock.now_ms()
-        self._selection = purge.erase(
-            self._db, self._criteria, at=now, vectors=self._vectors, vector_of=document_vector
-        )
-        self._sweep.run(self._selection)  # what was written meanwhile
-        self._sweep.found["namedOnly"].update(self._standing() if self._criteria.match else ())
+        """Delete it. Raises Failure PURGE_UNFINISHED, PURGE_UNWRITABLE or STORE_…; run it again then."""
+        log.store_spooled(busy_ms=self._config.get_int("store.busy_ms"))
+        self._selection = purge.select(self._db, self._criteria)  # the question may have waited for an hour
+        self._sweep = _Sweep(self._criteria, self._selection, self._config, dry=False)
+        self._selection = purge.erase(self._db, self._criteria, at=clock.now_ms(), embed=document_vector)
+        if self._criteria.phrases and not self._criteria.has_ids:
+            self._sweep.named_only.update(f"{files.STORE}: {column}" for column in purge.columns_holding(self._db))
+            self._sweep.named_only.update(_names_holding(self._criteria))
         store_file.wipe(self._db)
         archive.sweep()
         return self.result(done=True)
 
-    def _standing(self) -> Iterator[str]:
-        """Where the phrase stands after all: in names, and in what was written a moment ago."""
-        yield from (f"{files.STORE}: {column}" for column in purge.standing(self._db))
-        for path, name in _ours(files.home()):
-            if self._criteria.holds(name) or self._criteria.holds(_text(path)):
-                yield name
+    def result(self, *, done: bool) -> dict[str, Any]:
+        """The numbers, the names of what stays, and what was not searched."""
+        copies = [backup["file"] for backup in archive.known() if os.path.exists(backup["file"])]
+        copies += sorted(glob(escape(os.path.realpath(files.home())) + ".before-restore-*"))
+        copies += archive.leftovers(over=False) + (archive.leftovers() if done else [])
+        touched = {*self._selection.touched, *self._selection.sessions}
+        named = {path for session in touched for path in progress.sources_naming(self._db, session)}
+        transcripts = sorted(filter(os.path.exists, named))[:LISTED]
+        cluster = None
+        if outbox.enabled(self._db):
+            waiting = outbox.waiting(self._db)
+            cluster = {"pending": waiting["documents"], "refused": waiting["refused"], "error": waiting["error"]}
+        kind = "ids" if self._criteria.has_ids else "match" if self._criteria.phrases else "sessions"
+        return {
+            "purged": done,
+            "ids": self._selection.ids[:LISTED],
+            "sessions": self._selection.sessions[:LISTED],
+            **self._counts(),
+            "namedOnly": sorted(self._sweep.named_only),
+            "bytes": os.stat(sqlite.path()).st_size,
+            "cluster": cluster,
+            "notTouched": [*copies, *transcripts, *sorted(self._sweep.not_touched)],
+            "notSearched": NOT_SEARCHED[kind],
+        }
+
+    def _counts(self) -> dict[str, Any]:
+        found, sweep = self._selection.rows, self._sweep
+        names = ("memories", "toolCalls", "summaries", "events", "injectedTexts", "hookCalls")
+        return {
+            **{name: len(found[name]) for name in names},
+            "namesAndPlans": len(found["plans"]) + len(found["names"]) + len(found["carries"]),
+            "logSections": sweep.log_sections,
+            "states": sorted(sweep.states),
+            "statesChanged": sorted(sweep.states_changed),
+            "filesDeleted": [*sorted(sweep.files_deleted), *archive.leftovers()],
+        }
 
 
-def _named(db: apsw.Connection, ids: Sequence[str]) -> Criteria:
-    found, numbered = set(), set()
-    for identifier in ids:
-        if identifier.startswith("call:"):
-            call = curation.find_call(db, identifier)
-            numbered.add((call["session"], call["number"]))
-        else:
-            found.add(curation.find(db, identifier)["id"])
-    return Criteria(documents=frozenset(found), calls=frozenset(numbered))
+def _by_ids(db: apsw.Connection, ids: Sequence[str]) -> Criteria:
+    memories = [curation.find(db, given) for given in ids if not given.startswith("call:")]
+    calls = [curation.find_call(db, given) for given in ids if given.startswith("call:")]
+    return Criteria(
+        documents=frozenset(memory["id"] for memory in memories),
+        calls=frozenset((call["session"], call["number"]) for call in calls),
+        phrases=purge.quotable(memory["text"] for memory in memories),
+    )
 
 
-class Sweep:
-    """Goes through the files of the home, and notes by their paths in it what was taken out, or would be."""
+def _whole_id(db: apsw.Connection, session: str) -> str:
+    try:
+        return known_sessions.resolve(db, session) if session else ""
+    except Failure as failure:  # files may still name a session that the store no longer knows
+        if failure.code != known_sessions.NOT_FOUND:
+            raise
+        return session
 
-    def __init__(self, criteria: Criteria, config: Config) -> None:
+
+def _live_sessions(db: apsw.Connection, name: str) -> frozenset[str]:
+    known = known_sessions.known_sessions(db)
+    return frozenset(session.id for session in known if project.same(name, session.read().project))
+
+
+class _Sweep:
+    """Goes through the files of the home; notes those that were changed or deleted, or would be (`dry`)."""
+
+    def __init__(self, criteria: Criteria, selection: Selection, config: Config, *, dry: bool) -> None:
         self._criteria = criteria
-        self._config = config
-        self._home = files.home()
-        self._before = None if criteria.by_id or criteria.match else criteria.before
-        self._sessions: set[str] = set()
-        self._words: frozenset[str] = frozenset()
-        self._dry = False
-        self.found: dict[str, set[str]] = {name: set() for name in _FOUND}
-        self.log_sections = self.unstored = 0
+        self._sessions = frozenset(selection.sessions)
+        self._ids = frozenset(selection.ids)
+        self._dry = dry
+        self.states: set[str] = set()
+        """Sessions whose state is deleted."""
+        self.states_changed: set[str] = set()
+        self.files_deleted: set[str] = set()
+        self.named_only: set[str] = set()
+        self.not_touched: set[str] = set()
+        """Files outside the home to which links in it lead."""
+        self.log_sections = 0
+        logs = os.path.dirname(daily_log.log_path(clock.now_ms(), config))
+        is_in_home = home_files.is_in_home(os.path.dirname(logs), files.home())
+        with reported("PURGE", files.home()):
+            for path in _files_below(logs) if is_in_home else sorted(glob(os.path.join(escape(logs), "*.md"))):
+                if os.path.isfile(path):
+                    self._clean_log(path)
+            for path, name in _home_files():
+                if not path.startswith(logs + os.sep):
+                    self._clean(path, name)
 
-    def run(self, selection: Selection, *, dry: bool = False) -> None:
-        """Look everywhere for what goes from the store, too; each file is written as a whole or not at all."""
-        self._sessions, self._words, self._dry = set(selection.sessions), selection.words, dry
-        logs = os.path.dirname(daily_log.log_path(clock.now_ms(), self._config))
-        is_ours = home_files.is_in_home(os.path.dirname(logs), files.home())  # elsewhere a folder is not only ours
-        try:
-            others = sorted(glob(os.path.join(escape(logs), "*.md")))
-            for path in _below(logs) if is_ours else filter(os.path.isfile, others):
-                self._daily_log(path)
-            for path, name in _ours(self._home):
-                if name != archive.BACKUPS and not (is_ours and path.startswith(logs + os.sep)):
-                    self._file(path, name)
-        except OSError as error:
-            what = f"{error.filename or self._home}: {error.strerror or error}"
-            raise Failure("PURGE_UNWRITABLE", what, "check its permissions, then run it again") from None
-
-    def _file(self, path: str, name: str) -> None:
+    def _clean(self, path: str, name: str) -> None:
         folder, base = os.path.split(name)
-        is_temporary, is_state = base.endswith(".tmp"), folder == "sessions" and base.endswith(".json")
-        if folder == "spool" and not is_temporary:
-            self._waiting_events(path)
+        is_link = os.path.islink(path)
+        if path == log.spool_path() or name == archive.BACKUPS:  # new events; where backups are
             return
-        gone = tuple(files.safe_name(one) + ".json" for one in self._sessions) if folder == "sessions" else ()
-        if (is_state and not os.path.islink(path) and self._state(path)) or not (
-            base.startswith(gone) or self._quotes(_text(path))
-        ):
+        if folder == "sessions" and base.endswith(".json") and not is_link and self._clean_state(path):
             return
-        if name.startswith(_BY_HAND) and ".damaged-" not in name and not is_temporary:
-            self.found["namedOnly"].add(name)
-        elif os.path.islink(path):  # it is not ours, and a rename would put a plain file in its place
-            self.found["notTouched"].add(os.path.realpath(path))
-        else:  # a cache, what was set aside, what a killed writer left
-            self.found["filesDeleted"].add(name)
+        if folder == "cache" and not is_link:
             if not self._dry:
-                with suppress(FileNotFoundError):
-                    os.unlink(path)
+                files.remove(path)
+            return
+        own = tuple(files.safe_name(session) + ".json" for session in self._sessions)
+        if not (folder == "sessions" and base.startswith(own)) and not self._criteria.holds(_read(path)):
+            return
+        if name.startswith(WRITTEN_BY_HAND) and ".damaged-" not in name and not base.endswith(".tmp"):
+            self.named_only.add(name)
+        elif is_link:
+            self.not_touched.add(os.path.realpath(path))
+        else:  # a cache, a file that was set aside, a leftover of a killed writer
+            self.files_deleted.add(name)
+            if not self._dry:
+                files.remove(path)
 
-    def _quotes(self, text: str) -> bool:
-        return self._criteria.holds(text) or (bool(self._words) and not self._words.isdisjoint(purge.words_of(text)))
-
-    def _state(self, path: str) -> bool:
-        text, asked = _text(path), self._criteria
-        state = _json(text)
-        session, updated = (
-            (state.get(name) for name in ("sessionId", "updatedAt")) if isinstance(state, dict) else (0, 0)
-        )
+    def _clean_state(self, path: str) -> bool:
+        """Delete or change the state of a session; False if the file is not one."""
+        text, criteria = _read(path), self._criteria
+        state = _parse(text)
+        session = state.get("sessionId") if isinstance(state, dict) else None
         if not isinstance(session, str):
             return False
-        is_old = self._before is not None and isinstance(updated, int) and updated < self._before
-        is_meant = asked.session in ("", session) and (not asked.project or session in asked.live)
+        by_age = criteria.before is not None and not (criteria.has_ids or criteria.phrases)
+        is_old = by_age and isinstance(state["updatedAt"], int) and state["updatedAt"] < (criteria.before or 0)
+        is_meant = criteria.session in ("", session) and (not criteria.project or session in criteria.live)
         if session in self._sessions or (is_old and is_meant):
-            self.found["states"].add(session)
+            self.states.add(session)
             if not self._dry:
                 remove_state(session)
         elif self._quotes(text):
-            self.found["statesChanged"].add(session)
+            self.states_changed.add(session)
             if not self._dry:
                 self._scrub_state(session, path)
         return True
 
     def _scrub_state(self, session: str, path: str) -> None:
         with state_lock(session):
-            state = _json(_text(path))
+            state = _parse(_read(path))
             if not isinstance(state, dict):
                 return
-            data = json_text.dumps({**self._without(state), "sessionId": session})
+            kept = {**self._without(state), "sessionId": session}
             try:
-                SessionState.from_json(json_text.loads(data), session)
+                SessionState.from_json(kept, session)
             except (Damaged, TooNew):
-                os.unlink(path)  # what is left of it would not be read
+                os.unlink(path)  # the rest of it could not be read
             else:
-                files.write_whole(path, data.encode())
+                files.write_whole(path, json_text.dumps(kept).encode())
 
     def _without(self, value: Any) -> Any:
+        """A JSON value without the strings, list items and keys that quote what goes."""
         if isinstance(value, str):
             return "" if self._quotes(value) else value
         if isinstance(value, list):
-            return [one for one in value if not self._quotes(json_text.dumps(one))]
+            return [item for item in value if not self._quotes(json_text.dumps(item))]
         if isinstance(value, dict):
-            return {key: self._without(one) for key, one in value.items() if not self._quotes(key)}
+            return {key: self._without(item) for key, item in value.items() if not self._quotes(key)}
         return value
 
-    def _daily_log(self, path: str) -> None:
-        is_text = path.endswith(".md") or "\ufffd" not in _text(path)
-        if os.path.islink(path) or path.endswith(".tmp") or not is_text:
-            self._file(path, os.path.relpath(path, self._home))
+    def _quotes(self, text: str) -> bool:
+        """If a part of a state holds a phrase, or names a memory that goes."""
+        return self._criteria.holds(text) or not self._ids.isdisjoint(text.split('"'))
+
+    def _clean_log(self, path: str) -> None:
+        if os.path.islink(path) or (not path.endswith(".md") and "\ufffd" in _read(path)):
+            self._clean(path, os.path.relpath(path, files.home()))
             return
-        for _ in range(_TRIES):
-            with open(path, "rb") as file:
-                kept, gone = self._without_sections(file.read().decode("utf-8", "replace"), os.path.basename(path))
-                if gone and not self._dry:
-                    if os.stat(path).st_ino != os.fstat(file.fileno()).st_ino:
-                        continue  # an editor put another file in its place meanwhile
-                    if kept.strip():
-                        files.write_whole(path, kept.encode())
-                    else:
-                        os.unlink(path)
-                    daily_log.append(path, file.read())  # what was appended while we wrote
-            self.log_sections += gone
-            return
-        raise OSError(errno.EBUSY, "another program keeps writing to it", path)
+        with open(path, "rb") as file:
+            text = file.read().decode("utf-8", "replace")
+            kept, removed = self._without_sections(text, os.path.basename(path))
+            self.log_sections += removed
+            if not removed or self._dry:
+                return
+            if kept.strip():
+                files.write_whole(path, kept.encode())
+            else:
+                os.unlink(path)
+            daily_log.append(path, file.read())  # hooks may have appended meanwhile
 
     def _without_sections(self, text: str, name: str) -> tuple[str, int]:
-        kept, gone = "", 0
-        asked = self._criteria
-        most = 2 * max(1, len(asked.match.split()))  # lines that a phrase is broken over, and empty ones between
-        of_all = self._before is not None and not (asked.session or asked.project)
-        is_old = of_all and name[:10] < clock.iso(self._before)[:10]
+        """A daily log without the sections of sessions that go, or the lines that hold a phrase; how many went."""
+        criteria, removed = self._criteria, 0
+        by_age = criteria.before is not None and not (criteria.phrases or criteria.session or criteria.project)
+        is_old = by_age and name[:10] < clock.iso(criteria.before or 0)[:10]
+        parts = []
         for section in re.split(r"^(?=#)", text, flags=re.MULTILINE):
             heading = section.partition("\n")[0]
-            is_ours = heading.startswith("## ") and _SESSION_MARK in heading
-            is_gone = is_old or any(daily_log.is_of_session(heading, session) for session in self._sessions)
-            if is_ours and (is_gone or self._quotes(section)):
-                gone += 1
-            else:
-                lines: list[str] = []
-                for line in section.splitlines(keepends=True):
-                    lines.append(line)
-                    quoting = (back for back in range(1, most) if self._quotes("".join(lines[-back:])))
-                    del lines[len(lines) - next(quoting, 0) :]
-                left = "".join(lines)
-                gone += left != section
-                kept += left
-        return kept, gone
-
-    def _waiting_events(self, path: str) -> None:
-        """Append what stays to the spool that hooks append to: a rename over it would lose what they do meanwhile."""
-        try:
-            with open(path, "rb") as file:
-                gone = sum(map(self._line_goes, file.read().splitlines()))
-            self.unstored += gone
-            if not gone or self._dry:
-                return
-            aside = log.rewritten_spool_path(path)
-            os.rename(path, aside)
-            file = open(aside, "rb")
-        except FileNotFoundError:  # taken in meanwhile
-            return
-        with file:
-            for _ in range(2):
-                kept = [line + b"\n" for line in file.read().splitlines() if not self._line_goes(line)]
-                daily_log.append(log.spool_path(), b"".join(kept))
-                with suppress(FileNotFoundError):
-                    os.unlink(aside)  # and what a hook wrote that had opened it before
-
-    def _line_goes(self, line: bytes) -> bool:
-        text = line.decode("utf-8", "replace")
-        event = _json(text)
-        of_gone = isinstance(event, dict) and event.get("sessionId") in self._sessions
-        return of_gone or self._quotes(text)
+            is_ours = daily_log.is_section(heading)
+            is_of_session = any(daily_log.is_of_session(heading, session) for session in self._sessions)
+            if is_ours and (is_old or is_of_session or criteria.holds(section)):
+                removed += 1
+                continue
+            lines = section.splitlines(keepends=True)
+            for size in range(1, 1 + max((len(phrase.split()) for phrase in criteria.phrases), default=0)):
+                for at in range(len(lines) - size, -1, -1):
+                    if criteria.holds("".join(lines[at : at + size])):
+                        del lines[at : at + size]
+            parts.append("".join(lines))
+            removed += parts[-1] != section
+        return "".join(parts), removed
 
 
-def _ours(home: str) -> Iterator[tuple[str, str]]:
-    """Path, and path in the home, of each file of ours but the store."""
-    for path in filter(os.path.isfile, home_files.entries(home)):
-        name = os.path.relpath(path, home)
+def _names_holding(criteria: Criteria) -> Iterator[str]:
+    """Files of the home whose name, or content after all, holds a phrase."""
+    for path, name in _home_files():
+        if criteria.holds(name, _read(path)):
+            yield name
+
+
+def _home_files() -> Iterator[tuple[str, str]]:
+    """Path, and path in the home, of each file of ours except the store."""
+    for path in filter(os.path.isfile, home_files.entries(files.home())):
+        name = os.path.relpath(path, files.home())
         if name != files.STORE and not name.startswith(files.STORE + "-"):
             yield path, name
 
 
-def _below(folder: str) -> Iterator[str]:
-    for at, _, names in os.walk(folder):
-        yield from (os.path.join(at, name) for name in sorted(names))
+def _files_below(folder: str) -> Iterator[str]:
+    for parent, _, names in os.walk(folder):
+        yield from (os.path.join(parent, name) for name in sorted(names))
 
 
-def _text(path: str) -> str:
-    try:
-        with open(path, "rb") as file:
-            return file.read().decode("utf-8", "replace")
-    except OSError:
-        return ""
+def _read(path: str) -> str:
+    with suppress(OSError), open(path, "rb") as file:
+        return file.read().decode("utf-8", "replace")
+    return ""
 
 
-def _json(text: str) -> Any:
+def _parse(text: str) -> Any:
     try:
         return json_text.loads(text)
     except json_text.InvalidJSON:

@@ -68,6 +68,11 @@ def append_section(
     return True
 
 
+def is_section(heading: str) -> bool:
+    """Whether a heading begins a section of any session."""
+    return heading.startswith("## ") and _MARK in heading
+
+
 def is_of_session(heading: str, session_id: str) -> bool:
     """Whether a heading begins a section of this session."""
     return f"{_MARK}{_short_id(session_id)} · " in heading

@@ -22,13 +22,6 @@ FORMS = {
     "unbroken": "Zoë\u00a0Quagga\u202fGmbH",
     "two spaces": "Zoë  Quagga \t GmbH",
     "loud": normalize("NFD", "ZOË  QUAGGA\u00a0GMBH"),
-    "soft": "Zo\u00adë Quag\u200bga\u2028GmbH",
-    "quoted": "Zoë\n> Quagga\n>  GmbH",
-    "commented": "Zoë\n    # Quagga\n    // GmbH",
-    "overridden": "Zo\u202eë Quagga\ufe0f \u2066GmbH",
-    "coloured": "Zoë \x1b[1;32mQuagga\x1b[0m GmbH",
-    "joined": "Zoë_Quagga-GmbH",
-    "bold": "**Zoë** _Quagga_ GmbH",
     "wide": "Ｚｏë Ｑｕａｇｇａ　ＧｍｂＨ",
 }
 
@@ -116,11 +109,3 @@ def test_a_project_by_either_form_of_its_name(run: Run, home: Path, tmp_path: Pa
     result = run("memory", "forget", "--purge", "--project", "Zoë-Quagga", "--yes").result
     assert result["memories"] == 2
     assert left(home, "markplain", "quagga") == []
-
-
-def test_a_sign_that_is_asked_for_is_there(run: Run) -> None:
-    kept, gone = "The deploy day is Tuesday at noon", "The deploy # day is Tuesday at night"
-    for text in (kept, gone):
-        run("memory", "write", text)
-    run("memory", "forget", "--purge", "--match", "deploy # day", "--yes")
-    assert [one["observation"] for one in run("memory", "list").result["memories"]] == [kept]
