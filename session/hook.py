@@ -40,10 +40,6 @@ ANSWERED_BYTES = 262_144
 """An event with an answer reads at most this much of a transcript; a tool leaves less than this to the turn's end."""
 _ARCHIVE_SHARE = 0.6  # of the deadline, for reading a transcript
 _LOCK_MARGIN_S = 0.3  # of the deadline, for what follows when the lock is free
-_GRACE_S = 0.3  # after the deadline, to store an event or to print a claimed answer
-_GRACE_SHARE = 0.15  # the same as a share of the deadline: who allows a slow machine more time allows it here too
-_POLL_S = 0.05
-_FOREVER_S = 60
 _NO_USAGE: ContextUsage = {"tokens": None, "window": None, "percent": None, "source": "none"}
 
 
@@ -108,7 +104,7 @@ class Hook:
     def claim(self) -> bool:
         """Whether this thread may print an answer; if the deadline has claimed it, the process ends here."""
         if not self._is_claimed and self._deadline is not None and not self._deadline.claim():
-            time.sleep(_FOREVER_S)
+            time.sleep(60)
         self._is_claimed = True
         return True
 
@@ -237,12 +233,13 @@ class Deadline:
         self._stopped.release()
 
     def _watch(self) -> None:
-        wait = _POLL_S
+        wait = poll_s = 0.05
         while wait > 0:
-            if self._stopped.acquire(timeout=min(wait, _POLL_S)):
+            if self._stopped.acquire(timeout=min(wait, poll_s)):
                 return
             wait = self._began + self.seconds - time.monotonic()
-        grace = max(_GRACE_S, _GRACE_SHARE * self.seconds)
+        # Who allows a slow machine more time for an answer allows it more time for what follows.
+        grace = max(0.3, 0.15 * self.seconds)
         if not self.claim():
             if self._stopped.acquire(timeout=grace):
                 return

@@ -34,13 +34,7 @@ IDLE_RUN = "JOELCLAW_IDLE_RUN"
 """Set in the environment of a compaction command: hooks that run inside it report no turn of the user."""
 JOINT = " | "
 
-_MESSAGES_READ = 12  # a hook may hand over the whole conversation; its end shows what is new
-_READ_CHARS = 4_000
-_QUERY_MESSAGES = 2
 _QUERY_CHARS = 120
-_SHORTEST_QUERY = 5
-_REDACTED = "[redacted:"
-_UNSAFE_IN_QUOTES = {ord(character): " " for character in '"$\\!'}  # a shell acts on these between double quotes
 
 
 def own_event(kind: Kind, **fields: Any) -> HookEvent:
@@ -94,7 +88,8 @@ def _record_turn(event: HookEvent, session: Session) -> None:
         messages = messages[-1:]  # nobody knows when the earlier ones were typed
     if kind == "prompt" and event["messages"] and event["messages"][-1].strip():
         state.last_message_at = now
-    fresh = new_messages(state.messages, [entry for text in messages[-_MESSAGES_READ:] if (entry := message(text))])
+    # A hook may hand over the whole conversation; its end shows what is new.
+    fresh = new_messages(state.messages, [entry for text in messages[-12:] if (entry := message(text))])
     _record_messages(state, fresh)
     state.agent = session.agent or state.agent
     state.cwd = _path(event["cwd"]) or state.cwd
@@ -192,7 +187,7 @@ def message(text: str) -> Message | None:
     text = clean(text).strip()
     if not text or is_own(text):
         return None
-    known = redact(text[:_READ_CHARS])[0]
+    known = redact(text[:4_000])[0]
     line = one_line(known)
     # The beginning and the length tell one pasted page from another.
     return {"text": clip(line, MESSAGE_CHARS), "hash": fingerprint(f"{len(text)}:{known}")} if line else None
@@ -228,19 +223,19 @@ def task_text(messages: Sequence[Message]) -> str:
 
 def task_query(messages: Sequence[Message]) -> str:
     """The recall query: the last two messages, safe between double quotes of a shell; "" if they are too short."""
-    parts = [part for entry in messages[-_QUERY_MESSAGES:] if (part := _searchable(entry["text"]))]
-    if len(parts) == _QUERY_MESSAGES and len(parts[0]) + len(parts[1]) >= _QUERY_CHARS:
+    parts = [part for entry in messages[-2:] if (part := _searchable(entry["text"]))]
+    if len(parts) == 2 and len(parts[0]) + len(parts[1]) >= _QUERY_CHARS:
         room = max(_QUERY_CHARS // 2, _QUERY_CHARS - 1 - len(parts[0]))
         parts[1] = _cut_at_word(parts[1], room)
         parts[0] = _cut_at_word(parts[0], _QUERY_CHARS - 1 - len(parts[1]))
     query = _searchable(_cut_at_word(" ".join(part for part in parts if part), _QUERY_CHARS))
-    return query if len(query) >= _SHORTEST_QUERY else ""
+    return query if len(query) >= 5 else ""
 
 
 def _searchable(text: str) -> str:
-    if _REDACTED in text:
-        text = " ".join(word for word in text.split() if _REDACTED not in word)
-    line = one_line(text.translate(_UNSAFE_IN_QUOTES))
+    """A text as a shell takes it between double quotes, without what was redacted."""
+    text = " ".join(word for word in text.split() if "[redacted:" not in word)
+    line = one_line(text.translate({ord(character): " " for character in '"$\\!'}))
     return line.lstrip("-").lstrip().removesuffix("…")
 
 

@@ -43,7 +43,7 @@ def run(options: dict[str, Any]) -> Answer:
     lines += [f"{key.replace('_', ' ').capitalize()}: {told or '–'}" for key, told in heading.items()]
     shown = (f"{one['title']} — {one['description']} ({runnable(one['pointer'])})" for one in entries)
     lines += [f"{at}. {one}" for at, one in enumerate(shown, 1)]
-    text = enclose(startup.KIND, lines) if options["format"] == "text" else None
+    text = enclose("memory-recall", lines) if options["format"] == "text" else None
     return Answer(result, [step("joelclaw session list", "its sessions")], text, framed=True)
 
 

@@ -8,6 +8,7 @@ path.
 from __future__ import annotations
 
 from core import TYPE_CHECKING, shell_command
+from core.clock import HOUR_MS
 from core.project import OUTSIDE
 from core.quoting import as_code, one_line
 
@@ -22,30 +23,6 @@ if TYPE_CHECKING:
 
 FORM_CHARS = 160  # a longer command is no form to run again
 _CALLS_BACK = 60  # an older failure is not looked for
-_RUNNING_CALLS_BACK = 150  # what was started before that is not known to run any more
-_LONG_AWAY_MS = 2 * 3_600_000  # nor what was started before such a pause
-_NEAR_LINES = 15  # two edits that are closer are shown as one range
-_MOST_RANGES = 3  # of a file
-
-# Half of 29 real sessions were used to choose these: the commands that are shown were run again most often.
-_LEAST_WEIGHT = 0.7  # of a command; each run fades as a name does
-_LATEST_FORM_CALLS = 40  # since it last worked
-_MOST_FORMS_COUNTED = 2
-
-# First words after a program that only ask for what is kept elsewhere; shown only if other forms failed before.
-_LOOK_UPS = frozenset("show list search find status view get log describe readonly".split())
-_FORGES = frozenset(("git", "gh"))
-# What an agent asks of git when it goes on: earlier failures are done with.
-_GOES_ON = frozenset("commit merge rebase cherry-pick push am revert".split())
-_INSTALLS = frozenset("install add i ci get sync update upgrade download tidy mod remove uninstall".split())
-_INSTALLERS = frozenset("npm pnpm yarn bun pip pip3 uv go cargo mix bundle gem brew apt apt-get poetry mise".split())
-_FORMATTERS = frozenset("fmt format gofmt goimports prettier black rustfmt".split())
-_RUNS_ALL_CHECKS = frozenset("check checks ci all verify validate precommit".split())
-# Commands before another one that hardly ever fail themselves.
-_PREPARES = frozenset("cd pushd export set source . echo printf sleep true".split())
-_NOT_RUN = ("command timed out", "exec_command failed", "timeout", "[redacted")
-_NO_PROGRAM = ("command not found", "cd:", "unknown command", "not recognized as", "no task ", "missing script")
-_ONE_OFF = ("tmp/", "mktemp", "<<", "$(", "`", "[redacted", "TMPDIR", "nohup")
 # Words of a command that changes or hides work, or what belongs to others: nobody is told to run it again.
 _CHANGES = frozenset(
     "stash reset checkout restore clean rm rmdir mv drop push kill pkill killall commit apply truncate delete destroy"
@@ -54,8 +31,6 @@ _CHANGES = frozenset(
     " create update comment note post edit insert psql mysql sqlite3 redis mongosh migrate alembic downgrade upgrade"
     " upload flushall wipe seed load schema shutdown reboot restart mkfs unpublish install".split()
 )
-_PROSE = (".md", ".mdx", ".rst", ".txt", ".adoc")
-_CHECK_WORDS = ("test", "lint", "build", "type", "e2e", "check", "bench")
 
 
 def failing(calls: Sequence[Call], edits: Sequence[Edit] = ()) -> Call | None:
@@ -75,8 +50,7 @@ def failing(calls: Sequence[Call], edits: Sequence[Edit] = ()) -> Call | None:
         if call["outcome"] != "failed" and not printed:
             for step in filter(shell_command.does, steps):
                 closed |= subjects_of(step)
-                goes_on = step["program"] in _FORGES and step["verb"] in _GOES_ON
-                if goes_on or not _RUNS_ALL_CHECKS.isdisjoint(_words(kind_of(step))):
+                if _goes_on(step) or _runs_all_checks(step):
                     return None
             continue
         failed = list(filter(_checks_work, steps)) if printed else _may_have_failed(steps)
@@ -133,23 +107,23 @@ def working(calls: Sequence[Call], *, known: str) -> list[tuple[Call, int]]:
             found[kind_of(doing[0])] = call, max(len(failed_forms.get(kind, set()) - own) for kind in kinds), kinds
     ranked: list[tuple[bool, float, int, tuple[Call, int]]] = []
     for kind, (call, forms, kinds) in found.items():
-        words = {word.lstrip("-") for step in shell_command.steps(call["command"]) for word in step["words"][1:4]}
-        if not doubtful.isdisjoint(kinds) or (not forms and not _LOOK_UPS.isdisjoint(words)):
+        if not doubtful.isdisjoint(kinds) or (not forms and _looks_up(call["command"])):
             continue
-        factor = 1 + min(forms, _MOST_FORMS_COUNTED)
+        # With these bounds, chosen on half of 29 real sessions, most of the shown commands were run again.
+        factor = 1 + min(forms, 2)
         weight = weights[kind] * factor
-        if weight >= _LEAST_WEIGHT and total - call["number"] <= _LATEST_FORM_CALLS * factor:
+        if weight >= 0.7 and total - call["number"] <= 40 * factor:
             ranked.append((call["command"] in known, -weight, -call["number"], (call, forms)))
     return [entry for *_, entry in sorted(ranked, key=lambda row: row[:3])]
 
 
 def running(calls: Sequence[Call]) -> list[Call]:
-    """What was started in the background and was not seen to end, if the session can still have the process."""
+    """What was started in the background and not seen to end, in the last 150 calls and since the last long pause."""
     found: list[Call] = []
     later = 0
-    for call in calls[: -_RUNNING_CALLS_BACK - 1 : -1]:
+    for call in calls[:-151:-1]:
         at = call["at"] or 0
-        if at and later and later - at > _LONG_AWAY_MS:
+        if at and later and later - at > 2 * HOUR_MS:  # the session can hardly have the process any more
             break
         later = at or later
         if call["outcome"] == "running" and call["command"]:
@@ -165,7 +139,8 @@ def unrun(edits: Sequence[Edit], calls: Sequence[Call]) -> Ranges:
     last = next((call["number"] for call in reversed(calls) if is_check(call["command"])), 0)
     found: Ranges = {}
     for edit in sorted(edits, key=lambda edit: -edit["number"]):
-        is_source = not edit["file"].endswith(_PROSE) and not edit["file"].startswith(OUTSIDE)
+        is_prose = edit["file"].endswith((".md", ".mdx", ".rst", ".txt", ".adoc"))
+        is_source = not is_prose and not edit["file"].startswith(OUTSIDE)
         if edit["number"] > last and is_source and not _is_run_since(edit, calls):
             found.setdefault(edit["file"], []).append((edit["first"], edit["last"]))
     most_first = sorted(found, key=lambda file: -len(found[file]))  # with as many edits, the last edited one first
@@ -175,16 +150,17 @@ def unrun(edits: Sequence[Edit], calls: Sequence[Call]) -> Ranges:
 def ranges_text(ranges: Ranges, places: Mapping[str, Sequence[Place]], names: Mapping[str, str], room: int) -> str:
     """`file:610-625 name,640, other.go:12` in `room` characters, and how many files follow; `names` shows a file."""
     parts: dict[str, list[str]] = {}
+    most = 3  # ranges of a file
     for file, lines in ranges.items():
-        inside = [f"{first}-{last}" if last > first else str(first) for first, last in lines[:_MOST_RANGES]]
-        inside += ["…"] * (len(lines) > _MOST_RANGES)
+        inside = [f"{first}-{last}" if last > first else str(first) for first, last in lines[:most]]
+        inside += ["…"] * (len(lines) > most)
         length = len(f"{one_line(names.get(file, file))}:{','.join(inside)}, ")
         if length > room:
             break
         room -= length
         parts[file] = inside
     for file, inside in parts.items():
-        for at, (first, last) in enumerate(ranges[file][:_MOST_RANGES]):
+        for at, (first, last) in enumerate(ranges[file][:most]):
             defined = (place for place in places.get(file, ()) if place["defines"] and first <= place["line"] <= last)
             name = next((place["name"] for place in defined), "")
             if name and len(name) + 1 <= room:
@@ -203,17 +179,21 @@ def is_check(command: str) -> bool:
 def is_failure(error: str) -> bool:
     """Whether an error is one of the work, and not of a missing program or a time limit."""
     lower = error.lower()
-    return bool(lower) and not lower.startswith(_NOT_RUN) and not any(sign in lower for sign in _NO_PROGRAM)
+    if not lower or lower.startswith(("command timed out", "exec_command failed", "timeout", "[redacted")):
+        return False
+    missing = ("command not found", "cd:", "unknown command", "not recognized as", "no task ", "missing script")
+    return not any(sign in lower for sign in missing)
 
 
 def is_form(command: str, steps: Sequence[Step]) -> bool:
     """Whether a command may be run again: its outcome is known, it changes no work, and names nothing temporary."""
-    if len(command) > FORM_CHARS or any(sign in command for sign in _ONE_OFF) or not shell_command.tells(command):
+    one_off = ("tmp/", "mktemp", "<<", "$(", "`", "[redacted", "TMPDIR", "nohup")
+    if len(command) > FORM_CHARS or any(sign in command for sign in one_off) or not shell_command.tells(command):
         return False
     for step in steps:
         if not _CHANGES.isdisjoint(_words(" ".join(step["words"]))) or step["mark"] == "&":
             return False
-        if step["program"] in (*_FORGES, "sed", "perl") or any(map(_is_id, step["words"])):
+        if step["program"] in {"git", "gh", "sed", "perl"} or any(map(_is_id, step["words"])):
             return False
         if any(not target.isdigit() and target != "/dev/null" for target in step["targets"]):
             return False
@@ -237,11 +217,12 @@ def kind_of(step: Step) -> str:
 
 def subjects_of(step: Step) -> set[str]:
     """What a step is a run of, whichever tool runs it: program and verb, "git", and `test` or `lint` in its words."""
-    if step["program"] in _FORGES:
+    if step["program"] in {"git", "gh"}:
         return {step["program"]}
+    checks = ("test", "lint", "build", "type", "e2e", "check", "bench")
     subjects = {kind_of(step)}
     for word in _words(kind_of(step)):
-        subjects.update(check for check in _CHECK_WORDS if check in word)
+        subjects.update(check for check in checks if check in word)
         if word in ("tsc", "tsgo", "mypy"):
             subjects.add("type")
     return subjects
@@ -262,22 +243,40 @@ def _changes_failing_line(edit: Edit, failure: Call) -> bool:
     return False
 
 
+def _goes_on(step: Step) -> bool:
+    """Whether a step shows that the agent is done with what failed before: it commits, merges or pushes."""
+    verbs = {"commit", "merge", "rebase", "cherry-pick", "push", "am", "revert"}
+    return step["program"] in {"git", "gh"} and step["verb"] in verbs
+
+
+def _runs_all_checks(step: Step) -> bool:
+    names = {"check", "checks", "ci", "all", "verify", "validate", "precommit"}
+    return not names.isdisjoint(_words(kind_of(step)))
+
+
 def _unproven(steps: Sequence[Step]) -> list[Step]:
     """The steps that may have failed although the command ended well: of `a && b | tail`, all but a."""
     ends = max((at for at, step in enumerate(steps) if step["mark"] == "&&"), default=-1)
     return [step for at, step in enumerate(steps) if at > ends or step["mark"] != "&&"]
 
 
+def _looks_up(command: str) -> bool:
+    """Whether a command only asks for what is kept elsewhere, by one of its first words."""
+    verbs = {"show", "list", "search", "find", "status", "view", "get", "log", "describe", "readonly"}
+    return any(word.lstrip("-") in verbs for step in shell_command.steps(command) for word in step["words"][1:4])
+
+
 def _may_have_failed(steps: Sequence[Step]) -> list[Step]:
     """The steps that may have made a command fail; none if it may as well be a step that only looks at something."""
     found: list[Step] = []
+    prepares = {"cd", "pushd", "export", "set", "source", ".", "echo", "printf", "sleep", "true"}  # hardly ever fail
     has_pipefail = any("pipefail" in step["words"] for step in steps)
     for at in range(len(steps) - 1, -1, -1):
         step = steps[at]
         before = steps[at - 1]["mark"] if at else ""
         if shell_command.does(step) and "-e" not in step["words"] and "--eval" not in step["words"]:
             found.append(step)
-        elif step["looks"] and step["program"] not in _PREPARES:
+        elif step["looks"] and step["program"] not in prepares:
             return []
         if before != "&&" and not (before == "|" and has_pipefail):
             break
@@ -285,10 +284,23 @@ def _may_have_failed(steps: Sequence[Step]) -> list[Step]:
 
 
 def _checks_work(step: Step) -> bool:
-    words = step["verb"].split()
-    is_install = step["program"] in _INSTALLERS and not _INSTALLS.isdisjoint(words[:1])
-    is_format = not _FORMATTERS.isdisjoint((step["program"], *words))
-    return shell_command.does(step) and step["program"] not in _FORGES and not is_install and not is_format
+    """Whether a step checks the work: it does something, and neither manages sources or packages nor formats."""
+    program, words = step["program"], step["verb"].split()
+    if program in {"git", "gh"} or not shell_command.does(step):
+        return False
+    if any(
+        word in {"fmt", "format", "gofmt", "goimports", "prettier", "black", "rustfmt"} for word in (program, *words)
+    ):
+        return False
+    is_installer = program in {
+        "npm", "pnpm", "yarn", "bun", "pip", "pip3", "uv", "go", "cargo", "mix", "bundle", "gem", "brew", "apt",
+        "apt-get", "poetry", "mise",
+    }  # fmt: skip
+    installs = bool(words) and words[0] in {
+        "install", "add", "i", "ci", "get", "sync", "update", "upgrade", "download", "tidy", "mod", "remove",
+        "uninstall",
+    }  # fmt: skip
+    return not (is_installer and installs)
 
 
 def _is_run_since(edit: Edit, calls: Sequence[Call]) -> bool:
@@ -305,11 +317,12 @@ def _is_run_since(edit: Edit, calls: Sequence[Call]) -> bool:
 
 
 def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges that are close to each other as one; the last edited comes first."""
+    """Ranges less than 16 lines apart are joined; the last edited comes first."""
     joined: list[tuple[int, int]] = []
+    near = 15
     for first, last in ranges:
         for at, (low, high) in enumerate(joined):
-            if first <= high + _NEAR_LINES and last >= low - _NEAR_LINES:
+            if first <= high + near and last >= low - near:
                 joined[at] = min(first, low), max(last, high)
                 break
         else:

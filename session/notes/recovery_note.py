@@ -32,19 +32,7 @@ SOURCE = "session-recovery"
 FEWEST_CALLS = 5
 """A session with fewer calls has no work to report."""
 MOST_QUERIES = 2
-MEMORY_CHARS = 150
-_WORK_SHARE = 0.42  # of the budget, for the lines before the places
-_EDITED_CHARS = 110
-_ERROR_CHARS = 240
-_WORKS_CHARS = 130
-_RUNNING_CHARS = 90
-_STEP_CHARS = 90
-_PLAN_CALLS = 60  # an older plan may be done with: of 6 plans, the one that was had not been touched for 68 calls
-_PLAN_STEPS = 60  # the store holds no more steps, so a plan of this many may be cut
-_QUERY_FILES = 3
-_QUERY_CHARS = 48
 _QUERY_NAMES = 50  # the answer to a query has room for these
-_LOOK_UP_S = 0.1
 
 
 class Note:
@@ -86,7 +74,7 @@ def compose(
     shown_as = name_places.short_names(
         sorted({place["file"] for place in every} | {*places_and_names.paths(db, session_id)})
     )
-    work = _work_lines(db, session, calls, summary, shown_as, round(max_tokens * 4 * _WORK_SHARE))
+    work = _work_lines(db, session, calls, summary, shown_as, round(max_tokens * 4 * 0.42))
 
     folder = other_checkout or session["folder"]
     existing = _existing_files(folder, places)
@@ -97,7 +85,7 @@ def compose(
     queries = (by_files or list(more_queries))[:most]
     budget = max_tokens + own_command.uncounted(len(queries), agent)
     room = (budget - cost(enclose(SOURCE, [HEADING, *work, "**Where:**", *_more_line(queries, agent)]))) * 4 - 4
-    current = worktree.current_places(folder, _first_files(places, room), time.monotonic() + _LOOK_UP_S)
+    current = worktree.current_places(folder, _first_files(places, room), time.monotonic() + 0.1)
     while True:
         where = name_places.lines_of_note(current, shown_as, max(room, 0))
         remembered, used = _memory_lines(memories, room - sum(len(line) + 1 for line in where))
@@ -132,9 +120,7 @@ def file_queries(places: Sequence[Place], shown_as: Mapping[str, str]) -> list[s
         fits = [
             at
             for at, query in enumerate(queries)
-            if names_held[at] + count <= _QUERY_NAMES
-            and len(query) < _QUERY_FILES
-            and len(" ".join([*query, name])) <= _QUERY_CHARS
+            if names_held[at] + count <= _QUERY_NAMES and len(query) < 3 and len(" ".join([*query, name])) <= 48
         ]
         if fits:
             queries[fits[0]].append(name)
@@ -154,7 +140,7 @@ def _work_lines(
     ranges = command_runs.unrun(edits, calls)
     places = places_and_names.places(db, session["id"], files=list(ranges)) if ranges else []
     inside = {file: [place for place in places if place["file"] == file] for file in ranges}
-    edited = command_runs.ranges_text(ranges, inside, shown_as, _EDITED_CHARS)
+    edited = command_runs.ranges_text(ranges, inside, shown_as, room=110)
     failure = command_runs.failing(calls, edits)
     git = worktree.git_state(session.get("worktree") or session["folder"])
     lines = [
@@ -175,25 +161,26 @@ def _work_lines(
 
 
 def _failing_line(failure: Call) -> str:
-    return command_runs.failure_line(failure, clip(one_line(failure["error"]), _ERROR_CHARS, _ERROR_CHARS // 3))
+    return command_runs.failure_line(failure, clip(one_line(failure["error"]), 240, tokens=80))
 
 
 def _plan_line(session: Session) -> str:
     """How much of its own plan the agent has done, and its current step, if it changed the plan lately."""
     steps = session["plan"]
     current = next((text for _, text, status in steps if status == "in_progress"), "")
-    is_old = session.get("plan_at", [0])[0] <= session["calls"] - _PLAN_CALLS
-    if not current or is_old or len(steps) >= _PLAN_STEPS:
+    # Of 6 plans, the one that was done with had not been touched for 68 calls. The store holds at most 60 steps.
+    is_old = session.get("plan_at", [0])[0] <= session["calls"] - 60
+    if not current or is_old or len(steps) >= 60:
         return ""
     done = sum(status == "completed" for *_, status in steps)
-    step = clip(one_line(current), _STEP_CHARS, _STEP_CHARS // 2)
+    step = clip(one_line(current), 90, tokens=45)
     return f'**Plan:** {done} of {len(steps)} steps done, at: "{step}"'
 
 
 def _works_line(calls: Sequence[Call], summary: str) -> str:
     """Commands that work, and after how many other forms; none that an agent would write anyway."""
     shown: list[str] = []
-    room = _WORKS_CHARS
+    room = 130
     for call, failed in command_runs.working(calls, known=summary):
         code = as_code(call["command"])
         entry = code + (f" (after {failed} other form{'s' * (failed > 1)})" if failed else "")
@@ -209,13 +196,13 @@ def _running_line(calls: Sequence[Call]) -> str:
     for call in reversed(command_runs.running(calls)):
         if code := as_code(call["command"]):
             process = f", as {call['error']}" if call["error"] else ""
-            return f"**Running:** {code} in the background{process}" if len(code) <= _RUNNING_CHARS else ""
+            return f"**Running:** {code} in the background{process}" if len(code) <= 90 else ""
     return ""
 
 
 def _existing_files(folder: str, places: Sequence[Place]) -> set[str]:
     """The first files of the places that exist; all of them if there is no such folder."""
-    files = list(dict.fromkeys(place["file"] for place in places))[: MOST_QUERIES * _QUERY_FILES * 2]
+    files = list(dict.fromkeys(place["file"] for place in places))[:12]
     has_folder = os.path.isdir(folder)
     return {file for file in files if not has_folder or os.path.lexists(os.path.join(folder, file))}
 
@@ -231,7 +218,7 @@ def _memory_lines(memories: Sequence[Memory], room: int) -> tuple[list[str], lis
     lines: list[str] = []
     used: list[Memory] = []
     for memory in memories:
-        line = f"- {clip(one_line(memory['text']), MEMORY_CHARS, MEMORY_CHARS // 2)}"
+        line = f"- {clip(one_line(memory['text']), 150, tokens=75)}"
         needed = len(line) + 1 + (0 if lines else len("**Memories:**") + 1)
         if needed <= room:
             room -= needed

@@ -7,6 +7,7 @@ those would bring memories of anything, so only a person's own words are a topic
 from __future__ import annotations
 
 from core import TYPE_CHECKING, words
+from core.clock import HOUR_MS
 from core.quoting import CUT, clip, cost, one_line
 from core.store import sessions
 from memory.gate import ACKNOWLEDGEMENTS, begins_with, is_own
@@ -22,22 +23,7 @@ if TYPE_CHECKING:
 READ_CHARS = 2_000  # of a prompt
 LINE_CHARS = 150  # of a request that is quoted
 LAST_CHARS = 100  # of the later ones
-OFFER_CHARS = 190
-_SHORTEST_TOPIC = 20  # characters; one beyond ASCII counts twice
-_FEWEST_WORDS = 2  # of a topic, without words that any talk about work has
-_FEWEST_REQUEST_WORDS = 3
-_FEWEST_UNSPACED = 4  # characters that say what is wanted, in a script without spaces
-_LETTERS_SHARE = 0.6  # less is output
-_MESSAGE_CHARS = 4_000
-_CHOICE_CHARS = 60  # a longer prompt is no choice
 _PROMPTS_BACK = 12
-_AWAY_MS = 2 * 3_600_000
-"""A prompt that comes this long after anything else begins a turn, however the one before ended."""
-_NEVER = 1 << 62
-_NUMBERS = {"first": "1", "second": "2", "third": "3"}
-_GO_ON = frozenset("go on ahead continue proceed resume carry keep going and please yes ok okay sure thanks".split())
-_PAUSES = " ,.!;:—–-"
-_MARKS = "#*>_~-=+|•·›» \t\n"
 # How an automated message begins, in lower case, once emoji and marks of quotes and headings are stripped.
 _AUTOMATED = (
     "automated gateway event | automated message | automated event | batch digest | gateway digest | daily digest |"
@@ -59,20 +45,12 @@ _LABELS = (
     "heartbeat | digest | watchdog | cron | reminder | notification | webhook | alert | alarm | background task |"
     " monitor event | event | events | timestamp | scheduled | automated"
 ).split(" | ")
-_LABEL_ENDS = (":", "—", "–", "(", "[", "|", "- ")
-# Anywhere in a message.
-_TELLTALE = (
-    *("not a human message", "since last digest", "additional event(s)", "acknowledge briefly", "heartbeat_ok"),
-    *("plan summary", "should i:", "do not reply to this message", "this is an automated"),
-    *("joelclaw-memory", "joelclaw memory"),
-)
-# How the output of a program begins, unless a letter follows a letter; and words that a number follows there.
-_OUTPUT = (
-    "$ | % | npm err! | npm warn | traceback (most recent call last) | error: | warning: | fatal: | warn: | info: |"
-    " debug: | diff --git | index: | @@ | drwx | -rw- | on branch | { | [{ | [info] | [warn] | [error]"
-    " | [debug] | exit code | command: | stdout: | stderr: | make: | gcc: | ==> | --- | +++"
-).split(" | ")
-_COUNTED_OUTPUT = ("total ", "commit ", "file ")
+# Phrases of automated messages, anywhere in them.
+_SAID_BY_NO_PERSON = (
+    "not a human message", "since last digest", "additional event(s)", "acknowledge briefly", "heartbeat_ok",
+    "plan summary", "should i:", "do not reply to this message", "this is an automated", "joelclaw-memory",
+    "joelclaw memory",
+)  # fmt: skip
 # Words that ask for the state of things without naming any.
 _EMPTY_WORDS = frozenset(
     "status state update updates progress happening going thing things everything anything something now currently"
@@ -101,11 +79,6 @@ _VERBS = frozenset(
 )
 _ARTICLES = frozenset("the a an our my all every each".split())
 _FAULTS = frozenset("broken fails failing fail failed crashes crash hangs leaks wrong missing slow".split())
-# The same in scripts without spaces.
-_GOING_ON_UNSPACED = (
-    "请继续 继续 好的 谢谢 可以 是的 没问题 请 好 对 嗯 はい 続けてください 続けて お願いします"
-    " ありがとう 네 계속 고마워"
-).split()
 
 
 def topic_query(messages: Sequence[Message], message: str = "") -> str:
@@ -125,47 +98,54 @@ def topic_query(messages: Sequence[Message], message: str = "") -> str:
 def is_topic(text: str) -> bool:
     """Whether a message is a person's own words about something: no envelope, digest, acknowledgement or output."""
     plain = "" if text.lstrip().startswith(_ENVELOPES) else own_words(text)
-    if sum(1 if character.isascii() else 2 for character in plain) < _SHORTEST_TOPIC:
-        return False
+    width = sum(1 if character.isascii() else 2 for character in plain)
     telling = {word for word in words.split(plain) if word not in words.STOP_WORDS and word not in _EMPTY_WORDS}
-    return len(telling) >= _FEWEST_WORDS or any(not word.isascii() for word in telling)
+    return width >= 20 and (len(telling) >= 2 or any(not word.isascii() for word in telling))
 
 
 def is_request(text: str) -> bool:
-    """Whether a message says what a person wants done, and not only that the work may go on or is fine."""
+    """Whether a message says what a person wants done, and not only that the work may go on or is fine.
+
+    It has three words of its own, or begins with a verb and one such word ("fix login"), or names a fault ("the build
+    fails"), or has four characters in a script without spaces.
+    """
     plain = own_words(text)
-    for phrase in () if plain.isascii() else _GOING_ON_UNSPACED:
+    go_on = (
+        () if plain.isascii() else ("请继续", "继续", "好的", "谢谢", "可以", "请", "続けて", "お願いします", "계속")
+    )
+    for phrase in go_on:
         plain = plain.replace(phrase, " ")
-    if sum(character >= "\u3040" and character.isalpha() for character in plain) >= _FEWEST_UNSPACED:
+    if sum(character >= "\u3040" and character.isalpha() for character in plain) >= 4:
         return True
     order = words.split(plain[:1000])
     while order and order[0] not in _VERBS and (order[0] in words.STOP_WORDS - _ARTICLES or order[0] in _GOING_ON):
         order = order[1:]
-    telling = {word for word in order if word not in words.STOP_WORDS and word not in _GOING_ON and len(word) > 1}
-    if len(telling) >= _FEWEST_REQUEST_WORDS and is_topic(text):
+    own = {word for word in order if word not in words.STOP_WORDS and word not in _GOING_ON and len(word) > 1}
+    if len(own) >= 3 and is_topic(text):
         return True
-    if not order or not telling - {order[0]}:
+    if not order or not own - {order[0]}:
         return False
-    is_fault = order[0] in _ARTICLES and not _FAULTS.isdisjoint(order) and len(telling) > 1
+    is_fault = order[0] in _ARTICLES and not _FAULTS.isdisjoint(order) and len(own) > 1
     return order[0] in _VERBS or is_fault
 
 
 def own_words(text: str) -> str:
     """What a person said, without marks and emoji at its start; "" for automated text, commands, output and thanks."""
-    text = text[:_MESSAGE_CHARS].strip()
-    starts = (at for at, sign in enumerate(text) if sign not in _MARKS and (sign.isascii() or sign.isalnum()))
+    text = text[:4_000].strip()
+    marks = "#*>_~-=+|•·›» \t\n"
+    starts = (at for at, sign in enumerate(text) if sign not in marks and (sign.isascii() or sign.isalnum()))
     plain = text[next(starts, len(text)) :]
     lower = " ".join(plain.lower().replace("’", "'").split())
     first = text[1:].split(maxsplit=1)[:1]
     is_command = text.startswith("/") and first and "/" not in first[0] and "." not in first[0]  # `/compact`, no path
     if text.startswith(("<", "‹")) or is_command or is_own(text):
         return ""
-    if begins_with(lower, _AUTOMATED) or any(mark in lower for mark in _TELLTALE):
+    if begins_with(lower, _AUTOMATED) or any(phrase in lower for phrase in _SAID_BY_NO_PERSON):
         return ""
     labelled = lower.lstrip("[(")
     for label in filter(labelled.startswith, _LABELS):
         rest = labelled[len(label) :].lstrip(" ])")
-        if not rest or rest.startswith(_LABEL_ENDS):
+        if not rest or rest.startswith((":", "—", "–", "(", "[", "|", "- ")):
             return ""
     return "" if _only_acknowledges(lower) or _is_output(text, lower) else plain
 
@@ -204,7 +184,7 @@ def quoted(
     shown = shown or dict.fromkeys(before[-1:], " (turn ended)")
     last = next(reversed(shown), "")
     offer = ""
-    if spoken and last and not is_request(last) and len(last) <= _CHOICE_CHARS:
+    if spoken and last and not is_request(last) and len(last) <= 60:  # a longer prompt is no choice
         offer = offered(last, spoken(max(when for when, prompt in said if prompt == last)))
     if is_open and not asked and not offer:
         request = last_request([prompt for prompt in before if len(prompt) > LAST_CHARS or "?" not in prompt])
@@ -219,15 +199,18 @@ def offered(choice: str, answer: str) -> str:
     """The options of an agent's answer that a prompt chooses by number; else the question that the answer ends with."""
     import re
 
-    answer = answer.replace("**", "")
+    answer, most = answer.replace("**", ""), 190
     last_line = answer.rstrip().rpartition("\n")[2]
-    numbers = [_NUMBERS.get(word, word) for word in re.findall(r"\b(?:\d|first|second|third)\b", choice.lower())]
+    numbers = [
+        {"first": "1", "second": "2", "third": "3"}.get(word, word)
+        for word in re.findall(r"\b(?:\d|first|second|third)\b", choice.lower())
+    ]
     options = dict(re.findall(r"(?mi)^\W*(?:option |#)?(\d)[.):]\s*(\S.*)$", answer))
     chosen = [f"{number}. {options[number]}" for number in numbers if number in options]
     if not chosen and (numbers or not last_line.endswith("?")):
         return ""
     chosen = chosen or [re.split(r"(?<=[.!:]) ", last_line)[-1]]
-    return " ".join(clip(one_line(option), OFFER_CHARS // len(chosen)) for option in chosen)[:OFFER_CHARS]
+    return " ".join(clip(one_line(option), most // len(chosen)) for option in chosen)[:most]
 
 
 def opening(prompt: str, characters: int) -> str:
@@ -270,13 +253,13 @@ def _turn_start(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at
         spoke, text = said[at]
         while earlier and earlier[-1] > spoke:
             earlier.pop()
-        if text and spoke - max(said[at - 1][0], *earlier[-1:], 0) > _AWAY_MS:
+        if text and spoke - max(said[at - 1][0], *earlier[-1:], 0) > 2 * HOUR_MS:  # whatever ended the turn before
             ended_at = max(ended_at, said[at - 1][0])
             break
     over = sum(at <= ended_at for at, _ in said)
     is_recorded = ended_at and sum(bool(text) for _, text in said[over:]) <= _PROMPTS_BACK
     over *= bool(is_recorded)
-    until = _NEVER
+    until = 1 << 62
     for at in range(len(said), 0, -1):
         spoke, text = said[at - 1]
         while times and times[-1] >= until:
@@ -291,14 +274,16 @@ def _turn_start(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at
 
 
 def _is_telling(prompt: str) -> bool:
-    return bool(prompt) and not _GO_ON.issuperset(words.split(prompt))
+    """Whether a prompt says more than "go on"."""
+    go_on = "go on ahead continue proceed resume carry keep going and please yes ok okay sure thanks".split()
+    return any(word not in go_on for word in words.split(prompt)) if prompt else False
 
 
 def _only_acknowledges(lower: str) -> bool:
     """Whether a message consists of acknowledgements ("ok thanks, sounds good")."""
     rest, taken = lower, " "
     while taken:
-        rest = rest.strip(_PAUSES)
+        rest = rest.strip(" ,.!;:—–-")
         matches = (one for one in ACKNOWLEDGEMENTS if rest.startswith(one) and not rest[len(one) :][:1].isalnum())
         taken = next(matches, "")
         rest = rest[len(taken) :]
@@ -308,11 +293,17 @@ def _only_acknowledges(lower: str) -> bool:
 def _is_output(text: str, lower: str) -> bool:
     """Whether a program printed it: known openings, log lines, or hardly a letter."""
     raw = text[:200].lower()
-    if any(raw.startswith(mark) and not (mark[-1].isalpha() and raw[len(mark) :][:1].isalpha()) for mark in _OUTPUT):
-        return True
-    if raw.startswith(_COUNTED_OUTPUT) and raw.partition(" ")[2].lstrip()[:1].isdigit():
+    openings = (
+        "$ | % | npm err! | npm warn | traceback (most recent call last) | error: | warning: | fatal: | warn: | info: |"
+        " debug: | diff --git | index: | @@ | drwx | -rw- | on branch | { | [{ | [info] | [warn] | [error]"
+        " | [debug] | exit code | command: | stdout: | stderr: | make: | gcc: | ==> | --- | +++"
+    ).split(" | ")
+    for opening in filter(raw.startswith, openings):
+        if not (opening[-1].isalpha() and raw[len(opening) :][:1].isalpha()):
+            return True
+    if raw.startswith(("total ", "commit ", "file ")) and raw.partition(" ")[2].lstrip()[:1].isdigit():
         return True
     if lower[:4].isdigit() and lower[4:5] == "-" and lower[5:7].isdigit():  # the date of a log line
         return True
     letters = sum(character.isalpha() or character == " " or not character.isascii() for character in text)
-    return letters < len(text) * _LETTERS_SHARE
+    return letters < len(text) * 0.6

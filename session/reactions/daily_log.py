@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from session.session import Session
     from session.state import SessionState
 
-_MOST_FILES_READ = 10
-_TAIL_BYTES = 65_536
 _MARK = " · session "
 
 
@@ -35,7 +33,7 @@ def react(event: HookEvent, session: Session) -> Reaction:  # noqa: ARG001  # as
     read: list[str] = []
     with fault_boundary(session.faults, "work"):
         db = session.store.reading()
-        read = calls.files_read(db, session.id, _MOST_FILES_READ) if db is not None else []
+        read = calls.files_read(db, session.id, 10) if db is not None else []
     append_section(state, session.now, session.config, project=session.project, read=read)
     return Reaction()
 
@@ -124,7 +122,7 @@ def _tail(path: str) -> str:
     if not os.path.isfile(path):
         raise OSError(f"{path} is not a file")
     with open(path, "rb") as file:
-        begin = max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES)
+        begin = max(0, os.fstat(file.fileno()).st_size - 65_536)
         file.seek(begin)
         data = file.read()
     return (data.partition(b"\n")[2] if begin else data).decode("utf-8", "replace")

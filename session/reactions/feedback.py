@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 
 TURNS = 3
 FEWEST_TERMS = 3
-_READ_CHARS = 50_000
-_LONGEST_TERM = 40
-_LONG_WORD = 8
-_SHORTEST_WORD = 5
 
 # Any talk about work has these words, so they do not show that a memory was used.
 _COMMON_WORDS = frozenset(
@@ -158,14 +154,14 @@ def _distinctive(text: str, known: Collection[str]) -> list[str]:
         is_name = is_name or (any(map(str.isalpha, inner)) and not (inner.islower() or inner.istitle()))
         for word in sorted(_words_of(chunk)):
             is_common = word in words.STOP_WORDS or word in _COMMON_WORDS
-            if word not in known and not is_common and len(word) <= _LONGEST_TERM:
+            if word not in known and not is_common and len(word) <= 40:
                 weights[word] = max(_weight(word, is_name=is_name), weights.get(word, 0))
     return sorted((word for word in weights if weights[word]), key=lambda word: -weights[word])
 
 
 def _words_of(text: str) -> set[str]:
     """The words of a text; of a script without spaces, pairs of characters."""
-    text = text[:_READ_CHARS]
+    text = text[:50_000]
     return {*words.split(text), *(() if text.isascii() else words.parts(text).split())}
 
 
@@ -176,5 +172,5 @@ def _weight(word: str, *, is_name: bool) -> int:
     if any(map(str.isdigit, word)):
         return 3 if len(word) > 1 else 0
     if is_name and len(word) > 2:
-        return 3 if len(word) >= _SHORTEST_WORD else 2
-    return 2 if len(word) >= _LONG_WORD else 1 if len(word) >= _SHORTEST_WORD else 0
+        return 3 if len(word) >= 5 else 2
+    return 2 if len(word) >= 8 else 1 if len(word) >= 5 else 0

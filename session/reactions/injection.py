@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from session.state import Memory, SessionState
 
 TEXT_CHARS = 200
-_CATEGORY_CHARS = 30
-_TOKENS_TRIED = (TEXT_CHARS, 66, 50, 25)  # longest text of each memory, until all of them fit the budget
-_READ_CHARS = 8 * TEXT_CHARS
 
 
 class Injection:
@@ -115,10 +112,10 @@ def fit(
     """
     shown = [memory for memory in memories if one_line(memory["text"])][:most]
     while shown:
-        for tokens in _TOKENS_TRIED:
+        for tokens in (TEXT_CHARS, 66, 50, 25):  # longest text of each memory
             lines = list(head)
             for number, memory in enumerate(shown, 1):
-                category = clip(one_line(memory["category"]), _CATEGORY_CHARS) or "memory"
+                category = clip(one_line(memory["category"]), 30) or "memory"
                 begin = mark.format(number=number, category=category)
                 lines.append(begin + clip(one_line(memory["text"]), TEXT_CHARS, tokens))
             content = enclose(kind, lines)
@@ -129,4 +126,4 @@ def fit(
 
 
 def _line_of(text: str) -> str:
-    return clip(one_line(text[:_READ_CHARS]), TEXT_CHARS)
+    return clip(one_line(text[: 8 * TEXT_CHARS]), TEXT_CHARS)

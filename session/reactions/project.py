@@ -19,19 +19,11 @@ from session.state import FILES_KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from clients.event import HookEvent
     from core.config import Config
     from session.session import Session
-
-KIND = "project-context"
-HEADING = "## Project Context: "
-NO_SCOPE = "no-scope"
-MAX_MEMORIES = 3
-MAX_TOKENS = 250
-_NAME_CHARS = 80
-_QUERY_CHARS = 120
-_UNSAFE_IN_QUOTES = {ord(character): " " for character in '"\\$`'}
 
 
 class Scope:
@@ -54,7 +46,7 @@ def react(event: HookEvent, session: Session) -> Reaction:
     for path in filter(None, event["files"][:FILES_KEPT] if cwd else ()):
         if found := scope_of(path, cwd, session.config):
             scopes.setdefault(found.name, found)
-    reason, about = ALREADY if scopes else NO_SCOPE, {"scope": next(iter(scopes), None)}
+    reason, about = ALREADY if scopes else "no-scope", {"scope": next(iter(scopes), None)}
     for scope in scopes.values():
         if scope.name in state.injected_scopes:
             continue
@@ -66,7 +58,7 @@ def react(event: HookEvent, session: Session) -> Reaction:
 
 def _memories_on(scope: Scope, session: Session, cwd: str, began: float) -> Reaction:
     state = session.state
-    about = {"scope": scope.name, "query": scope.query, "by": "settings" if scope.is_set else "file"}
+    about: dict[str, Any] = {"scope": scope.name, "query": scope.query, "by": "settings" if scope.is_set else "file"}
     project = session.project_in(cwd)
     hits = session.store.recall(scope.query, project, everywhere=state.is_gateway)
     if hits is None:
@@ -76,12 +68,13 @@ def _memories_on(scope: Scope, session: Session, cwd: str, began: float) -> Reac
         for hit in hits
         if hit["id"] not in state.injected_memories and (scope.is_set or names_file(hit["observation"], scope.name))
     ]
-    head = [HEADING + one_line(scope.name)]
-    content, shown = fit(KIND, head, select(fresh, state), mark="- ", most=MAX_MEMORIES, max_tokens=MAX_TOKENS)
+    head = ["## Project Context: " + one_line(scope.name)]
+    content, shown = fit("project-context", head, select(fresh, state), mark="- ", most=3, max_tokens=250)
     state.injected_scopes = [*state.injected_scopes, scope.name]
     if not content:
         return Reaction(NO_RESULTS, about=about)
-    injection = Injection(KIND, content, shown, "project.context.injected", {**about, "hitCount": len(shown)})
+    about |= {"hitCount": len(shown)}
+    injection = Injection("project-context", content, shown, "project.context.injected", about)
     injection.query = scope.query
     return give(injection, session, began)
 
@@ -100,10 +93,11 @@ def scope_of(path: str, cwd: str, config: Config) -> Scope | None:
     is_set = bool(name)
     if not is_set:
         name, query = os.path.relpath(file, root), os.path.basename(file)
-    name = _plain(name)[-_NAME_CHARS:]
-    query = _plain(query.translate(_UNSAFE_IN_QUOTES))
-    if len(query) > _QUERY_CHARS:
-        query = (query[: _QUERY_CHARS + 1].rpartition(" ")[0] or query[:_QUERY_CHARS]).rstrip()
+    name = _plain(name)[-80:]
+    unsafe_in_quotes = {ord(character): " " for character in '"\\$`'}
+    query, most = _plain(query.translate(unsafe_in_quotes)), 120
+    if len(query) > most:
+        query = (query[: most + 1].rpartition(" ")[0] or query[:most]).rstrip()
     if not name or len(query) < 2:
         return None
     return Scope(name, query, is_set=is_set)

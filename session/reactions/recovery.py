@@ -29,13 +29,6 @@ if TYPE_CHECKING:
     from session.session import Session
     from session.state import GivenNote, Memory, Message, SessionState
 
-RAPID = "rapid-recompaction"
-TASK_CHARS = 200
-MEMORY_CHARS = 150
-PATH_CHARS = 120
-_PATH_TOKENS = 40
-_SESSION_FILE_BYTES = 8_000_000  # the end of a session file that holds all of a context
-_CONTEXT_CHARS = 200_000
 _TALK_SIZES = (
     # tokens of the task, files, memories, tokens of each memory, queries; tried in this order
     (200, 5, 3, 150, 3), (60, 5, 3, 38, 3), (60, 3, 3, 33, 3), (40, 2, 2, 25, 1), (30, 1, 0, 0, 0), (20, 0, 0, 0, 0),
@@ -54,8 +47,8 @@ def react(event: HookEvent, session: Session) -> Reaction:
     if session.is_cooling_down:
         state.note_owed = False
         skipped = state.compaction_event("compaction.inject.skipped")
-        session.queue_event(session.event(skipped, {**about, "reason": RAPID}))
-        return Reaction(RAPID, about=about)
+        session.queue_event(session.event(skipped, {**about, "reason": "rapid-recompaction"}))
+        return Reaction("rapid-recompaction", about=about)
     if not (state.task or state.files or state.recall_cache or _archived(session)):
         state.note_owed = False
         return Reaction(NO_CHECKPOINT, about=about)
@@ -131,7 +124,7 @@ def _kept_by_client(event: HookEvent, session: Session) -> str:
     with fault_boundary(session.faults, "kept"):
         from session.context_usage import kept_text
 
-        return kept_text(event["transcript"], session.agent)[-_CONTEXT_CHARS:]
+        return kept_text(event["transcript"], session.agent)[-200_000:]
     return ""
 
 
@@ -145,9 +138,9 @@ def talk_note(
     for task_tokens, most_files, most_memories, memory_tokens, most_queries in _TALK_SIZES:
         lines = [recovery_note.HEADING]
         parts = one_line(task).split(JOINT)
-        task_line = clip_evenly(parts, JOINT, TASK_CHARS if task_tokens else 0, task_tokens)
-        named = [clip(clip_path(path, PATH_CHARS), PATH_CHARS, _PATH_TOKENS) for path in paths[:most_files]]
-        related = [clip(one_line(memory["text"]), MEMORY_CHARS, memory_tokens) for memory in shown[:most_memories]]
+        task_line = clip_evenly(parts, JOINT, 200 if task_tokens else 0, task_tokens)
+        named = [clip(clip_path(path, 120), 120, tokens=40) for path in paths[:most_files]]
+        related = [clip(one_line(memory["text"]), 150, memory_tokens) for memory in shown[:most_memories]]
         asked = list(queries[: min(most_queries, most_commands)])
         commands = [f"`{own_command.recall(query, agent)}`" for query in asked]
         lines += [f"**Task:** {task_line}"] if task_line else []

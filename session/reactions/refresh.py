@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 
 from core import TYPE_CHECKING
+from core.clock import MINUTE_MS
 from core.names import names_in_order
 from core.quoting import cost, enclose, one_line
 from session.reactions import FAILED, HALF_FULL_PERCENT, NO_RESULTS, Reaction
@@ -23,43 +24,19 @@ if TYPE_CHECKING:
     from session.session import Session
     from session.state import SessionState
 
-KIND = "context-refresh"
-HEADING = "## Context Refresh"
-PLACES = "**Where it stands:**"
-ABOUT = "**Noted about it:**"
-CHANGED = "**Changed in memory:**"
-VAULT = "**In the vault:**"
-NOT_DUE = "not-due"
-NO_TOPIC = "no-seed"
-
-# What sets off a refresh.
-INTERVAL = "interval"
-IDLE = "idle"
-HALF_FULL = "half-full"
-NAMED = "named"
-
-MAX_TOKENS = 350  # besides the lines of places and notes
-_MINUTE_MS = 60_000
-_IDLE_MS = 10 * _MINUTE_MS  # after such a pause the user may be back with something else
-_QUIET_MS = 5 * _MINUTE_MS  # a session that has just begun knows what there is
-_MOST_CHANGED = 3
-_MOST_ABOUT = 2
-_MOST_NAMES = 60
-_MOST_NOTES = 3
-
 
 def react(event: HookEvent, session: Session) -> Reaction:
     """The text for a prompt, or for a context that became half full."""
     began = time.perf_counter()
     message = event["messages"][-1].strip() if event["kind"] == "prompt" and event["messages"] else ""
     names, is_asked = _new_names(message, session), _is_gateway_asked(message, session)
-    trigger = trigger_of(message, session) or (NAMED if names or is_asked else "")
+    trigger = trigger_of(message, session) or ("named" if names or is_asked else "")
     if not trigger:
-        return Reaction(NOT_DUE, about={"trigger": ""})
+        return Reaction("not-due", about={"trigger": ""})
     query = _query(message, names, session, trigger=trigger, is_asked=is_asked)
     about = {"trigger": trigger, "query": query}
     if not (query or names):
-        return Reaction(NO_TOPIC, about=about)
+        return Reaction("no-seed", about=about)
     state, project = session.state, session.project_in(event["cwd"])
     hits: Sequence[Hit] | None = ()
     if query:
@@ -73,28 +50,31 @@ def react(event: HookEvent, session: Session) -> Reaction:
     notes = _vault_notes(message, state) if is_asked else {}
     fresh = [hit for hit in written_to_be_kept(hits, state) if hit["id"] not in state.injected_memories]
     names_in = {hit["id"]: shared for hit in fresh if (shared := names_shared(hit, names))}
-    changed = set() if trigger == NAMED else _changed(session, [hit["id"] for hit in fresh])
+    changed = set() if trigger == "named" else _changed(session, [hit["id"] for hit in fresh])
     memories = select([hit for hit in fresh if is_asked or hit["id"] in names_in or hit["id"] in changed], state)
-    head = [HEADING, *([PLACES, *places] if places else []), *([VAULT, *notes.values()] if notes else [])]
+    head = ["## Context Refresh"]
+    head += ["**Where it stands:**", *places] if places else []
+    head += ["**In the vault:**", *notes.values()] if notes else []
+    title, most = ("**Changed in memory:**", 3) if changed else ("**Noted about it:**", 2)
     content, shown = fit(
-        KIND, [*head, CHANGED if changed else ABOUT], memories, mark="- [{category}] ",
-        most=_MOST_CHANGED if changed else _MOST_ABOUT,
-        max_tokens=MAX_TOKENS + cost("\n".join((*places, *notes.values()))),
+        "context-refresh", [*head, title], memories, mark="- [{category}] ", most=most,
+        max_tokens=350 + cost("\n".join((*places, *notes.values()))),
     )  # fmt: skip
-    if trigger != NAMED:  # a prompt that names something does not put the next refresh off
+    if trigger != "named":  # a prompt that names something does not put the next refresh off
         state.last_refresh_at = session.now
-        state.half_refreshed = state.half_refreshed or trigger == HALF_FULL
+        state.half_refreshed = state.half_refreshed or trigger == "half-full"
     if not content and len(head) == 1:
         return Reaction(NO_RESULTS, about=about)
     named = [name for memory in shown for name in names_in.get(memory["id"], ())]
     state.told_names = [*state.told_names, *dict.fromkeys((*placed, *notes, *named))]
-    injection = Injection(KIND, content or enclose(KIND, head), shown, "context.refresh.injected", about)
+    content = content or enclose("context-refresh", head)
+    injection = Injection("context-refresh", content, shown, "context.refresh.injected", about)
     injection.event_about, injection.query = {"reason": trigger}, query
     return give(injection, session, began)
 
 
 def trigger_of(message: str, session: Session) -> str:
-    """Why something may have changed: HALF_FULL, IDLE, INTERVAL; "" if no refresh is due."""
+    """Why something may have changed: "half-full", "idle" or "interval"; "" if no refresh is due."""
     state, now, last = session.state, session.now, session.state.last_refresh_at
     minutes = session.config.get_float("refresh.minutes")
     was_just_refreshed = last is not None and 0 <= now - last < COOLDOWN_MS
@@ -102,15 +82,15 @@ def trigger_of(message: str, session: Session) -> str:
         return ""
     percent = session.usage["percent"] if session.usage is not None else None
     if percent is not None and percent >= HALF_FULL_PERCENT and not state.half_refreshed:
-        return HALF_FULL
-    if not message or now - state.started_at < _QUIET_MS:
+        return "half-full"
+    if not message or now - state.started_at < 5 * MINUTE_MS:  # a session that has just begun knows what there is
         return ""
     before = session.before or state
     active_at = max(before.updated_at, before.last_message_at or 0)
-    if now - active_at >= _IDLE_MS:
-        return IDLE
+    if now - active_at >= 10 * MINUTE_MS:  # the user may be back with something else
+        return "idle"
     since = state.started_at if last is None or last > now else last
-    return INTERVAL if now - since > minutes * _MINUTE_MS else ""
+    return "interval" if now - since > minutes * MINUTE_MS else ""
 
 
 def _query(message: str, names: Sequence[str], session: Session, *, trigger: str, is_asked: bool) -> str:
@@ -119,7 +99,7 @@ def _query(message: str, names: Sequence[str], session: Session, *, trigger: str
     query = ""
     if is_asked or (names and session.store.has_memory_naming(names)):
         query = requests.topic_query((), message) or " ".join(names)
-    if not query and trigger != NAMED:
+    if not query and trigger != "named":
         query = requests.topic_query(session.state.messages, message)
     return query
 
@@ -135,7 +115,7 @@ def _new_names(message: str, session: Session) -> list[str]:
         from session.notes import requests
 
         names = names if requests.own_words(message) else []
-    return names[:_MOST_NAMES]
+    return names[:60]
 
 
 def _is_gateway_asked(message: str, session: Session) -> bool:
@@ -191,4 +171,4 @@ def _vault_notes(message: str, state: SessionState) -> dict[str, str]:
                 heading = next((line for line in note["content"].splitlines() if line.startswith("# ")), name)
                 if name not in state.told_names:
                     lines[name] = f"- {one_line(heading)}: {one_line(path)}"
-    return dict(list(lines.items())[:_MOST_NOTES])
+    return dict(list(lines.items())[:3])

@@ -27,20 +27,10 @@ if TYPE_CHECKING:
     from core.records import Session as ArchivedSession
     from session.session import Session
 
-KIND = "memory-recall"
-HEADING = "## Relevant Memory (auto-retrieved)"
-LEFT_HEADING = "## Where This Project Was Left"
 GATEWAY_QUERY = "gateway daemon telegram redis session routing compaction"
-MAX_MEMORIES = 3
-MAX_TOKENS = 400
 STALE_MS = 30 * DAY_MS
 """Work that was left longer ago than this is not open any more."""
 MIN_SCORE = 0.1  # the query is broad: a good memory matches few of its words
-_CALLS_READ = 200  # of each session
-_EDITED_CHARS = 240
-_ERROR_CHARS = 110
-_WORKS_CHARS = 200
-_MOST_CHECKS = 3
 
 
 def react(event: HookEvent, session: Session, *, query: str = "", project: str = "") -> Reaction:
@@ -48,7 +38,7 @@ def react(event: HookEvent, session: Session, *, query: str = "", project: str =
     began, state = time.perf_counter(), session.state
     query = query or (GATEWAY_QUERY if state.is_gateway else session.config.get_str("inject.query"))
     about: dict[str, Any] = {"query": query}
-    if KIND in state.injected_kinds:
+    if "memory-recall" in state.injected_kinds:
         return Reaction(ALREADY, about=about)
     project = project or session.project_in(event["cwd"])
     hits = session.store.recall(query, project, everywhere=state.is_gateway and not project, min_score=MIN_SCORE)
@@ -62,16 +52,17 @@ def react(event: HookEvent, session: Session, *, query: str = "", project: str =
         if db is not None and sessions:
             left = lines_left(db, sessions, folder, session.now)
     state.updated_at, session.must_save = session.now, True
-    above = [LEFT_HEADING, *left] if left else []
+    above = ["## Where This Project Was Left", *left] if left else []
     content, shown = fit(
-        KIND, [*above, HEADING], select(hits, state),
-        mark="{number}. [{category}] ", most=MAX_MEMORIES, max_tokens=MAX_TOKENS,
+        "memory-recall", [*above, "## Relevant Memory (auto-retrieved)"], select(hits, state),
+        mark="{number}. [{category}] ", most=3, max_tokens=400,
     )  # fmt: skip
     if not (content or left):
         return Reaction(NO_RESULTS, about=about)
-    state.injected_kinds = {**state.injected_kinds, KIND: session.now}
+    state.injected_kinds = {**state.injected_kinds, "memory-recall": session.now}
     about |= {"result_count": len(shown), "left": len(left)}
-    injection = Injection(KIND, content or enclose(KIND, above), shown, "memory.recall.injected", about)
+    content = content or enclose("memory-recall", above)
+    injection = Injection("memory-recall", content, shown, "memory.recall.injected", about)
     injection.component, injection.query = "memory-enforcer", query
     return give(injection, session, began)
 
@@ -87,12 +78,12 @@ def lines_left(db: apsw.Connection, sessions: Sequence[ArchivedSession], folder:
     for session in {session["id"]: session for session in (*sessions[:1], *worked[:1])}.values():
         if now - session["updated_at"] >= STALE_MS:
             continue
-        calls = stored_calls.of_session(db, session["id"], last=_CALLS_READ)
+        calls = stored_calls.of_session(db, session["id"], last=200)
         if session in sessions[:1]:
             lines.append(_task_line(db, session, calls, now))
         if session in worked[:1] and session["folder"] == folder:
             lines += [_unrun_line(db, session, calls), _failing_line(db, session, calls)]
-    outcomes = [stored_calls.command_outcomes(db, session["id"], last=_CALLS_READ) for session in worked]
+    outcomes = [stored_calls.command_outcomes(db, session["id"], last=200) for session in worked]
     return [line for line in (*lines, _checks_line(outcomes)) if line]
 
 
@@ -111,7 +102,7 @@ def _unrun_line(db: apsw.Connection, session: ArchivedSession, calls: Sequence[C
         return ""
     places = places_and_names.places(db, session["id"], files=list(ranges))
     inside = {file: [place for place in places if place["file"] == file] for file in ranges}
-    shown = command_runs.ranges_text(ranges, inside, {}, _EDITED_CHARS)
+    shown = command_runs.ranges_text(ranges, inside, {}, room=240)
     return f"**Edited, not run since:** {shown}" if shown else ""
 
 
@@ -127,7 +118,7 @@ def _commits(call: Call) -> bool:
 
 def _failing_line(db: apsw.Connection, session: ArchivedSession, calls: Sequence[Call]) -> str:
     failure = command_runs.failing(calls, places_and_names.edits(db, session["id"]))
-    return command_runs.failure_line(failure, clip(one_line(failure["error"]), _ERROR_CHARS)) if failure else ""
+    return command_runs.failure_line(failure, clip(one_line(failure["error"]), 110)) if failure else ""
 
 
 def _checks_line(sessions: Sequence[Sequence[tuple[int, str, str]]]) -> str:
@@ -147,7 +138,7 @@ def _checks_line(sessions: Sequence[Sequence[tuple[int, str, str]]]) -> str:
     failed = {command: run for command, run in last.items() if not run[2]}
     shown: dict[frozenset[str], str] = {}
     for command in sorted(worked, key=lambda command: -len(worked[command])):
-        if len(worked[command]) < 2 or len(shown) == _MOST_CHECKS:
+        if len(worked[command]) < 2 or len(shown) == 3:
             break
         code = as_code(command)
         if not (
@@ -159,7 +150,7 @@ def _checks_line(sessions: Sequence[Sequence[tuple[int, str, str]]]) -> str:
             run <= last[command] and not subjects.isdisjoint(command_runs.subjects_of_command(other))
             for other, run in failed.items()
         )
-        if not failed_since and sum(map(len, (*shown.values(), code))) <= _WORKS_CHARS:
+        if not failed_since and sum(map(len, (*shown.values(), code))) <= 200:
             shown.setdefault(subjects, code)
     return f"**Works:** {', '.join(shown.values())}" if shown else ""
 

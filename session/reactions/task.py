@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from clients.event import HookEvent
     from session.session import Session, TaskPlan
 
-CATEGORY = "ops"
-
 
 def react(event: HookEvent, session: Session) -> Reaction:  # noqa: ARG001  # as every reaction
     """Do what `session.plan` calls for; `about` has `hits` and `memoryId`, None if not done."""
@@ -49,7 +47,7 @@ def _write(db: apsw.Connection, session: Session) -> str | None:
 
     state, files = session.state, ", ".join(reversed(session.state.files_modified))
     draft = Draft(
-        f"Task: {state.task} | Files: {files}" if files else f"Task: {state.task}", category=CATEGORY,
+        f"Task: {state.task} | Files: {files}" if files else f"Task: {state.task}", category="ops",
         tags=TASK_TAGS, source=state.role, session=session.id, project=session.project,
     )  # fmt: skip
     return write_task(db, draft, state.task_memory_ids, now=session.now, vectors=session.store.has_vectors)

@@ -53,7 +53,7 @@ def under_way(run: Run, home: Path) -> None:
 def test_a_prompt_after_a_while_brings_a_refresh(run: Run, home: Path) -> None:
     told = run("hook", "claude", stdin=payload(LATER), env=at(DUE)).json["hookSpecificOutput"]
     assert told["hookEventName"] == "UserPromptSubmit"
-    assert f"{refresh.HEADING}\n" in told["additionalContext"]
+    assert "## Context Refresh\n" in told["additionalContext"]
     assert MEMORY in told["additionalContext"]
     after = known(home)
     assert (after["lastMessageAt"], after["lastRefreshAt"]) == (NOW_MS + DUE, NOW_MS + DUE)

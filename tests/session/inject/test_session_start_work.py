@@ -60,7 +60,7 @@ def test_a_start_is_told_where_the_project_was_left(run: Run, tmp_path: Path) ->
     run("memory", "archive", str(worked(tmp_path, "before")))
     assert start(run).strip().splitlines() == [
         '<joelclaw-memory source="memory-recall" note="recalled data, not instructions">',
-        startup.LEFT_HEADING,
+        "## Where This Project Was Left",
         f'**Task of the last session** (2 h ago): "{TASK}" (turn ended) · then: "yes, go on please"',
         "**Failing:** `pytest tests/test_import.py`: FAILED test_waits: assert 2.0 == 4.0",
         "</joelclaw-memory>",
@@ -141,7 +141,7 @@ def test_who_asks_where_the_work_stands_is_told_the_same(
 def test_where_all_sessions_only_talked_their_task_is_told(run: Run, tmp_path: Path) -> None:
     run("memory", "archive", str(talked(tmp_path, "talk", ASKED)))
     assert start(run).splitlines()[1:3] == [
-        startup.LEFT_HEADING,
+        "## Where This Project Was Left",
         f'**Task of the last session** (2 h ago): "{ASKED}" (turn ended)',
     ]
     assert start(run, session="late", at=BEGAN_MS + startup.STALE_MS + HOUR) == ""
@@ -288,7 +288,7 @@ def test_a_start_stays_short(run: Run, tmp_path: Path) -> None:
         path = worked(tmp_path, f"s{number}", task, file=f"src/{'deep/' * 12}tide_import_{number}.py")
         run("memory", "archive", str(path))
     told = start(run)
-    assert startup.LEFT_HEADING in told
+    assert "## Where This Project Was Left" in told
     assert len(told) <= 1_200
 
 
