@@ -168,22 +168,10 @@ def test_an_answer_that_was_not_finished_does_not_count(tmp_path: Path, client: 
     assert found["tokens"] < 200
 
 
-def test_without_any_usage_the_whole_is_estimated(tmp_path: Path, client: Client) -> None:
-    lines = [client.said("p" * 300), client.outcome("o" * 100)]
-    found = told(tmp_path / "t", client.agent, lines)
-    assert (found["tokens"], found["source"]) == (100, "estimate")
-
-
 def test_claude_tells_the_size_after_a_compaction(tmp_path: Path) -> None:
     client = Claude()
     lines = [client.answer(184_297), *client.boundary("s" * 400, 5504), client.said("go")]
     assert told(tmp_path / "t", "claude", lines) == usage(5504, "boundary")
-
-
-def test_a_sidechain_fills_a_context_of_its_own(tmp_path: Path) -> None:
-    client = Claude()
-    lines = [client.answer(50_000), client.answer(150_000, isSidechain=True)]
-    assert told(tmp_path / "t", "claude", lines) == usage(50_000)
 
 
 def test_codex_tells_its_window_wherever_its_usage_stands(tmp_path: Path) -> None:

@@ -21,14 +21,6 @@ def hooked(name: str, **given: object) -> Any:
     return CLAUDE.read({**given, "hook_event_name": name}, "other")
 
 
-@pytest.mark.parametrize("value", [None, 1, True, {"a": 1}, [1, None, {}]])
-def test_what_has_not_its_type_is_missing(value: Any) -> None:
-    event = read(session_id=value, messages=value, entries=value, percent="1", tokens=True, window=-1)
-    assert (event["session"], event["messages"], event["items"]) == ("", [], [])
-    assert event["percent"] is event["tokens"] is event["window"] is None
-    assert hooked("PostToolUse", tool_name=value, tool_input=value)["files"] == []
-
-
 def test_an_entry_with_its_tools_and_their_outcomes() -> None:
     tools = [
         {"name": "bash", "command": "ls", "files": ["a", 1], "outcome": "no such file", "failed": True},

@@ -51,10 +51,6 @@ def ids(call: dict[str, Any]) -> list[str]:
     return [entry["id"] for entry in call["payload"].get("entries", [])]
 
 
-def test_the_command_stands_there_once_for_install_to_replace(host: Host) -> None:
-    assert host.source(AGENT).count('const JOELCLAW = "joelclaw";\n') == 1
-
-
 def test_texts_stand_in_the_system_prompt_of_the_session_alone(host: Host) -> None:
     host.answers(session_start="begin", prompt="refresh")
     told = run(
@@ -75,20 +71,6 @@ def test_texts_stand_in_the_system_prompt_of_the_session_alone(host: Host) -> No
     assert start["payload"]["source"] == "startup"
     assert [one["payload"]["prompt"] for one in (first, second)] == ["mend the tides", "go on"]
     assert second["payload"]["window"] == 30000  # not that of the small model
-
-
-@pytest.mark.parametrize(
-    ("past", "source"),
-    [
-        ("", "startup"),
-        ("user('a'); await spoke('b');", "resume"),
-        ("user('a'); await spoke('sum', [], {summary: true});", "compact"),
-    ],
-)
-def test_a_session_that_is_taken_up(host: Host, past: str, source: str) -> None:
-    host.answers()
-    run(host, f"{past} await prompt('go on'); out(1);")
-    assert host.calls()[0]["payload"]["source"] == source
 
 
 def test_each_message_is_sent_once_with_what_its_tools_did(host: Host) -> None:

@@ -35,10 +35,6 @@ def run(host: Host, body: str) -> Any:
     return host.run(AGENT, DRIVER, body)
 
 
-def test_the_command_stands_there_once_for_install_to_replace(host: Host) -> None:
-    assert host.source(AGENT).count('const JOELCLAW = "joelclaw";\n') == 1
-
-
 def test_a_start_and_a_prompt_are_told_and_their_texts_reach_the_first_request(host: Host) -> None:
     host.answers(session_start="begin", prompt="refresh")
     told = run(
@@ -179,14 +175,6 @@ def test_a_compaction_waits_for_the_turn_and_hands_back_once(host: Host) -> None
         [{"customType": "after_compaction", "content": "<joelclaw-memory recovery", "display": False}]
     ]
     assert [one["role"] for one in told["preparation"]["messagesToSummarize"]] == ["user"]
-
-
-def test_a_text_for_a_session_that_was_left_is_dropped(host: Host) -> None:
-    host.answers(after_compaction="recovery", delay=0.2)
-    told = run(
-        host, "const at = fire('session_compact'); session = 'pi-2'; await at; out({sent, c: await fire('context')});"
-    )
-    assert told == {"sent": [], "c": None}
 
 
 EVERY = """

@@ -12,7 +12,6 @@ from conftest import NOW_MS, Run
 from pi_session import PiSession
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
-LATER = {"JOELCLAW_NOW_MS": str(NOW_MS + 600_000)}
 
 
 class Folders:
@@ -67,20 +66,6 @@ def test_flags_beat_ours_that_beat_the_projects_that_beat_the_users(pi: Folders)
     assert pi.tokens("--reserve", "4000", "--keep-recent", "3000") == (4_000, 3_000)
 
 
-@pytest.mark.parametrize("value", ["many", True, -1, 1e12, None, [5], {"a": 1}])
-def test_a_value_that_is_none_is_passed_over(pi: Folders, value: Any) -> None:
-    pi.own(reserveTokens=9_000)
-    pi.project(reserveTokens=value, keepRecentTokens=value, enabled=value if value is not True else "no")
-    assert pi.tokens() == (9_000, 20_000)
-    assert pi.ask("decide")["enabled"] is True
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"compaction": 7}', "\0", '{"a":' * 5000])
-def test_a_file_of_the_user_that_is_damaged_says_nothing(pi: Folders, text: str) -> None:
-    (pi.agent / "settings.json").write_text(text)
-    assert pi.tokens() == (16_384, 20_000)
-
-
 @pytest.mark.parametrize("kind", ["link", "pipe", "device", "large", "damaged", "folder"])
 def test_a_projects_file_that_is_no_plain_one_is_left_out(pi: Folders, tmp_path: Path, kind: str) -> None:
     pi.own(reserveTokens=9_000)
@@ -102,12 +87,6 @@ def test_a_projects_file_that_is_no_plain_one_is_left_out(pi: Folders, tmp_path:
     assert found["settings"]["reserveTokens"] == 9_000
     (problem,) = found["problems"]
     assert problem.startswith(f"{at} is left out: it ")
-
-
-def test_switched_off_is_never_above_the_threshold(pi: Folders) -> None:
-    pi.own(enabled=False)
-    decided = pi.ask("decide", "--window", "1000", "--reserve", "500")
-    assert (decided["compact"], decided["reason"], decided["enabled"]) == (False, "switched-off", False)
 
 
 def test_a_project_switches_off_but_not_on(pi: Folders) -> None:

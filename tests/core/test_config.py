@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -71,18 +70,3 @@ def test_a_file_that_is_no_toml_is_told_and_left_alone(run: Run, home: Path) -> 
     failed = run("recall", "anything", ok=False)
     assert failed.json["error"]["code"] == "CONFIG_INVALID"
     assert (home / "config.toml").read_text() == "[checkpoint\n"
-
-
-def test_keys_of_another_version_are_passed_over(run: Run, home: Path) -> None:
-    put(home, 'later = 1\n[checkpoint]\nwarm_percent = 25\nunheard_of = "x"\n[new.table]\nday = 2026-01-01\n')
-    assert zone(run, 30) == "warm"
-
-
-def test_min_score_holds_for_a_question_asked_before(run: Run) -> None:
-    # its score is halved after the trust pass, and must not come back below the bound
-    line = {"id": "q", "collection": "episodes", "text": "user: why does the tide import run out of memory"}
-    run("memory", "import", "-", stdin=json.dumps(line))
-    words = ("recall", "why does the tide import run out of memory", "--min-score")
-    halved = run(*words, "0").result["hits"][0]["score"]
-    assert 0 < halved < 0.5
-    assert run(*words, str(halved + 0.1)).result["hits"] == []

@@ -71,10 +71,6 @@ def test_what_is_gone_is_left_out_and_the_order_is_kept(folder: Path) -> None:
     assert found(folder, *asked) == [("neapTide", 8, False), ("highWater", 1, False), ("highWater", 4, False)]
 
 
-def test_of_a_folder_that_is_not_there_they_are_as_recorded(tmp_path: Path) -> None:
-    assert found(tmp_path / "gone", place("neapTide", 77, defines=True)) == [("neapTide", 77, True)]
-
-
 def outside(path: Path) -> None:
     path.symlink_to(path.parent.parent.parent / "secret.go")
 
@@ -101,34 +97,5 @@ def test_no_path_leads_out_of_the_project(folder: Path, file: str) -> None:
     assert found(folder, place("neapTide", 1, file=file.format(root=folder.parent))) == []
 
 
-def test_a_link_within_the_project_is_followed(folder: Path) -> None:
-    (folder / "link.go").symlink_to("src/tide.go")
-    assert found(folder, place("neapTide", 1, file="link.go")) == [("neapTide", 3, False)]
-
-
 def test_what_is_not_reached_in_time_is_left_out(folder: Path) -> None:
     assert worktree.current_places(str(folder), [place("neapTide", 8)], time.monotonic()) == []
-
-
-def test_no_more_than_twelve_files_are_read(folder: Path) -> None:
-    for number in range(14):
-        (folder / f"{number}.go").write_text("neapTide\n")
-    assert len(found(folder, *(place("neapTide", 1, file=f"{number}.go") for number in range(14)))) == 12
-
-
-@pytest.mark.parametrize(
-    ("line", "shown"),
-    [
-        ("\tfunc  neapTide(day int) {", "func neapTide(day int) {"),
-        ("neapTide" + "x" * 90, "neapTide" + "x" * 51 + "…"),
-        ("a" * 70 + " neapTide() and so on " + "b" * 70, "…" + "a" * 19 + " neapTide() and so on " + "b" * 17 + "…"),
-        ("neapTide(a)\x0b-> `x`\x85", "neapTide(a) -> `x`"),
-        ("neapTide \u202e x", "neapTide"),
-        ('neapTide(token, "hunter2")', "neapTide(token,"),
-        ("neapTide: ghp_16C7e42F292c6912E7710c838347Ae178B4a", ""),
-        ('x = "AKIAIOSFODNN7EXAMPLE" + neapTide(day)', "neapTide(day)"),
-        ("x, ok := &neapTide(day)", "x, ok := &neapTide(day)"),
-    ],
-)
-def test_a_line_of_a_file_is_shown_around_the_name(line: str, shown: str) -> None:
-    assert worktree.excerpt(line, "neapTide", 60) == shown

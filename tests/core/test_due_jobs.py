@@ -80,37 +80,6 @@ def test_a_job_may_be_postponed_by_a_day_at_most(begun: list[Any], ahead: int, s
     assert len(begun) == starts
 
 
-def test_a_process_knows_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    import signal
-
-    alarms: list[int] = []
-    monkeypatch.setattr(signal, "alarm", alarms.append)
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-    for given, limited, alarm in (("", False, []), ("7", True, [7]), ("x", True, [])):
-        alarms.clear()
-        monkeypatch.setenv(background.LIMIT, given)
-        assert background.obey_limit() is limited and alarms == alarm
-        assert background.LIMIT not in os.environ, "what it starts has a limit of its own"
-
-
-def test_without_a_command_of_ours_nothing_is_begun(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.argv", ["/no/where"])
-    assert background.start(("status",), 1, str(home / "lock")) is False
-    assert not home.exists()
-    assert background.wait_for_lock(str(home / "lock"), 0) is True, "nothing holds a lock that is not there"
-
-
-def test_a_lock_that_is_held(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from core.files import FileLock
-
-    lock = str(home / "lock")
-    monkeypatch.setattr("sys.argv", [__file__])
-    with FileLock(lock):
-        assert background.wait_for_lock(lock, 0) is False
-        assert background.start(("status",), 1, lock) is True, "it runs already"
-    assert background.wait_for_lock(lock, 0) is True
-
-
 DAY_S = 86_400
 
 

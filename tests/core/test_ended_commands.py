@@ -10,21 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, clean_environment
 
-from core.process.command import Command, Ended, Interrupts
-
-
-@pytest.mark.parametrize(
-    ("ended", "told"),
-    [
-        (Ended(0, b""), "exit status 0"),
-        (Ended(3, b"a\n b", "", b"c"), "exit status 3: a b c"),
-        (Ended(None, b"x", "not-started"), "it could not be started: x"),
-        (Ended(1, b"", "timeout"), "it took too long and was stopped"),
-        (Ended(1, b"b" + b"a" * 500), "exit status 1: " + "a" * 500),
-    ],
-)
-def test_how_it_ended_in_words(ended: Ended, told: str) -> None:
-    assert ended.explain() == told
+from core.process.command import Command, Interrupts
 
 
 def test_a_signal_ends_a_command_and_what_was_before_is_there_again() -> None:
@@ -33,19 +19,6 @@ def test_a_signal_ends_a_command_and_what_was_before_is_there_again() -> None:
         stop = Command(["sh", "-c", "kill $PPID; sleep 3600"], seconds=60).run(interrupts)
         assert stop.reason == "stopped" and interrupts.came()
     assert signal.getsignal(signal.SIGTERM) == before
-
-
-def test_of_what_it_prints_the_last_is_kept() -> None:
-    much = "printf %0200000d 7"
-    ended = Command(["sh", "-c", f"{much} >&2; {much}; echo no >&2; exit 3"], seconds=60).run()
-    assert (ended.status, ended.reason, ended.errors) == (3, "", b"0" * 7_996 + b"7no\n")
-    assert ended.output == b"0" * 7_999 + b"7"
-
-
-@pytest.mark.parametrize("words", [["/no/such/program"], [], ["a\0b"]])
-def test_what_cannot_be_started_is_told(words: list[str]) -> None:
-    ended = Command(words, seconds=1).run()
-    assert (ended.status, ended.reason) == (None, "not-started") and ended.output
 
 
 STOPPED = """

@@ -72,14 +72,6 @@ def test_hooks_archive_nothing_of_them(run: Run, home: Path, tmp_path: Path, cli
     assert run("checkpoint", "show", "s1", env=NOW).result["sessionId"] == "s1", "all else goes on"
 
 
-def test_links_are_resolved(run: Run, tmp_path: Path, client: Path) -> None:
-    (tmp_path / "link").symlink_to(client)
-    assert run("exclude", str(tmp_path / "link"), env=NOW).result["path"] == str(client)
-    transcript(tmp_path, "linked", tmp_path / "link" / "app")
-    assert run("memory", "archive", str(tmp_path / "t"), env=NOW).result["excluded"] == 1
-    assert run("exclude", "--remove", str(tmp_path / "link"), env=NOW).result["excluded"] is False
-
-
 def test_what_was_archived_before_stays_and_can_be_forgotten(run: Run, tmp_path: Path, client: Path) -> None:
     run("memory", "archive", str(transcript(tmp_path, "before", client / "app")), env=NOW)
     done = run("exclude", str(client), env=NOW)

@@ -64,23 +64,6 @@ def test_without_a_branch_and_without_a_commit(tree: Path, tmp_path: Path) -> No
     assert now(new) == "branch main, no commit yet, no changes"
 
 
-def test_a_conflict_is_told(tree: Path) -> None:
-    git(tree, "checkout", "-qb", "other")
-    for branch in ("other", "main"):
-        git(tree, "checkout", "-q", branch)
-        (tree / "high.py").write_text(f"{branch}\n")
-        git(tree, "commit", "-qam", branch)
-    with pytest.raises(subprocess.CalledProcessError):
-        git(tree, "merge", "-q", "other")
-    assert now(tree) == f"branch main, {commit(tree)}, 1 in conflict"
-
-
-def test_a_worktree_has_its_own_branch(tree: Path, tmp_path: Path) -> None:
-    git(tree, "worktree", "add", "-q", "-b", "spring", str(tmp_path / "spring"))
-    (tmp_path / "spring" / "new.py").touch()
-    assert now(tmp_path / "spring") == f"branch spring, {commit(tree)}, 1 untracked"
-
-
 @pytest.mark.parametrize("kind", ["no repository", "no folder", "an empty .git", "no git"])
 def test_where_git_says_nothing_nothing_is_said(tree: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tree.parent / "elsewhere"
@@ -185,14 +168,3 @@ def test_git_that_takes_too_long_is_ended(tree: Path, tmp_path: Path, monkeypatc
     for pid in pids.read_text().split():
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid), 0)
-
-
-def test_a_tree_that_takes_too_long_is_told_by_its_branch(
-    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slow = tmp_path / "bin"
-    slow.mkdir()
-    (slow / "git").write_text('#!/bin/sh\ncase "$*" in *status*) exec sleep 100;; esac\necho 12345678\necho main\n')
-    (slow / "git").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{slow}:{os.environ['PATH']}")
-    assert now(tree, 10.0) == "branch main, 12345678"

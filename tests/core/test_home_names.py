@@ -73,15 +73,3 @@ def test_every_name_in_the_code_is_known() -> None:
                     named |= {every[ast.unparse(name)] for every in constants if ast.unparse(name) in every}
     assert {"store.db", "outbox.lock", "spool", "knowledge.json"} <= named
     assert [name for name in named if not home_files.is_in_homes(str(name))] == []
-
-
-@pytest.mark.parametrize(
-    ("name", "known"),
-    [
-        ("trusted.json.lock", True), ("knowledge.json.damaged-1790000000000-2", True), ("store.db-wal", True),
-        ("trusted.json.41.1790000000000.tmp", True), ("knowledge.json.41.tmp", True), ("notes.41.tmp", False),
-        ("mine", False), ("mine.lock", False), ("config.toml.bak", False), ("trusted.json.tmp", False),
-    ],
-)  # fmt: skip
-def test_a_name(name: str, known: bool) -> None:
-    assert home_files.is_in_homes(name) is known

@@ -76,18 +76,9 @@ def test_prompt_in_answer_out() -> None:
     assert ask(long, "cat") == long.strip()
 
 
-def test_a_command_that_does_not_read_its_prompt() -> None:
-    assert ask("x" * 900_000, "echo hello") == "hello"
-    assert ask("x" * 900_000, "sh -c 'exec <&-; sleep 0.1; echo closed'") == "closed"
-
-
 def test_no_shell_reads_the_line(tmp_path: Path) -> None:
     assert ask("", "echo '$HOME;' > a '|' cat") == "$HOME; > a | cat"
     assert ask("", """printf '%s|' "two words" 'and it'"'"'s'""") == "two words|and it's|"
-
-
-def test_what_is_no_text_becomes_text() -> None:
-    assert ask("", r"printf '\357\273\277a\377b\000c\r\n\n'") == "a\ufffdb\ufffdc"
 
 
 @pytest.mark.parametrize(
@@ -114,13 +105,6 @@ def test_every_fault_has_its_code(command: str, code: str, told: str) -> None:
     assert told in found.message
 
 
-def test_a_prompt_that_is_too_long_starts_nothing(tmp_path: Path) -> None:
-    found = failure("é" * 600, f"touch {tmp_path}/ran", max_prompt=1000)
-    assert found.code == "MODEL_TOO_LONG"
-    assert "1200" in found.message
-    assert not (tmp_path / "ran").exists()
-
-
 def test_no_secret_leaves_and_none_comes_back_in_an_error() -> None:
     answer = ask(f"the key is {SECRET}, keep it", "cat")
     assert "[redacted:" in answer
@@ -137,21 +121,6 @@ def test_the_command_knows_where_it_runs_and_asks_no_model_itself(monkeypatch: p
     assert failure("", "cat").code == "MODEL_FAILED"
     with pytest.raises(Failure):
         model_from_config(Config({"model.command": "cat"}))
-
-
-def test_from_config() -> None:
-    assert model_from_config(Config({})) is None
-    assert model_from_config(Config({"model.command": "  "})) is None
-    asked = model_from_config(Config({"model.command": "tr a b"}))
-    assert asked is not None
-    assert asked("aaaa") == "bbbb"
-    other = model_from_config(Config({"model.command": "tr a b"}), "tr a c")
-    assert other is not None
-    assert other("a") == "c"
-    slow = model_from_config(Config({}), "sleep 3600")
-    assert slow is not None
-    with pytest.raises(Failure, match=r"within 0\.2 s"):
-        slow("", seconds=0.2)
 
 
 @pytest.mark.parametrize(

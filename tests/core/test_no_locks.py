@@ -61,10 +61,3 @@ def test_locks_that_do_not_work_are_told_as_that(home: Path, without: dict[str, 
     assert (done.code, done.err) == (0, "")
     kept = [path.read_text() for path in (home / "spool").iterdir()]
     assert any("LOCKS_MISSING" in one for one in kept) and not any("another process" in one for one in kept)
-
-
-@pytest.mark.parametrize("by", ["fcntl", "flock"])
-def test_a_new_home_without_locks(home: Path, without: dict[str, str], by: str) -> None:
-    done = attempt(home, "memory", "write", "a first thing", env={**without, "NO_LOCKS": "ENOLCK", "NO_LOCKS_BY": by})
-    assert done.assert_failed() == "LOCKS_MISSING"
-    attempt(home, "memory", "write", "a first thing").assert_done()

@@ -10,8 +10,6 @@ import pytest
 from claude_transcript import Transcript
 from conftest import NOW_MS, Run
 
-from core import switches
-
 MINUTE = 60_000
 NOTE = "[gate=allow] We decided that the harbour gauge logs its tries because the operators ask for them"
 TEXT = NOTE.partition("] ")[2]
@@ -89,14 +87,6 @@ def test_in_the_shell_of_a_client_it_is_its_session(run: Run, repo: Path, variab
     assert run("off", env=at(3, **nested), cwd=repo).result["scope"] == "project", "which is the inner one is not known"
 
 
-def test_flags_that_exclude_each_other_change_nothing(run: Run, home: Path) -> None:
-    for command in ("off", "on"):
-        for words in (("--session", "s", "--project"), ("--project", "--everywhere"), ("--session", "")):
-            refused = run(command, *words, env=at(), ok=False)
-            assert (refused.code, refused.json["error"]["code"]) == (2, "SWITCH_INVALID_ARGS")
-            assert refused.json["fix"] and not (home / "switches.json").exists()
-
-
 def test_what_a_person_asks_for_still_works(run: Run, repo: Path) -> None:
     run("off", "--everywhere", env=at())
     assert run("memory", "write", "The sluice has two gates", env=at(), cwd=repo).result["project"] == "alpha"
@@ -159,16 +149,6 @@ def test_a_client_that_tells_all_over_again_is_not_believed(run: Run, repo: Path
     assert "secret" not in known
 
 
-def test_the_home_is_excluded_only_by_name(run: Run, tmp_path: Path) -> None:
-    user = tmp_path / "user"
-    user.mkdir()
-    for folder in (user, tmp_path):
-        refused = run("exclude", cwd=folder, env={"HOME": str(user)}, ok=False)
-        assert (refused.code, "home" in refused.json["error"]["message"]) == (2, True)
-    assert run("exclude", "--list").result["excluded"] == []
-    assert run("exclude", str(user), env={"HOME": str(user)}).result["excluded"] is True
-
-
 def test_the_beginning_of_an_id_means_the_session(run: Run, repo: Path) -> None:
     session = "5a3e7c11-2222-4333-8444-555566667777"
     told = {"session_id": session, "cwd": str(repo), "entries": [
@@ -221,24 +201,6 @@ def test_a_damaged_file_is_set_aside_and_told(run: Run, home: Path, repo: Path, 
     assert "switch.set_aside" in actions(run)
     (problem,) = run("status", env=at()).result["problems"]
     assert problem["code"] == "SWITCHES_SET_ASIDE" and str(aside[0]) in problem["fix"]
-
-
-def test_a_silence_has_a_beginning_and_an_end(tmp_path: Path) -> None:
-    def silent(since: int, until: int | None, when: int | None) -> bool:
-        one: Any = {"scope": switches.EVERYWHERE, "name": "", "since": since, "until": until}
-        return switches.is_silent([one], when)
-
-    assert [when for when in (9, 10, 99, None) if silent(10, None, when)] == [10, 99, None]
-    assert [when for when in (9, 10, 19, 20, None) if silent(10, 20, when)] == [10, 19]
-
-
-def test_a_file_that_cannot_be_written_is_an_error(run: Run, home: Path) -> None:
-    home.write_text("no folder")
-    for words in (("off", "--everywhere"), ("on", "--everywhere"), ("exclude", ".")):
-        failed = run(*words, env=at(), ok=False)
-        assert (failed.code, failed.json["error"]["code"]) == (1, "SWITCHES_UNWRITABLE")
-        assert failed.json["fix"]
-    assert home.read_text() == "no folder"
 
 
 def test_injections_of_a_script_say_that_it_is_off(run: Run, repo: Path) -> None:

@@ -356,20 +356,6 @@ def test_verbatim_is_what_is_stored_and_for_a_pipe_only(
     assert NASTY["reminder"] not in refused.out
 
 
-def test_verbatim_is_declared_nowhere_else() -> None:
-    declared = {command.path for command in every() if any(p.name == "verbatim" for p in command.parameters)}
-    assert declared == set(VERBATIM)
-
-
-@pytest.mark.parametrize("name", NASTY)
-def test_a_nasty_text_is_harmless_once_shown(name: str) -> None:
-    text = f"before {NASTY[name]} behind"
-    for out in (shown(text), shown_line(text), escaped(json.dumps({"t": text}, ensure_ascii=False))):
-        assert not ACTS.search(out)
-        assert "before" in out and "behind" in out
-    assert "\n" not in shown_line(text)
-
-
 @given(st.text(st.sampled_from(sorted({*"".join(NASTY.values())[:20_000], *KEPT, *"<>/|\n"}))))
 def test_shown_is_settled_and_escapes_change_no_value(text: str) -> None:
     once = shown(text)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.project import UnusableFile, is_below, read_file, real_root
+from core.project import UnusableFile, read_file, real_root
 
 
 @pytest.fixture
@@ -45,12 +45,6 @@ def test_a_file_that_is_replaced_while_it_is_read_is_refused(root: Path, monkeyp
     assert reason(path, root) == "was replaced while it was read"
 
 
-def test_a_missing_file_is_none(root: Path) -> None:
-    (root / "a").write_bytes(b"x")
-    for name in ("b", "a/b", "b/c", "x\0"):
-        assert read_file(f"{root}/{name}", str(root), 10) is None
-
-
 def test_anything_but_a_regular_file_of_the_project_is_refused(root: Path) -> None:
     (root.parent / "outside").write_bytes(b"x")
     (root / "inside").write_bytes(b"y")
@@ -62,14 +56,6 @@ def test_anything_but_a_regular_file_of_the_project_is_refused(root: Path) -> No
     assert reason(root / "pipe", root) == reason(root / ".git", root) == "is not a regular file"
     assert read_file(str(root / "in"), str(root), 10) == b"y"
     assert reason(root.parent / "outside", root) == "is a link that leads out of the project"
-
-
-@pytest.mark.parametrize(
-    ("path", "folder", "below"),
-    [("/a/b", "/a", True), ("/a/b", "/a/", True), ("/ab", "/a", False), ("/a", "/a", False), ("/a", "/", True)],
-)
-def test_is_below(path: str, folder: str, below: bool) -> None:
-    assert is_below(path, folder) is below
 
 
 def test_the_root_of_a_folder_is_its_repository_but_never_the_home(

@@ -13,7 +13,6 @@ import pytest
 from conftest import NOW_MS, Run
 
 from core import project
-from core.project import relative
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 LATER = {"JOELCLAW_NOW_MS": str(NOW_MS + 60_000)}
@@ -119,42 +118,6 @@ def test_a_remote_goes_before_the_names_of_folders(tmp_path: Path) -> None:
     assert project.name_of(str(folder)) == "example.org/acme/sluice"
 
 
-WHAT_A_CONFIGURATION_SAYS = [
-    ('[remote "origin"]\n\turl = https://example.org/acme/sluice.git\n', "example.org/acme/sluice"),
-    ('  [ REMOTE  "origin" ] # ours\n\tfetch = x\n\tURL=https://example.org/acme/sluice\n', "example.org/acme/sluice"),
-    (
-        '[remote "origin"]\nurl = "https://example.org/acme/sluice"\nurl = https://example.org/b/c',
-        "example.org/acme/sluice",
-    ),
-    ('[remote "origin"]\n[core]\nurl = https://example.org/acme/other', "gateway"),
-    ("url = https://example.org/acme/other\n", "gateway"),
-    ("[remote]\nurl = https://example.org/acme/other\n", "gateway"),
-    ('[branch "origin"]\nurl = https://example.org/acme/other\n', "gateway"),
-    ('[remote "fork"]\nurl = https://example.org/acme/other\n', "gateway"),
-    # URLs
-    (
-        '[remote "origin"]\nurl = git+ssh://git@example.org/~acme/../My Sluice.git?x=1#y\n',
-        "example.org/~acme/my-sluice",
-    ),
-    ('[remote "origin"]\nurl = ~/git/sluice.git/\n', "sluice"),
-    ('[remote "origin"]\nurl = sluice\n', "sluice"),
-    ('[remote "origin"]\nurl = ./a:b/sluice\n', "sluice"),
-    ('[remote "origin"]\nurl = HTTPS://example.org/acme/sluice/\n', "example.org/acme/sluice"),
-    ('[remote "origin"]\nurl = https://example.org/' + "a" * 188 + "\n", "example.org/" + "a" * 188),
-    ('[remote "origin"]\nurl = https://example.org/' + "a" * 189 + "\n", "gateway"),
-    ('[remote "origin"]\nurl = https://github.com/\n', "gateway"),
-    ("#" * 65_536 + '\n[remote "origin"]\nurl = https://example.org/acme/other\n', "gateway"),
-]
-
-
-def test_what_a_configuration_says(tmp_path: Path) -> None:
-    folder = tmp_path / "gateway"
-    (folder / ".git").mkdir(parents=True)
-    for config, name in WHAT_A_CONFIGURATION_SAYS:
-        (folder / ".git" / "config").write_text(config)
-        assert project.name_of(str(folder)) == name
-
-
 def test_of_a_worktree_whose_repository_is_gone_the_pointer_tells(tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
     folder.mkdir()
@@ -219,29 +182,6 @@ def test_what_was_off_before_names_had_a_host_stays_off(run: Run, home: Path, tm
     assert not run("on", "--project", cwd=folder, env=LATER).result["changed"]
 
 
-A_NAME_WITHOUT_OWNER_MEANS_ANY_O = [
-    ("acme/gateway", "gateway", True),
-    ("Gateway", "acme/gateway", True),
-    ("acme/gateway", "ACME/gateway", True),
-    ("acme/gateway", "other/gateway", False),
-    ("gateway", "way", False),
-    ("", "", False),
-    ("", "gateway", False),
-]
-
-
-def test_a_name_without_owner_means_any_owners() -> None:
-    for one, other, wanted in A_NAME_WITHOUT_OWNER_MEANS_ANY_O:
-        assert project.same(one, other) is project.same(other, one) is wanted
-
-
-def test_the_names_to_ask_for() -> None:
-    known = ["gateway", "acme/gateway", "fork/gateway", "acme/proxy"]
-    assert project.names_of("acme/gateway", known) == ["acme/gateway", "gateway"]
-    assert project.names_of("gateway", known) == ["gateway", "acme/gateway", "fork/gateway"]
-    assert project.names_of("", known) == []
-
-
 @pytest.fixture
 def stocked(run: Run) -> None:
     """Memories of a project under both its names, of another, of none, and of a session that nobody knows."""
@@ -301,29 +241,3 @@ def test_what_is_written_in_a_session_knows_its_project(run: Run, tmp_path: Path
     assert run("memory", "write", "Harbour names are upper case", env=NOW).result["project"] == ""
     given = run("memory", "write", "Buoys have numbers", "--session", session, "--project", "own", env=NOW).result
     assert given["project"] == "own"
-
-
-def test_a_sessions_task_is_of_its_project(run: Run, tmp_path: Path) -> None:
-    words = ("checkpoint", "save", "--session", "s1", "--percent", "70", "--message", "Fix the tide tables' importer")
-    folder = repository(tmp_path / "any", "git@github.com:acme/tides.git")
-    result = run(*words, env=NOW, cwd=folder).result
-    assert result["written"]
-    assert run("memory", "show", result["memoryId"], env=NOW).result["project"] == "acme/tides"
-
-
-@pytest.mark.parametrize(
-    ("path", "folder", "expected"),
-    [
-        ("/p/shop/src/a.py", "/p/shop", "src/a.py"),
-        ("/p/shop.worktrees/fix/src/a.py", "/p/shop", "src/a.py"),
-        ("/p/shop/.worktrees/fix/src/a.py", "/p/shop", "src/a.py"),
-        ("/p/shop/.worktrees/fix/src/a.py", "/p/shop/.worktrees/fix", "src/a.py"),
-        ("/p/shop/src/a.py", "/p/shop/.worktrees/fix", "/p/shop/src/a.py"),
-        ("/p/shopping/a.py", "/p/shop", "/p/shopping/a.py"),
-        ("/p/shop", "/p/shop", "/p/shop"),
-        ("src/a.py", "/p/shop", "src/a.py"),
-        ("/src/a.py", "", "/src/a.py"),
-    ],
-)
-def test_a_path_in_a_folder_or_in_a_worktree_of_it(path: str, folder: str, expected: str) -> None:
-    assert relative(path, folder) == expected

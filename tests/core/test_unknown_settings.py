@@ -22,12 +22,6 @@ def put(folder: Path, text: str) -> str:
     return str(folder / "config.toml")
 
 
-def changed(run: Run, **env: str) -> dict[str, Any]:
-    """The settings of compactions that differ from their defaults."""
-    about = run("status", env={**NOW, **env}).result["config"]["changed"]
-    return {name: value for name, value in about.items() if name.startswith("compaction.")}
-
-
 def events(run: Run) -> list[dict[str, Any]]:
     run("hook", "pi", "turn_end", stdin='{"session_id": "drain"}', env=NOW)  # stores what waits
     found = run("otel", "search", "config.key_unknown", "--hours", "1", env=NOW).result["events"]
@@ -83,47 +77,6 @@ def test_a_hook_tells_it_as_an_event_alone(run: Run, home: Path) -> None:
         told = run("hook", "pi", "turn_end", stdin=payload, env=NOW)
         assert (told.err, json.loads(told.out)) == ("", {"messages": []})
     assert len(events(run)) == 1
-
-
-def test_variables_that_begin_as_settings_do(run: Run) -> None:
-    env = {**NOW, "JOELCLAW_INJECT_MIN_SCOR": "0.4", "JOELCLAW_IDLE_RUN": "1", "JOELCLAW_COLOUR": "red"}
-    written = run("memory", "write", "the deploy key lies in the vault", env=env)
-    assert written.err == (
-        "joelclaw: the environment: JOELCLAW_INJECT_MIN_SCOR: unknown; did you mean JOELCLAW_INJECT_MIN_SCORE\n"
-    )
-    assert len(run("status", env=env).result["config"]["unknown"]) == 1
-
-
-def test_a_value_of_no_kind_is_unknown_or_wrong(run: Run, home: Path) -> None:
-    for value in ("[5]", "2026-01-01", "{a = 1}", f"1{'0' * 400}"):
-        put(home, f"[recall]\ncolour = {value}\n")
-        assert "recall.colour: unknown" in run("status", env=NOW).result["config"]["unknown"][0]
-        put(home, f"[recall]\nlimit = {value}\n")
-        failed = run("recall", "deploy", env=NOW, ok=False)
-        assert failed.json["error"]["code"] == "CONFIG_INVALID"
-        assert "recall.limit is a list, a table, a date or a number that is too long" in failed.json["error"]["message"]
-
-
-def test_scopes_and_what_was_read_before_are_known(run: Run, home: Path) -> None:
-    old = "[compaction]\nidleTriggerMinutes = 7\nnotifyOnStart = true\nidleTriggerPercent = 0.5\n"
-    put(home, old + 'notifyOnStartText = "Wait."\n[scopes]\n"packages/bus" = "bus worker"\n')
-    assert run("status", env=NOW).result["config"]["unknown"] == []
-    assert changed(run) == {
-        "compaction.idle_trigger_minutes": 7,
-        "compaction.idle_trigger_percent": 0.5,
-        "compaction.notify_on_start": True,
-        "compaction.notify_on_start_text": "Wait.",
-    }
-    assert changed(run, JOELCLAW_COMPACTION_IDLETRIGGERMINUTES="8")["compaction.idle_trigger_minutes"] == 8
-
-
-@pytest.mark.parametrize("order", [1, -1])
-def test_of_two_spellings_that_of_today_holds(run: Run, home: Path, order: int) -> None:
-    lines = ["idle_trigger_minutes = 5", "idleTriggerMinutes = 7"][::order]
-    put(home, "[compaction]\n" + "\n".join(lines) + "\n")
-    assert changed(run) == {"compaction.idle_trigger_minutes": 5}
-    env = {"JOELCLAW_COMPACTION_IDLETRIGGERMINUTES": "8", "JOELCLAW_COMPACTION_IDLE_TRIGGER_MINUTES": "9"}
-    assert changed(run, **env) == {"compaction.idle_trigger_minutes": 9}
 
 
 def test_all_settings_are_spelled_alike_and_so_are_the_documents() -> None:

@@ -97,12 +97,6 @@ def test_what_a_command_chooses_by_the_name_of_a_secret(command: str) -> None:
     assert SECRET not in told and f"the end of it\n{FAULT}" in told
 
 
-@pytest.mark.parametrize("output", [f"ann\t{SECRET}\n", f"  1 | ann | {SECRET}\n(1 row)\n"])
-def test_a_cell_of_a_row(output: str) -> None:
-    told = redact_call('psql -c "select owner, api_token from tides"', "", output)
-    assert told == output.replace(SECRET, "[redacted:secret]")
-
-
 @pytest.mark.parametrize(
     ("command", "output"),
     [
@@ -136,22 +130,8 @@ def test_code_and_sentences_of_a_file_and_a_list_of_tokens_stay(command: str, ou
     assert redact_call(command, "", output) == output
 
 
-def test_users_and_what_they_are_in_stay() -> None:
-    users = "root:x:0:0:root:/root:/bin/bash\nlist:x:38:38:Mailing List Manager:/var/list:/usr/sbin/nologin"
-    assert redact_call("cat /etc/passwd- /srv/passwd", "", users) == users
-
-
 def test_a_secret_that_begins_with_what_it_is() -> None:
     assert redact_call("jq -r .mail.secret tides.json", "", "key-82kLmqW0vx\n") == "[redacted:secret]\n"
-
-
-def test_an_empty_echo_behind_it() -> None:
-    assert redact_call("pass show prod/tides; echo", "", "plover\n\n") == "[redacted:secret]\n\n"
-
-
-def test_a_numbered_answer() -> None:
-    told = redact_call("redis-cli config get requirepass", "", f'1) "requirepass"\n2) "{SECRET}"')
-    assert SECRET not in told and told.startswith('1) "requirepass"\n2) ')
 
 
 def test_a_file_that_is_called_after_a_secret() -> None:
@@ -236,12 +216,6 @@ def test_what_another_prints_stays(command: str, output: str) -> None:
     assert redact_call(command, "", output) == output
 
 
-def test_keys_and_public_fields_of_a_manifest_stay() -> None:
-    manifest = "kind: Secret\nmetadata:\n  name: tides\ndata:\n  password: aHVudGVyMnB3\n"
-    told = redact_call("kubectl get secret tides -o yaml", "", manifest)
-    assert told == manifest.replace("aHVudGVyMnB3", "[redacted:secret]")
-
-
 @pytest.mark.parametrize(
     ("command", "output"),
     [
@@ -288,19 +262,3 @@ def test_nor_where_the_output_comes_after_a_read_of_the_call(run: Run, home: Pat
         made.outcome(tool, f"Exit code 1\n{SECRET}", failed=True)
         run("memory", "archive", str(made.path))
     assert [path.name for path in home.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()] == []
-
-
-def test_what_a_token_of_consul_or_nomad_is_called_stays() -> None:
-    for command in ("consul acl bootstrap", "nomad acl token create -name=ci"):
-        told = redact_call(command, "", f"AccessorID: cf59ae0e-4c4f-4206-aa52-7d80774bca7e\nSecretID:   {SECRET}\n")
-        assert SECRET not in told and "cf59ae0e-4c4f-4206-aa52-7d80774bca7e" in told
-
-
-def test_what_a_store_of_secrets_says_of_a_write_stays() -> None:
-    told = "Key                Value\n---                -----\ncreated_time       2025-03-04T08:15:41.118237Z\n"
-    assert redact_call("vault kv put secret/web password=-", "", told) == told
-
-
-def test_a_sum_of_a_go_module_stays() -> None:
-    told = "github.com/tern/tokenbucket v1.4.0 h1:J0rQ+TsSlAYKEMTKMMp80VIiDgyAcRaVNcA9BXCiVz0="
-    assert redact_call("grep token go.sum", "", told) == told

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 from conftest import ROOT
@@ -34,24 +33,3 @@ def test_the_halves_are_the_corpus_and_share_nothing() -> None:
         assert {item.text for item in work}.isdisjoint(item.text for item in kept)
         assert corpus.halves(every) == (work, kept)
         assert all(bool(item.secrets) == (name == FILES[0]) for item in every)
-
-
-def test_a_stretch_of_a_secret_counts_as_the_secret() -> None:
-    item = corpus.Item("x", "the word abcdefgh stands", ("abcdefgh",))
-    assert not bench.is_out(item) and not bench.is_changed(item)
-    assert corpus.stretches("abcdefgh") == ["abcdef", "bcdefg", "cdefgh"] and corpus.stretches("abc") == ["abc"]
-    told = corpus.Item("x", "password=hunter2horse", ("hunter2horse",))
-    assert bench.is_out(told) and bench.is_changed(told)
-    assert not bench.is_out(corpus.Item("x", "password=hunter2horse and hunter2h", ("hunter2horse",)))
-
-
-def test_a_secret_that_stands_in_its_frame_too_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpus, "FOLDER", tmp_path)
-    (tmp_path / "secrets.txt").write_text("== a\nx «⟦hex 8⟧» y\n== b\nmy hunter and «hunter2»\n")
-    with pytest.raises(ValueError, match="item 1: 'hunter2' stands in its frame too"):
-        corpus.items("secrets.txt")
-    (tmp_path / "secrets.txt").write_text("== a\nx «⟦hex 8⟧» y\n== b\nme and gh⟦⟧p_«hunter2»\n")
-    first, second = corpus.items("secrets.txt")
-    assert first.kind == "a" and first.text == f"x {first.secrets[0]} y" and len(first.secrets[0]) == 8
-    assert second.text == "me and ghp_hunter2"
-    assert corpus.items("secrets.txt") == [first, second]

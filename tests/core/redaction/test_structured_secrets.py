@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import NOW_MS, Run
 
@@ -54,16 +53,6 @@ def test_what_is_named_vanishes_and_nothing_else() -> None:
 def test_what_only_stands_beside_such_a_name_stays() -> None:
     for given in OPEN:
         assert redact_value(given) == given == redact_value(given, str)
-
-
-def test_a_value_may_be_as_deep_as_its_author_liked() -> None:
-    deep: object = {"password": SECRET}
-    for _ in range(5_000):
-        deep = [deep]
-    hidden = redact_value(deep, str)
-    while isinstance(hidden, list):
-        hidden = hidden[0]
-    assert hidden == {"password": "[redacted:password]"}
 
 
 MANIFEST = """apiVersion: v1
@@ -120,18 +109,6 @@ def test_what_a_kubernetes_secret_holds() -> None:
         assert ".Values.pilot" in told or ".Values" not in text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"a": {"kind": "Secret"}, "data": {"a": "bcd"}}', '{"kind": "Secrets", "data": {"a": "bcd"}}',
-        "kind: Secret\ndata: x\n", "kind: Secrets\ndata:\n  a: bcd\n", "a:\n  kind: Secret\ndata:\n  a: bcd\n",
-        "kind: Secret\n---\ndata:\n  a: bcd\n", "kind: Secret\nspec:\n  a: bcd\n", "kind: Secret\ndata:\na: bcd\n",
-    ],
-)  # fmt: skip
-def test_what_is_no_value_of_a_kubernetes_secret_stays(text: str) -> None:
-    assert redact(text) == (text, ())
-
-
 def test_no_value_of_a_secret_reaches_the_disk(run: Run, tmp_path: Path, home: Path) -> None:
     made = Transcript(tmp_path / f"{SESSION}.jsonl")
     made.user("Please look at the secret of the harbour and tell what is in it")
@@ -148,25 +125,6 @@ def test_no_value_of_a_secret_reaches_the_disk(run: Run, tmp_path: Path, home: P
     stored = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
     assert b"secret.yaml" in stored
     assert not [value for value in VALUES if value.encode() in stored]
-
-
-THE_WORD_BEHIND_AN_OPTION = (
-        (["--password", "x1", "--password", "y2"], ["--password", "[redacted:password]"] * 2),
-        (["--password=x", "y2"], ["--password=x", "y2"]), (["--token", 5, "abc"], ["--token", 5, "abc"]),
-        (["--token", "./x/y"], ["--token", "./x/y"]), (["--token", "TOKEN"], ["--token", "TOKEN"]),
-        (["--token", "XyZ"], ["--token", "[redacted:token]"]), (["--token", ""], ["--token", ""]),
-        (["--pw", "abc"], ["--pw", "[redacted:password]"]), (["--key", "abc"], ["--key", "abc"]),
-        (["token", "abc"], ["token", "abc"]), (["--token"], ["--token"]),
-        (["--token", "abc", "x" * 7_989], ["--token", "[redacted:token]", "x" * 7_989]),
-        (["--token", "abc", "x" * 7_991], ["--token", "abc", "x" * 7_991]),
-        (["sshpass", "-phunter22x", "ssh"], ["sshpass", "-p[redacted:password]", "ssh"]),
-)  # fmt: skip
-
-
-def test_the_word_behind_an_option() -> None:
-    for words, left in THE_WORD_BEHIND_AN_OPTION:
-        assert redact_value({"args": words}, str) == {"args": left}
-        assert redact_value({"args": tuple(words)}, str) == {"args": left}
 
 
 def test_what_a_name_holds_is_redacted_at_any_depth_below_it() -> None:

@@ -55,20 +55,6 @@ def test_a_query_lets_through_what_fits_all_of_it(db: apsw.Connection, query: di
     assert found(db, **query) == ids
 
 
-@pytest.mark.parametrize(
-    ("at", "more", "count"),
-    [
-        (100, {}, 1), (159, {}, 1), (160, {}, 0), (41, {}, 1), (40, {}, 0), (100, {"source": "x"}, 0),
-        (100, {"component": "x"}, 0), (100, {"action": "x"}, 0), (100, {"level": "info"}, 1),
-    ],
-)  # fmt: skip
-def test_debug_events_are_alike_on_both_sides_within_the_window(
-    db: apsw.Connection, at: int, more: dict[str, Any], count: int
-) -> None:
-    put(db, event("d", 100, level="debug"), event("i", 100))
-    assert events.debug_count(db, event("new", at, **{"level": "debug", **more}), 60) == count
-
-
 def test_a_cursor_comes_back_as_it_was_written(db: apsw.Connection) -> None:
     assert events.read_cursor(db, "d") is None and events.cursors(db) == []
     new = new_cursor("d", "logs", "http://b")

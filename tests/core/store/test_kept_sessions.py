@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 import pytest
 
-from core.store import calls, documents, places_and_names, sessions
+from core.store import calls, places_and_names, sessions
 
 
 def session(identifier: str, at: int = 1, **more: Any) -> Any:
@@ -33,16 +33,6 @@ def name(named: str, **more: Any) -> Any:
     return {"name": named, "first": 1, "last": 1, "calls": 1, "weight": 1.0, "place": "", "written": 0, **more}
 
 
-def say(db: apsw.Connection, session: str, text: str, at: int = 1, **more: Any) -> int:
-    one: Any = documents.blank(more.pop("collection", "episodes"), f"d{db.total_changes()}", text, at)
-    one |= {"session_id": session, "observation_type": "episode", **more}
-    return documents.insert(db, one, b"", signatures=False)
-
-
-def ids(found: Any) -> list[str]:
-    return [one["id"] for one in found]
-
-
 def test_a_forgotten_session_is_known_as_that_alone(db: apsw.Connection) -> None:
     keep(db, session("a"))
     calls.save(db, call("a", 1))
@@ -58,13 +48,6 @@ def test_a_forgotten_session_is_known_as_that_alone(db: apsw.Connection) -> None
     assert sessions.latest(db, 9) == sessions.last_of_project(db, "p", "") == []
     assert sessions.below(db, [""]) == sessions.below(db, ["/p"]) == []
     assert sessions.last_compacted(db) is None
-
-
-def test_what_stands_behind_an_escape_is_found_as_it_is_and_without_it(db: apsw.Connection) -> None:
-    calls.save(db, call("a", 1, passage="plain\nsaid \\nShardMap here\nC:\\new"))
-    for term in ("nShardMap", "ShardMap", "new", "plain", "ew"):
-        assert len(calls.holding_any(db, [term], {})) == 1, term
-    assert calls.holding_any(db, ["lain"], {}) == []
 
 
 def test_a_compaction_is_completed_by_what_is_told_later(db: apsw.Connection) -> None:
@@ -125,22 +108,6 @@ def test_a_forgotten_call_leaves_its_number_and_no_name_of_its_own(db: apsw.Conn
     assert sessions.totals(db) == (0, 2)
 
 
-@pytest.mark.parametrize(
-    ("terms", "beginning", "numbers"),
-    [
-        (["shard"], False, [1]), (["shard_"], True, [2]), (["shard_17"], False, [2]), (["shar"], True, []),
-        (["shard"], True, [1, 2]), (["queue drains"], False, [1]), (["drains queue"], False, []),
-        (["queue", "shard_17"], False, [1, 2]), (['que"ue', "\0"], False, []),
-    ],
-)  # fmt: skip
-def test_calls_hold_a_term_or_what_begins_so(
-    db: apsw.Connection, terms: list[str], beginning: bool, numbers: list[int]
-) -> None:
-    calls.save(db, call("a", 1, passage="the queue drains a shard"))
-    calls.save(db, call("a", 2, passage="shard_17"))
-    assert sorted(one["number"] for one in calls.holding_any(db, terms, {}, beginning=beginning)) == numbers
-
-
 def test_calls_are_searched_for_in_a_session_or_a_project(db: apsw.Connection) -> None:
     keep(db, session("a"), session("b", project="q", client="pi"))
     for one in ("a", "b", "c"):
@@ -159,16 +126,3 @@ def test_calls_are_searched_for_in_a_session_or_a_project(db: apsw.Connection) -
     unknown = calls.by_number(db, "c", 1)
     assert unknown is not None and (unknown["project"], unknown["client"]) == ("", "")
     assert calls.by_number(db, "b", 2) is None
-
-
-def test_a_session_is_meant_by_eight_characters_of_its_id(db: apsw.Connection) -> None:
-    keep(db, session("12345678-a"), session("short"))
-    say(db, "abcdefgh-1", "said")
-    say(db, "gone-gone", "said", forgotten_at=1)
-    sessions.forget(db, "87654321-x")
-    assert sessions.whole_id(db, "12345678") == "12345678-a" and sessions.whole_id(db, "1234567") == ""
-    assert sessions.whole_id(db, "1234567", least=7) == "12345678-a"
-    assert sessions.whole_id(db, "short") == "short" and sessions.whole_id(db, "shor") == ""
-    assert sessions.whole_id(db, "abcdefgh") == sessions.whole_id(db, "abcdefgh-1") == "abcdefgh-1"
-    assert sessions.whole_id(db, "87654321") == sessions.whole_id(db, "87654321-x") == ""
-    assert sessions.whole_id(db, "nothing-of-it") == ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import log
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from core.store import documents, search, sqlite
 from core.store.search import LocalCandidates
 
 ALL: Any = {"collections": [], "session": "", "projects": (), "others": (), "category": ""}
-OF_P: Any = {"projects": ("p",), "others": ("q",)}
 
 
 @pytest.fixture
@@ -54,18 +52,6 @@ def found(
     return {names[row["rowid"]]: (row["bm25"], row["cosine"]) for row in rows}
 
 
-def test_in_a_small_memory_each_term_counts_once(db: apsw.Connection) -> None:
-    add(db, "own", "the queue drains, the queue waits")
-    add(db, "near", "other words", context="it was the queue")
-    add(db, "none", "nothing of it")
-    idf = log(1 + (3 - 2 + 0.5) / 2.5)
-    assert found(db, "queue") == {"own": (pytest.approx(idf), None), "near": (pytest.approx(0.5 * idf), None)}
-    both = found(db, "queue", "drains")
-    assert both["own"][0] == pytest.approx(idf + log(1 + 2.5 / 1.5))
-    assert found(db) == found(db, "unheard") == {}
-    assert found(db, 'qu"eue', "\0") == {}, "no term is read as a query of its own"
-
-
 def test_meaning_finds_the_nearest(db: apsw.Connection) -> None:
     for name, places in (("same", (1, 2)), ("half", (1, 3)), ("other", (4, 5))):
         add(db, name, f"text of {name}", direction(*places))
@@ -98,12 +84,3 @@ def test_in_a_large_memory_the_rarest_terms_are_asked_for(db: apsw.Connection, m
         assert source._selective(["some", "rare"]) == match
     monkeypatch.setattr(search, "_AFFORDABLE", 12)
     assert source._selective(["often", "never"]) == '"often" OR "never"', "so many documents are no large memory"
-
-
-def test_rows_of_two_collections_with_one_number_are_told_apart(db: apsw.Connection) -> None:
-    """Row 1 of the observations is admitted, row 1 of the episodes is not, and is the nearest."""
-    add(db, "ours", "a note", direction(1, 2), project="p")
-    add(db, "theirs", "a turn", direction(1, 2), "episodes", project="q")
-    add(db, "ours too", "another turn", direction(1, 3), "episodes", project="p")
-    assert set(found(db, vector=direction(1, 2), limits=(9, 1), collections=["episodes"], **OF_P)) == {"ours too"}
-    assert set(found(db, vector=direction(1, 2), limits=(9, 2), **OF_P)) == {"ours", "ours too"}

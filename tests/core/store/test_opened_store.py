@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from conftest import NOW_MS
 from faults import WITHOUT_COLUMNS
 
 from core.errors import Failure
-from core.store import events, migrations, sqlite
+from core.store import migrations, sqlite
 
 
 @pytest.fixture
@@ -30,33 +29,10 @@ def db(store: Path, opened_store: apsw.Connection) -> apsw.Connection:
     return opened_store
 
 
-def emit(db: apsw.Connection, *identifiers: str, at: int = 1) -> None:
-    for one in identifiers:
-        with sqlite.transaction(db):
-            events.insert(db, {
-                "id": one, "timestamp": at, "sessionId": "", "systemId": "", "level": "info", "source": "",
-                "component": "hook", "action": f"did {one}", "success": True, "metadata": {},
-            }, "")  # fmt: skip
-
-
 def code_of(action: Any) -> str:
     with pytest.raises(Failure) as caught:
         action()
     return caught.value.code
-
-
-def test_a_new_store_has_every_step(store: Path) -> None:
-    db = sqlite.open_writing(busy_ms=0, durable=False)
-    assert db.execute("PRAGMA user_version").get == len(migrations.STEPS)
-    assert (db.execute("PRAGMA journal_mode").get, db.execute("PRAGMA auto_vacuum").get) == ("wal", 2)
-    assert Path(f"{store}-wal").exists()
-    assert db.execute("PRAGMA synchronous").get == 1
-    assert stat.S_IMODE(store.stat().st_mode) == 0o600
-    sqlite.set_durability(db, True, busy_ms=0)
-    assert db.execute("PRAGMA synchronous").get == 2
-    sqlite.set_durability(db, False, busy_ms=0)
-    assert db.execute("PRAGMA synchronous").get == 1
-    db.close()
 
 
 def test_a_store_of_an_older_version_is_brought_up_to_date_when_it_is_read(db: apsw.Connection, store: Path) -> None:
@@ -107,23 +83,6 @@ def test_a_file_of_another_program_is_left_alone(store: Path, version: int) -> N
     before = store.read_bytes()
     assert code_of(lambda: sqlite.open_writing(busy_ms=0, durable=False)) == "STORE_FOREIGN"
     assert store.read_bytes() == before
-
-
-def test_a_transaction_is_whole_or_not_at_all(db: apsw.Connection) -> None:
-    with pytest.raises(ZeroDivisionError), sqlite.transaction(db):
-        db.execute("INSERT INTO upkeep VALUES ('x', 1)")
-        raise ZeroDivisionError
-    assert not db.in_transaction and db.execute("SELECT count(*) FROM upkeep").get == 0
-    with sqlite.transaction(db):
-        db.execute("INSERT INTO upkeep VALUES ('x', 1)")
-    assert code_of(lambda: _write_twice(db)) == "STORE_UNREADABLE" and not db.in_transaction
-    assert db.execute("SELECT value FROM upkeep").get == 1
-
-
-def _write_twice(db: apsw.Connection) -> None:
-    with sqlite.transaction(db):
-        db.execute("UPDATE upkeep SET value = 2")
-        db.execute("INSERT INTO upkeep VALUES ('x', 1)")
 
 
 def test_a_store_that_is_being_written_is_busy(db: apsw.Connection, store: Path) -> None:

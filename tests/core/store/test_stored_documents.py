@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 import pytest
 
-from core.store import documents, overview, search, sessions, sqlite
+from core.store import documents, search, sqlite
 
 VECTOR = bytes(range(256))
 
@@ -30,10 +30,6 @@ def put(db: apsw.Connection, *given: Any, vector: bytes = b"", signatures: bool 
 
 def matching(db: apsw.Connection, words: str) -> list[int]:
     return [row for (row,) in db.execute("SELECT rowid FROM lexicon WHERE lexicon MATCH ? ORDER BY rowid", (words,))]
-
-
-def ids(found: Any) -> list[str]:
-    return [one["id"] for one in found]
 
 
 def test_title_text_and_context_are_found_and_a_vector_stands_beside_them(signed: apsw.Connection) -> None:
@@ -113,38 +109,6 @@ def test_what_the_ranking_knows_of_a_row(db: apsw.Connection) -> None:
     assert [one["stale"] for one in search.LocalCandidates(db, vectors=False).traits(rows[2:])] == [False]
 
 
-ASKED: Any = {
-    "tags": (), "category": "", "projects": (), "verdicts": (), "source": "", "since": None, "before": None,
-    "whatever": False, "without": "",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("asked", "found"),
-    [
-        ({}, "dcba"), ({"tags": ["x"]}, "ba"), ({"tags": ["x", "y"]}, "b"), ({"tags": ["xx"]}, "c"),
-        ({"category": "jc:ops"}, "a"), ({"verdicts": ["hold", "discard"]}, "cb"), ({"source": "cli"}, "d"),
-        ({"since": 2}, "dcb"), ({"before": 2}, "a"), ({"since": 2, "before": 4}, "cb"), ({"projects": ["p"]}, "db"),
-        ({"projects": ["p", "q"]}, "dcb"), ({"whatever": True}, "fedcba"), ({"tags": ["x"], "category": "jc:ops"}, "a"),
-    ],
-)  # fmt: skip
-def test_memories_are_listed_by_what_is_known_of_them(db: apsw.Connection, asked: dict[str, Any], found: str) -> None:
-    sessions.save(db, {
-        "id": "s", "client": "claude", "project": "p", "folder": "", "updated_at": 1, "prompts": 0, "calls": 0,
-        "plan": [],
-    })  # fmt: skip
-    put(
-        db, document("a", 1, tags=["x"], category_id="jc:ops"),
-        document("b", 2, tags=["x", "y"], write_verdict="hold", session_id="s"),
-        document("c", 3, tags=["xx"], write_verdict="discard", project="q", session_id="s"),
-        document("d", 4, source="cli", project="p"), document("e", 5, forgotten_at=6), document("f", 6,
-        superseded_by="a"),
-        document("k", 9, "knowledge", tags=["x"]),
-    )  # fmt: skip
-    number, page = documents.listed(db, "observations", {**ASKED, **asked}, limit=9, offset=0)
-    assert (number, "".join(ids(page))) == (len(found), found)
-
-
 def test_one_memory_takes_the_place_of_another_and_gives_it_back(db: apsw.Connection) -> None:
     put(db, document("old"), document("new"), document("third"))
     old, new, third = documents.every(db)
@@ -159,37 +123,3 @@ def test_one_memory_takes_the_place_of_another_and_gives_it_back(db: apsw.Connec
     old = next(documents.every(db))
     documents.unlink(db, old, 12)
     assert [one["supersedes"] for one in documents.every(db)] == ["", "third", ""]
-
-
-def test_synced_sections_are_known_by_their_file(signed: apsw.Connection) -> None:
-    synced = {"collection": "knowledge", "source": documents.SYNC}
-    rows = put(
-        signed, document("a", **synced, path="/n/a.md"), document("b", **synced, path="/n/a.md"),
-        document("c", **synced, path="/n/b.md"), document("d", **synced, path="/n/b.md", forgotten_at=1),
-        document("e", collection="knowledge", source="import", path="/n/b.md"), document("o", path="/n/b.md"),
-        vector=VECTOR, signatures=True,
-    )  # fmt: skip
-    assert documents.sections_by_file(signed) == {"/n/a.md": rows[:2], "/n/b.md": [rows[2]]}
-    assert documents.remove_sections(signed, [rows[0], rows[3], rows[2], rows[0]], signatures=True) == 2
-    assert ids(documents.every(signed, forgotten=True)) == ["o", "b", "d", "e"]
-    assert signed.execute("SELECT count(*) FROM signature").get == 4
-    assert documents.sections_by_file(signed) == {"/n/a.md": [rows[1]]}
-
-
-def test_documents_are_counted_by_verdict_and_by_group(db: apsw.Connection) -> None:
-    put(
-        db, document("a", 5, category_id="x", merged_count=2), document("b", 6, category_id="x", write_verdict="hold"),
-        document("c", 7, category_id="y", forgotten_at=1, merged_count=9, last_used_at=4),
-        document("k", 8, "knowledge", project="p", write_verdict="other"),
-    )  # fmt: skip
-    none = {"total": 0, "allow": 0, "hold": 0, "discard": 0, "forgotten": 0}
-    counted = {
-        "observations": {**none, "total": 2, "allow": 1, "hold": 1, "forgotten": 1}, "episodes": none,
-        "knowledge": {**none, "total": 1, "other": 1},
-    }  # fmt: skip
-    assert overview.counts(db) == counted
-    assert overview.span(db) == {"oldest": 5, "newest": 8, "merges": 2} and overview.last_used(db) == 4
-    assert overview.largest(db, "category", 9) == {"x": 2} and overview.largest(db, "project", 9) == {"p": 1}
-    assert overview.verdicts_since(db, "observations", 6) == {"hold": 1}
-    assert overview.verdicts_since(db, "observations", 5) == {"allow": 1, "hold": 1}
-    assert overview.verdicts_since(db, "observations", 8) == {}

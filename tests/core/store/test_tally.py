@@ -9,16 +9,13 @@ from typing import Any
 
 import apsw
 import pytest
-from conftest import NOW_MS, Run
+from conftest import NOW_MS
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.store import documents, migrations, overview
 from core.store.rows import COLLECTIONS
 from memory import reports
-
-BEFORE_TALLY = 6
-"""Steps of the schema before the tally."""
 
 kinds = st.fixed_dictionaries(
     {
@@ -108,19 +105,3 @@ def test_the_counts_are_what_the_documents_say(given_acts: list[tuple[str, Any, 
         for one in given_acts:
             act(db, *one)
         assert_exact(db)
-
-
-def test_stats_of_the_command(run: Run) -> None:
-    assert run("memory", "stats").result["total"] == 0
-    lines = [
-        f'{{"text": "note number {n} of the harbour", "project": "p{n % 3}", "verdict": "hold"}}' for n in range(7)
-    ]
-    run("memory", "import", "-", stdin="\n".join(lines))
-    run("memory", "write", "the deploy script needs the staging key before it runs")
-    said = run("memory", "stats").result
-    assert said["projects"] == {"p0": 3, "p1": 2, "p2": 2}
-    assert (said["total"], said["verdicts"]["hold"]) == (8, 7)
-    first = run("memory", "export").out.splitlines()[0]
-    run("memory", "forget", first.split('"id":"')[1].split('"')[0])
-    said = run("memory", "stats").result
-    assert (said["total"], said["forgotten"], said["projects"]) == (7, 1, {"p0": 2, "p1": 2, "p2": 2})
