@@ -16,7 +16,7 @@ import pytest
 from conftest import PATIENCE_S, clean_environment
 
 import clients
-from session.install import known_clients, own_text
+from session.install import client_settings, entries
 
 NODE = shutil.which("node")
 MARKER = "JOELCLAW_TEST_CHILD"
@@ -82,7 +82,7 @@ class Host:
 
     def source(self, client: str) -> str:
         """The extension as we install it."""
-        return own_text.extension(known_clients.settings_of(clients.row(client)), "joelclaw")
+        return entries.extension(client_settings.settings_of(clients.row(client)), "joelclaw")
 
     def answers(self, delay: float = 0, **texts: str) -> None:
         """Install a fake `joelclaw` that answers each event with its text after `delay` seconds."""

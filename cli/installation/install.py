@@ -13,9 +13,8 @@ from cli.terminal import agreed
 from core import files
 from core.errors import Failure, usage
 from core.process import extras
-from session.install import installed_hooks, plan, undo
-from session.install.client_settings import Settings
-from session.install.known_clients import settings_of
+from session.install import plan, undo
+from session.install.client_settings import Settings, settings_of
 from session.install.plan import Plan
 
 _CODE = "INSTALL_INVALID_ARGS"
@@ -27,14 +26,14 @@ def install(options: dict[str, Any]) -> Answer:
         if options["agent"] or options["all"]:
             raise usage(_CODE, "--list takes no client", "leave the names and --all out")
         both = product(clients.rows(), (False, True))
-        rows = [installed_hooks.listed(settings_of(client), project) for client, project in both]
+        rows = [plan.installation_row(settings_of(client), project) for client, project in both]
         missing = " ".join(one["agent"] for one in rows[::2] if one["present"] and not one["current"])
         steps = [step(f"joelclaw install {missing}", "install what is missing or old")] if missing else []
         return Answer({"installs": rows}, steps)
     if options["mcp"] and not options["dry_run"] and extras.version("mcp") is None:
         wanted = extras.requirement("mcp", "mcp")
         about = f"the server needs the package {wanted!r}, which is not installed for {sys.executable}"
-        raise Failure(plan.CODE, about, f"run `{extras.command(wanted)}`, then this again; nothing was changed")
+        raise Failure(plan.FAILED, about, f"run `{extras.command(wanted)}`, then this again; nothing was changed")
     answer = _change(options, "install")
     result: Any = answer.result
     if options["dry_run"] or "declined" in result:
@@ -89,7 +88,7 @@ def _chosen(options: dict[str, Any], verb: str) -> tuple[list[Settings], list[di
         if verb == "install":
             meant, reason = client.present(), f"there is neither {client.client.home()} nor a command `{client.name}`"
         else:  # a file that cannot be read is told when it is to be changed
-            meant, reason = installed_hooks.listed(client, options["project"])["installed"], "not installed"
+            meant, reason = plan.installation_row(client, options["project"])["installed"], "not installed"
         if meant is False:
             skipped.append({"agent": client.name, "reason": reason})
         else:
@@ -107,7 +106,7 @@ def _plans(chosen: list[Settings], options: dict[str, Any], verb: str) -> list[l
     more = {"mcp": options["mcp"]} if verb == "install" else {}
     plans_of = plan.installing if verb == "install" else plan.removing
     every = [plans_of(client, project=options["project"], **more) for client in chosen]
-    plan.stay_in_project(one for plans in every for one in plans)
+    plan.require_inside_project(one for plans in every for one in plans)
     return every
 
 
@@ -125,7 +124,7 @@ def _told(plans: list[Plan], verb: str, backups: dict[str, str | None], *, whole
         "notes": notes,
     }
     if verb == "uninstall" and backups:
-        told["backupsLeft"] = [name for one in plans for name in undo.backups_left(one.path)]
+        told["backupsLeft"] = [name for one in plans for name in undo.useful_backups(one.path)]
     return told
 
 
@@ -134,6 +133,6 @@ def _file(one: Plan, backups: dict[str, str | None], *, whole: bool) -> dict[str
     changed = one.changed and one.path in backups
     told = {"path": one.path, "changed": changed, "created": changed and one.before is None}
     told |= {"backup": backups.get(one.path), "diff": one.diff(whole=whole)}
-    if one.is_whole and not whole:
-        told |= {"bytes": len(one.after or one.before or b""), "what": one.what}
+    if one.is_whole_file and not whole:
+        told |= {"bytes": len(one.after or one.before or b""), "what": one.purpose}
     return told

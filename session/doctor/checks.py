@@ -30,11 +30,11 @@ from session import own_command
 from session.backup import archive
 from session.doctor import facts, hooks
 from session.doctor.facts import Facts, Finding, error, note, warning
-from session.install import installed_hooks, own_text, plan
-from session.install.known_clients import settings_of
+from session.install import entries, plan
+from session.install.client_settings import settings_of
 
 FIXABLE_HOOKS = frozenset({
-    installed_hooks.GONE, installed_hooks.NOT_EXECUTABLE, installed_hooks.INTERPRETER_GONE, "HOOKS_REMOVED",
+    plan.COMMAND_GONE, plan.NOT_EXECUTABLE, plan.INTERPRETER_GONE, "HOOKS_REMOVED",
     "HOOKS_MISSING", "HOOKS_CHANGED", "HOOKS_OUTDATED", "HOOK_OTHER_COMMAND", "HOOK_NOT_REACHED", "HOOK_ANSWER_LOST",
 })  # fmt: skip
 """Installing again repairs these; a copy of the client's file is kept."""
@@ -371,10 +371,10 @@ def _repair(findings: Sequence[Finding], examination: Examination) -> list[Findi
 
 def _install_again(name: str, project: bool) -> str:
     changed: list[str] = []
-    own_text.executable()
+    entries.executable()
     with plan.locked():
         plans = plan.installing(settings_of(clients.row(name)), project=project)
-        plan.stay_in_project(plans)
+        plan.require_inside_project(plans)
         backups = plan.carry_out(plans, changed)
     backup = next((f"; backup: {path}" for path in backups.values() if path), "")
     return f"our entries were rewritten in {', '.join(changed)}{backup}"

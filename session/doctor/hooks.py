@@ -27,10 +27,9 @@ from memory.archive import transcript_files
 from otel import log
 from session import own_command
 from session.doctor.facts import Finding, error, note, warning
-from session.install import client_settings, entries, installed_hooks, own_text, plan
-from session.install.client_settings import Settings
+from session.install import client_settings, entries, plan
+from session.install.client_settings import Settings, settings_of
 from session.install.entries import Entry
-from session.install.known_clients import settings_of
 from session.install.undo import Receipt
 
 MAX_SECONDS = 5.0  # for one run; a client waits longer
@@ -76,14 +75,14 @@ def check(client: Client, *, project: bool) -> Checked:
 def _check(client: Client, result: Checked, *, project: bool) -> Iterator[Finding]:
     settings, name, about, path = settings_of(client), client.name, result.facts, result.facts["path"]
     install = f"joelclaw install {name}{' --project' * project}"
-    listed = installed_hooks.listed(settings, project)
+    listed = plan.installation_row(settings, project)
     about |= {key: listed[key] for key in ("present", "installed", "current", "version")}
     try:
-        installed = installed_hooks.of(settings, path)
+        installed = plan.installed_in(settings, path)
         if listed["installed"] is None:  # another of its files cannot be read
             raise Failure("", listed["notes"][-1], f"repair that file, then run `{install}`")
     except Failure as failure:
-        code = "SETTINGS_UNREADABLE" if failure.code == plan.CODE else "SETTINGS_DAMAGED"
+        code = "SETTINGS_UNREADABLE" if failure.code == plan.FAILED else "SETTINGS_DAMAGED"
         fix = failure.fix.replace("; nothing was changed", "").replace("run this", "run `joelclaw doctor`")
         yield error(code, name, f"the client cannot read its settings: {failure.message}", fix)
         return
@@ -92,7 +91,7 @@ def _check(client: Client, result: Checked, *, project: bool) -> Iterator[Findin
             yield error("SETTINGS_DAMAGED", name, f"the client cannot read {other}: {damage}", f"repair {other}")
     is_twice, other = False, settings.path(project=not project)
     with suppress(Failure):
-        is_twice = other != path and bool(installed_hooks.of(settings, other))
+        is_twice = other != path and bool(plan.installed_in(settings, other))
     if not installed:
         if Receipt.load(path) is not None or listed["installed"]:
             message = f"joelclaw was installed in {path} but its hooks are gone"
@@ -147,17 +146,17 @@ def _check_entries(
             version = f", written by version {receipt.version}" if receipt is not None else ""
             message = f"what is installed is not what this version writes{version}"
             yield warning("HOOKS_OUTDATED", name, message, install)
-    if other and installed_hooks.fault(other) is None:
+    if other and plan.command_fault(other) is None:
         version = (version_of(other) if may_run else "") or "unknown version"
         message = f"its hooks call {other} ({version}); this is {own_command.path()} ({VERSION})"
         yield warning("HOOK_OTHER_COMMAND", name, message, install)
-    if client.events and entries.foreign_calls(plan.settings_of(client, path), client):
+    if client.events and entries.foreign_calls(plan.json_settings(client, path), client):
         message = f"another command in {path} also calls joelclaw: such an event is reported twice"
         yield note("HOOK_FOREIGN", name, message, f"look at {path}")
 
 
 def _is_outdated(entry: Entry, name: str, matchers: dict[str, str]) -> bool:
-    current = own_text.hook_command(entry.executable, name), matchers.get(entry.place.event)
+    current = entries.hook_command(entry.executable, name), matchers.get(entry.place.event)
     return bool(entry.command) and (entry.command, entry.matcher) != current
 
 
@@ -226,9 +225,11 @@ def check_calls(client: Client, calls: Sequence[Called], checked: Checked, silen
 def _run_entries(client: Client, installed: Sequence[Entry], fix: str) -> tuple[int | None, Finding | None]:
     """Run one entry for each different command, until one has a fault. Returns the slowest time in ms and the fault."""
     for executable in dict.fromkeys(entry.executable for entry in installed):
-        broken = installed_hooks.broken(client.name, executable)
-        if broken is not None:
-            return None, error(subject=client.name, **broken)
+        if fault := plan.command_fault(executable):
+            code, message = fault
+            # In a project's file, joelclaw goes by its bare name.
+            fix = f"joelclaw install {client.name}" if os.sep in executable else "put joelclaw on this user's PATH"
+            return None, error(code, client.name, f"the hooks of {client.name} do nothing: {message}", fix)
     slowest = 0
     start = next(name for name, kind in client.events.items() if kind == "start")  # its answer reaches the model
     by_command: dict[str, Entry] = {}

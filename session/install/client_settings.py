@@ -1,8 +1,9 @@
-"""Where a client reads its settings, the events that our hooks are entered for, and what keeps them from running."""
+"""The settings files of each client, the events that get a hook, and what keeps a client from running our hooks."""
 
 import json
 import os
 import re
+import shlex
 import shutil
 import tomllib
 from collections.abc import Sequence
@@ -10,35 +11,46 @@ from typing import Any
 
 from clients import Client
 
-# The first line of a file with rules.
-ABOUT_RULES = "joelclaw: recall may run without asking (written by joelclaw install, removed by uninstall)"
-COMMENTS = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*[\s\S]*?\*/')
-MAX_BYTES = 16_000_000  # of a settings file: a larger one is not read
+RULES_HEADING = "joelclaw: recall may run without asking (written by joelclaw install, removed by uninstall)"
+MANAGED_FILES = (
+    "/etc/claude-code/managed-settings.json",
+    "/Library/Application Support/ClaudeCode/managed-settings.json",
+)
+"""An administrator's settings for Claude Code, on Linux and on macOS."""
+CODEX_REVIEW = (
+    "start `codex` once; when it says `Hooks need review`, choose `Trust all and continue`, or trust them later with"
+    " `/hooks`"
+)
+
+
+def settings_of(client: Client) -> "Settings":
+    """The settings of a client. A client without a class here has no switches and no rules."""
+    return KNOWN.get(client.name, Settings)(client)
 
 
 class Event:
-    """An event that our hook is entered for. `matcher`: the tools after which it is called; "" for all."""
+    """An event that has a hook of ours. `matcher` selects the tools after which it is called, "" for all."""
 
     def __init__(self, name: str, timeout: int, matcher: str) -> None:
         self.name, self.timeout, self.matcher = name, timeout, matcher
 
 
 class Place:
-    """Where an entry of ours stands in a client's settings: event, group, place in the group, both from 0."""
+    """The place of an entry in a client's settings: event, number of the group, position in the group; both from 0."""
 
     def __init__(self, event: str, group: int, position: int) -> None:
         self.event, self.group, self.position = event, group, position
 
 
 class Obstacle:
-    """What keeps a client from running our hooks, and what the user does about it."""
+    """Something that keeps a client from running our hooks, and what to do about it."""
 
     def __init__(self, message: str, fix: str) -> None:
         self.message, self.fix = message, fix
 
 
 class Settings:
-    """The settings files of a client, found by its row (`clients.Client`). Subclasses set what differs."""
+    """The settings files of a client. Subclasses set what differs."""
 
     applies = "takes effect in the client's next session"  # when an installation does, in words
     end_timeout = 0  # after which the client ends the hook of a session's end, if it allows less for that
@@ -60,7 +72,7 @@ class Settings:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """The events to enter hooks for; none for a client that loads our extension."""
+        """The events that get a hook; none for a client that loads our extension."""
         ended = {"end": self.end_timeout or self.timeout}
         return tuple(
             Event(name, ended.get(kind, self.timeout), self.client.edit_tools if kind == "tool" else "")
@@ -86,7 +98,7 @@ class Settings:
         return {"command": command, "args": ["mcp"]}
 
     def rules_of(self, _commands: tuple[tuple[str, ...], ...]) -> str:
-        """The text of `rule_file`, for commands that may be run without a question: the beginning of each, by words."""
+        """The text of `rule_file`. `commands` are the first words of each command that may run without asking."""
         return ""
 
     def present(self) -> bool:
@@ -94,12 +106,12 @@ class Settings:
         return os.path.isdir(self.client.home()) or shutil.which(self.name) is not None
 
     def notes(self, *, project: bool) -> list[str]:
-        """What the user has to know or to do before the hooks run."""
+        """What the user must know or do before the hooks run."""
         trust = f"{self.name} runs a project's hooks only in a trusted folder"
         return [trust] * (project and self.asks_trust) + [one.message for one in self.switched_off(project=project)]
 
     def shell(self) -> tuple[str, ...]:
-        """The words before the command of a hook, as the client runs it."""
+        """The words with which the client runs the command of a hook."""
         return ("/bin/sh", "-c")
 
     def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # for subclasses
@@ -107,16 +119,223 @@ class Settings:
         return []
 
     def untrusted(self, _places: Sequence[Place], *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # for subclasses
-        """What the client wants to be trusted before it runs our entries, and is not."""
+        """Entries and folders that the user must trust before the client runs our hooks."""
         return []
 
     def settings_beside(self, *, project: bool) -> list[str]:  # noqa: ARG002  # for subclasses
-        """Other files of the client in which a damaged one would keep our hooks from running."""
+        """Other files of the client. If one is damaged, our hooks do not run."""
         return []
 
 
+class ClaudeSettings(Settings):
+    """Claude Code."""
+
+    applies = "takes effect in the next session of Claude Code"
+    allowed = ("permissions", "allow")
+    rule = "Bash({}:*)"
+    skill = "skills/joelclaw/SKILL.md"
+    servers_file = ".claude.json"
+    has_servers = True
+
+    def servers(self, *, project: bool) -> str:
+        """In a project, its own file next to the folder; else a file in the user's home or in the configured folder."""
+        if project:
+            return os.path.abspath(".mcp.json")
+        home = os.environ.get(self.client.home_variable) or os.path.expanduser("~")
+        return os.path.join(os.path.abspath(home), self.servers_file)
+
+    def server(self, command: str) -> dict[str, Any]:
+        """With its type, as `claude mcp add` writes it."""
+        return {"type": "stdio", **super().server(command)}
+
+    def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # all files count for either
+        """`disableAllHooks` in the nearest file, an administrator's rules, and the simple mode."""
+        found = []
+        for path in MANAGED_FILES:
+            rules = read_settings(path)
+            found += [
+                Obstacle(f"hooks are switched off by `{name}` in {path}", f"ask the administrator of {path}")
+                for name in ("disableAllHooks", "allowManagedHooksOnly", "strictPluginOnlyCustomization")
+                if rules.get(name)
+            ]
+        for path in self._nearest_first():
+            value = read_settings(path).get("disableAllHooks")
+            if value is True:
+                about = f"hooks are switched off by `disableAllHooks` in {path}"
+                found.append(Obstacle(about, f"delete the line `disableAllHooks` in {path}"))
+            if value is not None:
+                break
+        if os.environ.get("CLAUDE_CODE_SIMPLE", "") not in ("", "0", "false"):
+            found.append(Obstacle("CLAUDE_CODE_SIMPLE is set: no hook runs", "unset CLAUDE_CODE_SIMPLE"))
+        return found
+
+    def settings_beside(self, *, project: bool) -> list[str]:
+        """The other settings files that Claude Code reads."""
+        own = self.path(project=project)
+        return [path for path in dict.fromkeys(self._nearest_first()) if path != own]
+
+    def _nearest_first(self) -> tuple[str, ...]:
+        local = os.path.abspath(os.path.join(self.client.home_folder, "settings.local.json"))
+        return (local, self.path(project=True), self.path(project=False))
+
+
+class CodexSettings(Settings):
+    """Codex."""
+
+    applies = "takes effect in the next session of Codex, once its hooks are trusted"
+    end_timeout = 3
+    rule_file = "rules/joelclaw.rules"
+    skill = "skills/joelclaw/SKILL.md"
+    servers_file = "config.toml"
+    has_servers = True
+    asks_trust = True
+
+    def notes(self, *, project: bool) -> list[str]:
+        """How to trust the hooks, and whether they are switched off."""
+        about = f"{CODEX_REVIEW}; `codex exec` runs none before that; after an upgrade that changes them it asks again"
+        return [about, *super().notes(project=project)]
+
+    def rules_of(self, commands: tuple[tuple[str, ...], ...]) -> str:
+        """Rules of its execution policy."""
+        lines = [f'prefix_rule(pattern = {json.dumps(words)}, decision = "allow")' for words in commands]
+        return "\n".join((f"# {RULES_HEADING}", *lines, ""))
+
+    def shell(self) -> tuple[str, ...]:
+        """The user's own shell, as at a login."""
+        return (os.environ.get("SHELL") or "/bin/sh", "-lc")
+
+    def switched_off(self, *, project: bool) -> list[Obstacle]:  # it is the user's for either
+        """The feature, in the user's configuration."""
+        [path] = self.settings_beside(project=project)
+        features = read_settings(path, "features")
+        if features.get("hooks", features.get("codex_hooks")) is not False:
+            return []
+        return [Obstacle(f"hooks are switched off in [features] of {path}", f"set `hooks = true` there, in {path}")]
+
+    def untrusted(self, places: Sequence[Place], *, project: bool) -> list[Obstacle]:
+        """Entries that were not reviewed or were switched off in the review, and a folder that is not trusted."""
+        # Whether a trusted hook has changed since cannot be checked: the mark is Codex's own hash.
+        known = read_settings(self.settings_beside(project=project)[0])
+        path = self.path(project=project)
+        states = {
+            one.event: table(known, "hooks", "state", f"{path}:{_event_label(one.event)}:{one.group}:{one.position}")
+            for one in places
+        }
+        new = [event for event, state in states.items() if not state.get("trusted_hash")]
+        off = [event for event, state in states.items() if state.get("enabled") is False]
+        found = []
+        if new:
+            which = "none of its hooks is" if len(new) == len(states) else f"its hooks for {', '.join(new)} are not"
+            found.append(Obstacle(f"{which} trusted, so they do not run", CODEX_REVIEW))
+        if off:
+            about = f"its hooks for {', '.join(off)} are switched off"
+            found.append(Obstacle(about, "switch them on in `/hooks` of codex"))
+        here = os.getcwd()
+        if project and table(known, "projects", here).get("trust_level") != "trusted":
+            about = f"{here} is not trusted, so its hooks do not run"
+            found.append(Obstacle(about, f"start `codex` in {here} and trust it"))
+        return found
+
+    def settings_beside(self, *, project: bool) -> list[str]:  # noqa: ARG002  # it is the user's for either
+        """The file that says whether hooks run and which are trusted."""
+        return [os.path.join(self.client.home(), "config.toml")]
+
+
+def _event_label(event: str) -> str:
+    """The event as Codex writes it in the key of a trusted hook: `PreCompact` is `pre_compact`."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in event).removeprefix("_")
+
+
+class GeminiSettings(Settings):
+    """Gemini CLI."""
+
+    applies = "takes effect when Gemini CLI restarts"
+    comments = True
+    label = "joelclaw"
+    rule_file = "policies/joelclaw.toml"
+    skill = "skills/joelclaw/SKILL.md"
+    has_servers = True
+    asks_trust = True
+
+    def rules_of(self, commands: tuple[tuple[str, ...], ...]) -> str:
+        """Rules of its policy engine. An entry in `tools.allowed` would refuse every other shell command (0.61.0)."""
+        prefixes = ", ".join(json.dumps(shlex.join(words)) for words in commands)
+        rule = f'toolName = "run_shell_command"\ncommandPrefix = [{prefixes}]\ndecision = "allow"\npriority = 100'
+        return f"# {RULES_HEADING}\n[[rule]]\n{rule}\n"
+
+    def shell(self) -> tuple[str, ...]:
+        """Bash, whatever the user's shell is."""
+        return ("bash", "-c")
+
+    def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # both files count for either
+        """`hooksConfig` of the project or, if it has none, of the user, and our label in its list."""
+        found = []
+        for path in (self.path(project=True), self.path(project=False)):
+            config = read_settings(path, "hooksConfig")
+            if config.get("enabled") is False:
+                about = f"hooks are switched off by `hooksConfig.enabled` in {path}"
+                found.append(Obstacle(about, f"set `hooksConfig.enabled` to true in {path}"))
+            disabled = config.get("disabled")
+            if isinstance(disabled, list) and self.label in disabled:
+                about = f"our hook is switched off by `hooksConfig.disabled` in {path}"
+                found.append(Obstacle(about, f"remove `{self.label}` from `hooksConfig.disabled` in {path}"))
+            if "enabled" in config:
+                break
+        return found
+
+    def untrusted(self, _places: Sequence[Place], *, project: bool) -> list[Obstacle]:
+        """A folder that is not trusted, if the user has switched folder trust on."""
+        asked = read_settings(self.path(project=False), "security", "folderTrust").get("enabled") is True
+        if not project or not asked:
+            return []
+        here = os.getcwd()
+        for folder, level in read_settings(os.path.join(self.client.home(), "trustedFolders.json")).items():
+            around = os.path.dirname(folder) if level == "TRUST_PARENT" else folder
+            if level in ("TRUST_FOLDER", "TRUST_PARENT") and os.path.commonpath((around, here)) == around:
+                return []
+        return [Obstacle(f"{here} is not trusted, so its hooks do not run", f"start `gemini` in {here} and trust it")]
+
+    def settings_beside(self, *, project: bool) -> list[str]:
+        """The file of the other scope: its switch counts too."""
+        return [self.path(project=not project)]
+
+
+class PiSettings(Settings):
+    """pi."""
+
+    applies = "takes effect when pi starts next, or after /reload"
+
+    def switched_off(self, *, project: bool) -> list[Obstacle]:
+        """An entry of `extensions` in its settings that excludes ours (`-extensions/joelclaw.ts`, or with `!`)."""
+        path = self.below("settings.json", project=project)
+        listed = read_settings(path).get("extensions")
+        texts = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+        out = [one for one in texts if one[:1] in "-!" and one.endswith(os.path.basename(self.file))]
+        about = f"our extension is switched off by `extensions` in {path}"
+        return [Obstacle(about, f"remove `{out[0]}` from `extensions` in {path}")] if out else []
+
+    def settings_beside(self, *, project: bool) -> list[str]:
+        """The file that lists the excluded extensions."""
+        return [self.below("settings.json", project=project)]
+
+
+class OpenCodeSettings(Settings):
+    """OpenCode."""
+
+    applies = "takes effect when OpenCode restarts"
+
+
+KNOWN = {
+    "claude": ClaudeSettings,
+    "codex": CodexSettings,
+    "gemini": GeminiSettings,
+    "opencode": OpenCodeSettings,
+    "pi": PiSettings,
+}
+
+
 def read_settings(path: str, *names: str) -> dict[str, Any]:
-    """The table of these names in a JSON (comments allowed) or TOML file; empty where it has none, or is unreadable."""
+    """The table with this path of names in a JSON or TOML file; {} if there is none or it is unreadable."""
     try:
         found = _parsed(path)
     except (OSError, ValueError, RecursionError):
@@ -125,14 +344,14 @@ def read_settings(path: str, *names: str) -> dict[str, Any]:
 
 
 def table(value: object, *names: str) -> dict[str, Any]:
-    """The table of these names within a value; empty where there is none."""
+    """The table with this path of names in a value; {} if there is none."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
 
 
 def damage(path: str) -> str:
-    """What keeps a JSON or TOML file of a client from being read; "" where it is sound, or is not there."""
+    """Why a JSON or TOML file cannot be read; "" if it can, or if there is none."""
     try:
         _parsed(path)
     except FileNotFoundError:
@@ -145,11 +364,12 @@ def damage(path: str) -> str:
 
 
 def _parsed(path: str) -> Any:
-    """What a regular file of a fair size holds: a repository may have a pipe or a device in its place."""
+    """The content of a regular file of at most 16 MB. A repository may put a pipe or a device in its place."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise OSError(0, "it is not a regular file")
+    comments = r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*[\s\S]*?\*/'
     with open(path, encoding="utf-8-sig") as file:
-        text = file.read(MAX_BYTES)
+        text = file.read(16_000_000)
     if path.endswith(".toml"):
         return tomllib.loads(text)
-    return json.loads(COMMENTS.sub(r"\1", text)) if text.strip() else {}
+    return json.loads(re.sub(comments, r"\1", text)) if text.strip() else {}

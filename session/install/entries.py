@@ -1,41 +1,44 @@
-"""What of ours stands in a JSON file of a client: hooks, rules for commands, a server. Put in, taken out, as values."""
+"""What we write into the files of a client, and how we find it again: hooks, rules, a server, and files of our own."""
 
 import copy
+import json
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import resources
 from typing import Any
 
-from session.install import own_text
+from core.errors import Failure
+from session import own_command
 from session.install.client_settings import Place, Settings
 from session.install.settings_text import Malformed
 
 SERVER = "joelclaw"
-_SERVERS = "mcpServers"
-_NOTHING = object()
-_RULE = re.compile(
+EXTENSION = "the extension of joelclaw, which the client loads"
+FAIL_OPEN = "2>/dev/null || :"
+"""If joelclaw is gone, the client sees neither a message nor a status: Claude Code takes 2 for a refusal."""
+CALL = r"""(?<![\w.'\"/-])(?:'(?:[^']|'"'"')*?/joelclaw'|(?:[^\s'"();|&]*/)?joelclaw)\s+hook\s+%s(?![\w-])"""
+# Hooks of earlier versions also looked at what was printed.
+BEFORE_CALL = re.compile(r"(?:exec 2>/dev/null;\s*)?(?:o=\$\()?\s*")
+AFTER_CALL = re.compile(
+    r"(?:\s|2>/dev/null|>/dev/null|2>&1|[);:]|&&|\|\||true|case|esac|in|printf|\$o|\"\$o\"|'%s\\n'"
+    r"|'\{\"hookSpecificOutput\":'\*\))*"
+)
+RECALL_RULE = re.compile(
     r"""\w+\((?:joelclaw|(?:'(?:[^']|'"'"')*?|[^\s'"();|&]*)/joelclaw'?) recall(?::\*)?\)|mcp__joelclaw__\w+"""
 )
-_TOOL_RULES = ("mcp__joelclaw__recall", "mcp__joelclaw__show", "mcp__joelclaw__session")
-"""Tools of our server that change nothing, as a list of what is allowed names them."""
+EXTENSION_LINE = re.compile(r"^const JOELCLAW = .*$", re.MULTILINE)
 
-
-def paths(value: object, above: str = "") -> set[str]:
-    """The containers and the listed words of a value: `hooks`, `hooks/EVENT`, `permissions/allow/RULE`."""
-    if isinstance(value, list):
-        return {f"{above}/{one}" for one in value if isinstance(one, str)}
-    found: set[str] = set()
-    for key, inner in value.items() if isinstance(value, dict) else ():
-        at = f"{above}/{key}" if above else str(key)
-        found |= {at} | paths(inner, at)
-    return found
+_EMPTY = object()
+"""Stands for a hook group with nothing left in it."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A hook of ours: where it stands, its shell command ("" for an extension), the joelclaw that it calls."""
+    """A hook of ours: its place, its shell command ("" for an extension), and the joelclaw that it calls."""
 
     place: Place
     command: str
@@ -43,9 +46,105 @@ class Entry:
     matcher: str = ""
 
 
+def executable() -> str:
+    """The absolute path of the running `joelclaw`. A link stays a link, since an upgrade moves its target."""
+    path = own_command.path() or shutil.which(own_command.NAME)
+    if not path:
+        fix = "put it on the PATH and run it from there"
+        raise Failure("INSTALL_FAILED", "the joelclaw command cannot be found", fix)
+    return path
+
+
+def hook_command(command: str, agent: str) -> str:
+    """The shell command of a hook."""
+    return f"{shlex.quote(command)} hook {agent} {FAIL_OPEN}"
+
+
+def hook_groups(client: Settings, command: str) -> dict[str, dict[str, Any]]:
+    """The hook group for each event in a client's settings."""
+    label = {"name": client.label} if client.label else {}
+    groups: dict[str, dict[str, Any]] = {}
+    for event in client.events:
+        hook = {"type": "command", **label, "command": hook_command(command, client.name), "timeout": event.timeout}
+        groups[event.name] = {"matcher": event.matcher, "hooks": [hook]} if event.matcher else {"hooks": [hook]}
+    return groups
+
+
+def recall_commands(command: str) -> tuple[tuple[str, str], ...]:
+    """The commands that may run without asking, as words: recall, by its name and by its path."""
+    return tuple((program, "recall") for program in dict.fromkeys((own_command.NAME, command)))
+
+
+def own_files(client: Settings, command: str, *, project: bool) -> Iterator[tuple[str, str, str]]:
+    """The path, text and purpose of each file that is ours alone."""
+    if not client.events:
+        yield client.path(project=project), extension(client, command), EXTENSION
+    if client.rule_file and not project:  # a repository must not decide what runs without asking
+        purpose = "rules: `joelclaw recall` runs without a question"
+        yield client.below(client.rule_file, project=project), client.rules_of(recall_commands(command)), purpose
+    if client.skill:
+        text = _packaged("skill.md").replace("{joelclaw}", shlex.quote(command))
+        yield client.below(client.skill, project=project), text, "a skill: when and how to ask the memory"
+
+
+def extension(client: Settings, command: str) -> str:
+    """The extension that a client loads, with our path in it."""
+    text = _packaged("extensions/common.js") + _packaged(f"extensions/{client.name}.js")
+    line = f"const JOELCLAW = {json.dumps(command, ensure_ascii=False)};"
+    return EXTENSION_LINE.sub(lambda _: line, text, count=1)
+
+
+def executable_of_extension(text: str) -> str | None:
+    """The path or name by which an extension of ours calls joelclaw; None if it is not ours."""
+    match = EXTENSION_LINE.search(text)
+    try:
+        return str(json.loads(match[0].partition("=")[2].strip().removesuffix(";"))) if match else None
+    except ValueError:
+        return ""
+
+
+def same_extension(text: str, other: str) -> bool:
+    """Whether two extensions differ at most in the path of our command."""
+    return EXTENSION_LINE.sub("", text, count=1) == EXTENSION_LINE.sub("", other, count=1)
+
+
+def joelclaw_call(hook: object, agent: str) -> tuple[str, bool] | None:
+    """The path or name by which a hook runs `joelclaw hook`, and whether it does nothing else, as ours do."""
+    command = hook.get("command") if isinstance(hook, dict) else None
+    call = re.search(CALL % agent, command) if isinstance(command, str) else None
+    if call is None:
+        return None
+    before, after = call.string[: call.start()], call.string[call.end() :]
+    return shlex.split(call[0])[0], bool(BEFORE_CALL.fullmatch(before) and AFTER_CALL.fullmatch(after))
+
+
+def installed_entries(value: Any, client: Settings) -> list[Entry]:
+    """Our hooks in a client's settings."""
+    return [entry for entry, is_ours in _calls(value, client) if is_ours]
+
+
+def foreign_calls(value: Any, client: Settings) -> list[str]:
+    """The events for which a command that is not ours also calls joelclaw."""
+    return list(dict.fromkeys(entry.place.event for entry, is_ours in _calls(value, client) if not is_ours))
+
+
+def paths(value: object, above: str = "") -> set[str]:
+    """The containers and listed strings of a value: `hooks`, `hooks/EVENT`, `permissions/allow/RULE`."""
+    if isinstance(value, list):
+        return {f"{above}/{item}" for item in value if isinstance(item, str)}
+    found: set[str] = set()
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        path = f"{above}/{key}" if above else str(key)
+        found |= {path} | paths(inner, path)
+    return found
+
+
 @dataclass(frozen=True)
 class Entries:
-    """Ours in one file of a client: whether it holds hooks, what runs without a question, the client's MCP servers."""
+    """Our entries in one JSON file of a client: which of hooks, rules (what runs without asking) and server it holds.
+
+    `made` are the `paths` that an installation created: only those are removed again. None if that is unknown.
+    """
 
     client: Settings
     hooks: bool
@@ -54,144 +153,143 @@ class Entries:
     project: bool
 
     def check(self, value: Any) -> None:
-        """See that what ours would stand in is of the right type."""
-        wanted: dict[tuple[str, ...], type] = {(): dict}
+        """Raise Malformed if a container of our entries has the wrong type."""
+        types: dict[tuple[str, ...], type] = {(): dict}
         if self.hooks:
-            wanted["hooks",] = dict
-            wanted |= {("hooks", event.name): list for event in self.client.events}
+            types["hooks",] = dict
+            types |= {("hooks", event.name): list for event in self.client.events}
         if self.rules:
-            wanted |= {self.client.allowed[:1]: dict, self.client.allowed: list}
+            types |= {self.client.allowed[:1]: dict, self.client.allowed: list}
         if self.server:
-            wanted[_SERVERS,] = dict
-        for path, kind in wanted.items():
-            found = value
+            types["mcpServers",] = dict
+        for path, kind in types.items():
+            container = value
             for name in path:
-                found = found.get(name, kind() if name == path[-1] else {})
-            if not isinstance(found, kind):
-                where = ".".join(path) or "what it holds"
-                raise Malformed(f"{where} is not {'an object' if kind is dict else 'a list'}")
+                container = container.get(name, kind() if name == path[-1] else {})
+            if not isinstance(container, kind):
+                shown = ".".join(path) or "the file"
+                raise Malformed(f"{shown} is not {'an object' if kind is dict else 'a list'}")
 
     def are_in(self, value: Any, *, keyed: bool = False) -> bool:
-        """Whether anything of ours is there; `keyed`: a rule alone does not count, it may be the user's own."""
-        hooks = self.hooks and bool(installed(value, self.client))
-        return hooks or self._has_server(value) or bool(not keyed and self._rules_in(value))
+        """Whether any of our entries is there. With `keyed`, a rule does not count: it may be the user's own."""
+        has_hooks = self.hooks and bool(installed_entries(value, self.client))
+        return has_hooks or self._has_server(value) or bool(not keyed and self._rules_in(value))
 
     def put_in(self, value: Any, command: str, made: frozenset[str], *, mcp: bool) -> Any:
-        """The value with our entries as this version wants them, with `mcp` also our server and rules for its tools."""
+        """The value with our entries as this version writes them; with `mcp` also our server and its rules."""
         value = copy.deepcopy(value)
         if self.hooks:
             self._put_hooks(value.setdefault("hooks", {}), command, made)
         if self.rules:
-            wanted = [self.client.rule.format(" ".join(map(shlex.quote, words))) for words in own_text.recalls(command)]
+            words = recall_commands(command)
+            wanted = [self.client.rule.format(" ".join(map(shlex.quote, call))) for call in words]
             if mcp or any(rule.startswith("mcp__") for rule in self._rules_in(value)):
-                wanted += _TOOL_RULES
+                wanted += [f"mcp__{SERVER}__{tool}" for tool in ("recall", "show", "session")]  # these change nothing
             first, second = self.client.allowed
-            listed = value.setdefault(first, {}).setdefault(second, [])
+            rules = value.setdefault(first, {}).setdefault(second, [])
             for rule in self._rules_in(value):
                 if rule not in wanted and f"{first}/{second}/{rule}" in made:
-                    listed.remove(rule)
-            listed.extend(rule for rule in wanted if rule not in listed)
+                    rules.remove(rule)
+            rules.extend(rule for rule in wanted if rule not in rules)
         if self.server and (mcp or self._has_server(value)):
-            servers = value.setdefault(_SERVERS, {})
-            if SERVER not in servers or (self._has_server(value) and f"{_SERVERS}/{SERVER}" in made):
+            servers = value.setdefault("mcpServers", {})
+            if SERVER not in servers or (self._has_server(value) and f"mcpServers/{SERVER}" in made):
                 servers[SERVER] = self.client.server(command)
         return value
 
     def take_out(self, value: Any, made: frozenset[str] | None) -> Any:
-        """The value without ours, and without what was made to hold it; `made` None: nothing is known of that."""
+        """The value without our entries, and without the containers that were made for them."""
         value = copy.deepcopy(value)
         if self.hooks:
             for event in list(value.get("hooks", {})):
-                self._drop_event(value["hooks"], event, made)
-            _tidy(value, ("hooks",), made)
+                self._remove_event(value["hooks"], event, made)
+            _remove_empty(value, ("hooks",), made)
         for rule in self._rules_in(value):
             if made is None or "/".join((*self.client.allowed, rule)) in made:
                 value[self.client.allowed[0]][self.client.allowed[1]].remove(rule)
-                _tidy(value, self.client.allowed, made)
-        if self._has_server(value) and (made is None or f"{_SERVERS}/{SERVER}" in made):
-            del value[_SERVERS][SERVER]
-            _tidy(value, (_SERVERS,), made)
+                _remove_empty(value, self.client.allowed, made)
+        if self._has_server(value) and (made is None or f"mcpServers/{SERVER}" in made):
+            del value["mcpServers"][SERVER]
+            _remove_empty(value, ("mcpServers",), made)
         return value
 
     def has_foreign_server(self, value: Any) -> bool:
-        """Whether somebody else's server has our name."""
-        return self.server and SERVER in value.get(_SERVERS, {}) and not self._has_server(value)
+        """Whether a server that is not ours has our name."""
+        return self.server and SERVER in value.get("mcpServers", {}) and not self._has_server(value)
 
     def _has_server(self, value: Any) -> bool:
-        """Whether the server says what we write, by whatever path of the command; by its name alone for a project."""
-        found: Any = value.get(_SERVERS, {}).get(SERVER) if self.server else None
-        command = str(found.get("command")) if isinstance(found, dict) else ""
-        of_ours = os.path.basename(command) == SERVER and os.path.isabs(command) != self.project
-        return of_ours and found == self.client.server(command)
+        """Whether our server is there, with any path of our command; in a project, with its name only."""
+        server: Any = value.get("mcpServers", {}).get(SERVER) if self.server else None
+        command = str(server.get("command")) if isinstance(server, dict) else ""
+        is_our_command = os.path.basename(command) == SERVER and os.path.isabs(command) != self.project
+        return is_our_command and server == self.client.server(command)
 
     def _rules_in(self, value: Any) -> list[str]:
         if not self.rules:
             return []
-        listed = value.get(self.client.allowed[0], {}).get(self.client.allowed[1], [])
-        return [rule for rule in listed if isinstance(rule, str) and _RULE.fullmatch(rule)]
+        rules = value.get(self.client.allowed[0], {}).get(self.client.allowed[1], [])
+        return [rule for rule in rules if isinstance(rule, str) and RECALL_RULE.fullmatch(rule)]
 
     def _put_hooks(self, hooks: Any, command: str, made: frozenset[str]) -> None:
-        wanted = own_text.hook_groups(self.client, command)
+        wanted = hook_groups(self.client, command)
         for event in list(hooks):
             if event not in wanted:
-                self._drop_event(hooks, event, made)
+                self._remove_event(hooks, event, made)
         for event, group in wanted.items():
-            rest = [self._rest(one) for one in hooks.get(event, ())]
-            place = rest.index(_NOTHING) if _NOTHING in rest else len(rest)
-            hooks[event] = [*rest[:place], group, *(one for one in rest[place:] if one is not _NOTHING)]
+            rest = [self._without_ours(other) for other in hooks.get(event, ())]
+            place = rest.index(_EMPTY) if _EMPTY in rest else len(rest)
+            hooks[event] = [*rest[:place], group, *(other for other in rest[place:] if other is not _EMPTY)]
 
-    def _drop_event(self, hooks: Any, event: str, made: frozenset[str] | None) -> None:
+    def _remove_event(self, hooks: Any, event: str, made: frozenset[str] | None) -> None:
         groups = hooks[event] if isinstance(hooks[event], list) else []
-        rest = [self._rest(one) for one in groups]
+        rest = [self._without_ours(group) for group in groups]
         if rest != groups:
-            hooks[event] = [one for one in rest if one is not _NOTHING]
+            hooks[event] = [group for group in rest if group is not _EMPTY]
             if not hooks[event] and (made is None or f"hooks/{event}" in made):
                 del hooks[event]
 
-    def _rest(self, group: Any) -> Any:
-        """A group without ours; `_NOTHING` where there is nothing else in it."""
+    def _without_ours(self, group: Any) -> Any:
+        """A hook group without our hooks; `_EMPTY` if nothing else is in it."""
         hooks = _hooks_of(group)
-        others = [one for one in hooks if not (own_text.call_in(one, self.client.name) or ("", False))[1]]
+        others = [hook for hook in hooks if not (joelclaw_call(hook, self.client.name) or ("", False))[1]]
         if len(others) == len(hooks):
             return group
-        return {**group, "hooks": others} if others or set(group) - {"hooks", "matcher"} else _NOTHING
-
-
-def installed(value: Any, client: Settings) -> list[Entry]:
-    """The hooks of ours."""
-    return [entry for entry, is_ours in _calls(value, client) if is_ours]
-
-
-def foreign_calls(value: Any, client: Settings) -> list[str]:
-    """Events in which a command that is not ours calls us, too."""
-    return list(dict.fromkeys(entry.place.event for entry, is_ours in _calls(value, client) if not is_ours))
+        return {**group, "hooks": others} if others or set(group) - {"hooks", "matcher"} else _EMPTY
 
 
 def _calls(value: Any, client: Settings) -> Iterator[tuple[Entry, bool]]:
-    """The hooks that call us, and whether they are ours."""
+    """The hooks that call joelclaw, and whether each is ours."""
     hooks = value.get("hooks") if isinstance(value, dict) else None
     for event, groups in hooks.items() if isinstance(hooks, dict) else ():
-        for at, group in enumerate(groups if isinstance(groups, list) else ()):
+        for number, group in enumerate(groups if isinstance(groups, list) else ()):
             for position, hook in enumerate(_hooks_of(group)):
-                called = own_text.call_in(hook, client.name)
-                if called:
+                call = joelclaw_call(hook, client.name)
+                if call:
                     matcher = str(group.get("matcher") or "")
-                    yield Entry(Place(event, at, position), hook["command"], called[0], matcher), called[1]
+                    yield Entry(Place(event, number, position), hook["command"], call[0], matcher), call[1]
 
 
 def _hooks_of(group: Any) -> list[Any]:
-    found = group.get("hooks") if isinstance(group, dict) else None
-    return found if isinstance(found, list) else []
+    hooks = group.get("hooks") if isinstance(group, dict) else None
+    return hooks if isinstance(hooks, list) else []
 
 
-def _tidy(value: Any, path: tuple[str, ...], made: frozenset[str] | None) -> None:
-    """Delete empty containers that were made for ours, from the innermost outwards."""
+def _remove_empty(value: Any, path: tuple[str, ...], made: frozenset[str] | None) -> None:
+    """Delete empty containers that were made for our entries, from the innermost outwards."""
     *above, name = path
     holder = value
-    for one in above:
-        holder = holder[one]
+    for key in above:
+        holder = holder[key]
     if holder.get(name, True) or (made is not None and "/".join(path) not in made):
         return
     del holder[name]
     if above:
-        _tidy(value, tuple(above), made)
+        _remove_empty(value, tuple(above), made)
+
+
+def _packaged(name: str) -> str:
+    try:
+        return (resources.files("clients") / name).read_text(encoding="utf-8")
+    except OSError as error:
+        message = f"{error.filename} is missing from this installation"
+        raise Failure("INSTALL_FAILED", message, "install joelclaw again") from None

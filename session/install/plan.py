@@ -1,10 +1,12 @@
-"""What an installation or its undoing changes in the files of a client: planned, shown, then written by rename.
+"""What `install` and `uninstall` change in a client's files: planned first, then shown, then written.
 
-Only what stands below `locked` writes, under a lock and with a backup.
+Only the functions from `locked` on write: under a lock, with a backup, by renaming a new file over the old one.
 """
 
 import difflib
 import os
+import re
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,167 +17,183 @@ from core import files, home_files
 from core.errors import Failure
 from core.project import is_below, real_root
 from session import own_command
-from session.install import entries, own_text, settings_text, undo
-from session.install.client_settings import Settings
-from session.install.entries import Entries
+from session.install import entries, settings_text, undo
+from session.install.client_settings import Place, Settings
+from session.install.entries import Entries, Entry
 from session.install.settings_text import Malformed, TomlServer
 from session.install.undo import Receipt
 
-CODE = "INSTALL_FAILED"
-_CHECK = "to check: use the client, then run `joelclaw doctor`"
-_ON_PATH = "`joelclaw` must be on the PATH of everyone who uses this project; where it is missing, the hooks do nothing"
-_SHARED_SERVER = "anyone who uses this project without `joelclaw` is told by the client that its server failed to start"
-_CHANGED = "{} was changed by hand; it was left as it is"
-_FOREIGN_SERVER = f"a server `{entries.SERVER}` already exists; it was left as it is"
-_LOCK_WAIT_S = 20.0
+FAILED = "INSTALL_FAILED"
+REFUSED = "INSTALL_REFUSED"
+COMMAND_GONE = "HOOK_COMMAND_GONE"
+NOT_EXECUTABLE = "HOOK_COMMAND_NOT_EXECUTABLE"
+INTERPRETER_GONE = "HOOK_INTERPRETER_GONE"
+
+# Notes for the user.
+CHECK = "to check: use the client, then run `joelclaw doctor`"
+ON_PATH = "`joelclaw` must be on the PATH of everyone who uses this project; where it is missing, the hooks do nothing"
+SHARED_SERVER = (
+    "for anyone who uses this project without `joelclaw`, the client reports that its server failed to start"
+)
+EDITED = "{} was edited; it was left as it is"
+FOREIGN_SERVER = f"a server `{entries.SERVER}` already exists; it was left as it is"
 
 
 class Plan:
-    """One file of a client as it is (`before`) and as it is to be (`after`); None: no such file.
+    """One file of a client: its bytes now (`before`) and as planned (`after`); None stands for no file.
 
-    `target` is the file itself, where `path` is a link. `receipt` is what an installation noted of it, `kept` what is
-    noted now for the day of the removal (None: nothing). `backs_up` is false where nothing of anybody's goes with our
-    part. `what` says what a file is that is ours alone.
+    `target` is the file that `path` links to, if it is a link. `receipt` is from the last installation, `new_receipt`
+    will be stored. `backs_up`: whether the file holds anything that is not ours. `purpose` describes a file that is
+    ours alone.
     """
 
     def __init__(self, client: Settings, path: str, project: bool) -> None:
-        self.client, self.path, self.project = client, path, project
+        self.client = client
+        self.path = path
+        self.project = project
         self.target = os.path.realpath(path)
         self.before = self.after = read(self.target)
         self.text = decoded(path, self.before)
         self.receipt = Receipt.load(path)
-        self.kept: Receipt | None = None
+        self.new_receipt: Receipt | None = None
         self.notes: list[str] = []
-        self.what, self.backs_up = "", True
-        main = path == client.path(project=project)
-        server = client.has_servers and path == client.servers(project=project)
-        rules = main and bool(client.allowed)
-        self._ours = Entries(client, hooks=main, rules=rules, server=server, project=project)
-        known = self.receipt or (None if main else Receipt.load(client.path(project=project)))
+        self.purpose = ""
+        self.backs_up = True
+        is_main = path == client.path(project=project)
+        has_server = client.has_servers and path == client.servers(project=project)
+        has_rules = is_main and bool(client.allowed)
+        self._entries = Entries(client, hooks=is_main, rules=has_rules, server=has_server, project=project)
+        known = self.receipt or (None if is_main else Receipt.load(client.path(project=project)))
+        # What installations created in this file; None if nothing is known about any.
         self._made = self.receipt.made if self.receipt else frozenset[str]() if known else None
-        """What installations made of this file; None where nothing is known of any."""
         self._is_toml = path.endswith(".toml")
-        self._untouched = bool(self.receipt and self.before is not None and self.receipt.is_of(self.before))
+        self._is_unedited = bool(self.receipt and self.before is not None and self.receipt.is_of(self.before))
 
     @property
     def changed(self) -> bool:
-        """Whether the file is to change."""
+        """Whether the file will change."""
         return self.before != self.after
 
     @property
-    def is_whole(self) -> bool:
-        """Whether a file of ours comes or goes as a whole: its text tells nobody anything."""
-        return bool(self.what) and self.changed and None in (self.before, self.after)
+    def is_whole_file(self) -> bool:
+        """Whether a file of ours is created or deleted, so that its text need not be shown."""
+        return bool(self.purpose) and self.changed and None in (self.before, self.after)
 
     def diff(self, *, whole: bool = True) -> str:
-        """The change as a unified diff; empty without one. `whole`: of a file `is_whole`, too; else its two names."""
+        """The change as a unified diff. Without `whole`, only the names of a file that is created or deleted."""
         both = (self.before, self.after)
         old, new = ((data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in both)
-        was, now = (self.path if data is not None else os.devnull for data in both)
-        lines = list(difflib.unified_diff(old, new, was, now))[: None if whole or not self.is_whole else 2]
+        old_name, new_name = (self.path if data is not None else os.devnull for data in both)
+        lines = list(difflib.unified_diff(old, new, old_name, new_name))
+        if self.is_whole_file and not whole:
+            lines = lines[:2]
         return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
-    def enter(self, command: str, *, mcp: bool) -> "Plan":
-        """Put our entries in, or our server."""
-        with _refusing(self.client, self.path):
-            (self._enter_toml if self._is_toml else self._enter_json)(command, mcp=mcp)
+    def put_in(self, command: str, *, mcp: bool) -> "Plan":
+        """Plan to add our entries; with `mcp` also our server."""
+        with _refusals(self.client, self.path):
+            (self._put_in_toml if self._is_toml else self._put_in_json)(command, mcp=mcp)
         return self
 
-    def leave(self) -> "Plan":
-        """Take them out; a server in TOML that somebody changed stays."""
-        self.backs_up = not self._untouched
-        with _refusing(self.client, self.path):
+    def take_out(self) -> "Plan":
+        """Plan to remove our entries. An edited server in TOML stays."""
+        self.backs_up = not self._is_unedited
+        with _refusals(self.client, self.path):
             if self._is_toml:
                 server = TomlServer(self.text)
                 if server.is_ours:
                     self._restore(server.take_out(), settings_text.same_toml)
-                elif server.is_there and self.receipt is not None:
-                    self.kept, self.notes = self.receipt, [_CHANGED.format(f"{self.path}: [mcp_servers.joelclaw]")]
+                elif server.exists and self.receipt is not None:
+                    self.new_receipt = self.receipt
+                    self.notes = [EDITED.format(f"{self.path}: [mcp_servers.joelclaw]")]
             elif self.before is not None:
                 value = self._value(self.text)
-                rest = self._ours.take_out(value, self._made)
+                rest = self._entries.take_out(value, self._made)
                 if not settings_text.same(value, rest):
                     text = settings_text.edited(self.text, rest, comments=self.client.comments)
-                    self._restore(text, lambda one, other: settings_text.same(self._value(one), self._value(other)))
+                    self._restore(text, lambda old, new: settings_text.same(self._value(old), self._value(new)))
         return self
 
-    def whole(self, text: str, what: str, *, gone: bool) -> "Plan":
-        """A file that is ours alone comes, or goes: an extension of any version, a skill and rules as we wrote them."""
+    def own_file(self, text: str, purpose: str, *, remove: bool) -> "Plan":
+        """Plan to write or remove a file that is ours alone. An edited skill or rules file stays."""
         data = text.encode()
-        if what != own_text.EXTENSION:
+        if purpose != entries.EXTENSION:
             self.backs_up = False
-            if not self._is_as_written(data):
-                self.kept, self.notes = None if gone else self.receipt, [_CHANGED.format(self.path)]
+            if not self._is_own_text(data):
+                self.new_receipt = None if remove else self.receipt
+                self.notes = [EDITED.format(self.path)]
                 return self
-        elif self.text and own_text.called_by_extension(self.text) is None:
-            if gone:
+        elif self.text and entries.executable_of_extension(self.text) is None:
+            if remove:
                 return self
             fix = "rename that file and run this again; nothing was changed"
-            raise Failure("INSTALL_REFUSED", f"{self.path} exists and was not written by joelclaw", fix)
-        elif gone:
-            self.backs_up = not (self._untouched or own_text.same_extension(self.text, text))
+            raise Failure(REFUSED, f"{self.path} exists and was not written by joelclaw", fix)
+        elif remove:
+            self.backs_up = not (self._is_unedited or entries.same_extension(self.text, text))
         else:
-            self.notes = [self.client.applies, *([_ON_PATH] if self.project else []), _CHECK]
-        self.what, self.after = what, None if gone else data
-        self.kept = None if gone else Receipt.of(self.path, data, created=True)
+            self.notes = [self.client.applies, *([ON_PATH] if self.project else []), CHECK]
+        self.purpose = purpose
+        self.after = None if remove else data
+        self.new_receipt = None if remove else Receipt.of(self.path, data, created=True)
         return self
 
     def _value(self, text: str) -> Any:
         value = settings_text.parsed(text, comments=self.client.comments)
-        self._ours.check(value)
+        self._entries.check(value)
         return value
 
-    def _enter_json(self, command: str, *, mcp: bool) -> None:
-        ours, value, made, new = self._ours, self._value(self.text), frozenset[str](), self.text
-        there = ours.are_in(value)
-        if there and self._made is not None:
+    def _put_in_json(self, command: str, *, mcp: bool) -> None:
+        ours, value, made, text = self._entries, self._value(self.text), frozenset[str](), self.text
+        had_ours = ours.are_in(value)
+        if had_ours and self._made is not None:
             made = self._made
-        elif ours.are_in(value, keyed=True):  # what an installation would have made
+        elif ours.are_in(value, keyed=True):  # without a receipt: what an installation would have created
             made = frozenset(entries.paths(value) - entries.paths(ours.take_out(value, None)))
         wanted = ours.put_in(value, command, made, mcp=mcp)
         if not settings_text.same(value, wanted):
-            new = settings_text.edited(self.text, wanted, comments=self.client.comments)
-        self.notes = self._of_hooks(value) if ours.hooks else []
+            text = settings_text.edited(self.text, wanted, comments=self.client.comments)
+        self.notes = self._hook_notes(value) if ours.hooks else []
         if ours.has_foreign_server(wanted) and mcp:
-            self.notes.append(_FOREIGN_SERVER)
+            self.notes.append(FOREIGN_SERVER)
         elif ours.server and entries.SERVER in wanted.get("mcpServers", {}):
-            self.notes += [_SHARED_SERVER] * self.project
+            self.notes += [SHARED_SERVER] * self.project
         now = entries.paths(wanted)
-        self._write(new, created=there, made=frozenset(made & now | now - entries.paths(value)))
+        self._set_text(text, created=had_ours, made=frozenset(made & now | now - entries.paths(value)))
 
-    def _enter_toml(self, command: str, *, mcp: bool) -> None:
-        server, new = TomlServer(self.text), self.text
-        if server.is_there and not server.is_ours:
-            changed = _CHANGED.format(f"{self.path}: [mcp_servers.joelclaw]")
-            self.notes = [_FOREIGN_SERVER if self.receipt is None else changed]
+    def _put_in_toml(self, command: str, *, mcp: bool) -> None:
+        server, text = TomlServer(self.text), self.text
+        if server.exists and not server.is_ours:
+            edited = EDITED.format(f"{self.path}: [mcp_servers.joelclaw]")
+            self.notes = [FOREIGN_SERVER if self.receipt is None else edited]
         elif mcp or server.is_ours:
-            new, self.notes = server.put_in(command), [_SHARED_SERVER] * self.project
-        self._write(new, created=server.is_ours)
+            text, self.notes = server.put_in(command), [SHARED_SERVER] * self.project
+        self._set_text(text, created=server.is_ours)
 
-    def _write(self, new: str, *, created: bool, made: frozenset[str] = frozenset()) -> None:
+    def _set_text(self, text: str, *, created: bool, made: frozenset[str] = frozenset()) -> None:
         created = self.before is None or (created and self.receipt is not None and self.receipt.created)
-        if self.before is not None or new:
-            self.after = new.encode()
-            self.kept = Receipt.of(self.path, self.after, created=created, made=made)
+        if self.before is not None or text:
+            self.after = text.encode()
+            self.new_receipt = Receipt.of(self.path, self.after, created=created, made=made)
 
-    def _restore(self, new: str, same: Callable[[str, str], bool]) -> None:
-        """What is left without ours: nothing of a file that we made, and the white space of before."""
-        if new.strip() in ("", "{}") and self.receipt is not None and self.receipt.created:
+    def _restore(self, text: str, same: Callable[[str, str], bool]) -> None:
+        """Plan the text without our entries: no file if we created it, and the white space from before."""
+        if text.strip() in ("", "{}") and self.receipt is not None and self.receipt.created:
             self.after = None
         else:
-            self.after = (undo.as_it_was(self.path, new, same) if self._untouched else new).encode()
+            self.after = (undo.original_layout(self.path, text, same) if self._is_unedited else text).encode()
 
-    def _is_as_written(self, data: bytes) -> bool:
-        """Whether a skill or rules are absent, or what an installation wrote, going by what the client's hooks call."""
-        if self.before in (None, data) or self._untouched or self.receipt is not None:
-            return self.before in (None, data) or self._untouched
-        settings = settings_of(self.client, self.client.path(project=self.project))
-        commands = {one.executable for one in entries.installed(settings, self.client)} | {own_command.NAME}
-        every = [own_text.own_files(self.client, command, project=self.project) for command in commands]
-        return any((path, text) == (self.path, self.text) for files in every for path, text, _ in files)
+    def _is_own_text(self, data: bytes) -> bool:
+        """Whether a skill or rules file does not exist, or holds what this or an installed joelclaw writes."""
+        if self.before in (None, data) or self._is_unedited or self.receipt is not None:
+            return self.before in (None, data) or self._is_unedited
+        settings = json_settings(self.client, self.client.path(project=self.project))
+        installed = entries.installed_entries(settings, self.client)
+        commands = {entry.executable for entry in installed} | {own_command.NAME}
+        written = [entries.own_files(self.client, command, project=self.project) for command in commands]
+        return any((path, text) == (self.path, self.text) for each in written for path, text, _ in each)
 
-    def _of_hooks(self, value: Any) -> list[str]:
-        """What the user still has to do after an installation, or has to know."""
+    def _hook_notes(self, value: Any) -> list[str]:
+        """What the user must know or do after an installation."""
         client = self.client
         notes = [client.applies, *client.notes(project=self.project)]
         notes += [
@@ -184,127 +202,179 @@ class Plan:
         ]
         if self.project:
             with suppress(Failure):
-                if entries.installed(settings_of(client, client.path(project=False)), client):
+                if entries.installed_entries(json_settings(client, client.path(project=False)), client):
                     undone = f"`joelclaw uninstall {client.name}`"
                     notes.append(f"it is also installed for the user and would run twice: {undone}")
-            notes.append(_ON_PATH)
-        return [*notes, _CHECK]
+            notes.append(ON_PATH)
+        return [*notes, CHECK]
 
 
 def installing(client: Settings, *, project: bool, mcp: bool = False) -> list[Plan]:
-    """Put our part into a client's files, its settings first; with `mcp` also our server, which else stays as it is."""
+    """The plans of an installation, the settings first. Without `mcp`, a server of ours is updated but not added."""
     command = command_for(project=project)
-    plans = [Plan(client, path, project).enter(command, mcp=mcp) for path in _shared(client, project, mcp=mcp)]
-    own = own_text.own_files(client, command, project=project)
-    return plans + [Plan(client, path, project).whole(text, what, gone=False) for path, text, what in own]
+    plans = [Plan(client, path, project).put_in(command, mcp=mcp) for path in _shared_files(client, project, mcp=mcp)]
+    own = entries.own_files(client, command, project=project)
+    return plans + [Plan(client, path, project).own_file(text, what, remove=False) for path, text, what in own]
 
 
 def removing(client: Settings, *, project: bool) -> list[Plan]:
-    """Take our part out; a file of ours that somebody changed stays."""
-    plans = [Plan(client, path, project).leave() for path in _shared(client, project, mcp=False)]
-    own = own_text.own_files(client, command_for(project=project), project=project)
-    return plans + [Plan(client, path, project).whole(text, what, gone=True) for path, text, what in own]
+    """The plans of an uninstall. Files of ours that were edited stay."""
+    plans = [Plan(client, path, project).take_out() for path in _shared_files(client, project, mcp=False)]
+    own = entries.own_files(client, command_for(project=project), project=project)
+    return plans + [Plan(client, path, project).own_file(text, what, remove=True) for path, text, what in own]
 
 
-def stay_in_project(plans: Iterable[Plan]) -> None:
-    """See that what is written for a project lies in it: a repository may hold links to the user's own files."""
+def require_inside_project(plans: Iterable[Plan]) -> None:
+    """Refuse a project's file that is a link out of the project. Raises Failure: INSTALL_REFUSED."""
     root = real_root(os.getcwd())
-    for one in plans:
-        if one.project and not is_below(one.target, root):
+    for plan in plans:
+        if plan.project and not is_below(plan.target, root):
             fix = "replace it with a file, or install without --project; nothing was changed"
-            raise Failure("INSTALL_REFUSED", f"{one.path} leads out of the project to {one.target}", fix)
+            raise Failure(REFUSED, f"{plan.path} leads out of the project to {plan.target}", fix)
 
 
 def command_for(*, project: bool) -> str:
-    """How our command is called in a file: for a project by its name, since others read the file too."""
-    return own_command.NAME if project else own_text.executable()
+    """How a file calls joelclaw: in a project, which others use too, by its name."""
+    return own_command.NAME if project else entries.executable()
+
+
+def installed_in(client: Settings, path: str) -> list[Entry]:
+    """Our hooks in a file of a client; for an extension of ours a single entry without an event."""
+    if client.events:
+        return entries.installed_entries(json_settings(client, path), client)
+    executable = entries.executable_of_extension(decoded(path, read(path)))
+    return [Entry(Place("", 0, 0), "", executable)] if executable else []
+
+
+def installation_row(client: Settings, project: bool) -> dict[str, Any]:
+    """A client in one scope for `--list`. `installed` is None if its file cannot be read."""
+    path = client.path(project=project)
+    row: dict[str, Any] = {
+        "agent": client.name,
+        "scope": "project" if project else "user",
+        "path": path,
+        "installed": False,
+        "current": False,
+        "version": None,
+        "present": client.present(),
+        "notes": [],
+    }
+    try:
+        if any(plan.changed for plan in removing(client, project=project)):
+            receipt = Receipt.load(path)
+            row["installed"], row["version"] = True, receipt.version if receipt else None
+            row["current"] = not any(plan.changed for plan in installing(client, project=project))
+            if not row["current"]:
+                row["notes"].append("another version or path of joelclaw: install it again")
+    except Failure as failure:
+        row["installed"] = None
+        row["notes"].append(failure.message)
+    return row
+
+
+def command_fault(executable: str) -> tuple[str, str] | None:
+    """Why a path, or a name on the PATH, cannot be run: a code and a message. None if it seems to be fine."""
+    path = executable if os.sep in executable else shutil.which(executable)
+    if not path:
+        return COMMAND_GONE, f"no `{executable}` is on the PATH"
+    if not os.path.exists(path):
+        return COMMAND_GONE, f"{path} {'leads nowhere' if os.path.islink(path) else 'is gone'}"
+    if not os.path.isfile(path) or not os.access(path, os.X_OK):
+        return NOT_EXECUTABLE, f"{path} is not executable"
+    head = files.start_of(path, 1_024)
+    wrapped = re.match(r"""#![^\n]*\n'''exec' (?:"([^"\n]+)"|([^ \n]+))""", head)  # pip's wrapper for long paths
+    plain = re.match(r"#! *(/\S+)", head)
+    interpreter = (wrapped[1] or wrapped[2]) if wrapped else plain[1] if plain else ""
+    if interpreter and not os.access(interpreter, os.X_OK):
+        return INTERPRETER_GONE, f"{path} exists, but its interpreter {interpreter} is gone"
+    return None
 
 
 def read(path: str) -> bytes | None:
-    """The file's bytes, or None where there is none."""
+    """The bytes of a file; None if there is none. Raises Failure: INSTALL_FAILED."""
     try:
         if os.path.exists(path) and not os.path.isfile(path):
-            raise Failure(CODE, f"{path} is not a file", "move it and run this again")
+            raise Failure(FAILED, f"{path} is not a file", "move it and run this again")
         with open(path, "rb") as file:
             return file.read()
     except FileNotFoundError:
         return None
     except OSError as error:
         fix = f"make {path} readable and run this again"
-        raise Failure(CODE, f"{path} cannot be read: {error.strerror}", fix) from None
+        raise Failure(FAILED, f"{path} cannot be read: {error.strerror}", fix) from None
 
 
 def decoded(path: str, data: bytes | None) -> str:
-    """The text of a file."""
+    """The text of a file. Raises Failure: INSTALL_REFUSED."""
     try:
         return (data or b"").decode()
     except UnicodeDecodeError as error:
         fix = "save it as UTF-8 and run this again; nothing was changed"
-        raise Failure("INSTALL_REFUSED", f"{path} is not UTF-8 (byte {error.start})", fix) from None
+        raise Failure(REFUSED, f"{path} is not UTF-8 (byte {error.start})", fix) from None
 
 
-def settings_of(client: Settings, path: str) -> Any:
-    """What a JSON file of a client says."""
-    with _refusing(client, path):
+def json_settings(client: Settings, path: str) -> Any:
+    """The value of a JSON file of a client. Raises Failure: INSTALL_REFUSED."""
+    with _refusals(client, path):
         return settings_text.parsed(decoded(path, read(path)), comments=client.comments)
 
 
-def _shared(client: Settings, project: bool, *, mcp: bool) -> list[str]:
-    """The client's own files that hold something of ours, or are to: its settings, and where else its servers are."""
+def _shared_files(client: Settings, project: bool, *, mcp: bool) -> list[str]:
+    """The client's own files that hold or will hold entries of ours: its settings, and its file with servers."""
     path = client.path(project=project)
     if project and os.path.realpath(path) == os.path.realpath(client.path(project=False)):
         fix = "run this in a project's folder, or without --project"
-        raise Failure(CODE, f"{path} is the user's file, not a project's", fix)
-    found = [path] if client.events else []
+        raise Failure(FAILED, f"{path} is the user's file, not a project's", fix)
+    paths = [path] if client.events else []
     servers = client.servers(project=project) if client.has_servers else path
-    # A file that has nothing to do with us is not even parsed.
+    # A file without anything of ours is not even parsed.
     if servers != path and (mcp or Receipt.load(servers) or entries.SERVER.encode() in (read(servers) or b"")):
-        found.append(servers)
-    return found
+        paths.append(servers)
+    return paths
 
 
 @contextmanager
-def _refusing(client: Settings, path: str) -> Iterator[None]:
-    """Tell of a file that the client itself could not read, or in which there is no place for ours."""
+def _refusals(client: Settings, path: str) -> Iterator[None]:
+    """Turn Malformed into a Failure that says what the client reads."""
     try:
         yield
     except Malformed as error:
         what = "TOML" if path.endswith(".toml") else "JSON, comments allowed" if client.comments else "plain JSON"
         fix = f"fix {path} ({client.name} reads {what}) and run this again; nothing was changed"
-        raise Failure("INSTALL_REFUSED", f"{path}: {error}", fix) from None
+        raise Failure(REFUSED, f"{path}: {error}", fix) from None
 
 
 @contextmanager
 def locked() -> Iterator[None]:
-    """One installation at a time."""
+    """Allow only one installation at a time. Raises Failure: INSTALL_BUSY."""
     try:
-        with files.FileLock(os.path.join(files.home(), "install.lock"), _LOCK_WAIT_S):
+        with files.FileLock(os.path.join(files.home(), "install.lock"), 20.0):
             yield
     except files.LockTimeout:
         raise Failure("INSTALL_BUSY", "another installation is running", "wait for it and run this again") from None
     except OSError as error:
-        raise _failure(files.home(), error) from None
+        raise _write_failure(files.home(), error) from None
 
 
 def carry_out(plans: Sequence[Plan], changed: list[str]) -> dict[str, str | None]:
-    """Write, or delete, the files of plans, and add them to `changed`; returns by path the backup, None without one."""
-    made = {}
+    """Write or delete the files, and append their paths to `changed`. Returns the backup of each, None without one."""
+    backups = {}
     for plan in plans:
         try:
-            made[plan.path] = _carry_out(plan)
+            backups[plan.path] = _carry_out(plan)
         except Failure as failure:
             if not changed:
                 raise
             fix = failure.fix.replace("; nothing was changed", "")
-            about = f"{failure.message}; changed before it: {', '.join(changed)}"
-            raise Failure(failure.code, about, fix) from None
+            message = f"{failure.message}; changed before it: {', '.join(changed)}"
+            raise Failure(failure.code, message, fix) from None
         if plan.changed:
             changed.append(plan.path)
-    return made
+    return backups
 
 
 def _carry_out(plan: Plan) -> str | None:
-    backup, made = None, list[str]()
+    backup, created = None, list[str]()
     if plan.changed:
         if read(plan.target) != plan.before:
             raise Failure("INSTALL_CHANGED", f"{plan.path} has changed in the meantime", "run this again")
@@ -312,38 +382,38 @@ def _carry_out(plan: Plan) -> str | None:
             if plan.before is not None and plan.backs_up:
                 backup = undo.back_up(plan.path, plan.target, plan.before)
             if plan.after is not None:
-                _write(plan, plan.after, made)
+                _write(plan, plan.after, created)
             else:
                 os.unlink(plan.target)
-                around = os.path.dirname(plan.target)
-                named = (around,) if os.path.basename(around) == own_command.NAME else ()  # ours, whether noted or not
-                with suppress(OSError):  # only empty ones go
-                    for folder in reversed((plan.receipt.folders if plan.receipt else ()) or named):
+                folder = os.path.dirname(plan.target)
+                ours = (folder,) if os.path.basename(folder) == own_command.NAME else ()
+                with suppress(OSError):  # only empty folders can be removed
+                    for folder in reversed((plan.receipt.folders if plan.receipt else ()) or ours):
                         os.rmdir(folder)
         except OSError as error:
             if backup:
                 os.unlink(backup)
-            for folder in reversed(made):
+            for folder in reversed(created):
                 os.rmdir(folder)
-            raise _failure(plan.path, error) from None
-        undo.thin(plan.path)
-    if plan.kept is None:
-        undo.forget(plan.path)
+            raise _write_failure(plan.path, error) from None
+        undo.delete_middle_backups(plan.path)
+    if plan.new_receipt is None:
+        undo.delete_receipt(plan.path)
     return backup
 
 
-def _write(plan: Plan, data: bytes, made: list[str]) -> None:
-    """Another file in the place of the old one, of its mode and owner; folders that it needs are added to `made`."""
+def _write(plan: Plan, data: bytes, created: list[str]) -> None:
+    """Replace the file, keeping its mode and owner. Folders that this creates are appended to `created`."""
     folder, missing = os.path.dirname(plan.target), list[str]()
     while folder and not os.path.isdir(folder):
         missing.append(folder)
         folder = os.path.dirname(folder)
     for folder in reversed(missing):
         os.mkdir(folder, 0o777 if plan.project else 0o700)
-        made.append(folder)
-    if plan.kept is not None:  # first: without it a removal would know less
-        before = plan.receipt.folders if plan.receipt and plan.kept.created else ()
-        replace(plan.kept, folders=(*before, *made)).save()
+        created.append(folder)
+    if plan.new_receipt is not None:  # first, so that an uninstall never knows less than what was done
+        before = plan.receipt.folders if plan.receipt and plan.new_receipt.created else ()
+        replace(plan.new_receipt, folders=(*before, *created)).save()
     old = None if plan.before is None else os.stat(plan.target)
     home_files.sweep_beside(plan.target)
     temporary = f"{plan.target}.{os.getpid()}.{time.monotonic_ns()}.tmp"
@@ -358,7 +428,7 @@ def _write(plan: Plan, data: bytes, made: list[str]) -> None:
         raise
 
 
-def _failure(path: str, error: OSError) -> Failure:
+def _write_failure(path: str, error: OSError) -> Failure:
     where = error.filename or path
     fix = f"make {os.path.dirname(str(where)) or where} writable and run this again; nothing was changed"
-    return Failure(CODE, f"{path} cannot be written: {error.strerror or error}", fix)
+    return Failure(FAILED, f"{path} cannot be written: {error.strerror or error}", fix)

@@ -12,7 +12,7 @@ from typing import Any
 import clients
 from core import VERSION
 from session import own_command
-from session.install import known_clients, own_text
+from session.install import client_settings, entries
 from session.install.entries import SERVER
 
 _NAME = own_command.NAME
@@ -22,10 +22,10 @@ _OWNER = {"name": "The joelclaw authors"}
 
 def files(name: str) -> dict[str, str]:
     """The text of each file, by its path in the folder."""
-    client = known_clients.settings_of(clients.row(name))
+    client = client_settings.settings_of(clients.row(name))
     plugin = {"name": _NAME, "version": VERSION, "description": _ABOUT, "author": _OWNER, "license": "MIT"}
     listed: dict[str, Any] = {"name": _NAME, "source": "./", "description": _ABOUT}
-    hooks = {event: [group] for event, group in own_text.hook_groups(client, _NAME).items()}
+    hooks = {event: [group] for event, group in entries.hook_groups(client, _NAME).items()}
     parts = {
         ".claude-plugin/plugin.json": plugin,
         ".claude-plugin/marketplace.json": {"name": _NAME, "description": _ABOUT, "owner": _OWNER, "plugins": [listed]},
@@ -33,7 +33,7 @@ def files(name: str) -> dict[str, str]:
         ".mcp.json": {"mcpServers": {SERVER: client.server(_NAME)}},
     }
     texts = {path: json.dumps(value, indent=2) + "\n" for path, value in parts.items()}
-    skill = next(text for path, text, _ in own_text.own_files(client, _NAME, project=True) if path.endswith("SKILL.md"))
+    skill = next(text for path, text, _ in entries.own_files(client, _NAME, project=True) if path.endswith("SKILL.md"))
     return {**texts, f"skills/{_NAME}/SKILL.md": skill}
 
 

@@ -190,12 +190,12 @@ class TomlServer:
         servers = self._document.unwrap().get(_TABLE)
         found = servers.get(_NAME) if isinstance(servers, dict) else None
         command = found.get("command") if isinstance(found, dict) else None
-        self.is_there = found is not None
+        self.exists = found is not None
         self.is_ours = isinstance(command, str) and os.path.basename(command) == _NAME and found == _server(command)
 
     def put_in(self, command: str) -> str:
         """The text with our server."""
-        if self.is_there:
+        if self.exists:
             servers: Any = self._document[_TABLE]
             servers[_NAME]["command"] = command
             return self._checked(self._document.as_string(), _server(command))

@@ -1,4 +1,4 @@
-"""What is kept to undo an installation: a receipt of each file in the home, and copies of a client's file beside it."""
+"""What an uninstall needs: a receipt for each file that we changed, and backups next to the client's files."""
 
 import json
 import os
@@ -10,73 +10,63 @@ from hashlib import sha256
 
 from core import VERSION, clock, files
 
-_MARK = ".joelclaw-backup-"
+BACKUP_SUFFIX = ".joelclaw-backup-"
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """Of one client's file, so that taking our part out leaves what was there before."""
+    """What an installation did to one file of a client, so that an uninstall can restore it."""
 
     path: str
     fingerprint: str  # the SHA-256 of what we wrote
     version: str
-    created: bool = False  # we made the file
-    folders: tuple[str, ...] = ()  # those that we made for it, the outermost first
-    made: frozenset[str] = frozenset()  # paths in its JSON that are ours, and of the containers that we made for them
+    created: bool = False  # we created the file
+    folders: tuple[str, ...] = ()  # that we created for it, the outermost first
+    made: frozenset[str] = frozenset()  # `entries.paths` of our entries and of the containers created for them
 
     @classmethod
     def of(cls, path: str, data: bytes, *, created: bool, made: frozenset[str] = frozenset()) -> "Receipt":
-        """Of a file that now holds `data`."""
+        """The receipt for a file that now holds `data`."""
         return cls(path, sha256(data).hexdigest(), VERSION, created, (), made)
 
     def is_of(self, data: bytes) -> bool:
-        """Whether a file holds what we wrote, to the byte."""
+        """Whether a file holds exactly what we wrote."""
         return sha256(data).hexdigest() == self.fingerprint
 
     @classmethod
     def load(cls, path: str) -> "Receipt | None":
-        """The receipt of a file; None where there is none, or no proper one."""
-        return _read(_place(path), path)
+        """The receipt of a file; None if there is none or it is damaged."""
+        try:
+            with open(_receipt_path(path), encoding="utf-8") as file:
+                value = json.load(file)
+            folders, made = tuple(map(str, value["folders"])), frozenset(map(str, value["emptied"]))
+            return cls(path, value["fingerprint"], value["version"], value["created"] is True, folders, made)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
 
     def save(self) -> None:
-        """Keep it."""
-        kept = asdict(self)
-        kept |= {"folders": list(self.folders), "emptied": sorted(kept.pop("made"))}
-        files.write_whole(_place(self.path), json.dumps(kept).encode())
+        """Store the receipt."""
+        value = asdict(self)
+        value |= {"folders": list(self.folders), "emptied": sorted(value.pop("made"))}
+        files.write_whole(_receipt_path(self.path), json.dumps(value).encode())
 
 
-def _read(place: str, path: str = "") -> Receipt | None:
-    try:
-        with open(place, encoding="utf-8") as file:
-            kept = json.load(file)
-        folders, made = tuple(map(str, kept["folders"])), frozenset(map(str, kept["emptied"]))
-        path = path or str(kept["path"])
-        return Receipt(path, kept["fingerprint"], kept["version"], kept["created"] is True, folders, made)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def forget(path: str) -> None:
-    """Drop the receipt of a file, if there is one."""
-    with suppress(OSError):
-        os.unlink(_place(path))
-
-
-def _place(path: str) -> str:
-    return os.path.join(files.home(), "installs", files.safe_name(path) + ".json")
+def delete_receipt(path: str) -> None:
+    """Delete the receipt of a file, if there is one."""
+    files.remove(_receipt_path(path))
 
 
 def back_up(path: str, target: str, data: bytes) -> str:
-    """Copy what a file (`target`, where `path` is a link) holds beside it, in its mode; returns the copy's path."""
-    at = max([clock.now_ms(), *(_age(name) + 1 for name in backups(path))])  # the order is the age
-    while os.path.lexists(name := f"{path}{_MARK}{at}"):
+    """Back up the data of a file next to it, with the mode of `target`, the file itself. Returns the new path."""
+    at = max([clock.now_ms(), *(_time_of(name) + 1 for name in backups(path))])  # later than every other backup
+    while os.path.lexists(name := f"{path}{BACKUP_SUFFIX}{at}"):
         at += 1
     create(name, data, os.stat(target).st_mode & 0o7777)
     return name
 
 
 def create(path: str, data: bytes, mode: int | None) -> None:
-    """Make a file that is on the disk when this returns; without a mode it has that of any new file."""
+    """Create a file and sync it to the disk. Without a mode, the umask decides."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     descriptor = os.open(path, flags, 0o666 if mode is None else 0o600)
     try:
@@ -92,21 +82,21 @@ def create(path: str, data: bytes, mode: int | None) -> None:
 
 
 def backups(path: str) -> list[str]:
-    """All copies of a file, the oldest first."""
-    stem = path + _MARK
+    """All backups of a file, the oldest first."""
+    stem = path + BACKUP_SUFFIX
     found = [name for name in glob(escape(stem) + "*") if name.removeprefix(stem).isdecimal()]
-    return sorted((name for name in found if os.path.isfile(name) and not os.path.islink(name)), key=_age)
+    return sorted((name for name in found if os.path.isfile(name) and not os.path.islink(name)), key=_time_of)
 
 
-def thin(path: str) -> None:
-    """Delete the copies between the first, which is older than anything of ours, and the last."""
+def delete_middle_backups(path: str) -> None:
+    """Delete the backups between the first, which is from before our first change, and the last."""
     for name in backups(path)[1:-1]:
         with suppress(OSError):
             os.unlink(name)
 
 
-def backups_left(path: str) -> list[str]:
-    """The copies of a file, the oldest first, once those are deleted that say what the file says."""
+def useful_backups(path: str) -> list[str]:
+    """Delete the backups that equal the file; returns the others, the oldest first."""
     now = _data(path)
     for name in backups(path):
         if now is not None and _data(name) == now:
@@ -115,8 +105,8 @@ def backups_left(path: str) -> list[str]:
     return backups(path)
 
 
-def as_it_was(path: str, text: str, same: Callable[[str, str], bool]) -> str:
-    """The newest copy that says the same as a text, and differs from it in white space alone; without one the text."""
+def original_layout(path: str, text: str, same: Callable[[str, str], bool]) -> str:
+    """The newest backup that differs from a text only in white space and has the same meaning; else the text."""
     wanted = "".join(text.split())
     for name in reversed(backups(path)):
         with suppress(UnicodeDecodeError):
@@ -126,8 +116,12 @@ def as_it_was(path: str, text: str, same: Callable[[str, str], bool]) -> str:
     return text
 
 
-def _age(name: str) -> int:
-    return int(name.rpartition(_MARK)[2])
+def _receipt_path(path: str) -> str:
+    return os.path.join(files.home(), "installs", files.safe_name(path) + ".json")
+
+
+def _time_of(backup: str) -> int:
+    return int(backup.rpartition(BACKUP_SUFFIX)[2])
 
 
 def _data(path: str) -> bytes | None:

@@ -197,7 +197,7 @@ def test_no_module_elsewhere_names_a_client(room: str) -> None:
     names = {re.escape(word) for client in clients.rows() for word in (client.name, client.title)}
     pattern = re.compile(rf"(?<![\w.-])(?:{'|'.join(sorted(names))})(?![\w-])", re.IGNORECASE)
     for path in sorted((ROOT / room).rglob("*.py")):
-        if path.relative_to(ROOT).as_posix() == "session/install/known_clients.py":
+        if path.relative_to(ROOT).as_posix() == "session/install/client_settings.py":
             continue  # what differs between the clients' own settings
         allowed = EXCEPTIONS.get(path.relative_to(ROOT).as_posix(), "")
         for text in strings(path):

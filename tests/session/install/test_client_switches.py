@@ -10,8 +10,7 @@ import pytest
 
 import clients
 from session.install import client_settings
-from session.install.client_settings import Place
-from session.install.known_clients import settings_of
+from session.install.client_settings import Place, settings_of
 
 CLAUDE, CODEX, GEMINI, PI = (settings_of(clients.row(name)) for name in ("claude", "codex", "gemini", "pi"))
 
@@ -24,7 +23,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for client in (CLAUDE, CODEX, GEMINI, PI):
         monkeypatch.setenv(client.client.home_variable, str(tmp_path / client.name))
     monkeypatch.delenv("CLAUDE_CODE_SIMPLE", raising=False)
-    monkeypatch.setattr("session.install.known_clients.MANAGED_FILES", (str(tmp_path / "managed.json"),))
+    monkeypatch.setattr("session.install.client_settings.MANAGED_FILES", (str(tmp_path / "managed.json"),))
 
 
 def written(path: str | Path, value: Any) -> str:
@@ -142,7 +141,7 @@ def test_pi_an_entry_takes_our_extension_out() -> None:
         for project in (False, True):
             path = written(PI.below("settings.json", project=project), {"extensions": listed})
             assert [one.fix for one in PI.switched_off(project=project)] == [
-                f"take `{one}` out of `extensions` in {path}" for one in out
+                f"remove `{one}` from `extensions` in {path}" for one in out
             ]
             assert PI.settings_beside(project=project) == [path]
 

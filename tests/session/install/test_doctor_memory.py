@@ -23,7 +23,7 @@ from terminal import on_terminal, without_style
 
 from core.store import migrations
 from session.doctor import checks, hooks
-from session.install import known_clients
+from session.install import client_settings
 
 HOUR_MS = 3_600_000
 
@@ -340,7 +340,7 @@ def test_a_client_that_cannot_be_looked_at(user: User, monkeypatch: pytest.Monke
     def fail(*_: object, **__: object) -> None:
         raise ValueError("odd")
 
-    monkeypatch.setattr(known_clients.ClaudeSettings, "switched_off", fail)
+    monkeypatch.setattr(client_settings.ClaudeSettings, "switched_off", fail)
     result = user.doctor()
     (found,) = [one for one in result["findings"] if one["code"] == "NOT_EXAMINED"]
     assert (found["subject"], "odd" in found["message"]) == ("claude", True)
@@ -350,7 +350,7 @@ def test_a_client_that_cannot_be_looked_at(user: User, monkeypatch: pytest.Monke
 def test_every_code_is_on_the_page() -> None:
     page = (ROOT / "docs" / "doctor.md").read_text()
     listed = set(re.findall(r"`([A-Z_]+)`", page))
-    modules = (*(ROOT / "session" / "doctor").glob("*.py"), ROOT / "session" / "install" / "installed_hooks.py")
+    modules = (*(ROOT / "session" / "doctor").glob("*.py"), ROOT / "session" / "install" / "plan.py")
     made = re.compile(
         r'\b(?:note|warning|error|severity)(?:\(|, )\s*"([A-Z_]+)"|^[A-Z_]+ = "(HOOK_[A-Z_]+)"', re.MULTILINE
     )

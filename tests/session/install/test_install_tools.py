@@ -11,7 +11,7 @@ from conftest import JOELCLAW
 from test_install import FILES, Install, install, project, user
 
 from core.process import extras
-from session.install import own_text
+from session.install import entries
 
 __all__ = ["install", "project", "user"]
 
@@ -140,7 +140,7 @@ def test_a_server_of_ours_that_somebody_changed_is_told_when_it_stays(install: I
     path.write_text(path.read_text().replace('"mcp"', '"mcp", "--verbose"'))
     (one,) = install("codex", verb="uninstall")["agents"]
     assert server(user, "codex")["args"] == ["mcp", "--verbose"]
-    assert any("[mcp_servers.joelclaw] was changed by hand" in note for note in one["notes"]), one
+    assert any("[mcp_servers.joelclaw] was edited" in note for note in one["notes"]), one
 
 
 def test_claude_runs_recall_without_a_question(install: Install, user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ def test_claude_runs_recall_without_a_question(install: Install, user: Path, mon
         return list(json.loads((user / FILES["claude"]).read_text())["permissions"]["allow"])
 
     with monkeypatch.context() as moved:
-        moved.setattr(own_text, "executable", lambda: OLD)
+        moved.setattr(entries, "executable", lambda: OLD)
         install("claude")
         assert allowed() == [RULE, f"Bash({OLD} recall:*)"]
     install("claude", "--mcp")
@@ -204,7 +204,7 @@ def test_a_skill_that_somebody_changed_stays(install: Install, user: Path) -> No
     for verb in ("install", "uninstall"):
         (one,) = install("claude", verb=verb)["agents"]
         assert path.read_text() == mine
-        assert any("changed by hand" in note for note in one["notes"])
+        assert any("edited" in note for note in one["notes"])
     assert tree(user / ".claude").keys() == {"skills", "skills/joelclaw", SKILL}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from session.install import installed_hooks, own_text
+from session.install import entries, plan
 
 
 def made(path: Path, text: str, mode: int = 0o755) -> str:
@@ -17,24 +17,24 @@ def made(path: Path, text: str, mode: int = 0o755) -> str:
 
 def test_why_a_command_cannot_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "joelclaw"
-    assert installed_hooks.fault(str(path)) == ("HOOK_COMMAND_GONE", f"{path} is gone")
+    assert plan.command_fault(str(path)) == ("HOOK_COMMAND_GONE", f"{path} is gone")
     path.symlink_to(tmp_path / "nowhere")
-    assert installed_hooks.fault(str(path)) == ("HOOK_COMMAND_GONE", f"{path} leads nowhere")
+    assert plan.command_fault(str(path)) == ("HOOK_COMMAND_GONE", f"{path} leads nowhere")
     path.unlink()
     not_executable = ("HOOK_COMMAND_NOT_EXECUTABLE", f"{path} is not executable")
     path.mkdir()
-    assert installed_hooks.fault(str(path)) == not_executable
+    assert plan.command_fault(str(path)) == not_executable
     path.rmdir()
-    assert installed_hooks.fault(made(path, "#!/bin/sh\n", 0o644)) == not_executable
+    assert plan.command_fault(made(path, "#!/bin/sh\n", 0o644)) == not_executable
     path.chmod(0o755)
-    assert installed_hooks.fault(str(path)) is None
+    assert plan.command_fault(str(path)) is None
     wrapped = f'#!/bin/sh\n\'\'\'exec\' "{tmp_path}/python" "$0" "$@"\n'  # as installers write it around a long path
     for text in (f"#!{tmp_path}/python -I\n", wrapped):
         made(path, text)
         gone = f"{path} exists, but its interpreter {tmp_path}/python is gone"
-        assert installed_hooks.fault(str(path)) == ("HOOK_INTERPRETER_GONE", gone)
+        assert plan.command_fault(str(path)) == ("HOOK_INTERPRETER_GONE", gone)
     monkeypatch.setenv("PATH", str(tmp_path / "none"))
-    assert installed_hooks.fault("joelclaw") == ("HOOK_COMMAND_GONE", "no `joelclaw` is on the PATH")
+    assert plan.command_fault("joelclaw") == ("HOOK_COMMAND_GONE", "no `joelclaw` is on the PATH")
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_why_a_command_cannot_be_started(tmp_path: Path, monkeypatch: pytest.Mon
     ],
 )
 def test_which_commands_call_joelclaw_and_which_are_ours(command: str, called: str, ours: bool) -> None:
-    assert own_text.call_in({"command": command}, "claude") == ((called, ours) if called else None)
+    assert entries.joelclaw_call({"command": command}, "claude") == ((called, ours) if called else None)

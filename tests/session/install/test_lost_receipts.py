@@ -11,7 +11,7 @@ from conftest import JOELCLAW
 from test_install import FILES, Install, install, project, user
 from test_install_tools import OLD, RULES, SERVERS, SKILL, tree
 
-from session.install import own_text
+from session.install import entries
 
 __all__ = ["install", "project", "user"]
 
@@ -32,7 +32,7 @@ def everything_goes(
     install: Install, user: Path, home: Path, monkeypatch: pytest.MonkeyPatch, agent: str, before: str, again: bool
 ) -> None:
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(own_text, "executable", lambda: before)
+        elsewhere.setattr(entries, "executable", lambda: before)
         install(agent, "--mcp")
     forgotten(home)
     if again:
@@ -55,7 +55,7 @@ def test_what_somebody_changed_is_still_left(install: Install, user: Path, home:
         path.write_text(path.read_text() + "# mine\n")
     install(agent)
     notes = install(agent, verb="uninstall")["agents"][0]["notes"]
-    assert sum("changed by hand" in note for note in notes) == len(files)
+    assert sum("edited" in note for note in notes) == len(files)
     assert all(path.read_text().endswith("# mine\n") for path in files)
 
 
