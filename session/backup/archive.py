@@ -1,4 +1,4 @@
-"""One file that holds a home: a tar with the store, the states, the settings, and a manifest with the hash of each."""
+"""Backup and restore: one tar file with a copy of the store, the small files of the home, and a manifest of hashes."""
 
 import errno
 import gzip
@@ -18,29 +18,23 @@ from glob import escape, glob
 from typing import IO, Any
 
 from core import VERSION, clock, files, home_files, json_text
-from core.errors import Failure
-from core.store import migrations, sqlite, store_file
+from core.errors import Failure, reported
+from core.store import sqlite, store_file
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 STORE = files.STORE
-BACKUPS = "backups.json"
-_ABOUT = ("createdAt", "joelclaw", "schema", "counts")
-_LEFT_OUT = frozenset({"cache", "acknowledged", BACKUPS})  # "acknowledged": written by 0.2.0
-_WORK = ".work"
-_COUNTED = {"document": "memories", "event": "events", "session": "sessions", "call": "toolCalls"}
-_MOST_KNOWN = 20
-_MOST_BYTES = 1 << 30  # of a member that is not the store: a state has at most a megabyte, a day's log rarely more
-_ROOM = 1 << 20  # what a member may take besides its content: a long name, say
-_UNREADABLE = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, LookupError, RecursionError)
-_TRIES = 5
-_LONGEST_S = 3600
-"""No backup or restore takes so long: the number of its process is another one's by then."""
+BACKUPS = "backups.json"  # in the home: where its backups are, so that a purge can name them
+LEFT_OUT = frozenset({"cache", "acknowledged", BACKUPS})  # "acknowledged" was written by 0.2.0
+MAX_MEMBER_BYTES = 1 << 30  # except the store: a state has at most a megabyte
+STALE_S = 3600  # no backup or restore takes so long: its process id belongs to another process by then
+UNREADABLE = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, LookupError, RecursionError)
 
 
 def write(target: str, *, force: bool) -> dict[str, Any]:
-    """Write a backup of the home to a file, mode 0600; it is there whole or not at all. Returns what it holds."""
-    home, path = os.path.realpath(files.home()), os.path.realpath(target)
+    """Write a backup of the home to a file with mode 0600, completely or not at all; returns its manifest."""
+    home = os.path.realpath(files.home())
+    path = os.path.realpath(target)
     folder = os.path.dirname(path)
     if home_files.is_in_home(path, files.home()):
         raise Failure("BACKUP_IN_HOME", f"{path} is in {home} and would be lost with it", "name a file outside it")
@@ -52,149 +46,104 @@ def write(target: str, *, force: bool) -> dict[str, Any]:
         raise Failure("BACKUP_EMPTY", f"{home} is empty", "set JOELCLAW_HOME if your memory is elsewhere")
     sweep(path)
     stamp = f"{os.getpid()}.{time.monotonic_ns()}.tmp"
-    temporary, copied = f"{path}.{stamp}", f"{path}.store.{stamp}"
-    try:
-        manifest = _write(home, temporary, copied)
-        size = os.stat(temporary).st_size
-        os.replace(temporary, path)
-        _sync_folder(folder)
-    except OSError as error:
-        raise _failure("BACKUP", path, error, "name another file; nothing was left") from None
-    finally:
-        for left in (temporary, copied):
-            _remove(left)
-    note(home, path, manifest["createdAt"], known())
+    temporary = f"{path}.{stamp}"
+    store = f"{path}.store.{stamp}"
+    with reported("BACKUP", path):
+        try:
+            manifest = _write_tar(home, temporary, store)
+            size = os.stat(temporary).st_size
+            os.replace(temporary, path)
+            _sync_folder(folder)
+        finally:
+            _remove(temporary)
+            _remove(store)
+    _note_backup(home, path, manifest["createdAt"], known())
     about = {"file": path, "bytes": size, "files": len(manifest["members"])}
-    return {**about, **manifest, "counts": _told(manifest["counts"])}
+    return {**about, **manifest, "counts": _shown_counts(manifest["counts"])}
 
 
-def _write(home: str, temporary: str, copied: str) -> dict[str, Any]:
-    listed: list[dict[str, Any]] = []
-    examined = None
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, format=tarfile.PAX_FORMAT) as tar:
-            for name in _members(home):
-                try:
-                    with open(os.path.join(home, name), "rb") as one:
-                        data = one.read()
-                except FileNotFoundError:  # a session was cleared meanwhile, or the spool emptied
-                    continue
-                listed.append(_add(tar, name, io.BytesIO(data)))
-            if store_file.copy(copied):
-                examined = store_file.examine(copied)
-                with open(copied, "rb") as one:
-                    listed.append(_add(tar, STORE, one))
-            manifest = {
-                "format": FORMAT,
-                "joelclaw": VERSION,
-                "schema": examined.schema if examined else 0,
-                "createdAt": clock.iso(clock.now_ms()),
-                "counts": examined.counts if examined else {},
-                "members": listed,
-            }
-            _add(tar, MANIFEST, io.BytesIO(json.dumps(manifest).encode()))
-        file.flush()
-        os.fsync(descriptor)
-    return manifest
-
-
-def _add(tar: tarfile.TarFile, name: str, file: IO[bytes]) -> dict[str, Any]:
-    digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # a file that was opened
-    about = tarfile.TarInfo(name)
-    about.size = file.seek(0, os.SEEK_END)
-    about.mode = 0o600
-    about.mtime = clock.now_ms() // 1000
-    file.seek(0)
-    tar.addfile(about, file)
-    return {"name": name, "bytes": about.size, "sha256": digest}
-
-
-def _members(home: str) -> Iterator[str]:
-    for path in home_files.entries(home, _raise if os.path.isdir(home) else None):
-        name = os.path.relpath(path, home)
-        if is_kept(name) and name != STORE and os.path.isfile(path) and not os.path.islink(path):
-            yield name
-
-
-def _raise(error: OSError) -> None:
-    raise error
+def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str, Any]:
+    """Verify a backup and put it in place of the home `into`, which is moved aside; returns the manifest's facts."""
+    if not os.path.isfile(file):
+        raise Failure("RESTORE_NO_FILE", f"there is no file {file}", "name a file that `joelclaw backup` wrote")
+    source = os.path.realpath(file)
+    target = os.path.realpath(into)
+    if not verify_only:
+        _check_target(target, file, force=force)
+    workplace = source if verify_only else target
+    aside: list[str] = []
+    with reported("RESTORE", target):
+        files.private_folder(os.path.dirname(workplace))
+        sweep(workplace)
+        staging = f"{workplace}.restoring.{os.getpid()}.{time.monotonic_ns()}.tmp"
+        os.mkdir(staging, 0o700)
+        try:
+            manifest = _unpack(file, staging)
+            store = os.path.join(staging, STORE)
+            if os.path.exists(store):
+                if store_file.examine(store).counts != manifest["counts"]:
+                    raise _damaged("its store does not match the manifest")
+                store_file.set_wal(store)
+            _note_backup(staging, source, str(manifest["createdAt"]), known(target))
+            if not verify_only:
+                aside = _replace(staging, target)
+        finally:
+            _remove(staging)
+    return {
+        "file": source,
+        "verified": True,
+        "restored": not verify_only,
+        "home": None if verify_only else target,
+        "keptAside": aside,
+        **{name: manifest[name] for name in ("createdAt", "joelclaw", "schema")},
+        "files": len(manifest["members"]),
+        "counts": _shown_counts(manifest["counts"]),
+    }
 
 
 def is_kept(name: str) -> bool:
-    """Whether a backup holds a file of this name, its parts joined by `/`: also what a restored one may be called."""
+    """If a backup may hold a file with this name in the home (its parts joined by `/`)."""
     parts = name.split("/")
-    first, last = parts[0], parts[-1]
-    if name in (STORE, "outbox.lock"):  # the lock is empty; its being there says that this memory has a cluster
+    if name in (STORE, "outbox.lock"):  # the lock is empty, and says that this memory has a cluster
         return True
     if not all(part not in ("", ".", "..") and part.isprintable() for part in parts):
         return False
-    if not home_files.is_in_homes(first) or first in _LEFT_OUT or first.startswith(STORE):
+    if not home_files.is_in_homes(parts[0]) or parts[0] in LEFT_OUT or parts[0].startswith(STORE):
         return False
-    is_of_the_moment = last.endswith((".lock", ".tmp")) or ".locks" in parts
-    # of the folders below `.work` only one holds no locks: sessions that are still to be observed
-    return not is_of_the_moment and (_WORK not in parts or "observe-waiting" in parts)
-
-
-def _told(counts: dict[str, int]) -> dict[str, int]:
-    return {told: counts[table] for table, told in _COUNTED.items() if table in counts}
+    is_momentary = parts[-1].endswith((".lock", ".tmp")) or ".locks" in parts
+    return not is_momentary and (".work" not in parts or "observe-waiting" in parts)
 
 
 def leftovers(path: str = "", *, over: bool = True) -> list[str]:
-    """What killed backups and restores left beside a file or a home, by default this home and its known backups;
-    `over` False: what others write now."""
-    places = [path] if path else [os.path.realpath(files.home()), *(one["file"] for one in known())]
-    beside = [(place, one) for place in places for one in sorted(glob(escape(place) + ".*.tmp"))]
-    named = r"\.(?:store\.|restoring\.)?(\d+)\.\d+\.tmp"
-    found = ((one, re.fullmatch(named, one.removeprefix(place))) for place, one in beside)
-    return [one for one, writer in found if writer and _is_over(int(writer[1]), one) == over]
+    """Files that killed backups and restores left next to `path`, or to this home and its backups.
 
-
-def _is_over(writer: int, path: str) -> bool:
-    try:
-        if time.time() - os.path.getmtime(path) < _LONGEST_S:
-            os.kill(writer, 0)
-            return False
-    except PermissionError:  # it runs, as somebody else
-        return False
-    except (OSError, OverflowError):
-        pass
-    return True
+    With `over` False: those of processes that still run.
+    """
+    places = [path] if path else [os.path.realpath(files.home()), *(backup["file"] for backup in known())]
+    left = []
+    for place in places:
+        for found in sorted(glob(escape(place) + ".*.tmp")):
+            writer = re.fullmatch(r"\.(?:store\.|restoring\.)?(\d+)\.\d+\.tmp", found.removeprefix(place))
+            if writer and _is_over(int(writer[1]), found) == over:
+                left.append(found)
+    return left
 
 
 def sweep(path: str = "") -> int:
     """Remove `leftovers`; returns how many."""
     found = leftovers(path)
-    for one in found:
-        _remove(one)
+    for left in found:
+        _remove(left)
     return len(found)
 
 
-def _remove(path: str) -> None:
-    if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with suppress(OSError):
-            os.unlink(path)
-
-
 def known(home: str = "") -> list[dict[str, Any]]:
-    """Where backups of a home (default: this one) were written, the last one last: path and time of each."""
+    """`file` and time (`at`) of each backup of a home, by default of this one; the newest is last."""
     try:
         with open(os.path.join(home or files.home(), BACKUPS), "rb") as file:
-            kept = json_text.loads(file.read())
-        return [{"file": str(one["file"]), "at": str(one["at"])} for one in kept]
+            return [{"file": str(item["file"]), "at": str(item["at"])} for item in json_text.loads(file.read())]
     except (OSError, json_text.InvalidJSON, TypeError, KeyError):
         return []
-
-
-def newest_readable() -> dict[str, Any] | None:
-    """The last known backup of this home that is still there and begins as one; it is not verified."""
-    for one in sorted(known(), key=lambda one: str(one["at"]), reverse=True):
-        with suppress(*_UNREADABLE, OSError), tarfile.open(one["file"], "r:gz") as tar:
-            if (first := tar.next()) is not None and (first.name == MANIFEST or is_kept(first.name)):
-                return one
-    return None
 
 
 def lost_store() -> Failure | None:
@@ -202,7 +151,7 @@ def lost_store() -> Failure | None:
     if not files.is_store_lost():
         return None
     again = "`joelclaw memory archive --all` archives the transcripts that the clients still have"
-    newest = newest_readable()
+    newest = _newest_readable()
     if newest is None:
         fix = f"no readable backup is known; {again}. Memories written by hand, observed or imported, and feedback come"
         fix += " back only from a backup of your own: `joelclaw restore FILE --force`"
@@ -212,67 +161,105 @@ def lost_store() -> Failure | None:
     return Failure("STORE_LOST", f"{sqlite.path()} is missing or empty, but this home has sessions", fix)
 
 
-def note(home: str, path: str, at: str, before: list[dict[str, Any]]) -> None:
-    """Keep, in a home, where a backup of it is, besides those of before: a purge tells of them."""
-    kept = [*(one for one in before if one["file"] != path), {"file": path, "at": at}]
-    with suppress(OSError):  # a home that is only read was backed up all the same
-        files.write_whole(os.path.join(home, BACKUPS), json_text.dumps(kept[-_MOST_KNOWN:]).encode())
-
-
-def _sync_folder(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    with suppress(OSError):  # a file system without such a thing
-        os.fsync(descriptor)
-    os.close(descriptor)
-
-
-def _failure(code: str, path: str, error: OSError, fix: str) -> Failure:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return Failure(f"{code}_FULL", f"the disk of {path} is full", f"free some space on it, or {fix}")
-    return Failure(f"{code}_UNWRITABLE", f"{error.filename or path}: {error.strerror or error}", fix)
-
-
-def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str, Any]:
-    """Verify a backup, and put it where `into` is; what is there is kept aside. Returns what was done."""
-    if not os.path.isfile(file):
-        raise Failure("RESTORE_NO_FILE", f"there is no file {file}", "name a file that `joelclaw backup` wrote")
-    source, target = os.path.realpath(file), os.path.realpath(into)
-    if not verify_only:
-        _check_place(target, file, force=force)
-    beside = source if verify_only else target
-    aside: list[str] = []
-    try:
-        files.private_folder(os.path.dirname(beside))
-        sweep(beside)
-        staging = f"{beside}.restoring.{os.getpid()}.{time.monotonic_ns()}.tmp"
-        os.mkdir(staging, 0o700)
-        try:
-            manifest = _lay_out(file, staging)
-            store = os.path.join(staging, STORE)
-            if os.path.exists(store):
+def _write_tar(home: str, temporary: str, store: str) -> dict[str, Any]:
+    members: list[dict[str, Any]] = []
+    schema, counts = 0, {}
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, format=tarfile.PAX_FORMAT) as tar:
+            for name in _members(home):
+                try:
+                    with open(os.path.join(home, name), "rb") as member:
+                        data = member.read()
+                except FileNotFoundError:  # a session was cleared meanwhile, or the spool emptied
+                    continue
+                members.append(_add(tar, name, io.BytesIO(data)))
+            if store_file.copy(store):
                 examined = store_file.examine(store)
-                if examined.counts != manifest["counts"]:
-                    raise _damaged("its store does not match the manifest")
-            note(staging, source, str(manifest["createdAt"]), known(target))
-            if not verify_only:
-                aside = _put(staging, target)
-        finally:
-            _remove(staging)
-    except OSError as error:
-        raise _not_restored(target, error) from None
-    return {
-        "file": source,
-        "verified": True,
-        "restored": not verify_only,
-        "home": None if verify_only else target,
-        "keptAside": aside,
-        **{name: manifest[name] for name in _ABOUT},
-        "files": len(manifest["members"]),
-        "counts": _told(manifest["counts"]),
-    }
+                schema, counts = examined.schema, examined.counts
+                with open(store, "rb") as member:
+                    members.append(_add(tar, STORE, member))
+            manifest = {"format": FORMAT, "joelclaw": VERSION, "schema": schema, "createdAt": clock.iso(clock.now_ms())}
+            manifest |= {"counts": counts, "members": members}
+            _add(tar, MANIFEST, io.BytesIO(json.dumps(manifest).encode()))
+        file.flush()
+        os.fsync(descriptor)
+    return manifest
 
 
-def _check_place(target: str, file: str, *, force: bool) -> None:
+def _add(tar: tarfile.TarFile, name: str, file: IO[bytes]) -> dict[str, Any]:
+    digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # a file that was opened
+    member = tarfile.TarInfo(name)
+    member.size = file.seek(0, os.SEEK_END)
+    member.mode = 0o600
+    member.mtime = clock.now_ms() // 1000
+    file.seek(0)
+    tar.addfile(member, file)
+    return {"name": name, "bytes": member.size, "sha256": digest}
+
+
+def _members(home: str) -> Iterator[str]:
+    def fail(error: OSError) -> None:
+        raise error
+
+    for path in home_files.entries(home, fail if os.path.isdir(home) else None):
+        name = os.path.relpath(path, home)
+        if is_kept(name) and name != STORE and os.path.isfile(path) and not os.path.islink(path):
+            yield name
+
+
+def _unpack(file: str, folder: str) -> dict[str, Any]:
+    """Unpack a backup into an empty folder, and compare it with its manifest, which is returned."""
+    unpacked: dict[str, tuple[int, str]] = {}
+    manifest: Any = None
+    try:
+        with tarfile.open(file, "r:gz") as tar:
+            while (member := tar.next()) is not None:
+                name = member.name
+                content = tar.extractfile(member) if member.isreg() else None
+                is_known = name == MANIFEST or is_kept(name)
+                is_too_large = member.size > MAX_MEMBER_BYTES and name != STORE
+                if content is None or manifest is not None or name in unpacked or not is_known or is_too_large:
+                    raise _damaged(f"{name[:200]!r} does not belong in it")
+                if name == MANIFEST:
+                    manifest = json.loads(content.read().decode())
+                else:
+                    unpacked[name] = _copied(content, os.path.join(folder, name))
+    except UNREADABLE as error:
+        raise _damaged(f"{error}"[:200] or type(error).__name__) from None
+    try:
+        for code, name, newest in (("BACKUP_TOO_NEW", "format", FORMAT), ("STORE_TOO_NEW", "schema", sqlite.SCHEMA)):
+            if int(manifest[name]) > newest:
+                message = f"the backup has {name} {manifest[name]}; this joelclaw knows {newest}"
+                raise Failure(code, message, "upgrade joelclaw, then restore; nothing was changed")
+        listed = {str(member["name"]): (member["bytes"], member["sha256"]) for member in manifest["members"]}
+        needed = ("createdAt", "joelclaw", "schema", "counts", "members")
+        checked: dict[str, Any] = {name: manifest[name] for name in needed}
+    except (KeyError, TypeError, ValueError):
+        raise _damaged("its manifest is unreadable or its end is missing") from None
+    wrong = sorted(name for name in {*listed, *unpacked} if listed.get(name) != unpacked.get(name))
+    if wrong:
+        raise _damaged(f"{wrong[0][:200]!r} does not match the manifest")
+    return checked
+
+
+def _copied(content: IO[bytes], path: str) -> tuple[int, str]:
+    """Write a member to a new file; returns its length and hash."""
+    digest = hashlib.sha256()
+    length = 0
+    files.private_folder(os.path.dirname(path))
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        while data := content.read(1 << 18):
+            digest.update(data)
+            length += file.write(data)
+        file.flush()
+        os.fsync(descriptor)
+    return length, digest.hexdigest()
+
+
+def _check_target(target: str, file: str, *, force: bool) -> None:
+    """Raise Failure if the target is not a home, or holds a memory and may not be replaced."""
     if not os.path.lexists(target):
         return
     if not os.path.isdir(target):
@@ -288,99 +275,10 @@ def _check_place(target: str, file: str, *, force: bool) -> None:
         raise Failure("RESTORE_NOT_EMPTY", f"{target} already holds a memory", fix)
 
 
-class _Bounded:
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self.left = _ROOM
-
-    def read(self, size: int) -> bytes:
-        data = self._file.read(size)
-        self.left -= len(data)
-        if self.left < 0:
-            raise tarfile.ReadError("a member claims to be longer than the limit")
-        return data
-
-
-def _lay_out(file: str, folder: str) -> dict[str, Any]:
-    found: dict[str, tuple[int, str]] = {}
-    manifest: object = None
-    with open(file, "rb") as opened:
-        bounded = _Bounded(gzip.GzipFile(fileobj=opened))  # type: ignore[arg-type]  # reads alike
-        try:
-            with tarfile.open(fileobj=bounded, mode="r|", bufsize=tarfile.BLOCKSIZE * 8) as tar:  # type: ignore[call-overload]  # it only reads
-                while (about := tar.next()) is not None:
-                    name, most = about.name, 1 << 50 if about.name == STORE else _MOST_BYTES
-                    has_place = manifest is None and name not in found
-                    content = tar.extractfile(about) if about.isreg() else None
-                    is_known = name == MANIFEST or is_kept(name)
-                    if content is None or not has_place or not is_known or about.size > most:
-                        raise _damaged(f"{name[:200]!r} does not belong in it")
-                    bounded.left += about.size
-                    if name == MANIFEST:
-                        manifest = json.loads(content.read().decode())
-                    else:
-                        found[name] = _copied(content, os.path.join(folder, name))
-                        bounded.left = _ROOM
-        except _UNREADABLE as error:
-            raise _damaged(f"{error}"[:200] or type(error).__name__) from None
-    return _checked(manifest, found)
-
-
-def _copied(content: IO[bytes], path: str) -> tuple[int, str]:
-    digest, length = hashlib.sha256(), 0
-    files.private_folder(os.path.dirname(path))
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        while data := content.read(1 << 18):
-            digest.update(data)
-            length += file.write(data)
-        file.flush()
-        os.fsync(descriptor)
-    return length, digest.hexdigest()
-
-
-def _checked(manifest: Any, found: dict[str, tuple[int, str]]) -> dict[str, Any]:
-    known = (("BACKUP_TOO_NEW", "format", FORMAT), ("STORE_TOO_NEW", "schema", len(migrations.STEPS)))
-    try:
-        for code, what, newest in known:
-            if int(manifest[what]) > newest:
-                fix = "upgrade joelclaw, then restore; nothing was changed"
-                raise Failure(code, f"the backup has {what} {manifest[what]}; this joelclaw knows {newest}", fix)
-        listed = {str(one["name"]): (one["bytes"], one["sha256"]) for one in manifest["members"]}
-        checked: dict[str, Any] = {name: manifest[name] for name in (*_ABOUT, "members")}
-    except (KeyError, TypeError, ValueError):
-        raise _damaged("its manifest is unreadable or its end is missing") from None
-    wrong = sorted(name for name in {*listed, *found} if listed.get(name) != found.get(name))
-    if wrong:
-        raise _damaged(f"{wrong[0][:200]!r} does not match the manifest")
-    return checked
-
-
-def _put(staging: str, target: str) -> list[str]:
-    """Move the folder in place of the home; returns where the homes are that were there or that a hook made."""
+def _replace(staging: str, target: str) -> list[str]:
+    """Move the restored folder in place of the home; returns where the old home is, and any that a hook has made."""
     aside: list[str] = []
-    try:
-        _move(staging, target, aside)
-    except (OSError, Failure) as error:
-        if not aside:
-            raise
-        failure = _not_restored(target, error) if isinstance(error, OSError) else error
-        old, *meanwhile = aside
-        message, fix = failure.message, failure.fix
-        try:
-            _move(old, target, meanwhile)
-        except (OSError, Failure):
-            message += f"; what was there is in {old}, and could not be moved back"
-            fix = f"stop the running agents, then: mv {shlex.quote(old)} {shlex.quote(target)}"
-        if meanwhile:
-            message += "; what was written in the meantime is in " + ", ".join(meanwhile)
-        raise Failure(failure.code, message, fix, failure.exit_code) from None
-    _sync_folder(os.path.dirname(target))
-    return aside
-
-
-def _move(source: str, target: str, aside: list[str]) -> None:
-    for _ in range(_TRIES):
+    for _ in range(5):
         if os.path.isdir(target) and os.listdir(target):
             free = f"{target}.before-restore-{clock.now_ms()}"
             while os.path.lexists(free):
@@ -388,17 +286,69 @@ def _move(source: str, target: str, aside: list[str]) -> None:
             os.rename(target, free)
             aside.append(free)
         try:
-            os.rename(source, target)
-            return
+            os.rename(staging, target)
+            _sync_folder(os.path.dirname(target))
+            return aside
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                if aside:
+                    with suppress(OSError):
+                        os.rename(aside[0], target)
                 raise
-    raise Failure("RESTORE_BUSY", f"{target} keeps being written to", "stop the running agents and try again")
+    message = f"{target} keeps being written to; the previous home is in {aside[0]}"
+    fix = (
+        f"stop the running agents, then: rm -r {shlex.quote(target)}; mv {shlex.quote(aside[0])} {shlex.quote(target)}"
+    )
+    raise Failure("RESTORE_BUSY", message, fix)
+
+
+def _newest_readable() -> dict[str, Any] | None:
+    """The newest known backup of this home that exists and begins like one; it is not verified."""
+    for backup in sorted(known(), key=lambda backup: str(backup["at"]), reverse=True):
+        with suppress(*UNREADABLE, OSError), tarfile.open(backup["file"], "r:gz") as tar:
+            first = tar.next()
+            if first is not None and (first.name == MANIFEST or is_kept(first.name)):
+                return backup
+    return None
+
+
+def _note_backup(home: str, path: str, at: str, before: list[dict[str, Any]]) -> None:
+    kept = [*(backup for backup in before if backup["file"] != path), {"file": path, "at": at}]
+    with suppress(OSError):  # a home that can only be read was backed up all the same
+        files.write_whole(os.path.join(home, BACKUPS), json_text.dumps(kept[-20:]).encode())
+
+
+def _shown_counts(counts: dict[str, int]) -> dict[str, int]:
+    shown = {"document": "memories", "event": "events", "session": "sessions", "call": "toolCalls"}
+    return {name: counts[table] for table, name in shown.items() if table in counts}
+
+
+def _is_over(writer: int, path: str) -> bool:
+    """If the process that wrote a leftover has ended."""
+    try:
+        if time.time() - os.path.getmtime(path) < STALE_S:
+            os.kill(writer, 0)
+            return False
+    except PermissionError:  # it runs as another user
+        return False
+    except (OSError, OverflowError):
+        pass
+    return True
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        files.remove(path)
+
+
+def _sync_folder(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    with suppress(OSError):  # some file systems cannot
+        os.fsync(descriptor)
+    os.close(descriptor)
 
 
 def _damaged(what: str) -> Failure:
     return Failure("BACKUP_DAMAGED", f"the backup is damaged: {what}", "use another backup; nothing was changed")
-
-
-def _not_restored(target: str, error: OSError) -> Failure:
-    return _failure("RESTORE", target, error, "name another folder with --into; nothing was changed")
