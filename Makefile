@@ -55,7 +55,8 @@ format: $(STAMP)  ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(STAMP)  ## write the generated parts of docs/
+docs: $(STAMP)  ## write the generated parts of docs/, and cli/hot_table.py
+	$(BIN)/python -m cli.reference >.hot_table.py && mv .hot_table.py cli/hot_table.py
 	$(BIN)/python -m cogapp -r docs/cli.md docs/configuration.md
 
 wheel: $(STAMP)  ## build dist/joelclaw-VERSION-py3-none-any.whl, for pipx

@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from cli.reference import GROUPS, every
+from cli.declarations import every_command, every_group
 
 PYTHON = sys.executable
 JOELCLAW = str(Path(sys.executable).parent / "joelclaw")
@@ -52,7 +52,6 @@ WORDS = {
     "lost": f"lost {SESSION}",
     "sessions search": "sessions search queue",
     "sessions extract": f"sessions extract {SESSION} --query queue",
-    "sessions inspect": f"sessions inspect {SESSION} --around queue",
     "memory write": "memory write 'the retry queue holds a lease of thirty seconds'",
     "memory search": "memory search 'retry queue'",
     "memory show": "memory show nothing",
@@ -72,7 +71,6 @@ WORDS = {
     "checkpoint save": "checkpoint save --session s --message 'mend the queue' --percent 20",
     "checkpoint flush": "checkpoint flush --session s",
     "checkpoint show": "checkpoint show s",
-    "checkpoint clear": "checkpoint clear other",
     **{f"inject {name}": f"inject {name} --session s" for name in ("recovery", "memory")},
     "inject refresh": "inject refresh --session s --message 'what of the queue'",
     "inject project": "inject project --session s --file a/b.py",
@@ -87,8 +85,8 @@ WORDS = {
     "completion": "completion bash",
 }  # fmt: skip
 """How a command is called where its name alone does not do."""
-BESIDE = ["--version", "", "--help", "memory wirte", "recall a b", "recall --nope", "runs", *GROUPS,
-          *(f"{group} --help" for group in GROUPS), "recall --help"]  # fmt: skip
+BESIDE = ["--version", "", "--help", "memory wirte", "recall a b", "recall --nope", "runs", *every_group(),
+          *(f"{group} --help" for group in every_group()), "recall --help"]  # fmt: skip
 """Calls of no command: versions, overviews, help, mistakes."""
 
 
@@ -128,7 +126,10 @@ def main() -> int:
         (Path(folder) / "Vault" / "docs" / "decisions" / "0001-queue.md").write_text("# Queue\n\nA lease.\n")
         for line in (WORDS["memory archive"], WORDS["memory write"], f"knowledge sync {folder}/Vault"):
             subprocess.run([JOELCLAW, *shlex.split(line)], env=environment, capture_output=True, check=True)
-        for line, path in [*((line, "") for line in BESIDE), *((WORDS.get(c.path, c.path), c.path) for c in every())]:
+        for line, path in [
+            *((line, "") for line in BESIDE),
+            *((WORDS.get(c.path, c.path), c.path) for c in every_command().values()),
+        ]:
             if options.only and not line.startswith(tuple(options.only)):
                 continue
             times, took = ratio(shlex.split(line), environment, options.runs)

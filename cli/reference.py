@@ -1,55 +1,38 @@
-"""Describes the declared commands: for the help, and as JSON for agents."""
+"""Describes the declared commands: the first page of the help, JSON for agents, `docs/cli.md` and the hot table."""
 
 import os
 import re
 import sys
+from pprint import pformat
 from typing import Any
 
-from cli.answer import Answer, print_answer, step
-from cli.commands import FOLDERS, declared, named
-from cli.parameter import Command, Parameter
+from cli.commands import HOT_FUNCTIONS, MODULES
+from cli.declarations import ABOUT, every_command, every_group
+from cli.output import Answer, print_answer, step
+from cli.parser import Command, Parameter
 from core import VERSION
 from core.store.sqlite import apsw
 
-ABOUT = "Lets a coding agent keep what a context compaction throws away."
-GROUPS = {
-    "sessions": "Search and read archived sessions.",
-    "memory": "Write, find, move and forget memories.",
-    "knowledge": "Sync and search folders of markdown.",
-    "vault": "Read and search the notes of one folder.",
-    "otel": "Emit, search and follow events.",
-    "o11y": "All events of one session or machine.",
-    "session": "All sessions, and one in detail, on a terminal or as a page.",
-    "store": "Prune the local store; set up, fill and compare a Typesense cluster.",
-    "checkpoint": "What one session is doing, saved as its context fills.",
-    "inject": "Short texts to hand to an agent.",
-    "idle": "Compact sessions while they are idle.",
-    "compaction": "Decide, prepare, serialize and summarize a compaction.",
-}
 _FIRST_PAGE = {
     "Find earlier work": "recall show how fix lost search",
     "Keep and correct": "note memory session",
     "Set up": "install doctor status off on uninstall",
 }
-"""What people type, by what they want to do."""
-
-
-def every() -> tuple[Command, ...]:
-    """All commands, in the order of the help."""
-    return tuple(command for word in FOLDERS for command in declared(word) if command.path.partition(" ")[0] == word)
+"""The commands that people type, by what they want to do."""
 
 
 def first_page(*, whole: bool = False) -> str:
-    """The help of `joelclaw` alone: what people type, or all commands, the first clause of each; where the rest is."""
+    """The help of `joelclaw` without a command: the commands that people type or, if `whole`, all."""
+    commands, groups = every_command(), every_group()
     lines = ["Usage: joelclaw COMMAND [options]", "", ABOUT]
-    for wanted, names in ({"All commands": " ".join(FOLDERS)} if whole else _FIRST_PAGE).items():
-        lines += ["", wanted]
+    for title, names in ({"All commands": " ".join(MODULES)} if whole else _FIRST_PAGE).items():
+        lines += ["", title]
         for name in names.split():
-            command = named(name)
-            words = [name, *(one.metavar for one in (command.parameters if command else ()) if not one.flags)]
-            about = re.split(" ?[.:;(]", command.help if command else GROUPS[name])[0]
-            lines.append(f"  {' '.join(words):<18}{about}")
-    lines += ["", "Options of one: joelclaw COMMAND --help"]
+            command = commands.get(name)
+            arguments = [one.metavar for one in command.parameters if not one.flags] if command else []
+            about = re.split(" ?[.:;,(]", command.help if command else groups[name])[0]
+            lines.append(f"  {' '.join([name, *arguments]):<18}{about}")
+    lines += ["", "Options of a command: joelclaw COMMAND --help"]
     lines += ["Version: joelclaw --version" if whole else "All commands: joelclaw --help --all; version: --version"]
     return "\n".join([*lines, "JSON instead of text: --json, the default when stdout is not a terminal", ""])
 
@@ -60,71 +43,127 @@ def versions() -> str:
     return f"joelclaw {VERSION} (python {python}, sqlite {apsw.sqlite_lib_version()})\n"
 
 
-def placeholder(parameter: Parameter) -> str:
-    """What stands for the value in a usage line."""
-    if parameter.choices:
-        return "|".join(parameter.choices)
-    return "true|false" if parameter.kind == "truth" else parameter.metavar
-
-
-def limits(parameter: Parameter) -> str:
-    """The values that a number may have, as `1 to 100`; empty where any will do."""
-    low, high = (f"{value:,.10g}" if value is not None else "" for value in (parameter.low, parameter.high))
-    return f"{low} to {high}" if high else f"at least {low}" if low else ""
-
-
-def default(parameter: Parameter) -> str:
-    """The default as it would be typed, empty where there is none."""
-    return "" if parameter.kind == "flag" or parameter.default is None else str(parameter.default)
-
-
-def explained(parameter: Parameter) -> str:
-    """The help of one parameter, with its limits and its default."""
-    said = "at most" in parameter.help or " 0 to " in parameter.help
-    notes = ["" if said else limits(parameter), "repeatable" * bool(parameter.many and parameter.flags)]
-    told = ", ".join(filter(None, [*notes, default(parameter) and f"default {default(parameter)}"]))
-    return f"{parameter.help} [{told}]" if told else parameter.help
-
-
 def usage_line(command: Command) -> str:
-    """`joelclaw memory forget ID... [options]`: `[QUERY]` may be left out, of `ID...` there may be several."""
+    """`joelclaw memory forget ID... [options]`: `[QUERY]` is optional, `ID...` may be repeated."""
     words = ["joelclaw", command.path]
-    for one in (one for one in command.parameters if not one.flags):
-        shown = one.metavar + "..." * one.many
-        words.append(shown if one.required else f"[{shown}]")
+    for argument in (one for one in command.parameters if not one.flags):
+        shown = argument.metavar + "..." * (argument.many and argument.metavar != "QUERY")
+        words.append(shown if argument.required else f"[{shown}]")
     return " ".join([*words, "[options]"] if any(one.flags for one in command.parameters) else words)
 
 
-def print_overview(group: str) -> None:
-    """All commands with their parameters, or how those of a group are called, as an envelope."""
+# JSON for agents
+
+
+def print_overview(group: str = "") -> None:
+    """Print all commands with their parameters, or the usage of those in a group, as an envelope."""
+    commands, groups = every_command(), every_group()
     result: dict[str, Any]
     if group:
-        inside = [command for command in every() if command.path.rpartition(" ")[0] == group]
-        usages = {command.path.rpartition(" ")[2]: usage_line(command) for command in inside}
-        result = {"description": GROUPS[group], "commands": usages}
+        inside = {path: command for path, command in commands.items() if path.partition(" ")[0] == group}
+        usages = {path.partition(" ")[2]: usage_line(command) for path, command in inside.items()}
+        result = {"description": groups[group], "commands": usages}
         if group == "otel":
             result["subcommands"] = usages
         if group == "vault":
             result["vault_root"] = os.path.expanduser(os.environ.get("VAULT_PATH", "").strip() or "~/Vault")
-        named = {command.path: command.help for command in inside}
+        helps = {path: command.help for path, command in inside.items()}
     else:
-        commands = [
+        described = [
             {
                 "command": f"joelclaw {command.path}",
                 "usage": usage_line(command),
                 "description": command.help,
                 "params": {p.flags[0] if p.flags else p.metavar: _as_json(p) for p in command.parameters},
             }
-            for command in every()
+            for command in commands.values()
         ]
-        result = {"groups": dict(GROUPS), "commands": commands}
-        named = {**GROUPS, **{command.path: command.help for command in every() if " " not in command.path}}
-    actions = [step(f"joelclaw {path} --help", about) for path, about in named.items()]
+        result = {"groups": groups, "commands": described}
+        helps = {**groups, **{path: command.help for path, command in commands.items() if " " not in path}}
+    actions = [step(f"joelclaw {path} --help", about) for path, about in helps.items()]
     print_answer(f"joelclaw {group or '--help'}", Answer(result, actions))
 
 
 def _as_json(parameter: Parameter) -> dict[str, Any]:
-    told = None if parameter.kind == "flag" else parameter.default
-    more = {"short": "".join(parameter.flags[1:2]), "default": told, "enum": list(parameter.choices)}
-    filled = {name: value for name, value in more.items() if value not in (None, "", [])}
-    return {"description": parameter.help, "required": parameter.required, **filled}
+    default = None if parameter.kind == "flag" or parameter.many else parameter.default
+    optional = {"short": "".join(parameter.flags[1:2]), "default": default, "enum": list(parameter.choices)}
+    present = {name: value for name, value in optional.items() if value not in (None, "", [])}
+    return {"description": parameter.help, "required": parameter.required, **present}
+
+
+# docs/cli.md
+
+
+def markdown() -> str:
+    """The commands as Markdown. Parameters that several commands of a group share are described once."""
+    lines: list[str] = []
+    described: set[str] = set()
+    group = ""
+    for command in every_command().values():
+        here = command.path.partition(" ")[0] if " " in command.path else ""
+        if here and here != group:
+            lines += [f"## {here}", "", every_group()[here], ""]
+        if here != group:
+            described = set()
+        group = here
+        usage = usage_line(command).removeprefix("joelclaw ").removesuffix(" [options]")
+        lines += [f"{'###' if here else '##'} {usage}", "", command.help, ""]
+        rows = [parameter_line(parameter) for parameter in command.parameters]
+        again = [f"`{row.split('`')[1]}`" for row in rows if row in described and here]
+        new = [row for row in rows if row not in described or not here]
+        new += [f"- as above: {' '.join(again)}"] if again else []
+        described |= {*rows}
+        lines += [*new, ""] if new else []
+    return "\n".join(lines).rstrip()
+
+
+def parameter_line(parameter: Parameter) -> str:
+    """A parameter as a list item, with its choices, range and default."""
+    names = ", ".join(f"`{flag}`" for flag in (*parameter.flags, *parameter.off)) or f"`{parameter.metavar}`"
+    notes = [" ".join(f"`{choice}`" for choice in parameter.choices if parameter.flags)]
+    notes += ["`true` or `false`"] if parameter.kind == "truth" else []
+    if parameter.high is not None and parameter.high <= 1000 and "0 to" not in parameter.help:
+        notes.append(f"{parameter.low:g} to {parameter.high:g}")
+    notes += ["repeatable"] if parameter.many and parameter.flags else []
+    if parameter.default not in (None, "", False) and not parameter.many:
+        notes.append(f"default `{parameter.default}`")
+    present = ", ".join(filter(None, notes))
+    return f"- {names}: {parameter.help}" + f" [{present}]" * bool(present)
+
+
+# cli/hot_table.py
+
+_TABLE = '''"""The parameters of the hot commands. Generated by `make docs` from the declarations in `cli/commands/`."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# fmt: off
+COMMANDS: "dict[str, tuple[str, str, list[dict[str, Any]]]]" = (
+{}
+)
+'''
+
+
+def hot_table() -> str:
+    """The source of `cli/hot_table.py`: the functions, error codes and parameters of the hot commands."""
+    commands = every_command()
+    rows = {
+        path: (f"cli.commands.{function}", commands[path].code, [_declared(one) for one in commands[path].parameters])
+        for path, function in HOT_FUNCTIONS.items()
+    }
+    return _TABLE.format(pformat(rows, width=110, sort_dicts=False))
+
+
+def _declared(parameter: Parameter) -> dict[str, Any]:
+    """What the small parser needs to know of a parameter, without the defaults of `Parameter`."""
+    names = ("kind", "default", "flags", "off", "choices", "low", "high", "many", "required", "metavar")
+    values = {name: getattr(parameter, name) for name in names}
+    if parameter.flags:
+        del values["metavar"]  # only used for arguments
+    return {"name": parameter.name, **{n: v for n, v in values.items() if v != getattr(Parameter, n)}}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(hot_table())

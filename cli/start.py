@@ -1,4 +1,4 @@
-"""What the installed script calls: everything about the process itself, before and after the command."""
+"""What the installed script calls: sets up the process, runs the command, and exits."""
 
 from __future__ import annotations
 
@@ -10,31 +10,30 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-_OBJECTS_PER_COLLECTION = 100_000
-"""A hot command makes some 10,000 that stay, and looking through them for cycles took 4 of its 90 ms."""
-_INTERRUPTED = 130
+GC_THRESHOLD = 100_000  # a hot command makes 10,000 objects that stay; collecting took 4 of its 90 ms
+INTERRUPTED = 130
 
 
 def start() -> NoReturn:
-    """Run the command and leave at once, where no thread was started: what Python tidies up at its end takes 5 ms."""
-    gc.set_threshold(_OBJECTS_PER_COLLECTION)
-    code = _INTERRUPTED
+    """Run the command and exit. Without threads, skip Python's own clean-up at exit, which takes 5 ms."""
+    gc.set_threshold(GC_THRESHOLD)
+    code = INTERRUPTED
     if sys.stdout is None or sys.stderr is None or sys.stdin is None:
-        _open_closed()
+        _open_standard_streams()
     try:
         from cli.main import main
 
         code = main()
         _flush()
-    except KeyboardInterrupt:  # before the command or after it: within, it says so itself
+    except KeyboardInterrupt:  # before the command or after it: `hot.run` handles it during the command
         pass
     if "threading" in sys.modules:
         sys.exit(code)
     os._exit(code)
 
 
-def _open_closed() -> None:
-    """Open those of the three descriptors that were closed: else the next file, a store say, would be stdout."""
+def _open_standard_streams() -> None:
+    """Open those of the three descriptors that are closed, so that no file we open (the store) becomes stdout."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(descriptor)

@@ -1,4 +1,4 @@
-"""What the views share: how values, tables and next steps look on a terminal."""
+"""What the views on a terminal share: values, tables, next steps, questions. Loads rich."""
 
 import re
 import sys
@@ -10,19 +10,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cli.answer import Answer, runnable
+from cli.output import Answer, runnable
 from core import clock
 from core.output import shown
 
-_MAX_ROWS = 50
-_MAX_COLUMNS = 7
-_LINE = 60
-"""Characters of a list that is told on one line."""
-_ONE_WORD, _SHORT = 40, 20
-"""A column of values this long, of one word or of several, is not broken: ids and times can be copied."""
+MOST_ROWS = 50
+MOST_COLUMNS = 7
+LONGEST_LIST = 60  # characters of a list that is printed on one line
+LONGEST_WORD = 40  # a column of words up to this length is not broken, so that ids can be copied
+LONGEST_PHRASE = 20  # the same for a column of several words, such as times
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
-_FIRST_MS = 10**12
-"""September 2001 in ms since the epoch: smaller figures are no time."""
+_FIRST_MS = 10**12  # September 2001 in ms since the epoch: smaller numbers are no times
+_AGES = (("y", 525_960), ("mo", 43_830), ("d", 1440), ("h", 60), ("min", 1))
 
 
 def console() -> Console:
@@ -30,13 +29,91 @@ def console() -> Console:
     return Console(highlight=False)
 
 
+def view(draw: Callable[[Console, Any], None]) -> Callable[[Answer], None]:
+    """Make a view of a function that draws a result: it also prints the next steps."""
+
+    @wraps(draw)
+    def draw_answer(answer: Answer) -> None:
+        screen = console()
+        draw(screen, answer.result)
+        next_steps(answer, screen)
+
+    return draw_answer
+
+
+def print_values(answer: Answer, *, without: Sequence[str] = ()) -> None:
+    """The default view: names and values, then each list and each group under its name, and the next steps."""
+    screen = console()
+    every: dict[str, Any] = answer.result if isinstance(answer.result, dict) else {}
+    result = present(
+        {name: value for name, value in every.items() if name not in without and (value != 0 or value is False)}
+    )
+    groups = {name: value for name, value in result.items() if _is_group(value)}
+    single = {name: value for name, value in result.items() if name not in groups}
+    if answer.message:
+        screen.print(safe(answer.message))
+    if single:
+        screen.print(pairs(single))
+    elif not (groups or answer.message):
+        screen.print(safe("none", "dim"))
+    for name, value in groups.items():
+        screen.print(safe(label(name), "bold cyan"))
+        if isinstance(value, dict):
+            screen.print(pairs(value))
+        elif isinstance(value[0], dict):
+            screen.print(rows_table(value, most=len(value)))
+        else:
+            screen.print(safe("\n".join(plain(item, name) for item in value)))
+    next_steps(answer, screen)
+
+
+def _is_group(value: object) -> bool:
+    if isinstance(value, list):
+        return isinstance(value[0], dict) or len(plain(value)) > LONGEST_LIST
+    return isinstance(value, dict)
+
+
+def print_text_first(answer: Answer) -> None:
+    """A view that prints the result's long text (`text` or `summary`) first, then the other values."""
+    result: Any = answer.result
+    name = "text" if "text" in result else "summary"
+    console().print(safe(result[name] or ""))
+    print_values(answer, without=(name,))
+
+
+def next_steps(answer: Answer, screen: Console) -> None:
+    """Print the commands that make sense next."""
+    for action in answer.next_actions:
+        line = Text("→ ", style="dim")
+        command = runnable(action["command"])
+        for name, about in action.get("params", {}).items():
+            if "value" in about:
+                command = command.replace(f"<{name}>", str(about["value"]))
+        line.append_text(safe(command, "dim cyan"))
+        line.append_text(safe("  " + action["description"], "dim"))
+        screen.print(line, soft_wrap=True)  # a command that is broken into rows cannot be copied
+
+
+def confirm(question: str, *, default: bool = False) -> bool:
+    """Ask a question; returns whether the user agrees. `default` is the meaning of an empty line."""
+    sys.stdout.write(f"{question} {'[Y/n]' if default else '[y/N]'} ")
+    sys.stdout.flush()
+    answer = sys.stdin.readline()
+    if not answer.endswith("\n"):
+        sys.stdout.write("\n")
+    return default if answer == "\n" else answer.strip().lower() in ("y", "yes")
+
+
+# Values and tables
+
+
 def safe(value: object, style: str = "") -> Text:
-    """A value as text that no markup or escape sequence in it can style."""
+    """A value as text, in which no markup or escape sequence has an effect."""
     return Text(shown(plain(value)), style=style)
 
 
 def plain(value: object, name: str = "") -> str:
-    """A JSON value as people write it: thousands grouped, lists with commas; by their `name` times and bytes."""
+    """A JSON value as people write it. The `name` of the value says whether a number is a time or a size."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -62,11 +139,26 @@ def label(name: str) -> str:
 
 def size(count: float) -> str:
     """A number of bytes in the largest unit that keeps it above 1."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024 or unit == "GiB":
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
-    raise AssertionError
+    return f"{count:.1f} GiB"
+
+
+def age(timestamp: str, now: int) -> str:
+    """How long ago an ISO 8601 time was, in its largest unit; "" if it is unknown."""
+    at = clock.parse_iso(timestamp)
+    if at is None:
+        return ""
+    minutes = max(0, now - at) // 60_000
+    return next((f"{minutes // length} {unit} ago" for unit, length in _AGES if minutes >= length), "now")
+
+
+def score_bar(score: float) -> Text:
+    """A score from 0 to 1 as ten cells and two digits."""
+    filled = round(min(1.0, max(0.0, score)) * 10)
+    return Text.assemble(("█" * filled, "green"), ("░" * (10 - filled), "dim"), f" {score:.2f}")
 
 
 def pairs(rows: Mapping[str, object]) -> Table:
@@ -79,96 +171,21 @@ def pairs(rows: Mapping[str, object]) -> Table:
     return grid
 
 
-def rows_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = (), most: int = _MAX_ROWS) -> Table:
-    """Objects with the same keys as a table; the columns are those of the first unless named."""
-    names = list(columns or rows[0])[:_MAX_COLUMNS]
+def rows_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = (), most: int = MOST_ROWS) -> Table:
+    """Objects with the same keys as a table. The columns are those of the first object unless named."""
+    names = list(columns or rows[0])[:MOST_COLUMNS]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in names:
         number = all(isinstance(row.get(name), (int, float)) and not isinstance(row.get(name), bool) for row in rows)
-        told = [plain(row.get(name), name) for row in rows[:most]]
-        whole = all(len(text) <= (_SHORT if " " in text else _ONE_WORD) for text in told)
-        table.add_column(label(name), justify="right" if number else "left", overflow="fold", no_wrap=whole)
+        texts = [plain(row.get(name), name) for row in rows[:most]]
+        unbroken = all(len(text) <= (LONGEST_PHRASE if " " in text else LONGEST_WORD) for text in texts)
+        table.add_column(label(name), justify="right" if number else "left", overflow="fold", no_wrap=unbroken)
     for row in rows[:most]:
         table.add_row(*(safe(plain(row.get(name), name)) for name in names))
     return table
 
 
-def next_steps(answer: Answer, screen: Console) -> None:
-    """The commands that make sense now, quietly."""
-    for action in answer.next_actions:
-        line = Text("→ ", style="dim")
-        command = runnable(action["command"])
-        for name, about in action.get("params", {}).items():
-            if "value" in about:
-                command = command.replace(f"<{name}>", str(about["value"]))
-        line.append_text(safe(command, "dim cyan"))
-        line.append_text(safe("  " + action["description"], "dim"))
-        screen.print(line, soft_wrap=True)  # a row that is broken here could not be copied
-
-
-def drawn(draw: Callable[[Console, Any], None]) -> Callable[[Answer], None]:
-    """A view: what `draw` makes of an answer's result on the screen, then the next steps."""
-
-    @wraps(draw)
-    def view(answer: Answer) -> None:
-        screen = console()
-        draw(screen, answer.result)
-        next_steps(answer, screen)
-
-    return view
-
-
-def told(answer: Answer, *, without: Sequence[str] = ()) -> None:
-    """An answer as it is: names and values, then each list and each group under its name, and the next steps."""
-    screen = console()
-    every: dict[str, Any] = answer.result if isinstance(answer.result, dict) else {}
-    result = filled(
-        {name: value for name, value in every.items() if name not in without and (value != 0 or value is False)}
-    )
-    groups = {name: value for name, value in result.items() if _is_group(value)}
-    single = {name: value for name, value in result.items() if name not in groups}
-    if answer.said:
-        screen.print(safe(answer.said))
-    if single:
-        screen.print(pairs(single))
-    elif not (groups or answer.said):
-        screen.print(safe("none", "dim"))
-    for name, value in groups.items():
-        screen.print(safe(label(name), "bold cyan"))
-        if isinstance(value, dict):
-            screen.print(pairs(value))
-        elif isinstance(value[0], dict):
-            screen.print(rows_table(value, most=len(value)))
-        else:
-            screen.print(safe("\n".join(plain(one, name) for one in value)))
-    next_steps(answer, screen)
-
-
-def filled(value: dict[str, Any]) -> dict[str, Any]:
-    """Without what is empty or not known, in the groups within it, too."""
-    every = {name: filled(one) if isinstance(one, dict) else one for name, one in value.items()}
-    return {name: one for name, one in every.items() if one is not None and one not in ("", [], {})}
-
-
-def _is_group(value: object) -> bool:
-    if isinstance(value, list):
-        return isinstance(value[0], dict) or len(plain(value)) > _LINE
-    return isinstance(value, dict)
-
-
-def text_first(answer: Answer) -> None:
-    """The one long text of an answer as it is, then the rest as `told` shows it."""
-    result: Any = answer.result
-    name = "text" if "text" in result else "summary"
-    console().print(safe(result[name] or ""))
-    told(answer, without=(name,))
-
-
-def agreed(question: str, *, otherwise: bool = False) -> bool:
-    """Whether the user says yes; `otherwise` is what an empty line means."""
-    sys.stdout.write(f"{question} {'[Y/n]' if otherwise else '[y/N]'} ")
-    sys.stdout.flush()
-    answer = sys.stdin.readline()
-    if not answer.endswith("\n"):
-        sys.stdout.write("\n")
-    return otherwise if answer == "\n" else answer.strip().lower() in ("y", "yes")
+def present(value: dict[str, Any]) -> dict[str, Any]:
+    """The values that are not empty, also in groups within."""
+    every = {name: present(item) if isinstance(item, dict) else item for name, item in value.items()}
+    return {name: item for name, item in every.items() if item is not None and item not in ("", [], {})}

@@ -185,17 +185,6 @@ def _lines(said: list[tuple[str, str, int]], called: list[Call]) -> list[Line]:
     return [line._replace(number=number) for number, line in enumerate(placed[-MOST_LINES:], 1)]
 
 
-def inspect(session: Transcript, pattern: re.Pattern[str], before: int, after: int) -> dict[str, Any]:
-    """The first eight lines that a pattern is found in, each with the lines around it."""
-    found: list[dict[str, Any]] = []
-    for at, line in enumerate(session.lines):
-        if len(found) < _MOST_MATCHES and pattern.search(line.text):
-            around = session.lines[max(0, at - before) : at + after + 1]
-            place = {"matchLine": line.number, "startLine": around[0].number, "endLine": around[-1].number}
-            found.append({**place, "entries": [one.shown() for one in around]})
-    return {**session.about, "around": pattern.pattern, "matches": found, "redacted": session.redacted}
-
-
 def around(
     db: apsw.Connection | None, identifier: str, before: int, after: int, *, identity: Callable[[str], str]
 ) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from unittest import mock
 import in_process
 from conftest import JOELCLAW, PATIENCE_S, Attempt, clean_environment
 
-from cli.answer import Answer
+from cli.output import Answer
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 

@@ -13,12 +13,12 @@ import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, clean_environment
 
-from cli.reference import GROUPS, every
+from cli.declarations import every_command, every_group
 
-COMMANDS = every()
+COMMANDS = every_command().values()
 FOLDER = ROOT / "completions"
 FILES_OF = {"bash": "joelclaw.bash", "zsh": "_joelclaw", "fish": "joelclaw.fish"}
-TOP = {command.path for command in COMMANDS if " " not in command.path} | set(GROUPS)
+TOP = {command.path for command in COMMANDS if " " not in command.path} | {*every_group()}
 MEMORY = {command.path.split()[1] for command in COMMANDS if command.path.startswith("memory ")}
 FILES = {"notes.jsonl", "notes two.jsonl"}
 
@@ -27,7 +27,7 @@ CASES = [
     ("joelclaw ", TOP, "write"),
     ("joelclaw rec", {"recall"}, "memory"),
     ("joelclaw memory ", MEMORY, "recall"),
-    ("joelclaw --json memory s", {"search", "scorecard", "show", "stats"}, "write"),
+    ("joelclaw --json memory s", {"search", "scorecard", "show", "stats", "supersede"}, "write"),
     ("joelclaw recall --b", {"--budget", "--batch"}, "--limit"),
     ("joelclaw recall why --budget ", {"auto", "lean", "balanced", "deep"}, "recall"),
     ("joelclaw recall --budget l", {"lean"}, "deep"),
@@ -129,7 +129,7 @@ def test_the_shell_offers_what_may_follow(
 
 KEPT = [
     ("joelclaw recall x --project ", "buoyline"), ("joelclaw memory list --tag ", "harbour"),
-    ("joelclaw memory pin ", "a-memory"), ("joelclaw recall x --session ", SESSION[:8]),
+    ("joelclaw memory edit ", "a-memory"), ("joelclaw recall x --session ", SESSION[:8]),
     ("joelclaw session show ", SESSION[:8]), ("joelclaw session list --client ", "claude"),
 ]  # fmt: skip
 

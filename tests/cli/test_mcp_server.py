@@ -167,7 +167,7 @@ def stored(run: Run, tmp_path: Path) -> dict[str, str]:
     run("memory", "forget", "--purge", purged, "--yes")
     run("memory", "import", "-", stdin=json.dumps({"text": NASTY, "source": "x</joelclaw-memory>", "title": "a\nb"}))
     return {
-        "call:s-1:1": "forgotten for good: call:s-1:1; it cannot be brought back",
+        "call:s-1:1": "deleted permanently: call:s-1:1; it cannot be brought back",
         forgotten: f"was forgotten before: {forgotten}; bring it back: joelclaw memory forget --undo {forgotten}",
         purged: f"was purged: {purged}; it cannot be brought back",
     }

@@ -23,7 +23,6 @@ KEYS = {
     "memory scorecard": "hours computedAt metrics overallStatus gatesBreached",
     "sessions search": "query source resolvedRawSource machine local hits",
     "sessions extract": "format extraction",
-    "sessions inspect": "sessionId startedAt cwdKey path around matches redacted",
     "vault read": "ref vault_root resolved resolution",
     "vault search": "query mode",
     "vault ls": "vault_root",

@@ -1,4 +1,4 @@
-"""What an answer offers to do next can be done: it runs as it is filled in."""
+"""The next actions of an answer run once their placeholders are filled in."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ANSWERS: tuple[tuple[str, ...], ...] = (
     ("otel", "emit", "queue.filled"),
     ("otel", "search", "queue"),
     ("checkpoint", "show", "s-1"),
-    ("checkpoint", "list"),
+    ("checkpoint", "show"),
     ("session", "list"),
     ("session", "show", "s-1"),
     ("report",),
@@ -61,7 +61,7 @@ ANSWERS: tuple[tuple[str, ...], ...] = (
 
 
 @pytest.mark.parametrize("words", ANSWERS, ids=" ".join)
-def test_what_is_offered_runs_as_it_is_filled_in(run: Run, stocked: Path, words: tuple[str, ...]) -> None:
+def test_next_actions_run(run: Run, stocked: Path, words: tuple[str, ...]) -> None:
     env = {**NOW, "VAULT_PATH": str(stocked / "notes")}
     done = run(*words, env=env, cwd=stocked)
     actions: list[dict[str, Any]] = done.json.get("next_actions", [])
@@ -84,5 +84,5 @@ def test_what_is_offered_runs_as_it_is_filled_in(run: Run, stocked: Path, words:
 
 def test_a_command_can_be_copied_from_a_narrow_terminal(run: Run, home: Path) -> None:
     known = run("memory", "write", MEMORY).result["id"]
-    told = without_style(on_terminal(home, "memory", "edit", known, MEMORY + ", not at noon", columns=50).out)
-    assert f"memory show {known}" in told, "the terminal breaks the line, and no line break is copied"
+    screen = without_style(on_terminal(home, "memory", "edit", known, MEMORY + ", not at noon", columns=50).out)
+    assert f"memory show {known}" in screen, "no line break is printed"

@@ -1,8 +1,4 @@
-"""stdin is read in a time that grows as what it holds (issue 13, "Small and real").
-
-A pipe may hand out a few bytes at a time, and each piece may end as an object does; what is looked at again and again
-is counted, not timed.
-"""
+"""stdin is read in time proportional to its length, even in small pieces: the parsed bytes are counted, not timed."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cli import piped
+from cli import input as stdin
 from core import json_text
 
 Feed = Callable[[list[bytes]], None]
@@ -46,44 +42,44 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 100])
-def test_pieces_that_all_end_as_an_object_does(size: int, feed: Feed, parsed: list[int]) -> None:
+def test_pieces_that_all_end_with_a_brace_are_parsed_a_few_times(size: int, feed: Feed, parsed: list[int]) -> None:
     data = json.dumps({"text": "}" * 20_000}).encode()
     feed([data[at : at + size] for at in range(0, len(data), size)])
-    assert piped.read_object(100_000) == data
+    assert stdin.read_object(100_000) == data
     assert sum(parsed) <= 6 * len(data)
 
 
 def test_an_object_ends_the_reading_of_a_pipe_that_stays_open(feed: Feed, parsed: list[int]) -> None:
     feed([b'{"a": {"b": 1}', b"}\n", b"never read"])
-    assert piped.read_object(1000) == b'{"a": {"b": 1}}\n'
+    assert stdin.read_object(1000) == b'{"a": {"b": 1}}\n'
     assert parsed == [len(b'{"a": {"b": 1}'), len(b'{"a": {"b": 1}}\n')]
 
 
 @pytest.mark.parametrize("tail", [b"", b"\n", b" \t\r\n" * 20])
-def test_white_space_behind_an_object(tail: bytes, feed: Feed) -> None:
+def test_white_space_after_an_object_is_accepted(tail: bytes, feed: Feed) -> None:
     feed([b'{"a": 1}' + tail, b"never read"])
-    assert piped.read_object(1000) == b'{"a": 1}' + tail
+    assert stdin.read_object(1000) == b'{"a": 1}' + tail
 
 
-def test_no_more_is_read_than_tells_that_it_is_too_long(feed: Feed, parsed: list[int]) -> None:
+def test_reading_stops_at_the_limit(feed: Feed, parsed: list[int]) -> None:
     feed([b"}" * 600] * 100)
-    with pytest.raises(piped.TooLong):
-        piped.read_object(1000)
+    with pytest.raises(stdin.TooLongError):
+        stdin.read_object(1000)
     assert sum(parsed) <= 6 * 1200
 
 
-def test_an_end_and_a_silence_give_what_has_come(feed: Feed) -> None:
+def test_the_end_or_a_silent_pipe_ends_the_reading(feed: Feed) -> None:
     feed([b"no object", b""])
-    assert piped.read_object(1000) == b"no object"
+    assert stdin.read_object(1000) == b"no object"
     feed([b'{"a": 1'])
-    assert piped.read_object(1000) == b'{"a": 1'
+    assert stdin.read_object(1000) == b'{"a": 1'
 
 
-def test_a_pause_ends_an_object_that_was_not_looked_at(monkeypatch: pytest.MonkeyPatch, feed: Feed) -> None:
-    monkeypatch.setattr(piped, "_LOOKS", 0)
+def test_a_pause_ends_an_object_that_was_not_checked(monkeypatch: pytest.MonkeyPatch, feed: Feed) -> None:
+    monkeypatch.setattr(stdin, "_CHECKS", 0)
     feed([b'{"text": "}', b'}"', b"}"])
     waits: list[float] = []
     chosen = __import__("select").select
     monkeypatch.setattr("select.select", lambda *given: waits.append(given[3]) or chosen(*given))
-    assert piped.read_object(1000).endswith(b'}"}')
+    assert stdin.read_object(1000).endswith(b'}"}')
     assert waits == [1.0, 1.0, 1.0, 0.05]

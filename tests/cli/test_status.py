@@ -38,10 +38,6 @@ def test_services_of_the_public_cli_are_told_as_absent(run: Run, home: Path) -> 
         assert "not part of this joelclaw" in result[name]["detail"]
     assert set(result["k8s"]) == {"ok", "status", "detail", "hostname", "hostedOn"}
     assert result["latestAgentDispatchCanary"] is None
-    refused = run("status", "--agent-dispatch-canary", ok=False)
-    assert (refused.code, refused.json["error"]["code"]) == (2, "NOT_MIRRORED")
-    assert "--agent-dispatch-canary" in refused.json["error"]["message"]
-    assert "recall" not in refused.json["error"]["message"]
     assert "agent mail" not in without_style(on_terminal(home, "status").out), "a person is not told of them"
 
 

@@ -15,9 +15,9 @@ from terminal import ended, on_terminal, without_style
 
 from cli import main
 from cli.app import run_app
-from cli.reference import every
+from cli.declarations import every_command
 
-COMMANDS = every()
+COMMANDS = every_command().values()
 WRONG = [
     ("frobnicate", "USAGE"),
     ("--nope", "USAGE"),
@@ -150,7 +150,7 @@ def test_a_flag_without_its_value_is_told_as_such(told: Told) -> None:
 
 
 def test_an_id_that_is_unknown_is_answered_with_where_ids_are_printed(run: Run, home: Path) -> None:
-    fix = run("memory", "pin", "zzz", ok=False).json["fix"]
+    fix = run("memory", "supersede", "zzz", "x", ok=False).json["fix"]
     assert "`joelclaw memory list`" in fix
     known = run("memory", "write", "the harbour pumps stand still at night").result["id"]
     assert known in on_terminal(home, "memory", "list").out
@@ -165,7 +165,7 @@ def test_hook_typed_by_a_person_is_explained(home: Path) -> None:
     whole = subprocess.Popen([JOELCLAW, "hook", "claude"], stdin=theirs, stdout=theirs, env=clean_environment(home))
     os.close(theirs)
     shown = " ".join(without_style(ended(whole, mine).out).replace("│", "").split())
-    assert "Usage: joelclaw hook" in shown and "Your agent calls this" in shown and "joelclaw doctor" in shown
+    assert "Usage: joelclaw hook" in shown and "agents call this" in shown and "joelclaw doctor" in shown
     assert not home.exists()
 
 
@@ -198,7 +198,7 @@ def test_any_word_is_answered_with_an_envelope(run: Run, told: Told, word: str) 
     spawned = run(word, ok=False)
     assert spawned.code == 2
     assert len(spawned.json["command"]) < 100
-    assert told("recall", "x", "--" + (main.plain(word) or "="))["fix"]
+    assert told("recall", "x", "--" + (main.valid_text(word) or "="))["fix"]
 
 
 def test_nothing_in_a_mistyped_word_reaches_the_terminal(home: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a person reads on a terminal: each view draws what its command found; the JSON stays out of sight."""
+"""Each command has a view on a terminal, which shows its result without JSON."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ import pytest
 from conftest import Run
 from terminal import drawn, on_terminal, without_style
 
-from cli.answer import step
-from cli.terminal import told
+from cli.output import step
+from cli.terminal import print_values
 
-AS_IT_IS = {"JOELCLAW_DEBUG": "1"}
-"""A view that fails would leave the JSON."""
+FAIL_LOUDLY = {"JOELCLAW_DEBUG": "1"}  # otherwise a view that fails prints JSON
 
 
 @pytest.fixture
-def lived(home: Path, run: Run, tmp_path: Path) -> Path:
+def used_home(home: Path, run: Run, tmp_path: Path) -> Path:
     """A home with a memory and events."""
     run("memory", "write", "the staging queue drains at noon")
     run("otel", "emit", "queue.failed", "--level", "error", "--error", "bad\nworse")
@@ -25,7 +24,7 @@ def lived(home: Path, run: Run, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         ("status", ["Everything works", "schema", "observations", "queue.failed"]),
         ("doctor --client claude", ["claude", "not installed", "✓ store", "NOT_INSTALLED"]),
@@ -41,17 +40,17 @@ def lived(home: Path, run: Run, tmp_path: Path) -> Path:
         ('otel emit a.b --metadata {"n":1}', ["a.b", "n 1"]),
         (
             "recall staging",
-            ["written system-architecture the staging queue drains at noon", "1 of 1 found → joelclaw recall show 1"],
+            ["written system-architecture the staging queue drains at noon", "top 1 of 1 → joelclaw recall show 1"],
         ),
         ("memory recent", ["system-architecture the staging queue drains at noon"]),
         (
-            "memory forget --purge --dry-run --match stag",
+            "memory purge --dry-run --match stag",
             ["Would be deleted permanently: the staging queue", "memories 1"],
         ),
         ("exclude --list", ["No folder is excluded."]),
         ("idle schedule --session s", ["No timer: give --minutes", "scheduled no"]),
         ("recall zebra", ["No results for 'zebra'."]),
-        ("memory list", ["staging queue drains at noon", "1 of 1"]),
+        ("memory list", ["staging queue drains at noon", "1 to 1 of 1"]),
         ("memory search staging", ["staging queue drains at noon"]),
         ("memory stats", ["observations", "total"]),
         ("session list", ["No session is known."]),
@@ -59,22 +58,22 @@ def lived(home: Path, run: Run, tmp_path: Path) -> Path:
         ("backup b.tar", ["b.tar"]),
     ],
 )
-def test_a_view_says_what_was_found(lived: Path, tmp_path: Path, words: str, said: list[str]) -> None:
-    environment = {**AS_IT_IS, "HOME": str(tmp_path), "XDG_DATA_HOME": "", "BASH_COMPLETION_USER_DIR": ""}
-    shown = on_terminal(lived, *words.split(), env=environment, cwd=tmp_path, columns=200)
+def test_a_view_shows_the_result(used_home: Path, tmp_path: Path, words: str, expected: list[str]) -> None:
+    environment = {**FAIL_LOUDLY, "HOME": str(tmp_path), "XDG_DATA_HOME": "", "BASH_COMPLETION_USER_DIR": ""}
+    shown = on_terminal(used_home, *words.split(), env=environment, cwd=tmp_path, columns=200)
     text = without_style(shown.out)
     assert shown.err == "" and not text.startswith("{")
-    for part in said:
+    for part in expected:
         assert part in " ".join(text.split()), text
 
 
-def test_a_doctor_says_where_there_is_no_store(tmp_path: Path) -> None:
+def test_doctor_shows_that_there_is_no_store(tmp_path: Path) -> None:
     shown = on_terminal(
-        tmp_path / "new", "doctor", "--client", "pi", env={**AS_IT_IS, "HOME": str(tmp_path)}, columns=200
+        tmp_path / "new", "doctor", "--client", "pi", env={**FAIL_LOUDLY, "HOME": str(tmp_path)}, columns=200
     )
     assert "store none yet" in " ".join(without_style(shown.out).split())
 
 
-def test_a_next_step_has_its_values_in_it() -> None:
+def test_a_next_step_is_shown_with_its_values() -> None:
     older = step("joelclaw otel search <query> --page <page>", "older", {"query": {"value": "a"}, "page": {"value": 2}})
-    assert any("joelclaw otel search a --page 2" in line for line in drawn(told, {"count": 1}, older))
+    assert any("joelclaw otel search a --page 2" in line for line in drawn(print_values, {"count": 1}, older))

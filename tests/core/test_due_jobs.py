@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from conftest import NOW_MS
 
-from cli.installation import mcp_server
+from cli.commands import mcp_server
 from core import config
 from core.process import background
 

@@ -27,14 +27,11 @@ CALLS = [
     ["otel", "list"],
     ["otel", "search", "build"],
     ["otel", "stats"],
-    ["otel", "prune"],
     ["checkpoint", "save", "--session", "s", "--percent", "20", "--message", "port the parser to the new grammar"],
     ["checkpoint", "flush", "--session", "s", "--percent", "80"],
     ["checkpoint", "show", "s"],
-    ["checkpoint", "list"],
     ["inject", "recovery", "--session", "s"],
     ["inject", "memory", "--session", "s"],
-    ["checkpoint", "clear", "s"],
     ["status"],
 ]
 

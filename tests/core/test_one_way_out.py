@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from terminal import on_terminal
 
-from cli.reference import every
+from cli.declarations import every_command
 from core.output import escaped, shown, shown_line
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -86,23 +86,22 @@ TABLE: dict[str, list[list[str]] | str] = {
     "search": [["search", "harbour gauge", "--facet", "source"]],
     "sessions search": [["sessions", "search", "harbour gauge"], ["sessions", "search", "harbour", "--extract"]],
     "sessions extract": [["sessions", "extract", SESSION, "--query", "harbour", "--format", "markdown"]],
-    "sessions inspect": [["sessions", "inspect", SESSION, "--around", "harbour"]],
     "mcp": "serves tools on stdio; tests/cli/test_mcp_server.py has what they print",
     "memory write": [["memory", "write", STORED, "--source", NASTY["title"], "--tags", NASTY["tags"]]],
     "note": [["note", STORED, "--source", NASTY["title"], "--tags", NASTY["tags"]]],
     "memory search": [["memory", "search", "harbour gauge"], ["memory", "search", "harbour gauge", "--raw"]],
     "memory recent": [["memory", "recent", "--count", "100"]],
     "memory list": [["memory", "list", "--all", "--limit", "100"], ["memory", "list", "--tag", NASTY["title"][:60]]],
-    "memory edit": [["memory", "edit", "nasty-3", STORED]],
-    "memory tag": [["memory", "tag", "nasty-4", "--add", NASTY["colour"]]],
-    "memory pin": [["memory", "pin", "nasty-5"]],
-    "memory supersede": [["memory", "supersede", "nasty-6", "[gate=allow] " + STORED]],
+    "memory edit": [
+        ["memory", "edit", "nasty-3", STORED + " changed"],
+        ["memory", "edit", "nasty-4", "--add-tags", NASTY["colour"]],
+        ["memory", "edit", "nasty-5", "--pin"],
+    ],
+        "memory supersede": [["memory", "supersede", "nasty-6", "[gate=allow] " + STORED]],
     "memory scorecard": [["memory", "scorecard"]],
     "memory show": [["memory", "show", name] for name in ("nasty-0", "nasty-e", "nasty-k", f"call:{SESSION}:1")],
-    "memory forget": [
-        ["memory", "forget", "nasty-1"],
-        ["memory", "forget", "--purge", "--match", "shown\rhidden", "--dry-run"],
-    ],
+    "memory forget": [["memory", "forget", "nasty-1"]],
+    "memory purge": [["memory", "purge", "--match", "shown\rhidden", "--dry-run"]],
     "memory import": [
         ["memory", "import", "{lines}"], ["memory", "import", "{lines}", "--preview"],
         ["memory", "import", "{notes}/note.md"], ["memory", "import", "{notes}/note.md", "--preview"],
@@ -130,13 +129,10 @@ TABLE: dict[str, list[list[str]] | str] = {
     "otel stats": [["otel", "stats"]],
     "o11y session": [["o11y", "session", SESSION]],
     "o11y system": [["o11y", "system", "elsewhere"]],
-    "otel prune": [["otel", "prune"]],
     "otel export": [["otel", "export", "--status"]],
     "checkpoint save": [["checkpoint", "save", "--session", "s", "--percent", "70", "-m", STORED, "--file", ALL]],
     "checkpoint flush": [["checkpoint", "flush", "--session", "s", "--percent", "80"]],
     "checkpoint show": [["checkpoint", "show", "s"]],
-    "checkpoint list": [["checkpoint", "list"]],
-    "checkpoint clear": [["checkpoint", "clear", ALL[:60]], ["checkpoint", "clear", "s"]],
     "inject recovery": [
         ["inject", "recovery", "--session", "s"], ["inject", "recovery", "--session", SESSION, "--raw"],
     ],
@@ -164,7 +160,6 @@ TABLE: dict[str, list[list[str]] | str] = {
     "idle schedule": [["idle", "schedule", "--session", "s"]],
     "idle cancel": [["idle", "cancel", "--session", "s"]],
     "idle list": [["idle", "list"]],
-    "idle due": [["idle", "due"]],
     "idle run": [["idle", "run", "--once"]],
     "hook": [["hook", "claude"]],
     "install": [["install", "--list"]],
@@ -185,7 +180,7 @@ TABLE: dict[str, list[list[str]] | str] = {
 
 
 def test_every_command_is_in_the_table() -> None:
-    assert set(TABLE) == {command.path for command in every()}
+    assert set(TABLE) == {*every_command()}
 
 
 def lines() -> list[dict[str, Any]]:
@@ -269,7 +264,7 @@ def asked(places: dict[str, str]) -> list[list[str]]:
 def test_nothing_nasty_comes_out(
     run: Run, places: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool
 ) -> None:
-    monkeypatch.setattr("cli.stdout.is_terminal", lambda: terminal)
+    monkeypatch.setattr("cli.output.is_terminal", lambda: terminal)
     env = {**NOW, "VAULT_PATH": places["notes"], "HOME": str(tmp_path), "COLUMNS": "120"}
     prompt = {"hook_event_name": "UserPromptSubmit", "session_id": "h", "prompt": STORED, "cwd": places["repo"]}
     start = {"hook_event_name": "SessionStart", "session_id": "h2", "source": "startup", "cwd": places["repo"]}
@@ -349,7 +344,7 @@ def test_verbatim_is_what_is_stored_and_for_a_pipe_only(
     words = VERBATIM[name]
     env = {**NOW, "VAULT_PATH": places["notes"]}
     assert NASTY["reminder"] in run(*words, "--verbatim", env=env).out
-    assert any(p.name == "verbatim" for command in every() if command.path == name for p in command.parameters)
+    assert any(p.name == "verbatim" for p in every_command()[name].parameters)
     refused = on_terminal(home, *words, "--verbatim", env=env)
     assert refused.code == 2
     assert "--verbatim" in refused.err and "pipe" in refused.err

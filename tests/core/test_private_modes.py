@@ -24,7 +24,7 @@ EVERYTHING = (
     ("checkpoint", "flush", "--session", "a/b"),
     ("inject", "recovery", "--session", "a/b"),
     ("inject", "memory", "--session", "new", "--query", "scheduler gateway"),
-    ("otel", "prune", "--days", "1"),
+    ("store", "prune"),
     ("memory", "scorecard"),
     ("status",),
 )

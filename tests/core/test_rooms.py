@@ -29,8 +29,6 @@ SHORT = {
     "core/errors.py",  # a leaf: every room raises its Failure
     "core/ids.py",  # likewise: every room makes ids
     "core/process/extras.py",  # read by cli and by session
-    "cli/knowledge/search.py",  # hot, and alone for that
-    "cli/memory/reports.py",  # likewise
 }
 """Modules that are shorter than that for a reason."""
 

@@ -43,7 +43,7 @@ def test_a_killed_writer_leaves_one_and_the_daily_prune_sweeps_it(run: Run, home
     assert list(home.rglob("*.tmp")) == []
 
 
-@pytest.mark.parametrize("words", [("store", "prune"), ("otel", "prune")])
+@pytest.mark.parametrize("words", [("store", "prune")])
 def test_what_is_swept_and_what_is_not(run: Run, home: Path, words: tuple[str, ...]) -> None:
     run("otel", "emit", "store.made")
     swept = [

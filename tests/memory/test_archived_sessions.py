@@ -1,4 +1,4 @@
-"""`sessions search`, `extract` and `inspect`: archived sessions, found by what was said and done, and read."""
+"""`sessions search` and `sessions extract` find archived sessions and show what they contain."""
 
 from __future__ import annotations
 
@@ -78,20 +78,11 @@ def test_raw_searches_what_was_said_and_done_alone(run: Run) -> None:
     asked = ["--raw", "--source", "local", "--runtime", "claude-code", "--ssh-target", "me@there"]
     assert run("sessions", "search", "zeppelins gasworks", *asked, env=NOW).result["found"] == 0
     result = run("sessions", "search", "webhook retry queue", *asked, env=NOW).result
-    assert (result["source"], result["resolvedRawSource"]) == ("raw:local", "local")
+    assert (result["source"], result["resolvedRawSource"]) == ("raw:both", "local")
     assert (result["runtime"], result["sshTarget"]) == ("claude-code", "me@there")
     hit = result["hits"][0]
     assert (hit["source"], hit["sessionId"]) == ("local", SESSION)
     assert "observations" not in hit
-
-
-@pytest.mark.usefixtures("path")
-@pytest.mark.parametrize("words", [["--source", "ssh", "--ssh-target", "me@there"], ["--machine", "elsewhere"]])
-def test_other_machines_are_not_asked_and_that_is_said(run: Run, words: list[str]) -> None:
-    result = run("sessions", "search", "retry queue", *words).result
-    assert result["hits"][0]["sessionId"] == SESSION
-    assert result["fallback"]["to"] == "local"
-    assert "fallback" not in run("sessions", "search", "retry queue", "--source", "local", "--machine", "all").result
 
 
 @pytest.mark.parametrize("named", ["whole", "beginning", "file", "second name"])
@@ -125,22 +116,10 @@ def test_as_markdown_the_envelope_holds_both(run: Run, path: Path) -> None:
 
 
 @pytest.mark.usefixtures("path")
-def test_the_lines_around_a_pattern(run: Run) -> None:
-    result = run("sessions", "inspect", SESSION, "--around", "LEASE at \\d+", "--before", "1", "--after", "2").result
-    [match] = result["matches"]
-    assert (match["matchLine"], match["startLine"], match["endLine"]) == (2, 1, 4)
-    assert [entry["role"] for entry in match["entries"]] == ["user", "assistant", "tool", "tool"]
-    assert len(run("sessions", "inspect", SESSION, "--around", "gulls").result["matches"]) == 8
-
-
-@pytest.mark.usefixtures("path")
 @pytest.mark.parametrize(
     ("words", "code", "exit_code"),
     [
         (["extract", "nobody-knows-it"], "SESSION_NOT_FOUND", 1),
-        (["inspect", SESSION], "SESSIONS_INVALID_ARGS", 2),
-        (["inspect", SESSION, "--around", "("], "SESSIONS_INVALID_ARGS", 2),
-        (["inspect", SESSION, "--around", "x", "--before", "-1"], "SESSIONS_INVALID_ARGS", 2),
         (["search"], "SESSIONS_INVALID_ARGS", 2),
     ],
 )
@@ -155,13 +134,12 @@ def test_what_cannot_be_done_is_said(run: Run, words: list[str], code: str, exit
     ("words", "said"),
     [
         (("search", "webhook retry queue"), f"{SESSION[:8]} claude 2026-09-20T10:00 {CWD} prompt: the webhook"),
-        (("search", "webhook retry queue"), "1 of 1 sessions found"),
+        (("search", "webhook retry queue"), "top 1 of 1 sessions"),
         (("extract", SESSION), "the webhook retry queue drops jobs"),
         (
             ("extract", SESSION, "--query", "zeppelin"),
             "Nothing in this session matches 'zeppelin': this is its beginning.",
         ),
-        (("inspect", SESSION, "--around", "zeppelin"), "No line matches 'zeppelin'."),
     ],
 )
 def test_on_a_terminal(run: Run, home: Path, words: tuple[str, ...], said: str) -> None:

@@ -65,10 +65,10 @@ def test_it_is_judged_redacted_and_categorised_anew(run: Run) -> None:
         (["edit", "{id}", "the ferry leaves at noon on Sundays"], "MEMORY_DUPLICATE"),
         (["edit", "a-turn", "user: I never said that"], "MEMORY_NOT_EDITABLE"),
         (["edit", "forgotten", "the ferry does not leave at all"], "MEMORY_FORGOTTEN"),
-        (["tag", "{id}"], "MEMORY_INVALID_ARGS"),
-        (["tag", "{id}", "--add", ",".join(map(str, range(70)))], "MEMORY_INVALID_ARGS"),
-        (["tag", "no-such-memory", "--add", "x"], "MEMORY_NOT_FOUND"),
-        (["pin", "a-turn"], "MEMORY_NOT_EDITABLE"),
+        (["edit", "{id}"], "MEMORY_INVALID_ARGS"),
+        (["edit", "{id}", "--add-tags", ",".join(map(str, range(70)))], "MEMORY_INVALID_ARGS"),
+        (["edit", "no-such-memory", "--add-tags", "x"], "MEMORY_NOT_FOUND"),
+        (["edit", "a-turn", "--pin"], "MEMORY_NOT_EDITABLE"),
     ],
 )
 def test_bad_input_changes_nothing(run: Run, kept: str, words: list[str], code: str) -> None:
@@ -86,16 +86,20 @@ def test_bad_input_changes_nothing(run: Run, kept: str, words: list[str], code: 
 
 def test_tags_come_and_go_and_the_memory_grows_no_younger(run: Run, kept: str) -> None:
     before = shown(run, kept)
-    result = run("memory", "tag", kept, "--add", "bank, keys", "--remove", "staging,unknown", env=LATER).result
+    result = run(
+        "memory", "edit", kept, "--add-tags", "bank, keys", "--remove-tags", "staging,unknown", env=LATER
+    ).result
     assert (result["tags"], result["added"], result["removed"]) == (["keys", "bank"], ["bank"], ["staging"])
     after = shown(run, kept)
     assert (after["tags"], after["updated_at"]) == (["keys", "bank"], before["updated_at"])
-    assert not run("memory", "tag", kept, "--add", "bank").result["changed"]
+    assert not run("memory", "edit", kept, "--add-tags", "bank").result["changed"]
     exported = json.loads(run("memory", "export").out)
     assert exported["tags"] == ["keys", "bank"]
 
 
-@pytest.mark.parametrize("words", [("edit", "{id}", NEWER), ("tag", "{id}", "--add", "more"), ("pin", "{id}")])
+@pytest.mark.parametrize(
+    "words", [("edit", "{id}", NEWER), ("edit", "{id}", "--add-tags", "more"), ("edit", "{id}", "--pin")]
+)
 def test_killed_within_its_commit_it_has_changed_nothing(
     run: Run, home: Path, kept: str, words: tuple[str, ...]
 ) -> None:
@@ -134,13 +138,13 @@ def hits(run: Run) -> list[Any]:
 
 def test_a_pinned_memory_is_handed_out_after_a_year(run: Run, old: str) -> None:
     assert hits(run) == []
-    result = run("memory", "pin", old, env=NOW).result
+    result = run("memory", "edit", old, "--pin", env=NOW).result
     assert (result["pinned"], result["changed"], result["tags"]) == (True, True, ["pinned"])
     (hit,) = hits(run)
     assert 0 < hit["score"] <= 1
-    assert not run("memory", "pin", old, env=NOW).result["changed"]
+    assert not run("memory", "edit", old, "--pin", env=NOW).result["changed"]
     assert [row["id"] for row in run("memory", "list", "--tag", "pinned", env=NOW).result["memories"]] == [old]
-    run("memory", "pin", old, "--undo", env=NOW)
+    run("memory", "edit", old, "--unpin", env=NOW)
     assert run("memory", "show", old).result["tags"] == []
 
 
@@ -148,5 +152,5 @@ def test_a_mark_as_stale_goes_with_pinning(run: Run) -> None:
     run("memory", "write", TEXT, "--tags", "stale", env=NOW)
     identifier = run("memory", "list", env=NOW).result["memories"][0]["id"]
     assert hits(run) == []
-    run("memory", "pin", identifier, env=NOW)
+    run("memory", "edit", identifier, "--pin", env=NOW)
     assert [hit["id"] for hit in hits(run)] == [identifier]

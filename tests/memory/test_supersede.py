@@ -70,7 +70,7 @@ def test_it_is_taken_back(run: Run, old: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("edit", "deploys of the harbour service are on Friday at noon"), ("pin",)], ids=" ".join
+    "words", [("edit", "deploys of the harbour service are on Friday at noon"), ("edit", "--pin")], ids=" ".join
 )
 def test_what_somebody_made_of_the_new_one_since_stays(run: Run, words: tuple[str, ...]) -> None:
     first = run("memory", "write", TUESDAY).result["id"]

@@ -1,10 +1,11 @@
-"""`otel prune`: old events go, young ones stay, and nobody waits for it."""
+"""`store prune` deletes old events and keeps young ones; other commands do not wait for it."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import JOELCLAW, NOW_MS, Run, clean_environment
@@ -28,28 +29,16 @@ def _home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
 
 
-def test_older_events_go(run: Run) -> None:
+def prune(run: Run, days: str) -> Any:
+    return run("store", "prune", env={**NOW, "JOELCLAW_RETENTION_EVENTS_DAYS": days}).result["events"]
+
+
+def test_events_older_than_the_setting_are_deleted(run: Run) -> None:
     seed([0, DAY, 10 * DAY, 10 * DAY + 1, 100 * DAY])
-    result = run("otel", "prune", "--days", "10", env=NOW).result
-    assert result == {"deleted": 2, "kept": 3, "before": "2026-09-11T14:13:20.000Z", "days": 10}
+    assert prune(run, "10")["byAge"] == 2
     left = run("otel", "list", "--hours", "9999", env=NOW).result
-    assert [event["id"] for event in left["events"]] == ["0", str(DAY), str(10 * DAY)]
-    assert run("otel", "prune", "--days", "10", env=NOW).result["deleted"] == 0
-
-
-def test_days_are_those_of_the_settings(run: Run) -> None:
-    seed([0, 8 * DAY, 91 * DAY])
-    result = run("otel", "prune", env=NOW).result
-    assert (result["deleted"], result["days"]) == (1, 90)
-    result = run("otel", "prune", env={**NOW, "JOELCLAW_OTEL_RETENTION_DAYS": "7"}).result
-    assert (result["deleted"], result["kept"], result["days"]) == (1, 1, 7)
-    assert run("otel", "prune", "--days", "0.5", env=NOW).result["days"] == 0.5
-    assert run("otel", "prune", "--days", "-1", env=NOW, ok=False).code == 2
-
-
-def test_without_a_store_none_is_made(run: Run, home: Path) -> None:
-    assert run("otel", "prune", env=NOW).result["deleted"] == 0
-    assert not home.exists()
+    assert [event["id"] for event in left["events"] if event["action"] == "x"] == ["0", str(DAY), str(10 * DAY)]
+    assert prune(run, "10")["byAge"] == 0
 
 
 def test_numbers_are_never_used_twice(home: Path) -> None:
@@ -66,7 +55,10 @@ def test_many_batches_while_others_emit(home: Path) -> None:
     seed(list(range(2 * DAY, 2 * DAY + 3 * retention.AT_ONCE)))
     environment = clean_environment(home, **NOW)
     pruning = subprocess.Popen(
-        [JOELCLAW, "otel", "prune", "--days", "1"], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment
+        [JOELCLAW, "store", "prune"],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        env={**environment, "JOELCLAW_RETENTION_EVENTS_DAYS": "1"},
     )
     emitted = 0
     while pruning.poll() is None:
@@ -77,6 +69,6 @@ def test_many_batches_while_others_emit(home: Path) -> None:
         emitted += 1
     assert pruning.stdout is not None
     with pruning.stdout:
-        assert json.loads(pruning.stdout.read())["result"]["deleted"] == 3 * retention.AT_ONCE
+        assert json.loads(pruning.stdout.read())["result"]["events"]["byAge"] == 3 * retention.AT_ONCE
     db = sqlite.open_reading()
-    assert db is not None and events.count(db) == emitted > 0
+    assert db is not None and events.count(db) == emitted + 1 > 1, "and store.pruned"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -171,11 +170,3 @@ def test_what_a_turn_needs(run: Run, home: Path, left_out: str) -> None:
     assert (refused.code, refused.json["error"]["code"]) == (2, "INVALID_KNOWLEDGE_NOTE")
     assert left_out in refused.json["error"]["message"]
     assert not home.exists()
-
-
-def test_both_front_ends_tell_of_a_call_outside(run: Run, home: Path) -> None:
-    told = run("runs", "--count", "3", ok=False)
-    assert (told.code, told.json["error"]["code"]) == (2, "NOT_MIRRORED")
-    assert "not part of this joelclaw" in told.json["error"]["message"]
-    assert "not part of this joelclaw" in on_terminal(home, "runs").err
-    assert json.loads(run("runs", "--help", ok=False).out)["error"]["code"] == "NOT_MIRRORED"

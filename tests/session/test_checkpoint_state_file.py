@@ -57,7 +57,7 @@ DAMAGE = {
 @pytest.mark.parametrize("content", DAMAGE.values(), ids=DAMAGE.keys())
 def test_a_damaged_file_is_set_aside_and_the_session_goes_on(run: Run, home: Path, content: bytes) -> None:
     plant(home, content)
-    listed = run("checkpoint", "list").result["sessions"]
+    listed = run("checkpoint", "show").result["sessions"]
     assert [(entry["problem"], entry["bytes"]) for entry in listed] == [("damaged", len(content))]
     result = save(run, "--percent", "10", "-m", "going on after the damage")
     aside = Path(result["setAside"])
@@ -66,7 +66,7 @@ def test_a_damaged_file_is_set_aside_and_the_session_goes_on(run: Run, home: Pat
     assert json.loads(state_file(home).read_bytes())["checkpoint"]["currentTask"] == "going on after the damage"
     (event,) = run("otel", "search", "session state set_aside", "--hours", "1", env=NOW).result["events"]
     assert (event["level"], event["metadata"]) == ("warn", {"file": aside.name})
-    assert [entry["sessionId"] for entry in run("checkpoint", "list").result["sessions"]] == ["s1"]
+    assert [entry["sessionId"] for entry in run("checkpoint", "show").result["sessions"]] == ["s1"]
     assert "setAside" not in save(run, "--percent", "11")
 
 
@@ -93,7 +93,7 @@ def test_a_newer_state_is_left_untouched(run: Run, home: Path, words: tuple[str,
     assert (failed.code, failed.json["error"]["code"]) == (1, "STATE_TOO_NEW")
     assert state_file(home).read_bytes() == content
     assert not (home / "store.db").exists()
-    assert "newer" in run("checkpoint", "list").result["sessions"][0]["problem"]
+    assert "newer" in run("checkpoint", "show").result["sessions"][0]["problem"]
 
 
 def test_a_field_that_an_older_version_lacks_gets_its_default(run: Run, home: Path) -> None:
@@ -118,7 +118,7 @@ def test_the_file_stays_below_64_kb_whatever_comes_in(run: Run, home: Path, unit
         run("checkpoint", "save", "--stdin", stdin=json.dumps(given), env=NOW)
     (path,) = (home / "sessions").glob("*.json")
     assert 1000 < path.stat().st_size < 65_536
-    assert run("checkpoint", "list").result["sessions"][0].get("problem") is None
+    assert run("checkpoint", "show").result["sessions"][0].get("problem") is None
 
 
 def test_ids_of_any_kind_have_files_of_their_own(run: Run, home: Path) -> None:
@@ -145,7 +145,7 @@ def test_list_is_newest_first(run: Run) -> None:
             f"task {name}",
             env={"JOELCLAW_NOW_MS": str(at)},
         )
-    sessions = run("checkpoint", "list").result["sessions"]
+    sessions = run("checkpoint", "show").result["sessions"]
     assert [entry["sessionId"] for entry in sessions] == ["new", "mid", "old"]
     assert sessions[0] == {
         "sessionId": "new", "role": "interactive", "task": "task new", "percent": 1, "compactionCount": 0,
@@ -153,19 +153,11 @@ def test_list_is_newest_first(run: Run) -> None:
     }  # fmt: skip
 
 
-def test_clear_and_unknown_sessions(run: Run, home: Path) -> None:
-    assert run("checkpoint", "list").result == {"count": 0, "sessions": []}
-    for words in (("show", "nobody"), ("clear", "nobody")):
-        failed = run("checkpoint", *words, ok=False)
-        assert (failed.code, failed.json["error"]["code"]) == (1, "SESSION_NOT_FOUND")
+def test_unknown_sessions_make_no_home(run: Run, home: Path) -> None:
+    assert run("checkpoint", "show").result == {"count": 0, "sessions": []}
+    failed = run("checkpoint", "show", "nobody", ok=False)
+    assert (failed.code, failed.json["error"]["code"]) == (1, "SESSION_NOT_FOUND")
     assert not home.exists(), "asking makes nothing"
-    save(run, "--percent", "1")
-    assert run("checkpoint", "clear", "s1").result == {"sessionId": "s1", "cleared": True}
-    assert not state_file(home).exists()
-    assert run("checkpoint", "clear", "s1", ok=False).code == 1
-    plant(home, b"{")
-    run("checkpoint", "clear", "s1")
-    assert not state_file(home).exists()
 
 
 def test_a_home_that_cannot_be_written_fails_at_once(run: Run, home: Path) -> None:

@@ -91,7 +91,7 @@ def test_what_is_kept_for_a_task_is_what_somebody_wrote(run: Run) -> None:
     (known,) = (
         hit for hit in run("recall", "pinned for those", env=at(2)).result["hits"] if "pinned" in hit["observation"]
     )
-    run("memory", "pin", known["id"], env=at(2))
+    run("memory", "edit", known["id"], "--pin", env=at(2))
     third = run("checkpoint", "save", "--session", "s3", "--percent", "50", "-m", TASK, env=at(3)).result
     assert third["hits"] == 2
     kept = run("checkpoint", "show", "s3").result["checkpoint"]["recallHits"]

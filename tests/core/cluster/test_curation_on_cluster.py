@@ -40,8 +40,8 @@ def recalled(run: Run, cluster: dict[str, str], *words: str) -> Any:
 def test_changes_hold_there_before_and_after_they_are_sent(run: Run, cluster: dict[str, str], pushed: bool) -> None:
     friday = "Deploy day of the harbour service is Friday"
     new = run("memory", "supersede", "tuesday", friday, env=FROZEN).result["id"]
-    run("memory", "pin", "old", env=FROZEN)
-    run("memory", "tag", "other", "--add", "deploys", env=FROZEN)
+    run("memory", "edit", "old", "--pin", env=FROZEN)
+    run("memory", "edit", "other", "--add-tags", "deploys", env=FROZEN)
     if pushed:
         assert run("store", "push", env=cluster).result
     found = {hit["id"] for hit in recalled(run, cluster)["hits"]}

@@ -303,7 +303,7 @@ def test_a_newer_state_file_is_refused_and_left_as_it_is(good: Path) -> None:
     for words in SESSIONS:
         assert go(good, words).assert_failed() == "STATE_TOO_NEW"
     assert _state(good).read_bytes() == newer
-    for words in (*WRITERS, RECALL, STATUS, ("checkpoint", "list")):
+    for words in (*WRITERS, RECALL, STATUS):
         go(good, words).assert_done()
 
 
@@ -314,7 +314,7 @@ def test_a_folder_in_place_of_a_state_file(good: Path) -> None:
     for words in SESSIONS:
         answered(go(good, words))
     assert [path.read_text() for path in _state(good).parent.rglob("kept.txt")] == ["kept"]
-    for words in (*WRITERS, RECALL, STATUS, ("checkpoint", "list")):
+    for words in (*WRITERS, RECALL, STATUS):
         go(good, words).assert_done()
 
 

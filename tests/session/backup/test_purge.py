@@ -16,8 +16,8 @@ from claude_transcript import CWD, SESSION, Transcript
 from conftest import JOELCLAW, PATIENCE_S, Run, attempt, clean_environment
 from faults import paused, snapshot
 
-from cli import stdout
-from cli.memory import forget as purging
+from cli import output
+from cli.commands import memory_forget as purging
 from core.store import documents, sqlite
 from core.store.cluster import outbox
 
@@ -270,14 +270,14 @@ def test_a_cluster_gets_the_deletion(run: Run, filled: Path, monkeypatch: pytest
     ("words", "code"),
     [(("--purge", "--yes"), 2), (("--purge", "--session", SESSION), 2), (("--match", "abc"), 2),
      (("--purge", "--before", "soon", "--yes"), 2), (("--purge", "id", "--match", "abcd", "--yes"), 2),
-     (("--purge", "--undo", "id", "--yes"), 2), (("--purge", "--session", "no-such-session", "--yes"), 1),
+     (("--purge", "--session", "no-such-session", "--yes"), 1),
      (("--purge", "call:none:1", "--yes"), 1)],
 )  # fmt: skip
 def test_what_it_refuses(run: Run, filled: Path, words: tuple[str, ...], code: int) -> None:
     refused = run("memory", "forget", *words, ok=False)
     assert refused.code == code and refused.json["fix"]
     told = refused.json["error"]["message"]
-    assert ("nothing says what" in told, "ids and filters" in told) == (words[1:] == ("--yes",), "id" in words[:2]), (
+    assert ("no memory was given" in told, "ids and filters" in told) == (words[1:] == ("--yes",), "id" in words[:2]), (
         told
     )
     assert left(filled, *MARKS)
@@ -330,8 +330,8 @@ def test_while_hooks_write(run: Run, filled: Path) -> None:
 def test_on_a_terminal_it_asks(
     run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch, answer: str, gone: bool
 ) -> None:
-    monkeypatch.setattr(purging, "_on_terminal", lambda: True)
-    monkeypatch.setattr(stdout, "is_terminal", lambda: True)
+    monkeypatch.setattr(purging.os, "isatty", lambda _: True)
+    monkeypatch.setattr(output, "is_terminal", lambda: True)
     done = run("memory", "forget", "--purge", "--match", CALLED, stdin=answer)
     assert "delete it permanently?" in done.out and ("nothing was deleted" in done.out) != gone
     assert (left(filled, CALLED) == []) == gone

@@ -13,8 +13,8 @@ import pytest
 from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 from faults import snapshot
 
-from cli import stdout
-from cli.memory import forget as purging
+from cli import output
+from cli.commands import memory_forget as purging
 from core.store import documents, sqlite
 from session.backup.purge import _Sweep
 
@@ -53,9 +53,9 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
             act()
             return True
 
-        monkeypatch.setattr(purging, "_on_terminal", lambda: True)
-        monkeypatch.setattr(stdout, "is_terminal", lambda: True)
-        monkeypatch.setattr(purging, "_agreed", agreed)
+        monkeypatch.setattr(purging.os, "isatty", lambda _: True)
+        monkeypatch.setattr(output, "is_terminal", lambda: True)
+        monkeypatch.setattr(purging, "_confirm_purge", agreed)
 
     return set_up
 

@@ -13,7 +13,7 @@ import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import JOELCLAW, Run, clean_environment
 
-from cli.answer import runnable
+from cli.output import runnable
 from core.quoting import cost
 from session import own_command
 from session.reactions import recovery

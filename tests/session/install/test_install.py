@@ -17,7 +17,7 @@ from conftest import JOELCLAW, PATIENCE_S, ROOT, Attempt, Run, clean_environment
 from doctors import FILES
 from terminal import on_terminal, without_style
 
-from cli.installation.view import difference
+from cli.commands.install import print_changes
 
 CODEX_EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd"]
 CLAUDE_EVENTS = [*CODEX_EVENTS[:5], "SubagentStop", "SessionEnd"]
@@ -487,14 +487,11 @@ def test_what_is_agreed_to_fits_a_screen_and_is_shown_whole_where_that_is_wanted
     rows = answering(home, user, project, "n\n", "install", "claude").out.partition("install? [y/N]")[0].splitlines()
     assert len(rows) <= 15
     told = "\n".join(rows)
-    assert f"{path}: 86 lines added, 0 removed; --diff shows them" in told and all(
+    assert f"{path}: 86 lines added, 0 removed; --json shows them" in told and all(
         f'"{event}"' in told for event in CLAUDE_EVENTS
     )
     assert f'"command": "{JOELCLAW} hook claude 2>/dev/null || :"  7 times' in told
     assert f"Bash({JOELCLAW} recall:*)" in told and "theme" not in told, "only what is new, whatever gets a comma"
-    whole = answering(home, user, project, "n\n", "install", "claude", "--diff").out.partition("install? [y/N]")[0]
-    assert len(whole.splitlines()) > 88 and '+    "SessionStart": [' in whole
-    assert '+    "SessionStart": [' in answering(home, user, project, "", "install", "claude", "--dry-run").out
     answering(home, user, project, "", "install", "claude", "--yes")
     gone = answering(home, user, project, "n\n", "uninstall", "claude").out.partition("uninstall? [y/N]")[0]
     assert f"{path}: 0 lines added, 86 removed" in gone and '- "hooks", "SessionStart"' in gone
@@ -509,17 +506,15 @@ def test_a_long_change_says_how_much_of_it_is_not_shown(
     before = answering(home, user, project, "n\n", "install", "claude").out.partition("install? [y/N]")[0]
     assert "1 line added, 1 removed" in before and max(map(len, before.splitlines())) <= 200
     rows = "".join(f'+  "number": {number}\n' for number in range(14))
-    difference([{"path": "a.json", "diff": f"--- a.json\n+++ a.json\n{rows}"}], whole=False)
+    print_changes([{"path": "a.json", "diff": f"--- a.json\n+++ a.json\n{rows}"}])
     told = capsys.readouterr().out.splitlines()
-    assert told[0] == "a.json: 14 lines added, 0 removed; --diff shows them"
+    assert told[0] == "a.json: 14 lines added, 0 removed; --json shows them"
     assert (len(told), told[-1]) == (12, "+ … and 4 more")
 
 
-def test_the_text_of_whole_files_is_told_where_it_is_wanted(install: Install, user: Path) -> None:
+def test_a_whole_file_is_described_instead_of_shown(install: Install, user: Path) -> None:
     (one,) = install("pi", "--dry-run")["agents"]
     assert one["diff"] == f"--- {os.devnull}\n+++ {user / FILES['pi']}\n"
-    (with_text,) = install("pi", "--dry-run", "--diff")["agents"]
-    assert "+const JOELCLAW" in with_text["diff"] and "what" not in with_text
     install("pi")
     assert one["bytes"] == (user / FILES["pi"]).stat().st_size and "extension" in one["what"]
     (gone,) = install("pi", "--dry-run", verb="uninstall")["agents"]

@@ -76,4 +76,4 @@ def test_on_a_terminal(install: Install, settings: Path, home: Path, user: Path,
     rounds(install, settings, 2)
     done = answering(home, user, project, "", "uninstall", "claude", "--yes")
     left = " ".join(done.out.split())
-    assert "still there, delete it when you like:" in left and f"joelclaw-backup-{NOW_MS}" in left.replace(" ", "")
+    assert "older backup, which you may delete:" in left and f"joelclaw-backup-{NOW_MS}" in left.replace(" ", "")

@@ -8,7 +8,7 @@ import pytest
 from conftest import NOW_MS
 from terminal import drawn
 
-from cli.session_report import view as life
+from cli.commands import session_view as life
 
 TURN: dict[str, Any] = {
     "number": 1, "at": "2026-09-21T12:13:20.000Z", "prompt": "mend the lease", "contextPercent": 45.6, "zone": "warm",
@@ -32,7 +32,7 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
 def turns(*given: dict[str, Any], full: bool = False) -> list[str]:
     """The lines of a session below its head."""
     result = {**LIFE, "task": "", "full": full, "turns": [{**TURN, **one} for one in given]}
-    return [line for line in drawn(life.show, result, columns=250)[2:] if not line.startswith("context")]
+    return [line for line in drawn(life.draw_session, result, columns=250)[2:] if not line.startswith("context")]
 
 
 def test_turns_in_which_nothing_happened_are_one_line() -> None:

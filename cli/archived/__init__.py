@@ -1,1 +1,0 @@
-"""`joelclaw sessions`: the archived sessions, searched and read."""

@@ -1,0 +1,49 @@
+"""The commands of `joelclaw`, declared with Typer: one module per group.
+
+A module has an `app`, a `typer.Typer` with the module's commands and groups. To add a command, write a function below
+`@app.command("NAME")`: its docstring is the help, its parameters are the options, and it returns an `Answer`. To add a
+group, also list its first word here. Then run `make docs`.
+
+The commands that agents run several times a turn must not import Typer. They are declared here like all others, but
+their functions are in the modules whose names end in `_hot`, and `make docs` generates `cli/hot_table.py` for them.
+"""
+
+MODULES = {
+    word: module
+    for module, words in (
+        ("recall", "recall show how fix search"),
+        ("session", "lost session report briefing sessions"),
+        ("memory", "memory note"),
+        ("knowledge", "knowledge vault"),
+        ("otel", "otel o11y"),
+        ("checkpoint", "checkpoint inject"),
+        ("compaction", "compaction idle"),
+        ("checkpoint", "hook"),
+        ("switches", "off on exclude"),
+        ("mcp_server", "mcp"),
+        ("install", "install uninstall"),
+        ("store", "store backup restore"),
+        ("status", "status doctor completion"),
+    )
+    for word in words.split()
+}
+"""The first word of each command and the module that declares it, in the order of the help."""
+
+HOT_FUNCTIONS = {
+    "recall": "recall_hot:recall",
+    "memory write": "memory_hot:write_memory",
+    "knowledge search": "memory_hot:search_knowledge",
+    "otel emit": "memory_hot:emit",
+    "checkpoint save": "checkpoint_hot:save",
+    "checkpoint flush": "checkpoint_hot:flush",
+    "inject recovery": "checkpoint_hot:inject_recovery",
+    "inject memory": "checkpoint_hot:inject_memory",
+    "inject refresh": "checkpoint_hot:inject_refresh",
+    "inject project": "checkpoint_hot:inject_project",
+}
+"""The hot commands and the functions that run them. `hook` is read in `cli/hot.py`."""
+
+
+def is_command_word(word: str) -> bool:
+    """Whether a command begins with this word."""
+    return word in MODULES

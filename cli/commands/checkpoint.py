@@ -1,0 +1,199 @@
+"""`joelclaw checkpoint …`, `inject …` and `hook`: for hook scripts, the state of a session and texts for its agent.
+
+`checkpoint_hot.py` runs the hot ones: `checkpoint save`, `checkpoint flush` and `inject …`; `cli/hot.py` runs `hook`.
+"""
+
+from typing import Annotated, Any
+
+import typer
+
+import clients
+from cli import hot
+from cli.commands import checkpoint_hot
+from cli.options import Commands, Percent, Raw, Session, stored
+from cli.output import Answer, step
+from core import clock, ids
+from core.errors import Failure
+
+app = Commands()
+checkpoint = Commands("Save what a session is doing, as its context fills.")
+inject = Commands("Print short texts to give to an agent.")
+app.add_typer(checkpoint, name="checkpoint")
+app.add_typer(inject, name="inject")
+
+LEAST_PREFIX = 8  # characters that the beginning of a session's id must have
+# Values that only tell one state from the next.
+_INTERNAL = ("version", "taskHash", "recalledHash", "writtenHash", "messages")
+
+Role = Annotated[
+    str | None, typer.Option("--role", help="interactive (default), gateway or another; remembered for the session")
+]
+Tokens = Annotated[
+    int | None, typer.Option("--tokens", min=0, metavar="N", help="Context usage in tokens; needs --window")
+]
+Window = Annotated[
+    int | None, typer.Option("--window", min=1, metavar="W", help="The model's context window in tokens")
+]
+
+
+@checkpoint.command("save")
+def save(
+    session: Session = None,
+    percent: Percent = None,
+    tokens: Tokens = None,
+    window: Window = None,
+    message: Annotated[
+        list[str] | None, typer.Option("--message", "-m", metavar="TEXT", help="A prompt, oldest first")
+    ] = None,
+    file: Annotated[list[str] | None, typer.Option(metavar="PATH", help="A file that was edited")] = None,
+    role: Role = None,
+    stdin: Annotated[
+        bool, typer.Option("--stdin", help="Also read a JSON object with these names; options replace it")
+    ] = False,
+) -> Answer:
+    """Save the task at the end of a turn; recall when the context is warm, remember when it is hot."""
+    return checkpoint_hot.save(locals())
+
+
+@checkpoint.command("flush")
+def flush(
+    session: Session = None,
+    percent: Percent = None,
+    tokens: Tokens = None,
+    window: Window = None,
+    role: Role = None,
+) -> Answer:
+    """Save the last checkpoint before a compaction."""
+    return checkpoint_hot.flush(locals())
+
+
+@checkpoint.command("show")
+def show(
+    id: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ID", help="Session id, or the beginning of it (default: all)", autocompletion=stored("sessions")
+        ),
+    ] = None,
+) -> Answer:
+    """Show everything known of a session; without ID, list all sessions with a state file."""
+    from session.state import stored_id
+    from session.state_file import list_states, read_state, unknown_session
+
+    sessions = list_states()
+    if id is None:
+        actions = []
+        if sessions:
+            newest = {"id": {"description": "its id", "value": sessions[0]["sessionId"], "required": True}}
+            actions.append(step("joelclaw checkpoint show <id>", "everything known of a session", newest))
+        return Answer({"count": len(sessions), "sessions": sessions}, actions, view=draw_sessions)
+    name = stored_id(id)
+    state = read_state(name)
+    if state is None and len(name) >= LEAST_PREFIX:
+        matching = [row["sessionId"] for row in sessions if row["sessionId"].startswith(name)]
+        if len(matching) > 1:
+            several = ", ".join(matching[:10])
+            raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {name}: {several}", "give a longer id")
+        state = read_state(matching[0]) if matching else None
+    if state is None:
+        raise unknown_session(id)
+    return Answer(state.to_json(), view=draw_state)
+
+
+@inject.command("recovery")
+def recovery(session: Session = None, role: Role = None, raw: Raw = False) -> Answer:
+    """Print the recovery note after a compaction."""
+    return checkpoint_hot.inject_recovery(locals())
+
+
+@inject.command("memory")
+def memory(
+    session: Session = None,
+    role: Role = None,
+    query: Annotated[str | None, typer.Option(help="What to recall (default: inject.query)")] = None,
+    project: Annotated[str | None, typer.Option(help="Its project (default: the folder's)")] = None,
+    raw: Raw = False,
+) -> Answer:
+    """Print relevant memories when a session starts, once."""
+    return checkpoint_hot.inject_memory(locals())
+
+
+@inject.command("refresh")
+def refresh(
+    session: Session = None,
+    role: Role = None,
+    message: Annotated[
+        str | None, typer.Option("--message", "-m", metavar="TEXT", help="The user's new message")
+    ] = None,
+    percent: Percent = None,
+    raw: Raw = False,
+) -> Answer:
+    """Print memories about the current topic when a message arrives, if they are due."""
+    return checkpoint_hot.inject_refresh(locals())
+
+
+@inject.command("project")
+def project(
+    session: Session = None,
+    role: Role = None,
+    file: Annotated[list[str] | None, typer.Option(metavar="PATH", help="The file that is edited")] = None,
+    cwd: Annotated[str | None, typer.Option(metavar="DIR", help="The agent's folder (default: here)")] = None,
+    raw: Raw = False,
+) -> Answer:
+    """Print memories that name a file when it is edited, once."""
+    return checkpoint_hot.inject_project(locals())
+
+
+@app.command("hook")
+def hook(
+    agent: Annotated[str | None, typer.Argument(metavar="AGENT", help=clients.either(clients.NAMES))] = None,
+    event: Annotated[str | None, typer.Argument(metavar="EVENT", help="The event, if stdin does not name it")] = None,
+) -> int:
+    """Answer an agent's event on stdin; agents call this. Always exits 0. To test it, run `joelclaw doctor`."""
+    return hot.hook([agent or "", event or ""])
+
+
+def draw_state(answer: Answer) -> None:
+    """Everything known of a session except internal values."""
+    from cli.terminal import print_values
+
+    print_values(answer, without=_INTERNAL)
+
+
+def draw_sessions(answer: Answer) -> None:
+    """A row for each session with a state file, newest first."""
+    from cli.terminal import age, console, next_steps, rows_table, safe
+
+    screen = console()
+    result: Any = answer.result
+    now = clock.now_ms()
+    rows = [
+        {
+            **row,
+            "sessionId": ids.shown(row["sessionId"]),
+            "task": row.get("problem") or row["task"][:60],
+            "updatedAt": age(clock.iso(row["updatedAt"]), now) if row["updatedAt"] else "",
+        }
+        for row in result["sessions"]
+    ]
+    screen.print(rows_table(rows) if rows else safe("No session has a checkpoint yet.", "yellow"))
+    next_steps(answer, screen)
+
+
+def draw_injection(answer: Answer) -> None:
+    """The text for the agent in a box, or the reason why there is none."""
+    from rich.panel import Panel
+
+    from cli.terminal import console, next_steps, safe
+
+    screen = console()
+    result: Any = answer.result
+    if result["injected"]:
+        title = safe(f"{result['customType']} · {result['estimatedTokens']} tokens", "bold")
+        screen.print(Panel(safe(result["content"]), title=title, border_style="cyan", expand=False))
+    else:
+        screen.print(safe(f"Nothing injected: {result['reason']}.", "yellow"))
+    for name, fault in result.items():
+        if name.endswith("Error"):
+            screen.print(safe(f"{name}: {fault['message']} ({fault['code']})", "red"))
+    next_steps(answer, screen)

@@ -1,0 +1,176 @@
+"""`joelclaw checkpoint save` and `flush`, and the four `inject` commands. Hot path.
+
+A hook script calls them to do what `joelclaw hook` does by itself; both run the same code in `session`.
+"""
+
+from __future__ import annotations
+
+from cli.input import read_json, required_session
+from cli.output import Answer, FramedText, quoted, step
+from core import TYPE_CHECKING, config
+from core.errors import usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from clients.event import HookEvent, Kind
+
+CODE = "CHECKPOINT_INVALID_ARGS"
+INJECT_CODE = "INJECT_INVALID_ARGS"
+MAX_STDIN_BYTES = 4_000_000
+MOST_PERCENT = 1000
+MOST_TOKENS = 10**15
+_EXAMPLE = 'give one object, such as {"session": "ID", "percent": 45, "messages": ["..."]}'
+_USAGE_KEYS = ("percent", "contextPercent", "tokens")
+
+
+def save(options: Mapping[str, Any]) -> Answer:
+    """`joelclaw checkpoint save`: save what the session is doing, at the end of a turn."""
+    from session import checkpoint
+
+    given: dict[str, Any] = {}
+    if options["stdin"]:
+        given = read_json(MAX_STDIN_BYTES, CODE, "give the last messages only", _EXAMPLE)
+    session_id = required_session(options["session"] or "".join(_texts(given, "session", "sessionId")[:1]), CODE)
+    flags = {name: value for name, value in options.items() if value not in (None, [])}
+    if "percent" in flags or "tokens" in flags:  # flags replace the context usage that stdin gives
+        given = {name: value for name, value in given.items() if name not in _USAGE_KEYS}
+    given = {**given, **flags}
+    result = checkpoint.save(_event("turn", session_id, given), config.load(), role="".join(_texts(given, "role")[:1]))
+    session = quoted(result["sessionId"])
+    actions = [step(f"joelclaw checkpoint show {session}", "everything known of this session")]
+    if result["zone"] == "hot":
+        actions.append(step(f"joelclaw checkpoint flush --session {session}", "before the compaction that is due"))
+    return Answer(result, actions)
+
+
+def flush(options: Mapping[str, Any]) -> Answer:
+    """`joelclaw checkpoint flush`: save the last checkpoint before a compaction."""
+    from session import checkpoint
+
+    session_id = required_session(options["session"], CODE)
+    event = _event("before_compaction", session_id, options)
+    result = checkpoint.save(event, config.load(), role=options["role"] or "")
+    after = f"joelclaw inject recovery --session {quoted(session_id)}"
+    return Answer(result, [step(after, "after the compaction: the recovery note for the agent")])
+
+
+def _event(kind: Kind, session_id: str, given: Mapping[str, Any]) -> HookEvent:
+    """The event that options and stdin describe, as a hook would get it."""
+    from session.record import own_event
+
+    percent = _number(given, MOST_PERCENT, "percent", "contextPercent")
+    tokens = _number(given, MOST_TOKENS, "tokens")
+    window = _number(given, MOST_TOKENS, "window", least=1)
+    if percent is None and tokens is not None and window is None:
+        raise usage(CODE, "--tokens needs --window", "give --window too, or --percent")
+    return own_event(
+        kind,
+        session=session_id,
+        messages=_texts(given, "message", "messages"),
+        files=_texts(given, "file", "files"),
+        percent=percent,
+        tokens=None if tokens is None else int(tokens),
+        window=None if window is None else int(window),
+    )
+
+
+def _first(given: Mapping[str, Any], *names: str) -> Any:
+    """The first value that is given under one of the names; null counts as not given."""
+    return next((given[name] for name in names if given.get(name) is not None), None)
+
+
+def _number(given: Mapping[str, Any], most: float, *names: str, least: int = 0) -> float | None:
+    value = _first(given, *names)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+        message = f"{names[0]} is not a number from {least} to {most:g}"
+        raise usage(CODE, message, f"give {names[0]} a number in that range")
+    return value
+
+
+def _texts(given: Mapping[str, Any], *names: str) -> list[str]:
+    value = _first(given, *names)
+    texts = [value] if isinstance(value, str) else value or []
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise usage(CODE, f"{names[0]} contains a value that is not text", f"give {names[0]} as JSON strings")
+    return texts
+
+
+def inject_recovery(options: Mapping[str, Any]) -> Answer:
+    """`joelclaw inject recovery`: the recovery note, after a compaction."""
+    from session.record import own_event
+
+    return _inject("recovery", own_event("after_compaction"), options)
+
+
+def inject_memory(options: Mapping[str, Any]) -> Answer:
+    """`joelclaw inject memory`: relevant memories, when a session starts."""
+    from session.record import own_event
+
+    query, project = (options["query"] or "").strip(), options["project"] or ""
+    return _inject("startup", own_event("start"), options, query=query, project=project)
+
+
+def inject_refresh(options: Mapping[str, Any]) -> Answer:
+    """`joelclaw inject refresh`: current memories, when a message arrives in a long session."""
+    from session.record import own_event
+
+    message = (options["message"] or "").strip()
+    event = own_event("prompt", messages=[message] if message else [], percent=options["percent"])
+    return _inject("refresh", event, options)
+
+
+def inject_project(options: Mapping[str, Any]) -> Answer:
+    """`joelclaw inject project`: memories that name a file, before an agent edits it."""
+    from session.record import own_event
+
+    if not options["file"]:
+        raise usage(INJECT_CODE, "no file was given", "give --file PATH, the file that is edited")
+    return _inject("project", own_event("tool", files=options["file"], cwd=options["cwd"] or ""), options)
+
+
+def _inject(name: str, event: HookEvent, options: Mapping[str, Any], **more: str) -> Answer:
+    """Run one reaction; the result has the text that is injected, or the reason why there is none."""
+    from core.quoting import cost
+    from session import reactions
+    from session.record import record, usage_of
+    from session.session import Session, errors_of
+
+    session_id = required_session(options["session"], INJECT_CODE)
+    session = Session(session_id, config.load(), role=options["role"] or "", creates_state=name != "recovery")
+    reaction = reactions.Reaction(reactions.OFF)
+    if not session.is_off(event["cwd"]):
+        with session:
+            session.usage = usage_of(event)
+            if name == "recovery":
+                record(event, session)
+                session.save()
+            elif name == "refresh" and event["messages"]:
+                session.state.last_message_at = session.now
+            reaction = reactions.run(name, event, session, **more)
+            session.save()
+        if session.must_store_events or session.has_unspooled_events:
+            session.store_events()
+    text = next(iter(reaction.texts), None)
+    content = text["content"] if text else ""
+    result: dict[str, Any] = {
+        "injected": text is not None,
+        "reason": reaction.reason,
+        "customType": text["customType"] if text else None,
+        "content": content,
+        "display": False,
+        "chars": len(content),
+        "estimatedTokens": cost(content),
+        "sessionId": session_id,
+        **reaction.about,
+    }
+    if session.set_aside:
+        result["setAside"] = session.set_aside
+    result |= errors_of(session.faults)
+    show = step(f"joelclaw checkpoint show {quoted(session_id)}", "everything known of this session")
+    actions = [show] if reaction.reason != reactions.NO_CHECKPOINT else []
+    raw = FramedText(content) if options["raw"] else None
+    return Answer(result, actions, raw, view="cli.commands.checkpoint:draw_injection")

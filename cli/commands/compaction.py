@@ -1,0 +1,410 @@
+"""`joelclaw compaction …` and `idle …`: a compaction outside the client, and of sessions that are idle."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+import clients
+from cli.input import required_session
+from cli.options import Commands, OneOf, Percent, Raw, Session
+from cli.output import Answer, is_terminal, quoted, step, write_out
+from core import config, files
+from core.errors import Failure, usage
+
+if TYPE_CHECKING:
+    from session.compaction.preparation import Limits, Preparation
+    from session.compaction.session_tree import Node
+    from session.compaction.summary import Model
+
+app = Commands()
+compaction = Commands("Decide on, prepare, serialize and summarize a compaction.")
+idle = Commands("Compact sessions while they are idle.")
+app.add_typer(compaction, name="compaction")
+app.add_typer(idle, name="idle")
+
+TEXT_VIEW = "cli.terminal:print_text_first"
+IDLE_CODE = "IDLE_INVALID_ARGS"
+CLIENT = OneOf(*clients.with_entries())
+
+_FILES = clients.either(f"{row.session_file} of {row.title}" for row in clients.rows() if row.has_entries)
+Transcript = Annotated[str, typer.Argument(metavar="TRANSCRIPT", help=_FILES)]
+WhichClient = Annotated[
+    str | None,
+    typer.Option(
+        "--client",
+        metavar=CLIENT.metavar,
+        parser=CLIENT,
+        help="The client that wrote it (default: by its lines)",
+    ),
+]
+Window = Annotated[
+    int | None,
+    typer.Option(
+        "--window", min=1, metavar="N", help="The window in tokens (default: the file's, context.window, the model's)"
+    ),
+]
+Reserve = Annotated[
+    int | None,
+    typer.Option(
+        "--reserve",
+        min=0,
+        metavar="N",
+        help="Tokens to keep free (default: compaction.reserve_tokens, else the client's)",
+    ),
+]
+KeepRecent = Annotated[
+    int | None,
+    typer.Option(
+        "--keep-recent",
+        min=0,
+        metavar="N",
+        help="Recent tokens to keep (default: compaction.keep_recent_tokens, else the client's)",
+    ),
+]
+At = Annotated[str, typer.Option("--at", metavar="ENTRY", help="Id of the current entry (default: the newest)")]
+Instructions = Annotated[str, typer.Option("--instructions", metavar="TEXT", help="What the summary should focus on")]
+ModelCommand = Annotated[
+    str,
+    typer.Option(
+        "--command",
+        metavar="CMD",
+        help="A command that runs the model: prompt on stdin, text on stdout (default: model.command)",
+    ),
+]
+
+
+class _Session:
+    """The session to compact, with our settings and those of its client."""
+
+    def __init__(self, transcript: str, client: str | None = None, *, at: str = "", keep_recent: int | None = None):
+        from session.compaction import session_tree
+
+        self.transcript = session_tree.read(transcript, client or "", at)
+        self.settings = config.load()
+        own = clients.row(self.transcript.client).compaction(self.transcript.cwd or files.current_folder())
+        self.settings.suggest("compaction.reserve_tokens", own["reserve"])
+        self.settings.suggest("compaction.keep_recent_tokens", own["keep"])
+        default = self.settings.get_int("compaction.keep_recent_tokens")
+        self.keep_recent = default if keep_recent is None else keep_recent
+        self.is_enabled = own["enabled"]
+        self.problems = list(self.transcript.problems)
+        self.problems += [f"{path} is left out: it {reason}" for path, reason in own["dropped"]]
+        self.about: dict[str, Any] = {"transcript": self.transcript.path, "client": self.transcript.client}
+
+    def limits(self, window: int | None = None, reserve: int | None = None) -> "Limits":
+        """The window and the reserve. Raises COMPACTION_INVALID_ARGS for a reserve that leaves no window."""
+        from session.compaction import preparation
+
+        return preparation.limits_of(self.transcript, self.settings, window=window, reserve=reserve)
+
+    def prepared(self) -> "Preparation":
+        """Where the session is cut."""
+        from session.compaction import preparation
+
+        return preparation.prepare(self.transcript, keep_recent=self.keep_recent)
+
+    def model(self, command: str, instructions: str) -> "Model":
+        """The model that writes the summary. A command that the user named must exist."""
+        from core.process.command import model_from_config
+        from session.compaction import summary
+
+        ask = model_from_config(self.settings, command)
+        most = self.settings.get_int("model.max_prompt_bytes")
+        return summary.Model(ask, instructions, most, strict=bool(command.strip()))
+
+    def next_step(self, command: str, description: str) -> Any:
+        """A command on the same file."""
+        about = {"description": "the session file", "value": self.transcript.path, "required": True}
+        return step(f"joelclaw compaction {command} <transcript>", description, {"transcript": about})
+
+
+@compaction.command("decide")
+def decide(
+    transcript: Transcript, window: Window = None, reserve: Reserve = None, at: At = "", client: WhichClient = None
+) -> Answer:
+    """Decide whether a session should be compacted now, and why."""
+    from session.compaction import preparation
+
+    session = _Session(transcript, client, at=at)
+    limits, size = session.limits(window, reserve), preparation.context_size(session.transcript)
+    reason = preparation.reason(
+        session.transcript, window=limits.window, reserve=limits.reserve, enabled=session.is_enabled
+    )
+    compact = reason == "above-threshold"
+    result = {
+        **session.about,
+        "compact": compact,
+        "reason": reason,
+        "contextTokens": size.total,
+        "source": "usage" if size.from_usage else "estimate",
+        "usageTokens": size.from_usage,
+        "estimatedTokens": size.estimated,
+        "staleUsageIgnored": size.stale is not None,
+        "staleUsageTokens": size.stale,
+        "messagesSinceCompaction": preparation.said_since_compaction(session.transcript),
+        "threshold": limits.window - limits.reserve,
+        "window": limits.window,
+        "windowFrom": limits.window_from,
+        "reserve": limits.reserve,
+        "enabled": session.is_enabled,
+        "problems": session.problems,
+    }
+    return Answer(result, [session.next_step("prepare", "where it would be cut")] if compact else [])
+
+
+@compaction.command("prepare")
+def prepare(
+    transcript: Transcript,
+    keep_recent: KeepRecent = None,
+    reserve: Reserve = None,
+    window: Window = None,
+    at: At = "",
+    client: WhichClient = None,
+) -> Answer:
+    """Find where to cut a session: what to summarize, what to keep, which files to list."""
+    session = _Session(transcript, client, at=at, keep_recent=keep_recent)
+    limits, cut = session.limits(window, reserve), session.prepared()
+    result = {
+        **session.about,
+        "reason": cut.reason,
+        "firstKeptEntryId": cut.first_kept_entry_id,
+        "isSplitTurn": cut.is_split_turn,
+        "tokensBefore": cut.tokens_before,
+        "previousSummary": cut.previous_summary or None,
+        "messagesToSummarize": _ids(cut.entries_to_summarize),
+        "turnPrefixMessages": _ids(cut.turn_prefix_entries),
+        "fileOps": asdict(cut.file_ops),
+        "settings": {
+            "reserveTokens": limits.reserve, "keepRecentTokens": session.keep_recent, "window": limits.window,
+        },
+        "windowFrom": limits.window_from,
+        "problems": session.problems,
+    }  # fmt: skip
+    return Answer(result, [session.next_step("summarize", "the summary")] if cut.reason == "ready" else [])
+
+
+@compaction.command("serialize")
+def serialize(
+    transcript: Transcript,
+    part: Annotated[
+        Literal["context", "branch", "summarize", "prefix"],
+        typer.Option(help="What the model sees, the whole branch, or a part that `prepare` finds"),
+    ] = "context",
+    keep_recent: KeepRecent = None,
+    client: WhichClient = None,
+    raw: Raw = False,
+) -> Answer:
+    """Print the conversation as flat text, for a model to summarize."""
+    from session.compaction import preparation, summary_form
+    from session.compaction.messages import messages_of
+
+    session = _Session(transcript, client, keep_recent=keep_recent)
+    entries: Iterable[Node]
+    if part == "context":
+        entries = preparation.context_entries(session.transcript)
+    elif part == "branch":
+        entries = [entry for entry in session.transcript.nodes if entry.kind != "compaction"]
+    else:
+        cut = session.prepared()
+        entries = cut.entries_to_summarize if part == "summarize" else cut.turn_prefix_entries
+    text = summary_form.serialize(messages_of(session.transcript, entries))
+    result = {
+        **session.about,
+        "part": part,
+        "messages": sum(entry.role is not None for entry in entries),
+        "characters": len(text),
+        "text": text,
+        "problems": session.problems,
+    }
+    return Answer(result, text=text if raw else None, view=TEXT_VIEW)
+
+
+@compaction.command("summarize")
+def summarize(
+    transcript: Transcript,
+    instructions: Instructions = "",
+    command: ModelCommand = "",
+    keep_recent: KeepRecent = None,
+    window: Window = None,
+    raw: Raw = False,
+) -> Answer:
+    """Write the structured summary, with your model command, or without one from the transcript."""
+    from session.compaction import session_tree, summary
+    from session.compaction.messages import messages_of
+
+    session = _Session(transcript, keep_recent=keep_recent)
+    limits, cut, problems = session.limits(window), session.prepared(), session.problems
+    is_ready = cut.reason == "ready"
+    if is_ready:
+        parts, file_ops, reserve = summary.parts_of(cut), cut.file_ops, limits.reserve
+    else:
+        problems.append("there is nothing to compact yet: this summarizes the whole conversation")
+        messages = summary.spoken(messages_of(session.transcript, session.transcript.nodes))
+        if not any(block.text.strip() or block.name for message in messages for block in message.blocks):
+            path = session.transcript.path
+            raise Failure("TRANSCRIPT_EMPTY", f"nothing was said in {path}", "name a session with messages")
+        parts, reserve = [summary.Part("history", messages)], 0
+        file_ops = session_tree.together(entry.files for entry in session.transcript.nodes)
+    written = summary.summarize(parts, file_ops, session.model(command, instructions), reserve=reserve)
+    if written["source"] == "extractive" and instructions.strip():
+        problems.append("--instructions only affects a model's summary; this one quotes the transcript")
+    result = {
+        **written,
+        "firstKeptEntryId": cut.first_kept_entry_id if is_ready else None,
+        "tokensBefore": cut.tokens_before if is_ready else None,
+        "isSplitTurn": is_ready and cut.is_split_turn,
+        "problems": [*problems, *written["problems"]],
+    }
+    return Answer(result, text=written["summary"] if raw else None, view=TEXT_VIEW)
+
+
+@compaction.command("branch")
+def branch(
+    transcript: Transcript,
+    leaf: Annotated[
+        str, typer.Option("--from", metavar="LEAF", help="Id of the entry to leave (default: the newest)")
+    ] = "",
+    to: Annotated[str, typer.Option(metavar="ENTRY", help="Id of the entry to go back to")] = "",
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            min=0, metavar="TOKENS", help="Most tokens, newest first; 0 for all (default: window minus reserve)"
+        ),
+    ] = None,
+    instructions: Instructions = "",
+    command: ModelCommand = "",
+) -> Answer:
+    """Summarize what a session leaves behind when it goes back to an earlier entry."""
+    from session.compaction import preparation, summary
+    from session.compaction.messages import messages_of
+
+    if not to:
+        raise usage("COMPACTION_INVALID_ARGS", "--to is missing", "give --to ID, the entry to go back to")
+    session = _Session(transcript)
+    if budget is None:
+        limits = session.limits()
+        budget = limits.window - limits.reserve
+    found = preparation.prepare_branch(session.transcript, leaf, to, budget=budget)
+    result: dict[str, Any] = {
+        **session.about,
+        "from": found.leaf,
+        "to": to,
+        "commonAncestorId": found.common_ancestor,
+        "branchEntries": len(found.entries),
+        "entries": _ids(found.chosen),
+        "tokens": found.tokens,
+        "budget": budget,
+        "fileOps": asdict(found.file_ops),
+        "summary": None,
+        "source": None,
+        "readFiles": [],
+        "modifiedFiles": [],
+        "problems": [],
+    }
+    if found.chosen:
+        messages = messages_of(session.transcript, reversed(found.chosen))
+        parts = [summary.Part("branch", summary.spoken(messages))]
+        reserve = session.settings.get_int("compaction.reserve_tokens")
+        result |= summary.summarize(parts, found.file_ops, session.model(command, instructions), reserve=reserve)
+    result["problems"] = list(dict.fromkeys([*session.problems, *found.problems, *result["problems"]]))
+    return Answer(result, view=TEXT_VIEW)
+
+
+def _ids(entries: Iterable["Node"]) -> list[str]:
+    return [entry.id for entry in entries]
+
+
+# idle
+
+
+@idle.command("schedule")
+def schedule(
+    session: Session = None,
+    percent: Percent = None,
+    minutes: Annotated[
+        int | None,
+        typer.Option(min=1, max=525_600, metavar="N", help="Idle minutes (default: compaction.idle_trigger_minutes)"),
+    ] = None,
+    agent: Annotated[str | None, typer.Option(help="Which client runs it (default: the last known)")] = None,
+    cwd: Annotated[
+        str | None, typer.Option(metavar="DIR", help="The folder it runs in (default: the last known)")
+    ] = None,
+) -> Answer:
+    """Set the session's idle timer at the end of a turn."""
+    from session import idle_timers
+    from session.state import role_name
+
+    session_id = required_session(session, IDLE_CODE)
+    result = idle_timers.schedule(
+        session_id,
+        config.load(),
+        idle_timers.ratio(percent, None, None),
+        minutes=minutes or 0,
+        agent=role_name(agent or ""),
+        cwd=os.path.abspath(cwd) if cwd else "",
+    )
+    reasons = {
+        idle_timers.OFF: "No timer: give --minutes, or set compaction.idle_trigger_minutes.",
+        idle_timers.SWITCHED_OFF: "No timer: the session is off (joelclaw on).",
+        idle_timers.UNKNOWN: "No timer: its context usage is not known; give --percent.",
+        idle_timers.BELOW: "No timer: its context is not full enough.",
+    }
+    message = reasons.get(result["reason"], "")
+    cancel_step = step(f"joelclaw idle cancel --session {quoted(session_id)}", "when a message arrives")
+    return Answer(result, [cancel_step, _run_step()] if result["scheduled"] else [], message=message)
+
+
+def _run_step() -> Any:
+    return step("joelclaw idle run", "compact sessions as they come due, until Ctrl-C")
+
+
+@idle.command("cancel")
+def cancel(session: Session = None) -> Answer:
+    """Remove the session's idle timer when a message arrives."""
+    from session import idle_timers
+
+    return Answer(idle_timers.cancel(required_session(session, IDLE_CODE)))
+
+
+@idle.command("list")
+def list_() -> Answer:
+    """List all timers, the soonest first, and whether they are due."""
+    from session import idle_run
+
+    timers = idle_run.timers()
+    return Answer({"count": len(timers), "timers": timers}, [_run_step()] if timers else [])
+
+
+@idle.command("run")
+def run(
+    once: Annotated[bool, typer.Option("--once", help="Compact what is due now, then stop")] = False,
+    until_empty: Annotated[bool, typer.Option("--until-empty", help="Stop when no timer is left")] = False,
+) -> Answer:
+    """Wait, and compact sessions when their timers are due, until Ctrl-C."""
+    from core.process.command import Interrupts
+    from session import idle_run
+
+    if once and until_empty:
+        raise usage(IDLE_CODE, "--once and --until-empty cannot be used together", "give one of them")
+    with Interrupts() as interrupts:
+        report = _print_progress if is_terminal() else _ignore_progress
+        done = idle_run.run(config.load(), interrupts, report, once=once, until_empty=until_empty)
+    actions = [step("joelclaw otel search compaction.idle.failed", "what went wrong")] if done["failed"] else []
+    return Answer({**done, "timersLeft": len(idle_run.timers())}, actions)
+
+
+def _ignore_progress(_event: str, _about: dict[str, Any]) -> None:
+    pass
+
+
+def _print_progress(event: str, about: dict[str, Any]) -> None:
+    from core.output import shown_line
+
+    line = f"compacting {about['sessionId']} in {about.get('cwd', '')}"
+    if event != "started":
+        took = f" in {about['ms'] / 1000:.1f} s" if "ms" in about else ""
+        line = f"{about['outcome']} {about['sessionId']}{took}" + (f": {about['error']}" if about.get("error") else "")
+    write_out(shown_line(line) + "\n")

@@ -1,0 +1,306 @@
+"""`joelclaw install` and `uninstall`: our entries in the settings of the clients."""
+
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import clients
+from cli.commands import memory_bulk
+from cli.options import Commands, OneOf
+from cli.output import Answer, is_for_person, quoted, step
+from core import files
+from core.errors import Failure, usage
+
+if TYPE_CHECKING:
+    from session.install.client_settings import Settings
+    from session.install.plan import Plan
+
+app = Commands()
+
+CODE = "INSTALL_INVALID_ARGS"
+VIEW = "cli.commands.install:draw_install"
+DIFF_ROWS = 10  # of added lines, and of removed ones
+DIFF_CHARACTERS = 160
+_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+Agents = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="AGENT",
+        parser=OneOf(*clients.NAMES, "all"),
+        help=f"{', '.join(clients.NAMES)}, or all that are found here",
+    ),
+]
+OfProject = Annotated[bool, typer.Option("--project", help="For this folder's project instead of the user")]
+Confirmed = Annotated[
+    bool | None,
+    typer.Option("--yes/--dry-run", "-y", help="Answer yes to every question, or only show what would change"),
+]
+
+
+@app.command("install")
+def install(
+    agents: Agents = None,
+    project: OfProject = False,
+    confirmed: Confirmed = None,
+    mcp: Annotated[bool, typer.Option("--mcp", help="Also add the MCP server, if the client supports it")] = False,
+    archive: Annotated[
+        bool | None,
+        typer.Option("--archive/--no-archive", help="Archive past sessions, or do not (default: ask on a terminal)"),
+    ] = None,
+    list: Annotated[bool, typer.Option("--list", help="Show what is installed where")] = False,
+) -> Answer:
+    """Add joelclaw to an agent's settings; offer to archive past sessions."""
+    from core.process import extras
+    from session.install import plan
+
+    if list:
+        if agents:
+            raise usage(CODE, "--list takes no client", "leave the names out")
+        return _list_installs()
+    dry_run = confirmed is False
+    if mcp and not dry_run and extras.version("mcp") is None:
+        wanted = extras.requirement("mcp", "mcp")
+        about = f"the server needs the package {wanted!r}, which is not installed for {sys.executable}"
+        raise Failure(plan.FAILED, about, f"run `{extras.command(wanted)}`, then this again; nothing was changed")
+    answer = _Change("install", agents or [], project=project, mcp=mcp).run(confirmed)
+    result: Any = answer.result
+    if dry_run or "declined" in result:
+        return answer
+    offered, actions = memory_bulk.offer_past_sessions(yes=bool(confirmed or archive), no=archive is False)
+    return Answer({**result, **offered}, [*actions, *answer.next_actions], view=VIEW)
+
+
+@app.command("uninstall")
+def uninstall(agents: Agents = None, project: OfProject = False, confirmed: Confirmed = None) -> Answer:
+    """Remove joelclaw from an agent's settings; the memory stays."""
+    answer = _Change("uninstall", agents or [], project=project).run(confirmed)
+    result: Any = answer.result
+    home = files.home()
+    if confirmed is False or "declined" in result or not os.path.isdir(home):
+        return answer
+    delete = step(f"rm -r {quoted(home)}", "also delete the memory permanently")
+    return Answer({**result, "memoryLeft": home}, [*answer.next_actions, delete], view=VIEW)
+
+
+def _list_installs() -> Answer:
+    from session.install import plan
+    from session.install.client_settings import settings_of
+
+    both = product(clients.rows(), (False, True))
+    rows = [plan.installation_row(settings_of(client), project) for client, project in both]
+    missing = " ".join(row["agent"] for row in rows[::2] if row["present"] and not row["current"])
+    steps = [step(f"joelclaw install {missing}", "install what is missing or old")] if missing else []
+    return Answer({"installs": rows}, steps, view=VIEW)
+
+
+class _Change:
+    """An installation or its removal: which clients, the plans for their files, and the result."""
+
+    def __init__(self, verb: str, agents: Sequence[str], *, project: bool, mcp: bool = False) -> None:
+        self.verb = verb
+        self.project = project
+        self.mcp = mcp
+        self.clients, self.skipped = self._choose(list(dict.fromkeys(agents)))
+
+    def run(self, confirmed: bool | None) -> Answer:
+        """Carry out the plans, after asking on a terminal; with `confirmed=False` only show them."""
+        from session.install import plan
+
+        dry_run = confirmed is False
+        result: dict[str, Any] = {"agents": [], "skipped": self.skipped, "dryRun": dry_run}
+        plans_by_client = None
+        if dry_run or (confirmed is None and is_for_person()):
+            plans_by_client = self._plans()
+            agents = result["agents"] = [self._describe(plans, {}) for plans in plans_by_client]
+            if dry_run:
+                return Answer(result, view=VIEW)
+            if any(one.changed for plans in plans_by_client for one in plans):
+                from cli.terminal import confirm
+
+                print_changes([file for agent in agents for file in (agent, *agent["also"])])
+                if not confirm(f"{self.verb}?"):
+                    return Answer({**result, "declined": True}, view=VIEW)
+        changed: list[str] = []
+        result["agents"] = []
+        with plan.locked():
+            for plans in plans_by_client or self._plans():
+                # When uninstalling, the folders that were made for the first file are removed last.
+                backups = plan.carry_out(plans if self.verb == "install" else plans[::-1], changed)
+                result["agents"].append(self._describe(plans, backups))
+        steps = [step("joelclaw doctor", "check that its hooks are called")] if self.verb == "install" else []
+        return Answer(result, [*steps, step("joelclaw install --list", "what is installed where")], view=VIEW)
+
+    def _choose(self, names: list[str]) -> tuple[list["Settings"], list[dict[str, str]]]:
+        """The clients that are named, and with `all` those that are skipped and why."""
+        from session.install import plan
+        from session.install.client_settings import settings_of
+
+        if names and "all" not in names:
+            return [settings_of(clients.row(name)) for name in names], []
+        if len(names) > 1:
+            raise usage(CODE, "`all` and a name cannot be used together", "name some clients, or give only `all`")
+        chosen, skipped = [], []
+        for client in map(settings_of, clients.rows()):
+            if self.verb == "install":
+                applies: bool | None = client.present()
+                reason = f"there is neither {client.client.home()} nor a command `{client.name}`"
+            else:  # a file that cannot be read is reported when it is to be changed
+                applies = plan.installation_row(client, self.project)["installed"]
+                reason = "not installed"
+            if applies is False:
+                skipped.append({"agent": client.name, "reason": reason})
+            else:
+                chosen.append(client)
+        if not names:
+            found = [client.name for client in chosen]
+            place = "found here" if self.verb == "install" else "installed"
+            choices = [*found, *["--all"] * (len(found) > 1)]
+            calls = " or ".join(f"`joelclaw {self.verb} {name}`" for name in choices)
+            about = f"no agent was named; {place}: {', '.join(found) or 'none'}"
+            raise usage(CODE, about, f"run {calls}" if calls else f"name some of {', '.join(clients.NAMES)}")
+        return chosen, skipped
+
+    def _plans(self) -> list[list["Plan"]]:
+        """All plans, before anything is written: if one file is refused, nothing changes."""
+        from session.install import plan
+
+        if self.verb == "install":
+            plans = [plan.installing(client, project=self.project, mcp=self.mcp) for client in self.clients]
+        else:
+            plans = [plan.removing(client, project=self.project) for client in self.clients]
+        plan.require_inside_project(one for of_client in plans for one in of_client)
+        return plans
+
+    def _describe(self, plans: list["Plan"], backups: dict[str, str | None]) -> dict[str, Any]:
+        """The result for a client."""
+        from session.install import undo
+
+        first, *others = [_describe_file(one, backups) for one in plans]
+        notes = list(dict.fromkeys(note for one in plans for note in one.notes))
+        if self.verb == "uninstall" and not notes and not any(one.changed for one in plans):
+            notes = ["joelclaw was not installed there"]
+        result = {
+            "agent": plans[0].client.name,
+            "scope": "project" if plans[0].project else "user",
+            **first,
+            "changed": any(file["changed"] for file in (first, *others)),
+            "also": [file for file in others if file["changed"] or file["diff"]],
+            "notes": notes,
+        }
+        if self.verb == "uninstall" and backups:
+            result["backupsLeft"] = [name for one in plans for name in undo.useful_backups(one.path)]
+        return result
+
+
+def _describe_file(one: "Plan", backups: dict[str, str | None]) -> dict[str, Any]:
+    """The changes of a file. A file of ours that is added or removed as a whole is described instead of shown."""
+    changed = one.changed and one.path in backups
+    result = {"path": one.path, "changed": changed, "created": changed and one.before is None}
+    result |= {"backup": backups.get(one.path), "diff": one.diff(whole=False)}
+    if one.is_whole_file:
+        result |= {"bytes": len(one.after or one.before or b""), "what": one.purpose}
+    return result
+
+
+# Views
+
+
+def draw_install(answer: Answer) -> None:
+    """What is installed where, or the changes of each client's files."""
+    from cli.terminal import console, next_steps, safe
+
+    screen = console()
+    result: Any = answer.result
+    if "installs" in result:
+        _draw_list(screen, result["installs"])
+    else:
+        _draw_changes(screen, result)
+        if archived := result.get("archived"):
+            screen.print(safe(f"{archived['transcripts']:,} past sessions archived. Try:", "bold"))
+        elif result.get("memoryLeft"):
+            screen.print(safe(f"The memory stays in {result['memoryLeft']}."))
+    next_steps(answer, screen)
+
+
+def _draw_list(screen: Any, rows: list[dict[str, Any]]) -> None:
+    from cli.terminal import rows_table, safe
+
+    home = os.path.expanduser("~/")
+    table = []
+    for of_user, of_project in zip(rows[::2], rows[1::2], strict=True):
+        path = re.sub(f"^{re.escape(home)}", "~/", of_user["path"])
+        states = {"for you": _state(of_user), "for this project": _state(of_project)}
+        table.append({"agent": of_user["agent"], **states, "settings": path})
+    screen.print(rows_table(table))
+    for row in rows[::2]:
+        for note in row["notes"]:
+            screen.print(safe(f"{row['agent']}: {note}", "dim"))
+
+
+def _state(row: dict[str, Any]) -> str:
+    if row["installed"]:
+        return "current" if row["current"] else "another version"
+    return "–" if row["installed"] is None else "no" if row["present"] else "not here"
+
+
+def _draw_changes(screen: Any, result: dict[str, Any]) -> None:
+    from cli.terminal import safe
+
+    dry_run, declined = result["dryRun"], result.get("declined")
+    for agent in result["agents"]:
+        others = agent["also"]
+        if dry_run:
+            print_changes([agent, *others])
+        done = "would change" if dry_run and (agent["diff"] or others) else "nothing to change"
+        done = "done" if agent["changed"] else "nothing was changed" if declined else done
+        screen.print(safe(agent["agent"], "bold"), safe(done), safe(agent["path"], "dim"))
+        left = [path for path in agent.get("backupsLeft", ()) if path != agent["backup"]]
+        lines = [f"and {other['path']}" for other in others if not dry_run]
+        lines += [f"backup: {agent['backup']}"] if agent["backup"] else []
+        lines += [f"older backup, which you may delete: {path}" for path in left]
+        for line in (*lines, *(f"- {note}" for note in agent["notes"] if not declined)):
+            screen.print(safe(f"  {line}", "" if line[0] == "-" else "dim"))
+    for agent in result["skipped"]:
+        screen.print(safe(agent["agent"], "bold dim"), safe(f"skipped: {agent['reason']}", "dim"))
+
+
+def print_changes(changed: Sequence[dict[str, Any]]) -> None:
+    """Print the changes of files, each as a short diff, or as a row if a file of ours is added or removed."""
+    from cli.terminal import console, safe, size
+
+    screen = console()
+    for file in changed:
+        text = str(file["diff"])
+        if file.get("what"):
+            sign = "-" if text.startswith(f"--- {file['path']}") else "+"
+            text = f"{sign} {file['path']} ({size(file['bytes'])}): {file['what']}"
+        elif text:
+            text = "\n".join(_short_diff(file["path"], text.split("\n")[2:]))
+        for line in text.removesuffix("\n").split("\n") if text else ():
+            style = "bold" if line.startswith(("+++ ", "--- ")) else _DIFF_STYLES.get(line[:1], "dim")
+            screen.print(safe(line, style), soft_wrap=True)
+
+
+def _short_diff(path: str, lines: Sequence[str]) -> Iterator[str]:
+    """The changed lines of a diff, each once; the lines that only open a block share a row."""
+    from core.quoting import clip
+
+    counts = {sign: Counter(line[1:].strip(" ,") for line in lines if line[:1] == sign) for sign in "+-"}
+    added, removed = counts["+"] - counts["-"], counts["-"] - counts["+"]
+    noun = "line" if added.total() == 1 else "lines"
+    yield f"{path}: {added.total()} {noun} added, {removed.total()} removed; --json shows them"
+    for sign, found in (("+", added), ("-", removed)):
+        texts = {text: f"{text}  {count} times" if count > 1 else text for text, count in found.items()}
+        opening = dict.fromkeys(text.rstrip(" :{[") for text in texts if text[-1:] in ("{", "["))
+        rows = [shown for text, shown in texts.items() if any(map(str.isalnum, text)) and text[-1] not in "{["]
+        rows = [row for row in (", ".join(filter(None, opening)), *rows) if row]
+        yield from (f"{sign} {clip(row, DIFF_CHARACTERS)}" for row in rows[:DIFF_ROWS])
+        if len(rows) > DIFF_ROWS:
+            yield f"{sign} … and {len(rows) - DIFF_ROWS} more"

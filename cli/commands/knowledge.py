@@ -1,0 +1,394 @@
+"""`joelclaw knowledge …` and `vault …`: synced folders of Markdown, and the notes of one folder.
+
+`knowledge search` is a hot command: `memory_hot.py` runs it.
+"""
+
+import os
+from typing import Annotated, Any, Literal
+
+import typer
+
+from cli.commands import memory_hot
+from cli.options import Commands, Raw, RequiredQuery, Verbatim
+from cli.output import Answer, quoted, refuse_terminal, step, write_verbatim
+from core import clock, config
+from core.errors import FAILED, usage
+
+app = Commands()
+knowledge = Commands("Sync and search folders of Markdown.")
+vault = Commands("Read and search the notes of one folder.")
+app.add_typer(knowledge, name="knowledge")
+app.add_typer(vault, name="vault")
+
+VAULT_CODE = "VAULT_INVALID_ARGS"
+NOTE_CODE = "INVALID_KNOWLEDGE_NOTE"
+SKIP_REASONS = ("routine-heartbeat", "duplicate-signal", "no-new-information")
+MOST_EVIDENCE = 30
+MOST_TAGS = 20
+_EVENT_COUNTS = ("files", "sections", "added", "updated", "removed", "unchanged", "ms")
+
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Most hits")]
+
+
+@knowledge.command("sync")
+def sync(
+    dirs: Annotated[
+        list[str] | None, typer.Argument(metavar="DIR", help="Folders (default: those synced before)")
+    ] = None,
+    adrs_only: Annotated[bool, typer.Option("--adrs-only", help="Only the decision records of the vault")] = False,
+    skills_only: Annotated[bool, typer.Option("--skills-only", help="Only the folder JOELCLAW_SKILLS_DIR")] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="Also remove folders that no longer exist")] = False,
+) -> Answer:
+    """Import folders of Markdown; sections deleted there are deleted from memory."""
+    from cli.progress import progress_bar
+    from core.store import documents
+    from memory.knowledge import decisions
+    from memory.knowledge import sync as syncing
+    from otel import log
+    from otel.event import new_event
+
+    folders = _folders(dirs or [], adrs_only, skills_only)
+    now = clock.now_ms()
+    with progress_bar("syncing") as (started, advance):
+        result, db = syncing.sync_folders(
+            folders, prune=prune, config=config.load(), now=now, started=started, progress=advance
+        )
+    indexed = result["indexed"]
+    files = documents.sections_by_file(db)
+    indexed["adrs"] = sum(f"/{decisions.FOLDER}/" in path for path in files)
+    indexed["skills"] = sum(path.endswith("/SKILL.md") for path in files)
+    metadata = {**{name: indexed[name] for name in _EVENT_COUNTS}, "skipped_count": indexed["skippedCount"]}
+    event = new_event(
+        "knowledge.sync.completed", component="knowledge-cli", metadata=metadata, duration_ms=indexed["ms"], now=now
+    )
+    log.store_spooled([event], db)
+    steps = []
+    if result["missing"]:
+        why = "remove what was imported from folders that are gone or empty"
+        steps.append(step("joelclaw knowledge sync --prune", why))
+    if indexed["sections"]:
+        query = {"query": {"description": "what to look for", "required": True}}
+        steps.append(step("joelclaw knowledge search <query>", "search what was imported", query))
+    return Answer(result, steps)
+
+
+def _folders(dirs: list[str], adrs_only: bool, skills_only: bool) -> list[str]:
+    """The folders to sync: those given, or those that the flags mean."""
+    from memory.knowledge import decisions
+    from memory.knowledge import vault as notes
+
+    if not (adrs_only or skills_only):
+        return dirs
+    if dirs:
+        raise usage("KNOWLEDGE_INVALID_ARGS", "--adrs-only and --skills-only name folders themselves", "leave DIR out")
+    folders = [os.path.join(notes.root(), decisions.FOLDER)] if adrs_only else []
+    if skills_only:
+        skills = os.environ.get("JOELCLAW_SKILLS_DIR", "").strip()
+        if not skills:
+            fix = "set JOELCLAW_SKILLS_DIR, or name it: joelclaw knowledge sync ~/skills"
+            raise usage("KNOWLEDGE_NO_FOLDERS", "the folder of skills is not known", fix)
+        folders.append(skills)
+    return folders
+
+
+@knowledge.command("search")
+def search(
+    query: RequiredQuery,
+    type: Annotated[
+        str, typer.Option("--type", "-t", metavar="CSV", help="Only adr, skill, lesson, pattern, retro, note …")
+    ] = "",
+    limit: Limit = 10,
+) -> Answer:
+    """Find sections of the synced files."""
+    return memory_hot.search_knowledge(locals())
+
+
+@knowledge.command("note")
+def note(
+    source: Annotated[str | None, typer.Option("--source", "-s", help="Where it is from, such as gateway")] = None,
+    agent: Annotated[str | None, typer.Option("--agent", "-a", help="Which agent or component")] = None,
+    session: Annotated[str | None, typer.Option(metavar="ID", help="Its session")] = None,
+    turn: Annotated[int | None, typer.Option(min=0, max=1_000_000_000, help="The number of the turn")] = None,
+    summary: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Its result; required without --skip-reason")
+    ] = None,
+    detail: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="channel, decision, evidence, loop-id, project, run-id, skip-reason, story-id, tools, turn-id or "
+            "usefulness; also as --decision VALUE",
+        ),
+    ] = None,
+) -> Answer:
+    """Store the result of an agent's turn, as knowledge of type turn_note."""
+    from otel import log
+    from otel.event import new_event
+
+    details = dict(item.partition("=")[::2] for item in detail or [])
+    given = {"source": source, "agent": agent, "session": session, "turn": None if turn is None else str(turn)}
+    place = {name: (value or "").strip() for name, value in given.items()}
+    skip_reason = details.get("skip-reason") or None
+    if skip_reason not in (None, *SKIP_REASONS):
+        known = ", ".join(SKIP_REASONS)
+        raise usage(NOTE_CODE, f"there is no --skip-reason {skip_reason[:80]!r}", f"use one of {known}")
+    missing = [f"--{name}" for name, value in place.items() if not value]
+    text = (summary or "").strip()
+    if missing or not (skip_reason or text):
+        raise usage(
+            NOTE_CODE,
+            f"{missing[0]} is not given" if missing else "--summary is not given, nor a --skip-reason",
+            "give all it takes: joelclaw knowledge note --source cli --agent me --session s1 --turn 1"
+            " --summary 'the result'",
+        )
+    channel = details.get("channel", "").strip()
+    key = ":".join((place["source"], place["agent"], channel or "internal", place["session"], place["turn"]))
+    turn_id = details.get("turn-id", "").strip() or key
+    now = clock.now_ms()
+    steps = [step("joelclaw otel search knowledge.turn_write --hours 1", "the events of such notes")]
+    response: dict[str, Any] = {"ids": []}
+    if not skip_reason:
+        response = _store_note(turn_id, text, place, details, now)
+        words = quoted(" ".join(text.split()[:8]))
+        steps.insert(0, step(f"joelclaw knowledge search {words} --type turn_note", "find it again"))
+    action = "knowledge.turn_write." + ("skipped" if skip_reason else "completed")
+    metadata = {"turnId": turn_id, "agent": place["agent"], "skipReason": skip_reason}
+    event = new_event(action, component="knowledge-cli", metadata=metadata, session=place["session"], now=now)
+    log.store_spooled([event])
+    result = {"queued": True, "event": "knowledge/turn.write.requested", "turnId": turn_id, "skipReason": skip_reason}
+    return Answer({**result, "stored": not skip_reason, "response": response}, steps)
+
+
+def _store_note(turn_id: str, summary: str, place: dict[str, str], details: dict[str, str], now: int) -> dict[str, Any]:
+    from core.store import sqlite
+    from memory.knowledge import sync as syncing
+
+    values = {name: value.strip() for name, value in details.items()}
+    usefulness = ["-".join(tag.lower().split()) for tag in _csv(values.get("usefulness", ""), MOST_TAGS)]
+    about = {
+        "Decision": values.get("decision", ""),
+        "Evidence": ", ".join(_csv(values.get("evidence", ""), MOST_EVIDENCE)),
+        "Tools": ", ".join(_csv(values.get("tools", ""), MOST_TAGS)),
+        "Loop": values.get("loop-id", ""),
+        "Story": values.get("story-id", ""),
+        "Run": values.get("run-id", ""),
+    }
+    tags = ["turn_note", place["source"], place["agent"], values.get("channel", ""), *usefulness]
+    db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=True)
+    origin = {"session": place["session"], "project": values.get("project", "")}
+    key, redacted = syncing.store_note(db, turn_id, summary, **origin, tags=tags, about=about, now=now)
+    return {"ids": [key], "redacted": redacted}
+
+
+def _csv(text: str, most: int) -> list[str]:
+    """The different entries of a comma-separated list, at most `most`."""
+    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))[:most]
+
+
+# The vault
+
+
+@vault.command("read")
+def read(
+    ref: Annotated[list[str], typer.Argument(metavar="REF", help="The note to read")],
+    raw: Raw = False,
+    verbatim: Verbatim = False,
+) -> Answer | int:
+    """Print a note by path, ADR-n, project n, name or topic."""
+    from memory.knowledge import vault as notes
+
+    if verbatim:
+        refuse_terminal(VAULT_CODE)
+    asked, root = " ".join(ref), notes.root()
+    found = notes.find(root, asked)
+    if verbatim:
+        return write_verbatim("".join(note["content"] for _, note in found))
+    result = {
+        "ref": asked,
+        "vault_root": root,
+        "resolved": [note for _, note in found],
+        "resolution": [{"path": path, "reason": reason, "score": score} for (path, reason, score), _ in found],
+    }
+    text = "\n".join(f"[file {path}]\n" + note["content"].rstrip("\n") for (path, *_), note in found)
+    return Answer(result, [], text if raw else None, view=draw_notes)
+
+
+@vault.command("search")
+def search_vault(
+    query: RequiredQuery,
+    semantic: Annotated[bool, typer.Option("--semantic", help="Search the synced sections of the vault")] = False,
+    limit: Limit = 10,
+) -> Answer:
+    """Find notes by name and words, or with --semantic by meaning."""
+    from memory.knowledge import vault as notes
+
+    text, root = " ".join(query), notes.root()
+    result: dict[str, Any] = {"query": text, "vault_root": root}
+    steps = []
+    if semantic:
+        hits, found, synced = notes.by_meaning(root, text, limit=limit, below=root)
+        if synced:
+            result |= {"mode": "semantic", "found": found, "hits": hits}
+            return Answer(result, _read_first(hits), view=draw_hits)
+        result["fallback"] = {"from": "semantic", "to": "text", "reason": "the vault was never synced"}
+        steps.append(step(f"joelclaw knowledge sync {root}", "import the vault, to search it by meaning"))
+    report = notes.by_words(root, text, limit=limit)
+    matches = [{"path": hit["path"], "line": hit["line"], "context": hit["snippet"]} for hit in report["hits"]]
+    result |= {"mode": "text", **report, "limit": limit, "total_matches": report["found"], "matches": matches}
+    return Answer(result, [*_read_first(report["hits"]), *steps], view=draw_hits)
+
+
+def _read_first(hits: list[dict[str, Any]]) -> list[Any]:
+    if not hits:
+        return []
+    about = {"description": "its path", "value": hits[0]["path"], "required": True}
+    return [step("joelclaw vault read <ref>", "the whole note", {"ref": about})]
+
+
+@vault.command("ls")
+def ls(section: Annotated[str | None, typer.Argument(metavar="SECTION", help="The section")] = None) -> Answer:
+    """List the sections of the vault, or the notes of projects, decisions, inbox or resources."""
+    from memory.knowledge import vault as notes
+
+    root = notes.root()
+    name = (section or "").strip().lower()
+    if not name:
+        counts = {part: len(notes.entries(root, part)) for part in notes.SECTIONS}
+        steps = [step(f"joelclaw vault ls {part}", f"the {part}") for part in counts]
+        return Answer({"vault_root": root, "sections": counts}, steps)
+    if name not in notes.SECTIONS:
+        known = ", ".join(notes.SECTIONS)
+        raise usage("INVALID_SECTION", f"there is no section {name[:80]!r}", f"use one of {known}")
+    items = notes.entries(root, name)
+    first = items[0]["path"] if items and isinstance(items[0], dict) else ""
+    return Answer(
+        {"vault_root": root, "section": name, "count": len(items), "items": items},
+        [step(f"joelclaw vault read {quoted(first)}", "the first of them")] if first else [],
+    )
+
+
+@vault.command("tree")
+def tree() -> Answer:
+    """Show the folders of the vault, two levels deep."""
+    from memory.knowledge import vault as notes
+
+    root = notes.root()
+    result = {"vault_root": root, "max_depth": 2, "directories": notes.folders(root)}
+    return Answer(result, [step("joelclaw vault ls", "the contents of its sections")])
+
+
+_ADR_USAGES = {
+    "list": "joelclaw vault adr list [--status STATUS] [--limit LIMIT]",
+    "locate": "joelclaw vault adr locate QUERY [--limit LIMIT]",
+    "refs": "joelclaw vault adr refs QUERY",
+    "prompt": "joelclaw vault adr prompt TEXT",
+    "collisions": "joelclaw vault adr collisions",
+    "audit": "joelclaw vault adr audit",
+    "rank": "joelclaw vault adr rank [--band BAND] [--unscored] [--all]",
+    "next": "joelclaw vault adr next [--count COUNT]",
+}
+_ADR_WITH_QUERY = ("locate", "refs", "prompt")
+_BANDS = ("do-now", "do-next", "next", "de-risk", "park")
+
+
+@vault.command("adr")
+def adr(
+    verb: Annotated[
+        Literal["list", "locate", "refs", "prompt", "collisions", "audit", "rank", "next"] | None,
+        typer.Argument(metavar="VERB", help="list, locate, refs, prompt, collisions, audit, rank or next"),
+    ] = None,
+    query: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="QUERY", help="A number, a name or words; for prompt a text with links"),
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option("--status", "--band", help="Only this status (list), or this band (rank)"),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "--count", min=1, max=500, help="Most records (list: 200, next: 3, or 10)")
+    ] = None,
+    unscored: Annotated[bool, typer.Option("--unscored", help="Only without a score (rank)")] = False,
+    all: Annotated[bool, typer.Option("--all", help="Also those that are not open (rank)")] = False,
+) -> Answer:
+    """Read the decision records of the vault."""
+    from memory.knowledge import decisions
+    from memory.knowledge import vault as notes
+
+    text = " ".join(query or [])
+    if verb in _ADR_WITH_QUERY and not text.strip():
+        raise usage(VAULT_CODE, f"`vault adr {verb}` needs a query", f"run: {_ADR_USAGES[verb]}")
+    if verb not in _ADR_WITH_QUERY and query:
+        raise usage(VAULT_CODE, f"`vault adr {verb or ''}` takes no further word", "leave it out, or use locate")
+    root = notes.root()
+    if not verb:
+        about = {"description": "The decision records of the vault.", "vault_root": root, "subcommands": _ADR_USAGES}
+        return Answer(about, [step("joelclaw vault adr list", "all of them")])
+    records = decisions.read_all(root)
+    if verb == "list":
+        status = (only or "").strip().lower()
+        if status and status not in decisions.STATUSES:
+            known = ", ".join(decisions.STATUSES)
+            raise usage("INVALID_ADR_STATUS", f"there is no status {status[:80]!r}", f"use one of {known}")
+        return Answer(decisions.listing(records, status, limit or 200))
+    if verb == "locate":
+        return Answer(decisions.locate(records, text, min(limit or 10, 50)))
+    if verb == "rank":
+        if only is not None and only not in _BANDS:
+            raise usage(VAULT_CODE, f"there is no band {only[:80]!r}", f"use one of {', '.join(_BANDS)}")
+        return Answer(decisions.rank(records, band=only or "", only_unscored=unscored, closed_too=all))
+    if verb == "next":
+        return Answer(decisions.recommend(records, min(limit or 3, 20)))
+    if verb == "audit":
+        audit = decisions.audit(root, records)
+        return Answer(audit, exit_code=0 if audit["ok"] else FAILED)
+    if verb == "collisions":
+        return Answer(decisions.collisions(records))
+    return Answer((decisions.refs if verb == "refs" else decisions.expand)(records, text))
+
+
+# Views
+
+
+def draw_hits(answer: Answer) -> None:
+    """Every hit with its score, type, title, place and snippet."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from cli.terminal import console, next_steps, safe, score_bar
+
+    screen = console()
+    result: Any = answer.result
+    if "fallback" in result:
+        screen.print(safe(f"searched the texts: {result['fallback']['reason']}", "yellow"))
+    if not result["hits"]:
+        screen.print(safe(f"No results for {result['query'][:120]!r}.", "yellow"))
+    for rank, hit in enumerate(result["hits"], 1):
+        line = Text.assemble((f"{rank:>2}  ", "bold"), score_bar(hit["score"]), "  ")
+        if hit.get("type"):
+            line.append_text(safe(hit["type"] + "  ", "magenta"))
+        screen.print(line.append_text(safe(hit["title"], "bold")))
+        place = f"{hit['path']}:{hit['line']}" if hit.get("line") else hit["path"]
+        screen.print(Padding(safe(place, "dim"), (0, 0, 0, 4)))
+        if hit["snippet"]:
+            screen.print(Padding(safe(hit["snippet"]), (0, 0, 1, 4)))
+    if not result.get("complete", True):
+        screen.print(safe("time ran out before all notes were read", "yellow"))
+    screen.print(safe(f"top {len(result['hits'])} of {result['found']}", "dim"))
+    next_steps(answer, screen)
+
+
+def draw_notes(answer: Answer) -> None:
+    """Each note under a line with its path, and why it was found."""
+    from cli.terminal import console, next_steps, safe
+
+    screen = console()
+    result: Any = answer.result
+    for note, why in zip(result["resolved"], result["resolution"], strict=True):
+        line = safe(note["path"], "bold cyan")
+        line.append(f"  {why['reason']} {why['score']:.2f}", "dim")
+        screen.print(line)
+        screen.print(safe(note["content"].rstrip("\n")))
+        if note["truncated"]:
+            screen.print(safe(f"… of {note['total_lines']:,} lines", "dim"))
+    next_steps(answer, screen)

@@ -1,0 +1,315 @@
+"""`joelclaw memory …` and `note`: write, find and correct single memories.
+
+`memory write` is a hot command: `memory_hot.py` runs it. `memory_bulk.py` and `memory_forget.py` have
+the commands on many memories.
+"""
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from cli.commands import memory_bulk, memory_forget, memory_hot, recall_hot
+from cli.input import read_text
+from cli.options import Commands, Hits, Hours, Query, Raw, Verbatim, stored
+from cli.output import Answer, quoted, refuse_terminal, step, write_verbatim
+from core import clock
+from core.errors import usage
+
+app = Commands()
+memory = Commands("Write, find, move and forget memories.")
+app.add_typer(memory, name="memory")
+
+CODE = "MEMORY_INVALID_ARGS"
+_TEXT_NAMES = ("observation", "text", "place")  # the names of the text in the result for a memory or tool call
+_STYLES = {"allow": "green", "hold": "yellow", "discard": "dim"}
+
+MemoryId = Annotated[
+    str, typer.Argument(metavar="ID", help="Its id, or the beginning of it", autocompletion=stored("memories"))
+]
+Tags = Annotated[str, typer.Option(metavar="CSV", help="Comma-separated tags")]
+Source = Annotated[str, typer.Option(help="Where it comes from")]
+
+
+@memory.command("write")
+def write(
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The observation (- reads it from stdin)")] = None,
+    category: Annotated[
+        str, typer.Option("--category", "-c", help="Its category (default: by its words, else ops)")
+    ] = "",
+    tags: Annotated[str, typer.Option("--tags", "-t", metavar="CSV", help="Comma-separated tags")] = "",
+    source: Annotated[str, typer.Option("--source", "-s", help="Where it comes from")] = "cli",
+    session: Annotated[
+        str, typer.Option(metavar="ID", help="The session it was learned in", autocompletion=stored("sessions"))
+    ] = "",
+    project: Annotated[
+        str,
+        typer.Option(help="Its project (default: the session's, else the folder's)", autocompletion=stored("projects")),
+    ] = "",
+    type: Annotated[
+        Literal["observation", "lesson", "pattern", "failed_target"],
+        typer.Option(help="A tag, unless it is `observation`"),
+    ] = "observation",
+    for_all: Annotated[bool, typer.Option("--global", help="Recall it in every project")] = False,
+) -> Answer:
+    """Store an observation; it can be recalled when the command returns."""
+    return memory_hot.write_memory(locals())
+
+
+@app.command("note")
+def note(
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The note (- reads it from stdin)")] = None,
+    source: Source = "cli",
+    tags: Tags = "",
+) -> Answer:
+    """Save a note: an observation with the tag note."""
+    return memory_hot.note(text, source, tags)
+
+
+@memory.command("search")
+def search(
+    query: Query = None,
+    limit: Hits = None,
+    category: Annotated[str | None, typer.Option("--category", "-c", help="Only this category")] = None,
+    raw: Raw = False,
+) -> Answer | int:
+    """Recall with the automatic budget."""
+    return recall_hot.recall({**recall_hot.DEFAULTS, **locals()})
+
+
+@memory.command("recent")
+def recent(
+    count: Annotated[int, typer.Option("--count", "-n", min=1, max=1000, help="How many")] = 10, hours: Hours = 24
+) -> Answer:
+    """List the newest observations."""
+    from memory import reports
+
+    observations = reports.recent(_reading(), hours=hours, count=count, now=clock.now_ms())
+    return Answer({"count": len(observations), "hours": hours, "observations": observations}, view=draw_recent)
+
+
+@memory.command("scorecard")
+def scorecard(hours: Hours = 24) -> Answer:
+    """Report how well memory works: recalls with results, memories used."""
+    from memory import reports
+    from otel import log
+
+    log.store_spooled()
+    return Answer(reports.scorecard(_reading(), hours=hours, now=clock.now_ms()))
+
+
+@memory.command("stats")
+def stats() -> Answer:
+    """Count the memories by collection, verdict, category and source."""
+    from memory import reports
+
+    return Answer(reports.stats(_reading()))
+
+
+@memory.command("list")
+def list_(
+    tag: Annotated[
+        list[str] | None,
+        typer.Option("--tag", "-t", help="Only those with all of these tags", autocompletion=stored("tags")),
+    ] = None,
+    category: Annotated[
+        str | None, typer.Option("--category", "-c", help="Only this category, or an alias such as ops")
+    ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option(help="Only this project (NAME or OWNER/NAME)", autocompletion=stored("projects")),
+    ] = None,
+    all: Annotated[
+        bool,
+        typer.Option("--all", help="Also tasks of sessions, and what is forgotten, superseded, held back or discarded"),
+    ] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="How many on a page")] = 30,
+    page: Annotated[int, typer.Option(min=1, max=1_000_000, help="Which page")] = 1,
+) -> Answer:
+    """List the observations that recall may return, newest first, with their ids."""
+    from memory import curation
+
+    filters = {"category": category, "project": project}
+    others = dict.fromkeys(("verdict", "source", "days", "older_than"))
+    options = {**others, **filters, "tag": tag or [], "all": all, "limit": limit, "page": page}
+    result = curation.listing(_reading(), options, now=clock.now_ms())
+    steps = [_show_step(result["memories"][0]["id"])] if result["memories"] else []
+    if result["found"] > page * limit:
+        words = ["joelclaw memory list", *(f"--tag {quoted(one)}" for one in tag or [])]
+        words += [f"--{name} {quoted(value)}" for name, value in filters.items() if value]
+        words += ["--all"] if all else []
+        steps.append(step(" ".join([*words, f"--limit {limit} --page {page + 1}"]), "the next page"))
+    return Answer(result, steps or [step("joelclaw memory stats", "what is stored")], view=draw_list)
+
+
+@memory.command("show")
+def show(
+    id: Annotated[str, typer.Argument(metavar="ID", help="Its id", autocompletion=stored("memories"))],
+    verbatim: Verbatim = False,
+) -> Answer | int:
+    """Show everything known of a memory or a tool call."""
+    from core.store import progress, sqlite
+    from memory import curation, json_form
+    from recall.by_name.calls import PREFIX
+
+    if verbatim:
+        refuse_terminal(CODE)
+    db = sqlite.open_reading()
+    if id.startswith(PREFIX):
+        call = curation.find_call(db, id)
+        if verbatim:
+            return write_verbatim(call["passage"])
+        name = {"name": {"description": "a name in it", "required": True}}
+        more = step(f"joelclaw recall <name> --session {call['session']}", "more of this session", name)
+        return Answer(call, [more], view=draw_memory)
+    document = curation.find(db, id)
+    curation.refuse_purged(document)
+    if verbatim:
+        return write_verbatim(document["text"])
+    result = {**json_form.to_view(document), "evidence": progress.evidence(db, document["id"]) if db else []}
+    undo = " --undo" if result["forgotten"] else ""
+    about = "bring it back" if result["forgotten"] else "remove it from memory"
+    steps = [step(f"joelclaw memory forget{undo} {result['id']}", about)]
+    if result["supersededBy"] and not result["forgotten"]:
+        steps.append(step(f"joelclaw memory supersede {result['id']} --undo", "bring it back"))
+    return Answer(result, steps, view=draw_memory)
+
+
+@memory.command("edit")
+def edit(
+    id: MemoryId,
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The new text (- reads it from stdin)")] = None,
+    add_tags: Annotated[str, typer.Option(metavar="CSV", help="Comma-separated tags to add")] = "",
+    remove_tags: Annotated[str, typer.Option(metavar="CSV", help="Comma-separated tags to remove")] = "",
+    pin: Annotated[
+        bool | None,
+        typer.Option("--pin/--unpin", help="Pin it: its score does not decrease with age"),
+    ] = None,
+) -> Answer:
+    """Change a memory's text or tags, or pin it; the old text stays in its history."""
+    from memory import curation
+
+    if text is None and pin is None and not (add_tags or remove_tags):
+        raise usage(CODE, "nothing was given to change", "give a text, --add-tags, --remove-tags, --pin or --unpin")
+    new_text = _given_text(text) if text is not None else None
+    db, about = memory_forget.open_writing(id)
+    result: dict[str, Any] = {}
+    steps = []
+    if add_tags or remove_tags:
+        result |= curation.tag(db, id, add=add_tags.split(","), remove=remove_tags.split(","))
+    if pin is not None:
+        result |= curation.pin(db, id, undo=not pin)
+        steps.append(step(f"joelclaw memory edit {result['id']} --{'unpin' if pin else 'pin'}", "undo this"))
+        steps.append(step("joelclaw memory list --tag pinned", "what is pinned"))
+    if new_text is not None:
+        result |= curation.edit(db, id, new_text, **about)
+        new = {"text": {"description": "what holds now", "required": True}}
+        supersede_step = f"joelclaw memory supersede {result['id']} <text>"
+        steps.append(step(supersede_step, "replace it with what holds now", new))
+    return Answer(result, [_show_step(result["id"]), *steps], view=draw_memory)
+
+
+@memory.command("supersede")
+def supersede(
+    id: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="The id of the memory that no longer holds", autocompletion=stored("memories")
+        ),
+    ],
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="What holds now (- reads it from stdin)")] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Bring the old one back and forget its replacement")] = False,
+) -> Answer:
+    """Replace a memory that no longer holds."""
+    from memory import curation
+
+    call = f"joelclaw memory supersede {quoted(id)}"
+    if undo and text is not None:
+        raise usage(CODE, "--undo takes no text", f"{call} --undo")
+    if not undo and text is None:
+        raise usage(CODE, "no new text was given", f"{call} 'what holds now'")
+    new_text = _given_text(text) if text is not None else ""
+    db, about = memory_forget.open_writing(id)
+    if undo:
+        restored = curation.undo_supersede(db, id, **about)
+        return Answer(restored, [_show_step(restored["id"])], view=draw_memory)
+    result = curation.supersede(db, id, new_text, **about)
+    back = step(f"joelclaw memory supersede {result['superseded']['id']} --undo", "undo this")
+    return Answer(result, [_show_step(result["id"]), back], view=draw_memory)
+
+
+memory.add_typer(memory_bulk.app)
+memory.add_typer(memory_forget.app)
+
+
+def _reading() -> Any:
+    """The store; an empty one in memory if there is none yet."""
+    from core.store import sqlite
+
+    return sqlite.open_reading() or sqlite.open_in_memory()
+
+
+def _given_text(text: str) -> str:
+    from memory.write import MAX_CHARS
+
+    return read_text(MAX_CHARS) if text == "-" else text
+
+
+def _show_step(id: str) -> Any:
+    return step(f"joelclaw memory show {quoted(id)}", "everything known of it")
+
+
+# Views
+
+
+def draw_memory(answer: Answer) -> None:
+    """The text of a memory, or the place of a tool call, and everything known of it."""
+    from cli.terminal import console, print_values, safe
+
+    screen = console()
+    result: Any = answer.result
+    name = next(name for name in _TEXT_NAMES if name in result)
+    if "verdict" in result:
+        screen.print(safe(f"[{result['verdict']}]", _STYLES.get(result["verdict"], "")), end=" ")
+    screen.print(safe(result[name]))
+    if result.get("hint"):
+        screen.print(safe(result["hint"], "bold yellow"))
+    print_values(answer, without=(*_TEXT_NAMES, "verdict", "hint"))
+
+
+def draw_recent(answer: Answer) -> None:
+    """A line for each observation: its time, category, verdict and text."""
+    from cli.terminal import console, next_steps, plain, safe
+
+    screen = console()
+    result: Any = answer.result
+    for row in result["observations"]:
+        verdict = "" if row["verdict"] == "allow" else f"  {row['verdict']}"
+        line = safe(f"{plain(row['at'])[:16]}  {row['category']}{verdict}  ", "dim")
+        screen.print(line.append_text(safe(" ".join(row["observation"].split()), _STYLES.get(verdict.strip(), ""))))
+    if not result["observations"]:
+        screen.print(safe(f"No observations in the last {result['hours']:g} hours.", "yellow"))
+    next_steps(answer, screen)
+
+
+def draw_list(answer: Answer) -> None:
+    """Each observation with its id, time, category, tags and text."""
+    from rich.padding import Padding
+
+    from cli.terminal import console, next_steps, safe
+
+    screen = console()
+    result: Any = answer.result
+    for row in result["memories"]:
+        verdict = "" if row["verdict"] == "allow" else row["verdict"]
+        marks = [name for name in ("pinned", "stale", "forgotten") if row[name]]
+        by = f"superseded by {row['supersededBy']}" if row["supersededBy"] else ""
+        tags = [f"#{tag}" for tag in row["tags"] if tag not in marks]
+        about = " · ".join(filter(None, [verdict, *marks, by, *tags, row["project"]]))
+        rest = "  ".join(filter(None, [row["at"][:10], row["category"], about]))
+        screen.print(safe(row["id"], "bold").append_text(safe("  " + rest, "dim")))
+        text = safe(" ".join(row["observation"].split()), _STYLES.get(verdict, ""))
+        screen.print(Padding(text, (0, 0, 1, 4)))
+    first = (result["page"] - 1) * result["limit"]
+    shown = f"{first + 1} to {first + result['count']} of {result['found']}"
+    screen.print(safe(shown, "dim") if result["count"] else safe("No memory matches.", "yellow"))
+    next_steps(answer, screen)

@@ -1,0 +1,326 @@
+"""`joelclaw memory import`, `export`, `archive` and `observe`: many memories at once."""
+
+import os
+import re
+from collections.abc import Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+import clients
+from cli.options import Commands, OneOf, stored
+from cli.output import Answer, is_for_person, quoted, step, tell, write_bytes
+from core import clock, config, files
+from core.errors import FAILED, Failure, usage
+
+if TYPE_CHECKING:
+    import apsw
+
+app = Commands()
+
+CODE = "MEMORY_INVALID_ARGS"
+CLIENT = OneOf(*clients.keeping_files())
+LONGEST_LINE = 16 * 1024 * 1024
+MEMORIES_PER_BLOCK = 500  # of `memory export`
+ARCHIVED_PER_SECOND = 5_000_000  # bytes; two busy cores took 13 to 18 s for 74 MB
+
+
+@app.command("import")
+def import_(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The file (- is stdin)")],
+    format: Annotated[
+        Literal["auto", "ours", "markdown"], typer.Option(help="Its format (auto: by its name)")
+    ] = "auto",
+    preview: Annotated[bool, typer.Option("--preview", help="Only report what would be stored")] = False,
+) -> Answer:
+    """Import Markdown, or JSON lines with text, id, collection, category, tags, project and others.
+
+    Lines that cannot be imported are reported; the others are stored.
+    """
+    from cli.progress import numbered_lines, progress_bar
+    from memory import transfer
+
+    form: str = format
+    if form == "auto":
+        form = transfer.LINES if file == "-" else transfer.detect_format(file)
+    is_ours = form == transfer.LINES
+    about: dict[str, Any] = {"preview": preview, "now": clock.now_ms(), "config": config.load()}
+    if is_ours:
+        with numbered_lines(file, longest=LONGEST_LINE, code=CODE, content="JSON lines") as (lines, advance):
+            report = transfer.import_lines(lines, **about, progress=advance)
+    elif file == "-":
+        raise usage(CODE, f"{form} is read from a file", "name the file; stdin takes only joelclaw's own JSON lines")
+    else:
+        with progress_bar("importing") as (_, advance):
+            report = transfer.import_markdown(file, **about, progress=advance)
+    _refuse_nothing(file, form, report, is_ours=is_ours)
+    following = step("joelclaw memory list --all" if is_ours else "joelclaw memory list", "what is stored")
+    if preview:
+        following = step(f"joelclaw memory import {quoted(file)} --format {form}", "import it")
+    if preview or not (is_ours and report["failed"]):
+        return Answer({"file": file, **report}, [following])
+    bad = ", ".join(str(error["line"]) for error in report["errors"])
+    bad += ", …" * (report["failed"] > len(report["errors"]))
+    message = f"{report['failed']} of {report['lines']} lines were left out (line {bad}); the others are stored."
+    return Answer({"file": file, **report}, [following], exit_code=FAILED, message=message)
+
+
+def _refuse_nothing(file: str, form: str, report: dict[str, Any], *, is_ours: bool) -> None:
+    """Raise IMPORT_FAILED if nothing of a file could be imported."""
+    if is_ours and 0 < report["failed"] == report["lines"]:
+        first = report["errors"][0]
+        message = f"none of {report['lines']} lines is a memory; line {first['line']}: {first['reason']}"
+        raise Failure("IMPORT_FAILED", message, 'give one JSON object a line, such as {"text": "..."}')
+    if not is_ours and not report["items"]:
+        why = "".join(f": {item['where']}: {item['reason']}" for item in report["leftOut"][:1])
+        raise Failure("IMPORT_FAILED", f"nothing in {file} can be imported as {form}{why}", "name its --format")
+
+
+@app.command("export")
+def export(
+    collection: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Only observations, episodes or knowledge (comma-separated)")
+    ] = None,
+) -> int:
+    """Print every memory as JSON lines that `memory import` takes, oldest first."""
+    from cli.commands.recall_hot import parse_collections
+    from core.store import sqlite
+    from memory import transfer
+
+    names = parse_collections(collection, CODE)
+    db = sqlite.open_reading()
+    lines = transfer.export_lines(db, names) if db is not None else iter(())
+    while block := list(islice(lines, MEMORIES_PER_BLOCK)):
+        if not write_bytes(b"".join(block)):
+            break
+    return 0
+
+
+@app.command("archive")
+def archive(
+    paths: Annotated[list[str] | None, typer.Argument(metavar="PATH", help="Transcripts, or folders of them")] = None,
+    all: Annotated[bool, typer.Option("--all", help="All that the clients keep")] = False,
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            metavar=CLIENT.metavar,
+            parser=CLIENT,
+            help="The client that wrote them (default: by their lines)",
+        ),
+    ] = None,
+) -> Answer:
+    """Archive session files. Without PATH, report how many are not archived yet, and ask."""
+    if paths or all:
+        return archive_files(paths or [], agent or "", all=all)
+    if agent:
+        fix = "name files or folders, or give --all for those that the clients keep"
+        raise usage(CODE, "no transcript is named", fix)
+    offered, actions = offer_past_sessions(again=True)
+    if "archived" in offered:
+        return Answer(offered["archived"], actions, view=draw_archived)
+    history = offered["history"]
+    message = f"{describe(history)}." if history["sessions"] else "All past sessions are archived."
+    return Answer(offered, actions, message=message, view=draw_archived)
+
+
+def archive_files(paths: list[str], agent: str, *, all: bool) -> Answer:
+    """Archive transcripts, or those that the clients keep. Files that did not change are not opened."""
+    from core.store import sqlite
+    from memory.archive import transcript_files
+    from memory.archive.transcript_files import Archived, KnownFiles
+
+    now = clock.now_ms()
+    found = transcript_files.find(paths, agent, every=all)
+    if paths and not found:
+        raise _nothing_archived(f"there is no transcript in {paths[0]}")
+    known = KnownFiles(sqlite.open_reading(), agent, now)
+    states = [(file, known.of(file)) for file in found]
+    new = [file for file, state in states if state is None]
+    every = found if all and not agent else None
+    report = _archive_new(new, known, agent, every) if new else Archived()
+    for file, state in states:
+        if state is not None and state["client"]:
+            report.take(state["client"])
+        elif state is not None:
+            report.leave_out(file.path, state["reason"])
+    result = report.result
+    if result["skipped"] and not result["transcripts"] and not all:
+        first = result["skipped"][0]
+        about = f"none of {result['skippedCount']} files could be archived; {first['path']}: {first['reason']}"
+        raise _nothing_archived(about)
+    actions = suggested_questions() if report.has_new else []
+    return Answer(result, actions or [step("joelclaw recall <query>", "find what was said")], view=draw_archived)
+
+
+def _nothing_archived(about: str) -> Failure:
+    known = ", ".join(clients.keeping_files())
+    return Failure("ARCHIVE_FAILED", about, f"name transcripts of {known}, not compressed; --agent names the client")
+
+
+def _archive_new(new: Sequence[Any], known: Any, agent: str, every: Sequence[Any] | None) -> Any:
+    """Archive files that are new or have changed. `every` is given if these are all files of all clients."""
+    from cli.progress import progress_bar
+    from core.store import sqlite
+    from memory.archive import transcript_files
+    from session.state import stored_id
+
+    db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=False)
+    try:
+        with progress_bar("archiving", sum(file.size for file in new), in_bytes=True) as (_, advance):
+            report = transcript_files.ingest_all(db, new, stored_id, agent=agent, progress=advance, note=known.note)
+    except KeyboardInterrupt:
+        tell(f"stopped: {known.noted} of {len(new)} session files archived; run it again to go on\n")
+        raise
+    known.save(db, every)
+    return report
+
+
+# Past sessions that are not archived yet
+
+
+def past_sessions() -> dict[str, Any]:
+    """How many sessions are not archived, of which clients, their size, and how many seconds archiving takes."""
+    from core.store import sqlite
+    from memory.archive import transcript_files
+
+    db = sqlite.open_reading()
+    left = {name: transcript_files.not_archived(db, [name]) for name in clients.keeping_files()}
+    size = sum(file.size for some in left.values() for file in some)
+    counts = {name: len(some) for name, some in left.items() if some}
+    seconds = max(1, round(size / ARCHIVED_PER_SECOND))
+    return {"sessions": sum(counts.values()), "clients": counts, "bytes": size, "seconds": seconds}
+
+
+def describe(history: dict[str, Any]) -> str:
+    """`past_sessions` in a line."""
+    count = f"{history['sessions']:,} past session{'s' * (history['sessions'] != 1)}"
+    size = f"{history['bytes'] / 1e6:,.1f} MB, about {history['seconds']} s"
+    return f"{count} found ({', '.join(history['clients'])}), {size}"
+
+
+def offer_past_sessions(
+    *, yes: bool = False, no: bool = False, again: bool = False
+) -> tuple[dict[str, Any], list[Any]]:
+    """Archive past sessions if the user agrees on a terminal. Returns values for the result, and next steps.
+
+    A user who has declined is asked `again` only if another client has sessions too.
+    """
+    history = past_sessions()
+    declined_file = os.path.join(files.home(), "cache", "declined-history")
+    declined = () if yes or again else files.start_of(declined_file, 1000).split()
+    if not history["clients"].keys() - declined:
+        return {"history": history}, []
+    asking = is_for_person() and os.isatty(0) and not (yes or no)
+    if (yes and not no) or (asking and _confirm(f"{describe(history)}: archive them now?", default=True)):
+        done = archive_files([], "", all=True)
+        return {"history": history, "archived": done.result}, done.next_actions
+    if asking:
+        files.write_whole(declined_file, " ".join(history["clients"]).encode())
+    return {"history": history}, [step("joelclaw memory archive --all", describe(history))]
+
+
+def _confirm(question: str, *, default: bool = False) -> bool:
+    from cli.terminal import confirm
+
+    return confirm(question, default=default)
+
+
+def suggested_questions() -> list[Any]:
+    """Commands to try on what was archived, each with an answer: a question, a frequent command, a compaction."""
+    from core import ids, shell_command
+    from core.store import calls, sessions, sqlite
+    from session import lost, past_runs
+
+    db = sqlite.open_reading()
+    if db is None:
+        return []
+    question = _answered_question(db)
+    steps = [step(f"joelclaw recall {quoted(question)}", "a question you asked before")] if question else []
+    for command in calls.frequent_commands(db, 30):
+        parts = [part for part in shell_command.steps(command) if shell_command.does(part)]
+        words = " ".join(parts[0]["words"][:3]) if parts else ""
+        if words and past_runs.ways(db, words, 1):
+            steps.append(step(f"joelclaw how {quoted(words)}", "how it was run here"))
+            break
+    session = sessions.last_compacted(db)
+    if session and any(lost.of_session(db, session, lost.KINDS)["lost"].values()):
+        steps.append(step(f"joelclaw lost {quoted(ids.shown(session['id']))}", "what its last compaction dropped"))
+    return steps
+
+
+def _answered_question(db: "apsw.Connection") -> str:
+    """The latest question in a prompt whose best hit is a text of the agent, or ""."""
+    from core.store import sessions, sqlite
+    from recall import engine, hit
+    from recall.query import Query
+    from session.notes import requests
+
+    question = re.compile(
+        r"(?:^|[.,:!?\n] *)((?:why|where|how(?! about)|what(?! if)) [a-z_ ,'-]{12,75})\?", re.IGNORECASE
+    )
+    vectors, now, settings = sqlite.load_vectors(db), clock.now_ms(), config.load()
+    for session in sessions.latest(db, 30):
+        for prompt in reversed(sessions.timed_prompts(db, session["id"], 30)):
+            asked = question.search(prompt["text"])
+            if asked and requests.is_topic(text := asked[1]):
+                found = engine.recall(db, Query(text, limit=1), now=now, vectors=vectors, config=settings)
+                if found["hits"] and found["hits"][0]["origin"] == hit.AGENT:
+                    return text
+    return ""
+
+
+def draw_archived(answer: Answer) -> None:
+    """The numbers of what was archived; the history is in the message."""
+    from cli.terminal import print_values
+
+    print_values(answer, without=("history",))
+
+
+@app.command("observe")
+def observe(
+    transcript: Annotated[str | None, typer.Argument(metavar="TRANSCRIPT", help="A transcript, archived first")] = None,
+    session: Annotated[
+        str,
+        typer.Option(metavar="ID", help="A session whose turns are archived", autocompletion=stored("sessions")),
+    ] = "",
+    command: Annotated[str, typer.Option(metavar="CMD", help="Runs the model (default: model.command)")] = "",
+    detach: Annotated[bool, typer.Option("--detach", help="Continue in the background")] = False,
+) -> Answer:
+    """Have a model record what is worth remembering from a session."""
+    from core.process import background
+    from core.process.command import model_from_config, model_not_configured
+    from session import observation
+
+    in_background = background.obey_limit()
+    settings = config.load()
+    session_id = _observed_session(transcript or "", session)
+    model = model_from_config(settings, command)
+    if model is None:
+        raise model_not_configured()
+    if detach:
+        words = ["memory", "observe", "--json"]
+        words += [os.path.abspath(transcript)] if transcript else [f"--session={session}"]
+        words += [f"--command={command}"] if command else []
+        observation.observe_in_background(session_id, words)
+        outcome = step("joelclaw otel search memory.observe --hours 1", "its outcome")
+        return Answer({"session": session_id, "detached": True}, [outcome])
+    result = observation.observe(settings, model, session_id, transcript or "", locked=in_background)
+    rest = step(f"joelclaw memory observe --session {quoted(session_id)}", "continue with the rest")
+    recent = step("joelclaw memory recent", "what is remembered now")
+    return Answer(result, [rest if result["left"]["turns"] else recent])
+
+
+def _observed_session(transcript: str, session: str) -> str:
+    """The id in the store of the session that is given, by a transcript or by its id."""
+    from memory.archive import transcript_files
+    from session.observation_queue import session_name
+
+    if bool(transcript) == bool(session):
+        raise usage(CODE, "name either a transcript or a session", "give TRANSCRIPT, or --session ID")
+    if not transcript:
+        return session_name(session)
+    if not os.path.exists(transcript) or os.path.isdir(transcript):
+        problem = "is a folder" if os.path.isdir(transcript) else "does not exist"
+        raise usage(CODE, f"{transcript} {problem}", "name a transcript, or give --session ID")
+    return session_name(transcript_files.look_at(transcript)[1])

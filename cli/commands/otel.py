@@ -1,0 +1,301 @@
+"""`joelclaw otel …` and `o11y …`: emit, search and export events.
+
+`otel emit` is a hot command: `memory_hot.py` runs it.
+"""
+
+import os
+import select
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import cache
+from typing import Annotated, Any, Literal
+
+import typer
+
+from cli.commands import memory_hot
+from cli.input import time_range
+from cli.options import Commands, Hours, stored, true_or_false
+from cli.output import Answer, is_for_person, quoted, step, write_json
+from core import clock, config, json_text
+from core.errors import usage
+
+app = Commands()
+otel = Commands("Emit, search and follow events.")
+o11y = Commands("Show all events of one session or machine.")
+app.add_typer(otel, name="otel")
+app.add_typer(o11y, name="o11y")
+
+CODE = "OTEL_INVALID_ARGS"
+LAST_MS = 253_402_300_799_999  # the end of the year 9999
+POLL_MS = 250  # of --follow
+_STYLES = {"debug": "dim", "info": "green", "warn": "yellow", "error": "bold red", "fatal": "bold white on red"}
+
+Sources = Annotated[str | None, typer.Option("--source", metavar="CSV", help="Sources, comma-separated")]
+Components = Annotated[str | None, typer.Option("--component", metavar="CSV", help="Components, comma-separated")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Most events to show")]
+
+
+@otel.command("emit")
+def emit(
+    action_word: Annotated[str | None, typer.Argument(metavar="ACTION", help="What happened, as dotted words")] = None,
+    action: Annotated[str | None, typer.Option(help="The same; replaces the word")] = None,
+    source: Annotated[str | None, typer.Option(help="Where it comes from (default: cli)")] = None,
+    component: Annotated[str | None, typer.Option(help="Which part (default: otel-cli)")] = None,
+    level: Annotated[
+        Literal["debug", "info", "warn", "error", "fatal"] | None, typer.Option(help="Severity (default: info)")
+    ] = None,
+    success: Annotated[
+        Any,
+        typer.Option(
+            "--success", parser=true_or_false, metavar="true|false", help="Whether it succeeded (default: true)"
+        ),
+    ] = None,
+    metadata: Annotated[str | None, typer.Option(metavar="JSON", help="A JSON object")] = None,
+    id: Annotated[str | None, typer.Option(help="Its id; a second event with the same id is not stored")] = None,
+    timestamp: Annotated[
+        int | None, typer.Option(min=0, max=LAST_MS, help="When it happened, in ms since the epoch")
+    ] = None,
+    error: Annotated[str | None, typer.Option(help="What went wrong")] = None,
+    duration_ms: Annotated[float | None, typer.Option(min=0, help="How long it took, in ms")] = None,
+    session: Annotated[
+        str | None, typer.Option(metavar="ID", help="Session id (default: from the environment)")
+    ] = None,
+    stdin: Annotated[bool, typer.Option("--stdin", help="Also read the event from stdin; options replace it")] = False,
+) -> Answer:
+    """Record an event. Without ACTION, stdin contains it as a JSON object."""
+    return memory_hot.emit(locals())
+
+
+@otel.command("list", help="List the newest events.")
+@otel.command("search", help="Find events by their words.")
+def search(
+    query: Annotated[
+        list[str] | None, typer.Argument(metavar="QUERY", help="All words must match; a|b means either")
+    ] = None,
+    level: Annotated[str | None, typer.Option(metavar="CSV", help="Severities, comma-separated")] = None,
+    source: Sources = None,
+    component: Components = None,
+    session: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only this session", autocompletion=stored("sessions"))
+    ] = None,
+    system: Annotated[str | None, typer.Option(metavar="ID", help="Only this machine")] = None,
+    success: Annotated[
+        Any,
+        typer.Option("--success", parser=true_or_false, metavar="true|false", help="Only successes, or only failures"),
+    ] = None,
+    action: Annotated[str | None, typer.Option(metavar="CSV", help="Actions, comma-separated")] = None,
+    since: Annotated[str | None, typer.Option(metavar="TIME", help="Since when: 2w (h, d, w, mo, y), or a day")] = None,
+    hours: Hours = 24,
+    limit: Limit = 30,
+    page: Annotated[int, typer.Option(min=1, max=1_000_000, help="Which page of them")] = 1,
+    invert: Annotated[bool, typer.Option("--invert", "-v", help="Only events that do not match the query")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Print new events, until Ctrl-C")] = False,
+) -> Answer | int:
+    """List or find events."""
+    from otel import log
+    from otel import search as events
+
+    text = " ".join(query) if query else None
+    filters: dict[str, Any] = {**locals(), "query": text}
+    if since:
+        filters["since_ms"] = time_range(since, None, CODE)[0]
+    asked = events.query(filters, clock.now_ms())
+    if follow:
+        return _follow(asked, limit)
+    log.store_spooled()
+    result = events.find(asked, limit=limit, page=page, text=text)
+    steps = []
+    if result["found"] > limit * page:
+        params: dict[str, Any] = {"query": {"description": "the same words", "value": text}} if text else {}
+        params["page"] = {"description": "which page", "value": page + 1, "default": 1}
+        command = f"joelclaw otel {'search <query>' if text else 'list'} --page <page>"
+        steps.append(step(command, "older events, with the same filters", params))
+    if session:
+        steps.append(step(f"joelclaw o11y session {quoted(session)}", "all events of this session"))
+    return Answer(result, steps, view=draw_events)
+
+
+def _follow(asked: Any, limit: int) -> int:
+    """Print matching events as they come, until Ctrl-C or until the reader goes away."""
+    from otel import log
+    from otel import search as events
+
+    on_terminal = is_for_person()
+    reader = select.poll()
+    reader.register(1, 0)  # reports only that the reading end of a pipe was closed
+    with suppress(KeyboardInterrupt):
+        log.store_spooled()
+        for found in events.follow(asked, limit):
+            if on_terminal and found:
+                draw_lines(map(events.event_row, found))
+            elif not all(write_json(json_text.dumps(events.event_row(event))) for event in found):
+                break
+            if reader.poll(POLL_MS):
+                break
+            log.store_spooled()
+    return 0
+
+
+@otel.command("stats")
+def stats(source: Sources = None, component: Components = None, hours: Hours = 24) -> Answer:
+    """Count events and errors, in the last hours and in the last 15 minutes."""
+    from otel import log
+    from otel import search as events
+
+    now = clock.now_ms()
+    asked = events.query({"source": source, "component": component, "hours": hours, "all": True}, now)
+    log.store_spooled()
+    result = events.stats(asked, hours=hours, now=now)
+    return Answer(
+        result, [step("joelclaw otel list --level error,fatal", "the errors of the last day")], view=draw_stats
+    )
+
+
+@otel.command("export")
+def export(
+    status: Annotated[bool, typer.Option("--status", help="Only report what is pending, and past attempts")] = False,
+) -> Answer | int:
+    """Send pending events to an OTLP collector (the OTEL_* variables): logs, traces and metrics."""
+    from core.process import background
+    from core.store import sqlite
+    from otel import export as exporting
+
+    in_background = background.obey_limit()
+    settings = config.load()
+    if status:
+        about = exporting.status(sqlite.open_reading(), settings)
+        return Answer(about, [step("joelclaw otel export", "send pending events now")])
+    if in_background:
+        exporting.run_in_background(settings)
+        return 0
+    done = exporting.run(settings)
+    again = step("joelclaw otel export --status", "what is pending, and the last attempts")
+    return Answer({"disabled": done is None, "destinations": done or []}, [again])
+
+
+OneLimit = Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Most events to show")]
+
+
+@o11y.command("session")
+def of_session(
+    id: Annotated[str, typer.Argument(metavar="ID", help="The session's id", autocompletion=stored("sessions"))],
+    hours: Hours = 24,
+    limit: OneLimit = 50,
+) -> Answer:
+    """Show the events of one session."""
+    return _events_of("session", id, hours, limit)
+
+
+@o11y.command("system")
+def of_system(
+    id: Annotated[str, typer.Argument(metavar="ID", help="The machine's id")], hours: Hours = 24, limit: OneLimit = 50
+) -> Answer:
+    """Show the events of one machine."""
+    return _events_of("system", id, hours, limit)
+
+
+def _events_of(scope: str, id: str, hours: float, limit: int) -> Answer:
+    from otel import log
+    from otel import search as events
+
+    name = id.strip()
+    if not name:
+        raise usage(CODE, "the id is empty", f"give it: joelclaw o11y {scope} ID")
+    log.store_spooled()
+    asked = events.query({"hours": hours, scope: name, "all": True}, clock.now_ms())
+    found = events.find(asked, limit=limit, page=1)
+    hits = [{"collection": "otel_events", **event, "timestamp": event["ts"]} for event in found["events"]]
+    result = {
+        "windowHours": hours, "limit": limit, "returned": len(hits), "found": found["found"],
+        "filterBy": {"otel_events": found["filterBy"]}, "scope": scope, f"{scope}Id": name,
+        "collections": [{"collection": "otel_events", "found": found["found"]}], "hits": hits,
+    }  # fmt: skip
+    more = step(f"joelclaw otel list --{scope} {quoted(name)}", "the same, page by page")
+    return Answer(result, [more], view=draw_events)
+
+
+# Views
+
+
+def draw_events(answer: Answer) -> None:
+    """A page of events, one line each, and their most frequent levels, sources and components."""
+    from cli.terminal import console, next_steps, safe
+
+    screen = console()
+    result: Any = answer.result
+    found = result["events"] if "events" in result else result["hits"]
+    draw_lines(found)
+    if found:
+        first = (result.get("page", 1) - 1) * result["limit"] + 1
+        screen.print(safe(f"\n{first} to {first + len(found) - 1} of {result['found']:,}\n", "dim"))
+    else:
+        screen.print(safe("No event matches. Earlier ones: --hours 168", "yellow"))
+    _draw_facets(result.get("facets", ()))
+    next_steps(answer, screen)
+
+
+def draw_stats(answer: Answer) -> None:
+    """How many events and errors there are, and their most frequent values."""
+    from cli.terminal import console, next_steps
+
+    screen = console()
+    result: Any = answer.result
+    all_hours, recent = (f"{one['total']:,}, errors: {one['errors']:,}" for one in (result, result["recent15m"]))
+    screen.print(f"Events in the last {result['windowHours']} h: {all_hours}; in the last 15 minutes: {recent}\n")
+    _draw_facets(result["facets"])
+    next_steps(answer, screen)
+
+
+def _draw_facets(facets: Iterable[Any]) -> None:
+    from cli.terminal import console, rows_table
+
+    rows = [
+        {"flag": "" if place else f"--{facet['field_name']}", "value": count["value"], "events": count["count"]}
+        for facet in facets
+        for place, count in enumerate(facet["counts"][:8])
+    ]
+    if rows:
+        console().print(rows_table(rows))
+
+
+def draw_lines(events: Iterable[Mapping[str, Any]]) -> None:
+    """A line for each event: our own in words, others by their action and metadata."""
+    from rich.text import Text
+
+    from cli.terminal import console, plain, safe
+
+    screen = console()
+    for event in events:
+        level, words = event["level"], in_words(event)
+        metadata = " ".join(f"{key}={_short(value)}" for key, value in event["metadata"].items())
+        about = "" if words else f"  {event['component']}  {metadata}"
+        line = Text.assemble(
+            safe(f"{plain(event['ts'])}  ", "dim"),
+            safe("" if level == "info" else f"{level} ", _STYLES.get(level, "")),
+            safe(words or event["action"], "" if event["success"] else "bold red"),
+            safe(f"  {event['error']}".replace("\n", " ") if event["error"] else "", "red"),
+            safe("" if event["duration_ms"] is None else f"  {event['duration_ms']:,.0f} ms", "magenta"),
+            safe(about, "dim"),
+        )
+        screen.print(line)
+
+
+def in_words(event: Mapping[str, Any]) -> str:
+    """One of our own events as a sentence: the first in `event_words.json` whose values it has; "" for others."""
+    values = {key: value for key, value in event["metadata"].items() if value not in (None, "")}
+    for sentence in _sentences().get(event["action"].removeprefix("gateway."), ()):
+        with suppress(KeyError, TypeError, ValueError):
+            return sentence.format_map(values)
+    return ""
+
+
+@cache
+def _sentences() -> dict[str, list[str]]:
+    with open(os.path.join(os.path.dirname(__file__), "event_words.json"), encoding="utf-8") as file:
+        sentences: dict[str, list[str]] = json_text.loads(file.read())
+    return sentences
+
+
+def _short(value: object) -> str:
+    text = (value if isinstance(value, str) else json_text.dumps(value)).replace("\n", " ")
+    return text if len(text) <= 80 else text[:79] + "…"

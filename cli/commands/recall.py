@@ -1,0 +1,381 @@
+"""`joelclaw recall`, `show`, `how`, `fix` and `search`: find earlier work.
+
+`recall` is a hot command: `recall_hot.py` runs it. The views of `recall` and `show` are in `recall_view.py`.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Annotated, Any, Literal
+
+import typer
+
+from cli.commands import recall_hot
+from cli.options import Commands, Hits, Query, Raw, RequiredQuery, ShellCommand, Verbatim, stored
+from cli.output import Answer, quoted, step
+from core import files, ids
+from core.errors import Failure, usage
+
+app = Commands()
+
+SHOW_VIEW = "cli.commands.recall_view:draw_conversation"
+LINES_VIEW = "cli.commands.recall_view:draw_lines"
+SEARCH_VIEW = "cli.commands.recall_view:draw_search"
+SPEAKERS = {"user": "prompt", "assistant": "agent"}
+"""The roles of a transcript and what `recall` calls their texts' origins."""
+
+
+@app.command("recall")
+def recall(
+    query: Query = None,
+    limit: Hits = None,
+    min_score: Annotated[float, typer.Option(min=0, max=1, help="Omit hits below this score")] = 0,
+    raw: Raw = False,
+    verbatim: Verbatim = False,
+    include_hold: Annotated[bool, typer.Option("--include-hold", help="Also what the write gate held back")] = False,
+    include_discard: Annotated[
+        bool, typer.Option("--include-discard", help="Also what the write gate discarded")
+    ] = False,
+    budget: Annotated[Literal["auto", "lean", "balanced", "deep"], typer.Option(help="How much work to do")] = "auto",
+    category: Annotated[
+        str | None, typer.Option("--category", "-c", help="Only this category, or an alias such as ops")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Only memories with all of these tags", autocompletion=stored("tags"))
+    ] = None,
+    collection: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Only observations, episodes, knowledge or calls (comma-separated)"),
+    ] = None,
+    session: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="Only this session (its id, or the beginning of it)", autocompletion=stored("sessions")
+        ),
+    ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option(
+            help="Only this project (NAME or OWNER/NAME), and what belongs to none", autocompletion=stored("projects")
+        ),
+    ] = None,
+    everywhere: Annotated[bool, typer.Option("--everywhere", help="Do not rank this folder's project first")] = False,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only newer: 2w (h, d, w, mo, y), 2026-05-31 or 'last week'")
+    ] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Only older")] = None,
+    by: Annotated[
+        Literal["session"] | None, typer.Option(help="Only the best hit of each session, with the number of others")
+    ] = None,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 1 if nothing is found")] = False,
+    batch: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Read one query a line (- is stdin), print one JSON line each")
+    ] = None,
+) -> Answer | int:
+    """Search memory."""
+    return recall_hot.recall({**locals(), "tag": tag or []})
+
+
+@app.command("show")
+def show(
+    id: Annotated[
+        str,
+        typer.Argument(
+            metavar="N|ID",
+            help="The number of a hit, or the id of a memory, tool call or session",
+            autocompletion=stored("memories"),
+        ),
+    ],
+    before: Annotated[int, typer.Option(min=0, max=1000, help="Entries before it")] = 4,
+    after: Annotated[int, typer.Option(min=0, max=1000, help="Entries after it")] = 8,
+    raw: Raw = False,
+) -> Answer:
+    """Show the conversation around a hit of a recall, with its tool calls."""
+    from core.store import sqlite
+    from memory import sessions
+    from session.state import stored_id
+
+    hits, query = _last_recall()
+    identifier = _numbered_hit(hits, query, int(id)) if id.isdecimal() and len(id) <= 3 else id
+    result = sessions.around(sqlite.open_reading(), identifier, before, after, identity=stored_id)
+    result["query"] = query if identifier in hits else ""
+    actions = [step(f"joelclaw memory show {quoted(result['id'])}", "everything known of it")]
+    if result["sessionId"]:
+        wider = f"--before {min(max(before, 1) * 5, 1000)} --after {min(max(after, 1) * 5, 1000)}"
+        session = quoted(ids.shown(result["sessionId"]))
+        actions = [
+            step(f"joelclaw show {quoted(id)} {wider}", "more of the conversation"),
+            step(f"joelclaw session show {session} --full", "the whole session, turn by turn"),
+        ]
+    lines = (f"{SPEAKERS.get(entry['role'], entry['role'])}: {entry['text']}" for entry in result["entries"])
+    return Answer(result, actions, "\n".join(lines) if raw else None, view=SHOW_VIEW)
+
+
+def save_numbers(hits: Sequence[str], query: str) -> None:
+    """Save the ids of the hits that a person sees, so that `show 2` finds them, and the query."""
+    from otel.event import query_excerpt
+
+    text = "\n".join([*(hits or [""]), "", query_excerpt(" ".join(query.split()))])
+    with suppress(OSError):
+        files.write_whole(_last_recall_file(), text.encode())
+
+
+def _last_recall() -> tuple[list[str], str]:
+    hits, _, query = files.start_of(_last_recall_file(), 1 << 16).partition("\n\n")
+    return hits.splitlines(), query
+
+
+def _last_recall_file() -> str:
+    return os.path.join(files.home(), "cache", "last-recall")
+
+
+def _numbered_hit(hits: list[str], query: str, number: int) -> str:
+    if not 1 <= number <= len(hits):
+        count = f"the last recall on a terminal found {len(hits)}" if query else "no recall was shown on a terminal"
+        raise Failure(
+            "NO_SUCH_HIT", f"there is no hit {number}: {count}", "ask first: joelclaw recall QUERY; or give an id"
+        )
+    return hits[number - 1]
+
+
+ToolQuery = Annotated[list[str], typer.Argument(metavar="QUERY", help="A tool, or words of the command")]
+ErrorQuery = Annotated[list[str], typer.Argument(metavar="QUERY", help="The error, or a part of it")]
+Most = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Most results")]
+
+
+@app.command("how", cls=ShellCommand)
+def how(query: ToolQuery, limit: Most = 5, raw: Raw = False) -> Answer:
+    """Show commands that were run here, the latest that worked first."""
+    from session import past_runs
+
+    return _past(query, past_runs.ways(_store(), " ".join(query), limit), "commands", raw=raw)
+
+
+@app.command("fix", cls=ShellCommand)
+def fix(query: ErrorQuery, limit: Most = 3, raw: Raw = False) -> Answer:
+    """Show what was done after an error like this, and what then worked."""
+    from session import past_runs
+
+    return _past(query, past_runs.endings(_store(), " ".join(query), limit), "errors", raw=raw)
+
+
+def _store() -> Any:
+    from core.store import sqlite
+
+    return sqlite.open_reading() or sqlite.open_in_memory()
+
+
+def _past(query: list[str], found: list[dict[str, Any]], name: str, *, raw: bool) -> Answer:
+    result: dict[str, Any] = {"query": " ".join(query), "count": len(found), name: found}
+    action = step(f"joelclaw recall {quoted(result['query'])}", "what was said about it")
+    if found:
+        first = found[0].get("ended") or found[0]
+        action = step(f"joelclaw recall show {quoted(_shown_id(first))}", "the conversation around the best one")
+    return Answer(result, [action], "\n".join(past_lines(result)) if raw else None, view=LINES_VIEW)
+
+
+def past_lines(result: dict[str, Any]) -> Iterator[str]:
+    """The result of `how` or `fix` as text: a line for each command or error, and indented lines about it."""
+    for run in result.get("commands", ()):
+        yield _command_line(run)
+        runs = f"{run['runs']} runs, the last" if run["runs"] > 1 else ""
+        yield f"    {run['outcome'] or 'no outcome'} · {_origin(run, runs)}"
+    for error in result.get("errors", ()):
+        yield f"{error['error'][:200] or error['tool'] + ' failed'} · {_origin(error)}"
+        called = f"{error['outcome'] or 'no outcome'}: {_command_line(error)}"
+        yield f"    {called if error['origin'] == 'tool' else 'pasted in a prompt'}"
+        if error["said"]:
+            yield f"    said: {error['said']}"
+        yield from (f"    then: {line}" for line in error["did"])
+        for run in {run["id"]: run for run in (error["next"], error["ended"]) if run}.values():
+            yield f"    {run['outcome'] or 'no outcome'}: {_command_line(run)} ({_shown_id(run)})"
+    if not result["count"]:
+        yield f"No results for {result['query'][:120]!r}."
+
+
+def _command_line(run: dict[str, Any]) -> str:
+    from core.quoting import clip
+
+    first, more, _ = run["command"].strip().partition("\n")
+    return f"$ {clip(first, 300)}" + " …" * bool(more) if first and not run["file"] else f"{run['tool']} {run['file']}"
+
+
+def _origin(run: dict[str, Any], runs: str = "") -> str:
+    return " · ".join(filter(None, (_shown_id(run), runs, run["at"][:10], run["project"], run["folder"])))
+
+
+def _shown_id(run: dict[str, Any]) -> str:
+    return str(run["id"]).replace(run["session"], ids.shown(run["session"]))
+
+
+# search
+
+_COLLECTIONS = {
+    "vault_notes": "knowledge", "memory_observations": "observations", "run_chunks": "episodes",
+    "otel_events": "events", "system_knowledge": "knowledge",
+}  # fmt: skip
+"""The mirrored CLI's names of collections, and ours."""
+_EMPTY_COLLECTIONS = ("blog_posts", "system_log", "discoveries", "transcripts", "voice_transcripts", "docs",
+                      "docs_chunks_v2", "pi_mono_artifacts")  # fmt: skip
+"""Further collections of the mirrored CLI, which are empty here."""
+_FIELDS = ("type", "source", "project", "category", "tags", "level", "component")
+_SEARCH_CODE = "SEARCH_INVALID_ARGS"
+
+
+@app.command("search")
+def search(
+    query: RequiredQuery,
+    collection: Annotated[
+        str,
+        typer.Option(
+            "--collection",
+            "-c",
+            metavar="NAME",
+            help="Only vault_notes, memory_observations, run_chunks or otel_events, or the beginning of a name",
+        ),
+    ] = "",
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Most hits of each")] = 5,
+    filter: Annotated[
+        str, typer.Option("--filter", "-f", help="Such as type:=adr or source:=[a,b], joined by &&")
+    ] = "",
+    facet: Annotated[
+        str, typer.Option(help="Also count hits by type, source, project, category, tags, level or component")
+    ] = "",
+    semantic: Annotated[
+        bool, typer.Option("--semantic", "-s", help="No effect: the search is always semantic too")
+    ] = False,
+) -> Answer:
+    """Search everything: synced notes, memories, sessions and events."""
+    from otel import log
+
+    text = " ".join(query)
+    if facet and facet not in _FIELDS:
+        raise usage(_SEARCH_CODE, f"--facet {facet[:80]!r} is not known", f"use one of {', '.join(_FIELDS)}")
+    names = search_collections(collection)
+    conditions = parse_filter(filter)
+    log.store_spooled()
+    total = 0
+    hits: list[dict[str, Any]] = []
+    fields: list[dict[str, list[str]]] = []  # of each hit: what it can be filtered and counted by
+    for name in names:
+        search_one = _search_events if name == "otel_events" else _search_documents
+        found, count = search_one(text, name, 100 if conditions else limit)
+        if conditions:
+            found = [one for one in found if matches(one[1], conditions)]
+            count = len(found)
+        total += count
+        hits += [hit for hit, _ in found[:limit]]
+        fields += [about for _, about in found[:limit]]
+    result: dict[str, Any] = {"query": text, "collection": collection or None, "semantic": semantic}
+    result |= {"totalFound": total, "hits": hits}
+    if not names:
+        known = ", ".join(list(_COLLECTIONS)[:4])
+        result["reason"] = f"{collection} is always empty here; these are not: {known}"
+    if facet:
+        counts = Counter(value for about in fields for value in about.get(facet, [])[: _most_values(facet)] if value)
+        ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair))
+        result["facets"] = {facet: [{"value": value, "count": count} for value, count in ordered]}
+    return Answer(result, _after_search(text, hits), view=SEARCH_VIEW)
+
+
+def _most_values(facet: str) -> int | None:
+    return 1 if facet == "category" else None  # the second value is the short name
+
+
+def _after_search(query: str, hits: list[dict[str, Any]]) -> list[Any]:
+    actions = [step(f"joelclaw recall {quoted(query)}", "only memories and tool calls, ranked")]
+    memories = [hit for hit in hits if hit["collection"] != "otel_events"]
+    if memories:
+        actions.insert(0, step(f"joelclaw memory show {quoted(memories[0]['id'])}", "the first hit in full"))
+    elif hits:
+        actions.insert(0, step(f"joelclaw otel search {quoted(query)}", "the events in full"))
+    return actions
+
+
+def search_collections(given: str) -> tuple[str, ...]:
+    """The collections that a name or its beginning means, all for ""; raises INVALID_COLLECTION."""
+    wanted = given.strip().lower()
+    ours = {name: shown for shown, name in list(_COLLECTIONS.items())[:4]}
+    if wanted in ours:
+        return (ours[wanted],)
+    found = [ours[name] for shown, name in _COLLECTIONS.items() if shown.startswith(wanted)]
+    if not found and not any(name.startswith(wanted) for name in _EMPTY_COLLECTIONS):
+        known = ", ".join(ours.values())
+        raise usage("INVALID_COLLECTION", f"there is no collection {given[:80]!r}", f"use one of {known}")
+    return tuple(dict.fromkeys(found))
+
+
+def parse_filter(given: str) -> list[tuple[str, frozenset[str], bool]]:
+    """A filter such as `type:=adr && source:=[a,b]`: fields, their values, and whether a value must match exactly."""
+    conditions = []
+    for part in (piece.strip() for piece in given.split("&&")):
+        if not part:
+            continue
+        name, colon, value = part.partition(":")
+        exact = value.startswith("=")
+        values = value.removeprefix("=").strip().removeprefix("[").removesuffix("]").split(",")
+        cleaned = frozenset(one.strip(" `'\"").lower() for one in values if one.strip(" `'\""))
+        if not colon or name.strip() not in _FIELDS or not cleaned:
+            example = f"write field:=value, of {', '.join(_FIELDS)}"
+            raise usage(_SEARCH_CODE, f"--filter {part[:80]!r} cannot be parsed", example)
+        conditions.append((name.strip(), cleaned, exact))
+    return conditions
+
+
+def matches(about: dict[str, list[str]], conditions: list[tuple[str, frozenset[str], bool]]) -> bool:
+    """Whether a hit with these fields matches all conditions of a filter."""
+    for name, wanted, exact in conditions:
+        values = [value.lower() for value in about.get(name, []) if value]
+        if not any(value == one if exact else one in value for value in values for one in wanted):
+            return False
+    return True
+
+
+def _search_documents(query: str, name: str, most: int) -> tuple[list[tuple[dict[str, Any], dict[str, Any]]], int]:
+    from core import clock, config
+    from core.store import sqlite
+    from recall import engine, snippet
+    from recall.query import Query as RecallQuery
+
+    db = sqlite.open_reading()
+    asked = RecallQuery(query, limit=most, budget="balanced", collections=(_COLLECTIONS[name],))
+    vectors = db is not None and sqlite.load_vectors(db)
+    result = engine.recall(db, asked, now=clock.now_ms(), vectors=vectors, config=config.load())
+    found = []
+    for hit in result["hits"]:
+        text, category = hit["observation"], hit["categoryId"]
+        shown = {
+            "collection": name, "id": hit["id"], "title": (hit["title"] or " ".join(text.split()))[:120],
+            "snippet": snippet.around(text, query.split(), 300), "path": hit["path"] or None, "score": hit["score"],
+            "type": hit["type"],
+        }  # fmt: skip
+        about = {
+            "type": [hit["type"]], "source": [hit["source"]], "project": [hit["project"]],
+            "category": [category, category.removeprefix("jc:")], "tags": hit["tags"],
+        }  # fmt: skip
+        found.append((shown, about))
+    return found, result["found"]
+
+
+def _search_events(query: str, name: str, most: int) -> tuple[list[tuple[dict[str, Any], dict[str, Any]]], int]:
+    from core import clock
+    from otel import search as events
+    from session import recorded_recall
+
+    ten_years = 24 * 365 * 10
+    result = events.find(events.query({"query": query, "hours": ten_years}, clock.now_ms()), limit=1_000, page=1)
+    found = []
+    for event in result["events"]:
+        if event["component"] == recorded_recall.COMPONENT:  # an earlier search for this is no result
+            continue
+        details = event["error"] or " ".join(f"{key} {value}" for key, value in event["metadata"].items())
+        about = {field: [event[field]] for field in ("source", "component", "level")}
+        place = f"{event['ts']} {' '.join(event[field] for field in about)}"
+        shown = {
+            "collection": name, "id": event["id"], "title": event["action"][:120],
+            "snippet": f"{place}: {details}"[:300], "path": None, "score": None, "type": "otel-events",
+        }  # fmt: skip
+        found.append((shown, {"type": [event["action"]], **about}))
+    counts = {one["value"]: one["count"] for facet in result["facets"] for one in facet["counts"]}
+    return found[:most], result["found"] - counts.get(recorded_recall.COMPONENT, 0)

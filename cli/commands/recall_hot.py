@@ -1,0 +1,221 @@
+"""`joelclaw recall` and `memory search`: search memory, and record the search as an event. Hot path."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from cli.input import current_session, time_range
+from cli.output import Answer, refuse_terminal, runnable, success, tell, write_json, write_verbatim
+from core import TYPE_CHECKING, clock, config, files, json_text
+from core.errors import usage
+from core.store.rows import COLLECTIONS
+from recall import hit
+from recall.by_name.asked import places_asked
+from recall.query import Query
+from session.recorded_recall import RecordedRecall
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from cli.output import NextAction
+    from core.records import RecallResult
+
+CODE = "RECALL_INVALID_ARGS"
+VIEW = "cli.commands.recall_view:draw_hits"
+DEFAULTS: dict[str, Any] = {
+    "limit": None, "min_score": 0, "raw": False, "verbatim": False, "include_hold": False, "include_discard": False,
+    "budget": "auto", "category": None, "tag": (), "collection": None, "session": None, "project": None,
+    "everywhere": False, "since": None, "until": None, "by": None, "exit_code": False, "batch": None,
+}  # fmt: skip
+"""The options of `recall` without a query, for callers that give only some of them."""
+HITS_PER_SESSION = 8  # with --by session: hits to fetch for each session that is wanted
+MOST_HITS = 100
+MOST_SUGGESTIONS = 5
+LEAST_SIMILARITY = 0.4  # of a suggested project or category, as difflib measures it
+
+
+def recall(options: Mapping[str, Any]) -> Answer | int:
+    """`joelclaw recall QUERY`, or with --batch many queries."""
+    collections = parse_collections(options["collection"], CODE, also=("calls",))
+    query_text = " ".join(options["query"]) if options["query"] else None
+    if options["everywhere"] and options["project"]:
+        raise usage(CODE, "--project and --everywhere cannot be used together", "give one of them")
+    if options["batch"] is not None:
+        if query_text is not None or options["by"]:
+            raise usage(CODE, "--batch takes no query and no --by", "give one of them")
+        return _batch(options, collections)
+    if options["verbatim"]:
+        refuse_terminal(CODE)
+    if query_text is None:
+        raise usage(CODE, "there is no query", 'give one: joelclaw recall "what was decided about retries"')
+    recalls = RecordedRecall(config.load())
+    query = query_maker(options, collections, recalls)(query_text)
+    result = recalls.ask(query, now=clock.now_ms())
+    if options["by"]:
+        _best_by_session(result, options["limit"])
+    recalls.save(counting=True)
+    if options["verbatim"]:
+        return write_verbatim("".join(found["observation"] + "\n" for found in result["hits"]))
+    raw = "\n".join(hit.line(found, query.prefer) for found in result["hits"]) if options["raw"] else None
+    unknown: list[str] = []
+    if not result["hits"]:
+        unknown = unknown_filters(result)
+        if raw is not None:
+            sys.stderr.writelines(f"{line}\n" for line in unknown)
+    code = int(options["exit_code"] and not result["hits"])
+    return Answer(result, _next_actions(result, unknown), raw, view=VIEW, exit_code=code)
+
+
+def parse_collections(given: str | None, code: str, *, also: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The collections in a comma-separated list: those of documents, or of `also`; raises a Failure for others."""
+    names = tuple(name.strip() for name in (given or "").split(",") if name.strip())
+    for name in names:
+        if name not in COLLECTIONS and name not in also:
+            known = ", ".join((*COLLECTIONS, *also))
+            raise usage(code, f"there is no collection {name!r}", f"use some of {known}")
+    return names
+
+
+def query_maker(
+    options: Mapping[str, Any], collections: tuple[str, ...], recalls: RecordedRecall
+) -> Callable[[str], Query]:
+    """A function that makes the query for a text, with all that the options say."""
+    project, given = options["project"] or "", options["session"] or ""
+    session = recalls.session_meant(given) or given
+    prefer = "" if options["everywhere"] or project or session else recalls.preferred(files.current_folder())
+    between = time_range(options["since"], options["until"], CODE)
+    limit: int | None = options["limit"]
+    if options["by"]:
+        limit = min((limit or config.load().get_int("recall.limit")) * HITS_PER_SESSION, MOST_HITS)
+
+    def query(text: str) -> Query:
+        return Query(
+            text, limit=limit, min_score=options["min_score"], budget=options["budget"],
+            category=options["category"] or "", collections=collections, tags=list(options["tag"]), session=session,
+            project=project, prefer=prefer, include_hold=options["include_hold"],
+            include_discard=options["include_discard"], by_name=True,
+            own=current_session() if places_asked(text) else "",
+            raw=bool(options["raw"] or options["verbatim"]), between=between,
+        )  # fmt: skip
+
+    return query
+
+
+def _batch(options: Mapping[str, Any], collections: tuple[str, ...]) -> int:
+    """Answer one query a line, with one compact envelope a line. These recalls do not count as use.
+
+    For a file, the number of the query is printed instead of its text: agents may be allowed to run `recall` without
+    asking, and must not be able to read any file with it.
+    """
+    from cli.progress import is_endless
+    from core.words import clean
+
+    recalls = RecordedRecall(config.load())
+    query = query_maker(options, collections, recalls)
+    file, fix = options["batch"], "name a file with one query a line, or -"
+    try:
+        handle = sys.stdin.buffer if file == "-" else open(file, "rb")
+    except OSError as error:
+        raise usage(CODE, f"{file}: {error.strerror}", fix) from None
+    with handle:
+        if file != "-" and is_endless(handle):
+            raise usage(CODE, f"{file} is a device", fix)
+        texts = (clean(line.decode("utf-8", "surrogateescape")).rstrip("\r\n") for line in handle)
+        for number, text in enumerate(filter(str.strip, texts), 1):
+            result: dict[str, Any] = {**recalls.ask(query(text), now=clock.now_ms())}
+            if file != "-":
+                result |= {"query": "", "rewrittenQuery": "", "number": number}
+            if not write_json(json_text.dumps(success("joelclaw recall", result))):
+                break
+    recalls.save()
+    return 0
+
+
+def _best_by_session(result: Any, limit: int | None) -> None:
+    """Reduce the hits to the best of each session, with the number of its other hits in `more`."""
+    most = limit or config.load().get_int("recall.limit")
+    best: dict[str, Any] = {}
+    for found in result["hits"]:
+        first = best.setdefault(found["session"] or found["id"], {**found, "more": -1})
+        first["more"] += 1 + found.get("more", 0)
+    result["hits"] = list(best.values())[:most]
+    result["count"] = len(result["hits"])
+
+
+def _next_actions(result: RecallResult, unknown: Sequence[str]) -> list[NextAction]:
+    hits, command, description = result["hits"], "joelclaw recall <query>", " ".join(unknown)
+    if hits:
+        command, description = "joelclaw recall show <id>", "the conversation around the best hit, with its calls"
+    elif result["droppedByTrustPass"]:
+        command += " --include-hold --include-discard"
+        description = "include what the write gate held back or discarded"
+    elif not unknown:
+        if not os.path.exists(f"{files.home()}/store.db"):
+            return [{"command": "joelclaw memory archive", "description": "archive the sessions your clients have"}]
+        return [{"command": "joelclaw memory stats", "description": "what there is to recall"}]
+    name, about, value = ("id", "its id", hits[0]["id"]) if hits else ("query", "the same query", result["query"][:200])
+    params = {name: {"description": about, "value": value, "required": True}}
+    return [{"command": command, "description": description, "params": params}]
+
+
+def unknown_filters(result: RecallResult) -> list[str]:
+    """A sentence for each filter (project, category, session) that matches nothing stored, with suggestions."""
+    from core.store import documents, sessions, sqlite
+
+    db = sqlite.open_reading()
+    if db is None:
+        if files.is_store_lost():
+            _warn_of_lost_store(result)
+        return []
+    projects = sorted({*documents.projects(db), *sessions.projects(db)})
+    if not projects and not sessions.latest_first(db):
+        return []
+    given = dict(one.partition(":")[::2] for one in result["filtersApplied"])
+    known = _stored_values(db, given, projects)
+    if "category" in known:
+        given["category"] = result["categoryFilter"]["input"] or ""
+    return [
+        f"No {name} {given[name][:80]!r} is known; the nearest: {_suggestions(name, given[name], values)}."
+        for name, values in known.items()
+    ]
+
+
+def _stored_values(db: Any, given: dict[str, str], projects: list[str]) -> dict[str, list[str]]:
+    """For each filter whose value is not stored, the values that are."""
+    from core import ids, project
+    from core.store import sessions
+
+    known: dict[str, list[str]] = {}
+    if "project" in given and not any(project.same(given["project"], one) for one in projects):
+        known["project"] = projects
+    if "category" in given:
+        from core.store import overview
+        from recall import categories
+
+        stored = overview.largest(db, "category", 50)
+        if given["category"] not in stored:
+            known["category"] = [categories.short(one) for one in stored]
+    if "session" in given and not sessions.whole_id(db, given["session"]):
+        known["session"] = [ids.shown(session) for session, _ in sessions.latest_first(db)]
+    return known
+
+
+def _suggestions(name: str, given: str, known: list[str]) -> str:
+    """The values that are spelled most similarly; for sessions, whose ids mean nothing, the latest."""
+    if name == "session":
+        return ", ".join(known[:MOST_SUGGESTIONS]) or "none"
+    from difflib import get_close_matches
+
+    near = get_close_matches(given, known, MOST_SUGGESTIONS, LEAST_SIMILARITY) or known[:MOST_SUGGESTIONS]
+    return ", ".join(near) or "none"
+
+
+def _warn_of_lost_store(result: RecallResult) -> None:
+    from session.backup import archive
+
+    lost = archive.lost_store()
+    if lost is not None:
+        result["warnings"] = [runnable(f"{lost.message}; {lost.fix}")]
+        tell(f"joelclaw: {result['warnings'][0]}\n")

@@ -1,0 +1,349 @@
+"""`joelclaw session …`, `report`, `briefing`, `lost` and `sessions …`: sessions and their archive.
+
+The views are in `session_view.py`.
+"""
+
+import os
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import typer
+
+import clients
+from cli.input import current_session, session_from_environment
+from cli.options import Commands, Hours, OneOf, Raw, RequiredQuery, stored
+from cli.output import Answer, FramedText, quoted, runnable, step
+from core import clock, config, files, ids, project
+from core.errors import Failure
+from core.quoting import clip, enclose, one_line
+from core.records import Session
+
+app = Commands()
+session = Commands("List all sessions, and show one in detail.")
+sessions = Commands("Search and read archived sessions.")
+app.add_typer(session, name="session")
+app.add_typer(sessions, name="sessions")
+
+VIEWS = "cli.commands.session_view"
+ENTRIES_PRINTED = {"files": 8, "names": 40, "commands": 6, "errors": 5, "words": 6}  # of each kind, for a program
+ROWS_PRINTED = {"files": 3, "names": 4, "commands": 4, "errors": 2, "words": 3}  # of each kind, for a person
+MOST_ENTRIES = 1000  # of each kind, with --all
+CLIENT = OneOf(*clients.NAMES)
+KIND = OneOf(*ENTRIES_PRINTED)
+
+
+# session list, session show, report
+
+
+@session.command("list")
+def list_(
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="Most sessions to list")] = 20,
+    project: Annotated[str | None, typer.Option(help="Only this project", autocompletion=stored("projects"))] = None,
+    client: Annotated[str | None, typer.Option(metavar=CLIENT.metavar, parser=CLIENT, help="Only this client")] = None,
+    hours: Annotated[
+        float | None, typer.Option(min=0, max=876_000, help="Only those active in the last N hours")
+    ] = None,
+) -> Answer:
+    """List all sessions, the most recently active first."""
+    from session import known_sessions
+
+    since = 0 if hours is None else int(clock.now_ms() - hours * clock.HOUR_MS)
+    rows, count = known_sessions.rows(
+        _store(), config.load(), limit=limit, since=since, project=project or "", client=client or ""
+    )
+    actions = []
+    if rows:
+        about = {"description": "its id, or the beginning of it", "value": rows[0]["sessionId"], "required": True}
+        actions.append(step("joelclaw session show <id>", "one session in detail", {"id": about}))
+    return Answer({"count": count, "sessions": rows}, actions, view=f"{VIEWS}:draw_list")
+
+
+@session.command("show")
+def show(
+    id: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ID",
+            help="Session id, or the beginning of it (default: this session, else the newest of this project)",
+            autocompletion=stored("sessions"),
+        ),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Every turn, and injected texts in full")] = False,
+) -> Answer:
+    """Show one session: its turns, context, what was injected and used, and the cost of hooks."""
+    from session import known_sessions, report
+    from session.state import stored_id
+
+    given, chosen = (id or "").strip(), "given"
+    if not given:
+        given, chosen = current_session(), "environment"
+    db = _store()
+    given = stored_id(given) if given else ""
+    if given and (chosen == "given" or known_sessions.is_known(db, given)):
+        name = known_sessions.resolve(db, given)
+    else:
+        name, chosen = known_sessions.newest(db, project.name_of(files.current_folder()))
+    found = report.session_report(db, name, config.load())
+    actions = []
+    if not full and any(not turn["moments"] for turn in found["turns"]):
+        actions.append(step(f"joelclaw session show {quoted(name)} --full", "every turn"))
+    if found["compactions"]:
+        actions.append(step(f"joelclaw lost {quoted(name)}", "what the last compaction dropped"))
+    return Answer({**found, "chosen": chosen, "full": full}, actions, view=f"{VIEWS}:draw_session")
+
+
+@app.command("report")
+def report(hours: Hours = 24) -> Answer:
+    """Report on all sessions of the last hours: cost of hooks, injections, recalls, used memories, errors."""
+    from session import report as reports
+
+    result = reports.hours_report(_store(), hours=hours, now=clock.now_ms())
+    actions = []
+    if result["errors"]["total"]:
+        command = f"joelclaw otel list --level error,fatal --hours {result['hours']:g}"
+        actions.append(step(command, "the errors one by one"))
+    return Answer(result, actions, view=f"{VIEWS}:draw_report")
+
+
+def _store() -> Any:
+    from core.store import sqlite
+    from otel import log
+
+    log.store_spooled()
+    return sqlite.open_reading() or sqlite.open_in_memory()
+
+
+# briefing
+
+
+@app.command("briefing")
+def briefing(
+    repo: Annotated[str | None, typer.Option(metavar="DIR", help="A folder of it (default: the current one)")] = None,
+    budget: Annotated[int, typer.Option("--budget", "-n", min=1, max=100, help="Most memories")] = 10,
+    format: Annotated[Literal["json", "text"], typer.Option(help="JSON, or text for an agent")] = "json",
+) -> Answer:
+    """Show the last work in a repository, and its newest memories."""
+    from core.store import sessions as stored_sessions
+    from core.store import sqlite
+    from memory import curation
+    from session.reactions import startup
+    from session.session import SessionStore, errors_of
+
+    given = os.path.realpath(os.path.expanduser(repo or "."))
+    if not os.path.isdir(given):
+        raise Failure("BRIEFING_FAILED", f"{given} is not a folder", "name a repository: --repo DIR")
+    folder, name, now = project.folder_of(given), project.name_of(given), clock.now_ms()
+    store = SessionStore(config.load(), now)
+    latest: list[Session] = store.attempt("work", lambda db: stored_sessions.last_of_project(db, name, folder), [])
+    db = store.reading() or sqlite.open_in_memory()
+    task, *unfinished = startup.lines_left(db, latest, folder, now) or [""]
+    if not task.startswith("**Task"):
+        task, unfinished = "", [task, *unfinished] if task else []
+    since = f"{len(latest)} sessions, the last on {clock.iso(latest[0]['updated_at'])[:10]}" if latest else None
+    filters = dict.fromkeys(("category", "verdict", "source", "days", "older_than"))
+    options: dict[str, Any] = {**filters, "tag": [], "all": False, "page": 1, "project": name, "limit": budget}
+    entries = [_briefing_entry(row) for row in curation.listing(db, options, now=now)["memories"]]
+    heading = {"active_arc": task or None, "frontier": " ".join(unfinished) or None, "since_last_session": since}
+    result: dict[str, Any] = {
+        "repo": folder, "heading": heading, "day_index": None, "entries": entries, "budget": budget,
+        "ranking": "recency", "interest_decay": {"status": "reserved"}, **errors_of(store.faults),
+    }  # fmt: skip
+    text = None
+    if format == "text":
+        lines = [f"# {one_line(name)}"]
+        lines += [f"{key.replace('_', ' ').capitalize()}: {value or '–'}" for key, value in heading.items()]
+        for number, entry in enumerate(entries, 1):
+            lines.append(f"{number}. {entry['title']} — {entry['description']} ({runnable(entry['pointer'])})")
+        text = FramedText(enclose("memory-recall", lines))
+    return Answer(result, [step("joelclaw session list", "its sessions")], text)
+
+
+def _briefing_entry(memory: dict[str, Any]) -> dict[str, Any]:
+    sensitive = memory["privacy"] == "sensitive"
+    text = "[sensitive]" if sensitive else one_line(memory["observation"])
+    return {
+        "title": clip(text, 80), "description": clip(text, 240), "sensitive": sensitive,
+        "pointer": f"joelclaw show {memory['id']}", "source": "observation", "updated_at": memory["at"],
+    }  # fmt: skip
+
+
+# lost
+
+
+@app.command("lost")
+def lost(
+    session: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SESSION",
+            help="Session id, or the beginning of it (default: this session, else the last compacted here)",
+            autocompletion=stored("sessions"),
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", "-n", min=1, max=1000, help="How many of each kind (default 5 to 8, names 40)"),
+    ] = None,
+    all: Annotated[bool, typer.Option("--all", help="All of each kind")] = False,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", "-k", metavar=KIND.metavar, parser=KIND, help="Only this kind"),
+    ] = None,
+    raw: Raw = False,
+) -> Answer:
+    """Show what the last compaction dropped, and how to get each item back."""
+    from core.store import sqlite
+    from session import lost as losses
+
+    db = sqlite.open_reading()
+    given = _session_with_losses(db, (session or "").strip())
+    here = "" if given else project.name_of(files.current_folder())
+    result: dict[str, Any] = losses.of_project(db, given, kind or losses.KINDS, project=here)
+    most = MOST_ENTRIES if all else limit
+    entries_by_kind = result["lost"]
+    actions = []
+    for name, about in (("words", "your latest request that the summary left out"), ("names", "the most used name")):
+        if entries := entries_by_kind.get(name):
+            actions.append(step(entries[0]["get"], about))
+    is_cut = any(len(entries) > (most or ENTRIES_PRINTED[name]) for name, entries in entries_by_kind.items())
+    result["lost"] = {
+        name: {"count": len(entries), "entries": entries[: most or ENTRIES_PRINTED[name]]}
+        for name, entries in entries_by_kind.items()
+    }
+    short = "" if most or kind else lost_text(result, in_rows=True)
+    if most != MOST_ENTRIES and (is_cut or " in all:\n" in short):
+        actions.append(step(f"joelclaw lost {quoted(ids.shown(result['session']))} --all", "all of it"))
+    return Answer(result, actions, lost_text(result) if raw else None, message=short, view=f"{VIEWS}:draw_lost")
+
+
+def _session_with_losses(db: Any, given: str) -> str:
+    """The id of the session that is given or current; "" for the session that was compacted last."""
+    from core.store import sessions
+    from session.state import stored_id
+
+    asked = given or session_from_environment()
+    if asked:
+        return str(stored_id(asked))
+    current = current_session()
+    known = sessions.by_id(db, stored_id(current)) if current and db is not None else None
+    return str(known["id"]) if known else ""
+
+
+def lost_text(result: dict[str, Any], *, in_rows: bool = False) -> str:
+    """The result of `lost` as text, a line for each entry. `in_rows`: only the best of each kind, for a screen."""
+    from session import lost as losses
+    from session import own_command
+
+    name, about = ids.shown(result["session"]), result["compaction"]
+    lines = [f"lost in compaction {about['number']} of session {name} of {result['project'] or 'no project'}"]
+    if not about["summaryKnown"]:
+        lines.append("the client's summary is not known: everything before the compaction is listed")
+    for kind, part in result["lost"].items():
+        entries = part["entries"]
+        if not entries:
+            continue
+        shown = losses.by_file(entries) if kind == "names" else [_lost_line(kind, entry) for entry in entries]
+        rows: Sequence[str] = shown[: ROWS_PRINTED[kind]] if in_rows else shown
+        is_cut = part["count"] > len(entries) or len(shown) > len(rows)
+        total = f", {part['count']} in all" if in_rows else f", {len(entries)} of {part['count']}"
+        lines += [f"{kind}{total * is_cut}:", *(f"- {row}" for row in rows)]
+    if any(part["entries"] for part in result["lost"].values()):
+        lines.append(f"to bring one back: {own_command.word()} recall NAME --session {name} --raw")
+    return "\n".join(lines)
+
+
+def _lost_line(kind: str, entry: dict[str, Any]) -> str:
+    again = " (back since)" if entry.get("again") else ""
+    if kind == "files":
+        return _short(entry["file"]) + again
+    if kind == "commands":
+        outcome = f"  ({entry['outcome']})" if entry["outcome"] else ""
+        return f"$ {_short(entry['command'])}{outcome}{again}"
+    if kind == "errors":
+        return f"{_short(entry['error'])} ({_short(entry['doing'], 80)})"
+    return _short(entry["text"])
+
+
+def _short(text: str, characters: int = 200) -> str:
+    return clip(" ".join(text.split()), characters)
+
+
+# sessions search, sessions extract
+
+
+@sessions.command("search")
+def search(
+    query: RequiredQuery,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Most sessions")] = 8,
+    extract: Annotated[bool, typer.Option("--extract", help="With each, what it contains about the query")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Without what was noted about a session")] = False,
+    runtime: Annotated[str, typer.Option(help="Only sessions of this client")] = "",
+) -> Answer:
+    """Find archived sessions by what was said, done and noted in them."""
+    from core.store import sqlite
+    from memory import sessions as archived
+    from otel.event import host
+    from session.state import stored_id
+
+    text, machine = " ".join(query), host()
+    db = sqlite.open_reading()
+    found: dict[str, Any] = {"found": 0, "searched": 0, "hits": []}
+    if db is not None:
+        found = archived.search(
+            db, text, limit=limit, raw=raw, client=runtime, machine=machine, now=clock.now_ms(), config=config.load()
+        )
+    hits = found["hits"]
+    for hit in hits if extract else ():
+        transcript = archived.read(db, hit["sessionId"], identity=stored_id)
+        hit["extraction"] = archived.extract(transcript, text)
+    result: dict[str, Any] = {
+        "query": text, "source": "raw:both" if raw else "observations", "resolvedRawSource": "local",
+        "machine": machine, "runtime": runtime or "all", "sshTarget": None, "found": found["found"], "local": {
+            "found": found["found"], "rawReturned": len(hits), "emittedHits": len(hits),
+            "searchedSessions": found["searched"],
+        },
+        "hits": hits,
+    }  # fmt: skip
+    if extract:
+        result["extractions"] = [hit["extraction"] for hit in hits]
+    view = f"{VIEWS}:draw_found_sessions"
+    if not hits:
+        return Answer(
+            result, [step("joelclaw memory archive --all", "archive the transcripts on this disk")], view=view
+        )
+    first = quoted(hits[0]["sessionId"])
+    actions = [
+        step(f"joelclaw sessions extract {first} --query {quoted(text)}", "what the first contains about it"),
+        step(f"joelclaw recall {quoted(text)} --session {first}", "only the memories of that session"),
+    ]
+    return Answer(result, actions, view=view)
+
+
+@sessions.command("extract")
+def extract(
+    session: Annotated[
+        str,
+        typer.Argument(
+            metavar="SESSION",
+            help="Its id, the beginning of it, or its transcript file",
+            autocompletion=stored("sessions"),
+        ),
+    ],
+    query: Annotated[str, typer.Option(help="The topic (default: the session's beginning)")] = "",
+    format: Annotated[
+        Literal["json", "markdown"], typer.Option(help="markdown also puts the same text into `markdown`")
+    ] = "json",
+) -> Answer:
+    """Show what an archived session contains about a topic: requests, commands, files, open ends."""
+    from core.store import sqlite
+    from memory import sessions as archived
+    from session.state import stored_id
+
+    transcript = archived.read(sqlite.open_reading(), session, identity=stored_id)
+    extraction = archived.extract(transcript, query)
+    result: dict[str, Any] = {"format": format, "extraction": extraction}
+    if format == "markdown":
+        result["markdown"] = archived.markdown(extraction)
+    words = {"query": {"description": "what to look for", "required": True}}
+    again = step(f"joelclaw recall <query> --session {quoted(transcript.session)}", "search the session", words)
+    return Answer(result, [again], view=f"{VIEWS}:draw_extraction")

@@ -1,0 +1,274 @@
+"""`joelclaw status` and `doctor`: the state of the memory and what is wrong with it; and `completion`."""
+
+import os
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import typer
+
+import clients
+from cli.options import Commands, OneOf
+from cli.output import Answer, runnable, step
+from core.errors import FAILED, usage
+
+app = Commands()
+
+CLIENT = OneOf(*clients.NAMES)
+
+_ABSENT = {"ok": None, "detail": "not part of this joelclaw, which starts no service; `healthy` is its own verdict"}
+_SERVICES = {"server": _ABSENT, "worker": _ABSENT, "agent_mail": _ABSENT, "latestAgentDispatchCanary": None}
+"""The services in the `status` of the mirrored CLI, none of which exists here."""
+_SIGNS = {"ok": ("✓ ", "green"), "note": ("· ", "dim"), "warning": ("! ", "yellow"), "error": ("✗ ", "bold red")}
+
+
+@app.command("status")
+def status() -> Answer:
+    """Show the store, counts, versions, sessions and last events. Exits 0 even with `problems`."""
+    from otel.event import host
+    from session.doctor import checks
+
+    found = checks.run()
+    names = ("severity", "code", "message", "fix")
+    problems = [
+        {name: finding[name] for name in names} | {"fix": runnable(finding["fix"])}
+        for finding in found["findings"]
+        if finding["severity"] in ("error", "warning")
+    ]
+    result: dict[str, Any] = {"healthy": found["healthy"], "problems": problems, **found["facts"]}
+    result |= {**_SERVICES, "k8s": {**_ABSENT, "status": "absent", "hostname": host(), "hostedOn": None}}
+    actions = []
+    if result["events"]["errors24h"]:
+        actions.append(step("joelclaw otel list --level error,fatal", "what went wrong today"))
+    if not result["store"]["exists"]:
+        actions.append(step("joelclaw install --list", "what is installed where"))
+        actions.append(step("joelclaw memory archive", "archive the sessions that your clients already have"))
+    elif result["healthy"]:
+        actions.append(step("joelclaw memory list", "the observations"))
+    return Answer(result, actions, view=draw_status)
+
+
+@app.command("doctor")
+def doctor(
+    client: Annotated[
+        list[str] | None, typer.Option(metavar=CLIENT.metavar, parser=CLIENT, help="Only this client")
+    ] = None,
+    project: Annotated[bool, typer.Option("--project", help="This project's hooks instead of the user's")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Fix what is safe to fix")] = False,
+) -> Answer:
+    """Find out why nothing is remembered. Exits 1 if something does not work."""
+    from session.doctor import checks
+
+    result = checks.run(client or [], project=project, fix=fix)
+    del result["facts"]
+    for finding in result["findings"]:
+        finding["fix"] = runnable(finding["fix"])
+    left = {finding["code"] for finding in result["findings"] if finding["severity"] != "ok"}
+    actions = []
+    if left & checks.FIXABLE and not fix:
+        options = "".join(f" --client {name}" for name in client or []) + " --project" * project
+        actions = [step(f"joelclaw doctor{options} --fix", "fix what is safe to fix")]
+    elif left & {"HOOK_FAILED", "HOOK_LATE"}:
+        actions = [step("joelclaw otel search hook --level warn,error", "what the hooks reported")]
+    return Answer(result, actions, view=draw_doctor, exit_code=0 if result["healthy"] else FAILED)
+
+
+# completion
+
+_SCRIPTS = {"bash": "joelclaw.bash", "zsh": "_joelclaw", "fish": "joelclaw.fish"}
+_COMMON_OPTIONS = {"--json": "One JSON object on stdout", "--help": "What this command takes", "-h": "The same"}
+FILES = "@files"  # offered instead of words: the shell completes a path
+_FILE_METAVARS = ("FILE", "DIR", "PATH", "FOLDER", "TRANSCRIPT", "SESSION")
+
+
+@app.command("completion")
+def completion(
+    shell: Annotated[
+        Literal["bash", "zsh", "fish"] | None,
+        typer.Argument(metavar="SHELL", help="bash, zsh or fish (default: that of $SHELL)"),
+    ] = None,
+    offer: Annotated[
+        list[str] | None, typer.Option(metavar="WORD", help="Instead print what may complete the last of these words")
+    ] = None,
+) -> Answer:
+    """Print the completion script of a shell, to be evaluated: eval "$(joelclaw completion bash)"."""
+    if offer:
+        *before, word = offer
+        word = "" if word == "=" else word  # bash passes `--budget=lean` as three words
+        offers = completions(before, word)
+        rows = [f"{text}\t{about}".rstrip() for text, about in offers.items() if text.startswith((word, FILES))]
+        return Answer(None, text="\n".join(rows))
+    name = shell or os.path.basename(os.environ.get("SHELL", ""))
+    if name not in _SCRIPTS:
+        about = f"$SHELL is {name}, for which there is no script" if name else "$SHELL names no shell"
+        raise usage("COMPLETION_INVALID_ARGS", about, "name one: joelclaw completion bash (or zsh, or fish)")
+    root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    with open(os.path.join(root, "completions", _SCRIPTS[name]), encoding="utf-8") as file:
+        return Answer(None, text=file.read().rstrip("\n"))
+
+
+def completions(before: list[str], word: str) -> dict[str, str]:
+    """The words that may come after those before, and their help. They need not begin with `word`."""
+    from cli import declarations
+    from cli.main import canonical
+
+    names = canonical([one for one in before if one[:1] != "-"])
+    command = declarations.called(names)
+    if command is None:
+        return _commands(names, word)
+    options = {flag: parameter for parameter in command.parameters for flag in (*parameter.flags, *parameter.off)}
+    name, equals, _ = word.partition("=")
+    last = name if equals else [one for one in before if one != "="][-1]
+    option = options.get(last)
+    if option is not None and option.kind != "flag":
+        return {f"{name}={value}" if equals else value: "" for value in _values(option)}
+    if word[:1] == "-":
+        return {**{flag: parameter.help for flag, parameter in options.items()}, **_COMMON_OPTIONS}
+    argument = next((one for one in command.parameters if not one.flags), None)
+    return dict.fromkeys(_values(argument), "") if argument is not None else {}
+
+
+def _commands(before: list[str], word: str) -> dict[str, str]:
+    """The commands of the group in `before`, or all groups and the commands that are in none."""
+    from cli import declarations
+
+    group = " ".join(before)
+    groups = declarations.every_group()
+    if group and group not in groups:
+        return {}
+    if word[:1] == "-":
+        version = {} if group else {"--version": "The versions of joelclaw, Python and SQLite"}
+        return {**_COMMON_OPTIONS, **version}
+    if group:
+        return {path.partition(" ")[2]: command.help for path, command in declarations.declared(group).items()}
+    single = {path: command.help for path, command in declarations.every_command().items() if " " not in path}
+    return {**single, **groups}
+
+
+def _values(parameter: Any) -> Sequence[str]:
+    """The values that a parameter may have, or those in the store."""
+    if parameter.kind == "truth":
+        return ("true", "false")
+    if parameter.choices:
+        return tuple(parameter.choices)
+    if parameter.completions is not None:
+        return tuple(parameter.completions())
+    return (FILES,) if parameter.metavar in _FILE_METAVARS else ()
+
+
+# Views
+
+
+def draw_status(answer: Answer) -> None:
+    """Whether everything works, the problems, then versions, counts and the last events."""
+    from rich.text import Text
+
+    from cli.terminal import console, next_steps, pairs, rows_table, safe
+
+    screen = console()
+    result: Any = answer.result
+    problems = result["problems"]
+    style = "bold red" if not result["healthy"] else "bold yellow" if problems else "bold green"
+    screen.print(safe(_verdict(len(problems)), style))
+    _draw_findings(screen, problems)
+    for unknown in result["config"].get("unknown", ()):
+        screen.print(Text.assemble(("  ! ", "yellow"), safe(unknown)))
+    screen.print(pairs({name: value for name, value in _facts(result).items() if value}))
+    screen.print()
+    screen.print(rows_table([{"memories": name, **counts} for name, counts in result["counts"].items()]))
+    if result["events"]["last"]:
+        screen.print()
+        screen.print(rows_table(result["events"]["last"]))
+    next_steps(answer, screen)
+
+
+def _facts(result: dict[str, Any]) -> dict[str, object]:
+    from cli.terminal import plain, size
+
+    store, sessions, events, switches = result["store"], result["sessions"], result["events"], result["switches"]
+    config, pending, newest = result["config"], store.get("waiting"), sessions["newest"]
+    versions = f"python {result['python']}, sqlite {result['sqlite']}, sqlite-vec {result['sqliteVec'] or 'missing'}"
+    sizes = f"{size(store['bytes'])} + {size(store['walBytes'])} log, schema {store['schema']}"
+    has_cluster = pending or store["backend"] != "sqlite"
+    return {
+        "joelclaw": f"{result['version']} ({versions})",
+        "home": result["home"],
+        "store": sizes if store["exists"] else "none yet",
+        "off": ", ".join(row["name"] or row["scope"] for row in switches["off"]),
+        "never archived": switches["excluded"],
+        "cluster": {"backend": store["backend"], **(pending or {})} if has_cluster else "",
+        "state files": f"{sessions['count']}, {sessions['damaged']} damaged"
+        + (f", newest {plain(newest['at'])}" if newest else ""),
+        "events": f"{events['total']:,}, {events['errors24h']:,} errors in 24 h"
+        + (f", {events['waiting']:,} not stored yet" if events["waiting"] else ""),
+        "export": result["otelExport"],
+        "embedding": f"{result['embedding']['space']}, {size(result['embedding']['bytes'])}",
+        "extras": ", ".join(f"{name} {version or '–'}" for name, version in result["extras"].items()),
+        "settings": config["changed"],
+    }
+
+
+def draw_doctor(answer: Answer) -> None:
+    """The verdict, then a line for each client and subject, with its problems below."""
+    from rich.text import Text
+
+    from cli.terminal import console, next_steps, safe
+
+    screen = console()
+    result: Any = answer.result
+    style = "bold red" if result["errors"] else "bold yellow" if result["warnings"] else "bold green"
+    repaired = f", {result['fixed']} repaired" if result["fixed"] else ""
+    screen.print(safe(_verdict(result["errors"] + result["warnings"]) + repaired, style))
+    lines = {name: _client_line(facts) for name, facts in result["clients"].items()}
+    lines |= {name: _subject_line(name, facts) for name, facts in result["subjects"].items()}
+    for name, line in lines.items():
+        findings = [finding for finding in result["findings"] if finding["subject"] == name]
+        worst = max((finding["severity"] for finding in findings), key=list(_SIGNS).index, default="ok")
+        padded = safe(name.ljust(max(map(len, lines))), "bold")
+        screen.print(Text.assemble(_SIGNS[worst], padded, "  ", safe(line, "dim")), soft_wrap=True)
+        _draw_findings(screen, findings)
+    next_steps(answer, screen)
+
+
+def _verdict(problems: int) -> str:
+    return f"{problems} problem{'s' * (problems != 1)} found" if problems else "Everything works"
+
+
+def _draw_findings(screen: Any, findings: Sequence[dict[str, Any]]) -> None:
+    from rich.text import Text
+
+    from cli.terminal import safe
+
+    for finding in findings:
+        sign = _SIGNS[finding["severity"]]
+        line = Text.assemble("    ", sign, safe(finding["message"]), "  ", safe(finding["code"], "dim"))
+        screen.print(line, soft_wrap=True)
+        if finding["fix"]:
+            screen.print(Text.assemble("      → ", safe(finding["fix"], "cyan")), soft_wrap=True)
+
+
+def _client_line(facts: dict[str, Any]) -> str:
+    if not facts["installed"]:
+        return "not installed" if facts["installed"] is False else "its settings cannot be read"
+    parts = ["installed for this project" if facts["scope"] == "project" else "installed"]
+    parts += ["current"] if facts["current"] else []
+    parts += [f"answers in {facts['trialMs']} ms"] if facts["trialMs"] is not None else []
+    called = [event for event in facts["events"] if event["lastAt"]]
+    if called:
+        last = max(event["lastAt"] for event in called)[:16].replace("T", " ")
+        calls = sum(event["calls24h"] for event in called)
+        parts.append(f"{calls:,} call{'s' * (calls != 1)} in 24 h, last {last}")
+    return ", ".join(parts)
+
+
+def _subject_line(name: str, facts: dict[str, Any]) -> str:
+    from cli.terminal import size
+
+    if name == "store" and "size" in facts:
+        return f"intact, {size(facts['size'])} + {size(facts['log'])} log, schema {facts['schema']}"
+    if name == "switches":
+        return f"{len(facts['off'])} off, {len(facts['excluded'])} excluded"
+    if name == "settings":
+        return f"{len(facts['changed'])} changed" if facts["changed"] else "defaults"
+    if not facts.get("exists", True):
+        return "none yet"
+    return str(facts["path"]) if "path" in facts else "in use" if facts["used"] else "not in use"

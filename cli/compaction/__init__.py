@@ -1,1 +1,0 @@
-"""`compaction`: what a compaction does, outside the client."""

@@ -1,0 +1,126 @@
+"""Reads the commands that are declared with Typer in `cli/commands/`: their paths, parameters, help and error codes."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+import typer
+from typer.models import ArgumentInfo, ParameterInfo
+
+from cli.commands import MODULES
+from cli.options import OneOf, ShellCommand, true_or_false
+from cli.parser import Command, Parameter
+
+ABOUT = "Lets a coding agent keep what a context compaction throws away."
+_KINDS = {int: "whole", float: "number"}
+_USAGE_CODES = {
+    "mcp": "USAGE", "status": "USAGE", "restore": "BACKUP_INVALID_ARGS", "uninstall": "INSTALL_INVALID_ARGS",
+    "memory search": "RECALL_INVALID_ARGS", "memory scorecard": "SCORECARD_FAILED", "note": "MEMORY_INVALID_ARGS",
+    "knowledge note": "INVALID_KNOWLEDGE_NOTE", "o11y session": "OTEL_INVALID_ARGS",
+    "o11y system": "OTEL_INVALID_ARGS", **dict.fromkeys(("off", "on", "exclude"), "SWITCH_INVALID_ARGS"),
+}  # fmt: skip
+"""Error codes of wrong usage other than `WORD_INVALID_ARGS`."""
+
+
+def module_of(word: str) -> typer.Typer:
+    """The Typer app that declares the commands beginning with a word."""
+    app: typer.Typer = import_module(f"cli.commands.{MODULES[word]}").app
+    return app
+
+
+def group_help(word: str) -> str:
+    """The help of a command group; "" if the word is not a group."""
+    if word not in MODULES:
+        return ""
+    groups = {group.name: group.typer_instance for group in module_of(word).registered_groups}
+    group = groups.get(word)
+    return str(group.info.help) if group is not None else ""
+
+
+def called(words: list[str] | tuple[str, ...]) -> Command | None:
+    """The command that the first words call, or None."""
+    if not words or words[0] not in MODULES:
+        return None
+    commands = declared(words[0])
+    return commands.get(words[0]) or commands.get(" ".join(words[:2]))
+
+
+def every_command() -> dict[str, Command]:
+    """All commands by their path, in the order of the help."""
+    return {path: command for word in MODULES for path, command in declared(word).items()}
+
+
+def every_group() -> dict[str, str]:
+    """The help of all command groups."""
+    return {word: about for word in MODULES if (about := group_help(word))}
+
+
+@cache
+def declared(word: str) -> dict[str, Command]:
+    """The commands that begin with a word, by their path."""
+    return {command.path: command for command in _walk(module_of(word), "") if command.path.split()[0] == word}
+
+
+def _walk(app: typer.Typer, group: str) -> Iterator[Command]:
+    for info in app.registered_commands:
+        function: Callable[..., Any] | None = info.callback
+        if function is not None:
+            path = f"{group} {info.name}".strip()
+            code = _USAGE_CODES.get(path, f"{path.split()[0].upper()}_INVALID_ARGS")
+            about = inspect.cleandoc(info.help or function.__doc__ or "")
+            parameters = parameters_of(function)
+            yield Command(path, function, parameters, code, help=about, options_last=info.cls is ShellCommand)
+    for sub in app.registered_groups:
+        if sub.typer_instance is not None:
+            yield from _walk(sub.typer_instance, f"{group} {sub.name}".strip() if isinstance(sub.name, str) else group)
+
+
+def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
+    """The parameters of a function that is declared with `Annotated[type, typer.Option(...)]`."""
+    return [_parameter(one) for one in inspect.signature(function).parameters.values()]
+
+
+def _parameter(declared: inspect.Parameter) -> Parameter:
+    annotation, info = get_args(declared.annotation)[:2]
+    kind, many, choices = _kind(annotation)
+    given: dict[str, Any] = {"kind": kind, "many": many, "choices": choices, "low": info.min, "high": info.max}
+    given["help"] = info.help or ""
+    given["default"] = None if declared.default is inspect.Parameter.empty else declared.default
+    if info.parser is true_or_false:
+        given["kind"] = "truth"
+    elif isinstance(info.parser, OneOf):
+        given["choices"] = info.parser.choices
+    if isinstance(info, ArgumentInfo):
+        given["required"] = declared.default is inspect.Parameter.empty
+        given["metavar"] = info.metavar or declared.name.upper()
+    else:
+        on, off = _flags(info, declared.name)
+        given |= {"flags": on, "off": off, "metavar": info.metavar or on[0].lstrip("-").upper()}
+    given["completions"] = info.autocompletion
+    return Parameter(declared.name, **given)
+
+
+def _flags(info: ParameterInfo, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The flags of an option, and those that mean no (`--archive/--no-archive`)."""
+    # In `Annotated`, Typer also takes the first flag from `default`, the first parameter of `typer.Option`.
+    first = (info.default,) if isinstance(info.default, str) else ()
+    written = (*first, *(info.param_decls or ())) or ("--" + name.replace("_", "-"),)
+    pairs = [flag.partition("/")[::2] for flag in written]
+    return tuple(flag for flag, _ in pairs), tuple(off for _, off in pairs if off)
+
+
+def _kind(annotation: Any) -> tuple[str, bool, tuple[str, ...]]:
+    """The kind of a value, whether there may be many, and its choices."""
+    if get_origin(annotation) in (Union, UnionType):
+        (annotation,) = (one for one in get_args(annotation) if one is not NoneType)
+    many = get_origin(annotation) is list
+    if many:
+        (annotation,) = get_args(annotation)
+    if get_origin(annotation) is Literal:
+        return "text", many, get_args(annotation)
+    if annotation is bool:
+        return "flag", many, ()
+    return _KINDS.get(annotation, "text"), many, ()

@@ -1,0 +1,161 @@
+"""Reports errors: failures of commands, wrong usage, and faults that a command met on the way."""
+
+import shlex
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from cli.output import StdoutFullError, failure_envelope, print_envelope, runnable, step, tell
+from cli.parser import Command
+from core import clock, files
+from core.errors import FAILED, Failure, usage
+from core.output import shown
+from otel import log
+from otel.event import new_event
+
+SYNONYMS = {
+    **dict.fromkeys(("version", "verson", "verion", "v"), "--version"), "help": "--help", "hlep": "--help",
+    **dict.fromkeys(("setup", "init", "configure", "add", "enable"), "install"),
+    **dict.fromkeys(("remove", "disable"), "uninstall"), "list": "session list", "ls": "session list",
+    "remember": "memory write", "write": "memory write", "check": "doctor", "delete": "memory forget",
+    **{name: f"memory {name}" for name in ("forget", "import", "export", "stats")}, "find": "recall", "ask": "recall",
+}  # fmt: skip
+"""What other programs call a command, or how it is mistyped: the command here."""
+LONGEST_WORD = 60  # characters of the user's words that are repeated
+LONGEST_MESSAGE = 2_000
+
+
+def report(name: str, error: Exception, *, as_json: bool) -> int:
+    """Print a failure, as JSON on stdout or for a person on stderr; returns its exit code."""
+    failure = error if isinstance(error, Failure) else unexpected(error)
+    if as_json:
+        from cli import declarations
+
+        words = name.split()[1:]
+        known = declarations.called(words) is not None or bool(words and declarations.group_help(words[0]))
+        action = step(f"{name if known else 'joelclaw'} --help", "what this command takes")
+        print_envelope(failure_envelope(name, failure, [action]))
+    else:
+        tell(shown(f"{name}: {failure.message}\n  {runnable(failure.fix)}\n"))
+    return failure.exit_code
+
+
+def unexpected(error: Exception) -> Failure:
+    """An exception that is no Failure as one: an error of the database, or a bug."""
+    if type(error).__module__ == "apsw":
+        from core.store import sqlite
+
+        if isinstance(error, sqlite.StoreError):
+            return sqlite.as_failure(error)
+    about = f"{type(error).__name__}: {error}"
+    return Failure("UNKNOWN_ERROR", about, "run it again with JOELCLAW_DEBUG=1 and report what it prints")
+
+
+def report_incomplete_output(path: str, error: StdoutFullError) -> int:
+    """Report that the output could not be written completely; returns the exit code."""
+    tell(f"joelclaw{' ' * bool(path)}{path}: stdout cannot be written: {error}; the output is incomplete\n")
+    return FAILED
+
+
+def report_faults(unknown: tuple[tuple[str, str], ...]) -> None:
+    """Report unknown settings, on stderr and as events."""
+    from session import settings_faults
+
+    events = settings_faults.events(unknown, clock.now_ms())
+    if events and log.spool(events):
+        tell(shown("".join(f"joelclaw: {event['metadata']['message']}\n" for event in events)))
+
+
+def report_corrected_modes(paths: list[str], *, quiet: bool) -> None:
+    """Report that other users could read files of the home: as an event and, unless `quiet`, on stderr."""
+    metadata = {"count": len(paths), "first": paths[:5]}
+    event = new_event(
+        "home.modes.corrected", source="joelclaw", component="home", level="warn", metadata=metadata, now=clock.now_ms()
+    )
+    log.spool([event])
+    if not quiet:
+        tell(f"joelclaw: others could read {len(paths)} files or folders in {files.home()}; now only you can\n")
+
+
+# Wrong usage
+
+
+def called_name(words: Sequence[str]) -> str:
+    """The name of a call in its envelope: the command, the group, or the first word as it was typed."""
+    from cli import declarations
+
+    command = declarations.called(list(words))
+    if command is not None:
+        return command.path
+    return words[0] if declarations.group_help(words[0]) else _printable(words[0], LONGEST_WORD)
+
+
+def wrong_usage(words: Sequence[str], message: str) -> Failure:
+    """Typer's message with a fix: quotes around a text, the command that was probably meant, or the command's help."""
+    from cli import declarations
+    from cli.commands import MODULES
+
+    message = _printable(message, LONGEST_MESSAGE)
+    command = declarations.called(list(words))
+    if command is not None:
+        return usage(command.code, message, _fix(command, list(words[len(command.path.split()) :]), message))
+    group = words[0] if words and declarations.group_help(words[0]) else ""
+    meant = probable_command(words, group)
+    if meant:
+        typed = _printable(" ".join(words[: 1 + bool(group)]), LONGEST_WORD)
+        return usage("USAGE", f"there is no command {typed!r}", f"did you mean `joelclaw {meant}`?")
+    if group:
+        return usage("USAGE", message, f"use one of: {', '.join(declarations.declared(group))}")
+    if words and words[0][:1] != "-":
+        message = f"there is no command {_printable(words[0], LONGEST_WORD)!r}"
+    known = ", ".join(MODULES)
+    return usage("USAGE", message, f"use one of: {known}; joelclaw --help --all says what each does")
+
+
+def _fix(command: Command, rest: list[str], message: str) -> str:
+    texts = {one.metavar for one in command.parameters if not one.flags}
+    if "TEXT" in texts and "extra argument" in message:
+        return f"put it in quotes: {_with_quotes(command, rest)}"
+    if "QUERY" in texts and "No such option" in message and "Possible" not in message and "ean" not in message:
+        return f"put a query that has a flag in it in quotes: {_with_quotes(command, rest)}"
+    return f"see what it takes: joelclaw {command.path} --help"
+
+
+def _printable(text: str, most: int) -> str:
+    """The user's words without control characters, shortened to `most` characters."""
+    text = text if len(text) <= most else text[: most - 1] + "…"
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)
+
+
+def _with_quotes(command: Command, rest: list[str]) -> str:
+    """The call with its text in quotes, behind the options."""
+    takes_value = {flag: one.kind != "flag" for one in command.parameters for flag in one.flags}
+    options: list[str] = []
+    text: list[str] = []
+    while rest:
+        word = rest.pop(0)
+        (options if word.partition("=")[0] in takes_value else text).append(word)
+        if rest and takes_value.get(word):
+            options.append(rest.pop(0))
+    dashes = ["--"] if text and text[0][:2] == "--" else []
+    words = [_printable(word, LONGEST_WORD) for word in (*options, *dashes, " ".join(text))]
+    return shlex.join(["joelclaw", *command.path.split(), *words])
+
+
+def probable_command(words: Sequence[str], group: str) -> str:
+    """The command that mistyped words are nearest to, by its whole name or by its last word; "" for none."""
+    from cli import declarations
+
+    meant = SYNONYMS.get(words[0].lower().strip("-")) if words and not group else None
+    typed = [word for word in words[:2] if not word.startswith("-")]
+    if meant or not typed or (group and len(typed) == 1):
+        return meant or ""
+    paths = [*declarations.every_command(), *declarations.every_group()]
+    inside = {path.removeprefix(group).lstrip(): path for path in paths if path.startswith(f"{group} ".lstrip())}
+    by_last_word = {path.split()[-1]: path for path in paths}
+    searches = (
+        (" ".join(typed[bool(group) :]), inside),
+        (typed[0], inside),
+        (typed[-1] if group else typed[0], by_last_word),
+    )
+    near = (names[name] for text, names in searches for name in get_close_matches(text, names, 1, 0.72))
+    return next(near, "")

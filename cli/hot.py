@@ -1,0 +1,172 @@
+"""Runs commands: prints their answers, reports failures and starts background jobs; and answers hooks. Hot path."""
+
+from __future__ import annotations
+
+import os
+
+from cli.output import Answer, StdoutFullError, print_answer, write_out
+from core import TYPE_CHECKING, files
+from core.errors import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+INTERRUPTED = 130
+HOOK_STDIN_BYTES = 32_000_000  # a tool's event may contain the whole file that it wrote
+# These commands start no background job: they send events themselves, or only report.
+_WITHOUT_JOBS = ("background", "otel export", "store ", "status", "doctor", "install", "uninstall", "idle run",
+                 "completion", "mcp")  # fmt: skip
+
+
+def run(path: str, call: Callable[[], Answer | int | None], *, as_json: bool) -> int:
+    """Call a command, print its answer, and start the background jobs that are due. Returns the exit code."""
+    try:
+        code = _run(path, call, as_json=as_json)
+    except StdoutFullError as error:
+        from cli import errors
+
+        code = errors.report_incomplete_output(path, error)
+    corrected = files.take_corrected()
+    if corrected:
+        from cli import errors
+
+        errors.report_corrected_modes(corrected, quiet=False)
+    if code == 0 and not path.startswith(_WITHOUT_JOBS):
+        start_due_jobs()
+    return code
+
+
+def _run(path: str, call: Callable[[], Answer | int | None], *, as_json: bool) -> int:
+    name = f"joelclaw {path}"
+    debugging = bool(os.environ.get("JOELCLAW_DEBUG"))
+    try:
+        answer = call()
+        if not isinstance(answer, Answer):
+            return answer or 0
+        if as_json or answer.text is not None or not answer.view:
+            print_answer(name, answer)
+        else:
+            try:
+                _draw(answer)
+            except Exception:  # print an answer that cannot be drawn as JSON
+                if debugging:
+                    raise
+                print_answer(name, answer)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except StdoutFullError:
+        raise
+    except Exception as error:
+        if debugging and not isinstance(error, Failure):
+            raise
+        from cli import errors
+
+        return errors.report(name, error, as_json=as_json)
+    return answer.exit_code
+
+
+def _draw(answer: Answer) -> None:
+    view = answer.view
+    if isinstance(view, str):
+        module, _, name = view.partition(":")
+        view = getattr(__import__(module, fromlist=[name]), name)
+    view(answer)
+
+
+def start_due_jobs() -> None:
+    """Report unknown settings, and start the background jobs that are due."""
+    try:
+        from core import config
+        from core.process import background
+
+        settings = config.load()
+        unknown = (*settings.unknown, *config.unknown_variables())
+        if unknown:
+            from cli import errors
+
+            errors.report_faults(unknown)
+        background.start_due(settings)
+    except Exception:  # the command has succeeded; the next one tries again
+        if os.environ.get("JOELCLAW_DEBUG"):
+            raise
+
+
+# The hook and our own background jobs
+
+
+def hook(words: Sequence[str]) -> int:
+    """`joelclaw hook AGENT [EVENT]`: answer an agent's event. The exit code is always 0.
+
+    Unknown options and words are ignored: the hook may have been installed by a later version.
+    """
+    agent, event, *_ = *(word for word in words if not word.startswith("-")), "", ""
+    _answer_event(agent, event)
+    corrected = files.take_corrected()
+    if corrected:
+        from cli import errors
+
+        errors.report_corrected_modes(corrected, quiet=True)
+    return 0
+
+
+def _answer_event(agent: str, event: str) -> None:
+    """Whatever goes wrong, the agent gets a valid answer, and the fault is stored as an event."""
+    import time
+
+    began = time.perf_counter()
+    try:
+        from cli import input as stdin
+        from session.hook import Hook
+    except Exception:  # the installation is being replaced
+        return
+    hook = Hook(agent, event, began)
+    is_printed = False
+    try:
+        if os.environ.get("JOELCLAW_IN_MODEL"):  # a hook of the model that we run ourselves: record nothing
+            stdin.read_object(HOOK_STDIN_BYTES)  # the client may not expect a broken pipe
+            _print_answer(hook.empty())
+            return
+        hook.watch()
+        text = hook.answer(stdin.read_object(HOOK_STDIN_BYTES))
+        is_printed = True
+        _print_answer(text)
+        hook.close()
+    except BaseException as error:
+        try:
+            hook.failed(error)  # before the answer: if this hangs, the deadline prints the answer
+        except BaseException:  # the disk is full or gone
+            pass
+        try:
+            if not is_printed and hook.claim():
+                _print_answer(hook.empty())
+        except BaseException:  # stdout is closed
+            pass
+
+
+def _print_answer(text: str) -> None:
+    if text:
+        write_out(text + "\n")
+
+
+def is_background_job(words: Sequence[str]) -> bool:
+    """Whether the words are `background notice` or `background observe`, which only our own commands start."""
+    return len(words) == 2 and words[0] == "background" and words[1] in ("notice", "observe")
+
+
+def background_job(job: str) -> Answer:
+    """Do the work of a background job."""
+    from core import config
+    from core.process import background
+
+    holds_lock = background.obey_limit()
+    if job == "observe":  # in the home folder, so that no repository can choose the model or its settings
+        os.environ["JOELCLAW_HOME"] = files.private_folder(files.home())
+        os.chdir(os.environ["JOELCLAW_HOME"])
+    settings = config.load()
+    if job == "notice":
+        from session.compaction import client_compaction
+
+        return Answer(client_compaction.notify(settings))
+    from session import observation
+
+    return Answer(observation.observe_waiting(settings, alone=holds_lock))

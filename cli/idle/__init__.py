@@ -1,1 +1,0 @@
-"""`idle`: sessions that are compacted while nobody talks to them."""

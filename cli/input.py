@@ -1,0 +1,157 @@
+"""What a command reads besides its words: stdin, the session in the environment; and times as people write them.
+
+Hot path.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from core import TYPE_CHECKING, clock, json_text
+from core.errors import Failure, usage
+
+if TYPE_CHECKING:
+    from typing import Any
+
+SESSION_VARIABLES = ("JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDLE")  # the first that is set counts
+# `Client.session_variable` of the clients, repeated here so that a recall loads no client.
+CLIENT_VARIABLES = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID")
+_HOURS = {"h": 1, "d": 24, "w": 168, "mo": 730, "m": 730, "y": 8766}
+_FOREVER_MS = 1 << 60
+_CHUNK = 65_536
+_WAIT_S = 1.0  # the longest wait for the first byte, and for each later one; all of stdin may take three times that
+_PAUSE_S = 0.05  # after this much silence, check whether the object is complete
+_CHECKS = 4
+
+
+def session_from_environment() -> str:
+    """The session that our own environment variables name, or ""."""
+    names = (os.environ.get(name, "").strip() for name in SESSION_VARIABLES)
+    return next((name for name in names if name), "")
+
+
+def current_session() -> str:
+    """The session that our own variables name, else that of the client that runs this command, or ""."""
+    names = [os.environ.get(name, "").strip() for name in CLIENT_VARIABLES]
+    of_client = [name for name in names if name]
+    return session_from_environment() or (of_client[0] if len(of_client) == 1 else "")
+
+
+def required_session(given: str | None, code: str) -> str:
+    """The id of the session given, else of the one that our own variables name; raises a Failure without either."""
+    from session.state import stored_id
+
+    name = (given or "").strip() or session_from_environment()
+    if not name:
+        raise usage(code, "no session was given", "give --session ID, or set JOELCLAW_SESSION_ID")
+    return stored_id(name)
+
+
+def time_range(since: str | None, until: str | None, code: str) -> tuple[int, ...]:
+    """The first and last time (ms since the epoch) of --since and --until; empty without either."""
+    if not (since or until):
+        return ()
+    return (
+        _period("--since", since, code)[0] if since else 0,
+        _period("--until", until, code)[1] if until else _FOREVER_MS,
+    )
+
+
+def _period(flag: str, given: str, code: str) -> tuple[int, int]:
+    """When the time that is given (`2w`, `2026-05-31`, `last week`) begins and ends."""
+    now = clock.now_ms()
+    text = given.strip().lower().removesuffix(" ago").replace(" ", "")
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = text[len(number) :]
+    hours = _HOURS.get(unit) or _HOURS.get(unit[: 1 + unit.startswith("mo")] if len(unit) > 2 else "")
+    if number.isdecimal() and len(number) < 6 and hours:
+        at = now - int(number) * hours * clock.HOUR_MS
+        return at, at
+    if number and (moment := clock.parse_iso(given)) is not None:
+        return moment, moment + (clock.DAY_MS - 1 if len(given.strip()) == len("2026-05-31") else 0)
+    from core import words
+    from recall import dates
+
+    period = dates.named(words.split(given), now)
+    if period is None:
+        raise usage(code, f"{flag} {given[:60]!r} is not a time", f"give {flag} 2w, 36h, 2026-05-31 or 'last week'")
+    return period[0], period[1] - 1
+
+
+def read_text(most_characters: int) -> str:
+    """Read a text from stdin, slightly more than `most_characters` if it is too long. Bad UTF-8 becomes U+FFFD."""
+    try:
+        data = sys.stdin.buffer.read(4 * most_characters + 65_536)  # UTF-8 takes up to 4 bytes; spaces do not count
+    except (OSError, AttributeError) as error:
+        raise Failure("STDIN_UNREADABLE", f"stdin cannot be read: {error}", "give the text as a word") from None
+    from core.words import clean
+
+    return clean(data.decode("utf-8", "replace"))
+
+
+def read_json(limit: int, code: str, less: str, example: str) -> dict[str, Any]:
+    """Read a JSON object of at most `limit` bytes from stdin; {} if stdin is empty. `less` says how to shorten it."""
+    try:
+        text = read_object(limit)
+    except TooLongError:
+        raise usage(code, f"stdin holds more than {limit} bytes", less) from None
+    return parse_object(text, "stdin", code, example) if text.strip() else {}
+
+
+def parse_object(text: str | bytes, where: str, code: str, example: str) -> dict[str, Any]:
+    """Parse a JSON object that the caller gave; raises INVALID_JSON, or `code` if it is no object."""
+    try:
+        value = json_text.loads(text)
+    except json_text.InvalidJSON as error:
+        raise usage("INVALID_JSON", f"{where} is not JSON: {error}", example) from None
+    if not isinstance(value, dict):
+        raise usage(code, f"{where} is JSON but not an object", example)
+    return value
+
+
+class TooLongError(ValueError):
+    """Stdin holds more than the limit."""
+
+
+def read_object(limit: int) -> bytes:
+    """Read stdin up to the end of a JSON object, in a bounded time: a hook's stdin may be a pipe that never closes.
+
+    Returns the bytes that came before the pipe fell silent; none from a terminal. Raises TooLongError.
+    """
+    import select
+
+    data = bytearray()
+    checked = 0  # bytes parsed so far, in all checks together
+    may_be_complete = False
+    end = time.monotonic() + 3 * _WAIT_S
+    try:
+        while not os.isatty(0) and (left := min(_WAIT_S, end - time.monotonic())) > 0:
+            if not select.select([0], [], [], min(left, _PAUSE_S) if may_be_complete else left)[0]:
+                if not may_be_complete or _is_object(data):
+                    break
+                may_be_complete = False
+                continue
+            chunk = os.read(0, _CHUNK)
+            data += chunk
+            if len(data) > limit:
+                raise TooLongError
+            may_be_complete = data[-_CHUNK:].rstrip()[-1:] == b"}"
+            # If the object comes in small pieces, all checks together parse at most a few times its length.
+            check = may_be_complete and checked <= _CHECKS * len(data)
+            checked += len(data) * check
+            if not chunk or (check and _is_object(data)):
+                break
+            may_be_complete = may_be_complete and not check
+    except OSError:  # stdin is closed, or cannot be read
+        pass
+    return bytes(data)
+
+
+def _is_object(data: bytearray) -> bool:
+    try:
+        json_text.loads(data.decode("utf-8", "replace"))
+    except json_text.InvalidJSON:
+        return False
+    return True

@@ -1,1 +1,0 @@
-"""`install`, `uninstall`, `status` and `completion`: joelclaw on this machine."""

@@ -1,1 +1,0 @@
-"""`knowledge` and `vault`: folders of markdown."""

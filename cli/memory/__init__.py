@@ -1,1 +1,0 @@
-"""`memory`: write, import, report, archive and observe."""

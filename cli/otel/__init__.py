@@ -1,1 +1,0 @@
-"""`otel`: emit, search and export events."""

@@ -1,0 +1,212 @@
+"""What a command returns, and how it is printed: as text, in a rich view, or in the JSON envelope of the mirrored CLI.
+
+The envelope is `{ok, command, result, error?, fix?, next_actions}`. Views are loaded on a terminal only. Hot path.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from core import TYPE_CHECKING, json_text
+from core.errors import Failure, usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NotRequired, TypedDict
+
+    class NextAction(TypedDict):
+        """A command that makes sense next. With `params`, it is a template to fill in."""
+
+        command: str
+        description: str
+        params: NotRequired[dict[str, dict[str, Any]]]
+
+    class Envelope(TypedDict):
+        """The JSON object that a command prints."""
+
+        ok: bool
+        command: str
+        result: Any
+        error: NotRequired[dict[str, str]]
+        fix: NotRequired[str]
+        next_actions: list[NextAction]
+
+    View = Callable[["Answer"], None]
+
+
+PROGRAM = "joelclaw "
+DEFAULT_VIEW = "cli.terminal:print_values"
+NO_VIEW = ""
+
+
+class StdoutFullError(Exception):
+    """Stdout cannot be written, because the disk behind it is full, for example. The text is the system's reason."""
+
+
+class FramedText(str):
+    """Text that `core.quoting.enclose` has already made safe to print."""
+
+    __slots__ = ()
+
+
+class Answer:
+    """What a command returns.
+
+    `result` is the result in the envelope. `text` is printed instead of it (`--raw`). On a terminal, `view` draws the
+    result (a function, or `module:function` to load it only there; `NO_VIEW` prints JSON even there), after `message`.
+    """
+
+    __slots__ = ("exit_code", "message", "next_actions", "result", "text", "view")
+
+    def __init__(
+        self, result: object, next_actions: list[NextAction] | None = None, text: str | None = None, *,
+        view: View | str = DEFAULT_VIEW, message: str = "", exit_code: int = 0,
+    ) -> None:  # fmt: skip
+        self.result = result
+        self.next_actions = next_actions or []
+        self.text = text
+        self.view = view
+        self.message = message
+        self.exit_code = exit_code
+
+
+def step(command: str, description: str, params: dict[str, dict[str, Any]] | None = None) -> NextAction:
+    """A command that makes sense next. With `params`, it is a template to fill in."""
+    action: NextAction = {"command": command, "description": description}
+    return {**action, "params": params} if params else action
+
+
+def quoted(word: str) -> str:
+    """A word as a shell takes it."""
+    if word.replace("-", "").replace("_", "").replace(".", "").isalnum() and word.isascii() and word[0] != "-":
+        return word
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+# The envelope
+
+
+def success(command: str, result: object, next_actions: list[NextAction] | None = None) -> Envelope:
+    """The envelope of a command that succeeded. `command` begins with `joelclaw `."""
+    return {"ok": True, "command": command, "result": result, "next_actions": next_actions or []}
+
+
+def failure_envelope(command: str, failure: Failure, next_actions: list[NextAction]) -> Envelope:
+    """The envelope of a command that failed."""
+    return {
+        "ok": False,
+        "command": command,
+        "result": None,
+        "error": {"message": failure.message or failure.code, "code": failure.code},
+        "fix": failure.fix,
+        "next_actions": next_actions,
+    }
+
+
+def print_answer(command: str, answer: Answer) -> None:
+    """Print the raw text or the envelope. Nothing in it can control a terminal or imitate markup."""
+    text = answer.text
+    if text is None:
+        print_envelope(success(command, answer.result, answer.next_actions))
+    elif text:
+        if not isinstance(text, FramedText):
+            from core.output import shown
+
+            text = shown(text)
+        write_out(text + "\n")
+
+
+def print_envelope(envelope: Envelope) -> None:
+    """Print an indented JSON object. The commands in its fix and next actions can be run from any folder."""
+    printed: Envelope = {**envelope}
+    if "fix" in envelope:
+        printed["fix"] = runnable(envelope["fix"])
+    actions = envelope["next_actions"]
+    printed["next_actions"] = [{**action, "command": runnable(action["command"])} for action in actions]
+    write_json(json_text.pretty(printed))
+
+
+def runnable(text: str) -> str:
+    """The text, with our commands in it written so that a shell can run them from any folder."""
+    if PROGRAM not in text:
+        return text
+    from session import own_command
+
+    word = own_command.word()
+    if word == own_command.NAME:
+        return text
+    from cli.commands import is_command_word
+
+    before, *parts = text.split(PROGRAM)
+    for part in parts:
+        first = part.split(None, 1)[0].rstrip("`.,;:)?") if part.strip() else ""
+        is_command = (not before or before[-1] in " `(") and (is_command_word(first) or first.startswith("--"))
+        before += f"{word} {part}" if is_command else PROGRAM + part
+    return before
+
+
+# Writing to stdout and stderr
+
+
+def write_json(text: str) -> bool:
+    """Print JSON text with escapes for anything that controls a terminal or imitates markup; returns as `write_out`."""
+    # The placeholders of our own next actions are the only "<" in most answers.
+    if not (text.isascii() and "\x7f" not in text and "<" not in text.replace("<id>", "").replace("<query>", "")):
+        from core.output import escaped
+
+        text = escaped(text)
+    return write_out(text + "\n")
+
+
+def write_out(text: str) -> bool:
+    """Write text to stdout as UTF-8, in any locale. Returns False if the reader has gone away, which is no error."""
+    return write_bytes(text.encode("utf-8", "replace"))
+
+
+def write_bytes(data: bytes | bytearray) -> bool:
+    """Write bytes to stdout. Returns False if the reader has gone away. Raises StdoutFullError."""
+    try:
+        with memoryview(data) as view:
+            done = 0
+            while done < len(view):
+                done += os.write(1, view[done:])
+    except BrokenPipeError:
+        return False
+    except OSError as error:
+        raise StdoutFullError(error.strerror or type(error).__name__) from None
+    return True
+
+
+def write_verbatim(text: str) -> int:
+    """Write stored text to stdout unchanged; returns the exit code. Call `refuse_terminal` first."""
+    write_out(text)
+    return 0
+
+
+def tell(text: str) -> None:
+    """Write text for a person to stderr, if stderr can be written."""
+    try:
+        sys.stderr.write(text)
+    except OSError:
+        pass
+
+
+def is_terminal() -> bool:
+    """Whether stdout is a terminal."""
+    try:
+        return os.isatty(1)
+    except OSError:
+        return False
+
+
+def is_for_person() -> bool:
+    """Whether a person reads stdout: it is a terminal, and `--json` was not given."""
+    return is_terminal() and "--json" not in sys.argv
+
+
+def refuse_terminal(code: str) -> None:
+    """Raise a Failure if stdout is a terminal: `--verbatim` prints stored text, which could control the terminal."""
+    if is_terminal():
+        raise usage(code, "--verbatim prints stored text unchanged, and stdout is a terminal",
+                    "write to a file or a pipe, or leave out --verbatim")  # fmt: skip

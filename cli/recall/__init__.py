@@ -1,1 +1,0 @@
-"""`recall`, and `memory search`."""

@@ -1,1 +1,0 @@
-"""`checkpoint`, `inject` and `hook`: one agent's session."""

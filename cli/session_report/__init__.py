@@ -1,1 +1,0 @@
-"""`session list`, `session show` and `report`: what became of sessions."""

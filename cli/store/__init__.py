@@ -1,1 +1,0 @@
-"""`store`: the Typesense cluster."""

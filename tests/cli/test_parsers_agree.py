@@ -1,0 +1,169 @@
+"""The small parser reads a call as Typer does: whatever it accepts, Typer accepts with the same values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from cli import hot_table, parser, reference
+from cli.app import typer_app
+from cli.commands import HOT_FUNCTIONS
+from cli.declarations import called, every_command
+from cli.main import take_json_flag
+from cli.parser import Command, Parameter
+from core.errors import Failure
+
+COMMANDS = [command for path, command in every_command().items() if path != "hook"]
+ODD_WORDS = st.sampled_from(
+    "- -- --- -1 -5.5 --5 -x -nx -n5 -n=5 --nope --nope=1 --raw= = --raw=true --= --limit --limit= –limit -é --é=x "
+    "--json --json=1 --help -h write recall a=b 0 5 +5 1e3 1_000 ٣ nan inf 0x10 true TRUE off 日本語 🔴 \ufffd {} "
+    "[bold]x[/bold] %s ' \" $HOME ~ * @file".split()
+)
+SPACED_WORDS = st.sampled_from(["", " 5", "5 ", "a\nb", "\x00", "- a bullet", "-5 degrees", "-n 5"])
+TEXTS = st.one_of(ODD_WORDS, SPACED_WORDS, st.text(max_size=12), st.integers().map(str), st.floats().map(str))
+
+
+def values(parameter: Parameter) -> st.SearchStrategy[str]:
+    """Mostly values that the parameter accepts, so that many calls can be compared."""
+    if parameter.choices:
+        fitting: st.SearchStrategy[str] = st.sampled_from(parameter.choices)
+    elif parameter.kind == "truth":
+        fitting = st.sampled_from(["true", "false", "1", "0", "YES", "Off"])
+    elif parameter.kind == "whole":
+        low = int(parameter.low or 0)
+        fitting = st.integers(low, int(parameter.high or low + 1000)).map(str)
+    elif parameter.kind == "number":
+        fitting = st.floats(parameter.low or 0, parameter.high or 1e6).map(repr)
+    else:
+        return TEXTS
+    return st.one_of(fitting, fitting, fitting, TEXTS)
+
+
+@st.composite
+def pieces(draw: st.DrawFn, command: Command) -> list[str]:
+    """An option with or without its value, an argument, or something odd."""
+    kind = draw(st.sampled_from(["option", "option", "option", "argument", "odd"]))
+    options = [parameter for parameter in command.parameters if parameter.flags]
+    if kind == "odd":
+        return [draw(ODD_WORDS)]
+    if kind == "argument" or not options:
+        return [draw(TEXTS)]
+    parameter = draw(st.sampled_from(options))
+    flag = draw(st.sampled_from(parameter.flags))
+    if parameter.kind == "flag":
+        return [flag]
+    value = draw(values(parameter))
+    style = draw(st.sampled_from(["apart", "apart", "joined", "glued", "missing"]))
+    if style == "joined" and flag.startswith("--"):
+        return [f"{flag}={value}"]
+    if style == "glued" and not flag.startswith("--"):
+        return [flag + value]
+    return [flag] if style == "missing" else [flag, value]
+
+
+@st.composite
+def calls(draw: st.DrawFn) -> list[str]:
+    command = draw(st.sampled_from(COMMANDS))
+    words = [word for piece in draw(st.lists(pieces(command), max_size=5)) for word in piece]
+    for _ in range(draw(st.integers(0, 1))):
+        words.insert(draw(st.integers(0, len(words))), draw(st.sampled_from(["--json", "--"])))
+    return [*command.path.split(), *words]
+
+
+def read(words: list[str]) -> dict[str, Any] | None:
+    command = called(words)
+    assert command is not None
+    try:
+        return parser.parse(command, words[len(command.path.split()) :])
+    except Failure:
+        return None
+
+
+def read_by_typer(words: list[str]) -> dict[str, Any]:
+    """The values that Typer passes to the command's function, which is not called."""
+    command: Any = called(words)
+    context = typer_app(words[0]).make_context("joelclaw", list(words))
+    group_words = [*context._protected_args, *context.args]
+    found = context.command
+    while hasattr(found, "commands"):
+        name, found, group_words = found.resolve_command(context, group_words)
+        context = found.make_context(name, group_words, parent=context)
+        group_words = [*getattr(context, "_protected_args", []), *context.args]
+    missing = {one.name: [] for one in command.parameters if one.many}
+    return {name: missing.get(name) if value in (None, ()) else value for name, value in context.params.items()}
+
+
+def typed(options: dict[str, Any]) -> dict[str, Any]:
+    """Values with their types: 1, 1.0 and True are different."""
+    return {
+        name: [*value] if isinstance(value, (list, tuple)) else (float(value) if isinstance(value, float) else value)
+        for name, value in options.items()
+    }
+
+
+@settings(max_examples=60)
+@given(calls())
+@example(["recall", "--session", "--help"])
+@example(["recall", "--", "--json"])
+@example(["recall", "", "-"])
+@example(["recall", "why", "--limit", "3", "not"])
+@example(["vault", "adr", "locate", "a", "b"])
+@example(["checkpoint", "save", "--message", "--", "--message", "--file"])
+@example(["otel", "emit", "--metadata", "--json"])
+@example(["note", "- take care", "--tags", "a"])
+@example(["how", "git", "add", "-p", "--limit", "3"])
+@example(["memory", "purge", "a", "--dry-run"])
+def test_typer_reads_a_call_alike(argv: list[str]) -> None:
+    words, _ = take_json_flag(argv)
+    options = read(words)
+    if options is not None:
+        assert typed(read_by_typer(words)) == typed(options)
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        ("recall --limit=3 -c ops why not", {"query": ["why", "not"], "limit": 3, "category": "ops"}),
+        ("recall why --min-score 0.5 --raw", {"query": ["why"], "min_score": 0.5, "raw": True}),
+        ("recall -- --raw", {"query": ["--raw"]}),
+        ("recall --limit 2 --limit 4 x", {"query": ["x"], "limit": 4}),
+        ("memory write -t a,b - -s me", {"text": "-", "tags": "a,b", "source": "me"}),
+        (
+            "otel emit a.b --success FALSE --duration-ms 1.5",
+            {"action_word": "a.b", "success": False, "duration_ms": 1.5},
+        ),
+        ("checkpoint save -m one --message two --session s", {"message": ["one", "two"], "session": "s"}),
+        ("otel emit --success --level warn a", {"action_word": "a", "success": True, "level": "warn"}),
+        ("memory edit a --unpin", {"id": "a", "pin": False}),
+    ],
+)
+def test_options_of_ordinary_calls(words: str, options: dict[str, Any]) -> None:
+    command: Any = called(words.split())
+    defaults = {one.name: [] if one.many else one.default for one in command.parameters}
+    assert read(words.split()) == {**defaults, **options}
+
+
+def test_two_flags_that_contradict_each_other_are_refused() -> None:
+    command: Any = called(["memory", "purge"])
+    with pytest.raises(Failure, match="--yes and --dry-run cannot be used together"):
+        parser.parse(command, ["a", "--yes", "--dry-run"])
+
+
+def test_glued_short_options_are_left_to_typer() -> None:
+    assert read(["recall", "x", "-n5"]) is None
+    assert read_by_typer(["recall", "x", "-n5"])["limit"] == 5
+
+
+def test_the_hot_table_is_generated_from_the_declarations() -> None:
+    assert (ROOT / "cli" / "hot_table.py").read_text() == reference.hot_table(), "run make docs"
+    assert {*hot_table.COMMANDS} == {*HOT_FUNCTIONS}
+
+
+def test_the_commands_page_is_generated_from_the_declarations() -> None:
+    page = Path(ROOT / "docs" / "cli.md").read_text()
+    assert reference.markdown() in page, "run make docs"
