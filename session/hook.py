@@ -1,7 +1,7 @@
 """One hook call, from the payload on stdin to the answer on stdout.
 
-    parse the payload → take the session's lock → load the state → record the event → save → archive what is new
-    → run the reactions that are due → claim the answer → save → store what was queued → print
+    parse the payload → take the session's lock → load the state → record the event → save → archive the new entries
+    → run the reactions that are due → claim the answer → save → store the queued writes → print
 
 A deadline (`hook.deadline_ms`) runs beside it: when it is over and the answer is not claimed, it prints the empty
 answer and ends the process with status 0. Because the answer is claimed before the second save, no text is lost that
@@ -79,7 +79,7 @@ class Hook:
         self._deadline.seconds = self._seconds()
 
     def answer(self, data: bytes) -> str:
-        """What is to be printed for a payload. It is claimed: print it."""
+        """The text to print for a payload. It is claimed, so it must be printed."""
         client = clients.row(self._agent)
         if self._agent not in clients.NAMES:
             raise Failure("HOOK_UNKNOWN_AGENT", f"{self._agent[:40]!r} is not a client", "see joelclaw hook --help")
@@ -113,7 +113,7 @@ class Hook:
         return clients.row(self._agent).empty_answer
 
     def close(self) -> None:
-        """After the answer: store the events if nobody waits for them, and start the background jobs that are due."""
+        """After the answer: store the events, unless the client waits for this hook, and start background jobs."""
         session, event = self._session, self._event
         if session is not None and event is not None:
             has_no_answer = not _is_answered(event, session)
@@ -130,7 +130,7 @@ class Hook:
         log.spool([self._own_event("hook.failed", "error", {}, error=what)])
 
     def _handle(self, event: HookEvent, session: Session) -> list[Text]:
-        """Record one event and everything it stands for, archive, and run the reactions; returns the texts."""
+        """Record an event, archive, and run the reactions; returns the texts."""
         if event["kind"] == "before_compaction":
             texts = _before_compaction(event, session)
             if texts is not None:
@@ -151,7 +151,7 @@ class Hook:
         return texts
 
     def _archive(self, event: HookEvent, session: Session) -> None:
-        """Store what is new of what was said."""
+        """Archive the new messages and calls."""
         cwd = event["cwd"] or session.state.cwd
         if session.is_excluded(cwd):
             return
@@ -238,7 +238,7 @@ class Deadline:
             if self._stopped.acquire(timeout=min(wait, poll_s)):
                 return
             wait = self._began + self.seconds - time.monotonic()
-        # Who allows a slow machine more time for an answer allows it more time for what follows.
+        # If a slow machine has more time for an answer, it has more time for what follows.
         grace = max(0.3, 0.15 * self.seconds)
         if not self.claim():
             if self._stopped.acquire(timeout=grace):
@@ -286,7 +286,7 @@ def _usage(event: HookEvent, session: Session) -> ContextUsage:
 def _notice_silent_compaction(event: HookEvent, session: Session) -> None:
     """Record the compaction of a client that reports none (Gemini CLI): its context is much smaller than before.
 
-    Such an event stands for three: before_compaction and after_compaction, which are recorded here, and itself. If it
+    Such an event is three events: before_compaction and after_compaction, which are recorded here, and itself. If it
     does not reach the model, the usage is not recorded, so that the next event sees the fall.
     """
     before, usage = session.before, session.usage
@@ -306,7 +306,7 @@ def _notice_silent_compaction(event: HookEvent, session: Session) -> None:
 
 
 def _before_compaction(event: HookEvent, session: Session) -> list[Text] | None:
-    """The texts that cancel a compaction which would drop what the last one kept; None to go on."""
+    """The texts that cancel a compaction right after another; None to go on."""
     if not clients.row(session.agent).takes_summary:
         return None
     from session.compaction import client_compaction
@@ -315,7 +315,7 @@ def _before_compaction(event: HookEvent, session: Session) -> list[Text] | None:
 
 
 def _announcements(event: HookEvent, session: Session) -> list[Text]:
-    """What a client is told that takes our summary, or announces the compaction to its user."""
+    """The texts for a client that takes our summary, or announces the compaction to its user."""
     if not _is_answered(event, session):
         return []
     from session.compaction import client_compaction

@@ -14,137 +14,160 @@ from core.store.search import LocalCandidates
 from memory.archive.texts import is_error_line
 from session.notes import command_runs
 
-_MOST_SEEN, _LONG, _WORD_CHARS, _SAID_CHARS = 3_000, 240, 80, 400
-_ORDER = ("ok", "", "running", "failed", "stopped")
-_LIKE, _REST, _MOST_STEPS, _MOST_AFTER = 0.6, 0.03, 4, 60
-"""How like an error a line is at least; what the rest of a paste counts beside the line. Calls told before a run, and
-looked at for what was done."""
-_MOST_LINES, _MOST_TURNS = 8, 100
-_EDITS = ("edit", "write", "multi", "apply", "patch", "update")
+LONG = 240  # characters of a line or a command; more is not compared or shown
+CALLS_AFTER = 60  # that are read after an error
 
 
 def ways(db: apsw.Connection, text: str, most: int) -> list[dict[str, Any]]:
-    """Commands with most of these words, each form once: those that have them in a row, those that worked, those alone,
-    the latest first."""
+    """Commands that contain most of these words, each form once.
+
+    Those with the words in a row come first, then those that worked, then those that do nothing else, then the latest.
+    """
     terms, in_row = _terms(text), f" {' '.join(words.split(text))} "
+    outcomes = ("ok", "", "running", "failed", "stopped")
     forms: dict[tuple[str, ...], dict[str, Any]] = {}
-    ranked: dict[tuple[str, ...], tuple[Any, ...]] = {}
-    for place in stored_calls.latest_commands(db, terms, _MOST_SEEN):
+    ranks: dict[tuple[str, ...], tuple[Any, ...]] = {}
+    for place in stored_calls.latest_commands(db, terms, 3_000):
         if (call := stored_calls.by_number(db, *place)) is None:
             continue
-        run = [step for step in shell_command.steps(call["command"]) if step["program"] != "cd"]
-        inside = words.split(" ".join(word for step in run for word in step["words"] if len(word) <= _WORD_CHARS))
-        held = sum(any(word.startswith(term) for word in inside) for term in terms)
-        key = tuple(" ".join(step["words"]) for step in run if shell_command.does(step)) or (call["command"],)
+        steps = [step for step in shell_command.steps(call["command"]) if step["program"] != "cd"]
+        inside = words.split(" ".join(word for step in steps for word in step["words"] if len(word) <= 80))
+        matched = sum(any(word.startswith(term) for word in inside) for term in terms)
+        form = tuple(" ".join(step["words"]) for step in steps if shell_command.does(step)) or (call["command"],)
         outcome = shell_command.told(call["command"], call["outcome"])
-        if not held or outcome == stored_calls.FORGOTTEN:
+        if not matched or outcome == stored_calls.FORGOTTEN:
             continue
-        is_program = any(step["program"] == text.split()[0] for step in run)
-        more = not is_program, len(run) > 1, len(call["command"]) > _LONG
-        rank = (-held - (in_row in f" {' '.join(inside)} ") / 2, _ORDER.index(outcome), *more, -(call["at"] or 0))
-        known = forms.get(key)
-        if known is None or rank < ranked[key]:
-            forms[key], ranked[key] = {**_told(call), "runs": known["runs"] if known else 0}, rank
-        forms[key]["runs"] += 1
-    best = min(ranked.values(), default=(0,))[0]
-    return [forms[key] for key in sorted(forms, key=ranked.__getitem__) if ranked[key][0] * 2 < best][:most]
+        score = matched + (in_row in f" {' '.join(inside)} ") / 2
+        is_program = any(step["program"] == text.split()[0] for step in steps)
+        does_more = not is_program, len(steps) > 1, len(call["command"]) > LONG
+        rank = (-score, outcomes.index(outcome), *does_more, -(call["at"] or 0))
+        known = forms.get(form)
+        if known is None or rank < ranks[form]:
+            forms[form], ranks[form] = {**_as_result(call), "runs": known["runs"] if known else 0}, rank
+        forms[form]["runs"] += 1
+    best = min(ranks.values(), default=(0,))[0]
+    return [forms[form] for form in sorted(forms, key=ranks.__getitem__) if ranks[form][0] * 2 < best][:most]
 
 
 def endings(db: apsw.Connection, error: str, most: int) -> list[dict[str, Any]]:
-    """Calls that ended with an error like this one and prompts that it was pasted in, the likest and latest first: what
-    the agent said first then, what it did, how the program ran next, and the run that first worked."""
-    telling = [line for line in error.splitlines() if is_error_line(line)] or error.splitlines()
-    asked = [_told_by(line) for line in telling[:_MOST_LINES] if not words.STOP_WORDS.issuperset(words.split(line))]
+    """Calls that ended with an error like this, and prompts that it was pasted in, the most similar and latest first.
+
+    Each says what the agent answered, what it did, how the program ran next, and the first run that worked.
+    """
+    lines = [line for line in error.splitlines() if is_error_line(line)] or error.splitlines()
+    errors = [_error_terms(line) for line in lines[:8] if not words.STOP_WORDS.issuperset(words.split(line))]
+    found = sorted(_similar(db, errors, {*words.split(error)}), key=lambda call: (-call["like"], -(call["at"] or 0)))
     different: dict[tuple[str, str], dict[str, Any]] = {}
-    for met in sorted(_alike(db, asked, {*words.split(error)}), key=lambda one: (-one["like"], -(one["at"] or 0))):
-        different.setdefault((met["session"], met["command"] or met["file"]), met)
-    best = list(different.values())[:most]
-    return [{**_told(met), "like": round(met["like"], 2), **_followed(db, met)} for met in best]
+    for call in found:
+        different.setdefault((call["session"], call["command"] or call["file"]), call)
+    return [
+        {**_as_result(call), "like": round(call["like"], 2), **_aftermath(db, call)}
+        for call in list(different.values())[:most]
+    ]
 
 
-def _alike(db: apsw.Connection, asked: Sequence[list[str]], whole: set[str]) -> Iterator[dict[str, Any]]:
-    """Calls and prompts with a line like one of the errors: by its words, those that stand side by side and, for a
-    little, the `whole` of what was pasted."""
-    for call, lines in _with_words(db, list({term: None for terms in asked for term in terms})):
+def _similar(db: apsw.Connection, errors: Sequence[list[str]], whole: set[str]) -> Iterator[dict[str, Any]]:
+    """Calls and prompts with a line like one of the errors.
+
+    A line is compared by its words, by pairs of words next to each other and, a little, by the `whole` pasted text.
+    """
+    for call, lines in _with_words(db, list({term: None for terms in errors for term in terms})):
         best = 0.0, ""
         for line in lines:
-            inside = words.split(line[:_LONG])
-            beside = {*inside, *pairwise(inside)}
-            rest = _REST * (len(whole.intersection(inside)) / len(whole) - 1)
-            for terms in asked:
+            inside = words.split(line[:LONG])
+            parts_inside = {*inside, *pairwise(inside)}
+            rest = 0.03 * (len(whole.intersection(inside)) / len(whole) - 1)
+            for terms in errors:
                 parts = [*terms, *pairwise(terms)]
-                like = sum(part in beside for part in parts) / len(parts)
-                best = max(best, (like + rest, line.strip()[:_LONG]))
-        if best[0] >= _LIKE:
+                like = sum(part in parts_inside for part in parts) / len(parts)
+                best = max(best, (like + rest, line.strip()[:LONG]))
+        if best[0] >= 0.6:
             yield {**call, "error": best[1], "like": best[0]}
 
 
 def _with_words(db: apsw.Connection, terms: Sequence[str]) -> Iterator[tuple[Any, Sequence[str]]]:
-    """Calls that failed or may have and, as a call without a number, prompts, with their lines: the best of words."""
+    """Calls that failed, or may have, and their lines; then prompts, as calls with the number 0, and their lines."""
     for call in stored_calls.holding_any(db, terms, {}) if terms else ():
         if shell_command.told(call["command"], call["outcome"]) not in ("ok", stored_calls.FORGOTTEN):
             yield call, [call["error"], *call["passage"].splitlines()]
     turns = LocalCandidates(db, vectors=False)
-    found = turns.candidates(terms, b"", {"collections": ("episodes",)}, _MOST_TURNS, 0)
-    for turn in turns.documents([one["rowid"] for one in found]):
+    found = turns.candidates(terms, b"", {"collections": ("episodes",)}, 100, 0)
+    for turn in turns.documents([candidate["rowid"] for candidate in found]):
         if turn["text"].startswith("user: ") and turn["session_id"] and turn["forgotten_at"] is None:
-            none = {"number": 0, "tool": "", "file": "", "command": "", "outcome": "", "folder": ""}
-            about = {"session": turn["session_id"], "project": turn["project"], "client": turn["source"]}
-            yield {**none, **about, "id": turn["id"], "at": turn["created_at"]}, turn["text"][6:].splitlines()
+            prompt = {
+                "number": 0, "tool": "", "file": "", "command": "", "outcome": "", "folder": "", "id": turn["id"],
+                "at": turn["created_at"], "session": turn["session_id"], "project": turn["project"],
+                "client": turn["source"],
+            }  # fmt: skip
+            yield prompt, turn["text"][6:].splitlines()
 
 
-def _told_by(line: str) -> list[str]:
-    """The words that tell an error: numbers and paths may differ, unless there is nothing else."""
+def _error_terms(line: str) -> list[str]:
+    """The words that identify an error; numbers and paths may differ, unless the line has nothing else."""
     plain = " ".join(chunk for chunk in line.split() if "/" not in chunk)
     return [word for word in _terms(plain) if word and not word[0].isdigit()] or _terms(line)
 
 
-def _followed(db: apsw.Connection, met: Any) -> dict[str, Any]:
-    """What is recorded behind an error: what was said first, what was done before its program, or a check, ran next
-    (behind an edit, where there was one), that run, and the first that worked."""
-    number, at = met["number"], met["at"] or 0
-    calls = stored_calls.of_session(db, met["session"], last=1 << 30)
-    after = [one for one in calls if one["number"] > number and (number or (one["at"] or 0) >= at)]
-    wanted = _kinds(met) if number else set()
+def _aftermath(db: apsw.Connection, failed: Any) -> dict[str, Any]:
+    """What the agent said and did after an error, until its program, or a check, ran again; and the run that worked.
+
+    If the agent edited a file, the run after that edit counts.
+    """
+    number, at = failed["number"], failed["at"] or 0
+    calls = stored_calls.of_session(db, failed["session"], last=1 << 30)
+    after = [call for call in calls if call["number"] > number and (number or (call["at"] or 0) >= at)]
+    kinds = _kinds(failed) if number else set()
     runs = [
-        one
-        for one in after
-        if (wanted & _kinds(one, words_too=True) if wanted else command_runs.is_check(one["command"]))
+        call
+        for call in after
+        if (kinds & _kinds(call, with_words=True) if kinds else command_runs.is_check(call["command"]))
     ]
-    edited = [one["number"] for one in after[:_MOST_AFTER] if one["tool"].lower().startswith(_EDITS)]
-    following = next((one for one in runs if one["number"] > (edited or [0])[0]), runs[0] if runs else None)
-    worked = next((one for one in runs if shell_command.told(one["command"], one["outcome"]) == "ok"), None)
+    edits = [call["number"] for call in after[:CALLS_AFTER] if _is_edit(call)]
+    following = next((call for call in runs if call["number"] > (edits or [0])[0]), runs[0] if runs else None)
+    worked = next((call for call in runs if shell_command.told(call["command"], call["outcome"]) == "ok"), None)
+    until = after.index(following) if following else CALLS_AFTER
     did = [
-        f"{one['tool']} {one['file']}" if one["file"] else f"$ {clip(' '.join(one['command'].split()), _LONG)}"
-        for one in after[: after.index(following) if following else _MOST_AFTER][:_MOST_AFTER]
-        if one["outcome"] != "failed"
-        and (one["number"] in edited or (one["command"].strip() and not shell_command.only_looks(one["command"])))
+        f"{call['tool']} {call['file']}" if call["file"] else f"$ {clip(' '.join(call['command'].split()), LONG)}"
+        for call in after[:until][:CALLS_AFTER]
+        if call["outcome"] != "failed"
+        and (_is_edit(call) or (call["command"].strip() and not shell_command.only_looks(call["command"])))
     ]
-    turns = sessions.last_turns(db, met["session"], 1 << 30, until=(worked and worked["at"]) or 1 << 62)
-    said = (text[len("assistant: ") :] for _, text, when in turns if when > at and text.startswith("assistant: "))
-    told = [run and {**_told({**met, **run}), "callsLater": after.index(run) + 1} for run in (following, worked)]
+    turns = sessions.last_turns(db, failed["session"], 1 << 30, until=(worked and worked["at"]) or 1 << 62)
+    answers = (text[len("assistant: ") :] for _, text, when in turns if when > at and text.startswith("assistant: "))
+    following_result, worked_result = (
+        run and {**_as_result({**failed, **run}), "callsLater": after.index(run) + 1} for run in (following, worked)
+    )
     return {
-        "did": list(dict.fromkeys(did))[-_MOST_STEPS:], "said": clip(" ".join(next(said, "").split()), _SAID_CHARS),
-        "next": told[0], "ended": told[1],
-    }  # fmt: skip
+        "did": list(dict.fromkeys(did))[-4:],
+        "said": clip(" ".join(next(answers, "").split()), 400),
+        "next": following_result,
+        "ended": worked_result,
+    }
 
 
-def _kinds(call: Any, *, words_too: bool = False) -> set[str]:
-    """What a call ran, by program and verb, or program alone; by its `words_too`, since another may run it."""
+def _is_edit(call: Any) -> bool:
+    edits: bool = call["tool"].lower().startswith(("edit", "write", "multi", "apply", "patch", "update"))
+    return edits
+
+
+def _kinds(call: Any, *, with_words: bool = False) -> set[str]:
+    """What a call ran, by program and verb; `with_words` by all of its words, since another program may run it."""
     if not call["command"] or call["file"]:
         return {f"{call['tool']} {call['file']}"}
-    run = [step for step in shell_command.steps(call["command"]) if shell_command.does(step)]
-    used = {word for step in run for word in (step["words"] if words_too else [step["program"]] * (not step["verb"]))}
-    return used | {command_runs.kind_of(step) for step in run}
+    steps = [step for step in shell_command.steps(call["command"]) if shell_command.does(step)]
+    used = {
+        word for step in steps for word in (step["words"] if with_words else [step["program"]] * (not step["verb"]))
+    }
+    return used | {command_runs.kind_of(step) for step in steps}
 
 
-def _told(call: Any) -> dict[str, Any]:
-    called = call["number"]
+def _as_result(call: Any) -> dict[str, Any]:
+    number = call["number"]
     return {
-        "id": f"call:{call['session']}:{called}" if called else call["id"], "tool": call["tool"], "file": call["file"],
+        "id": f"call:{call['session']}:{number}" if number else call["id"], "tool": call["tool"], "file": call["file"],
         "command": call["command"], "outcome": shell_command.told(call["command"], call["outcome"]),
         "error": call["error"], "folder": call["folder"], "at": clock.iso(call["at"]), "session": call["session"],
-        "project": call["project"], "client": call["client"], "origin": "tool" if called else "prompt",
+        "project": call["project"], "client": call["client"], "origin": "tool" if number else "prompt",
     }  # fmt: skip
 
 

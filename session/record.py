@@ -38,7 +38,7 @@ _QUERY_CHARS = 120
 
 
 def own_event(kind: Kind, **fields: Any) -> HookEvent:
-    """An event that no client reported: a command stands for it. Fields are those of `HookEvent`."""
+    """An event for a command that a client calls instead of a hook; `fields` are those of `HookEvent`."""
     import clients
 
     event = clients.row("").event({}, kind)
@@ -85,10 +85,10 @@ def _record_turn(event: HookEvent, session: Session) -> None:
     if session.is_excluded(event["cwd"]):
         messages = []
     elif len(messages) > 1 and session.was_off(event["cwd"]):
-        messages = messages[-1:]  # nobody knows when the earlier ones were typed
+        messages = messages[-1:]  # the earlier ones may have been typed while the session was off
     if kind == "prompt" and event["messages"] and event["messages"][-1].strip():
         state.last_message_at = now
-    # A hook may hand over the whole conversation; its end shows what is new.
+    # A hook may hand over the whole conversation; its end shows the new messages.
     fresh = new_messages(state.messages, [entry for text in messages[-12:] if (entry := message(text))])
     _record_messages(state, fresh)
     state.agent = session.agent or state.agent
@@ -150,7 +150,7 @@ def record_task_memory(state: SessionState, memory_id: str) -> None:
 
 
 def plan_task(state: SessionState, zone: Zone, *, is_flush: bool) -> TaskPlan:
-    """What the task calls for in a zone; before a compaction, one recall in any zone, unless there was one."""
+    """What the task calls for in a zone; before a compaction, a recall in any zone, unless there was one before."""
     query = task_query(state.messages)
     if not state.task_hash:
         recall = "no-task"
@@ -181,7 +181,7 @@ def zone_of(percent: float | None, config: Config) -> Zone:
 
 
 def message(text: str) -> Message | None:
-    """A prompt as the state has it, redacted; None for an empty one, and for a text that we injected ourselves."""
+    """A prompt as the state has it, redacted; None for an empty text, and for a text that we injected."""
     from memory.gate import is_own
 
     text = clean(text).strip()
@@ -189,14 +189,14 @@ def message(text: str) -> Message | None:
         return None
     known = redact(text[:4_000])[0]
     line = one_line(known)
-    # The beginning and the length tell one pasted page from another.
+    # The beginning and the length distinguish pasted pages.
     return {"text": clip(line, MESSAGE_CHARS), "hash": fingerprint(f"{len(text)}:{known}")} if line else None
 
 
 def new_messages(known: Sequence[Message], given: Sequence[Message]) -> list[Message]:
     """The messages in `given` that are not known yet.
 
-    A hook may hand over the whole conversation, its end, or only what is new. The conversation goes on after the
+    A hook may hand over the whole conversation, its end, or only the new messages. The conversation goes on after the
     longest end of `known` that occurs in `given`. The same message twice in a row counts once.
     """
     hashes = [entry["hash"] for entry in known]
@@ -233,7 +233,7 @@ def task_query(messages: Sequence[Message]) -> str:
 
 
 def _searchable(text: str) -> str:
-    """A text as a shell takes it between double quotes, without what was redacted."""
+    """A text that is safe between double quotes of a shell, without redacted words."""
     text = " ".join(word for word in text.split() if "[redacted:" not in word)
     line = one_line(text.translate({ord(character): " " for character in '"$\\!'}))
     return line.lstrip("-").lstrip().removesuffix("…")

@@ -1,4 +1,4 @@
-"""Recalls of the command line: events tell of each, and what was returned is counted as recalled. Hot path."""
+"""Recalls from the command line: each leaves events, and its hits are counted as recalled. Hot path."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
     from core.records import Event, RecallResult
     from recall.query import Query
 
-COMPONENT = "recall-cli"  # of the events of recalls
-_SAVED_TOGETHER = 500
+COMPONENT = "recall-cli"
 
 
 class RecordedRecall:
-    """One connection for one or many recalls, and the events of them that are not stored yet."""
+    """A connection for one or many recalls, and their events that are not stored yet."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -33,7 +32,7 @@ class RecordedRecall:
         self._recalled: list[str] = []
 
     def session_meant(self, given: str) -> str:
-        """The session that a beginning of its id means (Failure: SESSION_AMBIGUOUS); "" where none is known."""
+        """The id of a session by its beginning, "" if it is unknown. Raises Failure: SESSION_AMBIGUOUS."""
         if not given or self._db is None:
             return ""
         from core.store import sessions
@@ -41,20 +40,19 @@ class RecordedRecall:
         return sessions.whole_id(self._db, given)
 
     def preferred(self, folder: str) -> str:
-        """The project whose hits go first for who asks in a folder, or "": that of its repository; of a folder in none
-        the one of its name, where a memory or a session names that."""
+        """The project whose hits come first in a folder: its repository, or a known project of its name; else ""."""
         found = project.repository_of(folder)
         named = project.name_of(folder)
         if found or self._db is None or not named:
             return found
-        if any(project.same(named, one) for one in documents.projects(self._db)):
+        if any(project.same(named, known) for known in documents.projects(self._db)):
             return named
         from core.store import sessions
 
-        return named if any(project.same(named, one) for one in sessions.projects(self._db)) else ""
+        return named if any(project.same(named, known) for known in sessions.projects(self._db)) else ""
 
     def ask(self, query: Query, *, now: int) -> RecallResult:
-        """One recall; events tell of it, and of its failure."""
+        """Recall, and leave events; a failure leaves an event, too."""
         began = time.perf_counter()
         about: dict[str, Any] = {"query": query_excerpt(query.text), "budget": query.budget, "limit": query.limit}
         self._add("started", now, about, level="debug")
@@ -76,12 +74,12 @@ class RecordedRecall:
         if "fallback" in result:
             done["fallback"] = result["fallback"]["code"]
         self._add("completed", clock.now_ms(), done, duration_ms=took)
-        if len(self._events) >= _SAVED_TOGETHER:
+        if len(self._events) >= 500:
             self.save()
         return result
 
     def save(self, *, counting: bool = False) -> None:
-        """Leave the events in the spool, and store them where that is full; `counting`: note the recalls."""
+        """Put the events into the spool, or into the store if it is full; `counting` counts the hits as recalled."""
         if not log.spool(self._events):
             log.store_spooled(self._events)
         self._events.clear()

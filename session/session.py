@@ -1,4 +1,4 @@
-"""One call about one session: its state under the session's lock, its store, and writes that wait for the save.
+"""A call about a session: its state under the session's lock, its store, and writes that wait for the save.
 
     with Session(session_id, config) as session:      # waits for the lock, loads the state
         record(event, session)                        # session.record
@@ -62,13 +62,13 @@ _INJECTED_COLLECTIONS = ("observations", "knowledge")
 
 
 class Session:
-    """One call about one session. Use it in a `with` statement: it holds the session's lock from beginning to end.
+    """A call about a session. Use it in a `with` statement: it holds the session's lock from beginning to end.
 
     Args:
-        role: the session's role, "" to keep the one in its state.
+        role: the session's role, "" to keep the role in its state.
         agent: the client, as in `clients.NAMES`, "" if it is unknown.
         wait_s: seconds to wait for another process that holds the lock; then Failure STATE_BUSY.
-        creates_state: whether the call may begin a state file. Without it a session without one is not locked.
+        creates_state: whether the call may begin a state file. Otherwise, a session without a state file is not locked.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Session:
         self.plan: TaskPlan | None = None
         """What `record` found to be due for the task."""
         self.items: Sequence[Entry] = ()
-        """What was newly archived of the transcript."""
+        """The newly archived entries of the transcript."""
         self.must_save = False
         """Save the state even if it says no more than that the session exists."""
         self.must_store_events = False
@@ -128,7 +128,7 @@ class Session:
             lock.__exit__(kind, error, trace)
 
     def save(self) -> None:
-        """Write the state if it changed; then store what was queued."""
+        """Write the state if it changed; then store the queued events and writes."""
         text = self._text()
         if text != self._saved or (self.must_save and self.before is None):
             write_state(self.state)
@@ -228,7 +228,7 @@ class Session:
         return project.name_of(self.folder(cwd))
 
     def folder(self, cwd: str = "") -> str:
-        """Where the agent works: `cwd`, else the state's folder, else the current one; "" if that was removed."""
+        """The agent's folder: `cwd`, else the state's folder, else the current folder; "" if that was removed."""
         return cwd or self.state.cwd or files.current_folder()
 
     @property
@@ -308,7 +308,7 @@ class TaskPlan:
 
 
 class SessionStore:
-    """The store as one call about a session uses it: opened when it is first needed.
+    """The store as a call about a session uses it: opened when it is first needed.
 
     After the first fault it is left alone, so that a call ends in time even if the store is damaged, full or locked.
     """
@@ -358,7 +358,7 @@ class SessionStore:
         Args:
             everywhere: also memories of other projects.
             min_score: the lowest score (default: the setting `inject.min_score`).
-            with_turns: also archived turns, of which there are a hundred times as many.
+            with_turns: also archived turns, which are a hundred times as many.
         """
         if self.faults:
             return None
@@ -375,19 +375,19 @@ class SessionStore:
             found = engine.recall(
                 db, asked, now=self._now, vectors=self.has_vectors, config=self._config, patience_ms=_CLUSTER_MS
             )
-            # The task of a session without a project may quote anybody.
+            # The task of a session without a project may quote anything.
             is_safe = [everywhere or hit["project"] or TASK_TAGS[1] not in hit["tags"] for hit in found["hits"]]
             return [hit for hit, safe in zip(found["hits"], is_safe, strict=True) if safe]
         return None
 
     def has_memory_naming(self, names: Sequence[str]) -> bool:
-        """Whether a memory that somebody wrote contains one of these names: a cheap check before a recall."""
+        """Whether a written memory contains one of these names: a cheap check before a recall."""
         from core.store import documents
 
         return bool(names) and self.attempt("recall", lambda db: documents.has_phrase(db, names), False)
 
     def archive(self, path: str, origin: Origin, limits: Limits) -> Sequence[Entry]:
-        """Archive what is new in a transcript, and return it; () if that failed or there is no transcript."""
+        """Archive the new entries of a transcript, and return them; () if that failed or there is no transcript."""
         if not os.path.isfile(path):
             return ()
 
@@ -400,7 +400,7 @@ class SessionStore:
         return self.attempt("archive", write, (), durable=False)
 
     def archive_entries(self, entries: Sequence[Entry], origin: Origin) -> None:
-        """Archive what was said in a client that has no transcript file."""
+        """Archive the entries from a client that has no transcript file."""
 
         def write(db: apsw.Connection) -> None:
             from memory.archive import ingest

@@ -1,4 +1,4 @@
-"""What is known of one session: its fields and their bounds (docs/state.md describes them). Hot path.
+"""What we know of a session: its fields and their bounds (docs/state.md describes them). Hot path.
 
 The state is stored as JSON (`session.state_file`). Times are ms since the epoch.
 """
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         turns: int
 
     class IdleTimer(TypedDict):
-        """When the session may be compacted if nobody says anything until then."""
+        """When the session may be compacted if nothing is said until then."""
 
         scheduledAt: int
         dueAt: int
@@ -205,7 +205,7 @@ _ATTRIBUTES = {key: "".join(f"_{letter.lower()}" if letter.isupper() else letter
 
 
 class SessionState:
-    """What is known of one session. Files and messages are oldest first.
+    """What we know of a session. Files and messages are oldest first.
 
     `task`, `percent` and `compaction_count` are stored below `checkpoint`, together with the lists that the properties
     derive from `files` and `recall_cache`.
@@ -279,7 +279,7 @@ class SessionState:
         return value
 
     def copy(self) -> SessionState:
-        """The state as it is now; later changes do not reach the copy."""
+        """A copy, which later changes do not reach."""
         return SessionState.from_json(self.to_json(), self.session_id)
 
     @property
@@ -342,7 +342,7 @@ class SessionState:
 
 
 def stored_id(session_id: str) -> str:
-    """The id under which a session is kept: the client's own, or a hash of a long or secret-like one."""
+    """The id under which a session is kept: the client's own, or a hash if it is long or looks like a secret."""
     from core.redaction import redact
     from core.words import clean
 
@@ -355,7 +355,7 @@ def stored_id(session_id: str) -> str:
 
 
 def role_name(role: str) -> str:
-    """A role as it is kept: one line without secrets, within its bound."""
+    """A role for the state: one line without secrets, within its bound."""
     from core.redaction import redact
     from core.words import clean
 

@@ -43,7 +43,7 @@ def work_folder() -> str:
 
 
 def work_lock(session_id: str, kind: str) -> str:
-    """The lock file of one kind of background work for a session."""
+    """The lock file of a kind of background work for a session."""
     return os.path.join(work_folder(), kind, files.safe_name(session_id))
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FORM_CHARS = 160  # a longer command is no form to run again
 _CALLS_BACK = 60  # an older failure is not looked for
-# Words of a command that changes or hides work, or what belongs to others: nobody is told to run it again.
+# Words of commands that change or hide work, or affect others: they are never suggested.
 _CHANGES = frozenset(
     "stash reset checkout restore clean rm rmdir mv drop push kill pkill killall commit apply truncate delete destroy"
     " publish release deploy unlink purge prune rollback revert uninstall remove close merge rebase abort down"
@@ -143,7 +143,7 @@ def unrun(edits: Sequence[Edit], calls: Sequence[Call]) -> Ranges:
         is_source = not is_prose and not edit["file"].startswith(OUTSIDE)
         if edit["number"] > last and is_source and not _is_run_since(edit, calls):
             found.setdefault(edit["file"], []).append((edit["first"], edit["last"]))
-    most_first = sorted(found, key=lambda file: -len(found[file]))  # with as many edits, the last edited one first
+    most_first = sorted(found, key=lambda file: -len(found[file]))  # among equals, the last edited file first
     return {file: _joined(found[file]) for file in most_first}
 
 
@@ -261,7 +261,7 @@ def _unproven(steps: Sequence[Step]) -> list[Step]:
 
 
 def _looks_up(command: str) -> bool:
-    """Whether a command only asks for what is kept elsewhere, by one of its first words."""
+    """Whether a command only looks something up, by its first words."""
     verbs = {"show", "list", "search", "find", "status", "view", "get", "log", "describe", "readonly"}
     return any(word.lstrip("-") in verbs for step in shell_command.steps(command) for word in step["words"][1:4])
 
@@ -336,6 +336,6 @@ def _words(text: str) -> list[str]:
 
 
 def _is_id(word: str) -> bool:
-    """Whether a word is an id, a hash or a time, which names one thing once."""
+    """Whether a word is an id, a hash or a time, which is good for a single run."""
     bare = word.rpartition("=")[2].replace("-", "")
     return len(bare) >= 7 and all(sign in "0123456789abcdef" for sign in bare) and any(map(str.isdigit, bare))

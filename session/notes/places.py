@@ -1,6 +1,6 @@
 """Places of names: those that a session works with, for its recovery note, and those that a prompt names. Hot path.
 
-Of 194 calls after real compactions that told the agent nothing new, 174 searched for a name whose line it had seen.
+Of 194 calls after real compactions that gave the agent nothing new, 174 searched for a name whose line it had seen.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def short_names(files: Iterable[str]) -> dict[str, str]:
 def lines_of_note(places: Sequence[Place], names: Mapping[str, str], room: int) -> list[str]:
     """`- file: name:line name:line` within `room` characters; `names` shows a file. A line of code is listed once.
 
-    A file is left out if its places are only uses, or a single one that is not among the first.
+    A file is left out if its places are only uses, or a single place that is not among the first.
     """
     by_line: dict[tuple[str, int], Place] = {}
     for place in places:
@@ -157,7 +157,7 @@ def _fitting(places: Iterable[Place], names: Mapping[str, str], room: int, most_
 
 
 def of_names(db: apsw.Connection, names: Sequence[str], *, session: str, project: str, folder: str) -> list[Place]:
-    """Where names are defined, and what is used most in the files among them, as the working tree has it now.
+    """The definitions of names, and the names used most in the files among them, as the working tree has it now.
 
     Names that the session saw since its last compaction are left out: `session` has them in its context.
     """
@@ -203,7 +203,7 @@ def lines_of_names(places: Sequence[Place]) -> list[str]:
 def _latest_places(
     db: apsw.Connection, names: Sequence[str], sessions: Sequence[str], *, defined: bool
 ) -> dict[str, list[Place]]:
-    """By name, where it is defined, or used, in the project's sources, as the latest session saw it."""
+    """By name, its definitions, or its uses, in the project's sources, as the latest session saw it."""
     found: dict[str, list[Place]] = {}
     left = list(names)
     for _ in range(_MOST_SESSIONS):
@@ -259,6 +259,6 @@ def _is_own_source(path: str) -> bool:
 
 
 def _has_name(path: str, file: str) -> bool:
-    """Whether a path is that of a file, or of one with this stem (`name.`)."""
+    """Whether a path is that of a file, or has this stem (`name.`)."""
     name = path.rpartition("/")[2]
     return name.startswith(file) if file.endswith(".") else name == file

@@ -116,7 +116,7 @@ def file_queries(places: Sequence[Place], shown_as: Mapping[str, str]) -> list[s
     for file, count in counts.items():
         name = shown_as[file]
         if not (name.isascii() and all(sign.isalnum() or sign in "-_.@/" for sign in name)):
-            continue  # it cannot be quoted as it is
+            continue  # it cannot be quoted
         fits = [
             at
             for at, query in enumerate(queries)
@@ -168,7 +168,7 @@ def _plan_line(session: Session) -> str:
     """How much of its own plan the agent has done, and its current step, if it changed the plan lately."""
     steps = session["plan"]
     current = next((text for _, text, status in steps if status == "in_progress"), "")
-    # Of 6 plans, the one that was done with had not been touched for 68 calls. The store holds at most 60 steps.
+    # The plan that was done with, of 6, had not been touched for 68 calls. The store holds at most 60 steps.
     is_old = session.get("plan_at", [0])[0] <= session["calls"] - 60
     if not current or is_old or len(steps) >= 60:
         return ""

@@ -68,7 +68,7 @@ _GOING_ON = frozenset(
     " need like think know see look help start stop wait well so hm hmm oh ah whoops sorry actually really use add put"
     " don doesn didn isn run rerun check verify test tests".split()
 )
-# Verbs that begin a request, so that one more word says what is wanted: "fix login", "why login".
+# Verbs that begin a request, so that another word is enough: "fix login", "why login".
 _VERBS = frozenset(
     "add adjust align allow build bump cache change clean configure connect convert cover create debug delete"
     " deploy describe design disable document drop enable explain expose extract filter find fix format generate"
@@ -106,8 +106,8 @@ def is_topic(text: str) -> bool:
 def is_request(text: str) -> bool:
     """Whether a message says what a person wants done, and not only that the work may go on or is fine.
 
-    It has three words of its own, or begins with a verb and one such word ("fix login"), or names a fault ("the build
-    fails"), or has four characters in a script without spaces.
+    It has three words of its own, or begins with a verb and has another word ("fix login"), or names a fault ("the
+    build fails"), or has four characters in a script without spaces.
     """
     plain = own_words(text)
     go_on = (
@@ -151,7 +151,7 @@ def own_words(text: str) -> str:
 
 
 def last_request(prompts: Sequence[str]) -> str:
-    """The last prompt that is a request; prompts are oldest first. "" if none of the last twelve is one."""
+    """The last prompt that is a request; prompts are oldest first. "" if none of the last twelve is a request."""
     return next((prompt for prompt in prompts[: -_PROMPTS_BACK - 1 : -1] if is_request(prompt)), "")
 
 
@@ -164,7 +164,7 @@ def open_request(db: apsw.Connection, session: Session, calls: Sequence[Call]) -
 def quoted(
     said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int, spoken: Callable[[int], str] | None = None
 ) -> str:
-    """What was asked in the open turn: its first and last request, and its last words: `"…" · then: "…"`.
+    """The requests of the open turn: its first and last request, and its last words: `"…" · then: "…"`.
 
     If the last words only choose ("1+2", "yes"), the agent's question follows. If they are no request otherwise, the
     last request before them comes first. "Go on" is left out. A request of a turn that has ended says so.
@@ -216,8 +216,8 @@ def offered(choice: str, answer: str) -> str:
 def opening(prompt: str, characters: int) -> str:
     """A prompt on one line without marks or quotations; a plan by its title.
 
-    A long prompt is cut at the end of a line if possible. A single paragraph is cut in its middle, because what is
-    still open often comes last.
+    A long prompt is cut at the end of a line if possible. A single paragraph is cut in its middle, because the
+    open question often comes last.
     """
     outside = "".join(f"\n{prompt[:READ_CHARS]}".split("\n```")[::2]).splitlines()
     own = [line for line in outside if line.strip() and line.lstrip()[0] != ">"]

@@ -94,7 +94,7 @@ def _may_refresh(event: HookEvent, session: Session) -> bool:
 
 
 def run(name: str, event: HookEvent, session: Session, **options: Any) -> Reaction:
-    """Run one reaction; a fault becomes one of the session's, under the reaction's name."""
+    """Run a reaction; a fault becomes one of the session's, under the reaction's name."""
     with fault_boundary(session.faults, name):
         shares_module = name in _IN_QUIET
         # Without a name in `fromlist` that the module has, Python would return the package.

@@ -55,7 +55,7 @@ _COMMON_WORDS = frozenset(
 
 
 def react(event: HookEvent, session: Session) -> Reaction:
-    """Judge the pending memories by what was newly archived, and move the priorities of those that are decided."""
+    """Judge the pending memories by the newly archived entries, and move the priorities of those that are decided."""
     state = session.state
     state.pending_feedback, verdicts = judge(state.pending_feedback, session.items, turn_ended=event["kind"] != "tool")
     if verdicts:
@@ -79,7 +79,7 @@ def move_priorities(db: apsw.Connection, verdicts: Sequence[Verdict], session: S
 
 
 def await_use(state: SessionState, memories: Sequence[Memory], query: str) -> None:
-    """Remember memories that the agent is given now; one that was pending is judged anew."""
+    """Remember memories that the agent is given now; a pending memory is judged anew."""
     known = {*words.split(query), *_words_of(state.task)}
     for text in (*(entry["text"] for entry in state.messages), *state.files):
         known |= _words_of(text)
@@ -146,7 +146,7 @@ def _words_used(entry: Entry) -> set[str]:
 
 
 def _distinctive(text: str, known: Collection[str]) -> list[str]:
-    """The words by which a text is recognised: numbers and parts of names and paths first, then long words."""
+    """The words that identify a text: numbers and parts of names and paths first, then long words."""
     weights: dict[str, int] = {}
     for chunk in text.split():
         inner = chunk.strip("\"'`.,;:!?()[]{}<>*_-‹›")
@@ -167,7 +167,7 @@ def _words_of(text: str) -> set[str]:
 
 def _weight(word: str, *, is_name: bool) -> int:
     """How well a word tells a memory from others; 0 if it does not."""
-    if not word.isascii() and words.parts(word):  # a script without spaces: its pairs stand for words
+    if not word.isascii() and words.parts(word):  # a script without spaces: its pairs count as words
         return 1 if len(word) == 2 else 0
     if any(map(str.isdigit, word)):
         return 3 if len(word) > 1 else 0

@@ -41,7 +41,7 @@ class Injection:
         """What the event says and the result of a command does not."""
         self.component = ""
         self.query = ""
-        """What was recalled: if the agent says these words, that does not show that it used a memory."""
+        """The query of the recall: if the agent says its words, that does not show that it used a memory."""
 
 
 def give(injection: Injection, session: Session, began: float) -> Reaction:

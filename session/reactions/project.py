@@ -1,7 +1,7 @@
 """Memories about a file that an agent begins to edit, once for each file or scope (ADR-0204, change 4). Hot path.
 
-If the settings table `[scopes]` has a folder that the file is in, the user has said what is recalled for it. For any
-other file, the memories are those that name it.
+If the settings table `[scopes]` has a folder that the file is in, its query is recalled. For any other
+file, the memories are those that name it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Scope:
-    """A file, or a folder that the settings name, and what is recalled for it."""
+    """A file, or a folder that the settings name, and the query for it."""
 
     __slots__ = ("is_set", "name", "query")
 

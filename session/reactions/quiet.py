@@ -50,7 +50,7 @@ def idle(event: HookEvent, session: Session) -> Reaction:
 
 
 def observe(event: HookEvent, session: Session) -> Reaction:
-    """Let a model note in the background what was said."""
+    """Let a model note observations in the background."""
     from session import observation_queue
 
     if observation_queue.is_on(session.config):

@@ -95,7 +95,7 @@ def _archived(session: Session) -> bool:
 
 
 def _last_messages(db: apsw.Connection, state: SessionState) -> list[Message]:
-    """The last prompts; from the archive if no hook has seen one, as when an old session goes on."""
+    """The last prompts; from the archive if no hook has seen any, as when an old session goes on."""
     if state.messages:
         return state.messages
     said = sessions.said(db, state.session_id, MESSAGE_CHARS)
@@ -154,7 +154,7 @@ def talk_note(
 
 
 def _memories_and_queries(session: Session, requests: Sequence[str]) -> tuple[list[Memory], list[str]]:
-    """What was recalled for the task, and the requests that have answers; without any, the queries of the task."""
+    """The memories for the task, and the requests that have answers; without any, the queries of the task."""
     state, project = session.state, session.project
     answers = {
         query: session.store.recall(query, project, everywhere=state.is_gateway, with_turns=True) or []

@@ -2,7 +2,7 @@
 
 A refresh comes when the context is half full, after a pause, and after half an hour; never in the first minutes of a
 session. It gives memories on the session's topic that were written or changed since, and nothing that the agent knows.
-A prompt that names a file or a function gets its place, and what somebody noted about it.
+A prompt that names a file or a function gets its place, and written memories about it.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _is_gateway_asked(message: str, session: Session) -> bool:
 
 
 def _places(names: Sequence[str], session: Session, cwd: str, project: str) -> tuple[list[str], list[str]]:
-    """Lines with the places of the names, and the names that have one."""
+    """Lines with the places of the names, and the names that have a place."""
     from core.project import folder_of
     from session.notes import places
 

@@ -71,7 +71,7 @@ def lines_left(db: apsw.Connection, sessions: Sequence[ArchivedSession], folder:
     """What the last sessions of a project left. `sessions` begins with the latest.
 
     The lines are the last request, the work of the latest session that worked in `folder` if it is still open, and the
-    checks that worked in more than one session.
+    checks that worked in several sessions.
     """
     lines: list[str] = []
     worked = [session for session in sessions if session["calls"]]  # the latest may only have talked
@@ -94,7 +94,7 @@ def _task_line(db: apsw.Connection, session: ArchivedSession, calls: Sequence[Ca
 
 
 def _unrun_line(db: apsw.Connection, session: ArchivedSession, calls: Sequence[Call]) -> str:
-    """What was edited, and neither run nor committed since."""
+    """The lines that were edited, and neither run nor committed since."""
     committed = next((call["number"] for call in reversed(calls) if _commits(call)), 0)
     edits = [edit for edit in places_and_names.edits(db, session["id"]) if edit["number"] > committed]
     ranges = command_runs.unrun(edits, calls) if edits else {}
@@ -107,7 +107,7 @@ def _unrun_line(db: apsw.Connection, session: ArchivedSession, calls: Sequence[C
 
 
 def _commits(call: Call) -> bool:
-    """Whether a call committed, or put away, what was edited."""
+    """Whether a call committed the edits, or put them away."""
     if call["outcome"] == "failed" or "git" not in call["command"]:
         return False
     return any(

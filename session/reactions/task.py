@@ -1,4 +1,4 @@
-"""The task of a session: recalled for in the warm zone, written to memory in the hot one (ADR-0203, stages 1 and 2).
+"""The task of a session: recalled for in the warm zone, written to memory in the hot zone (ADR-0203, stages 1 and 2).
 
 A write that is repeated after a kill replaces the memory that the session wrote before. Hot path.
 """
