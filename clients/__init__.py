@@ -15,7 +15,7 @@ _UNKNOWN = Client()
 
 
 def row(name: str) -> Client:
-    """A client, imported on demand; for an unknown name one without any events."""
+    """A client, imported on demand; an unknown name gives a client without events."""
     # fromlist names an attribute of every module, so that no submodule is looked for
     return getattr(__import__(f"clients.{name}", fromlist=["__name__"]), NAMES[name])() if name in NAMES else _UNKNOWN
 
@@ -44,7 +44,7 @@ def with_transcript(name: str) -> Client:
 
 
 def detect(lines: Iterable[object]) -> str | None:
-    """The name of the client that wrote these lines; None if none of them has a form that only one client writes."""
+    """The name of the client that wrote these lines; None if no line has a form that only one client writes."""
     candidates = [client for client in rows() if client.session_file]
     objects = (line for line in lines if isinstance(line, dict))
     return next((client.name for line in objects for client in candidates if client.wrote(line)), None)

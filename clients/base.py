@@ -53,7 +53,7 @@ class Client:
 
     # its compactions, for `joelclaw compaction`
     has_entries = False  # the tools can compact its sessions
-    is_tree = False  # entries name their parent; else they follow one another
+    is_tree = False  # entries name their parent; else the order of the lines counts
     parallel_calls = False  # the result of a parallel call is no ancestor of what follows
     own_rules = False  # as pi: summaries list files, prompts count in full, images in them do not
 

@@ -1,4 +1,4 @@
-"""Codex (0.169): its row and its rollout, lines of `type` and `payload` one after another. Hot path.
+"""Codex (0.169): its row and its rollout, a sequence of lines with `type` and `payload`. Hot path.
 
 What was said appears two or three times: as `response_item` for the model, as `event_msg` for the screen, and after a
 compaction in the history that it leaves. Only the response items are read.
@@ -36,7 +36,7 @@ PATCH_BEGIN = "*** Begin Patch"
 PATCH_END = "*** End Patch"
 PATCH_FILES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 NOT_THE_USER = ("harness", "skills", "hook")  # provenance of a part of a user message
-# How the output of a tool begins that failed, and of one that was not run.
+# How the output of a failed tool begins, and of a tool that was not run.
 FAULTS = (
     "apply_patch verification failed", "exec_command failed", "write_stdin failed", "unsupported call",
     "failed to parse function arguments",
@@ -199,7 +199,7 @@ def _given(payload: dict[str, Any]) -> object:
 
 
 def _object_in(value: object, begin: str) -> object:
-    """The JSON object in a string that begins like one; else the value as it is."""
+    """The JSON object in a string that begins with `begin`; else the value unchanged."""
     found = parsed(value) if isinstance(value, str) and value.lstrip().startswith(begin) else None
     return value if found is None else found
 

@@ -76,7 +76,7 @@ def parsed(line: bytes | str) -> dict[str, Any] | None:
 
 
 def table(value: object) -> dict[str, Any]:
-    """`value` if it is a JSON object, else an empty one."""
+    """`value` if it is a JSON object, else {}."""
     return value if isinstance(value, dict) else {}
 
 

@@ -1,4 +1,4 @@
-"""Entries: the one form into which the transcripts of all clients are read. Hot path.
+"""Entries: the form into which the transcripts of all clients are read. Hot path.
 
 A client's `entries(line)` turns one line of its transcript into entries. The first is the line's node in the session's
 tree (`id`, `parent`); the others are what the line also holds: tool calls, their results, edits, plans, usage. The
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     history: the client has written its whole history again. rollback: the user took turns back.
     shell: a command that the user ran. note: a message of an extension. node: a line without content."""
 
-MAX_HUNKS = 60  # of one edit
+MAX_HUNKS = 60  # in an edit
 COMMAND_KEYS = ("command", "cmd")
 PATH_KEYS = ("file_path", "path", "notebook_path", "absolute_path", "filePath")
 
@@ -44,7 +44,7 @@ class Entry:
         self.id = ""  # of the node in the session's tree
         self.parent = ""  # id of the node before it on its branch
         self.stable_id = ""  # of a prompt or answer, unique over all sessions
-        self.group = ""  # nodes of one answer share it
+        self.group = ""  # shared by the nodes of an answer
         self.session = ""  # the session that the line names
         self.folder = ""  # the folder that the session works in
         self.is_side: bool | None = None  # said by a subagent, or not
@@ -60,7 +60,7 @@ class Entry:
         self.read_files: list[str] = []
         self.whole = False  # of a call: it writes whole files; of a plan: the steps are all that there are
         self.first_line = 0  # with which the output shows the file, if it shows lines without their numbers
-        # of a call: the background process that it asks for; of a result: the one that goes on; of a process_end
+        # the background process that a call asks for, that goes on after a result, or that has ended
         self.process = ""
         # of a result
         self.failed: bool | None = False  # None: a process was stopped, so that its outcome is unknown

@@ -25,7 +25,7 @@ class HookEvent(TypedDict):
     items: list[Entry]  # what was said, from a client without a transcript
     summary: str  # what the client's summariser has written for a compaction in progress
     instructions: str  # what the user asks of the summary of a compaction
-    said: int | None  # messages since the last compaction, if there was one
+    said: int | None  # messages since the last compaction; None if there was none
     percent: float | None
     tokens: int | None
     window: int | None

@@ -225,7 +225,7 @@ def _texts(value: object) -> list[str]:
 
 
 def _compaction_table(data: bytes | None) -> dict[str, Any]:
-    """The table `compaction` of a settings file, empty without one. Raises ValueError if it is no JSON object."""
+    """The table `compaction` of a settings file, or an empty table. Raises ValueError if it is no JSON object."""
     if data is None or not data.strip():
         return {}
     value = parsed(data)

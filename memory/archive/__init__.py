@@ -17,7 +17,7 @@ class Origin:
 
 
 class Limits:
-    """How much of a transcript one call reads."""
+    """How much of a transcript is read in a call."""
 
     __slots__ = ("least", "most", "until")
 

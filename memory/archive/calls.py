@@ -32,12 +32,12 @@ MAX_FILE_CHARS = 1000
 MAX_COMMAND_CHARS = 1000
 MAX_STEP_CHARS = 200  # of a step of the plan
 MAX_STEPS = 60
-MAX_READ_CHARS = 400_000  # of an input or output: of a longer one the head and the tail are read
+MAX_READ_CHARS = 400_000  # of an input or output; if it is longer, its head and its tail are read
 MAX_PLAIN_CHARS = 30  # an identifier of this length is no secret, so it is not redacted
 MAX_PROCESS_CHARS = 40
 MAX_CARRIED = 60  # facts about calls that outlive a stretch
-RUNNING = "running"  # outcome of a call that goes on in the background and was not seen to end
-STOPPED = "stopped"  # of one that was stopped there
+RUNNING = "running"  # outcome of a call whose process goes on in the background
+STOPPED = "stopped"  # outcome of a call whose background process was stopped
 # Keys of the carry; a call or process follows the last three.
 LAST_CALL = "last"
 RUNS = "runs "
@@ -46,7 +46,7 @@ PRINTS = "prints "
 
 
 class CallDraft:
-    """A tool call before it is stored, or what came of one that is stored already. Its texts are redacted."""
+    """A tool call before it is stored, or news about a stored call. Its texts are redacted."""
 
     def __init__(self, key: str, folders: Sequence[str], prompt: int = 0, at: int | None = None) -> None:
         self.key = key
@@ -170,7 +170,7 @@ class SessionCalls:
             self._remember(ASKS + draft.key, call_key(call.process))
 
     def _draft(self, key: str) -> CallDraft:
-        """The draft of a call, or a new one for a call that is stored already."""
+        """The draft of a call; a new draft if the call is stored already."""
         draft = self._drafts.get(key)
         if draft is None:
             draft = self._drafts[key] = CallDraft(key, self._folders)
@@ -265,7 +265,7 @@ def call_key(call: str) -> str:
 
 
 def _store_call(db: apsw.Connection, session: Session, names: _Names, places: SessionPlaces, draft: CallDraft) -> int:
-    """Store a new call, or the outcome of a stored one; returns its number, 0 for an unknown one."""
+    """Store a new call, or the outcome of a stored call; returns its number, 0 if the call is unknown."""
     call = stored_calls.by_key(db, session["id"], draft.key)
     if call is None and draft.is_late:
         return 0

@@ -80,7 +80,7 @@ class Compiler:
     """Compilers and linters: `a.go:3:1: undefined: x`, `a.ts(3,1): error …`, an error above its place, and the
     reports of biome and eslint under the name of a file."""
 
-    MOST = 3  # errors of one output
+    MOST = 3  # errors of an output
     message = re.compile(r"(?::| -)?\s+(?P<text>\S.*)$")
     # after a place: a package, a frame, or what is no error
     no_error = re.compile(r": #|\+0x|in |\W*warn|note|info\b|remark|debug", re.IGNORECASE)

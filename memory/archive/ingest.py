@@ -261,7 +261,7 @@ def read(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int
 
 
 def _resumed(descriptor: int, position: tuple[int, str, str] | None) -> tuple[int, dict[str, Any]]:
-    """The offset and the carry to continue with; the start if the file is shorter than before or another one."""
+    """The offset and the carry to continue with; the start if the file is shorter than before or another file."""
     offset, head = position[:2] if position else (0, "")
     is_same = 0 < offset <= os.fstat(descriptor).st_size and _head(descriptor, offset) == head
     if is_same and os.pread(descriptor, 1, offset - 1) == b"\n":

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     Line = tuple[str, int, str, bool]
     """A file, the number of a line, its text, and whether a diff shows it, which may be of any commit."""
 
-MOST_NAMES = 3000  # in one call: only listings and data hold more
-MOST_LINES = 3000  # of one output
-LONGEST_LINE = 400  # characters that are read of a line: a longer one is data or generated
-LONGEST_NUMBER = 8  # digits of a line number: a longer one is something else
+MOST_NAMES = 3000  # in a call: only listings and data hold more
+MOST_LINES = 3000  # of an output
+LONGEST_LINE = 400  # characters read of a line: longer lines are data or generated
+LONGEST_NUMBER = 8  # digits of a line number: a longer number is something else
 WHOLE_FILE = 1 << 30  # stands for the last line of a file that is printed to its end
 DATA_FILES = (".csv", ".json", ".jsonl", ".lock", ".log", ".snap", ".sum", ".svg", ".txt", ".xml")
 NO_PLACE = ("//", "# ", "* ", "-- ", "<!--", "import ", "from ", "use ", "#include", "} from ")  # comments and imports
@@ -216,7 +216,7 @@ def _printed_lines(program: str, words: list[str]) -> tuple[int, int] | tuple[()
 
 
 def _counted(rows: list[str], spans: list[tuple[str, int, int]]) -> list[Line]:
-    """The lines of files that were printed one after another; none if one of several was shorter than asked for."""
+    """The lines of files that were printed in sequence; none if one of several files was shorter than asked for."""
     rows = rows[:-1] if rows and not rows[-1] else rows
     if len(spans) > 1 and len(rows) != sum(last - first + 1 for _, first, last in spans):
         return []

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     it and the model has now, since some clients write it once more; and the `work` of `SessionCalls`."""
 
 COLLECTION = "episodes"
-MAX_BODY_CHARS = 4000  # of a message: a longer one keeps its head and its tail
+MAX_BODY_CHARS = 4000  # of a message; if it is longer, its head and its tail are kept
 TAIL_CHARS = 1500
 PROMPT_CHARS = 500  # of the prompt, as context of the messages in its turn
 NEIGHBOUR_CHARS = 300  # of the messages before and after, as context
@@ -46,7 +46,7 @@ LAST_MS = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 
 
 class SessionArchive:
-    """Stores what was said and done in one session."""
+    """Stores what was said and done in a session."""
 
     def __init__(self, db: apsw.Connection, origin: Origin) -> None:
         self.db = db
@@ -219,7 +219,7 @@ class Piece:
 
 
 def read_carry(value: Mapping[str, Any]) -> Carry:
-    """The carry as it was stored; a new one if it is damaged or missing."""
+    """The carry as it was stored; a new carry if it is damaged or missing."""
     try:
         drafts = value["drafts"][-1:]
         for draft in drafts:
@@ -232,7 +232,7 @@ def read_carry(value: Mapping[str, Any]) -> Carry:
 
 
 def identifier_of(message: Entry, session: str, line: bytes, number: int) -> str:
-    """The message's own id, else one made from its session and line; a hash if it is long or looks like a secret."""
+    """The message's own id, else a hash of its session and line; also a hash if the id is long or looks like a secret."""
     given = message.stable_id
     if not given:
         role = "user" if message.kind == "prompt" else "assistant"
@@ -245,7 +245,7 @@ def identifier_of(message: Entry, session: str, line: bytes, number: int) -> str
 
 
 def bounded(text: str) -> str:
-    """A message without secrets; of a long one the middle is left out."""
+    """A message without secrets; the middle of a long message is left out."""
     text = text.strip()
     if len(text) > 2 * texts.MARGIN + MAX_BODY_CHARS:
         head = texts.start(text, MAX_BODY_CHARS)

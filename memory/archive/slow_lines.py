@@ -34,7 +34,7 @@ class _TimeIsUp(BaseException):
 
 
 class Attempt:
-    """Reading one large line until `until` (monotonic), when it is abandoned.
+    """Reading a large line until `until` (monotonic), when it is abandoned.
 
     The hook may also be killed at any time. So each try is written down before, and while it goes on, a kernel lock
     shows other processes that it has not failed.

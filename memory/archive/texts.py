@@ -40,7 +40,7 @@ def start(text: str, most: int, command: str = "", path: str = "") -> str:
 
 
 def both_ends(text: str, most: int, command: str = "", path: str = "", *, whole: bool = True) -> tuple[str, bool]:
-    """The text without secrets; of one longer than `most` the head and the tail, half of it each.
+    """The text without secrets; of a text longer than `most` the head and the tail, half of it each.
 
     With `whole=False`, a text that is dense with secrets is cut much shorter, since redacting it would take seconds;
     then the second value is True.

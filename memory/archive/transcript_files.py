@@ -162,7 +162,7 @@ def not_archived(db: apsw.Connection | None, names: Iterable[str]) -> list[File]
 
 
 def _below(folder: str, pattern: str) -> Iterator[str]:
-    """The files at any depth below a folder whose names match a pattern with one star."""
+    """The files at any depth below a folder whose names match a pattern with a star."""
     begin, _, end = pattern.partition("*")
     for here, _, names in os.walk(folder):
         yield from (os.path.join(here, name) for name in names if name.startswith(begin) and name.endswith(end))
@@ -272,7 +272,7 @@ def ingest_all(
 def _results(
     db: apsw.Connection, files: Sequence[File], work: Callable[..., Ingested], progress: Callable[[int], None]
 ) -> Iterator[tuple[File, Ingested]]:
-    """What became of each file: one after another or, for many bytes, in a few forked processes."""
+    """What became of each file. Many bytes are read in a few forked processes."""
     vectors = sqlite.load_vectors(db)
     # the system libraries of macOS do not survive a fork
     processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1

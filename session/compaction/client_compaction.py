@@ -37,7 +37,7 @@ def cancelled(event: HookEvent, session: Session) -> list[Text]:
     about = {"reason": NOTHING_SINCE, "instructed": bool(event["instructions"])}
     name = session.state.compaction_event(ACTION)
     session.queue_event(session.event(name, {**session.state.compaction_metadata, **about}))
-    notice = "Nothing was said since the last compaction: another one would only drop what that one kept."
+    notice = "Nothing was said since the last compaction: another compaction would only drop what it kept."
     return [{"customType": CANCEL, "content": NOTHING_SINCE}, {"customType": NOTICE, "content": notice}]
 
 

@@ -44,7 +44,7 @@ class Message:
 
 
 def messages_of(transcript: Transcript, nodes: Iterable[Node]) -> Iterator[Message]:
-    """The messages of nodes, read from the file one by one; bookkeeping has none."""
+    """The messages of nodes, read from the file in turn; bookkeeping has none."""
     client = clients.row(transcript.client)
     with opened(transcript.path, SEEK_BUFFER) as handle:
         for node in nodes:

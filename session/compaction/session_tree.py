@@ -109,7 +109,7 @@ class Node(NamedTuple):
     answers: tuple[str, ...] = ()  # ids of the calls whose results it holds
     files: FileOperations = NO_FILES  # of its tool calls, or those that a client's summary lists
     compaction: Compaction | None = None
-    group: str = ""  # nodes of one answer share it
+    group: str = ""  # shared by the nodes of an answer
     rollback: int = 0  # turns that the user took back here
 
 
@@ -128,7 +128,7 @@ class Transcript:
     measured: dict[str, int] = field(default_factory=dict, compare=False, repr=False)  # tokens by id, once asked for
 
     def last_compaction(self) -> int:
-        """Index of the newest compaction on the active branch, -1 without one."""
+        """Index of the newest compaction on the active branch, -1 if there is none."""
         return next((at for at in range(len(self.nodes) - 1, -1, -1) if self.nodes[at].kind == "compaction"), -1)
 
 
@@ -166,7 +166,7 @@ def read(path: str, client: str = "", leaf: str = "") -> Transcript:
 
 
 def path_to(leaf: str, tree: Mapping[str, Node], problems: Problems) -> list[Node]:
-    """The nodes from the first one to `leaf`, oldest first; empty if there is no such node."""
+    """The nodes from the root to `leaf`, oldest first; empty if there is no such node."""
     path: list[Node] = []
     seen: set[str] = set()
     node = tree.get(leaf)
@@ -184,7 +184,7 @@ def path_to(leaf: str, tree: Mapping[str, Node], problems: Problems) -> list[Nod
 
 
 def together(several: Iterable[FileOperations]) -> FileOperations:
-    """Several file operations as one."""
+    """The union of several file operations."""
     several = [files for files in several if files]
     if len(several) <= 1:
         return several[0] if several else NO_FILES
@@ -260,7 +260,7 @@ class _Reader:
     def _node(self, line: Line, entries: list[Entry]) -> Node:
         head = entries[0]
         identifier, parent = head.id, head.parent
-        if not self._client.is_tree:  # lines follow one another, and an id may come twice
+        if not self._client.is_tree:  # a sequence of lines, in which an id may come twice
             identifier = identifier if identifier and identifier not in self.tree else f"line-{line.number}"
             parent = self.nodes[-1].id if self.nodes else ""
         answers = tuple(entry.call for entry in entries if entry.kind == "result" and entry.call)
@@ -361,7 +361,7 @@ def _with_parallel_calls(path: list[Node], nodes: list[Node]) -> list[Node]:
 
 
 def _with_summaries(path: list[Node]) -> list[Node]:
-    """Each compaction with the summary that follows on a line of its own; a summary without a compaction is one."""
+    """Each compaction with the summary that follows on a line of its own; a summary without a compaction counts as a compaction."""
     found: list[Node] = []
     boundary = -1
     for node in path:

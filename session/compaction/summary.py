@@ -38,7 +38,7 @@ CANNOT_START = ("MODEL_NOT_FOUND", "MODEL_NOT_CONFIGURED")
 
 
 class Part(NamedTuple):
-    """What one part of a summary is made from; `share` is its share of the tokens."""
+    """What a part of a summary is made from; `share` is its share of the tokens."""
 
     kind: Literal["history", "turn", "branch"]
     messages: Sequence[Message]
@@ -143,7 +143,7 @@ def _asked(ask: Callable[[str], str], part: Part, model: Model, tokens: int, pro
 
 
 def quoted(messages: Sequence[Message], previous: str, tokens: int) -> tuple[dict[str, str], int]:
-    """The sections of a quoting summary within `tokens`, and how many lines of the previous one did not fit."""
+    """The sections of a quoting summary within `tokens`, and how many lines of the previous summary did not fit."""
     room = max(0, tokens - HEADING_TOKENS)
     found, left_out = _earlier(previous, int(room * EARLIER_SHARE))
     room -= sum(map(cost, found.values()))

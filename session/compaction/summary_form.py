@@ -157,7 +157,7 @@ def render(sections: Mapping[str, str], *, whole: bool = True) -> str:
 
 
 def files(read: Sequence[str], modified: Sequence[str]) -> str:
-    """The lists of files, one path a line; "" without files."""
+    """The lists of files, a path on each line; "" without files."""
     blocks = []
     for tag, paths in (("read-files", read), ("modified-files", modified)):
         if paths:

@@ -108,7 +108,7 @@ def test_a_second_compaction_with_nothing_between_is_cancelled(
         pi.add("label", targetId="e005", label="here")
     answer, told = ask(host, f"compact({instructions})")
     assert answer == {"cancel": True}
-    assert told == ["Nothing was said since the last compaction: another one would only drop what that one kept."]
+    assert told == ["Nothing was said since the last compaction: another compaction would only drop what it kept."]
     (event,) = events(run, "compaction.cancelled")
     assert event["metadata"]["reason"] == "nothing-since-compaction"
     assert event["metadata"]["instructed"] is (instructions != "undefined")
