@@ -232,7 +232,7 @@ def read_carry(value: Mapping[str, Any]) -> Carry:
 
 
 def identifier_of(message: Entry, session: str, line: bytes, number: int) -> str:
-    """The message's own id, else a hash of its session and line; also a hash if the id is long or looks like a secret."""
+    """The message's own id, or a hash if it has none or if the id is long or looks like a secret."""
     given = message.stable_id
     if not given:
         role = "user" if message.kind == "prompt" else "assistant"

@@ -361,7 +361,7 @@ def _with_parallel_calls(path: list[Node], nodes: list[Node]) -> list[Node]:
 
 
 def _with_summaries(path: list[Node]) -> list[Node]:
-    """Each compaction with the summary that follows on a line of its own; a summary without a compaction counts as a compaction."""
+    """Merge each compaction with the summary on the next line; a summary without a compaction counts as one."""
     found: list[Node] = []
     boundary = -1
     for node in path:
