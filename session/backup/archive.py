@@ -122,8 +122,8 @@ def leftovers(path: str = "", *, over: bool = True) -> list[str]:
     places = [path] if path else [os.path.realpath(files.home()), *(backup["file"] for backup in known())]
     left = []
     for place in places:
-        for found in sorted(glob(escape(place) + ".*.tmp")):
-            writer = re.fullmatch(r"\.(?:store\.|restoring\.)?(\d+)\.\d+\.tmp", found.removeprefix(place))
+        for found in sorted(glob(escape(place) + ".*.tmp*")):
+            writer = re.fullmatch(r"\.(?:store\.|restoring\.)?(\d+)\.\d+\.tmp(?:-journal)?", found.removeprefix(place))
             if writer and _is_over(int(writer[1]), found) == over:
                 left.append(found)
     return left

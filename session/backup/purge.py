@@ -56,6 +56,7 @@ class Purge:
             self._criteria = Criteria(session=session, project=project, live=live, before=before, phrases=phrases)
         self._selection = purge.select(self._db, self._criteria)
         self._sweep = _Sweep(self._criteria, self._selection, config, dry=True)
+        self._leftovers = archive.leftovers()
         if not store_file.is_owed(self._db) and not any(self._counts().values()):
             raise Failure("PURGE_NOTHING", "nothing matches", "look with joelclaw recall or joelclaw memory stats")
 
@@ -106,7 +107,7 @@ class Purge:
             "logSections": sweep.log_sections,
             "states": sorted(sweep.states),
             "statesChanged": sorted(sweep.states_changed),
-            "filesDeleted": [*sorted(sweep.files_deleted), *archive.leftovers()],
+            "filesDeleted": [*sorted(sweep.files_deleted), *self._leftovers],
         }
 
 
