@@ -47,7 +47,7 @@ _LEVEL_ALIASES = {
 
 
 def new_event(action: str, *, now: int, **details: Unpack[Details]) -> Event:
-    """An event of the time `now` (ms) as it is stored: redacted, with names on one line, within the limits of size."""
+    """A new event of the time `now` (ms): redacted, with names on one line, within the limits of size."""
     session = details.get("session") or _session_variable() or _role_name(details.get("role", "interactive"))
     system = details.get("system") or _variable("SLOG_SYSTEM_ID", "JOELCLAW_SYSTEM_ID") or host()
     success, metadata = details.get("success", True), details.get("metadata")
@@ -79,7 +79,7 @@ def parse_level(name: str) -> str | None:
 
 
 def identifier(text: str) -> str:
-    """An id as it is stored: hashed if it is too long or looks like a secret, so that equal ids stay equal."""
+    """An id for storing: hashed if it is too long or looks like a secret, so that equal ids stay equal."""
     if not text:
         return ""
     line = _one_line(text)

@@ -28,7 +28,7 @@ DEFAULT_ENDPOINT = "http://localhost:4318"  # of the specification
 
 @dataclass(frozen=True)
 class Destination:
-    """Where one signal goes. `shown` is the URL without password and query."""
+    """The endpoint of a signal. `shown` is the URL without password and query."""
 
     signal: str
     url: str
@@ -67,7 +67,7 @@ def run(config: Config) -> list[dict[str, Any]] | None:
 
 
 def run_in_background(config: Config) -> None:
-    """Send what is due, in a background process that holds the lock. Faults stay in the cursors."""
+    """Send due events, in a background process that holds the lock. Faults stay in the cursors."""
     if is_disabled():
         return
     try:
@@ -100,7 +100,7 @@ def destinations() -> list[Destination]:
 
 
 def status(db: apsw.Connection | None, config: Config) -> dict[str, Any]:
-    """Current and former destinations and how far each is; `problem` says what is wrong with the variables."""
+    """Current and former destinations and how far each is; `problem` describes a wrong variable."""
     result: dict[str, Any] = {"mode": config.get_str("otel.export"), "disabled": is_disabled(), "destinations": []}
     current: list[Destination] = []
     try:
@@ -168,7 +168,7 @@ def _destination(signal: str) -> Destination:
 
 
 def _signal_variable(signal: str, what: str) -> tuple[str, str]:
-    """The name and the value of a variable of this signal or, if it is not set, of the one for all signals."""
+    """The name and the value of a variable for this signal or, if it is not set, for all signals."""
     own = f"OTEL_EXPORTER_OTLP_{signal.upper()}_{what}"
     name = own if _variable(own) else f"OTEL_EXPORTER_OTLP_{what}"
     return name, _variable(name)

@@ -1,4 +1,4 @@
-"""The event log: appending events to the store, and the spool that keeps them until somebody stores them. Hot path.
+"""The event log: appending events to the store, and the spool that keeps them until a command stores them. Hot path.
 
 A hook appends its events to the spool, a file of JSON lines, since a write to the store may have to wait. A later
 command stores them. The store is imported only by the functions that need it.
@@ -23,7 +23,7 @@ SPOOL = "spool"
 MAX_SPOOL_BYTES = 262_144
 DUPLICATE = "duplicate-id"
 NOISE = "debug_backpressure_guard"
-DEBUG_LIMIT = 12  # debug events of one source, component and action in 60 seconds; more are noise
+DEBUG_LIMIT = 12  # debug events with the same source, component and action in 60 seconds; more are noise
 BUSY_MS = 400  # how long events wait for another writer; they can stay in the spool
 
 _FILE = "events.jsonl"
@@ -139,13 +139,13 @@ def spool_path() -> str:
 
 
 def rewritten_spool_path(taken: str) -> str:
-    """Where to rewrite a file that was taken from the spool. If that process is killed, a later one finds it."""
+    """The path for rewriting a file taken from the spool. If the process is killed, the next command finds it."""
     name = os.path.basename(taken)
     return os.path.join(_folder(), f"{_TAKEN}{os.getpid()}.{name.removeprefix(_TAKEN)}")
 
 
 def search_text(event: Event) -> str:
-    """The words by which an event is found, as in the mirrored CLI: in lower case, a line for each field and entry."""
+    """The searchable words of an event, as in the mirrored CLI: in lower case, a line for each field and entry."""
     lines = [event["source"], event["component"], event["action"], event.get("error", "")]
     _collect("", event["metadata"], lines)
     return "\n".join([line for line in map(as_words, lines) if line])

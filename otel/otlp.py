@@ -150,7 +150,7 @@ class _Session(requests.Session):
 
 
 class _Transfer:
-    """Sends one destination what it has not got yet. The cursor moves when a batch was accepted."""
+    """Sends pending events to a destination. The cursor moves when a batch was accepted."""
 
     def __init__(self, db: apsw.Connection, cursor: Cursor, url: str, upto: int) -> None:
         self._db = db
@@ -365,7 +365,7 @@ def _span(event: Event, resource: Resource, limits: SpanLimits) -> ReadableSpan:
 
 
 def _system_metrics(events: Sequence[Event]) -> list[Metric]:
-    """The metrics of one machine's events, from the first event's time to the last event's."""
+    """The metrics of a machine's events, from the time of the first event to that of the last."""
     times = [event["timestamp"] * 1_000_000 for event in events]
     start, end = min(times), max(times)
     counts: dict[tuple[str, str, bool], int] = {}

@@ -21,7 +21,7 @@ Counts = dict[str, dict[str, int]]
 
 
 def query(options: Mapping[str, Any], now: int) -> EventQuery:
-    """The query for the options of a command, each of which may be missing. `now` is in ms since the epoch."""
+    """The query for the options of a command; all are optional. `now` is in ms since the epoch."""
     levels = []
     for name in _names(options.get("level")):
         level = parse_level(name)
@@ -141,7 +141,7 @@ def _words(text: str) -> list[str]:
 
 
 def _read(queries: list[EventQuery], limit: int, page: int) -> tuple[list[Counts], list[Event]]:
-    """The counts for each query, and a page of the first one's events, from one moment."""
+    """The counts for each query, and a page of events for the first, in one transaction."""
     counts: list[Counts] = [{name: {} for name in _FACETS} for _ in queries]
     events: list[Event] = []
     db = sqlite.open_reading()

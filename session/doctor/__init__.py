@@ -1,1 +1,1 @@
-"""`joelclaw status` and `joelclaw doctor`: collects facts, checks them, and repairs what is safe to repair."""
+"""`joelclaw status` and `joelclaw doctor`: collects facts, checks them, and makes safe repairs."""

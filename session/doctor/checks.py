@@ -1,6 +1,6 @@
-"""`joelclaw doctor`: runs every check, and repairs what is safe to repair.
+"""`joelclaw doctor`: runs every check, and makes safe repairs.
 
-A check is a function that yields findings and puts what it knows about its subject into `Examination.subjects`.
+A check is a function that yields findings and puts facts about its subject into `Examination.subjects`.
 """
 
 import os
@@ -59,7 +59,7 @@ class Examination:
 
 
 def run(names: Sequence[str] = (), *, project: bool = False, fix: bool = False) -> dict[str, Any]:
-    """Run all checks. With `fix`, repair what is safe to repair, check again, and add what was done as findings `ok`.
+    """Run all checks. With `fix`, make safe repairs, check again, and add each repair as a finding `ok`.
 
     Raises Failure: DOCTOR_NO_FOLDER, DOCTOR_NO_PROJECT.
     """
@@ -107,7 +107,7 @@ def _examine(names: Sequence[str], *, project: bool) -> tuple[Examination, list[
 
 
 def check_command(examination: Examination) -> Iterator[Finding]:
-    """Whether `joelclaw` on the PATH is the one that runs."""
+    """Whether `joelclaw` on the PATH is this installation."""
     own, found = own_command.path(), shutil.which(own_command.NAME)
     about = {"path": own, "version": VERSION, "onPath": found, "onPathVersion": None}
     examination.subjects["command"] = about
@@ -151,7 +151,7 @@ def check_store(examination: Examination) -> Iterator[Finding]:
     minutes = (newest - clock.now_ms()) // 60_000
     if minutes >= 5:
         message = f"the clock is behind: something was stored at {clock.iso(newest)}, {minutes} min from now"
-        fix = "set the clock; if it was ahead before, what was stored then stays the newest until that time"
+        fix = "set the clock; if it was ahead before, the entries from then stay the newest until that time"
         yield warning("CLOCK_BEHIND", "store", message, fix)
 
 
@@ -194,7 +194,7 @@ def check_home(examination: Examination) -> Iterator[Finding]:
 
 
 def check_switches(examination: Examination) -> Iterator[Finding]:
-    """What is switched off, and whether this folder is excluded."""
+    """Switches that are off, and whether this folder is excluded."""
     examination.subjects["switches"] = examination.facts.status["switches"]
     known, folder = examination.facts.switches, os.getcwd()
     if known is None:
@@ -302,7 +302,7 @@ def check_exporter(examination: Examination) -> Iterator[Finding]:
 
 
 def check_clients(examination: Examination) -> Iterator[Finding]:
-    """The hooks of each client: as they are installed, when run, and how they did lately."""
+    """The hooks of each client: their installation, a test run, and their recent calls."""
     names = examination.names
     calls: list[Called] = []
     with suppress(Failure):  # `check_store` reports it
@@ -327,7 +327,7 @@ def check_history(examination: Examination) -> Iterator[Finding]:
     if left:
         megabytes = sum(file.size for file in left) / 1e6
         sessions = "1 past session" if len(left) == 1 else f"{len(left):,} past sessions"
-        message = f"{sessions} ({megabytes:,.1f} MB) not archived: recall does not find what was said there"
+        message = f"{sessions} ({megabytes:,.1f} MB) not archived: recall does not find them"
         yield note("HISTORY_NOT_ARCHIVED", "store", message, "joelclaw memory archive --all")
 
 
@@ -346,7 +346,7 @@ CHECKS: tuple[Callable[[Examination], Iterable[Finding]], ...] = (
 
 
 def _repair(findings: Sequence[Finding], examination: Examination) -> list[Finding]:
-    """Repair what is safe to repair. Returns what was done (`ok`), and what could not be done."""
+    """Make safe repairs. Returns a finding for each: `ok`, or a warning if it failed."""
     codes = {finding.code for finding in findings}
     broken = {finding.subject for finding in findings if finding.code in FIXABLE_HOOKS}
     repairs: list[tuple[str, str, Callable[[], str]]] = [

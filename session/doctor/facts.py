@@ -62,7 +62,7 @@ def sorted_findings(findings: Sequence[Finding], subjects: Sequence[str]) -> lis
 
 @dataclass
 class Facts:
-    """What was collected. `status` is what the command prints; the other fields are None if they cannot be read."""
+    """The collected facts. The command prints `status`; the other fields are None if they cannot be read."""
 
     status: dict[str, Any] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
@@ -198,7 +198,7 @@ def _switches(facts: Facts) -> dict[str, Any]:
     try:
         known = facts.switches = switches.read()
     except switches.Damaged as damage:
-        fix = "run `joelclaw on`, which sets the file aside; then switch off again what was off"
+        fix = "run `joelclaw on`, which sets the file aside; then repeat your `joelclaw off`"
         facts.findings.append(error("SWITCHES_DAMAGED", "switches", f"{switches.path()}: {damage}", fix))
         return {"off": [], "excluded": []}
     for path in sorted(glob(escape(switches.path()) + ".damaged-*")):

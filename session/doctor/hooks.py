@@ -32,7 +32,7 @@ from session.install.client_settings import Settings, settings_of
 from session.install.entries import Entry
 from session.install.undo import Receipt
 
-MAX_SECONDS = 5.0  # for one run; a client waits longer
+MAX_SECONDS = 5.0  # for a run; a client waits longer
 OUTCOMES = {"failed": "failed", "degraded": "did only part of its work", "late": "was late"}
 MEMORY = "Decision: recent active work goes on, and unresolved failures are told with the operational context."
 """A memory that the first event of a session recalls, so that the run has a text to inject."""
@@ -40,7 +40,7 @@ MEMORY = "Decision: recent active work goes on, and unresolved failures are told
 
 @dataclass
 class Checked:
-    """What was found out about a client. `facts` is printed; `since` is when its file was last written, in ms."""
+    """Facts and findings about a client. `facts` is printed; `since` is when its file was last written, in ms."""
 
     facts: dict[str, Any]
     findings: list[Finding] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Run:
 
 
 def check(client: Client, *, project: bool) -> Checked:
-    """Check the hooks of one client. A fault here does not keep the other clients from being checked."""
+    """Check the hooks of a client. A fault here does not keep other clients from being checked."""
     path = settings_of(client).path(project=project)
     unknown = dict.fromkeys(("present", "installed", "current", "version", "command", "enabled", "trusted", "trialMs"))
     result = Checked({"scope": "project" if project else "user", "path": path, **unknown})
@@ -144,7 +144,7 @@ def _check_entries(
             yield warning("HOOKS_CHANGED", name, message, install)
         else:
             version = f", written by version {receipt.version}" if receipt is not None else ""
-            message = f"what is installed is not what this version writes{version}"
+            message = f"the installed entries differ from those of this version{version}"
             yield warning("HOOKS_OUTDATED", name, message, install)
     if other and plan.command_fault(other) is None:
         version = (version_of(other) if may_run else "") or "unknown version"
@@ -168,7 +168,7 @@ def version_of(path: str) -> str:
 
 
 def calls(db: apsw.Connection | None, since: int) -> list[Called]:
-    """The calls of hooks by event, including those in the spool, which stays as it is."""
+    """The calls of hooks by event, including those in the spool, which is not changed."""
     copy = sqlite.open_in_memory()
     if db is not None:
         hook_calls.copy(db, copy)
@@ -223,7 +223,7 @@ def check_calls(client: Client, calls: Sequence[Called], checked: Checked, silen
 
 
 def _run_entries(client: Client, installed: Sequence[Entry], fix: str) -> tuple[int | None, Finding | None]:
-    """Run one entry for each different command, until one has a fault. Returns the slowest time in ms and the fault."""
+    """Run each different command until a run has a fault. Returns the slowest time in ms and the fault."""
     for executable in dict.fromkeys(entry.executable for entry in installed):
         if fault := plan.command_fault(executable):
             code, message = fault
@@ -253,7 +253,7 @@ def _run_entries(client: Client, installed: Sequence[Entry], fix: str) -> tuple[
 
 
 def _fault_of(client: Client, entry: Entry, run: Run, direct_run: Run, fix: str) -> Finding | None:
-    """What is wrong with an entry, going by its run and by a run of joelclaw without the shell."""
+    """The fault of an entry, going by its run and by a run of joelclaw without the shell."""
     event = entry.place.event
     what = f"the hook for {event}" if entry.command else "the command of the extension"
     reinstall = f"run `{entry.executable} status`; if that fails too, reinstall joelclaw"

@@ -60,7 +60,7 @@ class Settings:
     rule = ""  # how an entry there names the beginning of a command (`{}`)
     rule_file = ""  # below the folder: a file of ours with such rules
     skill = ""  # below the folder: a short instruction that the client's model may read
-    servers_file = ""  # below the folder: where the client's MCP servers are, if not in `file`
+    servers_file = ""  # below the folder: the file with MCP servers, if it is not `file`
     has_servers = False  # it starts MCP servers
     asks_trust = False  # it runs a project's hooks only in a folder that the user trusts
 
@@ -123,7 +123,7 @@ class Settings:
         return []
 
     def settings_beside(self, *, project: bool) -> list[str]:  # noqa: ARG002  # for subclasses
-        """Other files of the client. If one is damaged, our hooks do not run."""
+        """Other files of the client. If any is damaged, our hooks do not run."""
         return []
 
 

@@ -21,7 +21,7 @@ EXTENSION = "the extension of joelclaw, which the client loads"
 FAIL_OPEN = "2>/dev/null || :"
 """If joelclaw is gone, the client sees neither a message nor a status: Claude Code takes 2 for a refusal."""
 CALL = r"""(?<![\w.'\"/-])(?:'(?:[^']|'"'"')*?/joelclaw'|(?:[^\s'"();|&]*/)?joelclaw)\s+hook\s+%s(?![\w-])"""
-# Hooks of earlier versions also looked at what was printed.
+# Hooks of earlier versions also checked the output.
 BEFORE_CALL = re.compile(r"(?:exec 2>/dev/null;\s*)?(?:o=\$\()?\s*")
 AFTER_CALL = re.compile(
     r"(?:\s|2>/dev/null|>/dev/null|2>&1|[);:]|&&|\|\||true|case|esac|in|printf|\$o|\"\$o\"|'%s\\n'"
@@ -95,7 +95,7 @@ def extension(client: Settings, command: str) -> str:
 
 
 def executable_of_extension(text: str) -> str | None:
-    """The path or name by which an extension of ours calls joelclaw; None if it is not ours."""
+    """The path or name of joelclaw in an extension of ours; None if it is not ours."""
     match = EXTENSION_LINE.search(text)
     try:
         return str(json.loads(match[0].partition("=")[2].strip().removesuffix(";"))) if match else None
@@ -109,7 +109,7 @@ def same_extension(text: str, other: str) -> bool:
 
 
 def joelclaw_call(hook: object, agent: str) -> tuple[str, bool] | None:
-    """The path or name by which a hook runs `joelclaw hook`, and whether it does nothing else, as ours do."""
+    """The path or name of joelclaw in a hook that runs `joelclaw hook`, and whether it does nothing else."""
     command = hook.get("command") if isinstance(hook, dict) else None
     call = re.search(CALL % agent, command) if isinstance(command, str) else None
     if call is None:

@@ -31,12 +31,12 @@ INTERPRETER_GONE = "HOOK_INTERPRETER_GONE"
 
 # Notes for the user.
 CHECK = "to check: use the client, then run `joelclaw doctor`"
-ON_PATH = "`joelclaw` must be on the PATH of everyone who uses this project; where it is missing, the hooks do nothing"
+ON_PATH = "`joelclaw` must be on the PATH of everyone who uses this project; without it, the hooks do nothing"
 SHARED_SERVER = (
     "for anyone who uses this project without `joelclaw`, the client reports that its server failed to start"
 )
-EDITED = "{} was edited; it was left as it is"
-FOREIGN_SERVER = f"a server `{entries.SERVER}` already exists; it was left as it is"
+EDITED = "{} was edited and stays unchanged"
+FOREIGN_SERVER = f"a server `{entries.SERVER}` already exists and stays unchanged"
 
 
 class Plan:
@@ -197,7 +197,7 @@ class Plan:
         client = self.client
         notes = [client.applies, *client.notes(project=self.project)]
         notes += [
-            f"hooks.{event} also has another command that calls joelclaw; it was left as it is"
+            f"hooks.{event} also has another command that calls joelclaw; it stays unchanged"
             for event in entries.foreign_calls(value, client)
         ]
         if self.project:
@@ -357,7 +357,7 @@ def locked() -> Iterator[None]:
 
 
 def carry_out(plans: Sequence[Plan], changed: list[str]) -> dict[str, str | None]:
-    """Write or delete the files, and append their paths to `changed`. Returns the backup of each, None without one."""
+    """Write or delete the files, and append their paths to `changed`. Returns the path of each backup, or None."""
     backups = {}
     for plan in plans:
         try:
@@ -411,7 +411,7 @@ def _write(plan: Plan, data: bytes, created: list[str]) -> None:
     for folder in reversed(missing):
         os.mkdir(folder, 0o777 if plan.project else 0o700)
         created.append(folder)
-    if plan.new_receipt is not None:  # first, so that an uninstall never knows less than what was done
+    if plan.new_receipt is not None:  # first, so that an uninstall never knows too little
         before = plan.receipt.folders if plan.receipt and plan.new_receipt.created else ()
         replace(plan.new_receipt, folders=(*before, *created)).save()
     old = None if plan.before is None else os.stat(plan.target)

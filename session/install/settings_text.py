@@ -1,4 +1,4 @@
-"""Changes a client's settings as text, JSON or TOML: what says the same afterwards keeps its bytes."""
+"""Edits a client's settings, JSON or TOML, as text: everything else in the file keeps its bytes."""
 
 import json
 import os
@@ -9,21 +9,21 @@ from typing import Any, NamedTuple
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-_BOM = "\ufeff"
-_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
-_GAP = re.compile(r"[ \t\r\n]*[:,]?[ \t\r\n]*")
-_DECODER = json.JSONDecoder()
-_MOST_EDITS = 500
-_TABLE, _NAME = "mcp_servers", "joelclaw"
+BOM = "\ufeff"
+STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
+GAP = re.compile(r"[ \t\r\n]*[:,]?[ \t\r\n]*")
+_decoder = json.JSONDecoder()
+SERVERS = "mcp_servers"
+NAME = "joelclaw"
 
 
 class Malformed(Exception):
-    """The text is not what the client reads, or cannot be changed without changing what is not ours."""
+    """The client cannot read the text, or it cannot be edited without changing entries of others."""
 
 
 def parsed(text: str, *, comments: bool) -> Any:
-    """What a text says; `{}` where it is blank."""
-    plain = _without_comments(text.removeprefix(_BOM), comments=comments)
+    """The value of a JSON text; `{}` for a blank text. Raises Malformed."""
+    plain = _without_comments(text.removeprefix(BOM), comments=comments)
     if not plain.strip():
         return {}
     try:
@@ -35,11 +35,11 @@ def parsed(text: str, *, comments: bool) -> Any:
 
 
 def edited(text: str, wanted: dict[str, Any], *, comments: bool) -> str:
-    """The text changed so that it says `wanted`, one difference after the other; what is new goes to the end."""
-    bom, text = (_BOM, text[1:]) if text.startswith(_BOM) else ("", text)
+    """The text edited so that its value is `wanted`. New members go to the end. Raises Malformed."""
+    bom, text = (BOM, text[1:]) if text.startswith(BOM) else ("", text)
     if not _without_comments(text, comments=comments).strip():
         text += "{}\n"
-    for _ in range(_MOST_EDITS):
+    for _ in range(500):  # each edit removes a difference; ours are some dozens
         if same(parsed(text, comments=comments), wanted):
             return bom + text
         plain = _without_comments(text, comments=comments)
@@ -49,7 +49,7 @@ def edited(text: str, wanted: dict[str, Any], *, comments: bool) -> str:
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two values are the same JSON, in whatever order their keys are."""
+    """Whether two values are equal, whatever the order of their keys."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
@@ -66,19 +66,19 @@ def _no_constant(name: str) -> Any:
 
 
 def _without_comments(text: str, *, comments: bool) -> str:
-    """The text with spaces in the place of comments, so that every position stays."""
+    """The text with each comment replaced by as many spaces, so that positions stay the same."""
     if not comments:
         return text
-    return _STRING_OR_COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else " " * len(found[0]), text)
+    return STRING_OR_COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else " " * len(found[0]), text)
 
 
 def _past(plain: str, at: int) -> int:
-    found = _GAP.match(plain, at)
+    found = GAP.match(plain, at)
     return found.end() if found else at
 
 
 class _Member(NamedTuple):
-    """A value in a container: where it (with its key) begins, where the value starts and ends."""
+    """A member of a container: the positions of its beginning (the key), and of the start and end of its value."""
 
     key: str
     begin: int
@@ -88,7 +88,7 @@ class _Member(NamedTuple):
 
 
 class _Edit:
-    """One change of a text, in its own layout: line end, step of indentation, whether it is spread over lines."""
+    """A single edit of a text that keeps its layout: line ends, indentation, and whether it uses several lines."""
 
     def __init__(self, text: str, plain: str) -> None:
         self.text, self.plain = text, plain
@@ -99,8 +99,8 @@ class _Edit:
         self.unit = _indentation(text, first) if self.multi and plain[first] != "}" else "  "
 
     def step(self, at: int, wanted: Any) -> str:
-        """The text with the first difference between the value that starts at `at` and `wanted` gone."""
-        found, end = _DECODER.raw_decode(self.plain, at)
+        """Remove the first difference between the value that starts at `at` and `wanted`."""
+        found, end = _decoder.raw_decode(self.plain, at)
         if type(found) is not type(wanted) or not isinstance(found, (dict, list)):
             multi = "\n" in self.text[at:end]
             new = self._rendered(wanted, _indentation(self.text, at) if multi else None)
@@ -129,15 +129,15 @@ class _Edit:
         while at < end - 1:
             begin, key = at, ""
             if is_object:
-                key, at = _DECODER.raw_decode(self.plain, at)
+                key, at = _decoder.raw_decode(self.plain, at)
                 at = _past(self.plain, at)
-            value, stop = _DECODER.raw_decode(self.plain, at)
+            value, stop = _decoder.raw_decode(self.plain, at)
             members.append(_Member(key, begin, at, stop, value))
             at = _past(self.plain, stop)
         return members
 
     def _added(self, at: int, end: int, members: list[_Member], key: str, value: Any) -> str:
-        """A member more at the end of the container, behind the comments there."""
+        """Add a member at the end of the container, after the comments there."""
         text = self.text
         start = members[-1].end if members else at + 1
         kept = text[start : end - 1].rstrip()
@@ -155,7 +155,7 @@ class _Edit:
         return text[:start] + ("," if members else "") + kept + entry + rest + text[end - 1 :]
 
     def _cut(self, at: int, end: int, members: list[_Member], index: int) -> str:
-        """The container without a member; comments around it stay."""
+        """Remove a member from the container; comments around it stay."""
         text, one = self.text, members[index]
         left = members[index - 1].end if index else at + 1
         begin = left + len(text[left : one.begin].rstrip())
@@ -168,7 +168,7 @@ class _Edit:
         return text[: at + 1] + (inner if inner.strip() else "") + text[end - 1 :]
 
     def _rendered(self, value: Any, indent: str | None) -> str:
-        """A value as text: over lines below `indent`, or on one line where that is None."""
+        """A value as text: on several lines, indented by `indent`, or on a single line if that is None."""
         if indent is None:
             return json.dumps(value, ensure_ascii=False)
         return json.dumps(value, ensure_ascii=False, indent=self.unit).replace("\n", self.newline + indent)
@@ -180,52 +180,52 @@ def _indentation(text: str, at: int) -> str:
 
 
 class TomlServer:
-    """Our MCP server in a client's TOML: whether one of its name is there, and says what we write, by whatever path."""
+    """Our MCP server in a client's TOML: whether a server of its name exists, and whether it is as we write it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._document = _toml(text)
         if self._document.as_string() != text:
             raise Malformed("it cannot be written back unchanged")
-        servers = self._document.unwrap().get(_TABLE)
-        found = servers.get(_NAME) if isinstance(servers, dict) else None
+        servers = self._document.unwrap().get(SERVERS)
+        found = servers.get(NAME) if isinstance(servers, dict) else None
         command = found.get("command") if isinstance(found, dict) else None
         self.exists = found is not None
-        self.is_ours = isinstance(command, str) and os.path.basename(command) == _NAME and found == _server(command)
+        self.is_ours = isinstance(command, str) and os.path.basename(command) == NAME and found == _server(command)
 
     def put_in(self, command: str) -> str:
         """The text with our server."""
         if self.exists:
-            servers: Any = self._document[_TABLE]
-            servers[_NAME]["command"] = command
+            servers: Any = self._document[SERVERS]
+            servers[NAME]["command"] = command
             return self._checked(self._document.as_string(), _server(command))
         text = self.text
         newline = "\r\n" if "\r\n" in text else "\n"
         gap = newline * ((not text.endswith("\n")) + 1) if text else ""
-        lines = tomlkit.dumps({_TABLE: {_NAME: _server(command)}}).replace("\n", newline)
+        lines = tomlkit.dumps({SERVERS: {NAME: _server(command)}}).replace("\n", newline)
         return self._checked(text + gap + lines, _server(command))
 
     def take_out(self) -> str:
         """The text without our server."""
         document = _toml(self.text)
-        servers: Any = document[_TABLE]
-        servers.remove(_NAME)
+        servers: Any = document[SERVERS]
+        servers.remove(NAME)
         if not servers:
-            document.remove(_TABLE)
+            document.remove(SERVERS)
         return self._checked(document.as_string(), None)
 
     def _checked(self, text: str, wanted: dict[str, Any] | None) -> str:
-        """The text, once it says of our server what it should, and of all else what it said before."""
+        """The text, after checking that our server is as wanted and everything else is unchanged."""
         before, after = (_toml(one).unwrap() for one in (self.text, text))
-        servers = [value.get(_TABLE, {}).pop(_NAME, None) for value in (before, after)]
-        rest = [{key: one for key, one in value.items() if key != _TABLE or one} for value in (before, after)]
+        servers = [value.get(SERVERS, {}).pop(NAME, None) for value in (before, after)]
+        rest = [{key: one for key, one in value.items() if key != SERVERS or one} for value in (before, after)]
         if servers[1] != wanted or rest[0] != rest[1]:
             raise Malformed("our server cannot be added without changing other entries")
         return text
 
 
 def same_toml(one: str, other: str) -> bool:
-    """Whether two texts say the same."""
+    """Whether two texts have the same value."""
     return bool(_toml(one).unwrap() == _toml(other).unwrap())
 
 

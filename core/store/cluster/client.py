@@ -25,7 +25,7 @@ KEY_MISSING = "TYPESENSE_API_KEY_MISSING"
 UNAUTHORIZED = "TYPESENSE_UNAUTHORIZED"
 NOT_INITIALISED = "TYPESENSE_NOT_INITIALISED"
 REFUSED = "TYPESENSE_REFUSED"
-PAGE = 250  # documents in one answer, the most that the server returns
+PAGE = 250  # documents in an answer, the server's maximum
 
 NETWORK_ERRORS = (OSError, http.client.HTTPException)
 
@@ -83,7 +83,7 @@ def unreachable(nodes: Sequence[str], reason: str) -> Failure:
 
 
 def refusal(nodes: Sequence[str], status: int, message: str) -> Failure:
-    """The failure that an HTTP status of the server stands for."""
+    """The failure for an HTTP status of the server."""
     message = " ".join(message.split())[:200]
     if status in (401, 403):
         return Failure(UNAUTHORIZED, "the Typesense cluster refuses the key", "check TYPESENSE_API_KEY")
@@ -133,7 +133,7 @@ class SearchClient:
         self._connection: http.client.HTTPConnection | None = None
 
     def multi_search(self, searches: Sequence[Mapping[str, Any]]) -> list[Row]:
-        """Run several searches in one request. Each names its `collection` without the prefix."""
+        """Run several searches in a single request. Each names its `collection` without the prefix."""
         if not searches:
             return []
         prefixed = [{**search, "collection": self.prefix + search["collection"]} for search in searches]

@@ -1,6 +1,6 @@
 """The queue of documents to push to a cluster. Triggers fill it in the transaction of each write.
 
-An entry says only that a document changed. What is pushed is the document as it is at that moment.
+An entry says only that a document changed. The push sends the current document.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def state(db: apsw.Connection, name: str) -> int:
 
 
 def set_state(db: apsw.Connection, **values: str | float | None) -> None:
-    """Store values in the caller's transaction; None removes one."""
+    """Store values in the caller's transaction; None removes a value."""
     for name, value in values.items():
         db.execute("DELETE FROM outbox_state WHERE name = ?", (name,))
         if value is not None:
@@ -150,7 +150,7 @@ def record_success(db: apsw.Connection) -> None:
 
 
 def waiting(db: apsw.Connection) -> dict[str, Any]:
-    """What waits to be pushed, what is refused and why, and how the last push went, as `status` prints it."""
+    """Pending and refused documents and events, and the result of the last push, as `status` prints them."""
     ((documents, oldest),) = db.execute(
         "SELECT count(*), min(queued_at) FROM outbox WHERE not_before <= ?", (clock.now_ms(),)
     )

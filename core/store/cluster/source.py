@@ -55,7 +55,7 @@ _tokenizers: list[Any] = []
 
 
 class ClusterSource:
-    """A `core.records.CandidateSource` for one recall. `local` is the local file: it has what was not pushed yet."""
+    """A `core.records.CandidateSource` for a recall. `local` is the local file: it has the unpushed changes."""
 
     backend = "typesense"
     semantic = True
@@ -142,7 +142,7 @@ class ClusterSource:
         return [_traits(self._rows[rowid][1]) for rowid in rowids]
 
     def _with_pending(self, rows: dict[tuple[str, str], Row], filters: Filters) -> dict[tuple[str, str], Row]:
-        """The rows, with what was not pushed yet in place of the cluster's version, and without what was forgotten."""
+        """The rows with unpushed changes applied: changed documents replaced, forgotten ones removed."""
         if not outbox.enabled(self._local):
             return rows
         rowids, outdated = outbox.pending(self._local, MAX_PENDING)

@@ -31,7 +31,7 @@ from core.store.cluster.source import COLLECTIONS, EVENTS, TEXT_FIELD
 
 SCHEMA_VERSION = 1
 VECTOR_SIZE = 256  # of the static vectors (`recall.static_vectors`)
-BATCH = 250  # documents or events in one request
+BATCH = 250  # documents or events in a request
 
 Row = dict[str, Any]
 Progress = Callable[[int], None]
@@ -234,7 +234,7 @@ class Cluster:
             self._client: Any = typesense.Client(settings)
 
     def create_collections(self) -> list[dict[str, Any]]:
-        """Create missing collections and fields; returns what was done. Raises Failure: TYPESENSE_SCHEMA_FOREIGN."""
+        """Create missing collections and fields; returns the changes. Raises Failure: TYPESENSE_SCHEMA_FOREIGN."""
         with self._failures():
             present = {row["name"]: row for row in self._client.collections.retrieve()}
         done = []

@@ -37,11 +37,11 @@ def everything_goes(
     forgotten(home)
     if again:
         notes = install(agent)["agents"][0]["notes"]
-        assert not [note for note in notes if "left as it is" in note]
+        assert not [note for note in notes if "stays unchanged" in note]
         left = b"".join(data for name, data in tree(user).items())
         assert before == JOELCLAW or (OLD.encode() not in left and b"lder/joelclaw" not in left)
     notes = install(agent, verb="uninstall")["agents"][0]["notes"]
-    assert not [note for note in notes if "left as it is" in note]
+    assert not [note for note in notes if "stays unchanged" in note]
     assert [data for data in tree(user).values() if data.strip() not in (b"/", b"{}", b"")] == []
     assert not list(user.rglob("skills/joelclaw"))
 
