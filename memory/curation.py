@@ -20,8 +20,7 @@ from core.store.documents import PINNED
 from core.store.purge import PURGED
 from memory import gate, write
 from memory.json_form import to_view
-from recall import categories
-from recall.by_name import places
+from recall import categories, names
 
 STALE = "stale"
 SHORTEST_PREFIX = 8
@@ -54,7 +53,7 @@ def find(db: apsw.Connection | None, identifier: str) -> Document:
 
 def find_call(db: apsw.Connection | None, identifier: str) -> dict[str, Any]:
     """The tool call `call:<session>:<number>`."""
-    call = places.call_at(db, identifier)
+    call = names.call_by_id(db, identifier)
     if call is None:
         raise Failure("MEMORY_NOT_FOUND", f"there is no tool call {identifier}", "see `joelclaw recall NAME --json`")
     return call

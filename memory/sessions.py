@@ -17,9 +17,9 @@ from core.redaction import MARK
 from core.store import calls, sessions, sqlite
 from memory import curation
 from memory.archive import transcript_files
-from recall import engine, snippet
-from recall.by_name import places
-from recall.by_name.calls import PREFIX
+from recall import engine
+from recall.hit import snippet
+from recall.names import CALL_PREFIX, call_by_id
 from recall.query import Query
 
 MOST_LINES = 20_000  # the last of a session; a longer one is cut at its head
@@ -114,7 +114,7 @@ def search(
     for session, told in list(known.items())[:limit]:
         hits = by_session[session]
         best = hits[0]
-        said = [snippet.around(hit["observation"], query.split(), _SNIPPET_CHARS) for hit in hits]
+        said = [snippet(hit["observation"], query.split(), _SNIPPET_CHARS) for hit in hits]
         role = {"prompt": "user", "agent": "assistant"}.get(best["origin"], "tool")
         found.append({
             "source": "local", "id": session, "runId": session, **told, "machineId": machine, "role": role,
@@ -179,7 +179,7 @@ def _lines(said: list[tuple[str, str, int]], called: list[Call]) -> list[Line]:
             parts = (call["tool"], call["command"] or call["file"], outcome, call["error"], call["passage"])
             text = " ".join(" ".join(part.split()) for part in parts if part)
             failed = call["outcome"] == "failed"
-            whose = f"{PREFIX}{call['session']}:{call['number']}"
+            whose = f"{CALL_PREFIX}{call['session']}:{call['number']}"
             placed.append(Line(last, "tool", "tool_call", text, call["file"], call["command"], failed, id=whose))
     placed.sort(key=lambda line: line.at)  # what was said goes before what was called for then
     return [line._replace(number=number) for number, line in enumerate(placed[-MOST_LINES:], 1)]
@@ -189,8 +189,8 @@ def around(
     db: apsw.Connection | None, identifier: str, before: int, after: int, *, identity: Callable[[str], str]
 ) -> dict[str, Any]:
     """What was said and called around an episode or call, around the time of an observation, or at a session's end."""
-    call, document = places.call_at(db, identifier.replace("work:", PREFIX, 1)), None
-    if call is None and not identifier.startswith((PREFIX, "work:")):
+    call, document = call_by_id(db, identifier.replace("work:", CALL_PREFIX, 1)), None
+    if call is None and not identifier.startswith((CALL_PREFIX, "work:")):
         try:
             document = curation.find(db, identifier)
         except Failure as failure:

@@ -1,121 +1,173 @@
-"""The time that a query names: "yesterday", "3 days ago", "8 May 2023", "in June"; days of the user's time zone."""
+"""The time that a query names ("yesterday", "8 May 2023", "in June"), in the user's time zone. Hot path."""
 
-import time
-from collections.abc import Sequence
-from datetime import date, timedelta
+from __future__ import annotations
 
+from math import log
+
+from core import TYPE_CHECKING, words
 from core.clock import DAY_MS
 
-_EPOCH = date(1970, 1, 1)
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date
+
+    Days = tuple[date, date]
+    """The first and the last day."""
+
+OTHER_TIME = 0.7  # of the score of a memory of another time than the query names
+OLDEST_SHARE = 0.5  # of a memory of ten years ago, if the query asks for the latest
+
+_RECENT = frozenset(("latest", "newest", "recent", "recently"))
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
 )  # fmt: skip
 _SHORT_MONTHS = {"feb": 2, "apr": 4, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12}
-"""Those that mean nothing else."""
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_DAYS_OF = {"day": 1, "days": 1, "week": 7, "weeks": 7, "month": 30, "months": 30, "year": 365, "years": 365}
+_UNITS = {"day": 1, "days": 1, "week": 7, "weeks": 7, "month": 30, "months": 30, "year": 365, "years": 365}
+_TIME_WORDS = frozenset(("ago", "today", "yesterday", *_UNITS, *_WEEKDAYS, *_MONTHS, *_SHORT_MONTHS))
 _PREPOSITIONS = frozenset(("in", "of", "since", "during", "last", "this", "on", "early", "late", "mid"))
+_LAST = ("last", "past", "this", "previous")
 _NUMBERS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
-_Days = tuple[date, date, tuple[int, int]]
-"""First and last day, and the days before and after that are close to them."""
 
 
-def named(words: Sequence[str], now: int) -> tuple[int, int, tuple[int, int]] | None:
-    """The first time that the words of a query name, None where they name none; `now` in ms since the epoch.
+class Span:
+    """From `start` to `end` (ms); without a start, the query asks for the latest."""
 
-    Its start and end, and the days before and after that are close to it.
-    """
-    zone = (time.localtime(now / 1000).tm_gmtoff or 0) * 1000
-    today = _EPOCH + timedelta(milliseconds=now + zone)
-    for at in range(len(words)):
+    def __init__(self, start: int | None, end: int) -> None:
+        self.start = start
+        self.end = end
+
+    def factor(self, at: int) -> float:
+        """The share of its score that a memory of the time `at` (ms) keeps."""
+        if self.start is None:
+            years = max(self.end - at, 0) / DAY_MS / 365
+            return 1 - OLDEST_SHARE * min(log(1 + 365 * years) / log(1 + 3650), 1.0)
+        return 1.0 if self.start <= at < self.end else OTHER_TIME
+
+
+def span_named(query: str, now: int) -> Span | None:
+    """The first time that a query names, or None; `now` in ms."""
+    asked = words.split(query)
+    for at, word in enumerate(asked):
+        if word in _RECENT or asked[at : at + 2] == ["last", "time"]:
+            return Span(None, now)
+        if word in _TIME_WORDS or (len(word) == 4 and word[:2] in ("19", "20")):
+            found = named(asked, now)
+            if found is not None:
+                return Span(*found)
+    return None
+
+
+def named(asked: Sequence[str], now: int) -> tuple[int, int] | None:
+    """Start and end, in ms, of the first time that the words of a query name; None if they name none."""
+    import time
+    from datetime import date, timedelta
+
+    epoch = date(1970, 1, 1)
+    zone_ms = (time.localtime(now / 1000).tm_gmtoff or 0) * 1000
+    today = epoch + timedelta(milliseconds=now + zone_ms)
+    for at in range(len(asked)):
         try:
-            days = _relative(words, at, today) or _absolute(words, at, today)
+            days = _relative(asked, at, today) or _absolute(asked, at, today)
         except (ValueError, OverflowError):  # 31 February, or before the year 1
             continue
         if days is not None:
-            first, last, slack = days
-            start, end = ((day - _EPOCH).days * DAY_MS - zone for day in (first, last + timedelta(1)))
-            return start, end, slack
+            first, last = days
+            return (first - epoch).days * DAY_MS - zone_ms, ((last - epoch).days + 1) * DAY_MS - zone_ms
     return None
 
 
-def _relative(words: Sequence[str], at: int, today: date) -> _Days | None:
-    word, after = words[at], words[at + 1] if at + 1 < len(words) else ""
-    before = words[at - 1] if at else ""
+def _relative(asked: Sequence[str], at: int, today: date) -> Days | None:
+    """The days meant by a word such as "yesterday", or by one and its neighbours: "last week", "2 days ago"."""
+    from datetime import timedelta
+
+    word, after = asked[at], asked[at + 1] if at + 1 < len(asked) else ""
     if word in ("today", "yesterday"):
         day = today - timedelta(word == "yesterday")
-        return day, day, (0, 0)
-    if word in ("last", "past", "this", "previous"):
-        if after == "week":
-            monday = today - timedelta(today.weekday())
-            return (monday, today, (0, 0)) if word == "this" else (monday - timedelta(7), monday - timedelta(1), (0, 3))
-        if after == "month":
-            first = today.replace(day=1)
-            return _month(first if word == "this" else first - timedelta(1))
-        if after == "year":
-            return _year(today.year - (word != "this"), (0, 0))
-        unit = _DAYS_OF.get(words[at + 2]) if at + 2 < len(words) else None
-        if unit and after.isdigit():
-            return today - timedelta(_whole(after) * unit), today, (0, 0)
-    if (word == "on" or word in ("last", "past", "this", "previous")) and after in _WEEKDAYS:  # the last one
+        return day, day
+    if word in _LAST and after in ("week", "month", "year"):
+        return _calendar_unit(after, today, is_current=word == "this")
+    if word in _LAST and after.isdigit():
+        unit = _UNITS.get(asked[at + 2]) if at + 2 < len(asked) else None
+        return (today - timedelta(_number(after) * unit), today) if unit else None
+    if word in ("on", *_LAST) and after in _WEEKDAYS:
         day = today - timedelta((today.weekday() - _WEEKDAYS.index(after) - 1) % 7 + 1)
-        return day, day, (0, 1)
-    if word == "ago" and at > 1 and before in _DAYS_OF:
-        count, unit = _NUMBERS.get(words[at - 2]) or _whole(words[at - 2]), _DAYS_OF[before]
+        return day, day
+    if word == "ago" and at > 1 and asked[at - 1] in _UNITS:
+        count, unit = _NUMBERS.get(asked[at - 2]) or _number(asked[at - 2]), _UNITS[asked[at - 1]]
         if count:
             day, around = today - timedelta(count * unit), timedelta(unit // 2)
-            return day - around, day + around, (unit // 2, unit // 2)
+            return day - around, day + around
     return None
 
 
-def _absolute(words: Sequence[str], at: int, today: date) -> _Days | None:
-    word, before = words[at], words[at - 1] if at else ""
-    if _is_year(word):  # 2024-05-08, 2024-05, or behind a word like "in"
-        month, day = ([_whole(part) if len(part) <= 2 else 0 for part in words[at + 1 : at + 3]] + [0, 0])[:2]
+def _calendar_unit(unit: str, today: date, *, is_current: bool) -> Days:
+    """This or the last week, month or year."""
+    from datetime import timedelta
+
+    if unit == "week":
+        monday = today - timedelta(today.weekday())
+        return (monday, today) if is_current else (monday - timedelta(7), monday - timedelta(1))
+    if unit == "month":
+        first = today.replace(day=1)
+        return _month(first if is_current else first - timedelta(1))
+    return _year(today.year - (not is_current), today)
+
+
+def _absolute(asked: Sequence[str], at: int, today: date) -> Days | None:
+    """The days meant by a date: 2024-05-08, 2024-05, "8 May 2023", "in June", "in 2024"."""
+    word, before = asked[at], asked[at - 1] if at else ""
+    if _is_year(word):
+        month, day = ([_number(part) if len(part) <= 2 else 0 for part in asked[at + 1 : at + 3]] + [0, 0])[:2]
         if 1 <= month <= 12:
-            first = date(_whole(word), month, 1)
+            first = today.replace(_number(word), month, 1)
             return _around(first.replace(day=day)) if 1 <= day <= 31 else _month(first)
-        return _year(_whole(word), (0, 7)) if before in _PREPOSITIONS else None
+        return _year(_number(word), today) if before in _PREPOSITIONS else None
     month = _MONTHS.index(word) + 1 if word in _MONTHS else _SHORT_MONTHS.get(word, 0)
     if not month:
         return None
-    beside = [_ordinal(other) for other in (*reversed(words[max(at - 2, 0) : at]), *words[at + 1 : at + 2])]
+    neighbours = [_ordinal(other) for other in (*reversed(asked[max(at - 2, 0) : at]), *asked[at + 1 : at + 2])]
     if before == "of":
-        beside = beside[1:]
-    day = next((number for number in (*beside[:1], *beside[-1:]) if 1 <= number <= 31), 0)
-    year = next((_whole(other) for other in words[at + 1 : at + 4] if _is_year(other)), 0)
+        neighbours = neighbours[1:]
+    day = next((number for number in (*neighbours[:1], *neighbours[-1:]) if 1 <= number <= 31), 0)
+    year = next((_number(other) for other in asked[at + 1 : at + 4] if _is_year(other)), 0)
     if word in ("may", "march") and not (day or year or before in _PREPOSITIONS):
         return None
     if not year:
         year = today.year if month <= today.month else today.year - 1
-    return _around(date(year, month, day)) if day else _month(date(year, month, 1))
+    return _around(today.replace(year, month, day)) if day else _month(today.replace(year, month, 1))
 
 
-def _around(day: date) -> _Days:
-    return day - timedelta(1), day + timedelta(3), (6, 11)
+def _around(day: date) -> Days:
+    """A day, and those around it: people remember dates roughly, and write about an event after it."""
+    from datetime import timedelta
+
+    return day - timedelta(1), day + timedelta(3)
 
 
-def _month(within: date) -> _Days:
+def _month(within: date) -> Days:
+    from datetime import timedelta
+
     first = within.replace(day=1)
     following = (first + timedelta(31)).replace(day=1)
-    return first, following - timedelta(1), (0, 7)
+    return first, following - timedelta(1)
 
 
-def _year(year: int, slack: tuple[int, int]) -> _Days:
-    return date(year, 1, 1), date(year, 12, 31), slack
+def _year(year: int, today: date) -> Days:
+    return today.replace(year, 1, 1), today.replace(year, 12, 31)
 
 
-def _whole(word: str) -> int:
-    """The number of up to nine digits; 0 for anything else."""
+def _number(word: str) -> int:
+    """The number that up to nine digits write; 0 for anything else."""
     return int(word) if len(word) <= 9 and word.isascii() and word.isdigit() else 0
 
 
 def _is_year(word: str) -> bool:
-    return len(word) == 4 and 1990 <= _whole(word) < 2100
+    return len(word) == 4 and 1990 <= _number(word) < 2100
 
 
 def _ordinal(word: str) -> int:
-    """8 of "8", "8th"; 0 of anything else."""
+    """8 for "8" and "8th"; 0 for anything else."""
     digits = word[:-2] if word[-2:] in ("st", "nd", "rd", "th") else word
-    return _whole(digits) if len(digits) <= 2 else 0
+    return _number(digits) if len(digits) <= 2 else 0

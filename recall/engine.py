@@ -1,43 +1,58 @@
-"""Recalls memories: budget, query expansion, both searches, fusion, use and age, the trust pass. Hot path."""
+"""Recall: from a query to hits. Hot path.
+
+1. names: places in files and tool calls that contain the names in the query (only with `query.by_name`)
+2. documents: candidates by words and meaning, ranked (`recall.ranking`), without those that the trust pass drops
+3. document hits: echoes of the question halved, repetitions within a session counted as `more`
+4. merge: places first, then calls and documents by score, cut to a common length if only the texts will be printed
+"""
 
 from __future__ import annotations
 
 from core import TYPE_CHECKING, clock, words
 from core.store.rows import COLLECTIONS
 from core.store.search import LocalCandidates
-from recall import hit, ranking
+from recall.hit import document_hit, snippet
 from recall.query import Scope, expand
+from recall.ranking import Ranking, distrust, echo_factor
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+    from collections.abc import Callable, Sequence
 
     import apsw
 
     from core.config import Config
     from core.records import CandidateSource, Document, Filters, Hit, RecallResult
+    from recall.names import CallMatch, QueryNames
     from recall.query import Query
     from recall.ranking import Ranked
 
-CANDIDATES = 50  # by words: more than 50 changes nothing at 10 (docs/recall.md)
-_SHARE_BY_MEANING = 0.4  # of so many: sqlite-vec takes longer the more it is asked for, and 30 more found no more
-_WIDER, _DIAGNOSTICS = 2, 10
-_FAR = 0.25  # of the best score: what has less shares a common word (docs/recall.md)
-_ECHOES = 5  # how many more than asked for are looked at, since the question itself may be among the first
-_ALIKE, _LEAST_ALIKE = 0.75, 8  # the share of their words, or of so many, that texts which say the same have in common
-_QUERY_CHARS = 4_000  # a longer query is one that was pasted: its first and last part stand for it
+CANDIDATES = 50  # by words, at least; 100 find nothing more among ten hits
+MEANING_SHARE = 0.4  # of the candidates are searched by meaning: sqlite-vec takes longer the more it returns
+MAX_QUERY_CHARS = 4_000  # of a pasted query, its beginning and its end are searched
+MIN_SHARE_OF_BEST = 0.25  # of the best score: lower hits share just a common word with the query
+SIMILAR_SHARE = 0.75  # of their words, that two texts of a session share if one repeats the other
+SIMILAR_WORDS = 8  # a shorter text counts as this long: two short answers are not a repetition
+NAME_SEARCH_DEPTH = 50  # ranked documents whose text is checked for the query's name
+
+# Characters of an answer of five hits; more hits get more. Longer ones use up the context that recall is to save.
+ROOM_FOR_NAME = 820
+ROOM_LEAN = 1_000
+ROOM_FOR_WORDS = 1_800
+SNIPPET_CHARS = 320  # of a call, if nothing limits the answer
+MIN_SNIPPET_CHARS = 160  # a shorter extract cannot be understood
+BEST_HIT_SHARE = 2.5  # times the room of the others: the first hit holds the answer as often as the next four
 
 
 def recall(
     db: apsw.Connection | None, query: Query, *, now: int, vectors: bool, config: Config,
     patience_ms: float | None = None,
 ) -> RecallResult:  # fmt: skip
-    """The memories that bear on a query, best first.
+    """The memories that answer a query, best first.
 
-    From the cluster where `store.backend` says so, waiting `patience_ms` at most; where that fails, from the local
-    file, and `fallback` says why. `db` is None where there is no store yet, `vectors` whether sqlite-vec is loaded into
-    it. Raises apsw.Error where the store cannot be read (`core.store.sqlite.as_failure` says what it means).
+    Asks the cluster if `store.backend` says so, for `patience_ms` at most, and falls back to the local file if that
+    fails (`fallback` says why). `db` is None if there is no store yet; `vectors`: whether sqlite-vec is loaded.
+    Raises apsw.Error if the store cannot be read (see `core.store.sqlite.as_failure`).
     """
     if db is None:
         from core.store import sqlite
@@ -45,7 +60,7 @@ def recall(
         db, vectors = sqlite.open_in_memory(), False
     local = LocalCandidates(db, vectors=vectors)
     if config.get_str("store.backend") == "sqlite":
-        return _answer(local, db, query, now, config)
+        return _Recall(local, db, query, now, config).result()
     from core.errors import Failure
     from core.store.cluster import client
     from core.store.cluster.source import ClusterSource
@@ -57,124 +72,243 @@ def recall(
         limit_s = (limit_ms if patience_ms is None else min(limit_ms, patience_ms)) / 1000
         link = client.connect(config, limit_s=limit_s)
         try:
-            return _answer(ClusterSource(link, db), db, query, now, config)
+            return _Recall(ClusterSource(link, db), db, query, now, config).result()
         finally:
             link.close()
-    except Exception as error:  # anything may come out of a server that is not ours
+    except Exception as error:  # a server may answer anything
         if isinstance(error, Failure):
             code, message = error.code, error.message
         else:
             code, message = type(error).__name__, f"{type(error).__name__}: {error}"
-        client.note_fault(config, code, message)  # left alone for some time
+        client.note_fault(config, code, message)  # it is not asked again for a while
     fallback: dict[str, str] = {"from": "typesense", "to": "sqlite", "reason": message, "code": code}
-    return {**_answer(local, db, query, now, config), "fallback": fallback}
+    return {**_Recall(local, db, query, now, config).result(), "fallback": fallback}
 
 
-def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: int, config: Config) -> RecallResult:
-    budget = query.profile()
-    text = query.text
-    if len(text) > _QUERY_CHARS:
-        text = text[: _QUERY_CHARS // 2] + " " + text[-_QUERY_CHARS // 2 :]
-    expanded, rewritten = expand(text, enabled=budget["rewriteEnabled"])
-    most = query.limit if query.limit is not None else config.get_int("recall.limit")
-    scope = Scope(db, query)
-    category = query.category
-    if category:
-        from recall import categories
+class _Recall:
+    """One recall and what its stages found."""
 
-        category = categories.resolve(category)
-    filters: Filters = {
-        "collections": [name for name in query.collections if name in COLLECTIONS], "session": query.session,
-        "projects": scope.names, "others": scope.others, "category": category, "apart": query.apart,
-        "tags": query.tags, "between": query.between,
-    }  # fmt: skip
-    wide = max(int(most * budget["fetchMultiplier"]) + 1, CANDIDATES)
-    if budget["applied"] == "deep":
-        wide *= _WIDER
-    order = ranking.Ranking(text, scope, now, config.get_float("recall.episode_decay"))
-    terms = words.query_terms(expanded)
-    asked = None
-    searches: Any = [(terms, True, None)]
-    if query.by_name:
-        from recall.by_name.search import ByName
+    def __init__(self, source: CandidateSource, db: apsw.Connection, query: Query, now: int, config: Config) -> None:
+        self.source = source
+        self.db = db
+        self.query = query
+        self.now = now
+        self.text = query.text
+        if len(self.text) > MAX_QUERY_CHARS:
+            self.text = self.text[: MAX_QUERY_CHARS // 2] + " " + self.text[-MAX_QUERY_CHARS // 2 :]
+        self.budget = query.profile()
+        self.is_lean = self.budget["applied"] == "lean"
+        self.expanded, self.rewrite = expand(self.text, enabled=self.budget["rewriteEnabled"])
+        self.limit = query.limit if query.limit is not None else config.get_int("recall.limit")
+        self.scope = Scope(db, query)
+        self.category = query.category
+        if self.category:
+            from recall import categories
 
-        asked = ByName(db, text, query, budget, filters, scope, most)
-        searches = asked.searches(terms)
-    ranked: list[Ranked] = []
-    dropped: list[tuple[Ranked, list[str]]] = []
-    found: list[Hit] = []
-    for searched, by_meaning, holds in searches:
-        vector = b""
-        if by_meaning and found_in.semantic:
-            vector = document_vector(expanded)
-        ranked = order.rank(found_in, searched, vector, filters, wide, max(int(wide * _SHARE_BY_MEANING), most))
-        if asked is not None and holds is not None:
-            ranked = asked.holding(found_in, ranked, holds)
-        reasons = [(entry, ranking.distrust(entry[3], entry[0], now, query)) for entry in ranked]
-        dropped += [(entry, why) for entry, why in reasons if why]
-        found = _hits(found_in, [entry for entry, why in reasons if not why], most, query, scope)
-        if ranked:
-            break
-    hits = found if asked is None else asked.hits(found, order.known, budget, raw=query.raw)
-    why = {entry[3]["rowid"]: reasons for entry, reasons in dropped[:_DIAGNOSTICS]}
-    result: RecallResult = {
-        "query": query.text, "rewrittenQuery": expanded, "rewrite": rewritten,
-        "filtersApplied": _filters_applied(query, category),
-        "includeHold": query.include_hold, "includeDiscard": query.include_discard,
-        "categoryFilter": {
-            "input": query.category or None, "resolved": category or None, "applied": bool(category),
-            "reason": "category.resolved" if category else "category.none",
-        },
-        "budget": budget, "semantic": "static" if found_in.semantic else "none", "droppedByTrustPass": len(dropped),
-        "droppedDiagnostics": [
-            {"id": document["id"], "observation": document["text"][:220], "reasons": why[document["rowid"]]}
-            for document in (found_in.documents(list(why)) if why else ())
-        ],
-        "hits": hits, "count": len(hits),
-        "found": len(ranked) + (len(asked.beside) + len(asked.places) if asked else 0),
-        "backend": found_in.backend, "preferredProject": query.prefer or None,
-    }  # fmt: skip
-    return result
+            self.category = categories.resolve(self.category)
+        self.filters: Filters = {
+            "collections": [name for name in query.collections if name in COLLECTIONS], "session": query.session,
+            "projects": self.scope.names, "others": self.scope.others, "category": self.category,
+            "apart": query.isolated, "tags": query.tags, "between": query.between,
+        }  # fmt: skip
+        self.ranking = Ranking(self.text, self.scope, now, config.get_float("recall.episode_decay"))
+        self.names: QueryNames | None = None
+        self.places: Hit | None = None
+        self.calls: list[CallMatch] = []
+        self.ranked: list[Ranked] = []
+        self.dropped: list[tuple[Ranked, list[str]]] = []
 
+    def result(self) -> RecallResult:
+        """The result of the contract, with the keys `semantic`, `preferredProject` and `fallback` added."""
+        query, source = self.query, self.source
+        if query.by_name:
+            self._find_names()
+        hits = self._merged(self._find_documents())
+        shown = {ranked.traits["rowid"]: reasons for ranked, reasons in self.dropped[:10]}
+        return {
+            "query": query.text, "rewrittenQuery": self.expanded, "rewrite": self.rewrite,
+            "filtersApplied": self._filters_applied(),
+            "includeHold": query.include_hold, "includeDiscard": query.include_discard,
+            "categoryFilter": {
+                "input": query.category or None, "resolved": self.category or None, "applied": bool(self.category),
+                "reason": "category.resolved" if self.category else "category.none",
+            },
+            "budget": self.budget, "semantic": "static" if source.semantic else "none",
+            "droppedByTrustPass": len(self.dropped),
+            "droppedDiagnostics": [
+                {"id": document["id"], "observation": document["text"][:220], "reasons": shown[document["rowid"]]}
+                for document in (source.documents(list(shown)) if shown else ())
+            ],
+            "hits": hits, "count": len(hits),
+            "found": len(self.ranked) + len(self.calls) + (self.places is not None),
+            "backend": source.backend, "preferredProject": query.prefer or None,
+        }  # fmt: skip
 
-def _hits(found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query: Query, scope: Scope) -> list[Hit]:
-    """The best `most` that score enough; what only asks the same lost half, what repeats its session is counted."""
-    asked = words.split(query.text)
-    scored: list[tuple[float, Document, Ranked]] = []
-    considered = {entry[3]["rowid"]: entry for entry in ranked[: 2 * most + _ECHOES]}
-    said_in = {traits["session"] for *_, traits in considered.values() if traits["collection"] == "episodes"}
-    for document in found_in.documents(list(considered)) if considered else ():
-        entry = considered[document["rowid"]]
-        if document["session_id"] in said_in and "session-task" in document["tags"]:
-            continue  # prompts of which the session's own turns are here
-        score = entry[0] * ranking.echo(document, asked, scope)
-        if score >= query.min_score and not scope.is_foreign(document["project"], document["session_id"]):
-            scored.append((score, document, entry))
-    scored.sort(key=lambda one: -one[0])  # stable: equal scores stay as ranked
-    told: list[tuple[set[str], Hit]] = []
-    for score, document, entry in scored:
-        if score < _FAR * scored[0][0]:
-            break
-        said = set(words.split(document["text"]))
-        for others, better in told:
-            same = better["session"] == document["session_id"] != "" and better["project"] == document["project"]
-            if same and len(said & others) >= _ALIKE * max(len(said), len(others), _LEAST_ALIKE):
-                better["more"] += 1
+    def _filters_applied(self) -> list[str]:
+        query = self.query
+        is_narrowed = query.collections and not set(query.collections).issuperset(COLLECTIONS)
+        named = {"session": query.session, "project": query.project, "category": self.category}
+        return [
+            *(["collection:" + ",".join(query.collections)] if is_narrowed else ()),
+            *(f"{name}:{value}" for name, value in named.items() if value),
+            *(f"tag:{tag}" for tag in query.tags),
+            *(["between:" + "..".join(map(clock.iso, query.between))] if query.between else ()),
+            *([f"min_score:{query.min_score:g}"] if query.min_score > 0 else ()),
+            *(() if query.include_hold else ["write_verdict:!=hold"]),
+            *(() if query.include_discard else ["write_verdict:!=discard"]),
+        ]
+
+    # 1. Names
+
+    def _find_names(self) -> None:
+        """Find the places of a query that consists of names and files, and the tool calls that answer it."""
+        from recall import names
+
+        query = self.query
+        self.names = names.QueryNames(self.text)
+        has_tags = bool(query.category or query.tags)  # which calls and places do not have
+        asked = None if has_tags or query.collections or query.between else names.places_query(self.text)
+        if asked is not None:
+            from recall import places
+
+            self.places = places.answer(self.db, self.text, asked, query, self.filters["projects"], lean=self.is_lean)
+        if not has_tags and (not query.collections or names.CALLS in query.collections):
+            found = names.matching_calls(self.db, self.text, self.names, self.filters, self.scope, self.limit)
+            self.calls = [match for match in found if match.score >= query.min_score]
+
+    # 2. Documents
+
+    def _find_documents(self) -> list[Hit]:
+        """The hits among the documents; for a single name only those that contain it, or all of its parts."""
+        names = self.names
+        terms = words.query_terms(self.expanded)
+        if names is None:
+            return self._search(terms, by_meaning=True)
+        if self.places is not None and not self.places["path"]:
+            return []  # the places of several names: there is no room for more
+        if self.query.collections and not self.filters["collections"]:
+            return []  # only calls are asked for
+        if not names.is_single:
+            return self._search(terms, by_meaning=True)
+        hits = self._search(names.phrases, condition=names.in_text)
+        if not self.ranked and not self.calls:
+            hits = self._search(terms, condition=names.parts_in_text)
+        return hits
+
+    def _search(
+        self, terms: list[str], *, by_meaning: bool = False, condition: Callable[[str], bool] | None = None
+    ) -> list[Hit]:
+        """The hits for these terms, only those with a text that meets the condition, if one is given."""
+        wide = max(int(self.limit * self.budget["fetchMultiplier"]) + 1, CANDIDATES)
+        near = max(int(wide * MEANING_SHARE), self.limit)
+        vector = document_vector(self.expanded) if by_meaning and self.source.semantic else b""
+        self.ranked = self.ranking.rank(self.source, terms, vector, self.filters, wide, near)
+        if condition is not None:
+            self.ranked = self._meeting(condition)
+        trusted = []
+        for ranked in self.ranked:
+            reasons = distrust(ranked.traits, ranked.score, self.now, self.query)
+            if reasons:
+                self.dropped.append((ranked, reasons))
+            else:
+                trusted.append(ranked)
+        return self._document_hits(trusted)
+
+    def _meeting(self, condition: Callable[[str], bool]) -> list[Ranked]:
+        """The best ranked documents whose title, path or text meets a condition."""
+        first = {ranked.traits["rowid"]: ranked for ranked in self.ranked[:NAME_SEARCH_DEPTH]}
+        return [
+            first[document["rowid"]]
+            for document in (self.source.documents(list(first)) if first else ())
+            if condition(f"{document['title']}\n{document['path']}\n{document['text']}")
+        ]
+
+    # 3. Document hits
+
+    def _document_hits(self, trusted: Sequence[Ranked]) -> list[Hit]:
+        """The best hits. A text that repeats a better hit of its session is counted in that hit's `more`."""
+        asked = words.split(self.query.text)
+        considered = {ranked.traits["rowid"]: ranked for ranked in trusted[: 2 * self.limit + 5]}  # some are echoes
+        speaking = {r.traits["session"] for r in considered.values() if r.traits["collection"] == "episodes"}
+        scored: list[tuple[float, Document, Ranked]] = []
+        for document in self.source.documents(list(considered)) if considered else ():
+            if document["session_id"] in speaking and "session-task" in document["tags"]:
+                continue  # its prompts are among the hits as turns
+            ranked = considered[document["rowid"]]
+            score = ranked.score * echo_factor(document, asked, self.scope)
+            if score >= self.query.min_score and not self.scope.excludes(document["project"], document["session_id"]):
+                scored.append((score, document, ranked))
+        scored.sort(key=lambda entry: -entry[0])  # stable: equal scores stay in the order of the ranking
+        chosen: list[tuple[set[str], Hit]] = []
+        for score, document, ranked in scored:
+            if score < MIN_SHARE_OF_BEST * scored[0][0]:
                 break
-        else:
-            told += [(said, hit.of_document(document, score, *entry[1:3]))] if len(told) < most else []
-    return [one for _, one in told]
+            text_words = set(words.split(document["text"]))
+            repeated = next((hit for others, hit in chosen if _repeats(document, text_words, hit, others)), None)
+            if repeated is not None:
+                repeated["more"] += 1
+            elif len(chosen) < self.limit:
+                chosen.append((text_words, document_hit(document, score, ranked.raw, ranked.boost)))
+        return [hit for _, hit in chosen]
+
+    # 4. Merge
+
+    def _merged(self, documents: list[Hit]) -> list[Hit]:
+        """Places, then calls and documents by score; up to the limit."""
+        names = self.names
+        if names is None:
+            return documents
+        places = [] if self.places is None else [self.places]
+        limit = max(self.limit - len(places), 0)
+        # For a single name, calls score higher than documents; two hits of five are left to documents.
+        reserved = min(len(documents), limit * 2 // 5) if names.is_single else 0
+        chosen: list[CallMatch | Hit] = [*self.calls[: limit - reserved]]
+        chosen += documents[: limit - len(chosen)] if names.is_single else documents
+        chosen.sort(key=lambda item: -(item["score"] if isinstance(item, dict) else item.score))
+        del chosen[limit:]
+        return places + self._fitted(chosen, names, sum(len(hit["observation"]) + 1 for hit in places))
+
+    def _fitted(self, chosen: Sequence[CallMatch | Hit], names: QueryNames, used: int) -> list[Hit]:
+        """The hits, with texts cut around the match if the answer is to be short; `used` characters are taken."""
+        is_short = self.is_lean or (self.query.raw and self.budget["requested"] != "deep")
+        if not is_short:
+            return [item if isinstance(item, dict) else item.hit(SNIPPET_CHARS) for item in chosen]
+        room = ROOM_FOR_NAME if names.is_single else ROOM_LEAN if self.is_lean else ROOM_FOR_WORDS
+        left = max(room, used) * max(self.limit, 5) // 5 - used
+        needed = [len(item["observation"]) if isinstance(item, dict) else SNIPPET_CHARS for item in chosen]
+        hits: list[Hit] = []
+        for at, item in enumerate(chosen):
+            if used and left < MIN_SNIPPET_CHARS:
+                break
+            share = _equal_share(left, needed[at:])
+            if at == 0:
+                others = (MIN_SNIPPET_CHARS + 1) * (len(needed) - 1)
+                share = max(share, min(int(BEST_HIT_SHARE * share), left - others))
+            share = max(MIN_SNIPPET_CHARS, share - 1)
+            if not isinstance(item, dict):
+                hits.append(item.hit(share))
+            elif len(item["observation"]) <= share:
+                hits.append(item)
+            else:
+                hits.append({**item, "observation": snippet(item["observation"], names.wanted, share)})
+            left -= len(hits[-1]["observation"]) + 1
+        return hits
 
 
-def _filters_applied(query: Query, category: str) -> list[str]:
-    some = query.collections and not set(query.collections).issuperset(COLLECTIONS)
-    named = {"session": query.session, "project": query.project, "category": category}
-    return [
-        *(["collection:" + ",".join(query.collections)] if some else ()),
-        *(f"{name}:{value}" for name, value in named.items() if value),
-        *(f"tag:{tag}" for tag in query.tags),
-        *(["between:" + "..".join(map(clock.iso, query.between))] if query.between else ()),
-        *([f"min_score:{query.min_score:g}"] if query.min_score > 0 else ()),
-        *(() if query.include_hold else ["write_verdict:!=hold"]),
-        *(() if query.include_discard else ["write_verdict:!=discard"]),
-    ]
+def _repeats(document: Document, text_words: set[str], hit: Hit, hit_words: set[str]) -> bool:
+    """Whether a document says nearly the same as a hit from the same session."""
+    is_same_session = hit["session"] == document["session_id"] != "" and hit["project"] == document["project"]
+    longer = max(len(text_words), len(hit_words), SIMILAR_WORDS)
+    return is_same_session and len(text_words & hit_words) >= SIMILAR_SHARE * longer
+
+
+def _equal_share(room: int, needed: Sequence[int]) -> int:
+    """The most characters that each text may have, if those that need less leave the rest to the others."""
+    left = room
+    ascending = sorted(needed)
+    for at, length in enumerate(ascending):
+        equal = left // (len(ascending) - at)
+        if length > equal:
+            return equal
+        left -= length
+    return max(room, ascending[-1])

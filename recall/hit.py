@@ -1,6 +1,7 @@
-"""A hit: its fields, its line of text, and its origin: prompt, agent, written, tool NAME, web NAME, file PATH, import.
+"""A hit: its fields, its origin, its line of text, and the snippet around a match. Hot path.
 
-An agent must be able to tell a prompt from a page that it once read; whose words it holds nobody knows. Hot path.
+The origin says how a text came in: prompt, agent, written, tool NAME, web NAME, file PATH or import. An agent must be
+able to tell a prompt from a web page that it once read.
 """
 
 from __future__ import annotations
@@ -9,97 +10,160 @@ from core import TYPE_CHECKING, clock, files
 from core.project import name_of, same
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
     from core.records import Document, Hit
 
-PROMPT, AGENT, WRITTEN = "prompt", "agent", "written"
-TOOL, WEB, FILE, IMPORT = "tool", "web", "file", "import"
-_KINDS = ("user", PROMPT, AGENT, TOOL, WEB, FILE, IMPORT)
-_FOREIGN = (TOOL, WEB, FILE)
-_ON_THE_WEB = ("web", "fetch", "browse", "http", "url")  # in names of tools that read pages: WebFetch, web_search
-_BY_AGENTS = ("observe", "mcp")
-_IMPORTED, _PATH_CHARS = "im-", 80
+PROMPT = "prompt"
+AGENT = "agent"
+WRITTEN = "written"
+TOOL = "tool"
+WEB = "web"
+FILE = "file"
+IMPORT = "import"
+EXTERNAL = (TOOL, WEB, FILE)  # texts that neither the user nor an agent wrote
+CUT = "…"
+
+_WEB_TOOLS = ("web", "fetch", "browse", "http", "url")  # in the names of tools that read pages: WebFetch, web_search
+_SOURCES_OF_AGENTS = ("observe", "mcp")
+_MAX_PATH_CHARS = 80
 
 
-def made(
-    identifier: str, score: float, text: str, *, kind: str, source: str, collection: str, session: str, timestamp: str,
-    path: str, project: str, origin: str, raw: float | None = None,
-) -> Hit:  # fmt: skip
-    """A hit; what only a document has is at its default."""
-    return {
-        "id": identifier, "score": round(score, 4), "rawScore": round(score if raw is None else raw, 4),
-        "usageBoost": 1.0, "observation": text, "type": kind, "source": source, "collection": collection,
-        "writeVerdict": "allow", "categoryId": "", "categoryConfidence": 0.0, "session": session,
-        "timestamp": timestamp, "recallCount": 0, "retrievalPriority": 0.0, "privacy": "", "path": path, "title": "",
-        "tags": [], "project": project, "context": "", "origin": origin, "more": 0,
+def new_hit(identifier: str, score: float, text: str, **fields: Any) -> Hit:
+    """A hit with the given fields and the contract's defaults for all others. The score is rounded."""
+    hit: Any = {
+        "id": identifier, "score": round(score, 4), "rawScore": round(score, 4), "usageBoost": 1.0, "observation": text,
+        "type": "", "source": "", "collection": "", "writeVerdict": "allow", "categoryId": "",
+        "categoryConfidence": 0.0, "session": "", "timestamp": "unknown", "recallCount": 0, "retrievalPriority": 0.0,
+        "privacy": "", "path": "", "title": "", "tags": [], "project": "", "context": "", "origin": "", "more": 0,
+        **fields,
     }  # fmt: skip
-
-
-def of_document(document: Document, score: float, raw: float, boost: float) -> Hit:
-    """The hit of a memory; what was said in a session begins with its origin."""
-    origin, text, collection = origin_of(document), document["text"], document["collection"]
-    if collection == "episodes":
-        text = f"{origin}:{text.partition(':')[2]}"
-    found = made(
-        document["id"], score, text, kind=document["observation_type"] or collection, source=document["source"],
-        collection=collection, session=document["session_id"], timestamp=clock.iso(document["created_at"]),
-        path=document["path"], project=document["project"], origin=origin, raw=raw,
-    )  # fmt: skip
-    found["usageBoost"], found["writeVerdict"] = round(boost, 4), document["write_verdict"]
-    found["categoryId"], found["categoryConfidence"] = document["category_id"], document["category_confidence"]
-    found["recallCount"], found["retrievalPriority"] = document["recall_count"], document["retrieval_priority"]
-    found["privacy"], found["title"], found["tags"] = document["privacy"], document["title"], document["tags"]
-    found["context"] = document["context"]
+    found: Hit = hit
     return found
 
 
+def document_hit(document: Document, score: float, raw: float, boost: float) -> Hit:
+    """The hit of a memory. The text of an archived turn begins with its origin."""
+    origin = origin_of(document)
+    text = document["text"]
+    if document["collection"] == "episodes":
+        text = f"{origin}:{text.partition(':')[2]}"
+    same_names = ("source", "collection", "path", "title", "tags", "project", "context", "privacy")
+    return new_hit(
+        document["id"], score, text, origin=origin, rawScore=round(raw, 4), usageBoost=round(boost, 4),
+        type=document["observation_type"] or document["collection"], writeVerdict=document["write_verdict"],
+        categoryId=document["category_id"], categoryConfidence=document["category_confidence"],
+        session=document["session_id"], timestamp=clock.iso(document["created_at"]),
+        recallCount=document["recall_count"], retrievalPriority=document["retrieval_priority"],
+        **{name: document[name] for name in same_names},  # type: ignore[literal-required]  # keys of the TypedDict
+    )  # fmt: skip
+
+
 def origin_of_call(tool: str) -> str:
-    """Of a tool's input or output: `tool Bash`, `web WebFetch`."""
+    """The origin of a tool's output: `tool Bash`, `web WebFetch`."""
     lower = tool.lower()
-    kind = WEB if any(word in lower for word in _ON_THE_WEB) else TOOL
+    kind = WEB if any(word in lower for word in _WEB_TOOLS) else TOOL
     return f"{kind} {tool}".rstrip()
 
 
 def origin_of(document: Document) -> str:
-    """Of a memory. What `memory write` brought is written, unless its `--source` says tool, web, file …"""
+    """The origin of a memory. A written one is WRITTEN, unless its `--source` names another (tool, web, file …)."""
     if document["collection"] == "knowledge":
         return f"{FILE} {document['path']}".rstrip()
     if document["collection"] == "episodes":
         return PROMPT if document["text"].startswith("user:") else AGENT
-    said = document["source"].partition(" ")[0].partition(":")[0].lower()
-    if said in _FOREIGN:
+    source = document["source"].partition(" ")[0].partition(":")[0].lower()
+    if source in EXTERNAL:
         return document["source"]
-    if document["id"].startswith(_IMPORTED):  # whoever wrote that file may call himself the user
+    if document["id"].startswith("im-"):  # an imported file may claim to be by the user
         return IMPORT
-    if said in _KINDS:
-        return said
-    return AGENT if said in _BY_AGENTS else WRITTEN
+    if source in ("user", PROMPT, AGENT, IMPORT):
+        return source
+    return AGENT if source in _SOURCES_OF_AGENTS else WRITTEN
 
 
 def written(hit: Hit) -> str:
-    """`written in NAME` (another project or folder) of what every project sees; "" of anything else."""
-    is_for_all = hit["collection"] == "observations" and not (hit["project"] or hit["session"])
-    told = is_for_all and hit["path"] not in ("", name_of(files.current_folder()))
-    return f"written in {hit['path'][-_PATH_CHARS:]}" if told else ""
+    """`written in NAME` for a global memory from another project or folder; "" for anything else."""
+    is_global = hit["collection"] == "observations" and not (hit["project"] or hit["session"])
+    is_elsewhere = is_global and hit["path"] not in ("", name_of(files.current_folder()))
+    return f"written in {hit['path'][-_MAX_PATH_CHARS:]}" if is_elsewhere else ""
 
 
 def is_of_another(hit: Hit, own: str) -> bool:
-    """Whether it is of a project that is known and not one's own, where one has one."""
+    """Whether a hit belongs to a known project other than one's own ("" for none)."""
     return bool(own and hit["project"]) and not same(hit["project"], own)
 
 
 def line(hit: Hit, own: str = "") -> str:
-    """A hit on one line, as `--raw` prints it: in front another project than one's `own`, who said it, `written`."""
-    from core.output import shown, shown_line  # what answers in JSON starts faster without
+    """A hit on one line, as `--raw` prints it: `[other project] [origin, written in …] text`."""
+    from core.output import shown, shown_line  # JSON output does not need them
     from core.quoting import clip_path
 
     text = hit["observation"]
     if hit["collection"] == "work":
         return shown(text)
     kind, _, name = hit["origin"].partition(" ")
+    origin = ""
     if kind == FILE:
-        said = f"{FILE} {clip_path(name, _PATH_CHARS)}".rstrip()
-    else:
-        said = "" if kind not in _FOREIGN else kind if hit["collection"] == "calls" else hit["origin"]
-    told = ", ".join(filter(None, (said, written(hit))))
-    other = f"[{hit['project'][-_PATH_CHARS:]}] " if is_of_another(hit, own) else ""
-    return shown_line(other + (f"[{told}] {text}" if told else text))
+        origin = f"{FILE} {clip_path(name, _MAX_PATH_CHARS)}".rstrip()
+    elif kind in EXTERNAL:
+        origin = kind if hit["collection"] == "calls" else hit["origin"]
+    labels = ", ".join(filter(None, (origin, written(hit))))
+    other = f"[{hit['project'][-_MAX_PATH_CHARS:]}] " if is_of_another(hit, own) else ""
+    return shown_line(other + (f"[{labels}] {text}" if labels else text))
+
+
+def snippet(text: str, wanted: Sequence[str], room: int) -> str:
+    """The line of a text with most of the wanted words, and as many lines around it as fit in `room` characters."""
+    lines = [line for line in map(str.strip, text.splitlines()) if line]
+    if not lines or len(text) <= room:
+        return "\n".join(lines)
+    wanted = [word for word in wanted if word]
+
+    def value(line: str) -> float:
+        """Earlier words count more, and so does the same case."""
+        folded = line.lower()
+        ranks = ((rank, word) for rank, word in enumerate(reversed(wanted), 1) if word.lower() in folded)
+        return sum(rank * (2.0 if word in line else 1.5) for rank, word in ranks)
+
+    values = [value(line) for line in lines]
+    best = values.index(max(values))
+    return _cut(lines[best], wanted, room) if len(lines[best]) > room else _widened(lines, best, room)
+
+
+def _cut(line: str, wanted: Sequence[str], room: int) -> str:
+    """The part of a long line around the first wanted word that it contains, with CUT at each cut end."""
+    folded = line.lower() if len(line.lower()) == len(line) else ""  # folding may lengthen a text
+    places = ((line.find(word) if word in line else folded.find(word.lower()), len(word)) for word in wanted)
+    place, length = next((found for found in places if found[0] >= 0), (0, 0))
+    inner = room - 2 * len(CUT)
+    before = int(max(0, inner - length) * 0.3)  # what follows a match says more than what precedes it
+    start = max(0, min(place - before, len(line) - inner))
+    end = start + inner
+    if start <= len(CUT):  # the mark would replace nothing longer than itself
+        start, end = 0, inner + len(CUT)
+    elif end >= len(line) - len(CUT):
+        start, end = len(line) - inner - len(CUT), len(line)
+    return (CUT if start else "") + line[start:end] + (CUT if end < len(line) else "")
+
+
+def _widened(lines: Sequence[str], at: int, room: int) -> str:
+    """A line, and those after and before it in turn while they fit; the last one after it may be cut."""
+    shown, left = [lines[at]], room - len(lines[at])
+    after, before = [*lines[at + 1 :]], [*lines[:at]]
+    while after or before:
+        if after:
+            line = after.pop(0)
+            if len(line) >= left:
+                line = line[: left - 1 - len(CUT)].rstrip() + CUT if left > 12 + len(CUT) else ""
+                after.clear()
+            if line:
+                shown.append(line)
+                left -= len(line) + 1
+        if before and len(before[-1]) < left:
+            shown.insert(0, before.pop())
+            left -= len(shown[0]) + 1
+        else:
+            before.clear()
+    return "\n".join(shown)

@@ -370,7 +370,7 @@ class SessionStore:
             lowest = self._config.get_float("inject.min_score") if min_score is None else min_score
             asked = Query(
                 query, limit=_HITS_ASKED, min_score=lowest, budget="lean", project=project,
-                apart=not everywhere, collections=() if with_turns else _INJECTED_COLLECTIONS,
+                isolated=not everywhere, collections=() if with_turns else _INJECTED_COLLECTIONS,
             )  # fmt: skip
             found = engine.recall(
                 db, asked, now=self._now, vectors=self.has_vectors, config=self._config, patience_ms=_CLUSTER_MS

@@ -149,12 +149,12 @@ def show(
     """Show everything known of a memory or a tool call."""
     from core.store import progress, sqlite
     from memory import curation, json_form
-    from recall.by_name.calls import PREFIX
+    from recall.names import CALL_PREFIX
 
     if verbatim:
         refuse_terminal(CODE)
     db = sqlite.open_reading()
-    if id.startswith(PREFIX):
+    if id.startswith(CALL_PREFIX):
         call = curation.find_call(db, id)
         if verbatim:
             return write_verbatim(call["passage"])

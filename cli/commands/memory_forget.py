@@ -56,13 +56,13 @@ def forget(
     """Hide memories from recall and export; --undo brings them back."""
     from core.store.purge import PURGED
     from memory import curation
-    from recall.by_name.calls import PREFIX
+    from recall.names import CALL_PREFIX
 
     if session:
         return _forget_session(session, ids or [], undo=undo)
     if not ids:
         raise usage(CODE, "no memory was given", "give ids, or --session ID for all of a session")
-    calls = [name for name in ids if name.startswith(PREFIX)]
+    calls = [name for name in ids if name.startswith(CALL_PREFIX)]
     if calls:
         return _forget_calls(ids, calls, undo=undo)
     db, about = open_writing(ids[0])

@@ -335,7 +335,8 @@ def matches(about: dict[str, list[str]], conditions: list[tuple[str, frozenset[s
 def _search_documents(query: str, name: str, most: int) -> tuple[list[tuple[dict[str, Any], dict[str, Any]]], int]:
     from core import clock, config
     from core.store import sqlite
-    from recall import engine, snippet
+    from recall import engine
+    from recall.hit import snippet
     from recall.query import Query as RecallQuery
 
     db = sqlite.open_reading()
@@ -347,7 +348,7 @@ def _search_documents(query: str, name: str, most: int) -> tuple[list[tuple[dict
         text, category = hit["observation"], hit["categoryId"]
         shown = {
             "collection": name, "id": hit["id"], "title": (hit["title"] or " ".join(text.split()))[:120],
-            "snippet": snippet.around(text, query.split(), 300), "path": hit["path"] or None, "score": hit["score"],
+            "snippet": snippet(text, query.split(), 300), "path": hit["path"] or None, "score": hit["score"],
             "type": hit["type"],
         }  # fmt: skip
         about = {

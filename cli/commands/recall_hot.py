@@ -11,7 +11,7 @@ from core import TYPE_CHECKING, clock, config, files, json_text
 from core.errors import usage
 from core.store.rows import COLLECTIONS
 from recall import hit
-from recall.by_name.asked import places_asked
+from recall.names import places_query
 from recall.query import Query
 from session.recorded_recall import RecordedRecall
 
@@ -96,7 +96,7 @@ def query_maker(
             category=options["category"] or "", collections=collections, tags=list(options["tag"]), session=session,
             project=project, prefer=prefer, include_hold=options["include_hold"],
             include_discard=options["include_discard"], by_name=True,
-            own=current_session() if places_asked(text) else "",
+            asking_session=current_session() if places_query(text) else "",
             raw=bool(options["raw"] or options["verbatim"]), between=between,
         )  # fmt: skip
 

@@ -6,7 +6,7 @@ from core import TYPE_CHECKING, words
 from core.errors import Failure
 from core.store import sqlite
 from recall import engine
-from recall import snippet as snippets
+from recall import hit as hits_of
 from recall.query import Query
 
 if TYPE_CHECKING:
@@ -84,4 +84,4 @@ def parse_type(name: str) -> str:
 
 def snippet(text: str, query: str) -> str:
     """The part of a text that a query asks for, on one line, at most SNIPPET characters."""
-    return snippets.around(" ".join(text.split()), words.query_terms(query), SNIPPET)
+    return hits_of.snippet(" ".join(text.split()), words.query_terms(query), SNIPPET)

@@ -12,9 +12,9 @@ from conftest import NOW_MS, Run, attempt
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recall import snippet
-from recall.by_name import calls
-from recall.by_name.asked import QueryNames
+from recall import names
+from recall.hit import snippet
+from recall.names import QueryNames
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 HARBOUR = "11111111-2222-4333-8444-555555555555"
@@ -203,13 +203,13 @@ WHERE = "(session 0b5e7c11, prompt 3, call 7"
 )  # fmt: skip
 def test_what_a_call_tells(about: dict[str, Any], wanted: str, room: int, text: str) -> None:
     one = call(**about)
-    assert calls.text_of(one, [wanted], room) == f"{calls.place(one)}: {text}"
+    assert names.call_text(one, [wanted], room) == f"{names.call_place(one)}: {text}"
 
 
 def test_a_long_command_with_what_is_asked_for_is_told_whole() -> None:
     long = f"tides --of {'quay/' * 12} --table TideTable"
     one = call(command=long, passage="TideTable of 7 rows")
-    assert calls.text_of(one, ["TideTable"], 300) == f"Bash {WHERE}, ok): {long}\nTideTable of 7 rows"
+    assert names.call_text(one, ["TideTable"], 300) == f"Bash {WHERE}, ok): {long}\nTideTable of 7 rows"
 
 
 def episodes(run: Run, count: int) -> None:
@@ -327,7 +327,7 @@ def test_injections_get_no_calls(archived: Path, run: Run) -> None:
 )
 def test_names_of_a_query(query: str, names: list[str], alone: bool) -> None:
     found = QueryNames(query)
-    assert (found.names, found.alone) == (names, alone)
+    assert (found.names, found.is_single) == (names, alone)
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_names_of_a_query(query: str, names: list[str], alone: bool) -> None:
 )
 def test_a_name_is_held_together_or_apart(text: str, held: bool, nearly: bool) -> None:
     asked = QueryNames("retryBackoff")
-    assert (asked.held_by(text), asked.nearly_held_by(text)) == (held, nearly)
+    assert (asked.in_text(text), asked.parts_in_text(text)) == (held, nearly)
 
 
 LINES = "alpha one\nbeta two\ngamma TideTable three\ndelta four\nepsilon five"
@@ -377,7 +377,7 @@ WORDS = "word " * 20
     ],
 )  # fmt: skip
 def test_the_part_of_a_text_that_is_shown(text: str, wanted: list[str], room: int, shown: str) -> None:
-    assert snippet.around(text, wanted, room) == shown
+    assert snippet(text, wanted, room) == shown
 
 
 UNHURRIED = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
@@ -387,7 +387,7 @@ TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
 @UNHURRIED
 @given(TEXTS, st.lists(st.text(max_size=20), max_size=4), st.integers(min_value=2, max_value=200))
 def test_a_passage_of_anything_keeps_its_bounds(text: str, wanted: list[str], room: int) -> None:
-    cut = snippet.around(text, wanted, room)
+    cut = snippet(text, wanted, room)
     assert len(cut) <= room or cut == "\n".join(one.strip() for one in text.splitlines() if one.strip())
     assert bool(cut) == bool(text.strip())
 

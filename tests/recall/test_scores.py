@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
+import apsw
 import pytest
 
 from core.clock import DAY_MS
 from recall import hit, ranking
-from recall.query import Query
+from recall.query import Query, Scope
 
 
 @pytest.mark.parametrize(
@@ -19,21 +19,19 @@ from recall.query import Query
     ],
 )  # fmt: skip
 def test_words_and_meaning_are_added_as_chances(bm25: float, cosine: float | None, score: float) -> None:
-    assert ranking.fuse(bm25, cosine, 2.0) == pytest.approx(score)
+    assert ranking.combined(bm25, cosine, 2.0) == pytest.approx(score)
 
 
-def test_where_an_agent_worked_meaning_alone_scores_less() -> None:
-    order: Any = SimpleNamespace(size=600)
-    assert [ranking.Ranking.meant(order, {"stage": stage}) for stage in ("", "ended")] == [0.35, pytest.approx(0.2375)]
-    assert ranking.fuse(0.0, 1.0, 2.0, 0.2) == 0.2
-
-
-def test_a_turn_of_150_characters_loses_nothing() -> None:
-    assert [ranking.substance("episodes", chars) for chars in (0, 75, 150)] == pytest.approx([0.85, 0.925, 1.0])
-    assert ranking.substance("observations", 0) == 1.0
-    of_work = [ranking.substance("episodes", 300, stage) for stage in ("ended", "under way", "asked")]
-    assert of_work == [1.0, 0.85, 0.8]
-    assert [ranking.substance("episodes", chars, "ended") for chars in (0, 150)] == pytest.approx([0.7, 0.85])
+@pytest.mark.parametrize(
+    ("stage", "chars", "factor"),
+    [
+        ("", 10, 1.0), ("question", 10, 1.0), ("asked", 10, 0.9), ("under way", 300, 0.95), ("ended", 300, 1.0),
+        ("ended", 150, 0.85), ("ended", 0, 0.7),
+    ],
+)  # fmt: skip
+def test_in_a_session_with_calls_early_and_short_turns_lose(stage: str, chars: int, factor: float) -> None:
+    traits: Any = {"stage": stage, "chars": chars}
+    assert ranking.stage_factor(traits) == pytest.approx(factor)
 
 
 WORDS = [f"word{number}" for number in range(20)]
@@ -48,7 +46,9 @@ WORDS = [f"word{number}" for number in range(20)]
     ],
 )  # fmt: skip
 def test_whether_a_memory_is_the_question_itself(text: str, asked: list[str], echo: bool) -> None:
-    assert ranking.echoes(text, frozenset(asked)) is echo
+    document: Any = {"text": text, "context": "", "project": "", "session_id": ""}
+    scope: Any = Scope(apsw.Connection(":memory:"), Query("q"))
+    assert (ranking.echo_factor(document, asked, scope) == ranking.ECHO) is echo
 
 
 SHOWN = {

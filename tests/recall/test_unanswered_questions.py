@@ -53,21 +53,6 @@ def test_what_is_added_to_a_query_is_not_held_against_it(run: Run) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("query", "answers"),
-    [("port zabaglione quince", False), ("idiomatic zabaglione", True), ("port quince", True)],
-)
-@pytest.mark.parametrize("among", [4, 400])
-def test_a_common_word_alone_answers_nothing_where_there_is_much(
-    run: Run, query: str, answers: bool, among: int
-) -> None:
-    notes = (f"note {n} of the {'river' if n % 8 else 'port'}" for n in range(among))
-    texts = ["lol I guess this is go idiomatic then", *notes]
-    lines = [json.dumps({"text": text, "collection": "knowledge"}) for text in texts]
-    run("memory", "import", "-", stdin="\n".join(lines))
-    assert bool(run("recall", query).result["hits"]) is (answers or among == 4)
-
-
 @pytest.mark.parametrize(("query", "among", "found"), [("xyzzy plugh", 400, 0), ("automobile", 4, 1)])
 def test_nonsense_finds_nothing_where_there_is_much(run: Run, query: str, among: int, found: int) -> None:
     texts = [
@@ -84,7 +69,7 @@ def test_nonsense_finds_nothing_where_there_is_much(run: Run, query: str, among:
     ("absent", "documents", "left"), [(0, 10_000, 1), (1, 200, 0.5), (0.5, 0, 1), (0.5, 600, 0.625)]
 )
 def test_a_small_store_lacks_most_words(absent: float, documents: int, left: float) -> None:
-    assert ranking.answerable(absent, documents) == pytest.approx(left)
+    assert ranking.known_factor(absent, documents) == pytest.approx(left)
 
 
 def test_what_shares_one_common_word_is_no_hit_beside_what_holds_the_question(run: Run) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from core import quoting
 from core.records import Place
-from recall.by_name.asked import places_asked
+from recall.names import places_query
 from session.notes import places as name_places
 from session.notes import recovery_note
 
@@ -398,7 +398,7 @@ def test_queries_name_the_files_that_hold_most() -> None:
     names = name_places.short_names(dict.fromkeys(place["file"] for place in [*many, *few]))
     asked = recovery_note.file_queries([*many, *few], names)
     assert asked == ["hooks.go", "part0.go part1.go part2.go"]
-    assert all(places_asked(query) for query in asked)
+    assert all(places_query(query) for query in asked)
     assert recovery_note.file_queries([], {}) == []
 
 

@@ -1,0 +1,328 @@
+"""Names in a query (files, identifiers, options), and the tool calls that contain them. Hot path.
+
+A call is found if it contains the query word for word, its single name, or some of its names and words. Its hit shows
+the passage around the name, and where the call is: tool, file, session, prompt and number.
+"""
+
+from __future__ import annotations
+
+from core import TYPE_CHECKING, clock, words
+from core.store import calls, sessions
+from recall import ranking
+from recall.hit import CUT, new_hit, origin_of_call, snippet
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    import apsw
+
+    from core.records import Filters, FoundCall, Hit
+    from recall.query import Scope
+
+CALLS = "calls"  # the name of the collection
+CALL_PREFIX = "call:"
+COMMANDS = "commands"  # in a query of names and files: also the session's commands
+
+# Scores of calls that contain what was asked literally: the closer, the higher.
+WHOLE_QUERY = 0.85  # the query word for word: a copied error or command
+SINGLE_NAME = 0.8
+OTHER_CASE = 0.75
+NAME_PREFIX = 0.45  # a longer name, if no call contains the name itself
+WORDS_WEIGHT = 0.9  # of BM25 scores of calls: what was said answers more often than what a tool printed
+
+MAX_PLACE_CHARS = 110  # of a file's path in a call's place
+MAX_COMMAND_CHARS = 60  # of a command in a call's place
+NEXT_CALLS = 10  # after a failed command: those that may hold the corrected one
+
+_PUNCTUATION = "\"'`“”‘’.,;:!?()[]{}<>*#$=|&…"
+_ABBREVIATIONS = frozenset(("e.g", "i.e", "a.m", "p.m", "u.s.a"))
+
+
+class QueryNames:
+    """The names in a query; `words` are its other words without stop words, `phrases` the names spelled as words."""
+
+    def __init__(self, query: str) -> None:
+        bare = [bare_name(chunk) for chunk in query.split()]
+        self.is_single = len(bare) == 1 and is_name(bare[0], is_single=True)
+        self.names = list(dict.fromkeys(name for name in bare if is_name(name, is_single=self.is_single)))
+        others = dict.fromkeys(word for name in bare if name not in self.names for word in words.split(name))
+        self.words = [word for word in others if word not in words.STOP_WORDS]
+        forms = ((" ".join(words.split(name)), words.parts(name) if name.isalnum() else "") for name in self.names)
+        self.phrases = [phrase for both in forms for phrase in both if phrase]
+
+    @property
+    def wanted(self) -> list[str]:
+        """The names, then the words."""
+        return [*self.names, *self.words]
+
+    def in_text(self, text: str) -> bool:
+        """Whether a text contains one of the names, as a name or as words (`retryBackoff`, retry backoff)."""
+        if contains(text, self.names):
+            return True
+        units = f" {' '.join(words.split(text))} {words.parts(text)} "
+        return any(f" {phrase} " in units for phrase in self.phrases)
+
+    def parts_in_text(self, text: str) -> bool:
+        """Whether a text contains all parts of one of the names, in any order."""
+        units = {*words.split(text), *words.parts(text).split()}
+        return any(units.issuperset(phrase.split()) for phrase in self.phrases)
+
+
+class PlacesQuery:
+    """A query of nothing but names and files: it asks where they are in the code."""
+
+    def __init__(self) -> None:
+        self.files: list[str] = []  # and folders, which end in "/"
+        self.names: list[str] = []
+        self.with_commands = False
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it asks for a single name or file."""
+        return len(self.names) + len(self.files) == 1 and not self.with_commands
+
+
+def places_query(query: str) -> PlacesQuery | None:
+    """The names and files of a query that consists of nothing else (stop words aside); None for any other query."""
+    asked = PlacesQuery()
+    chunks = query.replace(",", " ").split()
+    for chunk in chunks:
+        bare = chunk if chunk.endswith("/") else bare_name(chunk)
+        if bare == COMMANDS:
+            asked.with_commands = True
+        elif is_file_or_folder(bare):
+            asked.files.append(bare)
+        elif is_name(bare, is_single=len(chunks) == 1):
+            asked.names.append(bare.replace("::", ".").rpartition(".")[2])
+        elif not words.STOP_WORDS.issuperset(words.split(bare)):
+            return None
+    return asked if asked.files or asked.names else None
+
+
+def bare_name(chunk: str) -> str:
+    """A word of a query without surrounding punctuation, `./` in front and `:12` or `:12:5` at its end."""
+    bare = chunk.strip(_PUNCTUATION).removesuffix("'s")
+    while "/" in bare or "." in bare:
+        head, colon, tail = bare.rpartition(":")
+        if not (colon and tail.isdigit() and head):
+            break
+        bare = head
+    return bare.strip("/") if bare.count("/") == 1 and bare[-1:] == "/" else bare
+
+
+def is_name(bare: str, *, is_single: bool) -> bool:
+    """Whether a word is an identifier, a path, an option or a long number; `is_single`: the query has no other word."""
+    signs = sum(map(str.isalnum, bare))
+    if signs < 3:
+        return False
+    if bare.isdigit():
+        return is_single or len(bare) >= 5  # shorter numbers among words are lines and counts
+    if bare.isalnum():
+        has_digits = bare.isascii() and not bare.isalpha()
+        is_camel_case = any(map(str.isupper, bare[1:])) and any(map(str.islower, bare))
+        return (has_digits and signs > 3) or is_camel_case
+    inner = bare.strip("-./\\:")
+    if "_" in inner or "/" in inner or "\\" in inner or "::" in inner:
+        return True
+    if "." in inner:
+        return bare.lower() not in _ABBREVIATIONS
+    if "-" in bare:
+        return is_single or bare[0] == "-" or inner.count("-") > 1 or not inner.replace("-", "").isalpha()
+    return False
+
+
+def is_file_or_folder(word: str) -> bool:
+    """Whether a word of a query is a file or a folder (`src/`)."""
+    if "." not in word or word.endswith("/"):
+        return word.endswith("/") and len(word) > 1
+    from core.names import is_file
+
+    return is_file(word)
+
+
+def contains(text: str, wanted: Sequence[str]) -> bool:
+    """Whether a text contains one of the wanted words, in any case."""
+    lower = text.lower()
+    return bool(text) and any(word.lower() in lower for word in wanted)
+
+
+class CallMatch:
+    """A tool call that answers a query, with its score, 0 to 1."""
+
+    def __init__(self, call: FoundCall, score: float, wanted: Sequence[str]) -> None:
+        self.call = call
+        self.score = self.raw = score
+        self.wanted = wanted
+        self.fixed_by = ""  # for a failed command: the command soon after it that worked
+
+    def hit(self, room: int) -> Hit:
+        """The hit, with at most `room` characters of text."""
+        call = self.call
+        fixed_by = f"\n{self.fixed_by[: room // 2]}" if self.fixed_by else ""
+        text = call_text(call, self.wanted, room - len(fixed_by)) + fixed_by
+        return new_hit(
+            f"{CALL_PREFIX}{call['session']}:{call['number']}", self.score, text, rawScore=round(self.raw, 4),
+            type="call", source=call["client"], collection=CALLS, session=call["session"], timestamp=_time_of(call),
+            path=call["file"], project=call["project"], origin=origin_of_call(call["tool"]),
+        )  # fmt: skip
+
+    def begins_command(self, text: str) -> bool:
+        """Whether a text of two words or more begins the call's command, or one of those that its line runs."""
+        command = self.call["command"]
+        if len(text.split()) < 2 or text not in command:
+            return False
+        return command.startswith(text) or any(f"{mark} {text}" in command for mark in ("&&", "||", ";", "|"))
+
+    def substance(self) -> int:
+        """How much a match shows: 3 work on the file asked for, 2 lines that contain it, 1 an error, 0 nothing."""
+        call, first = self.call, self.wanted[0]
+        if self.begins_command(first):
+            return 2
+        if call["file"] and call["passage"] and f"/{call['file'].lower()}".endswith(f"/{first.lower()}"):
+            return 3
+        return 2 if contains(call["passage"], self.wanted) else int(contains(call["error"], self.wanted))
+
+    def essence(self) -> str:
+        """What distinguishes a match: the command, the file, or the words right after the name in its passage."""
+        call = self.call
+        if self.substance() != 2 or self.begins_command(self.wanted[0]):
+            return call["command"] or f"{call['tool']} {call['file']}"
+        lower = call["passage"].lower()
+        place = next((at for word in self.wanted if (at := lower.find(word.lower())) >= 0), 0)
+        return " ".join(words.split(call["passage"][max(0, place - 8) : place + 52]))
+
+
+def matching_calls(
+    db: apsw.Connection, query: str, names: QueryNames, filters: Filters, scope: Scope, limit: int
+) -> list[CallMatch]:
+    """The calls that answer a query, best first, each passage, command or file once.
+
+    Equal ones are sorted by project (the preferred one first), by substance, and the newest first.
+    """
+    found = _calls_containing(db, query.strip(), names, filters) or _calls_with_prefix(db, names, filters)
+    for match in found:
+        match.score = match.raw * scope.factor(match.call["project"], match.call["session"])
+
+    def order(match: CallMatch) -> tuple[float, bool, int, int, int]:
+        call = match.call
+        return -match.score, call["project"] != scope.prefer, -match.substance(), -(call["at"] or 0), -call["rowid"]
+
+    different: dict[str, CallMatch] = {}
+    for match in sorted(found, key=order):
+        if len(different) < limit:
+            different.setdefault(match.essence(), match)
+    best = list(different.values())
+    for match in best:
+        if match.call["outcome"] == "failed" and match.call["command"]:
+            match.fixed_by = _corrected_command(db, match.call)
+    return best
+
+
+def _calls_containing(db: apsw.Connection, query: str, names: QueryNames, filters: Filters) -> list[CallMatch]:
+    """The calls that contain the whole query, its single name, or any of its names and words; unsorted."""
+    wanted = names.wanted
+    found: dict[int, CallMatch] = {}
+    if names.is_single:
+        for call in calls.holding_any(db, wanted, filters):
+            score = SINGLE_NAME if wanted[0] in _searched_text(call) else OTHER_CASE
+            found[call["rowid"]] = CallMatch(call, score, wanted)
+    elif wanted:
+        half = ranking.half_score(ranking.LEXICAL_SCALE, len(wanted), max(calls.size(db), calls.SMALL))
+        for bm25, call in calls.best(db, wanted, filters):
+            found[call["rowid"]] = CallMatch(call, WORDS_WEIGHT * ranking.saturated(bm25, half), wanted)
+    if len(query.split()) > 1:
+        for call in calls.holding_all(db, [query], filters):
+            match = CallMatch(call, WHOLE_QUERY, [query, *wanted])
+            # a phrase of one or two common words was not copied from a call
+            is_distinctive = bool(names.names) or len(names.words) > 2
+            is_inside = is_distinctive and query.lower() in _searched_text(call).lower()
+            if match.begins_command(query) or is_inside:
+                found[call["rowid"]] = match
+    return list(found.values())
+
+
+def _calls_with_prefix(db: apsw.Connection, names: QueryNames, filters: Filters) -> list[CallMatch]:
+    """For a single name that no call contains: calls with a longer name or, for a path, with its longest known end."""
+    whole = names.names[0] if names.is_single else ""
+    parts = [part for part in whole.split("/") if part]
+    for name in (whole, *("/".join(parts[at:]) for at in range(1, len(parts) - 1))):
+        if name and (found := calls.holding_any(db, [name], filters, beginning=True)):
+            return [CallMatch(call, NAME_PREFIX, [name]) for call in found]
+    return []
+
+
+def _searched_text(call: FoundCall) -> str:
+    return "\n".join((call["tool"], call["file"], call["command"], call["error"], call["passage"]))
+
+
+def _corrected_command(db: apsw.Connection, failed: FoundCall) -> str:
+    """The command after a failed one that ran the same program and verb and worked; "" if there is none."""
+    from core import shell_command
+
+    run = shell_command.steps(failed["command"])
+    tried = [{step["program"], *step["verb"].split()} for step in run if shell_command.does(step)]
+    for number, command in calls.successful_after(db, failed, NEXT_CALLS):
+        ran = [{step["program"], *step["words"]} for step in shell_command.steps(command)]
+        if any(program <= words_run for program in tried for words_run in ran):
+            shown = "the same" if command == failed["command"] else " ".join(command.split())
+            return f"then ok (call {number}): {shown}"
+    return ""
+
+
+def call_text(call: FoundCall, wanted: Sequence[str], room: int) -> str:
+    """`place: passage` in about `room` characters; a command that was asked for is not cut."""
+    where, command = call_place(call), call["command"]
+    lines = [
+        line for line in (call["error"], *call["passage"].splitlines()) if line.strip() and line.strip() not in command
+    ]
+    first = wanted[0] if wanted else ""
+    shows_command = bool(command) and (contains(command, wanted) or not contains("\n".join(lines), wanted))
+    if shows_command and not call["file"] and len(" ".join(command.split())) > MAX_COMMAND_CHARS:
+        where = call_place({**call, "command": ""})  # the command is in the passage
+    if shows_command and (call["file"] or not where.startswith(f"{call['tool']} {' '.join(command.split())}")):
+        lines.insert(0, command)
+    left = max(room - len(where) - 2, 60)
+    if left < len(first) <= 400:  # a command or an error, word for word
+        left = len(first) + 2 * len(CUT)
+    passage = snippet("\n".join(dict.fromkeys(lines)), wanted, left)
+    return f"{where}: {passage}" if passage else where
+
+
+def call_place(call: FoundCall) -> str:
+    """`Bash make test (session 1a2b3c4d, prompt 3, call 17, failed)`."""
+    from core import ids, shell_command
+
+    about = call["file"] or " ".join(call["command"].split())
+    if call["file"] and len(about) > MAX_PLACE_CHARS:
+        about = CUT + about[1 - MAX_PLACE_CHARS :]
+    elif not call["file"] and len(about) > MAX_COMMAND_CHARS:
+        about = about[: MAX_COMMAND_CHARS - 1] + CUT
+    head = f"{call['tool']} {about}".strip()
+    outcome = shell_command.told(call["command"], call["outcome"])
+    suffix = f", {outcome}" if outcome == "failed" or (outcome and not call["file"]) else ""
+    return f"{head} (session {ids.shown(call['session'])}, prompt {call['prompt']}, call {call['number']}{suffix})"
+
+
+def call_by_id(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:
+    """The call `call:<session>:<number>` with all that is stored, or None. Raises Failure SESSION_AMBIGUOUS."""
+    given, _, number = identifier.removeprefix(CALL_PREFIX).rpartition(":")
+    is_valid = identifier.startswith(CALL_PREFIX) and given and number.isdecimal() and len(number) < 10
+    if db is None or not is_valid:
+        return None
+    session = sessions.whole_id(db, given)
+    call = calls.by_number(db, session, int(number))
+    if call is None or call["outcome"] == calls.FORGOTTEN:
+        return None
+    from core import shell_command
+
+    same_names = ("session", "client", "project", "number", "prompt", "tool", "file", "command", "error", "passage")
+    return {
+        "id": f"{CALL_PREFIX}{session}:{number}", "collection": CALLS, "place": call_place(call), "at": _time_of(call),
+        "outcome": shell_command.told(call["command"], call["outcome"]), "origin": origin_of_call(call["tool"]),
+        **{name: call[name] for name in same_names},  # type: ignore[literal-required]  # keys of the TypedDict
+    }  # fmt: skip
+
+
+def _time_of(call: FoundCall) -> str:
+    return "unknown" if call["at"] is None else clock.iso(call["at"])

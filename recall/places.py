@@ -1,0 +1,293 @@
+"""Answers a query of names and files: where each of them is, one line each, in the files as they are now. Hot path.
+
+For each name and file one session is asked: the query's, or the latest that saw it. Its recorded places are looked up
+in the working tree; if there is no tree, they are shown as last seen.
+"""
+
+from __future__ import annotations
+
+import time
+from math import exp, sqrt
+
+from core import TYPE_CHECKING, clock, files, ids, worktree
+from core.project import OUTSIDE, folder_of, name_of, same
+from core.quoting import clip_ends, clip_path
+from core.store import calls as stored_calls
+from core.store import places_and_names
+from core.store import sessions as stored_sessions
+from recall.hit import TOOL, new_hit
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    import apsw
+
+    from core.records import Call, Hit, Place, Session
+    from recall.names import PlacesQuery
+    from recall.query import Query
+
+COLLECTION = "work"
+MAX_CHARS = 3_900  # of an answer: about 1,000 tokens
+MAX_CHARS_LEAN = 1_000
+MAX_CHARS_SINGLE = 700  # for a single name, which other hits follow
+MAX_COMMANDS_CHARS = 1_300
+MAX_LINE_CHARS = 64
+MAX_PATH_CHARS = 90
+LINES_SHARE = 0.6  # of an answer for places with their line's text; the rest lists further names by file
+MAX_SESSIONS = 8  # that one answer quotes
+MAX_NAMES = 40
+MAX_PLACES = 300  # looked up in the working tree
+PLACES_PER_NAME = 6
+LOOKUP_S = 0.15  # the time limit for reading the working tree
+FADING_CALLS = 100  # after so many calls the use of a name counts 1/e
+IMPORTANT_NAME = 4.0  # times as important: a name that the file defines, or that the client's summary mentions
+
+_UNDOING = frozenset("rm checkout restore reset stash clean amend --amend --force -f drop push".split())
+
+
+def answer(
+    db: apsw.Connection, text: str, asked: PlacesQuery, query: Query, projects: Sequence[str], *, lean: bool
+) -> Hit | None:
+    """One hit with all places; None if no session (of these projects, if any) knows one.
+
+    The order of sessions: `query.session` only; else `query.asking_session` or the session whose recovery note printed
+    this query, then those of the preferred project, then the latest. A query from a recovery note also gets the
+    session's other names, since the note had no room for them. The hit's `path` is that of a single name's place.
+    """
+    note_session = _session_that_printed(db, text, query.prefer)
+    own = query.asking_session or ("" if query.session else note_session)
+    sessions = [query.session] if query.session else _sessions_in_order(db, projects, query.prefer, own)
+    room = MAX_CHARS_LEAN if lean else MAX_CHARS_SINGLE if asked.is_single and asked.names else MAX_CHARS
+    blocks: list[str] = []
+    first: Session | None = None
+    best: Place | None = None
+    for _ in range(MAX_SESSIONS):
+        places = _places_by_session(db, asked, sessions, with_others=bool(note_session))
+        if asked.with_commands and sessions and not places:
+            places = {sessions[0]: []}
+        for session in (session for session in sessions if session in places):
+            about = stored_sessions.by_id(db, session)
+            if about is None:
+                continue
+            block, place = _block(about, places[session], room, _extra_lines(db, about, asked, room, first is None))
+            if block:
+                if first is None:
+                    first, best = about, place
+                blocks.append(block)
+                room -= len(block) + 1
+        if first or not places:
+            break
+        # Those files are gone. Try the next sessions of the same projects.
+        project_of = dict(stored_sessions.latest_first(db))
+        tried = {project_of[session] for session in places if session in project_of}
+        sessions = [session for session in sessions if session not in places and project_of.get(session) in tried]
+    if first is None:
+        return None
+    identifier = f"work:{first['id']}:{best['number']}" if best else f"work:{first['id']}"
+    return new_hit(
+        identifier, 1.0, "\n".join(blocks), type="work", source=first["client"], collection=COLLECTION,
+        session=first["id"], timestamp=clock.iso(first["updated_at"]), project=first["project"],
+        path=best["file"] if asked.is_single and best else "", origin=TOOL,
+    )  # fmt: skip
+
+
+def _session_that_printed(db: apsw.Connection, query: str, project: str) -> str:
+    """The last session whose recovery note printed this query, preferably of the project; "" for none."""
+    printed = stored_sessions.notes_with(db, f'recall "{query}"', 20)
+    project_of = dict(stored_sessions.latest_first(db)) if printed else {}
+    own = [session for session in printed if same(project_of.get(session, ""), project)]
+    if not own and not any(same(other, project) for other in project_of.values()):
+        own = printed
+    return own[0] if own else ""
+
+
+def _sessions_in_order(db: apsw.Connection, projects: Sequence[str], prefer: str, own: str) -> list[str]:
+    """Session ids: `own`, then those of the project `prefer`, then the others, the latest first."""
+    known = [row for row in stored_sessions.latest_first(db) if not projects or row[1] in projects]
+    known.sort(key=lambda row: (row[0] != own, not same(row[1], prefer)))
+    return [session for session, _ in known]
+
+
+def _places_by_session(
+    db: apsw.Connection, asked: PlacesQuery, sessions: Sequence[str], *, with_others: bool
+) -> dict[str, list[Place]]:
+    """For each name and file, the places in the first of these sessions that has any, the best first."""
+    found: dict[str, list[Place]] = {}
+    names, units = asked.names[:MAX_NAMES], asked.files[:MAX_NAMES]
+    while names and len(found) < MAX_SESSIONS and (having := places_and_names.sessions_with(db, names, sessions, 1)):
+        session = having[0]
+        found[session] = _places_of_names(places_and_names.places(db, session, names=names), names, asked.files)
+        known = {place["name"] for place in found[session]}
+        names = [name for name in names if name not in known]
+    for session in places_and_names.sessions_in(db, units, sessions, MAX_SESSIONS) if units else ():
+        paths = places_and_names.paths(db, session)
+        inside = {unit: {path for path in paths if is_at(path, unit)} for unit in units}
+        if here := _places_in_files(db, session, set().union(*inside.values()), with_others=with_others):
+            places = found.setdefault(session, [])
+            seen = {(place["file"], place["name"]) for place in places}
+            places += [place for place in here if (place["file"], place["name"]) not in seen]
+            units = [unit for unit in units if not inside[unit]]
+        if not units:
+            break
+    return found
+
+
+def is_at(path: str, unit: str) -> bool:
+    """Whether a path is the file that a query names, or lies in its folder."""
+    end = "/" + unit.removeprefix("./").removeprefix("/")
+    return end in f"/{path}" if unit.endswith("/") else f"/{path}".endswith(end)
+
+
+def _places_of_names(places: Sequence[Place], names: Sequence[str], asked_files: Sequence[str]) -> list[Place]:
+    """The best place of each name, then the second best, and so on.
+
+    Those in a file that the query names come first, then definitions, then the latest.
+    """
+    ranked: list[tuple[int, int, Place]] = []
+    for at, name in enumerate(names):
+        own = [place for place in places if place["name"] == name]
+        own.sort(
+            key=lambda place: (
+                not any(is_at(place["file"], file) for file in asked_files), not place["defines"], -place["number"]
+            )
+        )  # fmt: skip
+        ranked += [(rank, at, place) for rank, place in enumerate(own[:PLACES_PER_NAME])]
+    return [place for *_, place in sorted(ranked, key=lambda entry: entry[:2])]
+
+
+def _places_in_files(db: apsw.Connection, session: str, paths: Collection[str], *, with_others: bool) -> list[Place]:
+    """The places in these files, the most used names first; `with_others`: then a place of each other name."""
+    from core.names import names_in
+
+    about = stored_sessions.by_id(db, session)
+    if about is None or not paths:
+        return []
+    compactions = stored_sessions.compactions(db, session)
+    summarised = names_in(compactions[-1]["summary"])[0] if compactions else set()
+    uses = {name["name"]: name for name in places_and_names.names(db, session, every=True)}
+    calls = about["calls"]
+
+    def importance(place: Place) -> float:
+        name = uses.get(place["name"])
+        use: float = name["weight"] * exp((name["last"] - calls) / FADING_CALLS) if name else 0.0
+        is_summarised = place["name"] in summarised  # the agent knows the name, but not where it is
+        return sqrt(use) * (IMPORTANT_NAME if place["defines"] else 1.0) * (IMPORTANT_NAME if is_summarised else 1.0)
+
+    places = places_and_names.places(db, session)
+    own = sorted((place for place in places if place["file"] in paths), key=importance, reverse=True)
+    others: dict[str, Place] = {}
+    for place in sorted(places, key=lambda place: (place["defines"], place["number"])) if with_others else ():
+        if not place["file"].startswith(OUTSIDE):
+            others[place["name"]] = place
+    for place in own:
+        others.pop(place["name"], None)
+    return [*own, *sorted(others.values(), key=importance, reverse=True)][:MAX_PLACES]
+
+
+def _block(about: Session, places: Sequence[Place], room: int, extra_lines: Sequence[str]) -> tuple[str, Place | None]:
+    """A heading, the extra lines, places with the text of their lines, then names by file; and the first place."""
+    folder = _working_tree(about)
+    current = worktree.current_lines(folder, places, time.monotonic() + LOOKUP_S)
+    heading = f"session {ids.shown(about['id'])} of {about['project'] or 'no project'}"
+    lines = [f"{heading}, {'as the files are now' if folder else 'as it saw them'}:", *extra_lines]
+    left = room - sum(len(line) + 1 for line in lines)
+    left_for_lines = left * LINES_SHARE
+    by_file: dict[str, list[tuple[int, str]]] = {}
+    for place, text in current:
+        path = clip_path(place["file"], MAX_PATH_CHARS)
+        shown = worktree.excerpt(text, place["name"], MAX_LINE_CHARS)
+        line = f"{path}:{place['line']}: {shown}" if shown else ""
+        if line and len(line) < left_for_lines:
+            left_for_lines -= len(line) + 1
+            left -= len(line) + 1
+            lines.append(line)
+            continue
+        entry = f"{place['name']}:{place['line']}"
+        cost = len(entry) + 1 + (0 if path in by_file else len(path) + 2)
+        if cost <= left:
+            left -= cost
+            by_file.setdefault(path, []).append((place["line"], entry))
+    if not by_file and len(lines) == 1:
+        return "", None
+    files_lines = (f"{path}: {' '.join(entry for _, entry in sorted(entries))}" for path, entries in by_file.items())
+    return "\n".join([*lines, *files_lines]), current[0][0] if current else None
+
+
+def _working_tree(about: Session) -> str:
+    """The folder with a session's files: its own if it exists, else the current one of the same project; "" if none."""
+    import os
+
+    folder = about.get("worktree") or about["folder"]
+    if os.path.isdir(folder):
+        return folder
+    here = folder_of(files.current_folder())
+    return here if about["project"] and same(name_of(here), about["project"]) else ""
+
+
+def _extra_lines(db: apsw.Connection, about: Session, asked: PlacesQuery, room: int, is_first: bool) -> list[str]:
+    """The first session's commands and files, if the query asks for commands."""
+    if not (is_first and asked.with_commands):
+        return []
+    calls = stored_calls.of_session(db, about["id"])
+    return [*_command_lines(calls, min(MAX_COMMANDS_CHARS, room // 2)), *_files_line(calls, room // 20)]
+
+
+def _command_lines(calls: Sequence[Call], room: int) -> Iterator[str]:
+    """`$ command  (outcome: error)` for the session's commands, the most used first."""
+    from core import shell_command
+
+    for call in _ranked_commands(calls):
+        outcome = shell_command.told(call["command"], call["outcome"]) or ("printed" if call["error"] else "no outcome")
+        if call["error"]:
+            outcome += f": {clip_ends(call['error'], 120)}"
+        line = f"$ {call['command']}  ({outcome})"
+        room -= len(line) + 1
+        if room < 0:
+            break
+        yield line
+
+
+def _ranked_commands(calls: Sequence[Call]) -> list[Call]:
+    """The last call of each short command that does something, by fading use and shortness.
+
+    Commands that hide or undo work are left out, and failed ones whose program and verb worked later.
+    """
+    from core import shell_command
+
+    last_success: dict[str, int] = {}
+    uses: dict[str, float] = {}
+    last: dict[str, Call] = {}
+    total = calls[-1]["number"] if calls else 0
+    for call in calls:
+        command = call["command"]
+        if not command:
+            continue
+        if call["outcome"] in ("ok", "running"):
+            for step in shell_command.steps(command):
+                last_success[f"{step['program']} {step['verb']}"] = call["number"]
+        if len(command) <= 200 and "\n" not in command and "[redacted:" not in command:
+            uses[command] = uses.get(command, 0.0) + exp((call["number"] - total) / FADING_CALLS)
+            last[command] = call
+
+    def is_useful(call: Call) -> bool:
+        steps = shell_command.steps(call["command"])
+        working = [step for step in steps if step["verb"] or shell_command.does(step)]
+        if not working or not all(_UNDOING.isdisjoint(step["words"]) for step in steps):
+            return False
+        programs = (f"{step['program']} {step['verb']}" for step in working)
+        return call["outcome"] != "failed" or not any(last_success.get(p, 0) > call["number"] for p in programs)
+
+    useful = [call for call in last.values() if is_useful(call)]
+    return sorted(useful, key=lambda call: -uses[call["command"]] / len(call["command"]) ** 0.5)
+
+
+def _files_line(calls: Sequence[Call], room: int) -> Iterator[str]:
+    """The names of the files that the last calls worked on."""
+    shown: list[str] = []
+    for file in dict.fromkeys(call["file"].rpartition("/")[2] for call in reversed(calls) if call["file"]):
+        room -= len(file) + 2
+        if room < 0:
+            break
+        shown.append(file)
+    if shown:
+        yield f"files, last first: {', '.join(shown)}"
