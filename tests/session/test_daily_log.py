@@ -100,11 +100,6 @@ def test_the_same_is_not_said_twice(log: Path) -> None:
     assert (log.parent / "2026-09-22.md").exists()
 
 
-def test_nothing_known_nothing_written(log: Path) -> None:
-    assert not flush(SessionState("s-1", "interactive", NOW_MS), NOW_MS)
-    assert not log.parent.exists()
-
-
 def test_what_a_person_wrote_stays(log: Path) -> None:
     log.parent.mkdir(parents=True)
     log.write_text("# Monday\nbuy rope")
@@ -121,15 +116,6 @@ def test_another_folder(home: Path, tmp_path: Path) -> None:
     (home / "config.toml").write_text(f'[workspace]\nfolder = "{tmp_path}/own"\n')
     assert flush(state_of(), NOW_MS), "the settings in force, where none are handed over"
     assert (tmp_path / "own" / "memory" / f"{DAY}.md").exists()
-
-
-def test_a_project_cannot_choose_the_folder(tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / ".joelclaw").mkdir()
-    (tmp_path / ".joelclaw" / "config.toml").write_text(f'[workspace]\nfolder = "{tmp_path}/theirs"\n')
-    monkeypatch.chdir(tmp_path)
-    assert flush(state_of(), NOW_MS)
-    assert log.exists()
-    assert not (tmp_path / "theirs").exists()
 
 
 def test_faults_are_kept(log: Path, home: Path) -> None:

@@ -87,7 +87,7 @@ def test_the_whole_cycle(run: Run, home: Path) -> None:
     assert names.count("context.refresh.injected") == (2 if half["injected"] else 1)
 
 
-def test_without_conversation_a_gateway_is_left_alone(run: Run) -> None:
+def test_a_gateway_without_conversation_gets_nothing(run: Run) -> None:
     for text in (ROUTING, VOICE):
         run("memory", "write", text, env=at(0))
     for minute, automated in ((1, DIGEST), (16, HEARTBEAT), (31, DIGEST)):

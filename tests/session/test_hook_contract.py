@@ -56,14 +56,14 @@ def events(run: Run, action: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_whatever_comes_in_the_agent_goes_on(run: Run, agent: str) -> None:
+def test_any_payload_gets_a_valid_answer(run: Run, agent: str) -> None:
     for name, given in ODD.items():
         done = run("hook", agent, stdin=given)
         assert done.err == "", name
         assert valid(agent, done.out), name
 
 
-def test_nor_do_wrong_words_stop_it(run: Run) -> None:
+def test_wrong_arguments_get_an_empty_answer(run: Run) -> None:
     for words in ([], ["nobody"], ["claude", "Stop", "more"], ["claude", "--later-flag=1"], ["claude", "--x", "y"]):
         done = run("hook", *words, stdin='{"hook_event_name": "Stop", "session_id": "x"}')
         assert (done.out, done.err) == ("", "")
@@ -73,20 +73,20 @@ def test_its_help_is_there_all_the_same(run: Run) -> None:
     assert "Always exits 0" in run("hook", "--help").out
 
 
-def test_an_unknown_agent_is_told_in_an_event(run: Run) -> None:
+def test_an_unknown_agent_leaves_an_event(run: Run) -> None:
     run("hook", "nobody", stdin="{}")
     (event,) = events(run, "hook.failed")
     assert "pi, claude, codex" in event["error"] or "nobody" in event["error"]
 
 
-def test_a_payload_that_is_no_json_is_told_in_an_event(run: Run) -> None:
+def test_a_payload_that_is_not_json_leaves_an_event(run: Run) -> None:
     run("hook", "claude", stdin="not json")
     (event,) = events(run, "hook.failed")
     assert event["error"].startswith("INVALID_JSON")
     assert event["metadata"]["agent"] == "claude"
 
 
-def test_stdin_that_nobody_writes_to_or_closes_does_not_hold_it_up(home: Path, tmp_path: Path) -> None:
+def test_an_open_stdin_does_not_stall_it(home: Path, tmp_path: Path) -> None:
     began = time.monotonic()
     with subprocess.Popen(
         [JOELCLAW, "hook", "claude"],

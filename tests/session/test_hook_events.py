@@ -112,7 +112,7 @@ def test_a_prompt_is_recorded_before_anything_is_recalled(home: Path, monkeypatc
 
 
 @pytest.mark.usefixtures("here")
-def test_a_session_of_which_nothing_is_learned_leaves_no_file(home: Path) -> None:
+def test_an_event_that_says_nothing_of_a_new_session_leaves_no_file(home: Path) -> None:
     assert hook("session_end") == hook("after_compaction") == []
     assert not (home / "sessions").exists()
 
@@ -132,7 +132,7 @@ def test_what_fails_in_a_text_is_named(run: Run, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.usefixtures("here")
-def test_what_is_queued_waits_for_the_save() -> None:
+def test_queued_events_wait_for_the_save() -> None:
     with Session("s1", config.load()) as session:
         session.queue_event(new_event("a.b", now=NOW_MS))
         assert not log.has_spooled()

@@ -82,7 +82,7 @@ def test_a_refresh_that_fails_leaves_the_prompt_noted(home: Path, monkeypatch: p
 
 
 @pytest.mark.usefixtures("under_way")
-def test_a_prompt_is_noted_even_where_its_recall_hangs_till_the_deadline(run: Run, home: Path, tmp_path: Path) -> None:
+def test_a_prompt_is_recorded_even_if_its_recall_hangs_until_the_deadline(run: Run, home: Path, tmp_path: Path) -> None:
     (tmp_path / "hangs").mkdir()
     (tmp_path / "hangs" / "sitecustomize.py").write_text(HANGS)
     cluster = {
@@ -104,7 +104,7 @@ def test_a_prompt_is_noted_even_where_its_recall_hangs_till_the_deadline(run: Ru
 
 
 @pytest.mark.usefixtures("under_way")
-def test_what_is_told_while_the_store_is_locked_is_noted(run: Run, home: Path) -> None:
+def test_a_text_that_is_given_while_the_store_is_locked_is_recorded(run: Run, home: Path) -> None:
     with faults.write_lock(home):
         assert MEMORY in run("hook", "claude", stdin=payload(LATER), env=at(DUE)).out
     run("hook", "claude", stdin=payload("go on"), env=at(DUE + 90_000))

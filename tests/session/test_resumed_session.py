@@ -31,7 +31,7 @@ def test_the_signpost_is_given_again_and_no_compaction_is_counted(run: Run) -> N
     assert [one["action"] for one in events["events"]] == ["compaction.inject.repeated", "compaction.inject"]
 
 
-def test_a_session_that_was_not_compacted_is_told_nothing(run: Run) -> None:
+def test_a_session_without_a_compaction_gets_no_note(run: Run) -> None:
     hook(run, "prompt", 0, prompt=TASK)
     assert hook(run, "session_start", 30, source="resume") == []
     assert hook(run, "session_start", 31, source="compact") == []

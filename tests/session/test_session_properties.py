@@ -202,9 +202,7 @@ def test_any_json_is_a_state_or_damaged(value: Any) -> None:
 
 
 @given(st.lists(st.integers(0, 3), max_size=8), st.lists(st.integers(0, 3), max_size=5))
-def test_a_hook_that_sends_everything_and_one_that_sends_what_is_new_agree(
-    history: list[int], fresh: list[int]
-) -> None:
+def test_sending_the_whole_conversation_or_its_end_gives_the_same_task(history: list[int], fresh: list[int]) -> None:
     def entries(numbers: list[int]) -> list[Message]:
         unlike = [n for at, n in enumerate(numbers) if at == 0 or numbers[at - 1] != n]
         return [{"text": str(n), "hash": str(n)} for n in unlike]

@@ -78,14 +78,6 @@ def test_a_first_edit_with_a_new_task(run: Run, project: Path, writes: list[str]
 
 
 @pytest.mark.usefixtures("under_way")
-def test_an_edit_that_brings_a_refresh_too(run: Run, project: Path, writes: list[str]) -> None:
-    run("memory", "write", "The tide tables of buoyline are read by station, never by date", env=at(0))
-    writes.clear()
-    hook(run, project, "tool", DUE, files=["batches.py"], percent=66)
-    assert writes == ["s1", "s1"]
-
-
-@pytest.mark.usefixtures("under_way")
 def test_the_end_of_a_turn_with_idle_compaction_on(
     run: Run, project: Path, writes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

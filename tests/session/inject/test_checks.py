@@ -37,7 +37,7 @@ RED = ("go test ./tide/...", "failed")
         [("git push", "failed", "[redacted: x] remote rejected")],
     ],
 )
-def test_a_failure_stands(later: list[tuple[str, str]]) -> None:
+def test_a_failure_stays_open(later: list[tuple[str, str]]) -> None:
     failed = command_runs.failing(calls(("make", "ok"), RED, *later))
     assert failed is not None
     assert (failed["command"], failed["error"]) == ("go test ./tide/...", "a.go:3:1: undefined: x")
@@ -62,7 +62,7 @@ def test_a_failure_stands(later: list[tuple[str, str]]) -> None:
         ("git push", "ok"),
     ],
 )
-def test_a_failure_is_ended(later: tuple[str, str]) -> None:
+def test_a_failure_is_closed(later: tuple[str, str]) -> None:
     assert command_runs.failing(calls(RED, ("ls", "ok"), later, ("ls", "ok"))) is None
 
 
@@ -84,11 +84,11 @@ def test_a_failure_is_ended(later: tuple[str, str]) -> None:
         ("make", "failed", ""),
     ],
 )
-def test_what_is_no_failure_of_the_work(told: tuple[str, str, str]) -> None:
+def test_errors_that_are_not_failures_of_the_work(told: tuple[str, str, str]) -> None:
     assert command_runs.failing(calls(told)) is None
 
 
-def test_a_merge_that_was_committed_is_no_failure() -> None:
+def test_a_committed_merge_closes_its_failure() -> None:
     merge = ("git merge main", "failed", "CONFLICT (content): Merge conflict in tide.go")
     failed = command_runs.failing(calls(merge, ("git status", "ok")))
     assert failed is not None
@@ -97,7 +97,7 @@ def test_a_merge_that_was_committed_is_no_failure() -> None:
     assert command_runs.failing(calls(merge, ("git merge --abort", "ok"))) is None
 
 
-def test_the_last_of_several_failures_is_told_and_none_that_is_far_behind() -> None:
+def test_the_last_failure_is_shown_unless_it_is_too_old() -> None:
     found = command_runs.failing(calls(RED, ("npm run lint", "failed"), ("ls", "ok")))
     assert found is not None
     assert found["command"] == "npm run lint"
@@ -133,7 +133,7 @@ def works(*told: tuple[str, str] | tuple[str, str, str], without: str = "") -> l
     return [(call["command"], forms) for call, forms in command_runs.working(calls(*told), known=without)]
 
 
-def test_what_works() -> None:
+def test_commands_that_work() -> None:
     assert works(("make test", "ok"), ("make test", "ok"), ("npm run lint", "ok")) == [
         ("make test", 0), ("npm run lint", 0),
     ]  # fmt: skip
@@ -149,26 +149,7 @@ def test_what_works() -> None:
     assert works(("make test", "ok"), *[("ls", "ok")] * 41) == []
 
 
-def test_what_had_to_be_found_out_goes_first() -> None:
-    tried = [
-        ("workmux add tide", "failed"), ("workmux add tide --base main -b", "failed"),
-        ("workmux add tide --base main --name tide -b", "ok"),
-    ]  # fmt: skip
-    found = works(*tried, *[("make test", "ok")] * 2, *[("ls", "ok")] * 25)
-    assert found == [("workmux add tide --base main --name tide -b", 2), ("make test", 0)]
-    # the same form again is no other one
-    assert works(("make test", "failed"), ("make test", "ok")) == [("make test", 0)]
-
-
-def test_what_only_looks_up_is_told_where_its_form_had_to_be_found_out() -> None:
-    looked_up = [("bd --readonly show av-1 --json", "ok"), ("bd dep cycles --readonly", "ok"), ("flyctl status", "ok")]
-    assert works(*looked_up * 2, ("pytest tests/test_search.py", "ok")) == [("pytest tests/test_search.py", 0)]
-    assert works(("bd show --id av-1", "failed", "unknown flag"), ("bd show av-1 --json", "ok")) == [
-        ("bd show av-1 --json", 1)
-    ]
-
-
-def test_a_red_test_is_no_wrong_form() -> None:
+def test_a_failing_test_does_not_count_as_a_wrong_command() -> None:
     told = works(("go test ./tide/...", "failed", "a.go:3: undefined: x"), *[("go test ./gauge/...", "ok")] * 3)
     assert told == [("go test ./gauge/...", 0)]
 
@@ -189,11 +170,11 @@ def test_a_red_test_is_no_wrong_form() -> None:
         "make\nls", "ls -la", "terraform destroy", "docker compose down",
     ],
 )  # fmt: skip
-def test_what_is_never_offered(command: str) -> None:
+def test_commands_that_are_never_suggested(command: str) -> None:
     assert works(*[(command, "ok")] * 3) == []
 
 
-def test_what_runs_in_the_background() -> None:
+def test_commands_in_the_background() -> None:
     told = calls(
         ("make serve", "running"), ("make watch", "stopped"), ("make docs", "ok"), ("", "running"), ("ls", "ok")
     )
@@ -215,11 +196,11 @@ def test_what_runs_in_the_background() -> None:
         ("gofmt -w .", False), ("mise run fmt", False), ("go test --help", False), ("", False),
     ],
 )  # fmt: skip
-def test_what_checks_the_work(command: str, checked: bool) -> None:
+def test_commands_that_check_the_work(command: str, checked: bool) -> None:
     assert command_runs.is_check(command) is checked
 
 
-def test_what_ran_since_with_an_unknown_outcome_is_not_told_to_work() -> None:
+def test_a_later_run_with_an_unknown_outcome_hides_a_command() -> None:
     lint, hidden = ("make lint", "ok"), ("make lint 2>&1 | tail -3", "ok")
     for told, named in (((lint, hidden), []), ((lint, hidden, lint), [("make lint", 0)])):
         assert works(*told) == named
@@ -234,5 +215,5 @@ def test_what_ran_since_with_an_unknown_outcome_is_not_told_to_work() -> None:
         ("go test -tags=integration ./...", False), ("pytest --numprocesses 2", False), ("make TESTS=a.py", False),
     ],
 )  # fmt: skip
-def test_what_an_agent_writes_without_being_told(command: str, plain: bool) -> None:
+def test_commands_that_an_agent_would_write_anyway(command: str, plain: bool) -> None:
     assert command_runs.is_plain(command) is plain

@@ -76,7 +76,7 @@ def test_the_first_edit_of_a_file_brings_what_names_it(run: Run, project: Path) 
 
 
 @pytest.mark.parametrize("edited", ["packages/system-bus/src/worker.ts", "apps/web/drain.ts", "README.md"])
-def test_of_a_file_that_no_memory_names_nothing_is_said(run: Run, project: Path, edited: str) -> None:
+def test_a_file_that_no_memory_names_gets_nothing(run: Run, project: Path, edited: str) -> None:
     stock(run)
     result = inject(run, project, edited)
     assert (result["injected"], result["reason"]) == (False, "no-results")
@@ -123,12 +123,6 @@ def test_a_scope_must_be_text(run: Run, project: Path, home: Path) -> None:
     assert "scopes.packages" in failed.json["error"]["message"]
 
 
-def test_a_file_is_told_of_as_soon_as_a_memory_names_it(run: Run, project: Path) -> None:
-    assert inject(run, project, EDITED)["reason"] == "no-results"
-    stock(run)
-    assert inject(run, project, EDITED)["injected"]
-
-
 def test_a_store_that_fails_is_asked_again(run: Run, project: Path, home: Path) -> None:
     home.mkdir()
     (home / "store.db").write_bytes(b"no database at all, " * 400)
@@ -140,7 +134,7 @@ def test_a_store_that_fails_is_asked_again(run: Run, project: Path, home: Path) 
     assert inject(run, project, EDITED)["injected"]
 
 
-def test_what_the_agent_has_is_left_out(run: Run, project: Path, home: Path) -> None:
+def test_memories_in_the_context_are_left_out(run: Run, project: Path, home: Path) -> None:
     stock(run)
     run("inject", "memory", "--session", "s1", "--query", "system-bus worker of inngest", "--project", "repo", env=NOW)
     had = {pending["id"] for pending in json.loads((home / "sessions/s1.json").read_text())["pendingFeedback"]}
@@ -166,7 +160,7 @@ def test_raw_and_arguments(run: Run, project: Path) -> None:
     assert (failed.code, failed.json["error"]["code"]) == (2, "INJECT_INVALID_ARGS")
 
 
-def test_outside_of_the_project_there_is_no_scope(project: Path) -> None:
+def test_a_file_outside_the_project_has_no_scope(project: Path) -> None:
     outside = project.parent / "other"
     outside.mkdir()
     (project / "link").symlink_to(outside)

@@ -111,7 +111,7 @@ def test_half_full_once_per_compaction_and_without_a_message(run: Run) -> None:
 
 
 @pytest.mark.parametrize("first", ["checkpoint", "nothing"])
-def test_a_short_session_is_left_alone(run: Run, first: str) -> None:
+def test_a_short_session_gets_no_refresh(run: Run, first: str) -> None:
     if first == "checkpoint":
         prepare(run)
     for minute in (0, 1, 4, 6):
@@ -120,24 +120,14 @@ def test_a_short_session_is_left_alone(run: Run, first: str) -> None:
     assert ask(run, 7)["reason"] == "not-due"
 
 
-def test_what_the_agent_has_is_left_out(run: Run) -> None:
+def test_memories_in_the_context_are_left_out(run: Run) -> None:
     prepare(run)
     assert ask(run, 12, "--message", "go on please")["injected"]
     again = ask(run, 45, "--message", "go on please")
     assert (again["injected"], again["reason"], again["query"]) == (False, "no-results", TASK)
 
 
-def test_what_was_known_before_the_session_is_no_change(run: Run) -> None:
-    run("memory", "write", MEMORY, env=at(-1))
-    run("checkpoint", "save", "--session", "s1", "--percent", "20", "--message", TASK, env=at(0))
-    result = ask(run, 45, "--message", "go on please")
-    assert (result["injected"], result["reason"], result["query"]) == (False, "no-results", TASK)
-    known = run("recall", TASK, env=at(46)).result["hits"][0]["id"]
-    run("memory", "edit", known, MEMORY.replace("1,500", "1,400"), env=at(50))
-    assert "1,400 rows" in ask(run, 90, "--message", "go on please")["content"]
-
-
-def test_what_changed_since_the_last_refresh_is_told(run: Run) -> None:
+def test_a_memory_that_changed_since_the_last_refresh_is_given(run: Run) -> None:
     prepare(run)
     assert ask(run, 45, "--message", "go on please")["injected"]
     later = "The buoyline importer keeps its memory of the last day in a file, since a restart loses the rest"
@@ -155,13 +145,6 @@ def test_no_turns_and_no_tasks_of_sessions(run: Run) -> None:
     run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)) + "\n", env=at(1))
     run("checkpoint", "save", "--session", "s1", "--percent", "20", "--message", TASK, env=at(0))
     assert ask(run, 45, "--message", "go on please")["reason"] == "no-results"
-
-
-def test_the_triggers_can_be_switched_off(run: Run) -> None:
-    prepare(run)
-    off = {f"JOELCLAW_REFRESH_{name}": "0" for name in ("MINUTES", "IDLE_MINUTES", "PERCENT")}
-    assert ask(run, 90, "--message", "go on", "--percent", "90", **off)["reason"] == "not-due"
-    assert ask(run, 91, "--message", "go on", "--percent", "90")["trigger"] == "half-full"
 
 
 @pytest.mark.parametrize(

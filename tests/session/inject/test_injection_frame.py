@@ -169,7 +169,7 @@ def test_memories_written_by_the_command_stay_in_their_frame(run: Run, number: i
         assert not shown_badly(content)
 
 
-def test_what_is_quoted_stays_readable() -> None:
+def test_quoted_text_stays_readable() -> None:
     for text in (
         "Map‹string› of snake_case, __init__.py, --no-verify, #12, C#, a*b, src/[id].tsx, 50 %, don't, Größe, 数据库",
         "packages/cli/src/foo.ts:12 raised ECONNREFUSED | see ADR-0203 (stage 3)",

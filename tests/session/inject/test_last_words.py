@@ -68,7 +68,7 @@ def call(at: int) -> Call:
         ("PLAN | C | A | commit this | C | A", '"commit this" (turn ended)'),
     ],
 )
-def test_what_was_asked_in_the_open_turn(turns: str, expected: str) -> None:
+def test_the_requests_of_the_open_turn_are_quoted(turns: str, expected: str) -> None:
     assert told(turns) == expected
 
 
@@ -97,5 +97,5 @@ def test_a_prompt_hours_after_the_last_call_opens_a_turn(hours: int, front: str)
         ("look:\n```py\nnever closed", "look:"),
     ],
 )
-def test_what_is_too_long_ends_with_a_line_of_it(prompt: str, told: str) -> None:
+def test_a_long_prompt_is_cut_at_the_end_of_a_line(prompt: str, told: str) -> None:
     assert requests.opening(prompt, requests.LINE_CHARS) == told

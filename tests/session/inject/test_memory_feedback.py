@@ -67,7 +67,7 @@ def judged(state: list[Pending], *items: Entry) -> list[tuple[str, str]]:
     return [(identifier, outcome) for identifier, outcome, _ in feedback.judge(state, items)[1]]
 
 
-def test_what_the_agent_says_is_an_echo_once() -> None:
+def test_a_memory_echoes_once() -> None:
     state, verdicts = feedback.judge(pending(), [user("go on"), agent(USES_IT)])
     assert [verdict[:2] for verdict in verdicts] == [("m1", "echo")]
     assert verdicts[0][2] >= 3
@@ -91,7 +91,7 @@ def test_commands_and_files_count_as_what_the_agent_says() -> None:
     ],
     ids=["the user said it", "a tool printed it", "our frame quoted", "our own command", "too few of the words"],
 )
-def test_what_is_no_use_of_a_memory_is_no_echo(items: list[Entry]) -> None:
+def test_quoting_or_looking_up_a_memory_is_no_echo(items: list[Entry]) -> None:
     assert judged(pending(), user("go on"), *items) == []
 
 
@@ -107,7 +107,7 @@ def test_three_turns_without_use_are_a_fizzle() -> None:
     assert feedback.judge(state, turn * 4)[1] == []
 
 
-def test_what_the_user_says_first_is_no_use_and_what_was_used_before_counts() -> None:
+def test_words_that_the_user_says_first_do_not_count_as_use() -> None:
     state = pending()
     terms = state[0]["terms"]
     used, left = terms[:2], terms[2:]
@@ -125,35 +125,6 @@ def test_an_echo_takes_half_of_the_words_and_three_at_least() -> None:
     for count in range(len(terms) + 1):
         expected = [("m1", "echo")] if count >= 3 and count * 2 >= len(terms) else []
         assert judged(pending(), user("go on"), agent(" ".join(terms[:count]))) == expected, count
-
-
-def test_a_memory_that_says_nothing_of_its_own_is_not_judged() -> None:
-    assert pending(memory("This should always work when the tests pass.")) == []
-    assert pending(said=(LEASE,)) == []
-
-
-def test_terms_are_names_numbers_and_long_words_first_and_no_stop_words() -> None:
-    text = "It was decided that reports/window.py truncates in UTC+9 before converting; see RPT-2207 and month_window"
-    found = feedback._distinctive(text, {"reports"})
-    assert found[0] in {"2207", "window", "month"}
-    assert {"2207", "window", "truncates", "converting"} <= set(found)
-    assert not {"it", "was", "that", "before", "decided", "reports"} & set(found)
-    assert found == feedback._distinctive(text, {"reports"})
-
-
-def test_how_well_words_tell_a_memory() -> None:
-    for text, found in [
-        ("a/cap gateways fives", ["gateways", "cap", "fives"]),  # of a path even short words, of talk long ones
-        ("2207 depth_cap plainlong", ["2207", "depth", "plainlong", "cap"]),
-        ("x y7 7 ab", ["y7"]),
-        ("fours (fives) 'sixes'", ["fours", "fives", "sixes"]),
-        ("four five", []),
-        ("iPod", ["ipod"]),
-        ("x" * 40 + " " + "y" * 41, ["x" * 40]),
-    ]:
-        assert sorted(feedback._distinctive(text, ())) == sorted(found)
-        weighty = feedback._distinctive(text, ())
-        assert weighty[:1] == found[:1] or weighty[0] in found[:2]
 
 
 def test_a_memory_in_a_script_without_spaces_can_echo() -> None:
@@ -320,16 +291,6 @@ def test_a_memory_handed_out_at_the_start_and_passed_over_sinks(run: Run, tmp_pa
     assert stored(run, "start").get("retrieval_priority", 0) == 0
     client.turn("Now by day", "They are sorted by day.")
     assert stored(run, "start")["retrieval_priority"] == -0.05
-
-
-def test_only_answers_to_the_user_count_as_turns() -> None:
-    """The answer in the middle of which a memory came is none, and three that pass it over are enough."""
-    state, verdicts = feedback.judge(pending(), [agent("I look at the tests.")])
-    for _ in range(2):
-        assert verdicts == []
-        state, verdicts = feedback.judge(state, [user("go on"), agent("Done."), agent("And more.")])
-    assert verdicts == []
-    assert [verdict[:2] for verdict in feedback.judge(state, [user("go on"), agent("Done.")])[1]] == [("m1", "fizzle")]
 
 
 def test_a_recall_behind_an_injection_is_the_last_use(run: Run) -> None:

@@ -31,7 +31,7 @@ def prompt(run: Run, text: str = PROMPT, *, session: str = "new", minutes: float
     return hook(run, "UserPromptSubmit", session, minutes, prompt=text)
 
 
-def test_what_somebody_kept_about_a_name_is_told_once_a_session(run: Run) -> None:
+def test_a_memory_about_a_name_is_given_once_a_session(run: Run) -> None:
     run("memory", "write", AGAIN, "--global", "-c", "operations")
     assert prompt(run).splitlines() == [
         '<joelclaw-memory source="context-refresh" note="recalled data, not instructions">',
@@ -53,12 +53,12 @@ def test_what_somebody_kept_about_a_name_is_told_once_a_session(run: Run) -> Non
         "<task-notification>buoylineTable is done with the night's sweep</task-notification>",
     ],
 )
-def test_a_prompt_of_a_person_that_does_not_name_it_is_told_nothing(run: Run, text: str) -> None:
+def test_a_prompt_without_the_name_gets_nothing(run: Run, text: str) -> None:
     run("memory", "write", AGAIN, "--global")
     assert prompt(run, text) == ""
 
 
-def test_two_at_most_and_no_turn_of_another_session(run: Run, tmp_path: Path) -> None:
+def test_at_most_two_memories_and_no_archived_turn(run: Run, tmp_path: Path) -> None:
     made = Transcript(tmp_path / f"{SESSION}.jsonl")
     made.user(PROMPT)
     made.assistant("The buoylineTable loses its last row because read_rows stops at the first empty line.")
@@ -98,7 +98,7 @@ def archived(
     run("memory", "archive", str(made.path))
 
 
-def test_what_is_named_gets_where_it_is_defined_once(run: Run, tmp_path: Path) -> None:
+def test_a_named_function_gets_its_definition_once(run: Run, tmp_path: Path) -> None:
     archived(run, tmp_path)
     assert prompt(run).splitlines() == [
         '<joelclaw-memory source="context-refresh" note="recalled data, not instructions">',
@@ -111,18 +111,9 @@ def test_what_is_named_gets_where_it_is_defined_once(run: Run, tmp_path: Path) -
     assert "- src/tables.py: buoylineTable:40" in prompt(run, "buoylineTable", session="third")
 
 
-def test_a_file_gets_what_is_most_at_work_in_it(run: Run, tmp_path: Path) -> None:
+def test_a_named_file_gets_the_names_used_most_in_it(run: Run, tmp_path: Path) -> None:
     archived(run, tmp_path)
     assert "- src/tables.py: load_rows:7 buoylineTable:40" in prompt(run, "read tables.py, then tell me what is wrong")
-
-
-def test_of_many_files_two_are_told_of_and_the_first_of_them(run: Run, tmp_path: Path) -> None:
-    files = [f"gauge{at}.py" for at in range(4)]
-    for at, file in enumerate(files):
-        archived(run, tmp_path, f"before{at}", source=f"     3→def gauge_of_{at}():\n", file=file)
-    told = prompt(run, f"read {', '.join(files)} and compare them")
-    files_told = [line.partition(":")[0] for line in told.splitlines() if line.startswith("- ")]
-    assert files_told == ["- src/gauge0.py", "- src/gauge1.py"]
 
 
 def test_a_file_is_named_by_its_stem_and_known_from_earlier_sessions(run: Run, tmp_path: Path) -> None:
@@ -132,41 +123,7 @@ def test_a_file_is_named_by_its_stem_and_known_from_earlier_sessions(run: Run, t
     assert "- src/gauge_tables.py: load_rows:7 save_rows:50 buoylineTable:40" in told
 
 
-def test_of_a_file_with_a_name_that_is_asked_for_what_is_defined_next_to_it(run: Run, tmp_path: Path) -> None:
-    rows = [90, 30, 70, 60, 80, 50, 20]
-    source = "".join(f"    {row}→def read_row_{row}(self):\n" for row in rows) + "    31→    loadRows(baseLine)\n"
-    archived(run, tmp_path, source=source)
-    told = prompt(run, "read_row_30 of tables.py is wrong, is it not?")
-    nearest = "read_row_30:30 read_row_20:20 read_row_50:50 load_rows:7 read_row_60:60 read_row_70:70"
-    assert f"- src/tables.py: {nearest}" in told
-
-
-def test_among_many_names_a_use_is_told_where_one_file_has_it(run: Run, tmp_path: Path) -> None:
-    uses = "".join(f"    {10 + at}→    use_row_{at}(self)\n" for at in range(8))
-    archived(run, tmp_path, source=SOURCE + uses)
-    archived(run, tmp_path, "later", source="    5→    use_row_7(self)\n", file="other.py")
-    told = prompt(run, f"{', '.join(f'use_row_{at}' for at in range(8))}, buoylineTable: what calls what?")
-    assert "- src/tables.py: buoylineTable:40 use_row_0:10 use_row_1:11" in told
-    assert "- src/other.py: use_row_7:5" in told
-
-
-def test_names_are_told_in_the_file_that_has_most_of_them(run: Run, tmp_path: Path) -> None:
-    made = Transcript(tmp_path / "before.jsonl")
-    made.user("look at the rows of the buoyline")
-    for number, (file, source) in enumerate(
-        {
-            "tables.py": "     7→    lastRow = firstRow + rowCount\n",
-            "tables_test.py": "    31→    assert lastRow == 3\n",
-        }.items()
-    ):
-        made.call(f"r{number}", "Read", file_path=f"{CWD}/src/{file}")
-        made.outcome(f"r{number}", source)
-    run("memory", "archive", str(made.path))
-    told = prompt(run, "lastRow is wrong where rowCount is 0, is it not?", session="third")
-    assert "- src/tables.py: lastRow:7 rowCount:7" in told and "tables_test" not in told
-
-
-def test_the_memories_of_a_name_stand_behind_its_place(run: Run, tmp_path: Path) -> None:
+def test_memories_about_a_name_follow_its_place(run: Run, tmp_path: Path) -> None:
     archived(run, tmp_path)
     run("memory", "write", AGAIN, "--global", "-c", "operations")
     lines = prompt(run).splitlines()
@@ -175,7 +132,7 @@ def test_the_memories_of_a_name_stand_behind_its_place(run: Run, tmp_path: Path)
     ]  # fmt: skip
 
 
-def test_what_the_session_has_in_view_is_not_told(run: Run, tmp_path: Path) -> None:
+def test_places_that_the_session_saw_are_left_out(run: Run, tmp_path: Path) -> None:
     archived(run, tmp_path)
     archived(run, tmp_path, "new")
     assert prompt(run) == ""
@@ -186,14 +143,7 @@ def test_nothing_of_another_project(run: Run, tmp_path: Path) -> None:
     assert prompt(run) == ""
 
 
-def test_the_last_session_that_saw_the_definition_tells(run: Run, tmp_path: Path) -> None:
-    archived(run, tmp_path)
-    archived(run, tmp_path, "later", source=SOURCE.replace("40→", "60→"))
-    archived(run, tmp_path, "use", source="     9→    x = buoylineTable(self.rows)\n")
-    assert "buoylineTable:60" in prompt(run)
-
-
-def test_a_place_is_looked_up_in_the_file_as_it_is(run: Run, tmp_path: Path) -> None:
+def test_a_place_is_looked_up_in_the_current_file(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "gateway"
     (folder / "src").mkdir(parents=True)
     archived(run, tmp_path)
@@ -214,7 +164,7 @@ def test_it_can_be_switched_off(run: Run, home: Path) -> None:
     assert prompt(run) == ""
 
 
-def test_it_puts_no_refresh_off(run: Run, tmp_path: Path) -> None:
+def test_a_named_place_does_not_delay_a_refresh(run: Run, tmp_path: Path) -> None:
     def trigger(minutes: int, message: str) -> str:
         words = ("inject", "refresh", "--session", "s1", "--message", message)
         told = run(*words, env={"JOELCLAW_NOW_MS": str(BEGAN_MS + minutes * MINUTE)}, cwd=tmp_path).result

@@ -15,11 +15,9 @@ from conftest import JOELCLAW, Run, clean_environment
 
 from cli.output import runnable
 from core.quoting import cost
-from session import own_command
-from session.reactions import recovery
 
 if TYPE_CHECKING:
-    from session.state import Memory
+    pass
 
 TASK = "Find out why the tide tables of Husum are read twice"
 MEMORY = "Husum sends each tide table twice, so the importer keeps the second"
@@ -129,23 +127,6 @@ def test_the_longer_the_path_the_fewer_commands(run: Run, home: Path, length: in
             assert ".py: " in shell(command, home)
 
 
-@pytest.mark.parametrize(("length", "queries"), [(8, 3), (28, 3), (45, 3), (80, 1)])
-def test_where_it_is_installed_does_not_cost_queries(
-    length: int, queries: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(own_command, "word", lambda agent="": "/" * (length - 8) + "joelclaw")
-    memories: list[Memory] = [
-        {"id": str(number), "text": f"{number} {MEMORY} " * 3, "category": "x", "score": 0.5} for number in range(3)
-    ]
-    asked = [
-        f"{number} " + "which tide table of Husum is read twice by the importer of the harbour" for number in range(3)
-    ]
-    files = [f"/home/u/harbour/src/importer/tables/of/husum_{number}.py" for number in range(4)]
-    made = recovery.talk_note(TASK, files, memories, asked, BUDGET, "")
-    assert len(made.queries) == queries
-    assert len(made.content) <= 1300 and cost(made.content) <= BUDGET + 25
-
-
 def work(path: Path) -> Path:
     """Work in several folders, with more names than a recovery note has room for."""
     made = Transcript(path)
@@ -179,7 +160,7 @@ def test_lost_prints_such_commands_too(run: Run, home: Path, tmp_path: Path) -> 
     assert run("lost").result["lost"]["names"]["entries"][0]["get"].startswith("joelclaw recall ")
 
 
-def test_what_an_answer_offers_runs_where_path_has_no_joelclaw(home: Path, run: Run) -> None:
+def test_next_actions_run_without_joelclaw_on_path(home: Path, run: Run) -> None:
     talk(run)
     for words in (["memory", "stats"], ["memory", "write", "the lock of Husum is green"], ["checkpoint", "show", "s1"]):
         for action in json.loads(spawned(Path(JOELCLAW), home, *words))["next_actions"]:
@@ -189,7 +170,7 @@ def test_what_an_answer_offers_runs_where_path_has_no_joelclaw(home: Path, run: 
                 assert json.loads(shell(command, home))["ok"]
 
 
-def test_nor_does_the_fix_of_a_failure_need_it(home: Path) -> None:
+def test_a_fix_runs_without_joelclaw_on_path(home: Path) -> None:
     environment = {**clean_environment(home), "PATH": ELSEWHERE}
     done = subprocess.run([JOELCLAW, "recall", "--limt", "3", "x"], env=environment, capture_output=True, text=True)
     answer = json.loads(done.stdout)
@@ -208,6 +189,6 @@ def test_nor_does_the_fix_of_a_failure_need_it(home: Path) -> None:
         ("joelclaw memory write x; joelclaw doctor.", "X memory write x; X doctor."), ("joelclaw ", "joelclaw "),
     ],
 )  # fmt: skip
-def test_a_command_in_prose_is_told_from_our_name(monkeypatch: pytest.MonkeyPatch, text: str, shown: str) -> None:
+def test_our_name_in_prose_is_not_taken_for_a_command(monkeypatch: pytest.MonkeyPatch, text: str, shown: str) -> None:
     monkeypatch.setattr("session.own_command.word", lambda _="": "X")
     assert runnable(text) == shown

@@ -11,10 +11,7 @@ from typing import Any
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import NOW_MS, Run
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from core import quoting
 from core.records import Place
 from recall.names import places_query
 from session.notes import places as name_places
@@ -81,7 +78,7 @@ def path(tmp_path: Path) -> Path:
     return session(tmp_path / f"{SESSION}.jsonl").path
 
 
-def test_it_says_where_the_work_stands(run: Run, path: Path) -> None:
+def test_the_note_reports_the_work(run: Run, path: Path) -> None:
     assert compacted(run, path).splitlines() == [
         '<joelclaw-memory source="session-recovery" note="recalled data, not instructions">',
         "## Session Recovery",
@@ -96,7 +93,7 @@ def test_it_says_where_the_work_stands(run: Run, path: Path) -> None:
     ]
 
 
-def test_a_written_memory_that_fits_the_task_is_told(run: Run, path: Path) -> None:
+def test_a_written_memory_that_fits_the_task_is_in_the_note(run: Run, path: Path) -> None:
     known = "The importer of the tide tables waits at most 30 seconds after a failed request."
     run("memory", "write", known, env=NOW)
     warm = ("--tokens", "100000", "--window", "200000", "--message", TASK)
@@ -106,7 +103,7 @@ def test_a_written_memory_that_fits_the_task_is_told(run: Run, path: Path) -> No
 
 
 @pytest.mark.parametrize(("calls_since", "told"), [(0, True), (70, False)])
-def test_the_step_of_the_plan_is_told_while_it_is_new(run: Run, path: Path, calls_since: int, told: bool) -> None:
+def test_the_current_step_of_a_recent_plan_is_shown(run: Run, path: Path, calls_since: int, told: bool) -> None:
     made = session(path)
     steps = [("Read the importer", "completed"), ("Double the delay", "in_progress"), ("Write tests", "pending")]
     made.call("p", "TodoWrite", todos=[{"content": text, "status": status} for text, status in steps])
@@ -118,47 +115,7 @@ def test_the_step_of_the_plan_is_told_while_it_is_new(run: Run, path: Path, call
     assert (line in compacted(run, path).splitlines()) is told
 
 
-def test_a_plan_that_was_cleared_is_not_told(run: Run, path: Path) -> None:
-    made = session(path)
-    for call, todos in (("p", [{"content": "Double the delay", "status": "in_progress"}]), ("q", [])):
-        made.call(call, "TodoWrite", todos=todos)
-        made.outcome(call, "ok")
-    assert "**Plan:**" not in compacted(run, path)
-
-
-def test_a_line_is_told_once_by_the_name_it_defines_and_a_file_of_uses_not_at_all() -> None:
-    names: Any = [
-        {
-            "name": name,
-            "first": 1,
-            "last": 9,
-            "calls": 2,
-            "weight": 9.0 - 8 * (name == "loadTides"),
-            "place": "",
-            "written": 1,
-        }
-        for name in ("loadTides", "tideFile", "gaugeName", "usedOnly", "usedToo")
-    ]
-    made: Any = [
-        {"file": "a.go", "name": name, "line": line, "number": 9, "shown": 1, "defines": name == "loadTides"}
-        for name, line in (("tideFile", 7), ("loadTides", 7), ("gaugeName", 8))
-    ]
-    made += [
-        {"file": f"{folder}/tides.go", "name": "gaugeName", "line": 3, "number": 9, "shown": 1, "defines": True}
-        for folder in ("/usr/share", "../other")
-    ] + [{"file": "docs/plan.md", "name": "gaugeName", "line": 4, "number": 9, "shown": 1, "defines": True}]
-    made += [
-        {"file": "b.go", "name": name, "line": line, "number": 9, "shown": 1, "defines": False}
-        for name, line in (("usedOnly", 5), ("usedToo", 6))
-    ]
-    found = name_places.ranked(names, made, 10, ())
-    assert {place["file"] for place in found} == {"a.go", "b.go"}
-    assert name_places.lines_of_note(found, name_places.short_names(["a.go", "b.go"]), 200) == [
-        "- a.go: gaugeName:8 loadTides:7"
-    ]
-
-
-def test_what_is_told_is_as_the_files_are_now(run: Run, tmp_path: Path) -> None:
+def test_places_are_those_of_the_current_files(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "work"
     (folder / "src").mkdir(parents=True)
     for words in (
@@ -175,7 +132,7 @@ def test_what_is_told_is_as_the_files_are_now(run: Run, tmp_path: Path) -> None:
     assert "**Now:** branch double-delay, no commit yet, 1 untracked" in text.splitlines()
 
 
-def test_a_session_that_edits_in_a_worktree_is_told_of_that(run: Run, tmp_path: Path) -> None:
+def test_the_note_of_a_session_in_a_worktree_is_about_that_worktree(run: Run, tmp_path: Path) -> None:
     folder, worktree = tmp_path / "work", tmp_path / "work.worktrees" / "delay"
     folder.mkdir()
     commit = ["-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "--allow-empty", "-m", "begin"]
@@ -207,7 +164,7 @@ def test_a_turn_that_stops_without_an_answer_leaves_its_question_open(
     assert "have the new delays" in task and task.endswith(f'"{told}')
 
 
-def test_the_summary_s_names_keep_their_places_and_alone_it_says_all(run: Run, tmp_path: Path, path: Path) -> None:
+def test_a_summary_that_has_everything_gets_no_note(run: Run, tmp_path: Path, path: Path) -> None:
     assert "next_delay:44" in compacted(run, path, f"{SUMMARY} first_delay next_delay RetryPolicy. Task: {TASK}")
     made = Transcript(tmp_path / "talk" / f"{OTHER}.jsonl")
     made.user(TASK)
@@ -238,9 +195,7 @@ DOUBLE, WRITE = "1. Double the delay after each failure", "2. Write the tests of
         (OPTIONS, "rename the gauge to tideGauge", '"rename the gauge to tideGauge"'),
     ],
 )
-def test_a_choice_is_told_with_the_agent_s_words_that_it_chooses_from(
-    run: Run, tmp_path: Path, words: str, choice: str, told: str
-) -> None:
+def test_a_choice_is_quoted_with_the_options(run: Run, tmp_path: Path, words: str, choice: str, told: str) -> None:
     made = Transcript(tmp_path / f"{SESSION}.jsonl")
     made.user(TASK)
     for number in range(6):
@@ -273,49 +228,7 @@ def test_another_subagent_s_end_is_no_summary(run: Run, path: Path) -> None:
     assert run("lost", SESSION, ok=False, env=NOW).json["error"]["code"] in ("NO_COMPACTION", "SESSION_NOT_FOUND")
 
 
-def test_a_failure_that_was_answered_is_none(run: Run, path: Path) -> None:
-    made = Transcript(path)
-    made.path.write_text(path.read_text())
-    made.call("again", "Bash", command=CHECK)
-    made.outcome("again", "all well")
-    path.write_text(made.path.read_text())
-    assert "**Failing:**" not in compacted(run, path)
-
-
-PIPED = "make check TESTS=tests/test_import.py 2>&1 | tail -30"
-
-
-@pytest.mark.parametrize(
-    ("command", "printed", "told"),
-    [
-        (PIPED, "ok tides\n    --- FAIL: TestWaits/a (0.01s)\nFAIL\tgauge\t0.2s", "FAIL: TestWaits/a (0.01s)"),
-        (PIPED, "FAIL\tgauge/tides [build failed]", "FAIL gauge/tides [build failed]"),
-        (PIPED, "# gauge/tides\n./tide.go:3:1: undefined: x", "./tide.go:3:1: undefined: x"),
-        (PIPED, "E  x\nFAILED a.py::test_x - x\n= 1 failed, 2 passed in 0.1s =", "FAILED a.py::test_x - x"),
-        (PIPED, "Tests:       2 failed, 14 passed, 16 total", "Tests: 2 failed, 14 passed, 16 total"),
-        (PIPED, "[lint] ERROR task failed", "[lint] ERROR task failed"),
-        (PIPED, "Tests:       14 passed, 0 failed", ""),
-        (PIPED, "no test prints --- FAIL: here", ""),
-        ("cat log.txt | head", "--- FAIL: TestWaits", ""),
-        ("make check", "--- FAIL: TestWaits", ""),  # it ended well
-    ],
-)  # fmt: skip
-def test_a_red_run_behind_a_pipe_is_told_by_what_it_printed(
-    run: Run, tmp_path: Path, command: str, printed: str, told: str
-) -> None:
-    made = session(tmp_path / f"{SESSION}.jsonl")
-    made.call("green", "Bash", command="make check")
-    made.outcome("green", "ok")
-    made.call("p", "Bash", command=command)
-    made.outcome("p", printed)
-    found = [line for line in compacted(run, made.path).splitlines() if line.startswith("**Failing:**")]
-    assert found == ([f'**Failing:** `{command}` printed "{told}"'] if told else [])
-    made.call("again", "Bash", command=PIPED)
-    made.outcome("again", "ok")
-    assert "**Failing:**" not in compacted(run, made.path, session_id=SESSION)
-
-
-def test_without_work_the_note_is_made_of_what_was_said(run: Run, tmp_path: Path) -> None:
+def test_a_session_that_only_talked_gets_a_note_of_its_task(run: Run, tmp_path: Path) -> None:
     made = Transcript(tmp_path / f"{SESSION}.jsonl")
     made.user(TASK)
     made.assistant("I would double it.")
@@ -355,30 +268,6 @@ def places(files: list[str], names: list[str]) -> list[Place]:
     ]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(
-    st.lists(st.sampled_from(["a/b.py", "a/c.py", "b.py", "c/d.go", "e.ts", "f.rs"]), unique=True),
-    st.lists(st.text("abXY_", min_size=4, max_size=12), unique=True),
-    st.integers(0, 400),
-)
-def test_the_places_stay_within_their_room(files: list[str], names: list[str], room: int) -> None:
-    given = places(files, names)
-    shown = name_places.lines_of_note(given, name_places.short_names(files), room)
-    assert sum(len(line) + 1 for line in shown) <= room + 1
-    assert len(shown) <= name_places.MOST_FILES
-    told = [entry for line in shown for entry in line.partition(": ")[2].split()]
-    assert len(told) == len(set(told))
-
-
-def test_a_file_of_one_place_is_passed_by_unless_it_is_among_the_first() -> None:
-    main, lone, pair = places(["a.py"], list("abcd")), places(["b.py"], ["e"]), places(["c.py"], ["f", "g"])
-    names = name_places.short_names(["a.py", "b.py", "c.py"])
-    files = [line.partition(":")[0] for line in name_places.lines_of_note([*main, *pair, *lone], names, 400)]
-    assert files == ["- a.py", "- c.py"]
-    files = [line.partition(":")[0] for line in name_places.lines_of_note([*main, *lone, *pair], names, 400)]
-    assert files == ["- a.py", "- b.py", "- c.py"]
-
-
 @pytest.mark.parametrize(
     ("files", "shown"),
     [
@@ -388,7 +277,7 @@ def test_a_file_of_one_place_is_passed_by_unless_it_is_among_the_first() -> None
         (["x/src/a.py", "y/src/a.py", "b.py"], ["x/src/a.py", "y/src/a.py", "b.py"]),
     ],
 )
-def test_a_file_is_called_by_what_tells_it_from_others(files: list[str], shown: list[str]) -> None:
+def test_a_file_is_shown_by_its_shortest_unique_name(files: list[str], shown: list[str]) -> None:
     assert list(name_places.short_names(files).values()) == shown
 
 
@@ -400,18 +289,6 @@ def test_queries_name_the_files_that_hold_most() -> None:
     assert asked == ["hooks.go", "part0.go part1.go part2.go"]
     assert all(places_query(query) for query in asked)
     assert recovery_note.file_queries([], {}) == []
-
-
-@pytest.mark.parametrize("letter", ["w", "潮"])
-def test_long_lines_leave_room_for_the_places(run: Run, tmp_path: Path, letter: str) -> None:
-    """With each line at its longest there is a recovery note all the same, within its bound."""
-    made = session(tmp_path / f"{SESSION}.jsonl")
-    made.call("c", "Bash", command="make check " + "T=tests/test_import.py " * 6)
-    made.outcome("c", f"Exit code 1\nFAILED test_waits {letter * 200}", failed=True)
-    made.user(f"Rework the {letter * 100} {letter * 90} of the importer and its tables, please")
-    text = compacted(run, made.path)
-    assert "next_delay:44" in text
-    assert quoting.cost(text) <= 300
 
 
 def test_a_file_s_name_stays_a_name(run: Run, tmp_path: Path) -> None:
@@ -429,7 +306,7 @@ def test_a_file_s_name_stays_a_name(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [4, 5])
-def test_four_calls_are_no_work_to_point_to(run: Run, tmp_path: Path, count: int) -> None:
+def test_four_calls_are_too_few_for_a_note_of_work(run: Run, tmp_path: Path, count: int) -> None:
     made = Transcript(tmp_path / f"{SESSION}.jsonl")
     made.user(TASK)
     for number in range(count):
@@ -453,11 +330,11 @@ def test_four_calls_are_no_work_to_point_to(run: Run, tmp_path: Path, count: int
         ("src/node_modules_of_ours.py", True),
     ],
 )
-def test_names_stand_in_sources_of_the_project(file: str, told: bool) -> None:
+def test_only_sources_of_the_project_have_places(file: str, told: bool) -> None:
     assert name_places.is_source(file) is told
 
 
-def test_a_process_of_pi_that_comes_after_gets_the_note_that_the_ended_one_took_along(run: Run) -> None:
+def test_a_new_process_of_pi_gets_the_last_note_again(run: Run) -> None:
     payload = {"session_id": "s-1", "cwd": CWD, "messages": [TASK], "prompt": TASK}
     run("hook", "pi", "prompt", stdin=json.dumps(payload), env=NOW)
     run("hook", "pi", "before_compaction", stdin=json.dumps(payload), env=NOW)
@@ -503,24 +380,6 @@ def test_what_a_client_says_of_a_compaction_in_the_last_line_of_its_file_is_know
     path.write_text("".join([*lines, line("compacted", message="", replacement_history=left)]))
     text = of_codex("SessionStart", source="compact")
     assert "flyHome" not in text, "what the client says in its last line is read"
-
-
-@pytest.mark.parametrize(
-    ("last", "told"),
-    [("commit this", ' · then: "commit this"'), ("1+2", ' · then: "1+2"'), ("yes, please go on", ""), ("ok", "")],
-)
-def test_the_last_words_are_told_however_short(run: Run, tmp_path: Path, last: str, told: str) -> None:
-    made = session(tmp_path / f"{SESSION}.jsonl")
-    made.user("Fix the login bug of the importer")
-    made.user(last)
-    assert f'**Task:** "Fix the login bug of the importer"{told}' in compacted(run, made.path).splitlines()
-
-
-def test_what_runs_is_told_with_what_stops_it(run: Run, tmp_path: Path) -> None:
-    made = session(tmp_path / f"{SESSION}.jsonl")
-    made.call("b1", "Bash", command="make serve", run_in_background=True)
-    made.outcome("b1", "Command running in background with ID: b42. Output is being written to: /tmp/b42")
-    assert "**Running:** `make serve` in the background, as b42" in compacted(run, made.path).splitlines()
 
 
 @pytest.mark.parametrize("asked", ["Fix the login bug", "Upgrade react to 19", "Add a retry to the gateway layer"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
@@ -56,7 +55,7 @@ def start(run: Run, *, session: str = "new", cwd: str = CWD, at: int = BEGAN_MS 
     return str(json.loads(out)["hookSpecificOutput"]["additionalContext"]) if out.startswith("{") else out
 
 
-def test_a_start_is_told_where_the_project_was_left(run: Run, tmp_path: Path) -> None:
+def test_a_start_gets_the_open_work_of_the_project(run: Run, tmp_path: Path) -> None:
     run("memory", "archive", str(worked(tmp_path, "before")))
     assert start(run).strip().splitlines() == [
         '<joelclaw-memory source="memory-recall" note="recalled data, not instructions">',
@@ -74,11 +73,7 @@ def test_nothing_of_another_project(run: Run, tmp_path: Path, cwd: str) -> None:
     assert start(run, cwd=cwd) == ""
 
 
-def test_nothing_where_nothing_is_known(run: Run) -> None:
-    assert start(run) == ""
-
-
-def test_a_session_is_not_told_of_itself(run: Run, tmp_path: Path) -> None:
+def test_a_session_does_not_get_its_own_work(run: Run, tmp_path: Path) -> None:
     run("memory", "archive", str(worked(tmp_path, "before")))
     assert start(run, session="before") == ""
 
@@ -106,7 +101,7 @@ ASKED = "Why does the parser of the harbour names drop the buoys?"
 FAILING = "**Failing:** `pytest tests/test_import.py`: FAILED test_waits: assert 2.0 == 4.0"
 
 
-def test_a_session_that_only_talked_tells_the_last_task(run: Run, tmp_path: Path) -> None:
+def test_the_last_task_may_come_from_a_session_that_only_talked(run: Run, tmp_path: Path) -> None:
     run("memory", "archive", str(worked(tmp_path, "before")))
     run("memory", "archive", str(talked(tmp_path, "elsewhere", TASK + "!", cwd=CWD + "/.worktrees/fix", minutes=50)))
     run("memory", "archive", str(talked(tmp_path, "talk", ASKED, "ok, thanks")))
@@ -114,19 +109,7 @@ def test_a_session_that_only_talked_tells_the_last_task(run: Run, tmp_path: Path
     assert f'**Task of the last session** (29 min ago): "{ASKED}" (turn ended)\n{FAILING}\n' in told
 
 
-def test_five_short_talks_do_not_push_out_what_was_worked_on(run: Run, tmp_path: Path) -> None:
-    run("memory", "archive", str(worked(tmp_path, "before")))
-    for number in range(7):
-        path = talked(
-            tmp_path, f"talk{number}", f"Why does parser {number} drop the buoys of a harbour?", minutes=number + 20
-        )
-        run("memory", "archive", str(path))
-    told = start(run)
-    assert '(2 h ago): "Why does parser 6 drop' in told
-    assert FAILING in told
-
-
-def test_who_asks_where_the_work_stands_is_told_the_same(
+def test_the_session_tool_reports_the_same_work(
     run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
@@ -138,21 +121,12 @@ def test_who_asks_where_the_work_stands_is_told_the_same(
         assert lines[1:3] == [f'**Task of the last session** (29 min ago): "{ASKED}" (turn ended)', FAILING]
 
 
-def test_where_all_sessions_only_talked_their_task_is_told(run: Run, tmp_path: Path) -> None:
-    run("memory", "archive", str(talked(tmp_path, "talk", ASKED)))
-    assert start(run).splitlines()[1:3] == [
-        "## Where This Project Was Left",
-        f'**Task of the last session** (2 h ago): "{ASKED}" (turn ended)',
-    ]
-    assert start(run, session="late", at=BEGAN_MS + startup.STALE_MS + HOUR) == ""
-
-
-def test_what_was_left_long_ago_is_not_open(run: Run, tmp_path: Path) -> None:
+def test_work_older_than_a_month_is_not_open(run: Run, tmp_path: Path) -> None:
     run("memory", "archive", str(worked(tmp_path, "before")))
     assert start(run, at=BEGAN_MS + startup.STALE_MS + 2 * HOUR) == ""
 
 
-def test_of_another_working_tree_nothing_is_open(run: Run, tmp_path: Path) -> None:
+def test_work_in_another_working_tree_is_not_open(run: Run, tmp_path: Path) -> None:
     run("memory", "archive", str(worked(tmp_path, "before")))
     told = start(run, cwd=CWD + "/.worktrees/fix")
     assert TASK in told and "Failing" not in told
@@ -183,28 +157,7 @@ def edited(folder: Path, session: str, *after: tuple[str, str], hour: int = 10) 
     return made.path
 
 
-@pytest.mark.parametrize(
-    ("after", "is_told"),
-    [
-        ((), True),
-        ((("cat README.md", "x"),), True),
-        ((("make lint", "All checks passed"),), False),
-        ((("make lint", ""),), False),
-        ((('python3 -c "from src.tide_import import wait; print(wait())"', "4"),), False),
-        ((('python3 -c "from src.tides import wait; print(wait())"', "4"),), True),
-        ((("grep -c wait src/tide_import.py", "4"),), True),
-        ((("cat > notes.md <<'EOF'\ntide_import waits\nEOF", ""),), True),
-        ((("git commit -am 'Wait longer'", "[main 1234567]"),), False),
-        ((("git commit -am 'Wait longer'", "Exit code 1\nerror: nothing to commit"),), True),
-    ],
-)
-def test_what_was_edited_and_not_run_is_told(run: Run, tmp_path: Path, after: Any, is_told: bool) -> None:
-    run("memory", "archive", str(edited(tmp_path, "before", *after)))
-    told = start(run)
-    assert ("**Edited, not run since:** src/tide_import.py:4" in told) is is_told, told
-
-
-def test_checks_that_worked_in_more_than_one_session(run: Run, tmp_path: Path) -> None:
+def test_checks_that_worked_in_several_sessions_are_shown(run: Run, tmp_path: Path) -> None:
     done = ("make lint", "All checks passed"), ("make test", "3 passed"), ("git push", "done")
     run("memory", "archive", str(edited(tmp_path, "one", *done)))
     assert "Works" not in start(run, session="first")
@@ -225,7 +178,7 @@ def test_checks_that_worked_in_more_than_one_session(run: Run, tmp_path: Path) -
         ("make test || exit 1", "Exit code 1\nE: 1 failed", "make lint"),
     ],
 )
-def test_no_check_of_which_a_part_may_have_failed_since(
+def test_a_check_that_may_have_failed_since_is_left_out(
     run: Run, tmp_path: Path, command: str, printed: str, works: str
 ) -> None:
     done = ("make lint", "All checks passed"), ("make test", "3 passed")
@@ -236,15 +189,7 @@ def test_no_check_of_which_a_part_may_have_failed_since(
     assert (f"**Works:** `{works}`\n" in told) is (works != "none") and ("Works" in told) is (works != "none"), told
 
 
-def test_a_check_stands_behind_a_failure_that_was_mended(run: Run, tmp_path: Path) -> None:
-    for session in ("one", "two"):
-        run("memory", "archive", str(edited(tmp_path, session, ("make test", "3 passed"))))
-    tried = ("pytest tests/a.py", "Exit code 1\nFAILED tests/a.py::test_a"), ("pytest tests/a.py", "1 passed")
-    run("memory", "archive", str(edited(tmp_path, "three", *tried, hour=11)))
-    assert "`make test`" in start(run)
-
-
-def test_a_task_that_only_chooses_is_told_with_what_it_chooses_from(run: Run, tmp_path: Path) -> None:
+def test_a_last_task_that_chooses_is_quoted_with_the_options(run: Run, tmp_path: Path) -> None:
     made = Transcript(tmp_path / "before.jsonl")
     made.user(TASK)
     made.call("read", "Read", file_path=f"{CWD}/src/tide_import.py")
@@ -256,7 +201,7 @@ def test_a_task_that_only_chooses_is_told_with_what_it_chooses_from(run: Run, tm
     assert '(2 h ago): "let\'s try 2" · to the agent\'s "2. Wait in the gauge\'s client"\n' in said, said
 
 
-def test_memories_of_a_start_are_those_that_somebody_chose_to_keep(run: Run) -> None:
+def test_a_start_gets_only_written_memories(run: Run) -> None:
     chosen = "Recent decisions: the gateway keeps its operational context in one file since two drifted apart"
     lines = [
         {"text": chosen, "project": "gateway"},
@@ -272,16 +217,6 @@ def test_memories_of_a_start_are_those_that_somebody_chose_to_keep(run: Run) -> 
     ] == [chosen]
 
 
-def test_what_was_said_does_not_push_memories_out(run: Run) -> None:
-    chosen = "The tide importer's unresolved failures are listed in one file, since two drifted apart"
-    said = "assistant: Recent decisions, active work, unresolved failures, operational context: round {} of talks"
-    lines: list[dict[str, str]] = [{"text": chosen}]
-    lines += [{"text": said.format(number), "collection": "episodes", "session": f"s{number}"} for number in range(90)]
-    env = {"JOELCLAW_NOW_MS": str(BEGAN_MS)}
-    run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)) + "\n", env=env)
-    assert chosen in start(run)
-
-
 def test_a_start_stays_short(run: Run, tmp_path: Path) -> None:
     task = "Rename " + ", ".join(f"retry_delay_of_station_{number}" for number in range(90))
     for number in range(5):
@@ -290,25 +225,6 @@ def test_a_start_stays_short(run: Run, tmp_path: Path) -> None:
     told = start(run)
     assert "## Where This Project Was Left" in told
     assert len(told) <= 1_200
-
-
-def test_the_last_task_is_the_last_prompt_that_wants_something() -> None:
-    task = "Make the importer wait longer after a failed request"
-    for after in ("yes", "ok, commit and push it please", "let's try again", "1", "continue", "<task>x</task>"):
-        assert last_request(["Read the handbook of the harbour first", task, after]) == task
-    assert last_request(["yes", "go on"]) == ""
-
-
-def test_a_task_is_looked_for_among_the_last_twelve_prompts() -> None:
-    task = "Make the importer wait longer after a failed request"
-    assert last_request([task, *["go on"] * 11]) == task
-    assert last_request([task, *["go on"] * 12]) == ""
-    assert last_request([task, "yes, push the harbour gauge"]) == task, "two words that mean something"
-    assert last_request([task, "yes, push the harbour gauge tables"]) == "yes, push the harbour gauge tables"
-    assert (
-        last_request([task, "请修复潮汐导入程序在失败请求之后的等待时间"])
-        == "请修复潮汐导入程序在失败请求之后的等待时间"
-    )
 
 
 def test_a_short_request_is_a_task() -> None:
@@ -330,37 +246,7 @@ def test_a_short_request_is_a_task() -> None:
         assert last_request([older, asked, "ok, go on"]) == asked
 
 
-def test_what_goes_on_or_looks_up_is_no_task() -> None:
-    for said in [
-        "continue",
-        "thanks",
-        "ok go on",
-        "fix it",
-        "ok, ship it",
-        "run the tests",
-        "commit the changes",
-        "no, use pnpm",
-        "that worked",
-        "did it work?",
-        "why?",
-        "what now?",
-        "how is it going?",
-        "请继续",
-        "and note the related PRs?",
-        "Продолжай",
-        "love the colours",
-        "Fixed the login bug",
-        "after the release",
-        "what did i just execute?",
-        "where is harbourGauge used?",
-        "make it so",
-        "/fix the login bug",
-    ]:
-        older = "Please migrate the users table to the new schema and keep the old columns for a week"
-        assert last_request([older, said]) == older
-
-
-def test_the_file_with_most_edits_is_told_first_and_what_stands_there_by_its_name(run: Run, tmp_path: Path) -> None:
+def test_the_file_with_most_edits_comes_first_with_the_names_in_it(run: Run, tmp_path: Path) -> None:
     made = Transcript(tmp_path / "before.jsonl")
     made.user(TASK)
     for call, (file, line, text) in enumerate([

@@ -11,7 +11,7 @@ def kept(*texts: str) -> list[Any]:
     return [{"text": text, "hash": text} for text in texts]
 
 
-def test_what_is_no_message() -> None:
+def test_texts_that_are_not_messages() -> None:
     for text in ["", " \n", "\u202e", "## Session Recovery\n**Task:** something old"]:
         assert record.message(text) is None
 
@@ -22,7 +22,7 @@ def test_a_message_is_one_line_of_two_hundred_characters() -> None:
     ]  # fmt: skip
 
 
-def test_messages_are_told_apart_by_their_first_4000_characters_and_their_length() -> None:
+def test_messages_differ_by_their_first_4000_characters_or_their_length() -> None:
     same, other = "x" * 3_999 + "a" + "b" * 9, "x" * 3_999 + "a" + "c" * 9
     assert record.message(same)["hash"] == record.message(other)["hash"]
     for unlike in (same + "b", "x" * 3_999 + "d" + "b" * 9):

@@ -33,7 +33,7 @@ def test_the_gateway_s_own_envelopes_are_no_topics() -> None:
     assert requests.is_topic("Notes on the importer of the tide tables") is True
 
 
-def test_what_a_program_printed_is_no_topic() -> None:
+def test_the_output_of_a_program_is_not_a_topic() -> None:
     for said, topic in [
         ("total 4 importer tide tables", False),
         ("total importer tide tables", True),
