@@ -116,9 +116,9 @@ def test_a_filter_finds_what_everything_finds_of_the_admitted(
     narrow: Any = {**asked, "others": others}
     with (
         memory(made) as db,
-        patch.object(search, "_FEW", few),
-        patch.object(search, "_MANY", many),
-        patch.object(search, "_SMALL", small),
+        patch.object(search, "FEW_ROWS", few),
+        patch.object(search, "LARGE_SHARE", many),
+        patch.object(search, "SMALL_SIZE", small),
     ):
         meant = {f"d{number}" for number, one in enumerate(made) if is_meant(one, asked)}
         ids = {row: str(name) for row, name in db.execute("SELECT rowid, id FROM document")}
@@ -157,10 +157,10 @@ def test_a_project_that_holds_nearly_everything_is_not_gathered() -> None:
             "category_id": "", "write_verdict": "allow", "forgotten": False,
         }  # fmt: skip
 
-    with memory([one("p")] * 20 + [one("q")]) as db, patch.object(search, "_FEW", 10):
+    with memory([one("p")] * 20 + [one("q")]) as db, patch.object(search, "FEW_ROWS", 10):
         source = LocalCandidates(db, vectors=True)
         of_p: Any = {**ALL, "projects": ("p", ""), "others": ("q",)}
-        with patch.object(search, "_SMALL", 0):
+        with patch.object(search, "SMALL_SIZE", 0):
             assert len(source.candidates(["queue"], vector(1), of_p, 5, 5)) >= 5
         assert not db.execute("SELECT count(*) FROM temp.sqlite_schema").get, "looked at among the best of all"
         of_q: Any = {**ALL, "projects": ("q", ""), "others": ("p",)}

@@ -106,15 +106,6 @@ class ClusterSource:
         by_id = {(ours[remote], str(row["id"])): row for remote, row in rows}
         return self._scored(self._with_pending(by_id, filters), vector)
 
-    def weights(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[str, dict[int, float]]:
-        """The BM25 share of each term in each of these candidates, without zeros."""
-        weights = {
-            term: {row: weight for row in rowids if (weight := self._bm25(key, self._rows[row][0])) > 0}
-            for key, term in _terms_by_key(terms).items()
-            if key in self._idf
-        }
-        return {term: by_row for term, by_row in weights.items() if by_row}
-
     def absent(self, terms: Sequence[str]) -> float:
         """The share of single words that no document contains, 0 to 1; of the terms that were searched."""
         words = [key for key in _terms_by_key(terms) if key in self._document_counts and " " not in key]

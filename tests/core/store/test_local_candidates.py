@@ -72,15 +72,15 @@ def test_in_a_large_memory_the_rarest_terms_are_asked_for(db: apsw.Connection, m
         words = ["often"] + ["some"] * (number < 4) + ["rare"] * (number < 2)
         add(db, f"m{number}", " ".join(words))
     source = LocalCandidates(db, vectors=False)
-    assert source._selective(["often", "rare"]) == '"often" OR "rare"'
-    monkeypatch.setattr(search, "_AFFORDABLE", 6)
-    assert source._selective(["often"]) == '"often"'
-    assert source._selective(["often", "some", "rare", "never"]) == '"rare" OR "some"'
-    monkeypatch.setattr(search, "_AFFORDABLE", 5)
-    assert source._selective(["often", "some", "rare", "never"]) == '"rare"'
-    monkeypatch.setattr(search, "_AFFORDABLE", 1)
+    assert source._match(["often", "rare"]) == '"often" OR "rare"'
+    monkeypatch.setattr(search, "AFFORDABLE_MATCHES", 6)
+    assert source._match(["often"]) == '"often"'
+    assert source._match(["often", "some", "rare", "never"]) == '"rare" OR "some"'
+    monkeypatch.setattr(search, "AFFORDABLE_MATCHES", 5)
+    assert source._match(["often", "some", "rare", "never"]) == '"rare"'
+    monkeypatch.setattr(search, "AFFORDABLE_MATCHES", 1)
     for enough, match in ((2, '"some" AND "rare"'), (3, '"rare"')):
-        monkeypatch.setattr(search, "_ENOUGH", enough)
-        assert source._selective(["some", "rare"]) == match
-    monkeypatch.setattr(search, "_AFFORDABLE", 12)
-    assert source._selective(["often", "never"]) == '"often" OR "never"', "so many documents are no large memory"
+        monkeypatch.setattr(search, "ENOUGH_MATCHES", enough)
+        assert source._match(["some", "rare"]) == match
+    monkeypatch.setattr(search, "AFFORDABLE_MATCHES", 12)
+    assert source._match(["often", "never"]) == '"often" OR "never"', "so many documents are no large memory"
