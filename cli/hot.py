@@ -137,7 +137,8 @@ def _answer_event(agent: str, event: str) -> None:
         except BaseException:  # the disk is full or gone
             pass
         try:
-            if not is_printed and hook.claim():
+            if not is_printed:
+                hook.claim()
                 _print_answer(hook.empty())
         except BaseException:  # stdout is closed
             pass

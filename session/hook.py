@@ -46,8 +46,8 @@ _NO_USAGE: ContextUsage = {"tokens": None, "window": None, "percent": None, "sou
 class Hook:
     """One call of `joelclaw hook AGENT [EVENT]`, which began at `time.perf_counter()`.
 
-    Call `watch`, `answer`, print what that returns, then `close`. After an exception call `failed`, and print `empty()`
-    if `claim` allows it.
+    Call `watch`, `answer`, print what that returns, then `close`. After an exception call `failed` and `claim`, and
+    print `empty()`.
     """
 
     def __init__(self, agent: str, event_name: str, began: float) -> None:
@@ -101,12 +101,11 @@ class Hook:
         self.claim()
         return client.answer(event, self._texts)
 
-    def claim(self) -> bool:
-        """Whether this thread may print an answer; if the deadline has claimed it, the process ends here."""
+    def claim(self) -> None:
+        """Claim the answer for this thread. If the deadline has claimed it, the process ends here."""
         if not self._is_claimed and self._deadline is not None and not self._deadline.claim():
             time.sleep(60)
         self._is_claimed = True
-        return True
 
     def empty(self) -> str:
         """The client's answer without a text."""
@@ -132,8 +131,8 @@ class Hook:
     def _handle(self, event: HookEvent, session: Session) -> list[Text]:
         """Record an event, archive, and run the reactions; returns the texts."""
         if event["kind"] == "before_compaction":
-            texts = _before_compaction(event, session)
-            if texts is not None:
+            texts = _cancellation(event, session)
+            if texts:
                 return texts
         if event["kind"] in TURN_KINDS:
             session.usage = self._usage = _usage(event, session)
@@ -153,7 +152,7 @@ class Hook:
     def _archive(self, event: HookEvent, session: Session) -> None:
         """Archive the new messages and calls."""
         cwd = event["cwd"] or session.state.cwd
-        if session.is_excluded(cwd):
+        if session.is_excluded(cwd) or not (event["items"] or event["transcript"]):
             return
         from memory.archive import Limits, Origin
 
@@ -161,7 +160,7 @@ class Hook:
         if event["items"]:
             session.store.archive_entries(event["items"], origin)
             session.items = event["items"]
-        elif event["transcript"]:
+        else:
             waits_for_turn_end = event["kind"] == "tool" and not clients.row(session.agent).silent
             limits = Limits(
                 until=self._started + self._seconds() * _ARCHIVE_SHARE,
@@ -305,13 +304,13 @@ def _notice_silent_compaction(event: HookEvent, session: Session) -> None:
         session.usage = {**usage, "tokens": None}
 
 
-def _before_compaction(event: HookEvent, session: Session) -> list[Text] | None:
-    """The texts that cancel a compaction right after another; None to go on."""
+def _cancellation(event: HookEvent, session: Session) -> list[Text]:
+    """The texts that cancel a compaction right after another; [] to go on."""
     if not clients.row(session.agent).takes_summary:
-        return None
+        return []
     from session.compaction import client_compaction
 
-    return client_compaction.cancelled(event, session) or None
+    return client_compaction.cancelled(event, session)
 
 
 def _announcements(event: HookEvent, session: Session) -> list[Text]:
