@@ -10,7 +10,6 @@ from otel import log
 from otel.event import new_event
 
 LIMIT = 12
-WINDOW_MS = 60_000
 
 
 def times(db: apsw.Connection) -> list[int]:

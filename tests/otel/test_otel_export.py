@@ -163,13 +163,6 @@ def test_variables_that_mean_nothing_here_are_named(run: Run, variables: dict[st
     assert said in failed.json["error"]["message"] + failed.json["fix"]
 
 
-def test_without_an_endpoint_it_is_the_standard_one_and_named(run: Run) -> None:
-    about = run("otel", "export", "--status").result
-    assert [one["endpoint"] for one in about["destinations"]] == [
-        f"http://localhost:4318/v1/{signal}" for signal in ("logs", "traces", "metrics")
-    ]
-
-
 def test_a_password_in_the_endpoint_is_neither_stored_nor_shown(run: Run, receiver: Receiver, home: Path) -> None:
     run("otel", "emit", "a")
     url = receiver.url.replace("http://", "http://me:Zq7Rw2Xv9Kt4@") + "?token=Zq7Rw2Xv9Kt4"
@@ -235,12 +228,6 @@ def test_auto_exports_beside_a_command_and_not_too_often(receiver: Receiver, emi
     assert counts == [1, 1, 3]
 
 
-def test_a_project_cannot_switch_it_on(run: Run, tmp_path: Path, receiver: Receiver) -> None:
-    (tmp_path / ".joelclaw").mkdir()
-    (tmp_path / ".joelclaw" / "config.toml").write_text('[otel]\nexport = "auto"\n')
-    assert run("otel", "export", "--status", env=receiver.env).result["mode"] == "off"
-
-
 def test_auto_keeps_its_errors_and_waits_as_asked(run: Run, receiver: Receiver, emit: Callable[[int], None]) -> None:
     receiver.plan = lambda *_: Do(429, headers=(("Retry-After", "200"),))
     emit(0)
@@ -265,9 +252,3 @@ def test_two_exports_at_once_send_everything_once(run: Run, receiver: Receiver, 
     ]
     assert [one.communicate(timeout=PATIENCE_S) and one.returncode for one in both] == [0, 0]
     assert len(receiver.ids()) == len(set(receiver.ids())) == 5
-
-
-def test_what_runs_in_the_background_ends_well(run: Run, receiver: Receiver) -> None:
-    run("otel", "emit", "build.ok", env=receiver.env)
-    done = run("otel", "export", env={**receiver.env, background.LIMIT: "60"})
-    assert (done.code, done.out, done.err) == (0, "", "")

@@ -90,13 +90,6 @@ def assert_complete(receiver: Receiver, ids: list[str]) -> None:
     assert len(spans) == len([one for one in ids if int(one.rpartition("-")[2]) % 5 == 0])
 
 
-def test_many_events_go_in_batches(run: Run, receiver: Receiver, store: Callable[..., list[str]]) -> None:
-    ids = store(MANY)
-    run("otel", "export", env=receiver.env)
-    assert_complete(receiver, ids)
-    assert receiver.asked == {"/v1/logs": 3, "/v1/traces": 3, "/v1/metrics": 1}
-
-
 def test_a_batch_is_small_in_bytes_too(run: Run, receiver: Receiver, store: Callable[..., list[str]]) -> None:
     ids = store(40, size=60_000)
     run("otel", "export", env=receiver.env)
@@ -192,27 +185,6 @@ def test_one_event_that_is_refused_does_not_hold_up_the_others(
     logs = run("otel", "export", env=receiver.env).result["destinations"][0]
     assert (logs["rejected"], logs["waiting"]) == (1, 0)
     assert receiver.ids() == [one for one in ids if one != "e-17"]
-
-
-def test_a_last_event_that_is_refused_is_told_and_waits(
-    run: Run, receiver: Receiver, store: Callable[..., list[str]]
-) -> None:
-    store(1)
-    receiver.plan = lambda path, *_: Do(400 if path == "/v1/logs" else 200)
-    refused = run("otel", "export", env=receiver.env, ok=False).json
-    assert refused["error"]["code"] == "OTEL_EXPORT_FAILED" and "400" in refused["error"]["message"]
-    receiver.plan = lambda *_: Do(200)
-    logs = run("otel", "export", env=receiver.env).result["destinations"][0]
-    assert (logs["sent"], logs["waiting"]) == (1, 0)
-
-
-def test_one_signal_that_fails_holds_up_no_other(run: Run, receiver: Receiver, store: Callable[..., list[str]]) -> None:
-    ids = store(10)
-    receiver.plan = lambda path, *_: Do(404 if path == "/v1/traces" else 200)
-    run("otel", "export", env=receiver.env, ok=False)
-    assert receiver.ids() == ids
-    run("otel", "export", env=receiver.env, ok=False)
-    assert receiver.ids() == ids
 
 
 @pytest.mark.parametrize("path", ["/v1/logs", "/v1/traces"])

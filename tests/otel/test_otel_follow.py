@@ -161,15 +161,6 @@ def test_ends_when_the_reader_goes_away(emit: Callable[..., None], following: Ca
     follower.process.stderr.close()
 
 
-def test_damaged_store_is_told(home: Path, following: Callable[..., Following]) -> None:
-    home.mkdir()
-    (home / "store.db").write_bytes(b"garbage " * 1000)
-    follower = following("*")
-    out, _ = follower.process.communicate(timeout=PATIENCE_S)
-    assert follower.process.returncode == 1
-    assert json.loads(out)["error"]["code"] == "STORE_DAMAGED"
-
-
 @pytest.mark.parametrize(("words", "ends"), [([], b"otel-cli"), (["--json"], b"}")])
 def test_on_a_terminal(home: Path, emit: Callable[..., None], words: list[str], ends: bytes) -> None:
     emit("hostile\x1b[2Jaction")

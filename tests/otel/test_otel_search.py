@@ -73,14 +73,6 @@ def test_list_shows_the_window_newest_first(run: Run, seeded: Path) -> None:
     ]  # fmt: skip
 
 
-def test_what_an_existing_hook_runs(run: Run, seeded: Path) -> None:
-    envelope = run("otel", "search", "mail", "--hours", "24", "--limit", "1", env=NOW).json
-    assert envelope["ok"] is True and envelope["command"] == "joelclaw otel search"
-    assert envelope["result"]["found"] == 1
-    assert ids(envelope["result"]) == ["mail"]
-    assert run("otel", "stats", "--hours", "24", "--json", env=NOW).json["ok"] is True
-
-
 @pytest.mark.parametrize(
     ("query", "found"),
     [
@@ -222,19 +214,11 @@ def test_without_a_store(run: Run, home: Path) -> None:
     assert not home.exists()
 
 
-def test_damaged_store(run: Run, home: Path) -> None:
-    home.mkdir()
-    (home / "store.db").write_bytes(b"garbage " * 1000)
-    for words in (["list"], ["search", "x"], ["stats"], ["prune"]):
-        done = run("otel", *words, ok=False)
-        assert (done.code, done.json["error"]["code"]) == (1, "STORE_DAMAGED")
-
-
 def test_terminal_view_cannot_be_styled_by_an_event(run: Run, home: Path) -> None:
     event = {"action": "a.b", "error": "red\x1b[31m\x1b]0;title\x07", "success": False,
              "metadata": {"k\x9b2J": "[bold]v[/bold]\x1b[2J", "list": [1, "\x1b[0m"]}}  # fmt: skip
     run("otel", "emit", stdin=json.dumps(event))
-    for words in (["list"], ["search", "a"], ["stats"], ["emit", "a"], ["prune"]):
+    for words in (["list"], ["search", "a"], ["stats"], ["emit", "a"]):
         shown = on_terminal(home, "otel", *words, env={"TERM": "dumb"}, columns=200).out
         assert shown.strip()
         assert "\x1b" not in shown and "\x9b" not in shown and "\x07" not in shown

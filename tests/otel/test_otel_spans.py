@@ -60,19 +60,6 @@ def test_a_session_is_one_trace_and_its_log_records_are_in_it(run: Run, receiver
     assert [record.span_id for record in records] == [spans[0].span_id, spans[1].span_id, b"", spans[2].span_id]
 
 
-def test_without_an_agent_session_a_span_is_a_trace_of_its_own(run: Run, receiver: Receiver) -> None:
-    run("recall", "what is there")
-    run("recall", "what else is there")
-    run("otel", "emit", "plain")
-    run("otel", "export", env=receiver.env)
-    spans = receiver.spans()
-    assert [span.name for span in spans] == ["recall", "recall"]
-    assert spans[0].trace_id != spans[1].trace_id
-    started = next(record for _, record in receiver.records() if record.event_name == "plain")
-    assert (started.trace_id, started.span_id) == (b"", b"")
-    assert attributes(started.attributes)["joelclaw.session"] == "interactive"
-
-
 def test_an_export_done_twice_is_the_same_data(run: Run, receiver: Receiver) -> None:
     emit(run, "hook.completed", "--metadata", '{"agent": "pi", "event": "turn_end"}')
     emit(run, "memory.recall.completed", session="odd ⚙ session")
@@ -84,18 +71,3 @@ def test_an_export_done_twice_is_the_same_data(run: Run, receiver: Receiver) -> 
         assert [record for _, record in receiver.records()] == [record for _, record in other.records()]
     finally:
         other.stop()
-
-
-def test_a_hook_of_a_real_session(run: Run, receiver: Receiver) -> None:
-    payload = {
-        "hook_event_name": "UserPromptSubmit",
-        "session_id": SESSION,
-        "prompt": "sort the tide tables",
-        "cwd": "/",
-    }
-    run("hook", "claude", stdin=json.dumps(payload))
-    run("otel", "export", env=receiver.env)
-    span = next(span for span in receiver.spans() if span.name == "hook UserPromptSubmit")
-    assert span.trace_id.hex() == SESSION.replace("-", "")
-    assert span.start_time_unix_nano < span.end_time_unix_nano
-    assert attributes(span.attributes)["gen_ai.agent.name"] == "claude"

@@ -27,30 +27,6 @@ def folder(monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
     return home / "spool"
 
 
-def test_what_is_kept_is_taken_and_waits_until_it_is_removed(folder: Path) -> None:
-    assert not log.has_spooled() and log.spool([EVENT]) and log.has_spooled()
-    events, (taken,) = log.take_spooled()
-    assert (
-        events == [EVENT] and taken.startswith(str(folder / f"events.jsonl.taken-{os.getpid()}.")) and log.has_spooled()
-    )
-    assert not (folder / "events.jsonl").exists() and os.path.exists(taken)
-    assert log.spool([{**EVENT, "id": "e2"}])
-    assert {event["id"] for event in log.take_spooled()[0]} == {"e1", "e2"}, (
-        "what could not be stored is not overwritten"
-    )
-    for path in folder.glob("*.taken-*"):
-        path.unlink()
-    files.remove(taken, "/gone")
-    assert not log.has_spooled() and os.listdir(folder) == []
-
-
-def test_of_two_events_with_one_id_the_later_counts(folder: Path) -> None:
-    """A hook that says it has answered, and then that it was too late."""
-    late = {**EVENT, "timestamp": 0, "action": "hook.timeout"}  # the clock was set back meanwhile
-    assert log.spool([EVENT, late])
-    assert log.take_spooled()[0] == [late]
-
-
 def test_what_cannot_be_stored_stays_as_it_is(run: Run, folder: Path) -> None:
     run("otel", "emit", "a.b")
     run("recall", "what is there")
@@ -81,21 +57,6 @@ def test_what_was_taken_and_not_dropped_is_taken_again(folder: Path) -> None:
     assert log.take_spooled()[0] == [EVENT]
 
 
-def test_of_a_file_twice_what_a_spool_takes_is_read(folder: Path) -> None:
-    folder.mkdir(parents=True)
-    line = json.dumps(EVENT).encode() + b"\n"
-    (folder / "events.jsonl").write_bytes(b" " * (524_288 - len(line)) + line)
-    assert log.take_spooled()[0] == [EVENT]
-    (taken,) = log.take_spooled()[1]
-    Path(taken).write_bytes(b" " * (524_288 - len(line) + 2) + line)
-    assert log.take_spooled()[0] == []
-
-
-def test_a_value_without_one_of_its_fields_is_no_event(folder: Path) -> None:
-    log.spool([EVENT, {**EVENT, "id": None}, {name: EVENT[name] for name in ("id", "action")}, 7])  # type: ignore[list-item]
-    assert log.take_spooled()[0] == [EVENT]
-
-
 BAD: list[dict[str, Any]] = [
     {"error": ["x"]}, {"duration_ms": {}}, {"timestamp": 2**70}, {"recalled": 5}, {"action": "a\ud800"},
     {"component": "hook", "action": "hook.completed", "hook": {"tokens": 2**70}}, {"recalled": ["\ud800"]},
@@ -123,22 +84,6 @@ def test_what_the_disk_has_no_room_for_takes_no_other_along(folder: Path, monkey
     monkeypatch.setattr(os, "write", write)
     assert log.spool([{**EVENT, "id": "e2"}])
     assert [event["id"] for event in log.spooled_in(str(folder.parent))] == ["e2"]
-
-
-def test_what_lies_in_another_home_is_left_there(tmp_path: Path) -> None:
-    assert log.spooled_in(str(tmp_path)) == []
-    (tmp_path / "spool").mkdir()
-    for name, number in (("b", "2"), ("a", "1")):
-        (tmp_path / "spool" / name).write_text(json.dumps({**EVENT, "id": number}) + "\n")
-    assert [one["id"] for one in log.spooled_in(str(tmp_path))] == ["1", "2"]
-    assert sorted(os.listdir(tmp_path / "spool")) == ["a", "b"]
-
-
-def test_a_spool_that_cannot_be_written_keeps_nothing(home: Path) -> None:
-    home.mkdir()
-    (home / "spool").touch()
-    assert log.spool([EVENT]) is False
-    assert not log.has_spooled() and log.take_spooled() == ([], [])
 
 
 @pytest.mark.parametrize("words", [("otel", "list"), ("otel", "stats"), ("report",), ("memory", "scorecard")])

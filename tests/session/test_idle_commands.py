@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from conftest import NOW_MS, Run
-from terminal import on_terminal, without_style
 
 MINUTE = 60_000
 ON = {"JOELCLAW_COMPACTION_IDLETRIGGERMINUTES": "10"}
@@ -34,12 +33,6 @@ def schedule(run: Run, *words: str, ms: int = NOW_MS, session: str = "s", env: d
 
 def due_timers(run: Run, env: dict[str, str]) -> list[dict[str, Any]]:
     return [timer for timer in run("idle", "list", env=env).result["timers"] if timer["standing"] != "waiting"]
-
-
-def test_without_the_setting_no_timer_is_made(run: Run, home: Path) -> None:
-    result = schedule(run, "--percent", "99")
-    assert (result["scheduled"], result["reason"], result["dueAt"]) == (False, "off", None)
-    assert not (home / "sessions" / "s.json").exists()
 
 
 def test_with_minutes_one_is_made_and_listed(run: Run, tmp_path: Path) -> None:
@@ -142,21 +135,6 @@ def test_a_compaction_clears_it(run: Run, home: Path) -> None:
     assert state(home)["idleTimer"] is None
 
 
-def test_switched_off_the_hooks_write_nothing_of_it(run: Run, home: Path) -> None:
-    hook(run, "prompt", prompt="sort the tide tables", percent=80, env={})
-    hook(run, "turn_end", messages=["sort the tide tables"], percent=80, env={})
-    assert (state(home)["idleTimer"], state(home)["turnBeganAt"]) == (None, None)
-
-
-def test_a_message_cancels_even_where_the_hooks_know_of_no_timers(run: Run) -> None:
-    hook(run, "turn_end", messages=["sort the tide tables"], percent=80, env={})
-    schedule(run, "--minutes", "10")
-    assert len(due_timers(run, at(NOW_MS + 10 * MINUTE))) == 1
-    hook(run, "prompt", NOW_MS + MINUTE, prompt="and now by harbour", percent=81, env={})
-    assert len(due_timers(run, at(NOW_MS + 10 * MINUTE))) == 0
-    assert run("idle", "list", env=at(NOW_MS + 2 * MINUTE)).result["count"] == 0
-
-
 def test_a_running_turn_holds_up_what_is_due(run: Run) -> None:
     hook(run, "prompt", prompt="sort the tide tables", percent=80)
     schedule(run, "--percent", "80", env=ON)
@@ -166,24 +144,4 @@ def test_a_running_turn_holds_up_what_is_due(run: Run) -> None:
     assert timer["standing"] == "due"
 
 
-def test_a_path_with_a_secret_does_not_reach_the_disk(run: Run, home: Path) -> None:
-    secret = "ghp_" + "a1B2c3D4e5" * 4
-    hook(
-        run, "turn_end", messages=["sort the tide tables"], percent=80, cwd=f"/p/{secret}", transcript_path=f"/{secret}"
-    )
-    assert secret not in (home / "sessions" / "s.json").read_text()
-    assert state(home)["idleTimer"]["cwd"]
-
-
 # Settings.
-
-
-def test_a_person_sees_when_a_session_is_compacted(run: Run, home: Path) -> None:
-    def shown(ms: int, *words: str) -> str:
-        return " ".join(without_style(on_terminal(home, "idle", *words, env=at(ms), columns=160).out).split())
-
-    assert shown(NOW_MS, "list") == "none"
-    schedule(run, "--percent", "80", "--minutes", "5")
-    assert " 80 waiting 300 " in shown(NOW_MS, "list")
-    assert " due 0 " in shown(NOW_MS + 5 * MINUTE, "list")
-    assert "cancelled yes" in shown(NOW_MS, "cancel", "--session", "s")

@@ -43,12 +43,6 @@ def status(state: SessionState, now: int, in_progress: bool = False) -> str:
 # The boundary table of OpenClaw #21117, and the cases of its tests.
 
 
-def test_tokens_beat_a_percentage_that_may_be_rounded() -> None:
-    assert idle_timers.ratio(70.0, 139_990, 200_000) == 0.69995
-    assert idle_timers.ratio(70.0, 139_990, None) == 0.7
-    assert idle_timers.ratio(None, 5, 0) is None
-
-
 @pytest.mark.parametrize("field", ["last_message_at", "last_compaction_at"])
 def test_a_message_or_a_compaction_that_nobody_reported_makes_it_void(field: str) -> None:
     due = NOW_MS + 10 * MINUTE

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import time
@@ -14,7 +13,6 @@ from typing import Any
 
 import pytest
 from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
-from terminal import on_terminal, without_style
 
 from session import idle_run
 
@@ -107,22 +105,6 @@ def test_what_is_due_is_compacted_in_its_folder_and_noted(idle: Idle) -> None:
     assert len(idle.lines()) == 1
 
 
-def test_a_person_is_told_what_it_does(idle: Idle) -> None:
-    idle.command("true")
-    idle.schedule()
-    shown = without_style(on_terminal(idle.home, "idle", "run", "--once", env=DUE, columns=200).out)
-    assert re.match(rf"compacting s in {idle.project}\ncompleted s in \d+\.\d s\n", shown), shown
-
-
-def test_claude_code_needs_no_setting(idle: Idle, tmp_path: Path) -> None:
-    claude = tmp_path / "claude"
-    claude.write_text(f'#!/bin/sh\necho "$*" >> {idle.log}\n')
-    claude.chmod(0o700)
-    idle.schedule(agent="claude")
-    assert idle.once(PATH=f"{tmp_path}:{os.environ['PATH']}")["completed"] == 1
-    assert idle.lines() == ["-p /compact --resume s"]
-
-
 def test_a_command_that_fails_is_noted_and_the_next_session_is_compacted(idle: Idle) -> None:
     idle.command(f'{idle.logging()}; [ "$1" = b ] || {{ echo "no such session" >&2; exit 3; }}')
     idle.schedule("a")
@@ -154,13 +136,6 @@ def test_what_cannot_be_run_is_an_event(idle: Idle, template: str, session: str,
     ((_, _, error),) = [one for one in idle.events() if one[1] == "compaction.idle.failed"]
     assert error is not None
     assert says in error
-
-
-def test_a_project_may_not_say_what_is_run(idle: Idle, tmp_path: Path) -> None:
-    (tmp_path / ".joelclaw").mkdir()
-    (tmp_path / ".joelclaw" / "config.toml").write_text('[idle]\ncommand = "touch /tmp/never"\n')
-    idle.schedule()
-    assert "no known command" in idle.once()["sessions"][0]["error"]
 
 
 def test_two_at_once_compact_a_session_once(idle: Idle) -> None:
@@ -276,20 +251,3 @@ def test_status_0_alone_is_no_compaction(idle: Idle, tmp_path: Path, compacts: b
     assert one["outcome"] == ("completed" if compacts else "failed")
     assert ("Not enough" in one.get("error", "")) is not compacts
     assert idle.lines() == [str(idle.project)]
-
-
-def test_a_store_that_cannot_be_used_does_not_stop_it(idle: Idle) -> None:
-    idle.command(idle.logging())
-    idle.schedule()
-    (idle.home / "store.db").write_bytes(b"this is no database" * 300)
-    assert idle.once()["completed"] == 1
-    assert len((idle.home / "spool" / "events.jsonl").read_text().splitlines()) == 2
-
-
-def test_its_events_are_stored_where_the_spool_is_full(idle: Idle) -> None:
-    idle.command(idle.logging())
-    idle.schedule()
-    (idle.home / "spool").mkdir(mode=0o700, exist_ok=True)
-    (idle.home / "spool" / "events.jsonl").write_bytes(b"x" * 262_145 + b"\n")
-    assert idle.once()["completed"] == 1
-    assert [action for _, action, _ in idle.events()] == ["compaction.idle.completed", "compaction.idle.started"]

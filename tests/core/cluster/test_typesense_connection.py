@@ -102,12 +102,6 @@ def test_what_is_no_node_is_refused_and_a_password_in_it_is_not_shown(given: str
     assert "secret" not in caught.value.message
 
 
-def test_without_a_key_the_command_says_how_to_give_one(run: Run) -> None:
-    failed = run("store", "init", ok=False).json
-    assert failed["error"]["code"] == "TYPESENSE_API_KEY_MISSING"
-    assert "TYPESENSE_API_KEY" in failed["fix"]
-
-
 @pytest.mark.parametrize("command", [f"sh -c 'echo {KEY} >&2; exit 3'", f"/nowhere/{KEY}", "'unclosed"])
 def test_a_key_command_that_fails_is_told_without_what_it_printed(run: Run, home: Path, command: str) -> None:
     home.mkdir()
@@ -116,17 +110,6 @@ def test_a_key_command_that_fails_is_told_without_what_it_printed(run: Run, home
     assert failed.json["error"]["code"] == "TYPESENSE_API_KEY_MISSING"
     assert "store.key_command" in failed.json["error"]["message"]
     assert KEY not in failed.out + failed.err
-
-
-def test_a_project_cannot_say_where_memory_goes(run: Run, tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    (project / ".joelclaw").mkdir(parents=True)
-    (project / ".joelclaw" / "config.toml").write_text(
-        '[store]\nbackend = "typesense"\nurls = "http://127.0.0.1:9"\nkey_command = "touch stolen"\n'
-    )
-    assert "fallback" not in run("recall", "anything at all", cwd=project).result
-    assert run("store", "init", ok=False, cwd=project).json["error"]["code"] == "TYPESENSE_API_KEY_MISSING"
-    assert not (project / "stolen").exists()
 
 
 @needs_server
@@ -149,13 +132,6 @@ def test_a_wrong_key_is_told_and_stands_nowhere(run: Run, home: Path, server: Se
     kept = [path.read_bytes() for path in home.rglob("*") if path.is_file()]
     assert kept
     assert not any(KEY.encode() in data for data in kept)
-
-
-def test_nobody_there(run: Run) -> None:
-    env = {"TYPESENSE_URL": f"http://127.0.0.1:{free_ports(1)[0]}", "TYPESENSE_API_KEY": KEY}
-    failed = run("store", "init", env=env, ok=False)
-    assert failed.json["error"]["code"] == "TYPESENSE_UNREACHABLE"
-    assert KEY not in failed.out
 
 
 def search(nodes: str, limit_s: float) -> list[Any]:
@@ -245,21 +221,6 @@ def test_a_node_that_fails_is_passed_over() -> None:
     with listening(failing) as first, listening(empty) as second:
         assert search(f"{first},{second}", 9) == []
         assert code_of(lambda: search(first, 30)) == "TYPESENSE_UNREACHABLE"
-
-
-def test_a_kept_connection_that_the_node_closed_is_made_anew() -> None:
-    closed = threading.Event()
-
-    def once(link: socket.socket) -> None:
-        asked(link)
-        link.sendall(answer())
-        link.close()
-        closed.set()
-
-    with listening(once) as url, contextlib.closing(SearchClient([url], KEY, limit_s=30)) as client:
-        assert client.multi_search([{"collection": "episodes", "q": "*"}]) == []
-        assert closed.wait(PATIENCE_S)
-        assert client.multi_search([{"collection": "episodes", "q": "*"}]) == []
 
 
 @both

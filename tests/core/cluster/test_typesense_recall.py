@@ -188,15 +188,6 @@ def test_no_query_is_refused(run: Run, filled: tuple[Path, dict[str, str]]) -> N
     both(run, filled, queries, "--limit", "100", "--budget", "deep")
 
 
-def test_what_was_forgotten_is_not_found(run: Run, filled: tuple[Path, dict[str, str]], server: Server) -> None:
-    one, other = both(run, filled, ["zebra crossing service hidden switch"])[0]
-    assert "forget-me" not in {hit["id"] for hit in (*one["hits"], *other["hits"])}
-    assert one["hits"]
-    for name in ("memory_observations", "episodes", "system_knowledge"):
-        search = {"collection": f"filled_{name}", "q": "hidden", "query_by": "lexicon"}
-        assert server.send("POST", "/multi_search", {"searches": [search]})["results"][0]["found"] == 0
-
-
 def test_an_empty_cluster_finds_nothing_and_does_not_fall_back(run: Run, server: Server) -> None:
     cluster = server.environment(JOELCLAW_STORE_PREFIX="empty_", **PATIENT)
     run("store", "init", env=cluster)
@@ -257,25 +248,3 @@ def test_a_silent_server_costs_one_recall_its_patience_and_the_next_nothing(
         down(run, local, cluster, "TYPESENSE_UNREACHABLE")
         with pytest.raises(BlockingIOError):  # it was not asked, so nobody waited for it
             silent.accept()
-
-
-def test_a_hook_recalls_from_the_local_file_while_the_server_is_silent(run: Run, local: Path, server: Server) -> None:
-    cluster = server.environment(JOELCLAW_STORE_PREFIX="silent_", JOELCLAW_STORE_TIMEOUT_MS="60000", **FROZEN)
-    words = ("inject", "memory", "--session", "s-9", "--query", "zebra crossing service port", "--project", "/w/zebra")
-    server.pause()
-    try:
-        began = time.monotonic()
-        told = run(*words, env=cluster)
-        took = time.monotonic() - began
-    finally:
-        server.resume()
-    assert "4410" in told.out
-    assert took < SLOWEST_S  # not the minute that a recall might wait
-
-
-def test_without_the_backend_nothing_of_the_cluster_is_asked(run: Run, local: Path) -> None:
-    env = {**FROZEN, "TYPESENSE_URL": "http://127.0.0.1:9", "TYPESENSE_API_KEY": "k"}
-    found = run("recall", "zebra crossing", env=env).result
-    assert found["backend"] == "sqlite"
-    assert "fallback" not in found
-    assert not list((local / "cache").glob("typesense*")) if (local / "cache").exists() else True

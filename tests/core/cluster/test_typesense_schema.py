@@ -92,13 +92,6 @@ def any_document(draw: st.DrawFn) -> Document:
     return document
 
 
-@pytest.mark.parametrize("name", sorted(source.COLLECTIONS))
-def test_every_field_of_a_document_is_declared(name: str) -> None:
-    (fields,) = [one["fields"] for one in sync.schemas() if one["name"] == source.COLLECTIONS[name]]
-    sent = source.document_to_row(documents.blank(name, "id-1", "text", 1), b"")
-    assert set(sent) - {one["name"] for one in fields} == {"id"}
-
-
 @needs_server
 def test_the_server_keeps_every_value(run: Run, server: Server) -> None:
     env = server.environment(JOELCLAW_STORE_PREFIX="values_")

@@ -128,24 +128,6 @@ def test_gemini_asks_for_trust_where_the_user_has_switched_that_on(tmp_path: Pat
         assert told(GEMINI.untrusted([], project=True)) == found, (level, folder)
 
 
-def test_pi_an_entry_takes_our_extension_out() -> None:
-    rows: list[Any] = [
-        (["-extensions/joelclaw.ts"], ["-extensions/joelclaw.ts"]),
-        (["!joelclaw.ts", "-joelclaw.ts"], ["!joelclaw.ts"]),
-        (["+extensions/joelclaw.ts"], []),
-        (["-other.ts", 7], []),
-        ("-joelclaw.ts", []),
-        ([""], []),
-    ]
-    for listed, out in rows:
-        for project in (False, True):
-            path = written(PI.below("settings.json", project=project), {"extensions": listed})
-            assert [one.fix for one in PI.switched_off(project=project)] == [
-                f"remove `{one}` from `extensions` in {path}" for one in out
-            ]
-            assert PI.settings_beside(project=project) == [path]
-
-
 def test_a_file_that_a_client_cannot_read_is_damaged(tmp_path: Path) -> None:
     rows: list[Any] = [
         ("a.json", '{"a": 1} // x', False),

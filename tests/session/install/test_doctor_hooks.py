@@ -72,36 +72,7 @@ def test_a_deleted_environment(user: User, client: str) -> None:
     assert (str(copy) in problem["message"], problem["fix"].endswith(f"joelclaw install {client}")) == (True, True)
 
 
-def test_a_path_that_a_shell_would_not_take_as_it_is(user: User) -> None:
-    odd = user.folder / 'it\'s "odd" é' / "joelclaw"
-    odd.parent.mkdir()
-    user.call("install", "claude")
-    quoted = json.dumps(str(odd).replace("'", "'\"'\"'"))[1:-1]
-    text = user.file("claude").read_text().replace(JOELCLAW, f"'{quoted}'")
-    user.file("claude").write_text(text)
-    assert "HOOK_COMMAND_GONE" in user.found()["claude"]
-    (problem,) = user.call("status")["problems"]
-    assert str(odd) in problem["message"]
-    odd.symlink_to(JOELCLAW)
-    assert user.found()["claude"] == ["HOOK_OTHER_COMMAND"]
-    assert user.call("status")["healthy"] is True
-
-
 # 2: it cannot be run
-
-
-def test_a_command_that_is_not_executable(user: User) -> None:
-    copy = user.installed_elsewhere("claude")
-    copy.chmod(0o600)
-    assert "HOOK_COMMAND_NOT_EXECUTABLE" in user.found()["claude"]
-    assert user.call("status")["problems"][0]["code"] == "HOOK_COMMAND_NOT_EXECUTABLE"
-
-
-@pytest.mark.parametrize("first", ["#!/nowhere/python", "#!/bin/sh\n'''exec' /nowhere/python \"$0\" \"$@\"\n' '''"])
-def test_an_interpreter_that_is_gone(user: User, first: str) -> None:
-    copy = user.installed_elsewhere("claude")
-    copy.write_text(f"{first}\npass\n")
-    assert "HOOK_INTERPRETER_GONE" in user.found()["claude"]
 
 
 SCRIPTS = {
@@ -154,16 +125,6 @@ def test_hooks_switched_off_in_other_clients(user: User) -> None:
     off_in(user.folder / ".pi/agent/settings.json", {"extensions": ["-extensions/joelclaw.ts"]})
     found = user.found()
     assert {name: codes.count("HOOKS_DISABLED") for name, codes in found.items()} == {"codex": 1, "gemini": 1, "pi": 1}
-
-
-def test_trust(user: User) -> None:
-    user.call("install", "codex")
-    assert user.found()["codex"] == ["TRUST_MISSING"]
-    trust(user)
-    assert "codex" not in user.found()
-    edit(user.file("codex").parent / "config.toml", f'"{user.file("codex")}:stop:0:0"]\n', '"x"]\n')
-    (found,) = [one for one in user.doctor()["findings"] if one["code"] == "TRUST_MISSING"]
-    assert "Stop" in found["message"]
 
 
 # 4: an entry was removed, edited, or is of another version
@@ -247,17 +208,6 @@ def test_damaged_settings(user: User, client: str) -> None:
     assert "SETTINGS_DAMAGED" in user.found()[client]
     damaged = by_code(user.doctor(), "SETTINGS_DAMAGED")
     assert "run this" not in damaged["fix"] and "joelclaw doctor` again" in damaged["fix"]
-
-
-def test_damaged_settings_beside(user: User) -> None:
-    user.call("install", "codex", "claude")
-    (user.file("codex").parent / "config.toml").write_text("[features\n")
-    local = user.project / ".claude" / "settings.local.json"
-    local.parent.mkdir()
-    local.write_text('{"permissions": ')
-    found = user.found()
-    assert "SETTINGS_DAMAGED" in found["codex"]
-    assert found["claude"] == ["SETTINGS_DAMAGED"]
 
 
 # 6: switched off, excluded
@@ -345,16 +295,6 @@ def test_hooks_that_are_called_no_more(user: User) -> None:
     assert "claude" not in user.found()
     transcript(user, NOW_MS)
     assert user.found()["claude"] == ["HOOKS_SILENT"]
-
-
-def test_last_call_of_each_event(user: User) -> None:
-    user.call("install", "claude")
-    prompt(user, NOW_MS - 3 * DAY_MS)
-    prompt(user, NOW_MS - 60_000)
-    events = {one["event"]: one for one in user.doctor()["clients"]["claude"]["events"]}
-    assert events["UserPromptSubmit"]["lastAt"] == "2026-09-21T14:12:20.000Z"
-    assert events["UserPromptSubmit"]["calls24h"] == 1
-    assert events["PreCompact"]["lastAt"] is None
 
 
 def test_hooks_that_failed_or_were_late(user: User) -> None:
@@ -446,13 +386,6 @@ def test_a_project_s_settings_cannot_stop_the_doctor(user: User, kind: str) -> N
     else:
         (folder / "settings.local.json").write_text("[" * 200_000)
     assert user.found()["claude"] == ["SETTINGS_DAMAGED"]
-
-
-def test_the_nearest_file_decides(user: User) -> None:
-    user.call("install", "claude")
-    off_in(user.file("claude"), {"disableAllHooks": True})
-    off_in(user.project / ".claude" / "settings.local.json", {"disableAllHooks": False})
-    assert "claude" not in user.found()
 
 
 def test_an_entry_that_swallows_the_answer(user: User) -> None:

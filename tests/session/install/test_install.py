@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shlex
@@ -16,8 +15,6 @@ import pytest
 from conftest import JOELCLAW, PATIENCE_S, ROOT, Attempt, Run, clean_environment
 from doctors import FILES
 from terminal import on_terminal, without_style
-
-from cli.commands.install import print_changes
 
 CODEX_EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd"]
 CLAUDE_EVENTS = [*CODEX_EVENTS[:5], "SubagentStop", "SessionEnd"]
@@ -239,16 +236,6 @@ def test_an_older_entry_is_brought_up_to_date(install: Install, user: Path) -> N
     assert install("claude")["agents"][0]["changed"] is False
 
 
-def test_somebodys_own_command_that_calls_us_is_left_and_told(install: Install, user: Path) -> None:
-    path = user / FILES["claude"]
-    path.parent.mkdir()
-    mine = {"type": "command", "command": "joelclaw hook claude | tee -a /tmp/log"}
-    path.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [mine]}]}}))
-    (one,) = install("claude")["agents"]
-    assert mine in hooks_in(path)["Stop"][0]["hooks"]
-    assert any("hooks.Stop" in note for note in one["notes"])
-
-
 REFUSED = {
     "no JSON": b'{"a": 1',
     "a comma too much": b'{"a": 1,}',
@@ -343,13 +330,6 @@ def test_all_takes_those_that_are_there(install: Install, user: Path, tmp_path: 
     assert all(one["changed"] for one in result["agents"])
 
 
-@pytest.mark.parametrize("words", [(), ("--all", "pi"), ("--list", "pi"), ("cursor",)])
-def test_wrong_usage(run: Run, user: Path, words: tuple[str, ...]) -> None:
-    done = run("install", *words, env=environment(user), ok=False)
-    assert done.code == 2
-    assert done.json["error"]["code"] == "INSTALL_INVALID_ARGS"
-
-
 def test_without_a_name_it_says_which_clients_are_here(run: Run, user: Path) -> None:
     def said(verb: str) -> tuple[str, str]:
         told = run(verb, env=environment(user, PATH=f"{Path(JOELCLAW).parent}:/usr/bin:/bin"), ok=False).json
@@ -367,24 +347,6 @@ def test_without_a_name_it_says_which_clients_are_here(run: Run, user: Path) -> 
     assert said("uninstall")[0] == "no agent was named; installed: none"
     run("install", "claude", env=environment(user))
     assert said("uninstall")[1] == "run `joelclaw uninstall claude`"
-
-
-def test_a_list_on_a_terminal_has_a_row_a_client(install: Install, home: Path, user: Path, project: Path) -> None:
-    (user / ".claude").mkdir()
-    (user / ".gemini").mkdir()
-    (user / FILES["gemini"]).write_text("{")
-    install("claude")
-    install("claude", "--project")
-    path = project / FILES["claude"]
-    path.write_text(path.read_text().replace('"timeout": 5', '"timeout": 6', 1))
-    bare = environment(user, PATH="/usr/bin:/bin")
-    shown = without_style(on_terminal(home, "install", "--list", cwd=project, env=bare, columns=80).out).splitlines()
-    rows = {line.split()[0]: " ".join(line.split()) for line in shown[1:6]}
-    assert rows["claude"] == f"claude current another version ~/{FILES['claude']}"
-    assert rows["pi"].startswith("pi not here not here")
-    assert rows["gemini"].startswith("gemini – no")
-    assert len(rows) == 5 and shown[6].startswith("gemini: ")
-    assert shown[-1].endswith("joelclaw install gemini  install what is missing or old")
 
 
 def test_list(install: Install, user: Path) -> None:
@@ -410,24 +372,6 @@ def test_list(install: Install, user: Path) -> None:
     assert found["gemini", "user"]["notes"]
 
 
-@pytest.mark.parametrize(
-    ("agent", "file", "text", "word"),
-    [
-        ("codex", ".codex/config.toml", "[features]\nhooks = false\n", "[features]"),
-        ("claude", ".claude/settings.json", '{"disableAllHooks": true}', "disableAllHooks"),
-        ("gemini", ".gemini/settings.json", '{"hooksConfig": {"enabled": false}}', "hooksConfig.enabled"),
-        ("gemini", ".gemini/settings.json", '{"hooksConfig": {"disabled": ["joelclaw"]}}', "hooksConfig.disabled"),
-    ],
-)
-def test_hooks_that_are_switched_off_are_told(
-    install: Install, user: Path, agent: str, file: str, text: str, word: str
-) -> None:
-    path = user / file
-    path.parent.mkdir()
-    path.write_text(text)
-    assert any(word in note for note in install(agent)["agents"][0]["notes"])
-
-
 def test_many_at_once_leave_one_entry(user: Path, project: Path, home: Path) -> None:
     path = user / FILES["claude"]
     path.parent.mkdir()
@@ -443,13 +387,6 @@ def test_many_at_once_leave_one_entry(user: Path, project: Path, home: Path) -> 
     assert sorted(one["changed"] for one in results) == [False, False, False, True]
     assert all(len(ours(hooks_in(path), event)) == 1 for event in CLAUDE_EVENTS)
     assert len(list(path.parent.glob("settings*"))) == 2
-
-
-def test_a_lock_that_is_held_is_no_hang_in_a_dry_run(install: Install, home: Path) -> None:
-    home.mkdir(mode=0o700)
-    with (home / "install.lock").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        assert install("claude", "--dry-run")["agents"][0]["diff"]
 
 
 def answering(home: Path, user: Path, project: Path, answer: str, *words: str) -> Attempt:
@@ -478,51 +415,6 @@ def test_what_is_agreed_to_can_be_read(home: Path, user: Path, project: Path) ->
     assert f"- {user / FILES['pi']} (" in done.out.partition("uninstall? [y/N]")[0]
 
 
-def test_what_is_agreed_to_fits_a_screen_and_is_shown_whole_where_that_is_wanted(
-    home: Path, user: Path, project: Path
-) -> None:
-    path = user / FILES["claude"]
-    path.parent.mkdir()
-    path.write_text('{\n  "model": "x",\n  "theme": "dark"\n}\n')
-    rows = answering(home, user, project, "n\n", "install", "claude").out.partition("install? [y/N]")[0].splitlines()
-    assert len(rows) <= 15
-    told = "\n".join(rows)
-    assert f"{path}: 86 lines added, 0 removed; --json shows them" in told and all(
-        f'"{event}"' in told for event in CLAUDE_EVENTS
-    )
-    assert f'"command": "{JOELCLAW} hook claude 2>/dev/null || :"  7 times' in told
-    assert f"Bash({JOELCLAW} recall:*)" in told and "theme" not in told, "only what is new, whatever gets a comma"
-    answering(home, user, project, "", "install", "claude", "--yes")
-    gone = answering(home, user, project, "n\n", "uninstall", "claude").out.partition("uninstall? [y/N]")[0]
-    assert f"{path}: 0 lines added, 86 removed" in gone and '- "hooks", "SessionStart"' in gone
-
-
-def test_a_long_change_says_how_much_of_it_is_not_shown(
-    home: Path, user: Path, project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = user / FILES["claude"]
-    path.parent.mkdir()
-    path.write_text(json.dumps({"model": "x", "env": {f"NUMBER_{number}": "a word" for number in range(40)}}))
-    before = answering(home, user, project, "n\n", "install", "claude").out.partition("install? [y/N]")[0]
-    assert "1 line added, 1 removed" in before and max(map(len, before.splitlines())) <= 200
-    rows = "".join(f'+  "number": {number}\n' for number in range(14))
-    print_changes([{"path": "a.json", "diff": f"--- a.json\n+++ a.json\n{rows}"}])
-    told = capsys.readouterr().out.splitlines()
-    assert told[0] == "a.json: 14 lines added, 0 removed; --json shows them"
-    assert (len(told), told[-1]) == (12, "+ … and 4 more")
-
-
-def test_a_whole_file_is_described_instead_of_shown(install: Install, user: Path) -> None:
-    (one,) = install("pi", "--dry-run")["agents"]
-    assert one["diff"] == f"--- {os.devnull}\n+++ {user / FILES['pi']}\n"
-    install("pi")
-    assert one["bytes"] == (user / FILES["pi"]).stat().st_size and "extension" in one["what"]
-    (gone,) = install("pi", "--dry-run", verb="uninstall")["agents"]
-    assert gone["diff"] == f"--- {user / FILES['pi']}\n+++ {os.devnull}\n"
-    (user / FILES["pi"]).write_text((user / FILES["pi"]).read_text() + "// mine\n")
-    assert "-// mine" in install("pi", "--dry-run")["agents"][0]["diff"], "what changes in it is shown"
-
-
 def test_yes_is_yes(home: Path, user: Path, project: Path) -> None:
     done = answering(home, user, project, "y\n", "install", "claude")
     assert done.code == 0, done
@@ -548,26 +440,6 @@ def test_an_extension_with_our_path_in_it(install: Install, user: Path, agent: s
     assert again["changed"] is True
     assert "/old/joelclaw" in Path(again["backup"]).read_text()
     assert JOELCLAW in path.read_text()
-
-
-def test_in_both_scopes_it_is_said_to_run_twice(install: Install) -> None:
-    install("claude")
-    (one,) = install("claude", "--project")["agents"]
-    assert any("twice" in note for note in one["notes"])
-
-
-def test_a_folder_in_the_files_place(install: Install, user: Path) -> None:
-    (user / FILES["claude"]).mkdir(parents=True)
-    assert install("claude", ok=False)["error"]["code"] == "INSTALL_FAILED"
-
-
-def test_with_yes_or_json_nobody_is_asked(home: Path, user: Path, project: Path) -> None:
-    done = answering(home, user, project, "", "install", "claude", "--yes")
-    assert (done.code, "[y/N]" in done.out) == (0, False)
-    assert "done" in done.out
-    done = answering(home, user, project, "", "uninstall", "claude", "--json")
-    assert "[y/N]" not in done.out
-    assert not (user / ".claude").exists()
 
 
 def past_session(user: Path) -> None:
@@ -602,24 +474,3 @@ def test_past_sessions_are_offered(
     assert run("recall", "raise the lease").result["count"] == taken
     left = run("memory", "archive", env=environment(user)).result
     assert left["history"]["sessions"] == (not taken), "in a pipe nothing is asked, and nothing is archived"
-
-
-def test_who_declines_is_asked_again_only_of_another_client(home: Path, user: Path, project: Path) -> None:
-    past_session(user)
-    first = answering(home, user, project, "y\nn\n", "install", "claude")
-    assert "[Y/n]" in first.out and first.out.count("joelclaw memory archive --all") == 1
-    again = answering(home, user, project, "y\n", "install", "pi")
-    assert "pi done" in again.out
-    assert not any(word in again.out for word in ("past session", "[Y/n]", "memory archive")), "told once"
-    other = user / ".codex/sessions/rollout-1.jsonl"
-    other.parent.mkdir(parents=True)
-    other.write_text('{"type": "session_meta", "payload": {"id": "c", "cwd": "/p"}}\n')
-    assert "2 past sessions found (claude, codex)" in answering(home, user, project, "n\n", "install", "claude").out
-    assert "[Y/n]" in answering(home, user, project, "y\n", "memory", "archive").out, "who asks for it is asked"
-
-
-def test_in_a_pipe_past_sessions_are_told_and_left(install: Install, user: Path, home: Path) -> None:
-    past_session(user)
-    assert install("claude")["history"]["clients"] == {"claude": 1}
-    assert not (home / "store.db").exists()
-    assert install("claude", verb="uninstall")["memoryLeft"] == str(home)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import NOW_MS
-from test_install import FILES, Install, answering, install, project, user
+from test_install import FILES, Install, install, project, user
 
 __all__ = ["install", "project", "user"]
 
@@ -42,15 +42,6 @@ def test_the_first_and_the_last_are_kept(install: Install, settings: Path) -> No
     assert copies(settings) == [before[0], before[-1]]
 
 
-def test_those_of_one_moment_are_in_order(install: Install, settings: Path) -> None:
-    before = []
-    for at in range(12):
-        settings.write_text(json.dumps({"round": at}))
-        before.append(settings.read_text())
-        install("claude", JOELCLAW_NOW_MS=str(NOW_MS))
-    assert set(copies(settings)) == {before[0], before[-1]}
-
-
 def test_what_is_no_copy_of_ours_is_left(install: Install, settings: Path) -> None:
     others = [settings.with_name(f"{settings.name}.joelclaw-backup-{end}") for end in ("mine", "12.txt", "1-2-3")]
     others.append(settings.with_name("other.json.joelclaw-backup-5"))
@@ -70,10 +61,3 @@ def test_uninstall_names_what_is_left_and_takes_what_says_the_same(install: Inst
     (one,) = install("claude", verb="uninstall")["agents"]
     assert [Path(path).read_text() for path in one["backupsLeft"]] == copies(settings)
     assert before[0] in copies(settings)
-
-
-def test_on_a_terminal(install: Install, settings: Path, home: Path, user: Path, project: Path) -> None:
-    rounds(install, settings, 2)
-    done = answering(home, user, project, "", "uninstall", "claude", "--yes")
-    left = " ".join(done.out.split())
-    assert "older backup, which you may delete:" in left and f"joelclaw-backup-{NOW_MS}" in left.replace(" ", "")

@@ -10,7 +10,6 @@ import pytest
 from conftest import JOELCLAW
 from test_install import FILES, Install, install, project, user
 
-from core.process import extras
 from session.install import entries
 
 __all__ = ["install", "project", "user"]
@@ -158,16 +157,6 @@ def test_claude_runs_recall_without_a_question(install: Install, user: Path, mon
     assert not (user / FILES["claude"]).exists()
 
 
-def test_a_rule_that_was_there_before_is_not_ours(install: Install, user: Path) -> None:
-    settings = user / FILES["claude"]
-    settings.parent.mkdir()
-    text = json.dumps({"permissions": {"allow": ["Bash(git log:*)", RULE]}})
-    settings.write_text(text)
-    install("claude")
-    install("claude", verb="uninstall")
-    assert settings.read_text() == text
-
-
 @pytest.mark.parametrize("agent", RULES)
 def test_codex_and_gemini_have_a_file_of_rules(install: Install, user: Path, project: Path, agent: str) -> None:
     install(agent)
@@ -181,19 +170,6 @@ def test_codex_and_gemini_have_a_file_of_rules(install: Install, user: Path, pro
         assert f'["{JOELCLAW}", "recall"]' in text
     install(agent, "--project")
     assert not [path for path in project.rglob("*") if path.parent.name in ("rules", "policies")], "not a repository's"
-
-
-@pytest.mark.parametrize("agent", SERVERS)
-def test_a_skill_says_when_to_recall(install: Install, user: Path, project: Path, agent: str) -> None:
-    install(agent)
-    (path,) = user.rglob(SKILL)
-    text = path.read_text()
-    assert text.startswith("---\nname: joelclaw\ndescription: ")
-    assert f'`{JOELCLAW} recall "WORDS" --raw`' in text
-    install(agent, "--project")
-    (shared,) = project.rglob(SKILL)
-    assert '`joelclaw recall "WORDS" --raw`' in shared.read_text()
-    assert str(Path(JOELCLAW).parent) not in shared.read_text()
 
 
 def test_a_skill_that_somebody_changed_stays(install: Install, user: Path) -> None:
@@ -220,19 +196,3 @@ def test_a_file_that_the_client_cannot_read_stops_all(install: Install, user: Pa
     assert tree(user) == before
     install(agent)
     assert path.read_text() == text, "without --mcp it is none of our business"
-
-
-def test_without_its_package_nothing_is_changed(install: Install, user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "version", lambda name: None)
-    failed = install("claude", "--mcp", ok=False)
-    assert failed["error"]["code"] == "INSTALL_FAILED"
-    assert (
-        "'mcp" in failed["error"]["message"] and "install" in failed["fix"] and "nothing was changed" in failed["fix"]
-    )
-    assert not list(user.glob(".claude*"))
-
-
-def test_a_shared_server_fails_where_joelclaw_is_not(install: Install) -> None:
-    notes = install("claude", "--project", "--mcp")["agents"][0]["notes"]
-    assert sum("failed to start" in note for note in notes) == 1
-    assert not any("failed to start" in note for note in install("claude", "--mcp")["agents"][0]["notes"])

@@ -57,12 +57,3 @@ def test_what_somebody_changed_is_still_left(install: Install, user: Path, home:
     notes = install(agent, verb="uninstall")["agents"][0]["notes"]
     assert sum("edited" in note for note in notes) == len(files)
     assert all(path.read_text().endswith("# mine\n") for path in files)
-
-
-def test_another_command_in_their_place_is_no_path_of_ours(install: Install, user: Path, home: Path) -> None:
-    install("codex")
-    forgotten(home)
-    path = user / RULES["codex"]
-    path.write_text(path.read_text().replace(JOELCLAW, "/bin/sh"))
-    install("codex", verb="uninstall")
-    assert path.exists()

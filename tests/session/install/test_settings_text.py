@@ -28,13 +28,6 @@ def test_it_says_what_is_wanted(before: Any, wanted: Any, indent: Any) -> None:
     assert parsed(after, comments=False) == wanted
 
 
-@given(OBJECTS, VALUES, st.sampled_from([None, 2, "\t"]))
-def test_what_is_added_can_be_taken_out_again(before: Any, ours: Any, indent: Any) -> None:
-    text = json.dumps({"x": 1, **before}, indent=indent)
-    with_ours = edited(text, {"x": 1, **before, "ours": ours}, comments=False)
-    assert edited(with_ours, {"x": 1, **before}, comments=False) == text
-
-
 @pytest.mark.parametrize(
     ("text", "wanted", "after"),
     [

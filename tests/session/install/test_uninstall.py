@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -95,40 +94,6 @@ def test_a_record_of_an_installation_that_somebody_undid_is_not_believed(install
     install("claude")
     install("claude", verb="uninstall")
     assert path.read_text() == "{}"
-
-
-def test_nothing_to_take_out(install: Install, user: Path) -> None:
-    (one,) = install("claude", verb="uninstall")["agents"]
-    assert (one["changed"], one["path"]) == (False, str(user / FILES["claude"]))
-    path = user / FILES["codex"]
-    path.parent.mkdir()
-    path.write_text('{"hooks": {"Stop": []}}')
-    (one,) = install("codex", verb="uninstall")["agents"]
-    assert one["changed"] is False
-    assert one["notes"] == ["joelclaw was not installed there"]
-    assert path.read_text() == '{"hooks": {"Stop": []}}'
-    assert len(list(path.parent.iterdir())) == 1
-
-
-def test_an_extension_that_was_edited_is_kept_as_a_backup(install: Install, user: Path) -> None:
-    install("opencode")
-    path = user / FILES["opencode"]
-    path.write_text(path.read_text() + "// mine\n")
-    (one,) = install("opencode", verb="uninstall")["agents"]
-    assert not path.exists()
-    assert Path(one["backup"]).read_text().endswith("// mine\n")
-
-
-def test_a_dangling_link(install: Install, user: Path, tmp_path: Path) -> None:
-    path = user / FILES["claude"]
-    path.parent.mkdir()
-    target = tmp_path / "dotfiles" / "claude.json"
-    path.symlink_to(target)
-    install("claude")
-    assert target.exists()
-    install("claude", verb="uninstall")
-    assert not target.parent.exists()
-    assert os.path.lexists(path)
 
 
 def test_what_was_changed_in_white_space_alone_stays_changed(install: Install, user: Path) -> None:

@@ -6,14 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import apsw
 from claude_transcript import SESSION
 from conftest import NOW_MS, Run
-from faults import WITHOUT_COLUMNS
 from lived_session import live
 from terminal import on_terminal, without_style
-
-from core.store import migrations
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
@@ -46,12 +42,6 @@ def test_hooks_have_percentiles_by_client_and_event(run: Run) -> None:
     assert (second["client"], second["event"]) == ("pi", "prompt")
     assert (second["count"], second["late"], second["degraded"], second["failed"]) == (2, 1, 1, 0)
     assert (report["count"], report["late"], report["answeredRate"]) == (22, 1, round(21 / 22, 4))
-
-
-def test_only_the_asked_hours_count(run: Run) -> None:
-    hook(run, "claude", "Stop", 5)
-    assert run("report", "--hours", "1", env=NOW).result["hooks"]["count"] == 1
-    assert run("report", "--hours", "0.001", env=NOW).result["hooks"]["count"] == 0
 
 
 def test_hits_and_echoes_are_rates_from_five_on(run: Run) -> None:
@@ -89,26 +79,6 @@ def test_errors_that_are_alike_stand_together(run: Run) -> None:
     assert (errors["total"], one["count"], one["action"], one["error"]) == (3, 3, "disk.full", "no space left")
     assert one["at"] == "2026-09-21T14:13:20.000Z"
     assert any("otel list --level error" in action["command"] for action in answer["next_actions"])
-
-
-def test_hooks_of_before_the_table_are_taken_over(run: Run, home: Path) -> None:
-    hook(run, "claude", "Stop", 5)
-    db = apsw.Connection(str(home / "store.db"))
-    version = db.execute("PRAGMA user_version").get
-    for table in ("hook_call", "injection"):
-        db.execute(f"DROP TABLE {table}")
-    db.execute("DROP INDEX event_session;" + WITHOUT_COLUMNS)
-    at = next(number for number, step in enumerate(migrations.STEPS) if "EXISTS hook_call" in step)
-    db.execute(f"PRAGMA user_version = {at}")
-    db.close()
-    (row,) = run("report", env=NOW).result["hooks"]["byEvent"]
-    assert (row["client"], row["event"], row["p50"]) == ("claude", "Stop", 5)
-    assert apsw.Connection(str(home / "store.db")).execute("PRAGMA user_version").get == version
-
-
-def test_where_no_hook_ran_no_times_are_told(home: Path) -> None:
-    lines = without_style(on_terminal(home, "report", env=NOW).out).splitlines()
-    assert "hooks 0" in [" ".join(line.split()) for line in lines]
 
 
 def test_on_a_terminal(run: Run, home: Path) -> None:

@@ -86,22 +86,6 @@ def test_zones_recalls_checkpoint_and_compaction_are_told_in_their_order(run: Ru
     assert kinds[-1] == "injection"
 
 
-def test_a_session_that_only_hooks_know_is_listed(run: Run, tmp_path: Path, home: Path) -> None:
-    one = Lived(run, tmp_path)
-    one.hook("SessionStart", source="startup")
-    one.hook("PostToolUse", tool_name="Read", tool_input={}, tool_response="", tool_use_id="x")
-    first, last = (shown(run, SESSION)[key] for key in ("startedAt", "updatedAt"))
-    run("otel", "emit", "harbour.opened", "--session", OTHER, env=one.env())  # an event is no session
-    for state in (home / "sessions").glob("*.json"):
-        state.unlink()
-    listed = run("session", "list", env=one.env()).result
-    assert [(row["sessionId"], row["client"], row["project"]) for row in listed["sessions"]] == [
-        (SESSION, "claude", "")
-    ]
-    assert (listed["sessions"][0]["startedAt"], listed["sessions"][0]["updatedAt"]) == (first, last)
-    assert run("session", "list", "--client", "codex", env=one.env()).result["sessions"] == []
-
-
 def test_the_injected_text_is_in_no_list_of_events(run: Run, lived: Lived) -> None:
     listed = run("otel", "list", "--limit", "200", env=lived.env())
     assert "memory.recall.injected" in listed.out
@@ -163,13 +147,6 @@ def test_without_an_id_it_is_this_session_else_the_newest_of_the_project(
     assert (life["sessionId"], life["chosen"]) == (OTHER, "last")
 
 
-def test_where_nothing_is_known_it_says_how_to_begin(run: Run) -> None:
-    failed = run("session", "show", ok=False).json
-    assert failed["error"]["code"] == "SESSION_NOT_FOUND"
-    assert "joelclaw install" in failed["fix"]
-    assert run("session", "list").result == {"count": 0, "sessions": []}
-
-
 def test_a_session_that_is_only_archived_has_a_life_too(run: Run, lived: Lived, home: Path) -> None:
     next((home / "sessions").glob(f"{SESSION}*.json")).unlink()
     db = apsw.Connection(str(home / "store.db"))
@@ -187,14 +164,6 @@ def test_a_session_that_is_only_archived_has_a_life_too(run: Run, lived: Lived, 
     assert (row["sessionId"], row["client"], row["turns"], row["task"]) == (
         SESSION, "claude", 3, "and now test the receipts under load",
     )  # fmt: skip
-
-
-def test_a_damaged_state_is_said_and_the_rest_is_told(run: Run, lived: Lived, home: Path) -> None:
-    (state,) = (home / "sessions").glob("*.json")
-    state.write_text("{")
-    life = shown(run, SESSION)
-    assert "damaged" in life["problem"]
-    assert life["turnCount"] == 3
 
 
 def test_the_list_has_a_line_for_each_session_the_last_first(run: Run, lived: Lived) -> None:
