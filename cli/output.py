@@ -61,7 +61,7 @@ class Answer:
 
     def __init__(
         self, result: object, next_actions: list[NextAction] | None = None, text: str | None = None, *,
-        view: View | str = DEFAULT_VIEW, message: str = "", exit_code: int = 0,
+        view: View | str = DEFAULT_VIEW, message: str = "", exit_code: int = 0
     ) -> None:  # fmt: skip
         self.result = result
         self.next_actions = next_actions or []

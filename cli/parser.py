@@ -90,7 +90,7 @@ class Command:
 
     def __init__(
         self, path: str, function: Callable[..., Any] | str, parameters: Sequence[Parameter], code: str, *,
-        help: str = "", options_last: bool = False,
+        help: str = "", options_last: bool = False
     ) -> None:  # fmt: skip
         self.path = path
         self.help = help

@@ -57,11 +57,7 @@ def save(
 
 @checkpoint.command("flush")
 def flush(
-    session: Session = None,
-    percent: Percent = None,
-    tokens: Tokens = None,
-    window: Window = None,
-    role: Role = None,
+    session: Session = None, percent: Percent = None, tokens: Tokens = None, window: Window = None, role: Role = None
 ) -> Answer:
     """Save the last checkpoint before a compaction."""
     return checkpoint_hot.flush(locals())

@@ -34,10 +34,7 @@ Transcript = Annotated[str, typer.Argument(metavar="TRANSCRIPT", help=_FILES)]
 WhichClient = Annotated[
     str | None,
     typer.Option(
-        "--client",
-        metavar=CLIENT.metavar,
-        parser=CLIENT,
-        help="The client that wrote it (default: by its lines)",
+        "--client", metavar=CLIENT.metavar, parser=CLIENT, help="The client that wrote it (default: by its lines)"
     ),
 ]
 Window = Annotated[

@@ -302,8 +302,7 @@ def adr(
         typer.Argument(metavar="QUERY", help="A number, a name or words; for prompt a text with links"),
     ] = None,
     only: Annotated[
-        str | None,
-        typer.Option("--status", "--band", help="Only this status (list), or this band (rank)"),
+        str | None, typer.Option("--status", "--band", help="Only this status (list), or this band (rank)")
     ] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", "--count", min=1, max=500, help="Most records (list: 200, next: 3, or 10)")

@@ -115,8 +115,7 @@ def list_(
         str | None, typer.Option("--category", "-c", help="Only this category, or an alias such as ops")
     ] = None,
     project: Annotated[
-        str | None,
-        typer.Option(help="Only this project (NAME or OWNER/NAME)", autocompletion=stored("projects")),
+        str | None, typer.Option(help="Only this project (NAME or OWNER/NAME)", autocompletion=stored("projects"))
     ] = None,
     all: Annotated[
         bool,
@@ -181,8 +180,7 @@ def edit(
     add_tags: Annotated[str, typer.Option(metavar="CSV", help="Comma-separated tags to add")] = "",
     remove_tags: Annotated[str, typer.Option(metavar="CSV", help="Comma-separated tags to remove")] = "",
     pin: Annotated[
-        bool | None,
-        typer.Option("--pin/--unpin", help="Pin it: its score does not decrease with age"),
+        bool | None, typer.Option("--pin/--unpin", help="Pin it: its score does not decrease with age")
     ] = None,
 ) -> Answer:
     """Change a memory's text or tags, or pin it; the old text stays in its history."""

@@ -104,9 +104,7 @@ def archive(
     agent: Annotated[
         str | None,
         typer.Option(
-            metavar=CLIENT.metavar,
-            parser=CLIENT,
-            help="The client that wrote them (default: by their lines)",
+            metavar=CLIENT.metavar, parser=CLIENT, help="The client that wrote them (default: by their lines)"
         ),
     ] = None,
 ) -> Answer:
@@ -281,8 +279,7 @@ def draw_archived(answer: Answer) -> None:
 def observe(
     transcript: Annotated[str | None, typer.Argument(metavar="TRANSCRIPT", help="A transcript, archived first")] = None,
     session: Annotated[
-        str,
-        typer.Option(metavar="ID", help="A session whose turns are archived", autocompletion=stored("sessions")),
+        str, typer.Option(metavar="ID", help="A session whose turns are archived", autocompletion=stored("sessions"))
     ] = "",
     command: Annotated[str, typer.Option(metavar="CMD", help="Runs the model (default: model.command)")] = "",
     detach: Annotated[bool, typer.Option("--detach", help="Continue in the background")] = False,

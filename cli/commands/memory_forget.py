@@ -118,12 +118,10 @@ def _forget_session(given: str, ids: list[str], *, undo: bool) -> Answer:
 @app.command("purge")
 def purge(
     ids: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="ID", help="Their ids", autocompletion=stored("memories")),
+        list[str] | None, typer.Argument(metavar="ID", help="Their ids", autocompletion=stored("memories"))
     ] = None,
     session: Annotated[
-        str | None,
-        typer.Option(metavar="ID", help="Everything of a session", autocompletion=stored("sessions")),
+        str | None, typer.Option(metavar="ID", help="Everything of a session", autocompletion=stored("sessions"))
     ] = None,
     project: Annotated[str, typer.Option(help="Everything of a project", autocompletion=stored("projects"))] = "",
     before: Annotated[str, typer.Option(metavar="DATE", help="Everything older than this day")] = "",

@@ -186,8 +186,7 @@ def lost(
     ] = None,
     all: Annotated[bool, typer.Option("--all", help="All of each kind")] = False,
     kind: Annotated[
-        list[str] | None,
-        typer.Option("--kind", "-k", metavar=KIND.metavar, parser=KIND, help="Only this kind"),
+        list[str] | None, typer.Option("--kind", "-k", metavar=KIND.metavar, parser=KIND, help="Only this kind")
     ] = None,
     raw: Raw = False,
 ) -> Answer:
