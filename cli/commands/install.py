@@ -3,8 +3,7 @@
 import os
 import re
 import sys
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,8 +24,6 @@ app = Commands()
 
 CODE = "INSTALL_INVALID_ARGS"
 VIEW = "cli.commands.install:draw_install"
-DIFF_ROWS = 10  # of added lines, and of removed ones
-DIFF_CHARACTERS = 160
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 Agents = Annotated[
@@ -223,7 +220,7 @@ def draw_install(answer: Answer) -> None:
     else:
         _draw_changes(screen, result)
         if archived := result.get("archived"):
-            screen.print(safe(f"{archived['transcripts']:,} past sessions archived. Try:", "bold"))
+            screen.print(safe(f"{archived['transcripts']:,} past sessions archived.", "bold"))
         elif result.get("memoryLeft"):
             screen.print(safe(f"The memory stays in {result['memoryLeft']}."))
     next_steps(answer, screen)
@@ -272,35 +269,15 @@ def _draw_changes(screen: Any, result: dict[str, Any]) -> None:
 
 
 def print_changes(changed: Sequence[dict[str, Any]]) -> None:
-    """Print the changes of files, each as a short diff, or as a row if a file of ours is added or removed."""
+    """Print the diff of each file, or a row if a file of ours is added or removed."""
     from cli.terminal import console, safe, size
 
     screen = console()
     for file in changed:
-        text = str(file["diff"])
+        text = str(file["diff"]).removesuffix("\n")
         if file.get("what"):
             sign = "-" if text.startswith(f"--- {file['path']}") else "+"
             text = f"{sign} {file['path']} ({size(file['bytes'])}): {file['what']}"
-        elif text:
-            text = "\n".join(_short_diff(file["path"], text.split("\n")[2:]))
-        for line in text.removesuffix("\n").split("\n") if text else ():
+        for line in text.split("\n") if text else ():
             style = "bold" if line.startswith(("+++ ", "--- ")) else _DIFF_STYLES.get(line[:1], "dim")
             screen.print(safe(line, style), soft_wrap=True)
-
-
-def _short_diff(path: str, lines: Sequence[str]) -> Iterator[str]:
-    """The changed lines of a diff, each once; the lines that only open a block share a row."""
-    from core.quoting import clip
-
-    counts = {sign: Counter(line[1:].strip(" ,") for line in lines if line[:1] == sign) for sign in "+-"}
-    added, removed = counts["+"] - counts["-"], counts["-"] - counts["+"]
-    noun = "line" if added.total() == 1 else "lines"
-    yield f"{path}: {added.total()} {noun} added, {removed.total()} removed; --json shows them"
-    for sign, found in (("+", added), ("-", removed)):
-        texts = {text: f"{text}  {count} times" if count > 1 else text for text, count in found.items()}
-        opening = dict.fromkeys(text.rstrip(" :{[") for text in texts if text[-1:] in ("{", "["))
-        rows = [shown for text, shown in texts.items() if any(map(str.isalnum, text)) and text[-1] not in "{["]
-        rows = [row for row in (", ".join(filter(None, opening)), *rows) if row]
-        yield from (f"{sign} {clip(row, DIFF_CHARACTERS)}" for row in rows[:DIFF_ROWS])
-        if len(rows) > DIFF_ROWS:
-            yield f"{sign} … and {len(rows) - DIFF_ROWS} more"

@@ -1,10 +1,9 @@
 """`joelclaw memory import`, `export`, `archive` and `observe`: many memories at once."""
 
 import os
-import re
 from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -13,9 +12,6 @@ from cli.options import Commands, OneOf, stored
 from cli.output import Answer, is_for_person, quoted, step, tell, write_bytes
 from core import clock, config, files
 from core.errors import FAILED, Failure, usage
-
-if TYPE_CHECKING:
-    import apsw
 
 app = Commands()
 
@@ -147,8 +143,7 @@ def archive_files(paths: list[str], agent: str, *, all: bool) -> Answer:
         first = result["skipped"][0]
         about = f"none of {result['skippedCount']} files could be archived; {first['path']}: {first['reason']}"
         raise _nothing_archived(about)
-    actions = suggested_questions() if report.has_new else []
-    return Answer(result, actions or [step("joelclaw recall <query>", "find what was said")], view=draw_archived)
+    return Answer(result, [step("joelclaw recall <query>", "find what was said")], view=draw_archived)
 
 
 def _nothing_archived(about: str) -> Failure:
@@ -222,50 +217,6 @@ def _confirm(question: str, *, default: bool = False) -> bool:
     from cli.terminal import confirm
 
     return confirm(question, default=default)
-
-
-def suggested_questions() -> list[Any]:
-    """Commands to try on what was archived, each with an answer: a question, a frequent command, a compaction."""
-    from core import ids, shell_command
-    from core.store import calls, sessions, sqlite
-    from session import lost, past_runs
-
-    db = sqlite.open_reading()
-    if db is None:
-        return []
-    question = _answered_question(db)
-    steps = [step(f"joelclaw recall {quoted(question)}", "a question you asked before")] if question else []
-    for command in calls.frequent_commands(db, 30):
-        parts = [part for part in shell_command.steps(command) if shell_command.does(part)]
-        words = " ".join(parts[0]["words"][:3]) if parts else ""
-        if words and past_runs.ways(db, words, 1):
-            steps.append(step(f"joelclaw how {quoted(words)}", "how it was run here"))
-            break
-    session = sessions.last_compacted(db)
-    if session and any(lost.of_session(db, session, lost.KINDS)["lost"].values()):
-        steps.append(step(f"joelclaw lost {quoted(ids.shown(session['id']))}", "what its last compaction dropped"))
-    return steps
-
-
-def _answered_question(db: "apsw.Connection") -> str:
-    """The latest question in a prompt whose best hit is a text of the agent, or ""."""
-    from core.store import sessions, sqlite
-    from recall import engine, hit
-    from recall.query import Query
-    from session.notes import requests
-
-    question = re.compile(
-        r"(?:^|[.,:!?\n] *)((?:why|where|how(?! about)|what(?! if)) [a-z_ ,'-]{12,75})\?", re.IGNORECASE
-    )
-    vectors, now, settings = sqlite.load_vectors(db), clock.now_ms(), config.load()
-    for session in sessions.latest(db, 30):
-        for prompt in reversed(sessions.timed_prompts(db, session["id"], 30)):
-            asked = question.search(prompt["text"])
-            if asked and requests.is_topic(text := asked[1]):
-                found = engine.recall(db, Query(text, limit=1), now=now, vectors=vectors, config=settings)
-                if found["hits"] and found["hits"][0]["origin"] == hit.AGENT:
-                    return text
-    return ""
 
 
 def draw_archived(answer: Answer) -> None:

@@ -124,7 +124,7 @@ def test_a_person_is_told_and_raw_is_texts_alone(run: Run, alpha: Path, home: Pa
     everywhere = run("recall", QUERY, "--raw", "--everywhere", env=NOW, cwd=alpha).out.splitlines()
     assert set(everywhere) <= {line["text"] for line in LINES}
     (alpha / ".git").rename(home.parent / ".git")  # where the command runs
-    assert "hits of acme/alpha first" in " ".join(on_terminal(home, "recall", QUERY).out.split())
+    assert "acme/alpha first" in " ".join(on_terminal(home, "recall", QUERY).out.split())
     theirs = {
         "id": "pump",
         "text": "The pump of the lock is oiled on Mondays",
@@ -133,7 +133,7 @@ def test_a_person_is_told_and_raw_is_texts_alone(run: Run, alpha: Path, home: Pa
     }
     run("memory", "import", "-", stdin=json.dumps(theirs) + "\n", env=NOW)
     out = on_terminal(home, "recall", "oiled pump of the lock", env={"NO_COLOR": ""}).out
-    assert "hit 1 is of acme/beta, not acme/alpha" in " ".join(out.split())
+    assert "hit 1 is from acme/beta, not acme/alpha" in " ".join(out.split())
     assert "\x1b[31macme/beta" in out
     assert "those of acme" not in on_terminal(home, "recall", QUERY, "--everywhere").out
 

@@ -83,7 +83,7 @@ def test_a_hit_is_shown_as_far_as_the_screen_goes_and_its_neighbours_in_what_is_
     assert next(row for row in rows if row.startswith("▌")).split()[-1] == "agent"
     neighbours = [row for row in rows if "chore" in row]
     assert len(neighbours) >= 3 and all("  prompt  " in row for row in neighbours)
-    assert any(row.startswith(f"→ joelclaw show {number} --raw  all that was said here") for row in rows)
+    assert any(row.startswith(f"→ joelclaw show {number} --raw  the whole conversation here") for row in rows)
     assert "agent: The harbour gauge" in run("recall", "show", str(number), "--raw", env=NOW).out
 
 

@@ -409,10 +409,21 @@ def test_what_is_agreed_to_can_be_read(home: Path, user: Path, project: Path) ->
     before = done.out.partition("install? [y/N]")[0].splitlines()
     whole = [line for line in before if line.startswith("+ /")]
     assert len(whole) == 4 and sum("a skill" in line for line in whole) == 1
-    assert any('"hooks", "SessionStart"' in line for line in before), "a file of the client's is shown"
+    assert any('"SessionStart"' in line for line in before), "a file of the client's is shown"
     answering(home, user, project, "", "install", "pi", "--yes")
     done = answering(home, user, project, "n\n", "uninstall", "pi")
     assert f"- {user / FILES['pi']} (" in done.out.partition("uninstall? [y/N]")[0]
+
+
+def test_the_diff_is_shown_before_the_question(home: Path, user: Path, project: Path) -> None:
+    path = user / FILES["claude"]
+    path.parent.mkdir()
+    path.write_text('{\n  "model": "x",\n  "theme": "dark"\n}\n')
+    shown = answering(home, user, project, "n\n", "install", "claude").out.partition("install? [y/N]")[0]
+    assert f"+++ {path}" in shown and '+    "SessionStart": [' in shown
+    answering(home, user, project, "", "install", "claude", "--yes")
+    gone = answering(home, user, project, "n\n", "uninstall", "claude").out.partition("uninstall? [y/N]")[0]
+    assert '-    "SessionStart": [' in gone
 
 
 def test_yes_is_yes(home: Path, user: Path, project: Path) -> None:
@@ -469,7 +480,6 @@ def test_past_sessions_are_offered(
     done = answering(home, user, project, answer, *words)
     asked = "1 past session found (claude), 0.0 MB, about 1 s: archive them now? [Y/n]"
     assert (asked in done.out) == ("--yes" not in words), done
-    assert ("joelclaw how 'make seal'  how it was run here" in done.out) == taken, "something to try on them"
     assert ("joelclaw memory archive --all" in done.out) == (not taken)
     assert run("recall", "raise the lease").result["count"] == taken
     left = run("memory", "archive", env=environment(user)).result
