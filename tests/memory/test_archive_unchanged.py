@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import Run
@@ -139,22 +138,6 @@ def test_what_cannot_be_read_is_tried_again(archive: Archive, person: Path, monk
     assert (refused["transcripts"], refused["skippedCount"]) == (3, 2)
     assert "Permission denied" in {one["reason"] for one in refused["skipped"]}
     assert archive()["episodes"]["added"] == 2
-
-
-def test_a_file_that_is_gone_is_known_no_more(archive: Archive, person: Path, home: Path) -> None:
-    def known() -> int:
-        db = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
-        return int(db.execute("SELECT count(*) FROM seen_file").get)
-
-    archive()
-    assert known() == 6
-    path_of(person, 0).unlink()
-    Transcript(path_of(person, 1), first=900).user("one more question")
-    archive(str(path_of(person, 1)))
-    assert known() == 6, "one file says nothing of the others"
-    Transcript(path_of(person, 1), first=950).user("and another")
-    archive()
-    assert known() == 5
 
 
 def test_no_path_reaches_the_store(archive: Archive, person: Path, home: Path) -> None:

@@ -244,20 +244,6 @@ def test_claude_what_was_stopped_in_the_background(
     assert calls["make serve3"]["error"] == "port 80 denied"
 
 
-def test_claude_what_was_interrupted_came_to_nothing(
-    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
-) -> None:
-    transcript.call("c1", "Bash", command="make slow_test")
-    transcript.outcome("c1", "Exit code 137\n[Request interrupted by user for tool use]\nFAIL so far", failed=True)
-    transcript.call("c2", "Bash", command="make other")
-    transcript.outcome("c2", "Permission to use Bash with command make other has been denied.", failed=True)
-    transcript.call("c3", "mcp__shell__run", command="make by_another")
-    transcript.outcome("c3", "fine")
-    run("memory", "archive", str(transcript.path))
-    found = [(one["command"], one["outcome"]) for one in stored_calls.of_session(store(), SESSION)]
-    assert found == [("make slow_test", ""), ("make other", ""), ("make by_another", "ok")]
-
-
 def of_codex(payload: dict[str, Any], kind: str = "response_item") -> dict[str, Any]:
     return {"timestamp": AT, "type": kind, "payload": payload}
 
@@ -501,25 +487,3 @@ def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callab
     assert len(places_and_names.names(db, SESSION, every=True)) <= 3 * names.MOST
     assert "lastName" in {one["name"] for one in places_and_names.names(db, SESSION)}
     assert (home / "store.db").stat().st_size < 4_000_000
-
-
-def test_a_line_that_is_cut_says_so(run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]) -> None:
-    transcript.call("c1", "Bash", command="make test")
-    transcript.outcome("c1", f"short_line\n{'word ' * 100}lease_table{' word' * 100}\n")
-    run("memory", "archive", str(transcript.path))
-    lines = stored_calls.of_session(store(), SESSION, passages=True)[0]["passage"].splitlines()
-    assert "short_line" in lines
-    assert [line[:1] + line[-1:] for line in lines if "lease_table" in line] == ["……"]
-
-
-def test_names_are_those_of_the_session_and_not_of_its_folder(
-    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
-) -> None:
-    transcript.call("c1", "Bash", command=f"grep -n lease_table {CWD}/src/pool_size.ts")
-    transcript.outcome("c1", f"{CWD}/src/pool_size.ts:3: lease_table")
-    transcript.call("c2", "Write", file_path=f"{CWD}/x.py", content="lease_table = 1")
-    run("memory", "archive", str(transcript.path))
-    found = {one["name"]: one for one in places_and_names.names(store(), SESSION, every=True)}
-    assert found["lease_table"]["written"] == 2
-    assert found["lease_table"]["calls"] == 2
-    assert not any(part in found for part in CWD.split("/") if part)

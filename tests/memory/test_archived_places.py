@@ -13,7 +13,6 @@ from conftest import Run
 from pi_session import PiSession
 from pi_session import call as pi_call
 
-from core.names import defined_in
 from core.store import places_and_names
 from memory.archive.places import shown_lines
 
@@ -66,35 +65,6 @@ PICKED = (
 )  # fmt: skip
 def test_lines_whose_place_is_known(text: str, given: dict[str, Any], expected: list[tuple[str, int, str]]) -> None:
     assert [(file, number, line) for file, number, line, _ in shown_lines(text, **given)] == expected
-
-
-@pytest.mark.parametrize(
-    ("line", "name"),
-    [
-        ("func (s *Store) CloseAll(ctx context.Context) error {", "CloseAll"),
-        ("func TestClose(t *testing.T) {", "TestClose"),
-        ("    async def load_batch(self):", "load_batch"),
-        ("    def load_batch(self):", "load_batch"),
-        ("export default async function closeUpstream() {", "closeUpstream"),
-        ("pub fn read_all<R>(r: R) {", "read_all"),
-        ("export const idleMs = 5;", "idleMs"),
-        ("  return closeAll(idleMs);", ""),
-        ("BASE_DELAY = 2.0", "BASE_DELAY"),
-        ("BASE_DELAY: float = 2.0", "BASE_DELAY"),
-        ("    return min(BASE_DELAY * 2, MAX_DELAY)", ""),
-        ("    BASE_DELAY = 2.0", ""),
-        ("base_delay = 2.0", ""),
-        ("BASE_DELAY == MAX_DELAY", ""),
-        ("BASE_DELAY=5 make test", ""),
-    ],
-)
-def test_what_a_line_defines(line: str, name: str) -> None:
-    assert defined_in(line) == name
-
-
-def test_a_number_of_any_length_is_read_past() -> None:
-    assert shown_lines(f"a.py:{'9' * 20}: fooBar")[0][1] < 10**8
-    assert shown_lines(f"+++ b/a.py\n@@ -1 +{'9' * 5000}\n+x")[0][1] < 10**8
 
 
 def places(home: Path) -> dict[tuple[str, str], tuple[int, int, bool]]:

@@ -122,18 +122,6 @@ def test_all_looks_where_the_clients_were_told_to(run: Run, clients: Path, tmp_p
     assert episodes(run)["claude"]["text"] == "user: claude elsewhere"
 
 
-def test_all_where_there_is_nothing(run: Run, tmp_path: Path) -> None:
-    assert archive(run, "--all", person=tmp_path / "nobody")["transcripts"] == 0
-
-
-def test_a_folder_without_a_transcript_is_refused(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "old").mkdir()
-    (tmp_path / "old/claude.jsonl.xz").write_bytes(b"packed")
-    refused = run("memory", "archive", str(tmp_path / "old"), ok=False)
-    assert (refused.code, refused.json["error"]["code"]) == (1, "ARCHIVE_FAILED")
-    assert "not packed" in refused.json["fix"]
-
-
 def test_a_folder_and_foreign_files(run: Run, clients: Path) -> None:
     folder = clients / ".claude"
     (folder / "empty.jsonl").write_text("")
@@ -179,21 +167,6 @@ def test_wrong_usage(run: Run, words: tuple[str, ...], said: str) -> None:
     assert refused.json["error"]["code"] == "MEMORY_INVALID_ARGS"
     assert said in refused.json["error"]["message"]
     assert refused.json["fix"]
-
-
-def test_nothing_but_foreign_files_is_a_failure(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "notes.jsonl").write_text('{"text": "a note"}\n')
-    refused = run("memory", "archive", "notes.jsonl", ok=False)
-    assert (refused.code, refused.json["error"]["code"]) == (1, "ARCHIVE_FAILED")
-    assert "notes.jsonl" in refused.json["error"]["message"]
-
-
-def test_a_session_id_is_kept_as_hooks_keep_it(run: Run, tmp_path: Path) -> None:
-    made = Transcript(tmp_path / ("s" * 230 + ".jsonl"))
-    made.user("of a session with a long name")
-    run("memory", "archive", str(made.path))
-    one = json.loads(run("memory", "export").out)
-    assert one["session"].startswith("hash-")
 
 
 def sessions(run: Run) -> set[str]:

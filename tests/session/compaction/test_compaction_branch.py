@@ -45,12 +45,6 @@ def test_a_model_writes_it(run: Run, session: PiSession) -> None:
     assert "said by a model" in result["summary"]
 
 
-def test_the_newest_branch_is_left_by_default(run: Run, session: PiSession) -> None:
-    result = run("compaction", "branch", str(session.path), "--to", "e001").result
-    assert (result["from"], result["commonAncestorId"]) == ("e007", "e001")
-    assert result["entries"] == ["e007", "e006"]
-
-
 def test_a_summary_is_squeezed_in(run: Run, tmp_path: Path) -> None:
     """A summary stands for a whole branch: it may go over the budget while less than nine tenths are used."""
     session = PiSession(tmp_path / "s.jsonl")
@@ -64,13 +58,6 @@ def test_a_summary_is_squeezed_in(run: Run, tmp_path: Path) -> None:
     result = run("compaction", "branch", str(session.path), "--to", "e001", "--budget", "110").result
     assert result["entries"] == ["e003"]
     assert result["fileOps"]["edited"] == ["m.py"], "what was done stays known"
-
-
-def test_nothing_is_left(run: Run, session: PiSession) -> None:
-    """To go forward leaves nothing behind."""
-    result = run("compaction", "branch", str(session.path), "--from", "e001", "--to", "e005").result
-    assert (result["entries"], result["branchEntries"], result["commonAncestorId"]) == ([], 0, "e001")
-    assert result["summary"] is None
 
 
 def test_two_roots(run: Run, session: PiSession) -> None:

@@ -69,26 +69,6 @@ def expected(tokens: int) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize(
-    ("kind", "fields"),
-    [
-        ("custom", {"customType": "openclaw.cache-ttl", "data": {}}),
-        ("custom_message", {"customType": "joelclaw", "content": "x" * 900_000, "display": False}),
-        ("branch_summary", {"fromId": "e001", "summary": "x" * 900_000}),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_bookkeeping_is_not_said(run: Run, tmp_path: Path, kind: str, fields: dict[str, object]) -> None:
-    session = PiSession(tmp_path / "s.jsonl")
-    session.user("go")
-    session.answer("done", tokens=190_000)
-    session.compaction("e001")
-    for _ in range(3):
-        session.add(kind, **fields)
-    result = run("compaction", "decide", str(session.path), "--window", "200000").result
-    assert (result["compact"], result["reason"]) == (False, "nothing-since-compaction")
-
-
 def test_above_the_threshold_and_not_at_it(run: Run, tmp_path: Path) -> None:
     for tokens, compact, reason in [(180_000, False, "below-threshold"), (180_001, True, "above-threshold")]:
         session = PiSession(tmp_path / "s.jsonl")
@@ -113,13 +93,6 @@ def test_what_came_after_the_usage_is_estimated(run: Run, tmp_path: Path) -> Non
     assert (result["usageTokens"], result["source"]) == (1_000, "usage")
     assert result["estimatedTokens"] == 1_000 + 2 + 2 + 9
     assert result["contextTokens"] == result["usageTokens"] + result["estimatedTokens"]
-
-
-def test_an_empty_session(run: Run, tmp_path: Path) -> None:
-    session = PiSession(tmp_path / "s.jsonl")
-    session.add("model_change", provider="p", modelId="m")
-    result = run("compaction", "decide", str(session.path)).result
-    assert (result["compact"], result["reason"], result["contextTokens"]) == (False, "empty", 0)
 
 
 def test_where_the_window_comes_from(run: Run, tmp_path: Path) -> None:

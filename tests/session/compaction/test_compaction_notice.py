@@ -137,14 +137,3 @@ def test_the_hook_does_not_wait_for_a_command_that_hangs(run: Run, told: Told) -
     (pid,) = told.said().split()
     os.kill(int(pid), 9)
     told.settled()
-
-
-def test_a_project_may_not_say_what_is_told_or_run(run: Run, told: Told, tmp_path: Path) -> None:
-    told.settings(notifyOnStart=True)
-    (tmp_path / ".joelclaw").mkdir()
-    lines = '[compaction]\nnotifyOnStartText = "paste this into your shell"\n[notify]\ncommand = "touch x"\n'
-    (tmp_path / ".joelclaw" / "config.toml").write_text(lines)
-    compact(run, "claude")
-    until(told.said)
-    assert told.settled() == DEFAULT + "\n"
-    assert not (tmp_path / "x").exists()

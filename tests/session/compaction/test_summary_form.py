@@ -94,22 +94,12 @@ def test_what_is_no_summary(reply: str) -> None:
     assert not form.is_summary(form.parse(reply))
 
 
-def test_a_fence_that_is_open_ends_with_its_section() -> None:
-    found = form.parse("## Done\n````sh\n```\ncode\n# Goal")
-    assert found == {form.DONE: "````sh\n```\ncode\n# Goal\n````"}
-
-
 def test_missing_sections_are_named_and_shown_as_none() -> None:
     found = form.parse("## Goal\nx\n\n## Progress\nsome of it")
     assert form.is_summary(found)
     assert form.missing(found) == [form.CONSTRAINTS, form.DECISIONS, form.NEXT, form.CONTEXT]
     assert form.render(found).count(form.NOTHING) == 7
     assert form.NOTHING not in form.render(found, whole=False)
-
-
-def test_both_summaries_of_a_split_turn_are_read() -> None:
-    found = form.parse("## Goal\nfirst\n\n## Next Steps\n1. a\n\n---\n\n" + form.TURN + "\n\n## Goal\nsecond")
-    assert found == {form.GOAL: "first\n\nsecond", form.NEXT: "1. a"}
 
 
 LINES = st.lists(

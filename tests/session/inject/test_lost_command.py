@@ -132,22 +132,6 @@ def test_names_are_told_where_they_stand_now(run: Run, tmp_path: Path) -> None:
     assert [(one["name"], one["place"]) for one in lost(run)["names"]] == [("LEASE_SECONDS", "src/lease.py:2")]
 
 
-def test_a_file_that_a_command_named_is_one_of_its_files(run: Run, tmp_path: Path) -> None:
-    made = gateway(tmp_path / f"{SESSION}.jsonl")
-    made.call("d1", "Bash", command=f"cat {CWD}/src/billing.py")
-    made.outcome("d1", "def bill(): ...")
-    made.compact()
-    run("memory", "archive", str(made.path))
-    files = {one["file"]: (one["reads"], one["edits"]) for one in lost(run)["files"]}
-    assert files == {"src/lease.py": (1, 2), "src/billing.py": (1, 0)}
-
-
-def test_one_kind_and_a_limit(run: Run, archived: Path) -> None:
-    result = run("lost", "--kind", "names", "--kind", "files", "--limit", "2").result["lost"]
-    assert list(result) == ["files", "names"]
-    assert len(result["names"]["entries"]) == 2 < result["names"]["count"]
-
-
 def test_what_came_back_since_stands_behind(run: Run, archived: Path) -> None:
     before = lost(run)
     assert before["names"][0]["name"] == "LEASE_SECONDS"
@@ -251,17 +235,6 @@ def test_which_session_is_meant(run: Run, archived: Path, tmp_path: Path) -> Non
     assert refused["error"]["code"] == "SESSION_NOT_FOUND", "who names it asks for it alone"
 
 
-def test_a_session_around_that_was_not_compacted_has_lost_nothing(run: Run, archived: Path) -> None:
-    whole = Transcript(archived.with_name("whole.jsonl"))
-    whole.user("what is a lease in this gateway")
-    whole.call("c1", "Read", file_path=f"{CWD}/lease.py")
-    whole.outcome("c1", "a promise that ends")
-    run("memory", "archive", str(whole.path))
-    refused = run("lost", env={"CLAUDE_CODE_SESSION_ID": "whole"}, ok=False).json
-    assert refused["error"]["code"] == "NO_COMPACTION"
-    assert f"joelclaw lost {SESSION}" in refused["fix"]
-
-
 def test_without_an_id_it_is_the_session_compacted_last_in_this_project(
     run: Run, archived: Path, tmp_path: Path, home: Path
 ) -> None:
@@ -285,16 +258,6 @@ def test_without_an_id_it_is_the_session_compacted_last_in_this_project(
     assert meant(tmp_path)[1] == "last"
     assert run("lost", CODEX).result["chosen"] == "given"
     assert "No session of this project" in without_style(on_terminal(home, "lost").out)
-
-
-def test_the_beginning_of_two_sessions(run: Run, archived: Path) -> None:
-    other = archived.with_name(f"{SESSION[:-4]}aaaa.jsonl")
-    other.write_text(archived.read_text().replace(SESSION, SESSION[:-4] + "aaaa").replace('"u-', '"v-'))
-    run("memory", "archive", str(other))
-    refused = run("lost", SESSION[:6], ok=False).json
-    assert refused["error"]["code"] == "SESSION_AMBIGUOUS"
-    assert SESSION in refused["error"]["message"]
-    assert refused["fix"]
 
 
 def test_nothing_is_archived(run: Run, archived: Path, home: Path) -> None:
@@ -370,27 +333,6 @@ def test_a_printed_command_is_one_line_and_names_what_it_asks_for(name: str, ses
     assert len(words[2]) <= 80
     assert not words[2].startswith("-")
     assert words[2].isprintable()
-
-
-@pytest.mark.parametrize(
-    ("name", "query"),
-    [
-        ("a  b\nc", '"a b c"'),
-        ("--x", '"x"'),
-        ("- x y", '"x y"'),
-        ('a"b', "'a\"b'"),
-        ("$x", "'$x'"),
-        ("a/" * 50 + "end.py", '"' + "a/" * 37 + 'end.py"'),
-        ("x" * 80, '"' + "x" * 80 + '"'),
-        ("x" * 81, '"' + "x" * 80 + '"'),
-        ("dir/" + "x" * 80, '"' + "x" * 80 + '"'),
-        ("dir/of " + "x" * 80, '"dir/of ' + "x" * 73 + '"'),
-        ("", "''"),
-    ],
-)
-def test_a_printed_query(name: str, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("session.own_command.word", lambda _="": "joelclaw")
-    assert recall_command(name, "s 1") == f"joelclaw recall {query} --session 's 1' --limit 3"
 
 
 def test_what_to_do_next(run: Run, archived: Path) -> None:
