@@ -168,11 +168,16 @@ def _compaction_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
     compaction.content = [_seen(row) for row in history] or message
     fields = (row.get(name) for row in history for name in ("content", "text", "arguments", "input", "output"))
     texts = [text for text in (message, *(text_of(field, TEXT_KINDS) for field in fields)) if text]
-    if not texts:
-        return [compaction]
-    summary = summary_entry("\n".join(texts), at)
-    summary.content = None  # it is the compaction's
-    return [compaction, summary]
+    found = [compaction]
+    for row in history:
+        prompt = Entry("prompt", at)
+        prompt.text, prompt.is_meta = typed(row.get("content"), ("input_text", "text")), True  # a copy
+        if row.get("role") == "user" and prompt.text not in ("", message.strip()):
+            found.append(prompt)
+    if texts:
+        found.append(summary_entry("\n".join(texts), at))
+        found[-1].content = None  # it is the compaction's
+    return found
 
 
 def _bare_summary(text: str) -> str:

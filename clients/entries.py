@@ -48,7 +48,7 @@ class Entry:
         self.session = ""  # the session that the line names
         self.folder = ""  # the folder that the session works in
         self.is_side: bool | None = None  # said by a subagent, or not
-        self.is_meta = False  # not for the model, or put there by the client
+        self.is_meta = False  # not said here: added or copied by the client, or kept from the model; never archived
         self.text = ""  # what was typed, said, returned or summarised
         self.content: Any = None  # what the model sees of it, as the client wrote it
         # of a call

@@ -218,7 +218,8 @@ class _Lines:
             if self._silences.all and self._silences.cover(content.parse_timestamp(value.get("timestamp"))):
                 continue
             for number, entry in enumerate(self._client.entries(value)):
-                piece.add(cut(entry), line, number)
+                if not entry.is_meta:
+                    piece.add(cut(entry), line, number)
         return bad, 0
 
 

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Literal
 import orjson
 
 import clients
-from clients.content import characters, rows, string, table
+from clients.content import characters, rows, string, table, text_of, without_ours
 from clients.entries import Entry
 from session.compaction.session_tree import ROLES, SEEK_BUFFER, Node, Role, Transcript, opened, parsed
 
@@ -83,9 +83,9 @@ def _entries_again(client: clients.Client, handle: BinaryIO, node: Node) -> list
 
 
 def _messages(client: clients.Client, node: Node, entries: list[Entry]) -> Iterator[Message]:
-    """The messages of a node: tool results first, then what was typed."""
+    """The messages of a node: tool results come before a prompt, a summary comes after the prompts that it keeps."""
     head = entries[0].kind if entries else "node"
-    for entry in sorted(entries, key=lambda entry: entry.kind != "result"):
+    for entry in sorted(entries, key=lambda entry: (entry.kind != "result", entry.kind == "compaction")):
         role = ROLES.get(entry.kind)
         is_part = (entry.kind == "call" and head == "answer") or (entry.kind == "summary" and head == "compaction")
         is_rejection = entry.kind == "prompt" and entry.call  # its words are also in the result
@@ -112,8 +112,10 @@ def _blocks(client: clients.Client, entry: Entry) -> tuple[Block, ...]:
         return blocks if client.own_rules else tuple(block for block in blocks if block.text or block.call)
     if client.own_rules and entry.kind != "shell":
         return _parts(content)
+    # the archive stores a result without its leading spaces; the model sees them
+    text = without_ours(text_of(content)) if entry.kind == "result" and client.is_tree else entry.text
     images = [Block("image") for part in rows(content) if part.get("type") == "image"]
-    return (*((Block("text", entry.text),) if entry.text else ()), *images)
+    return (*((Block("text", text),) if text else ()), *images)
 
 
 def _parts(content: object) -> tuple[Block, ...]:

@@ -251,6 +251,8 @@ class _Reader:
             self.cwd = self.cwd or entry.folder
         node = self._node(line, entries)
         if not node.id:
+            if node.role is not None:
+                self._problems.append(f"line {line.number} is an entry without an id")
             return
         if node.id in self.tree:
             self._problems.append(f"line {node.line} has the id of line {self.tree[node.id].line} and replaces it")
