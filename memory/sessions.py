@@ -15,7 +15,7 @@ from core.quoting import clip
 from core.records import Call, Hit
 from core.redaction import MARK
 from core.store import calls, sessions, sqlite
-from memory import curation
+from memory import curate
 from memory.archive import transcript_files
 from recall import engine
 from recall.hit import snippet
@@ -192,7 +192,7 @@ def around(
     call, document = call_by_id(db, identifier.replace("work:", CALL_PREFIX, 1)), None
     if call is None and not identifier.startswith((CALL_PREFIX, "work:")):
         try:
-            document = curation.find(db, identifier)
+            document = curate.find(db, identifier)
         except Failure as failure:
             if db is None or failure.code != "MEMORY_NOT_FOUND" or not sessions.whole_id(db, identity(identifier)):
                 raise

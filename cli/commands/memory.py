@@ -125,12 +125,11 @@ def list_(
     page: Annotated[int, typer.Option(min=1, max=1_000_000, help="Which page")] = 1,
 ) -> Answer:
     """List the observations that recall may return, newest first, with their ids."""
-    from memory import curation
+    from memory import curate
 
     filters = {"category": category, "project": project}
-    others = dict.fromkeys(("verdict", "source", "days", "older_than"))
-    options = {**others, **filters, "tag": tag or [], "all": all, "limit": limit, "page": page}
-    result = curation.listing(_reading(), options, now=clock.now_ms())
+    options = {**filters, "tag": tag or [], "all": all, "limit": limit, "page": page}
+    result = curate.listing(_reading(), options)
     steps = [_show_step(result["memories"][0]["id"])] if result["memories"] else []
     if result["found"] > page * limit:
         words = ["joelclaw memory list", *(f"--tag {quoted(one)}" for one in tag or [])]
@@ -147,21 +146,21 @@ def show(
 ) -> Answer | int:
     """Show everything known of a memory or a tool call."""
     from core.store import progress, sqlite
-    from memory import curation, json_form
+    from memory import curate, json_form
     from recall.names import CALL_PREFIX
 
     if verbatim:
         refuse_terminal(CODE)
     db = sqlite.open_reading()
     if id.startswith(CALL_PREFIX):
-        call = curation.find_call(db, id)
+        call = curate.find_call(db, id)
         if verbatim:
             return write_verbatim(call["passage"])
         name = {"name": {"description": "a name in it", "required": True}}
         more = step(f"joelclaw recall <name> --session {call['session']}", "more of this session", name)
         return Answer(call, [more], view=draw_memory)
-    document = curation.find(db, id)
-    curation.refuse_purged(document)
+    document = curate.find(db, id)
+    curate.refuse_purged(document)
     if verbatim:
         return write_verbatim(document["text"])
     result = {**json_form.to_view(document), "evidence": progress.evidence(db, document["id"]) if db else []}
@@ -184,7 +183,7 @@ def edit(
     ] = None,
 ) -> Answer:
     """Change a memory's text or tags, or pin it; the old text stays in its history."""
-    from memory import curation
+    from memory import curate
 
     if text is None and pin is None and not (add_tags or remove_tags):
         raise usage(CODE, "nothing was given to change", "give a text, --add-tags, --remove-tags, --pin or --unpin")
@@ -193,13 +192,13 @@ def edit(
     result: dict[str, Any] = {}
     steps = []
     if add_tags or remove_tags:
-        result |= curation.tag(db, id, add=add_tags.split(","), remove=remove_tags.split(","))
+        result |= curate.tag(db, id, add=add_tags.split(","), remove=remove_tags.split(","))
     if pin is not None:
-        result |= curation.pin(db, id, undo=not pin)
+        result |= curate.pin(db, id, undo=not pin)
         steps.append(step(f"joelclaw memory edit {result['id']} --{'unpin' if pin else 'pin'}", "undo this"))
         steps.append(step("joelclaw memory list --tag pinned", "what is pinned"))
     if new_text is not None:
-        result |= curation.edit(db, id, new_text, **about)
+        result |= curate.edit(db, id, new_text, **about)
         new = {"text": {"description": "what holds now", "required": True}}
         supersede_step = f"joelclaw memory supersede {result['id']} <text>"
         steps.append(step(supersede_step, "replace it with what holds now", new))
@@ -218,7 +217,7 @@ def supersede(
     undo: Annotated[bool, typer.Option("--undo", help="Bring the old one back and forget its replacement")] = False,
 ) -> Answer:
     """Replace a memory that no longer holds."""
-    from memory import curation
+    from memory import curate
 
     call = f"joelclaw memory supersede {quoted(id)}"
     if undo and text is not None:
@@ -228,9 +227,9 @@ def supersede(
     new_text = _given_text(text) if text is not None else ""
     db, about = memory_forget.open_writing(id)
     if undo:
-        restored = curation.undo_supersede(db, id, **about)
+        restored = curate.undo_supersede(db, id, **about)
         return Answer(restored, [_show_step(restored["id"])], view=draw_memory)
-    result = curation.supersede(db, id, new_text, **about)
+    result = curate.supersede(db, id, new_text, **about)
     back = step(f"joelclaw memory supersede {result['superseded']['id']} --undo", "undo this")
     return Answer(result, [_show_step(result["id"]), back], view=draw_memory)
 

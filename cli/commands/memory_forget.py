@@ -25,10 +25,10 @@ MOST_NAMED = 500  # ids in a printed command: more than a shell may take
 def open_writing(identifier: str = "") -> tuple["apsw.Connection", dict[str, Any]]:
     """The store for writing, and the arguments of most changes. For an unknown id, no store is made."""
     from core.store import sqlite
-    from memory import curation
+    from memory import curate
 
     if identifier:
-        curation.find(sqlite.open_reading(), identifier)
+        curate.find(sqlite.open_reading(), identifier)
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=True)
     return db, {"now": clock.now_ms(), "vectors": sqlite.load_vectors(db)}
 
@@ -55,7 +55,7 @@ def forget(
 ) -> Answer:
     """Hide memories from recall and export; --undo brings them back."""
     from core.store.purge import PURGED
-    from memory import curation
+    from memory import curate
     from recall.names import CALL_PREFIX
 
     if session:
@@ -66,7 +66,7 @@ def forget(
     if calls:
         return _forget_calls(ids, calls, undo=undo)
     db, about = open_writing(ids[0])
-    found = (curation.undo_forget if undo else curation.forget)(db, ids, **about)
+    found = (curate.undo_forget if undo else curate.forget)(db, ids, **about)
     names = [document["id"] for document in found]
     changed = [document["id"] for document in found if (document["forgotten_at"] is not None) == undo]
     unchanged = [name for name in names if name not in changed]
@@ -81,13 +81,13 @@ def forget(
 
 def _forget_calls(ids: list[str], calls: list[str], *, undo: bool) -> Answer:
     from core.store import sqlite
-    from memory import curation
+    from memory import curate
 
     if undo or len(calls) < len(ids):
         fix = "run --undo with memory ids only" if undo else "forget memories and tool calls in two commands"
         raise usage(CODE, "tool calls cannot be brought back", fix)
-    curation.find_call(sqlite.open_reading(), calls[0])  # so that no store is made if there is none
-    names = curation.forget_calls(open_writing()[0], calls)
+    curate.find_call(sqlite.open_reading(), calls[0])  # so that no store is made if there is none
+    names = curate.forget_calls(open_writing()[0], calls)
     result = {"ids": names, "forgotten": names, "deletedForGood": names, "unchanged": [], "undo": False}
     return Answer({**result, "toolCalls": len(names)})
 
@@ -95,7 +95,7 @@ def _forget_calls(ids: list[str], calls: list[str], *, undo: bool) -> Answer:
 def _forget_session(given: str, ids: list[str], *, undo: bool) -> Answer:
     from glob import escape, glob
 
-    from memory import curation
+    from memory import curate
     from otel import log
     from session import known_sessions
     from session.state_file import remove_state, state_path
@@ -109,7 +109,7 @@ def _forget_session(given: str, ids: list[str], *, undo: bool) -> Answer:
     session = known_sessions.resolve(db, given)
     remove_state(session)  # fails if the session is locked, before anything is changed
     files.remove(*glob(escape(state_path(session)) + ".damaged-*"))
-    names, calls = curation.forget_session(db, session, **about)
+    names, calls = curate.forget_session(db, session, **about)
     back = f"joelclaw memory forget --undo {' '.join(names[:MOST_NAMED])}"
     result = {"ids": names, "forgotten": names, "unchanged": [], "undo": False, "toolCalls": calls}
     return Answer(result, [step(back, "bring its memories back; `ids` has all of them")] if names else [])

@@ -125,7 +125,7 @@ def briefing(
     """Show the last work in a repository, and its newest memories."""
     from core.store import sessions as stored_sessions
     from core.store import sqlite
-    from memory import curation
+    from memory import curate
     from session.reactions import startup
     from session.session import SessionStore, errors_of
 
@@ -140,9 +140,8 @@ def briefing(
     if not task.startswith("**Task"):
         task, unfinished = "", [task, *unfinished] if task else []
     since = f"{len(latest)} sessions, the last on {clock.iso(latest[0]['updated_at'])[:10]}" if latest else None
-    filters = dict.fromkeys(("category", "verdict", "source", "days", "older_than"))
-    options: dict[str, Any] = {**filters, "tag": [], "all": False, "page": 1, "project": name, "limit": budget}
-    entries = [_briefing_entry(row) for row in curation.listing(db, options, now=now)["memories"]]
+    options: dict[str, Any] = {"category": None, "tag": [], "all": False, "page": 1, "project": name, "limit": budget}
+    entries = [_briefing_entry(row) for row in curate.listing(db, options)["memories"]]
     heading = {"active_arc": task or None, "frontier": " ".join(unfinished) or None, "since_last_session": since}
     result: dict[str, Any] = {
         "repo": folder, "heading": heading, "day_index": None, "entries": entries, "budget": budget,

@@ -215,14 +215,8 @@ def listed(
         narrow("instr(tags, ?) AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", json_text.dumps(tag), tag)
     if asked["without"]:
         narrow("NOT EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", asked["without"])
-    for condition, value in (
-        ("category_id = ?", asked["category"] or None),
-        ("source = ?", asked["source"] or None),
-        ("created_at >= ?", asked["since"]),
-        ("created_at < ?", asked["before"]),
-    ):
-        if value is not None:
-            narrow(condition, value)
+    if asked["category"]:
+        narrow("category_id = ?", asked["category"])
     if asked["verdicts"]:
         narrow(f"write_verdict IN ({marks(asked['verdicts'])})", *asked["verdicts"])
     if names:

@@ -18,7 +18,7 @@ from core.store import progress, purge, sqlite, store_file
 from core.store.cluster import outbox
 from core.store.purge import Criteria, Selection
 from core.store.sqlite import apsw
-from memory import curation
+from memory import curate
 from otel import log
 from recall.vectors import document_vector
 from session import known_sessions
@@ -112,8 +112,8 @@ class Purge:
 
 
 def _by_ids(db: apsw.Connection, ids: Sequence[str]) -> Criteria:
-    memories = [curation.find(db, given) for given in ids if not given.startswith("call:")]
-    calls = [curation.find_call(db, given) for given in ids if given.startswith("call:")]
+    memories = [curate.find(db, given) for given in ids if not given.startswith("call:")]
+    calls = [curate.find_call(db, given) for given in ids if given.startswith("call:")]
     return Criteria(
         documents=frozenset(memory["id"] for memory in memories),
         calls=frozenset((call["session"], call["number"]) for call in calls),
