@@ -1,4 +1,4 @@
-"""What there is in memory, and how well it does: `memory recent`, `memory stats` and `memory scorecard`."""
+"""`memory recent`, `memory stats` and `memory scorecard`: what is stored, and how well it is used. Hot path."""
 
 from __future__ import annotations
 
@@ -16,32 +16,27 @@ if TYPE_CHECKING:
     from core.records import EventQuery
 
 NOT_ENOUGH = "not enough yet"
-LEAST = 5
-"""Of fewer things a rate says nothing: one that failed would be a fifth or more."""
-_MOST_EVENTS = 200_000
-_MOST_NAMED = 50
-_SHOWN = 120
-# What a metric says, what it is of, and its bounds for green and yellow: high is good where the first is the higher.
-_METRICS = {
+MIN_COUNT = 5  # of fewer things, a single failure would be more than a fifth
+MAX_EVENTS = 200_000  # that a scorecard counts
+# Description, unit, and the contract's bounds for green and yellow; high values are good if green is the higher bound.
+METRICS = {
     "rewrite_fallback_rate": ("rewrites of a query that fell back to the query as it was", "rewrites", 0.1, 0.3),
     "memory_yield_rate": ("recalls that returned at least one memory", "recalls", 0.7, 0.5),
-    "usage_coverage_rate": (
-        "recalls with results whose use was recorded", "recalls with results", 0.95, 0.85
-    ),
+    "usage_coverage_rate": ("recalls with results whose use was recorded", "recalls with results", 0.95, 0.85),
     "observe_skip_rate": ("observations that the write gate discarded", "observations", 0.3, 0.5),
     "hook_answer_rate": ("hooks that answered in time", "hooks", 0.99, 0.95),
-}  # fmt: skip
+}
 
 
 def recent(db: apsw.Connection, *, hours: float, count: int, now: int) -> list[dict[str, Any]]:
-    """The newest observations of the last `hours` that were not forgotten, whatever the gate said of them."""
-    from core.store import documents  # `memory stats` is hot
+    """The newest observations of the last `hours` that were not forgotten, with any verdict of the write gate."""
+    from core.store import documents  # `memory stats` does not need it
 
     return [
         {
             "id": document["id"],
             "at": clock.iso(document["created_at"]),
-            "observation": document["text"][:_SHOWN],
+            "observation": document["text"][:120],
             "category": categories.short(document["category_id"]),
             "source": document["source"],
             "verdict": document["write_verdict"],
@@ -51,16 +46,16 @@ def recent(db: apsw.Connection, *, hours: float, count: int, now: int) -> list[d
 
 
 def stats(db: apsw.Connection) -> dict[str, Any]:
-    """Counts of what was not forgotten; `forgotten` counts the rest. The largest 50 sources and projects are named."""
+    """Counts of the memories that were not forgotten, and of those that were; the 50 largest sources and projects."""
     counts, span = overview.counts(db), overview.span(db)
-    archived, kept = sessions.totals(db)
-    category, source, project = (overview.largest(db, name, _MOST_NAMED) for name in ("category", "source", "project"))
+    archived, calls = sessions.totals(db)
+    category, source, project = (overview.largest(db, name, 50) for name in ("category", "source", "project"))
     return {
         "total": sum(entry["total"] for entry in counts.values()),
         "forgotten": sum(entry["forgotten"] for entry in counts.values()),
         "merged": span["merges"],
         "sessions": archived,
-        "toolCalls": kept,
+        "toolCalls": calls,
         "collections": {name: counts[name]["total"] for name in COLLECTIONS},
         "verdicts": {name: sum(entry.get(name, 0) for entry in counts.values()) for name in VERDICTS},
         "categories": category,
@@ -71,8 +66,9 @@ def stats(db: apsw.Connection) -> dict[str, Any]:
 
 
 def scorecard(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
-    """The rates over the last `hours`; `now` in ms. The overall status is that of the worst, the red ones breach."""
-    metrics = [_metric(name, *counted) for name, counted in _counted(db, int(now - hours * clock.HOUR_MS)).items()]
+    """The contract's rates over the last `hours`. The overall status is the worst one; red ones breach their gate."""
+    counts = _counts(db, int(now - hours * clock.HOUR_MS))
+    metrics = [_metric(name, part, whole) for name, (part, whole) in counts.items()]
     statuses = [metric["status"] for metric in metrics if metric["status"] != NOT_ENOUGH]
     return {
         "hours": hours,
@@ -84,37 +80,38 @@ def scorecard(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
 
 
 def _metric(name: str, part: int, whole: int) -> dict[str, Any]:
-    description, what, green, yellow = _METRICS[name]
+    description, unit, green, yellow = METRICS[name]
     about = {"name": name, "value": None, "description": description}
-    if whole < LEAST:
-        return {**about, "status": NOT_ENOUGH, "detail": f"{whole or 'no'} {what} in this time, {LEAST} are needed"}
+    if whole < MIN_COUNT:
+        return {**about, "status": NOT_ENOUGH, "detail": f"{whole or 'no'} {unit} in this time, {MIN_COUNT} are needed"}
     value = part / whole
-    good, fair = ((value >= bound) if green > yellow else (value <= bound) for bound in (green, yellow))
-    status = "green" if good else "yellow" if fair else "red"
-    return {**about, "value": round(value, 4), "status": status, "detail": f"{part} of {whole} {what}"}
+    is_green, is_yellow = ((value >= bound) if green > yellow else (value <= bound) for bound in (green, yellow))
+    status = "green" if is_green else "yellow" if is_yellow else "red"
+    return {**about, "value": round(value, 4), "status": status, "detail": f"{part} of {whole} {unit}"}
 
 
-def _counted(db: apsw.Connection, since: int) -> dict[str, tuple[int, int]]:
-    """Of each metric how many of how many; a recall's use is noted when a memory was used at or after it, less 1 s."""
-    from core.store import events, hook_calls  # `memory stats` is hot
+def _counts(db: apsw.Connection, since: int) -> dict[str, tuple[int, int]]:
+    """For each metric: how many of how many. A recall was used if a memory was marked as used after it."""
+    from core.store import events, hook_calls  # `memory stats` does not need them
 
-    asked: EventQuery = {
+    query: EventQuery = {
         "any_of": [["recall", "completed"]], "levels": [], "sources": [], "components": ["recall-cli"], "session": "",
         "system": "", "success": None, "since": since,
     }  # fmt: skip
-    recalls = [one for one in events.newest(db, asked, _MOST_EVENTS) if one["action"] == "memory.recall.completed"]
-    told = [one["metadata"].get("rewrite") for one in recalls]
-    strategies = [str((one.get("strategy") if isinstance(one, dict) else one) or "") for one in told]
-    tried = [one for one in strategies if one and not one.startswith(("skip", "disabled"))]
-    answered = [one for one in recalls if one["metadata"].get("returned")]
-    last = (overview.last_used(db) if answered else None) or 0
-    written = overview.verdicts_since(db, "observations", since)
+    recalls = [event for event in events.newest(db, query, MAX_EVENTS) if event["action"] == "memory.recall.completed"]
+    rewrites = [event["metadata"].get("rewrite") for event in recalls]
+    strategies = [str((entry.get("strategy") if isinstance(entry, dict) else entry) or "") for entry in rewrites]
+    tried = [strategy for strategy in strategies if strategy and not strategy.startswith(("skip", "disabled"))]
+    with_results = [event for event in recalls if event["metadata"].get("returned")]
+    last_used = (overview.last_used(db) if with_results else None) or 0
+    noted = sum(last_used >= event["timestamp"] - 1000 for event in with_results)
+    verdicts = overview.verdicts_since(db, "observations", since)
     hooks = hook_calls.of_session(db, since=since)
-    in_time = sum(one["outcome"] in ("ok", "degraded") for one in hooks)
+    in_time = sum(hook["outcome"] in ("ok", "degraded") for hook in hooks)
     return {
-        "rewrite_fallback_rate": (sum("fallback" in one or "fail" in one for one in tried), len(tried)),
-        "memory_yield_rate": (len(answered), len(recalls)),
-        "usage_coverage_rate": (sum(last >= one["timestamp"] - 1000 for one in answered), len(answered)),
-        "observe_skip_rate": (written.get("discard", 0), sum(written.values())),
+        "rewrite_fallback_rate": (sum("fallback" in name or "fail" in name for name in tried), len(tried)),
+        "memory_yield_rate": (len(with_results), len(recalls)),
+        "usage_coverage_rate": (noted, len(with_results)),
+        "observe_skip_rate": (verdicts.get("discard", 0), sum(verdicts.values())),
         "hook_answer_rate": (in_time, len(hooks)),
     }

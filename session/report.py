@@ -16,7 +16,7 @@ from core.quoting import DELIMITER, clip
 from core.store import calls as stored_calls
 from core.store import documents, hook_calls, overview, sessions
 from memory.gate import is_own
-from memory.reports import LEAST
+from memory.reports import MIN_COUNT
 from session import known_sessions
 from session.known_sessions import KnownSession
 from session.record import zone_of
@@ -107,7 +107,7 @@ def hours_report(db: apsw.Connection, *, hours: float, now: int) -> Row:
         "hours": hours,
         "since": clock.iso(since),
         "computedAt": clock.iso(now),
-        "leastCounted": LEAST,
+        "leastCounted": MIN_COUNT,
         "sessions": len({hook["session"] for hook in hooks if hook["outcome"] in ("ok", "degraded")}),
         "compactions": actions.get("compaction.before", 0),
         "hooks": {
@@ -149,7 +149,7 @@ def _durations(durations: Iterable[float | None]) -> Row:
 
 def _rate(part: int, whole: int) -> float | None:
     """A share from 0 to 1; None if there are too few to say."""
-    return round(part / whole, 4) if whole >= LEAST else None
+    return round(part / whole, 4) if whole >= MIN_COUNT else None
 
 
 def _hook_figures(hooks: Sequence[Row]) -> Row:

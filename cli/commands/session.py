@@ -278,27 +278,32 @@ def search(
     runtime: Annotated[str, typer.Option(help="Only sessions of this client")] = "",
 ) -> Answer:
     """Find archived sessions by what was said, done and noted in them."""
+    from core.store import sessions as stored_sessions
     from core.store import sqlite
     from memory import sessions as archived
     from otel.event import host
+    from recall import engine
+    from recall.query import Query
     from session.state import stored_id
 
     text, machine = " ".join(query), host()
     db = sqlite.open_reading()
-    found: dict[str, Any] = {"found": 0, "searched": 0, "hits": []}
+    found: list[dict[str, Any]] = []
     if db is not None:
-        found = archived.search(
-            db, text, limit=limit, raw=raw, client=runtime, machine=machine, now=clock.now_ms(), config=config.load()
-        )
-    hits = found["hits"]
+        kinds = ("episodes", "calls") if raw else ("observations", "episodes", "calls")
+        asked = Query(text, limit=min(100, limit * 6), budget="balanced", collections=kinds, by_name=True)
+        vectors = sqlite.load_vectors(db)
+        recalled = engine.recall(db, asked, now=clock.now_ms(), vectors=vectors, config=config.load())
+        found = archived.by_session(db, text, recalled["hits"], client=runtime, machine=machine, with_notes=not raw)
+    hits = found[:limit]
     for hit in hits if extract else ():
         transcript = archived.read(db, hit["sessionId"], identity=stored_id)
         hit["extraction"] = archived.extract(transcript, text)
     result: dict[str, Any] = {
         "query": text, "source": "raw:both" if raw else "observations", "resolvedRawSource": "local",
-        "machine": machine, "runtime": runtime or "all", "sshTarget": None, "found": found["found"], "local": {
-            "found": found["found"], "rawReturned": len(hits), "emittedHits": len(hits),
-            "searchedSessions": found["searched"],
+        "machine": machine, "runtime": runtime or "all", "sshTarget": None, "found": len(found), "local": {
+            "found": len(found), "rawReturned": len(hits), "emittedHits": len(hits),
+            "searchedSessions": stored_sessions.totals(db)[0] if db is not None else 0,
         },
         "hits": hits,
     }  # fmt: skip

@@ -75,11 +75,11 @@ def test_a_session_has_what_was_noted_of_it(run: Run) -> None:
 def test_raw_searches_what_was_said_and_done_alone(run: Run) -> None:
     run("memory", "write", "zeppelins moor at the gasworks", "--session", SESSION)
     assert run("sessions", "search", "zeppelins gasworks", env=NOW).result["found"] == 1
-    asked = ["--raw", "--source", "local", "--runtime", "claude-code", "--ssh-target", "me@there"]
+    asked = ["--raw", "--runtime", "claude-code"]
     assert run("sessions", "search", "zeppelins gasworks", *asked, env=NOW).result["found"] == 0
     result = run("sessions", "search", "webhook retry queue", *asked, env=NOW).result
     assert (result["source"], result["resolvedRawSource"]) == ("raw:both", "local")
-    assert (result["runtime"], result["sshTarget"]) == ("claude-code", "me@there")
+    assert result["runtime"] == "claude-code"
     hit = result["hits"][0]
     assert (hit["source"], hit["sessionId"]) == ("local", SESSION)
     assert "observations" not in hit
