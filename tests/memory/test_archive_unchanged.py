@@ -109,20 +109,6 @@ def test_a_file_that_took_the_place_of_another_is_noticed(archive: Archive, pers
     assert archive()["episodes"]["added"] == 2
 
 
-def test_what_was_left_out_is_looked_at_again_after_a_day(archive: Archive, opened: list[str]) -> None:
-    """By then a later version may know whose it is. A clock that was put back counts as a day."""
-    first = archive()
-    for hours, looked_at in (
-        (23, set()),
-        (25, {"nobody.jsonl", "agent-1.jsonl"}),
-        (0, {"nobody.jsonl", "agent-1.jsonl"}),
-    ):
-        opened.clear()
-        result = archive(now=LATER_MS + hours * HOUR_MS)
-        assert set(opened) == looked_at, hours
-        assert (result["skipped"], result["subagents"]) == (first["skipped"], first["subagents"])
-
-
 def test_what_cannot_be_read_is_tried_again(archive: Archive, person: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = os.open
     locked = str(path_of(person, 1))

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import NOW_MS, Run
-from terminal import on_terminal, without_style
 
 OTHER = "7c1d2e3f-5555-4666-8777-888899990000"
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -109,12 +108,6 @@ def test_what_a_session_holds_about_a_topic(run: Run, path: Path, named: str) ->
     assert "gulls number 39" not in texts(made["evidence"])
 
 
-def test_as_markdown_the_envelope_holds_both(run: Run, path: Path) -> None:
-    result = run("sessions", "extract", str(path), "--query", "lease", "--format", "markdown").result
-    assert (result["format"], result["extraction"]["query"]) == ("markdown", "lease")
-    assert "\n## Decisions\n\n- L2 assistant/message: We decided to keep" in result["markdown"]
-
-
 @pytest.mark.usefixtures("path")
 @pytest.mark.parametrize(
     ("words", "code", "exit_code"),
@@ -127,23 +120,6 @@ def test_what_cannot_be_done_is_said(run: Run, words: list[str], code: str, exit
     refused = run("sessions", *words, ok=False)
     assert (refused.code, refused.json["error"]["code"]) == (exit_code, code)
     assert refused.json["fix"]
-
-
-@pytest.mark.usefixtures("path")
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("search", "webhook retry queue"), f"{SESSION[:8]} claude 2026-09-20T10:00 {CWD} prompt: the webhook"),
-        (("search", "webhook retry queue"), "top 1 of 1 sessions"),
-        (("extract", SESSION), "the webhook retry queue drops jobs"),
-        (
-            ("extract", SESSION, "--query", "zeppelin"),
-            "Nothing in this session matches 'zeppelin': this is its beginning.",
-        ),
-    ],
-)
-def test_on_a_terminal(run: Run, home: Path, words: tuple[str, ...], said: str) -> None:
-    assert said in " ".join(without_style(on_terminal(home, "sessions", *words, env=NOW, columns=200).out).split())
 
 
 def test_a_file_that_is_not_archived_says_how(run: Run, tmp_path: Path) -> None:

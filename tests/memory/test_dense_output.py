@@ -2,24 +2,55 @@
 
 from __future__ import annotations
 
-import sys
+import base64
+import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Run
-
-sys.path.append(str(ROOT / "bench"))
-
-import hostile
+from conftest import Run
 
 PASSWORD = "Tr0ub4dor"
+TEXTS: dict[str, Callable[[random.Random], str]] = {
+    "base64": lambda draw: base64.b64encode(draw.randbytes(57)).decode() + "\n",
+    "assignments": lambda draw: f"pw={draw.randint(0, 9)} ",
+    "coloured": lambda draw: f"\x1b[31mtoken\x1b[0m=\x1b[1m{draw.randbytes(9).hex()}\x1b[0m ",
+    "JSON": lambda draw: f'{{"id":{draw.randint(1, 99)},"password":"{draw.randbytes(9).hex()}"}},',
+    "URLs": lambda draw: f"https://u:{draw.randbytes(9).hex()}@h/?sig={draw.randbytes(9).hex()}\n",
+}
 
 
-def within(text: str) -> str:
+def text(name: str, size: int) -> str:
+    """`size` characters full of possible secrets."""
+    draw, parts, length = random.Random(name), [], 0
+    while length < size:
+        parts.append(TEXTS[name](draw))
+        length += len(parts[-1])
+    return "".join(parts)[:size]
+
+
+def session(output: str, prompt: str) -> str:
+    """A transcript of Claude Code in which a call returned this output."""
+    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "cat build.log"}}
+    contents = [
+        ("user", prompt),
+        ("assistant", [call]),
+        ("user", [{"type": "tool_result", "tool_use_id": "t1", "content": output, "is_error": False}]),
+        ("assistant", [{"type": "text", "text": "The parser of the tide tables breaks on tabs."}]),
+    ]
+    lines = []
+    for number, (role, content) in enumerate(contents):
+        when = f"2026-11-25T10:00:0{number}Z"
+        about = {"type": role, "uuid": f"u{number}", "sessionId": "s", "cwd": "/srv/harbour", "timestamp": when}
+        lines.append(json.dumps({**about, "message": {"role": role, "content": content}}) + "\n")
+    return "".join(lines)
+
+
+def within(output: str) -> str:
     """The text with a name at its head, in its middle and at its tail."""
-    half = len(text) // 2
-    middle = text[:half] + "\ndef middle_of_harbour():\n" + text[half:]
+    half = len(output) // 2
+    middle = output[:half] + "\ndef middle_of_harbour():\n" + output[half:]
     head, tail = f"export PASSWORD={PASSWORD}0", f"PASSWORD={PASSWORD}1"
     return f"def head_of_harbour():\n{head}\n{middle}\n{tail}\ndef tail_of_harbour():\n"
 
@@ -30,7 +61,7 @@ def stored(run: Run, home: Path, tmp_path: Path) -> Callable[..., str]:
 
     def archive(output: str, prompt: str = "look at the log") -> str:
         transcript = tmp_path / "s.jsonl"
-        transcript.write_text(hostile.transcript(output, prompt), encoding="utf-8")
+        transcript.write_text(session(output, prompt), encoding="utf-8")
         assert run("memory", "archive", str(transcript)).code == 0
         return "".join(path.read_bytes().decode("latin-1") for path in home.rglob("*") if path.is_file())
 
@@ -47,37 +78,27 @@ def told(run: Run) -> list[str]:
 
 
 @pytest.mark.parametrize("size", [20_000, 100_000])
-@pytest.mark.parametrize("name", hostile.TEXTS)
+@pytest.mark.parametrize("name", TEXTS)
 def test_both_ends_are_kept_and_status_tells(
     run: Run, stored: Callable[..., str], tmp_path: Path, name: str, size: int
 ) -> None:
-    kept = stored(within(hostile.text(name, size)))
+    kept = stored(within(text(name, size)))
     assert "head_of_harbour" in kept and "tail_of_harbour" in kept
     assert "middle_of_harbour" not in kept and PASSWORD not in kept
     first, second = told(run)
     assert str(tmp_path / "s.jsonl") in first and "secrets" in first and first == second
 
 
-@pytest.mark.parametrize("name", hostile.TEXTS)
+@pytest.mark.parametrize("name", TEXTS)
 def test_a_smaller_one_is_kept_whole(run: Run, stored: Callable[..., str], name: str) -> None:
-    kept = stored(within(hostile.text(name, 14_000)))
+    kept = stored(within(text(name, 14_000)))
     assert "middle_of_harbour" in kept and PASSWORD not in kept and not told(run)
-
-
-def test_a_list_of_tests_is_kept_whole(run: Run, stored: Callable[..., str]) -> None:
-    lines = "".join(f"tests/test_auth.py::test_the_token_of_tide_{n} PASSED  [ {n % 100:2}%]\n" for n in range(400))
-    assert "middle_of_harbour" in stored(within(lines)) and not told(run)
 
 
 def test_a_large_one_with_some_secrets_is_kept_whole(run: Run, stored: Callable[..., str]) -> None:
     lines = "".join(f"harbour.py:{n}: the token of the tide table {n} was read\n" for n in range(1_500))
     kept = stored(within(lines + f"password={PASSWORD}2\n" * 20 + lines))
     assert "middle_of_harbour" in kept and PASSWORD not in kept and not told(run)
-
-
-def test_what_a_person_says_is_not_cut_by_it(run: Run, stored: Callable[..., str]) -> None:
-    kept = stored("done", prompt=within(hostile.text("prose", 40_000)))
-    assert "tail_of_harbour" in kept and PASSWORD not in kept and not told(run)
 
 
 ROWS: dict[str, tuple[str, str]] = {
@@ -96,20 +117,3 @@ def test_no_value_is_kept_whose_name_stands_far_before(stored: Callable[..., str
     head, row = ROWS[kind]
     rows = [row.format("anna", number) for number in range(size // len(row))]
     assert PASSWORD not in stored(head.format() + "".join(rows) + row.format("tail_of_harbour", 0))
-
-
-@pytest.mark.parametrize("kind", ROWS)
-def test_no_value_is_kept_of_a_message_whose_name_stands_far_before(stored: Callable[..., str], kind: str) -> None:
-    head, row = ROWS[kind]
-    rows = "".join(row.format("anna", number) for number in range(3_000))
-    kept = stored("done", prompt=f"why is the gate shut?\n{head.format()}{rows}")
-    assert "why is the gate shut?" in kept and PASSWORD not in kept
-    again = stored("done", prompt=f"{head.format()}{rows}\nand why is the quay_of_harbour shut?")
-    assert "quay_of_harbour" in again and PASSWORD not in again
-
-
-@pytest.mark.parametrize("size", [100_000, 600_000])
-def test_no_value_is_kept_whose_kind_stands_far_behind(stored: Callable[..., str], size: int) -> None:
-    """As `kubectl get -o json` prints it."""
-    values = ",".join(f'"anna{number}":"{PASSWORD}{number}"' for number in range(size // 25))
-    assert PASSWORD not in stored('{"data":{"head_of_harbour":"' + PASSWORD + '",' + values + '},"kind":"Secret"}')

@@ -197,26 +197,6 @@ def test_the_cause_is_told(shape: str) -> None:
     assert error_line(output) == cause
 
 
-@pytest.mark.parametrize(
-    ("line", "stays"),
-    [
-        ("Error: fetching the tides of " + "x" * 190 + ": the gauge failed: 401 token is expired", "Error: fetching"),
-        ('{"a": "' + "x" * 99 + '", "error": {"code": 4, "message": "401 token is expired"}, "x": "' + "y" * 300 + '"}',
-         '"error": {"code": 4, '),
-    ],
-)  # fmt: skip
-def test_a_long_line_is_cut_around_its_cause(line: str, stays: str) -> None:
-    cause = error_line(f"Exit code 1\n{line}\n")
-    assert stays in cause and "401 token is expired" in cause
-    assert len(cause) <= ERROR_CHARS
-
-
-def test_a_place_stays_and_what_is_said_of_it_is_cut_at_its_end() -> None:
-    place = "cmd/tide/gauge/" + "deep/" * 9 + "read_of_the_gauge.go:57:59: "
-    cause = error_line(f"# acme.dev/tide\n{place}{'word ' * 90}last\n")
-    assert cause.startswith(place) and cause.endswith(" word…") and len(cause) > ERROR_CHARS - 6
-
-
 LINTED = (
     "ok  \tacme.dev/tide\t3s\n[lint] $ golangci-lint run ./...\n"
     'gauge/read_test.go:373:16: string `low` has 5 occurrences (goconst)\n\t\tif tide != "low" {\n\t\t           ^\n'

@@ -150,19 +150,6 @@ def test_a_file_without_readable_items_fails_with_a_fix(
     assert not (home / "store.db").exists()
 
 
-def test_a_bullet_that_is_too_long_is_left_out(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "x.md").write_text("- " + "Prefers morning meetings " * 900 + "\n- Prefers tabs over spaces in Go\n")
-    done = run("memory", "import", str(tmp_path / "x.md"), env=NOW)
-    (left_out,) = done.result["leftOut"]
-    assert (done.result["added"], left_out["where"]) == (1, "line 1")
-    assert "the limit is 20000" in left_out["reason"]
-
-
-def test_a_folder_is_refused(run: Run, tmp_path: Path) -> None:
-    refused = run("memory", "import", str(tmp_path), ok=False).json
-    assert refused["error"]["code"] == "MEMORY_INVALID_ARGS" and "knowledge sync" in refused["fix"]
-
-
 def test_killed_within_a_batch_it_goes_on_where_it_was(run: Run, home: Path, tmp_path: Path) -> None:
     path = tmp_path / "AGENTS.md"
     path.write_text("".join(f"- station {n} reports its gauge every {n + 3} minutes\n" for n in range(50)))

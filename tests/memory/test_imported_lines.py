@@ -70,23 +70,6 @@ def test_where_a_verdict_and_its_reason_come_from(more: dict[str, Any], expected
     assert tuple(one[f"write_{name}"] for name in ("verdict", "confidence", "reason", "gate_version")) == expected
 
 
-@pytest.mark.parametrize(
-    ("more", "name", "value"),
-    [
-        ({"id": 12}, "id", "12"), ({"tags": "a, b,,a"}, "tags", ["a", "b"]),
-        ({"context": ["one", "two"]}, "context", "one\ntwo"), ({"path": "p" * 4097}, "path", "p" * 4096),
-        ({"verdict": "hold", "confidence": 1}, "write_confidence", 1.0),
-        ({"retrieval_priority": -1}, "retrieval_priority", -1.0), ({"recall_count": 2.0}, "recall_count", 2),
-        ({"created_at": "1714557600123"}, "created_at", 1714557600123), ({"created_at": 1.5}, "created_at", 1),
-        ({"created_at": 5, "updated_at": 6}, "updated_at", 6),
-        ({"type": "", "collection": "episodes"}, "observation_type", ""),
-    ],
-)  # fmt: skip
-def test_what_a_field_may_be(more: dict[str, Any], name: str, value: Any) -> None:
-    found = read({"text": "The gateway is here", **more}).document[name]  # type: ignore[literal-required]
-    assert (found, type(found)) == (value, type(value))
-
-
 MOMENT = "must be an ISO 8601 time or ms since 1970"
 
 
@@ -116,12 +99,6 @@ def test_what_is_refused_is_told_why(line: Any, reason: str) -> None:
     assert str(told.value) == reason
 
 
-@pytest.mark.parametrize("identifier", ["a  b", "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"])
-def test_an_id_that_cannot_stand_as_it_is_becomes_a_hash(identifier: str) -> None:
-    made = read({"text": "The gateway is here", "id": identifier}).document["id"]
-    assert made.startswith("im-") and identifier not in made
-
-
 TEXT = "The gateway listens on port 8089"
 
 
@@ -132,29 +109,6 @@ def taken(run: Run, *rows: Any, now: int = NOW) -> dict[str, Any]:
     report: dict[str, Any] = run("memory", "import", "-", stdin=lines, env=env, ok=not told["failed"]).result
     assert {**told, "preview": False} == report
     return report
-
-
-@pytest.mark.parametrize(
-    ("row", "changes"),
-    [
-        ({"tags": ["x"]}, {"tags": ["x"]}), ({"title": "T", "context": "c"}, {"title": "T", "context": "c"}),
-        ({"created_at": 7}, {"created_at": "1970-01-01T00:00:00.007Z"}),
-        ({"verdict": "hold"}, {
-            "verdict": "hold", "confidence": 1.0, "reason": "imported with this verdict", "gateFallback": False,
-        }),
-        ({"category": "prefs"}, {
-            "category": "preferences", "categoryId": "jc:preferences", "categoryConfidence": 1.0,
-            "categorySource": "flag",
-        }),
-    ],
-)  # fmt: skip
-def test_only_what_a_line_names_changes(run: Run, row: dict[str, Any], changes: dict[str, Any]) -> None:
-    taken(run, {"id": "a", "text": TEXT, "source": "cli", "tags": ["old"]})
-    before = run("memory", "show", "a").result
-    report = taken(run, {"id": "a", "text": TEXT, **row}, now=NOW + 9)
-    assert (report["updated"], report["added"], report["unchanged"]) == (1, 0, 0)
-    assert run("memory", "show", "a").result == {**before, "updated_at": "2026-09-21T14:13:20.009Z", **changes}
-    assert taken(run, {"id": "a", "text": TEXT, **row}, now=NOW + 99)["unchanged"] == 1
 
 
 def test_what_is_forgotten_and_what_has_the_id_of_another_collection_stays(run: Run) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from conftest import NOW_MS, Run
-from terminal import on_terminal, without_style
 
 BODY = "Sessions write a checkpoint every turn, so that a compaction cannot take what the agent was doing with it."
 
@@ -88,20 +87,3 @@ def test_without_a_store_nothing_is_found_and_nothing_made(run: Run, home: Path)
     assert spawned.result == {"query": "anything at all", "found": 0, "hits": [], "backend": "sqlite"}
     assert spawned.json["next_actions"][0]["command"] == "joelclaw knowledge sync <dir>"
     assert not home.exists()
-
-
-def test_a_fault_has_the_code_that_callers_know(run: Run, home: Path) -> None:
-    home.mkdir()
-    (home / "store.db").write_bytes(b"no database at all " * 500)
-    envelope = run("knowledge", "search", "x", ok=False).json
-    assert envelope["error"]["code"] == "KNOWLEDGE_SEARCH_FAILED"
-    assert envelope["fix"]
-
-
-def test_on_a_terminal(run: Run, home: Path, synced: Path) -> None:
-    shown = without_style(on_terminal(home, "knowledge", "search", "walrus").out)
-    assert "walrus.md" in "".join(shown.split())  # a long path is folded
-    assert "A walrus appears here." in " ".join(shown.split())
-    assert "No results for" in without_style(on_terminal(home, "knowledge", "search", "zzzz", "-t", "nope").out)
-    shown = without_style(on_terminal(home, "knowledge", "sync").out)
-    assert "unchanged" in shown

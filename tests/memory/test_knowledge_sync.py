@@ -14,8 +14,6 @@ import pytest
 from conftest import Run
 from faults import paused, stopped
 
-from core.files import FileLock
-
 BODY = "Sessions write a checkpoint every turn, so that a compaction cannot take what the agent was doing with it."
 
 
@@ -266,17 +264,3 @@ def test_a_sync_that_is_killed_is_completed_by_the_next(run: Run, home: Path, tm
     assert sorted({row["path"] for row in rows(home)}) == sorted(map(str, folder.iterdir()))
     assert len({row["id"] for row in rows(home)}) == len(rows(home)) == 1200
     assert counts(synced(run)) == (0, 0, 0, 1200)
-
-
-def test_another_sync_is_told(run: Run, home: Path, vault: Path) -> None:
-    with FileLock(str(home / "knowledge.json.lock")):
-        busy = run("knowledge", "sync", str(vault), ok=False, env={"JOELCLAW_STORE_BUSY_MS": "1"})
-    assert busy.json["error"]["code"] == "KNOWLEDGE_BUSY"
-
-
-@pytest.mark.parametrize("words", [["nowhere"], ["vault/note.markdown"], [""]])
-def test_what_is_no_folder_is_wrong_usage(run: Run, vault: Path, tmp_path: Path, words: list[str]) -> None:
-    spawned = run("knowledge", "sync", *words, ok=False, cwd=tmp_path)
-    assert spawned.code == 2
-    assert spawned.json["error"]["code"] == "KNOWLEDGE_INVALID_ARGS"
-    assert spawned.json["fix"]

@@ -31,32 +31,12 @@ def test_each_heading_is_a_section_under_those_above_it() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "#hashtag", "    # indented", "\\# escaped", "- # in a list",
-    ],
-)  # fmt: skip
-def test_what_looks_like_a_heading_and_is_none(line: str) -> None:
-    assert [headings for headings, _ in shape(f"# One\n\n{LONG}\n\n{line}\n\n{LONG}")] == [("One",)]
-
-
-def test_a_tiny_section_goes_into_the_one_above_with_its_heading() -> None:
-    text = f"# One\n\n{LONG}\n\n## Small\n\nshort.\n\n## Empty\n\n## Two\n\n{LONG}\n"
-    assert shape(text) == [(("One",), f"{LONG}\n\nSmall\nshort.\n\nEmpty"), (("One", "Two"), LONG)]
-
-
 def test_a_long_section_is_cut_between_paragraphs() -> None:
     paragraphs = [f"{n} " + "word " * 100 for n in range(9)]
     found = split("# One\n\n" + "\n\n".join(paragraphs))
     assert [section.ordinal for section in found] == [1, 2, 3, 4, 5]
     assert all(section.headings == ("One",) and len(section.text) <= LONGEST for section in found)
     assert all(section.text.split(" ", 1)[0].isdigit() for section in found)
-
-
-def test_sections_of_the_same_name_are_counted() -> None:
-    found = split(f"# A\n## B\n{LONG}\n## B\n{LONG}\n# A\n## B\n{LONG}\n")
-    assert [(section.headings, section.ordinal) for section in found] == [(("A", "B"), n) for n in (1, 2, 3)]
 
 
 marks = st.sampled_from(
@@ -110,13 +90,6 @@ def test_front_matter_is_read_as_people_write_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["---\n\nonly a rule\n\n---\n\nx", "---\ntitle: never closed\n\nx", " ---\na: b\n---\n"]
-)
-def test_what_is_no_front_matter_is_text(text: str) -> None:
-    assert front_matter(text) == ({}, text)
-
-
-@pytest.mark.parametrize(
     ("path", "text", "kind"),
     [
         ("/v/docs/decisions/0203-x.md", "# X", "adr"), ("/v/ADR-12.md", "# X", "adr"),
@@ -129,22 +102,6 @@ def test_what_is_no_front_matter_is_text(text: str) -> None:
 )  # fmt: skip
 def test_the_type_is_what_the_file_says_then_what_its_place_says(path: str, text: str, kind: str) -> None:
     assert markdown.parse(text, path).type == kind
-
-
-@pytest.mark.parametrize(
-    ("path", "text", "title"),
-    [
-        ("/v/a.md", "---\ntitle: T\n---\n# H", "T"), ("/v/a.md", "# H\n## I", "H"), ("/v/a.md", "H\n===\n", "H"),
-        ("/v/a b.md", "## I\n# H", "a b"), ("/v/x/SKILL.md", "---\nname: deploy\n---\n# H", "deploy"),
-    ],
-)  # fmt: skip
-def test_the_title_of_a_file(path: str, text: str, title: str) -> None:
-    assert markdown.parse(text, path).title == title
-
-
-def test_the_title_of_a_section_names_its_place() -> None:
-    file = markdown.parse(f"# File\n\n{LONG}\n\n## A\n### B\n{LONG}\n\n{'w ' * 740}", "/v/x.md")
-    assert [file.section_title(section) for section in file.sections] == ["File", "File › A › B", "File › A › B (2)"]
 
 
 @pytest.mark.parametrize(

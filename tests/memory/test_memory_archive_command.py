@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import Run
-from terminal import on_terminal, without_style
 
 PIGEONS = "0199d1b2-7c3e-7a11-b2c3-123456789abc"
 AT = "2026-09-20T10:00:00.000Z"
@@ -137,16 +136,6 @@ def test_a_folder_and_foreign_files(run: Run, clients: Path) -> None:
     }
 
 
-def test_what_was_changed_last_comes_first(run: Run, clients: Path) -> None:
-    for number, age in enumerate((50, 10, 90)):
-        path = clients / f"{number}.jsonl"
-        path.write_text("{}\n")
-        os.utime(path, (1_790_000_000 - age, 1_790_000_000 - age))
-    given = [str(clients / f"{number}.jsonl") for number in (0, 1, 2, 1)]
-    result = archive(run, *given, str(clients / ".pi"), person=clients)
-    assert [Path(one["path"]).name for one in result["skipped"]] == ["1.jsonl", "0.jsonl", "2.jsonl"]
-
-
 def test_a_pipe_and_a_socket_hold_nobody_up(run: Run, clients: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.jsonl"
     os.mkfifo(pipe)
@@ -199,13 +188,3 @@ def test_a_copy_of_an_archived_transcript_adds_nothing(run: Run, tmp_path: Path)
     again = run("memory", "archive", str(tmp_path / "sent by a colleague.jsonl")).result
     assert (again["episodes"]["added"], again["calls"]) == (0, 0)
     assert sessions(run) == {SESSION}
-
-
-def test_on_a_terminal(run: Run, home: Path, clients: Path, tmp_path: Path) -> None:
-    (clients / "a\x1b[31mb.jsonl").write_text("{}\n")
-    shown = on_terminal(home, "memory", "archive", str(clients))
-    assert shown.code == 0
-    assert "\x1b[31m" not in shown.out
-    told = " ".join(without_style(shown.out).split())
-    for expected in ("transcripts 5", "subagents 2", "episodes", "no transcript of a known client"):
-        assert expected in told, told

@@ -111,14 +111,6 @@ def test_killed_within_its_commit_it_has_changed_nothing(
     assert run("memory", "export").out != before
 
 
-def test_what_is_not_handed_out_is_no_duplicate(run: Run) -> None:
-    text = "we deploy the harbour service on Fridays because the office is closed then"
-    good = run("memory", "write", text).result["id"]
-    run("memory", "write", "ok")
-    assert run("memory", "edit", good, "ok").result["verdict"] == "discard"
-    assert run("memory", "edit", good, text).result["verdict"] == "allow"
-
-
 YEAR = 365 * 86_400_000
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 TEXT = "the tide gauge of the north pier reports in centimetres"
@@ -146,11 +138,3 @@ def test_a_pinned_memory_is_handed_out_after_a_year(run: Run, old: str) -> None:
     assert [row["id"] for row in run("memory", "list", "--tag", "pinned", env=NOW).result["memories"]] == [old]
     run("memory", "edit", old, "--unpin", env=NOW)
     assert run("memory", "show", old).result["tags"] == []
-
-
-def test_a_mark_as_stale_goes_with_pinning(run: Run) -> None:
-    run("memory", "write", TEXT, "--tags", "stale", env=NOW)
-    identifier = run("memory", "list", env=NOW).result["memories"][0]["id"]
-    assert hits(run) == []
-    run("memory", "edit", identifier, "--pin", env=NOW)
-    assert [hit["id"] for hit in hits(run)] == [identifier]

@@ -60,28 +60,6 @@ def test_a_prefix_of_the_id_will_do_when_it_is_the_only_one(run: Run) -> None:
     assert run("memory", "forget", "memory-1", ok=False).json["error"]["code"] == "MEMORY_AMBIGUOUS"
 
 
-def test_ids_of_one_minute_begin_alike_and_the_shortest_beginnings_that_tell_them_apart_are_named(run: Run) -> None:
-    texts = {}
-    for second, said in enumerate(("the lock is held by the importer", "tides are read at noon", "ports open at six")):
-        env = {"JOELCLAW_NOW_MS": str(1_790_000_000_000 + 1000 * second)}
-        texts[run("memory", "write", said, env=env).result["id"]] = said
-    assert len({one[:8] for one in texts}) == 1
-    refused = run("memory", "show", next(iter(texts))[:8], ok=False).json
-    assert refused["error"]["code"] == "MEMORY_AMBIGUOUS"
-    named = refused["error"]["message"].partition(": ")[2].split(", ")
-    assert [run("memory", "show", one).result["observation"] for one in named] == [*texts.values()]
-    for one in named:
-        assert sum(name.startswith(one[:-1]) for name in texts) > 1, f"{one} could be shorter"
-    unknown = run("memory", "show", "nothing-begins-so", ok=False).json["fix"]
-    assert "the first 8 characters" not in unknown and "if no other id begins with it" in unknown
-
-
-@pytest.mark.parametrize("words", [("show", "x"), ("forget", "x"), ("forget", "--undo", "x")])
-def test_nothing_is_found_where_there_is_no_store(run: Run, words: tuple[str, ...]) -> None:
-    done = run("memory", *words, ok=False)
-    assert (done.code, done.json["error"]["code"]) == (1, "MEMORY_NOT_FOUND")
-
-
 def test_all_of_a_session(run: Run, tmp_path: Path) -> None:
     """Its tool calls go for good, and do not come back with its transcript."""
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
@@ -130,15 +108,6 @@ def test_a_session_whose_state_is_locked_is_left_as_it_was(run: Run, home: Path)
     assert "wedding" not in run("session", "list").out
 
 
-@pytest.mark.parametrize(
-    "words",
-    [[], ["--session", SESSION, "abcdefgh"], ["--session", SESSION, "--undo"], ["abcdefgh", f"call:{SESSION}:1"]],
-)
-def test_which_memories_are_meant_must_be_said_once(run: Run, words: list[str]) -> None:
-    done = run("memory", "forget", *words, ok=False)
-    assert (done.code, done.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")
-
-
 def test_one_tool_call_goes_for_good(run: Run, tmp_path: Path, home: Path) -> None:
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     transcript.user("the wedding is on 12 May")
@@ -166,18 +135,3 @@ def test_one_tool_call_goes_for_good(run: Run, tmp_path: Path, home: Path) -> No
     assert db.execute("SELECT count(*) FROM call_lexicon WHERE call_lexicon MATCH 'leaked'").get == 0
     assert any("other_hall_code" in one["observation"] for one in run("recall", "other_hall_code").result["hits"])
     run("lost", SESSION, ok=False)  # which has no compaction, but reads
-
-
-def test_the_files_of_a_forgotten_call_go_with_it_that_no_other_call_saw(run: Run, tmp_path: Path, home: Path) -> None:
-    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
-    transcript.user("book the halls")
-    for number, files in enumerate((("leaked_hall.py",), ("both.py", "other.py"), ("both.py",))):
-        for file in files:
-            transcript.call(f"{number}{file}", "Read", file_path=f"/srv/wedding/{file}")
-            transcript.outcome(f"{number}{file}", f"     1→def bookTheHall{number}():\n     2→    return hall_{number}")
-    run("memory", "archive", str(transcript.path))
-    assert "leaked_hall.py" in run("recall", "bookTheHall0", "--raw").out
-    run("memory", "forget", f"call:{SESSION}:1", f"call:{SESSION}:2")
-    db = apsw.Connection(str(home / "store.db"))
-    left = [path.rpartition("/")[2] for (path,) in db.execute("SELECT path FROM place_file ORDER BY path")]
-    assert left == ["both.py", "other.py"]

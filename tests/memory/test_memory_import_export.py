@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from claude_transcript import long
-from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
-from terminal import ended, without_style
+from conftest import NOW_MS, Run
 
 LONG = "the gateway daemon restarts its telegram channel when the broker drops for longer than a short while"
 AT = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -64,12 +58,6 @@ def test_a_preview_of_lines_reports_what_the_import_then_does(run: Run, home: Pa
     assert {**preview, "preview": None} == {**result, "preview": None}
     piped = run("memory", "import", "-", "--preview", stdin=path.read_text(), env=AT).result
     assert (piped["added"], piped["unchanged"]) == (0, 2)
-
-
-def test_where_no_line_is_a_memory_it_fails(run: Run) -> None:
-    error = run("memory", "import", "-", stdin="not json\n[1]\n", ok=False).json["error"]
-    assert error["code"] == "IMPORT_FAILED"
-    assert "none of 2 lines" in error["message"] and "line 1: " in error["message"]
 
 
 @pytest.fixture
@@ -128,28 +116,3 @@ def test_secrets_do_not_come_in(run: Run, home: Path) -> None:
     for path in home.rglob("*"):
         if path.is_file():
             assert secret.encode() not in path.read_bytes(), path
-
-
-def test_a_large_import_keeps_the_order_and_numbers(run: Run, home: Path) -> None:
-    rows = [{"id": f"n{n}", "text": f"fact number {n} of many"} for n in range(3300)]
-    text = _lines(*rows[:3000]) + "oops\n" + _lines(*rows[3000:])
-    result = run("memory", "import", "-", stdin=text, timeout=PATIENCE_S, ok=False).result
-    assert (result["added"], result["failed"], result["errors"][0]["line"]) == (3300, 1, 3001)
-    assert (home / "store.db-wal").stat().st_size == 0, "every later command would read it"
-    assert [row["id"] for row in _exported(run)] == [row["id"] for row in rows]
-
-
-@pytest.mark.parametrize("what", ["import", "archive"])
-def test_a_person_sees_how_far_it_is_in_the_end_all_of_it(home: Path, tmp_path: Path, what: str) -> None:
-    path = long(tmp_path / "long.jsonl", 20).path
-    if what == "import":
-        path.write_text(_lines(*({"text": f"berth {number} of the pier is free"} for number in range(300))))
-    mine, theirs = pty.openpty()
-    environment = {**clean_environment(home), "TERM": "xterm-256color", "COLUMNS": "120"}
-    words = [JOELCLAW, "memory", what, str(path)]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=theirs, env=environment) as child:
-        os.close(theirs)
-        shown = ended(child, mine)
-    amounts = re.findall(r"([\d.]+)/([\d.]+) kB", without_style(shown.out))
-    assert shown.code == 0 and amounts, shown
-    assert amounts[-1][0] == amounts[-1][1] == f"{path.stat().st_size / 1000:.1f}", amounts

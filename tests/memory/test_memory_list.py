@@ -59,13 +59,6 @@ def test_what_is_known_of_each_is_told_and_the_next_page_runs_as_printed(run: Ru
     assert [entry["id"] for entry in run("memory", *words).result["memories"]] == ["old-tuesday"]
 
 
-def test_nothing_is_no_error_and_makes_no_store(run: Run, home: Any) -> None:
-    assert run("memory", "list").result["memories"] == []
-    assert not (home / "store.db").exists()
-    bad = run("memory", "list", "--limit", "maybe", ok=False)
-    assert (bad.code, bad.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")
-
-
 def test_the_tasks_of_sessions_are_listed_where_they_are_asked_for(run: Run, listed: Any) -> None:
     task = {"id": "a-task", "text": "mend the ferry's gauge", "tags": ["compaction-extract", "session-task"]}
     run("memory", "import", "-", stdin=json.dumps({**task, "created_at": NOW_MS}))

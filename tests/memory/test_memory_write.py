@@ -52,20 +52,6 @@ def test_no_text_is_wrong_usage_and_makes_no_store(run: Run, home: Path, text: s
     assert not (home / "store.db").exists()
 
 
-def test_a_text_that_is_too_long_changes_nothing(run: Run) -> None:
-    run("memory", "write", "The first fact is here to stay")
-    done = run("memory", "write", "word " * 4_000 + ".", ok=False)
-    assert (done.code, done.json["error"]["code"]) == (2, "TEXT_TOO_LONG")
-    assert "20000" in done.json["error"]["message"]
-    assert run("memory", "stats").result["total"] == 1
-    run("memory", "write", "x" * 9_999 + " " + "y" * 10_000)
-
-
-def test_stdin_is_read_for_a_dash(run: Run) -> None:
-    result = run("memory", "write", "-", stdin=b"  The caf\xe9 opens at nine \xff every day\n").result
-    assert result["observation"] == "The caf\ufffd opens at nine \ufffd every day"
-
-
 def test_endless_stdin_is_refused_without_reading_it_all(run: Run, tmp_path: Path) -> None:
     words, env = [JOELCLAW, "memory", "write", "-"], clean_environment(tmp_path)
     with open("/dev/zero", "rb") as zeros:
@@ -194,12 +180,6 @@ def test_global_is_seen_in_every_project(run: Run, places: dict[str, Path]) -> N
         assert TEXT in run(*words, env=NOW, cwd=places[name]).out
     found = run("recall", TEXT, "--project", "acme/beta", env=NOW).result["hits"]
     assert [hit["id"] for hit in found] == [written["id"]]
-
-
-def test_global_and_a_project_exclude_each_other(run: Run, home: Path) -> None:
-    failed = run("memory", "write", NOTE, "--global", "--project", "alpha", ok=False, env=NOW)
-    assert (failed.code, failed.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")
-    assert failed.json["fix"] and not (home / "store.db").exists()
 
 
 def test_a_projects_own_words_do_not_get_into_what_is_global(run: Run, places: dict[str, Path]) -> None:

@@ -94,13 +94,6 @@ def test_a_merge_keeps_the_older_text(run: Run) -> None:
     assert [hit["observation"] for hit in run("recall", "restarted telegram").result["hits"]] == [newer]
 
 
-def test_the_better_verdict_holds(run: Run) -> None:
-    run("memory", "write", f"[gate=hold] {LONG}")
-    assert run("memory", "write", f"[gate=discard] {LONG}").result["verdict"] == "hold"
-    assert run("memory", "write", LONG).result["verdict"] == "allow"
-    assert run("memory", "write", f"[gate=discard] {LONG}").result["verdict"] == "allow"
-
-
 def merged(run: Run, older: str, newer: str) -> Any:
     """What becomes of a memory that is written twice, with the words of both."""
     first = run("memory", "write", LONG, *older.split()).result
@@ -123,14 +116,3 @@ def test_projects_stay_apart_and_what_is_for_all_stays_or_becomes_so(
 ) -> None:
     one = merged(run, older, newer)
     assert (one and (one["session"], one["project"])) == kept
-
-
-@pytest.mark.parametrize(
-    ("older", "newer", "category"),
-    [
-        ("-c projects", "-c prefs", "jc:preferences"), ("-c projects", "", "jc:projects"),
-        ("-c projects", "-c ops", "jc:projects"), ("", "-c projects", "jc:projects"),
-    ],
-)  # fmt: skip
-def test_the_better_founded_category_holds(run: Run, older: str, newer: str, category: str) -> None:
-    assert merged(run, older, newer)["categoryId"] == category

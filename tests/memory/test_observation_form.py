@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from memory.observe import LONGEST, NotTheFormError, parse, prompt_of
+from memory.observe import NotTheFormError, parse, prompt_of
 
 NARRATIVE, FACT, TEXT = "segment_narrative", "segment_fact", "observation_text"
 WHOLE = """\
@@ -54,34 +54,6 @@ def items(reply: str) -> list[tuple[str, str]]:
 def test_the_form_and_the_same_loosely(loose: str) -> None:
     assert items(loose) == ITEMS
     assert not parse(loose)[1]
-
-
-@pytest.mark.parametrize(
-    ("reply", "found"),
-    [
-        ("<facts>\nOne is here.\n\nTwo is there.\n</facts>", [(FACT, "One is here."), (FACT, "Two is there.")]),
-        ("<facts>\n<fact>One.</fact>\n<fact>- Two.</fact></facts>", [(FACT, "One."), (FACT, "Two.")]),
-        ("<observations>\n- [gate=allow] One.\n- Two.\n</observations>", [(TEXT, "[gate=allow] One."), (TEXT, "Two.")]),
-        ("<facts>\n- Say &lt;/facts&gt; &amp; List<A>.\n</facts>", [(FACT, "Say </facts> & List<A>.")]),
-        ("<facts>\n- …\n- [gate=hold] ...\n- pnpm - not npm\n  goes on\n</facts>", [(FACT, "pnpm - not npm goes on")]),
-        (f"<facts>- {'x' * (LONGEST + 1)}</facts>", [(FACT, "x" * (LONGEST - 1) + "…")]),
-        ("Nothing lasts.\n<observations></observations>", []), ("<observations/>", []),
-    ],
-)  # fmt: skip
-def test_what_an_element_holds(reply: str, found: list[tuple[str, str]]) -> None:
-    assert items(reply) == found
-
-
-@pytest.mark.parametrize(
-    ("cut", "kept"),
-    [
-        (WHOLE[: WHOLE.index("</facts>")], 2), (WHOLE[: WHOLE.index("may be slow")], 2),
-        (WHOLE[: WHOLE.index("- [gate=hold]") + 4], 2), (WHOLE[: WHOLE.index("- [gate=hold]")] + "</fac", 1),
-    ],
-)  # fmt: skip
-def test_half_a_reply_gives_what_is_whole(cut: str, kept: int) -> None:
-    assert items(cut) == ITEMS[:kept]
-    assert parse(cut)[1]
 
 
 @pytest.mark.parametrize(

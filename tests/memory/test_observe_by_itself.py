@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, clean_environment
-from faults import write_lock
 from test_memory_observe import EACH, Fake, made, model, stored
 from test_memory_observe_detached import holder
 from test_memory_observe_faults import children
@@ -27,7 +26,6 @@ pytestmark = pytest.mark.spawned
 __all__ = ["made", "model"]
 
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
-ALLOWED = "- [gate=allow confidence=0.9] The gateway retries three times, it was agreed."
 HOLDS = """\
 import os, sys, time
 sys.stdin.buffer.read()
@@ -110,17 +108,6 @@ def test_what_is_about_to_be_dropped_is_observed(run: Run, home: Path, made: Tra
     assert event["duration_ms"] > 0
     assert len(stored(home)) == 4
     assert "250 ms between" in run("recall", "how often does the gateway retry", "--raw").out
-
-
-def test_what_the_hook_could_not_archive_is_observed_too(run: Run, home: Path, made: Transcript, model: Fake) -> None:
-    settings(home, model.command)
-    run("memory", "write", "The outbox is swept each night.")
-    with write_lock(home):
-        end(run, made.path)
-    over(home)
-    assert "250 ms between them" in model.prompts[0]
-    (event,) = events(run, "completed", "unchanged", "failed")
-    assert (event["action"], event["metadata"]["turns"]) == ("memory.observe.completed", 3)
 
 
 @pytest.mark.parametrize("agent", ["pi", "claude", "codex", "gemini", "opencode"])

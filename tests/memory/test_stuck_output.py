@@ -114,16 +114,6 @@ def test_no_half_of_a_secret_is_left_where_an_output_is_cut(tmp_path: Path) -> N
     assert "harbour_gate.py" in kept and "Tr0ub4dorQuay" not in kept
 
 
-def test_a_large_output_that_is_read_in_time_is_kept_whole(tmp_path: Path) -> None:
-    stuck = Stuck(tmp_path, LOG, slow="")
-    home = stuck.home
-    stuck.hook("60000")
-    assert stuck.hits()
-    assert "OUTPUT_LEFT_OUT" not in attempt(home, "status").out
-    slow = home / "sessions/.work/slow"
-    assert [path for path in slow.iterdir() if path.suffix != ".lock"] == []
-
-
 @pytest.mark.parametrize("slow", ["time.sleep(600)", "re = __import__('re').match('(a+)+$', 'a' * 60 + 'b')"])
 def test_the_hooks_that_give_it_up_do_the_rest_in_time(tmp_path: Path, slow: str) -> None:
     for deadline_ms in ("2000", "8000", "30000"):  # the first that leaves a slow machine the time
@@ -131,11 +121,6 @@ def test_the_hooks_that_give_it_up_do_the_rest_in_time(tmp_path: Path, slow: str
         if stuck.tries(deadline_ms) == 3 and not stuck.late():
             return
     pytest.fail("hooks were late")
-
-
-def test_many_outputs_in_one_line_that_are_short_enough_each(tmp_path: Path) -> None:
-    stuck = Stuck(tmp_path, *(f"SLOW OUTPUT {number} harbour_{number} " * 170 for number in range(400)))
-    assert 3 <= stuck.tries("1500") <= 5
 
 
 def hostile(size: int, seed: int = 5) -> str:

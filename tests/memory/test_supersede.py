@@ -47,18 +47,6 @@ def test_only_the_new_one_is_handed_out_and_both_tell_of_each_other(run: Run, ol
     assert (shown(run, old)["supersededBy"], shown(run, new)["supersedes"]) == (new, old)
 
 
-def test_a_new_wording_is_not_merged_into_the_old_one(run: Run, old: str) -> None:
-    result = run("memory", "supersede", old, f"{TUESDAY} indeed").result
-    assert result["id"] != old
-    assert recalled(run) == [f"{TUESDAY} indeed"]
-
-
-def test_only_the_new_one_is_edited(run: Run, old: str) -> None:
-    new = run("memory", "supersede", old, FRIDAY).result["id"]
-    refused = run("memory", "edit", old, "the harbour service deploys on no day", ok=False).json
-    assert (refused["error"]["code"], new in refused["fix"]) == ("MEMORY_SUPERSEDED", True)
-
-
 def test_it_is_taken_back(run: Run, old: str) -> None:
     new = run("memory", "supersede", old, FRIDAY).result["id"]
     back = run("memory", "supersede", old, "--undo").result
@@ -67,17 +55,6 @@ def test_it_is_taken_back(run: Run, old: str) -> None:
     assert shown(run, new)["forgotten"]
     again = run("memory", "supersede", old, "--undo", ok=False)
     assert again.json["error"]["code"] == "MEMORY_NOT_SUPERSEDED"
-
-
-@pytest.mark.parametrize(
-    "words", [("edit", "deploys of the harbour service are on Friday at noon"), ("edit", "--pin")], ids=" ".join
-)
-def test_what_somebody_made_of_the_new_one_since_stays(run: Run, words: tuple[str, ...]) -> None:
-    first = run("memory", "write", TUESDAY).result["id"]
-    new = run("memory", "supersede", first, FRIDAY).result["id"]
-    run("memory", words[0], new, *words[1:])
-    assert run("memory", "supersede", first, "--undo").result["takenOut"] == []
-    assert not shown(run, new)["forgotten"]
 
 
 def test_a_memory_that_said_so_already_takes_the_place_and_stays(run: Run, old: str) -> None:

@@ -68,22 +68,6 @@ def test_sessions_keep_apart_and_one_that_was_forgotten_stays_so(run: Run) -> No
     assert forgotten == {one: True, other: False, again: False}
 
 
-def test_it_is_found_again_where_the_state_was_lost(run: Run, home: Path) -> None:
-    first = save(run, 0)["memoryId"]
-    (home / "sessions" / "long.json").unlink()
-    assert save(run, 5)["memoryId"] == first
-    (memory,) = tasks(run)
-    assert STEPS[0] in memory["observation"]
-
-
-def test_what_a_hook_script_writes_is_a_memory_of_its_own(run: Run) -> None:
-    words = ["--category", "ops", "--tags", "compaction-extract,session-task"]
-    run("memory", "write", "Task: mend the tide gauge of the pier", *words, "--session", "long", env=at(0))
-    run("memory", "write", "Task: paint the lighthouse of the island", *words, "--session", "long", env=at(1))
-    save(run, 2)
-    assert len(tasks(run)) == 3
-
-
 def test_killed_while_it_grows_it_is_the_old_one_or_the_new(run: Run, home: Path) -> None:
     save(run, 0)
     before = tasks(run)[0]["observation"]

@@ -36,12 +36,6 @@ def ask(run: Run, vault: Path) -> Any:
     return lambda *words: run("vault", *words, env={"VAULT_PATH": str(vault)}).result
 
 
-def test_how_much_each_part_holds(ask: Any, vault: Path) -> None:
-    result = ask("ls")
-    assert result["vault_root"] == str(vault)
-    assert result["sections"] == {"projects": 1, "decisions": 4, "inbox": 2, "resources": 1}
-
-
 def test_the_entries_of_a_part(ask: Any, vault: Path) -> None:
     projects = ask("ls", "Projects")
     assert (projects["section"], projects["count"]) == ("projects", 1)
@@ -51,18 +45,6 @@ def test_the_entries_of_a_part(ask: Any, vault: Path) -> None:
     }  # fmt: skip
     assert ask("ls", "inbox")["items"] == [str(vault / "inbox/a.md"), str(vault / "inbox/b.txt")]
     assert ask("ls", "resources")["items"] == [str(vault / "Resources/books")]
-
-
-def test_the_folders_two_deep(ask: Any) -> None:
-    assert set(ask("adr")["subcommands"]) == {
-        "list", "locate", "refs", "prompt", "collisions", "audit", "rank", "next",
-    }  # fmt: skip
-    result = ask("tree")
-    assert result["max_depth"] == 2
-    assert [(one["path"], one["depth"]) for one in result["directories"]] == [
-        (".", 0), ("Projects", 1), ("Projects/09-gateway", 2), ("Projects/12-voice", 2), ("Resources", 1),
-        ("Resources/books", 2), ("docs", 1), ("docs/decisions", 2), ("inbox", 1),
-    ]  # fmt: skip
 
 
 def test_the_records(ask: Any) -> None:
@@ -168,13 +150,6 @@ def test_what_is_wrong_with_the_records_is_listed(run: Run, vault: Path) -> None
         "exists": True, "rows": 3, "missing_from_index": ["0007-again.md", "0007-queue.md", "0301-x.md"],
         "extra_in_index": ["0404-none.md"],
     }  # fmt: skip
-
-
-def test_an_audit_of_records_without_faults_is_ok(run: Run, vault: Path) -> None:
-    (vault / "docs/decisions/0007-again.md").unlink()
-    (vault / "docs/decisions/README.md").unlink()
-    done = run("vault", "adr", "audit", env={"VAULT_PATH": str(vault)})
-    assert (done.result["ok"], done.result["index"]["exists"]) == (True, False)
 
 
 def test_the_next_record_is_the_one_whose_parts_score_best(ask: Any, vault: Path) -> None:

@@ -7,7 +7,6 @@ from conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.quoting import DELIMITER
 from memory import gate
 
 DURABLE = [
@@ -64,37 +63,6 @@ def test_annotations(text: str, expected: tuple[str, float, str, str]) -> None:
     assert (judged["text"], judged["fallback"]) == ("the text", False)
 
 
-@pytest.mark.parametrize(
-    ("text", "verdict"),
-    [
-        ("eleven char", "discard"), ("twelve chars", "allow"), ("用户喜ok", "discard"), ("用户喜欢", "allow"),
-        ("let me " + "x" * 233, "discard"), ("let me " + "x" * 234, "hold"), ("okay, the port is 8089", "hold"),
-        ("<tool_call of it and more", "discard"), ("Stop! Is it on?", "allow"), ("它在哪里？为什么？", "hold"),
-        ('{"note": "four words of prose"}', "allow"), ("ab ab ab ab ab\tab\nab", "discard"),
-        ("10:00:00 info up\n\n10:00:01 info up", "hold"), ("10:00:00 info up\nand a sentence", "allow"),
-        ("ab_cd 12:00 13:00", "discard"), ("==== 61% downloading it", "allow"), ("Task: let me?", "allow"),
-    ],
-)  # fmt: skip
-def test_where_the_rules_begin_and_end(text: str, verdict: str) -> None:
-    judged = gate.judge(text)
-    assert (judged["verdict"], judged["text"], judged["category"], judged["fallback"]) == (verdict, text, "", True)
-
-
-@pytest.mark.parametrize(
-    ("text", "verdict"),
-    [
-        ("[gate=hold verdict=discard] the text", "hold"), ("[gate=hold gate=discard] the text", "hold"),
-        ("🔴\ufe0f [gate=hold] the text", "hold"), ("[gate=hold] ", "hold"),
-        (f"[gate=hold reason={'x' * 582}] the text", "allow"), ("and [gate=hold] the text", "allow"),
-        ("[gate=maybe] a plain fact here", "allow"), ("[gate=allow a plain fact here", "allow"),
-    ],
-)  # fmt: skip
-def test_which_annotations_are_read(text: str, verdict: str) -> None:
-    judged = gate.judge(text)
-    assert (judged["verdict"], judged["fallback"]) == (verdict, verdict == "allow")
-    assert judged["text"] == (text if verdict == "allow" else text.rpartition("]")[2].strip())
-
-
 @given(st.text(min_size=1, max_size=200).map(str.strip).filter(bool))
 def test_any_text_gets_a_verdict_with_a_reason(text: str) -> None:
     judged = gate.judge(text)
@@ -116,14 +84,6 @@ def test_the_verdict_is_stored_and_keeps_a_memory_from_recall(run: Run) -> None:
     assert shown["observation"] == "the zebra cache may be cold"
 
 
-@pytest.mark.parametrize("text", ["use pnpm", "Use uv."])
-def test_a_verb_and_a_name_are_a_preference(run: Run, text: str) -> None:
-    written = run("memory", "write", text).result
-    assert (written["verdict"], written["observation"]) == ("allow", f"Preference: {text}")
-    assert run("memory", "write", text).result["merged"] is True
-    assert [hit["id"] for hit in run("recall", text.split()[1]).result["hits"]] == [written["id"]]
-
-
 @pytest.mark.parametrize("text", ["...", "use it", "done"])
 def test_who_wrote_what_is_discarded_is_told_so(run: Run, text: str) -> None:
     written = run("memory", "write", text).result
@@ -142,19 +102,3 @@ def test_who_wrote_what_is_discarded_is_told_so(run: Run, text: str) -> None:
 )  # fmt: skip
 def test_what_is_noise(text: str, is_noise: bool) -> None:
     assert gate.is_noise(text) is is_noise
-
-
-@pytest.mark.parametrize(
-    ("text", "own"),
-    [
-        ("## Session Recovery\nwhere it stands", True), (" \n## context refresh", True),
-        ("see ## session recovery", False), (" " * 181 + "## session recovery", True),
-        (" " * 182 + "## session recovery", False), ("", False),
-    ],
-)  # fmt: skip
-def test_what_is_our_own(text: str, own: bool) -> None:
-    assert gate.is_own(text) is own
-
-
-def test_what_hot_commands_know_without_loading_it_is_as_it_is_there() -> None:
-    assert gate.is_own(f"<{DELIMITER} source=x>")

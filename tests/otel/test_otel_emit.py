@@ -91,16 +91,6 @@ def test_stdin_holds_the_event(run: Run, home: Path) -> None:
     }  # fmt: skip
 
 
-def test_stdin_beside_an_action_is_read_only_when_asked_for(run: Run, home: Path) -> None:
-    loop = f'printf "one\\ntwo\\nthree\\n" | while read -r word; do "{JOELCLAW}" otel emit "$word"; done'
-    subprocess.run(
-        ["sh", "-c", loop], env=clean_environment(home), check=True, stdout=subprocess.DEVNULL, timeout=PATIENCE_S
-    )
-    assert [row["action"] for row in rows(home)] == ["one", "two", "three"]
-    result = run("otel", "emit", "word", "--stdin", stdin='{"action": "other", "level": "debug"}').result["event"]
-    assert (result["action"], result["level"]) == ("word", "debug")
-
-
 @pytest.mark.parametrize(("words", "code"), [(["x"], 0), ([], 2)])
 def test_open_pipe_that_says_nothing(home: Path, words: list[str], code: int) -> None:
     started = time.monotonic()

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from claude_transcript import CWD, Transcript
 from conftest import NOW_MS, Run, attempt
-from terminal import on_terminal, without_style
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 MISSING = "zsh: command not found: quaylint"
@@ -99,23 +98,6 @@ def test_an_error_behind_a_pipe_is_found_too(ran: Path, run: Run, tmp_path: Path
     ]  # fmt: skip
 
 
-def test_words_that_say_nothing_find_nothing(ran: Path) -> None:
-    assert attempt(ran, "fix", "the of", env=NOW).result["errors"] == []
-
-
-def test_a_person_reads_it_and_can_go_on_from_there(ran: Path) -> None:
-    rows = without_style(on_terminal(ran, "fix", "no tide table", env=NOW).out).splitlines()
-    assert "    failed: $ make tides" in rows and "    then: Edit src/tides.py" in rows
-    assert rows[-1].startswith("→ joelclaw recall show 'call:5a3e7c11:7'")
-    assert attempt(ran, "recall", "show", "call:5a3e7c11:7", env=NOW).code == 0
-    best = attempt(ran, "how", "make", env=NOW).result["commands"][0]["command"]
-    rows = without_style(on_terminal(ran, "how", "make", env=NOW).out).splitlines()
-    assert [row for row in rows if row[:2] == "$ "][-1] == f"$ {best}", "the best is the last"
-    for command in ("how", "fix"):
-        assert attempt(ran, command, "zqzq", "--raw", env=NOW).out == "No results for 'zqzq'.\n"
-        assert attempt(ran.parent / "empty", command, "zqzq", env=NOW).result["count"] == 0
-
-
 @pytest.fixture
 def locked(home: Path, run: Run, tmp_path: Path) -> Path:
     """A home with a session whose errors stand behind pipes and in a prompt."""
@@ -177,12 +159,3 @@ def test_what_a_command_is_given_belongs_to_what_is_asked(locked: Path) -> None:
     assert attempt(locked, "how", "git add -p", "-n", "1", env=NOW).result["count"] == 1
     assert attempt(locked, "how", "git", "--", "--limit", env=NOW).result["query"] == "git --limit"
     assert attempt(locked, "how", "-x", "git", env=NOW).code == 2
-
-
-def test_a_long_line_goes_on_indented(locked: Path) -> None:
-    told = on_terminal(locked, "fix", "cannot raise gate 9", columns=40, env=NOW).out
-    rows = without_style(told).partition("→")[0].splitlines()
-    assert rows[0].startswith("lock/gate.go")
-    at = next(at for at, row in enumerate(rows) if row.startswith("    no outcome: $ make locks"))
-    assert rows[at + 1].rstrip() == "    -20"
-    assert all(row.startswith("    ") for row in rows[at:] if row.strip())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from memory import gate
 from recall import categories
 from recall import query as asked
 
@@ -53,23 +52,6 @@ def test_abbreviations_are_written_out_and_the_other_way_round() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
-    [
-        ("", ""), ("  ", ""), ("jc:", ""), ("prefs", "jc:preferences"), ("JC:Ops", "jc:operations"),
-        ("System_Architecture", "jc:system-architecture"), ("rules conventions", "jc:rules-conventions"),
-        ("jc:projects", "jc:projects"), ("my own", "jc:my-own"),
-    ],
-)  # fmt: skip
-def test_a_category_by_its_name(name: str, found: str) -> None:
-    assert categories.resolve(name) == found
-
-
-def test_a_category_without_its_prefix() -> None:
-    assert categories.short("jc:operations") == "operations" and categories.short("other") == "other"
-    assert all(categories.resolve(categories.short(one)) == one for one in categories.IDS)
-
-
-@pytest.mark.parametrize(
     ("text", "category", "confidence"),
     [
         ("nothing of it", "jc:operations", 0.35), ("deploy", "jc:operations", 0.67),
@@ -82,11 +64,3 @@ def test_a_category_without_its_prefix() -> None:
 )  # fmt: skip
 def test_the_category_that_the_words_of_a_text_speak_for(text: str, category: str, confidence: float) -> None:
     assert categories.classify(text) == (category, confidence)
-
-
-@pytest.mark.parametrize(
-    ("text", "begins"),
-    [("done", True), ("done, so", True), ("done so", True), ("donee", False), ("so done", False), ("", False)],
-)
-def test_whether_a_text_begins_with_a_phrase(text: str, begins: bool) -> None:
-    assert gate.begins_with(text, ["done", "ok"]) is begins

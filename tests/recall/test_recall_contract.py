@@ -202,14 +202,6 @@ def test_what_the_gate_kept_back_is_shown_when_asked_for(home: Path) -> None:
     ]
 
 
-def test_at_most_ten_are_told_of_those_dropped(home: Path) -> None:
-    long = "gateway retries " * 40
-    take_in(home, *({"id": f"h{n}", "text": f"{long} {n}", "verdict": "hold"} for n in range(15)))
-    result = ask(home, "gateway retries")
-    assert (result["droppedByTrustPass"], len(result["droppedDiagnostics"])) == (15, 10)
-    assert all(len(told["observation"]) <= 220 for told in result["droppedDiagnostics"])
-
-
 CATEGORIES = {
     "preferences": ("preferences", "prefs"),
     "rules-conventions": ("rules", "conventions", "jc:rules-conventions"),
@@ -257,12 +249,6 @@ def test_filters(stocked: Path, words: tuple[str, ...], wanted: str) -> None:
     assert "".join(sorted(ids(ask(stocked, "gateway retries", *words)))) == wanted
 
 
-def test_an_unknown_collection(stocked: Path) -> None:
-    done = attempt(stocked, "recall", "x", "--collection", "observations,recipes")
-    assert (done.code, done.envelope["error"]["code"]) == (2, "RECALL_INVALID_ARGS")
-    assert "recipes" in done.envelope["error"]["message"]
-
-
 def test_observations_age_episodes_hardly_and_knowledge_never(home: Path) -> None:
     text = "Gateway retries are capped at three per request and logged by the proxy at {} level, which nobody reads,"
     text += " since the dashboard of the platform team shows the same figures with less noise and a better search"
@@ -290,14 +276,6 @@ def test_observations_age_episodes_hardly_and_knowledge_never(home: Path) -> Non
     assert order.index("e-aged") < order.index("o-aged")
 
 
-def test_age_is_that_of_the_clock(home: Path) -> None:
-    take_in(home, {"id": "a", "text": "Gateway retries are capped at three per request"})
-    later = {"JOELCLAW_NOW_MS": str(NOW_MS + 30 * DAY_MS)}
-    now, then = ask(home, "gateway retries")["hits"][0], ask(home, "gateway retries", env=later)["hits"][0]
-    assert then["rawScore"] == now["rawScore"]
-    assert then["score"] / then["usageBoost"] == pytest.approx(now["score"] * 2.718281828**-0.3, rel=2e-3)
-
-
 def test_use_lifts_and_priority_moves(home: Path) -> None:
     take_in(
         home,
@@ -322,13 +300,6 @@ def test_a_hit_counts_as_recalled_and_a_batch_does_not(stocked: Path) -> None:
     attempt(stocked, "recall", "--batch", "-", stdin=b"gateway retries\ngateway retries\n", env=NOW)
     shown = attempt(stocked, "memory", "show", "a").result
     assert (shown["recallCount"], shown["last_used_at"]) == (3, "2026-09-21T14:13:20.000Z")
-
-
-def test_a_recalled_memory_does_not_go_stale(home: Path) -> None:
-    take_in(home, {"id": "a", "text": "Gateway retries are capped at three per request"})
-    later = {"JOELCLAW_NOW_MS": str(NOW_MS + 120 * DAY_MS)}
-    ask(home, "gateway retries")
-    assert ids(ask(home, "gateway retries", env=later)) == ["a"]
 
 
 def test_raw(stocked: Path) -> None:
@@ -395,24 +366,6 @@ def test_a_person_sees_the_best_hit_last_around_what_was_asked_and_what_was_left
     assert "left out (below_min_score): The gateway is painted grey" in without_style(dropped)
 
 
-@pytest.mark.parametrize(
-    ("words", "applied"),
-    [
-        ((), []),
-        (("--collection", "observations,episodes,knowledge"), []),
-        (("--collection", "observations,episodes"), ["collection:observations,episodes"]),
-        (("--session", "s", "--project", "p", "-c", "ops"), ["session:s", "project:p", "category:jc:operations"]),
-    ],
-)
-def test_only_what_narrows_a_search_is_told_as_a_filter(
-    stocked: Path, words: tuple[str, ...], applied: list[str]
-) -> None:
-    verdicts = ["write_verdict:!=hold", "write_verdict:!=discard"]
-    assert ask(stocked, "gateway retries", *words)["filtersApplied"] == [*applied, *verdicts]
-    unless = ask(stocked, "gateway retries", *words, "--include-hold", "--include-discard", "--min-score", "0.5")
-    assert unless["filtersApplied"] == [*applied, "min_score:0.5"]
-
-
 def test_balanced_writes_abbreviations_out_and_lean_does_not(home: Path) -> None:
     take_in(
         home,
@@ -454,20 +407,3 @@ def test_a_failed_recall_is_an_event_where_events_can_be_kept(stocked: Path) -> 
     events = attempt(stocked, "otel", "list", "--level", "error", env=NOW).result["events"]
     assert [event["action"] for event in events] == ["memory.recall.failed"]
     assert events[0]["error"]
-
-
-@pytest.mark.parametrize("query", ["foo.ts", "ECONNREFUSED", "loader", "packages/cli/src/foo.ts"])
-def test_the_first_memory_is_found_with_confidence(home: Path, query: str) -> None:
-    written = attempt(
-        home, "memory", "write", "packages/cli/src/foo.ts: the loader maps ECONNREFUSED to a retry", env=NOW
-    ).result
-    (hit,) = ask(home, query)["hits"]
-    assert hit["id"] == written["id"]
-    assert hit["score"] >= 0.3
-    assert ask(home, "wedding cake recipe")["hits"] == []
-
-
-def test_memory_search_is_a_recall(stocked: Path) -> None:
-    result = attempt(stocked, "memory", "search", "why gateway retries", "--limit", "2", "-c", "arch", env=NOW).result
-    assert (ids(result), result["budget"]["applied"]) == (["b"], "deep")
-    assert attempt(stocked, "memory", "search", "gateway retries", "--raw", "-n", "1", env=NOW).out.count("\n") == 1

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from core.store import documents, search, sessions, sqlite
 from core.store.rows import COLLECTIONS
-from core.store.search import LocalCandidates, RowFilter
+from core.store.search import LocalCandidates
 
 WORDS = ("queue", "drains", "retry", "harbour", "tide", "gauge")
 SESSIONS = {"s-ours": "p", "s-theirs": "q", "s-nowhere": ""}
@@ -140,16 +140,6 @@ def test_a_filter_finds_what_everything_finds_of_the_admitted(
         assert all(ids[one["rowid"]] in meant for one in nearest)
 
 
-@pytest.mark.parametrize("wanted", [{"projects": ("p", ""), "others": ("q",)}, {"session": "s-ours"}])
-def test_what_few_rows_are_is_read_from_indexes(wanted: dict[str, Any]) -> None:
-    """Not from the documents themselves: those of 100,000 are read for 30 ms."""
-    with memory([]) as db:
-        narrow = RowFilter(db, {**ALL, **wanted}, 0)
-        plan = [str(row[3]) for row in db.execute(f"EXPLAIN QUERY PLAN {narrow._indexed[0]}", narrow._indexed[1])]  # type: ignore[index]
-    of_documents = [step for step in plan if "document" in step]
-    assert of_documents and all("USING COVERING INDEX" in step for step in of_documents)
-
-
 def test_a_project_that_holds_nearly_everything_is_not_gathered() -> None:
     def one(project: str) -> dict[str, Any]:
         return {
@@ -173,37 +163,6 @@ def of(project: str, session: str = "") -> dict[str, Any]:
         "collection": "observations", "words": ["queue"], "vector": 1, "project": project, "session_id": session,
         "category_id": "jc:ops", "write_verdict": "allow", "forgotten": False,
     }  # fmt: skip
-
-
-OF_P: Any = {"projects": ("p",), "others": ("q",)}
-
-
-@pytest.mark.parametrize(
-    ("asked", "numbers"),
-    [
-        (OF_P, {0, 1}), ({"projects": ("p", ""), "others": ("q",)}, {0, 1, 3, 4, 6, 7}),
-        ({"projects": ("p", ""), "others": ("q",), "apart": True}, {0, 1, 3, 4, 7}), ({"session": "s-ours"}, {1, 4}),
-        ({**OF_P, "session": "s-ours"}, {1}), ({"category": "jc:ops"}, set(range(8))),
-        ({"category": "jc:people"}, set()),
-        ({"session": "s-theirs"}, {5}), ({"tags": ["x"]}, {2}),
-        ({"tags": ["x", "y"]}, set()),
-        ({**OF_P, "tags": ["x"]}, set()),
-    ],
-)  # fmt: skip
-def test_admitted_rows_are_the_same_whether_gathered_or_asked_about(asked: dict[str, Any], numbers: set[int]) -> None:
-    made = [
-        of("p"), of("p", "s-ours"), of("q"), of(""), of("", "s-ours"), of("", "s-theirs"), of("", "s-nowhere"),
-        of("", "s-unknown"),
-    ]  # fmt: skip
-    with memory(made) as db:
-        db.execute("UPDATE document SET tags = '[\"x\"]' WHERE id = 'd2'")
-        db.execute("UPDATE document SET tags = '[\"xx\"]' WHERE id = 'd1'")
-        rows = {int(row): int(str(name)[1:]) for row, name in db.execute("SELECT rowid, id FROM document")}
-        narrow = RowFilter(db, {**ALL, **asked}, 8)
-        backwards = sorted(rows, reverse=True)
-        assert [rows[row] for row in narrow.among(backwards)] == sorted(numbers, reverse=True)
-        found = db.execute(f"SELECT rowid FROM document WHERE true{narrow.where('rowid')}")
-        assert {rows[row] for (row,) in found} == numbers
 
 
 def test_recall_of_a_project_is_recall_of_all_less_the_others(run: Run) -> None:

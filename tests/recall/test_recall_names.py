@@ -9,11 +9,7 @@ from typing import Any
 import pytest
 from claude_transcript import Transcript
 from conftest import NOW_MS, Run, attempt
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from recall import names
-from recall.hit import snippet
 from recall.names import QueryNames
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -113,24 +109,10 @@ def test_what_may_be_done_next_is_about_a_hit_that_can_be_shown(archived: Path) 
         assert match["id"] == f"call:{HARBOUR}:1" and "neap_offset" in match["text"]
 
 
-def test_a_path_from_another_folder_finds_the_file_by_its_end(archived: Path) -> None:
-    hits = ask(archived, "/home/anna/src/tides/table.go", "--collection", "calls")
-    assert hits and hits[0]["path"] == "tides/table.go"
-
-
 @pytest.mark.parametrize("name", ["zqNoSuchName", "no_such_name", "nosuch/file.go", "9876543210", "x.NoSuch"])
 def test_an_unknown_name_brings_nothing(archived: Path, name: str) -> None:
     assert attempt(archived, "recall", name, "--raw", env=NOW).out == ""
     assert attempt(archived, "recall", name, env=NOW).result["found"] == 0
-
-
-def test_what_was_said_about_a_name_is_among_the_hits(archived: Path) -> None:
-    collections = {hit["collection"] for hit in ask(archived, "springTide")}
-    assert collections == {"work", "calls", "episodes"}
-
-
-def test_an_identifier_beside_a_file_is_found(archived: Path) -> None:
-    assert "neap_offset int" in attempt(archived, "recall", "neap_offset table.go", "--raw", env=NOW).out
 
 
 def test_a_question_in_words_is_answered_by_what_was_said(archived: Path) -> None:
@@ -181,37 +163,6 @@ def call(**more: Any) -> Any:
     }  # fmt: skip
 
 
-WHERE = "(session 0b5e7c11, prompt 3, call 7"
-
-
-@pytest.mark.parametrize(
-    ("about", "wanted", "room", "text"),
-    [
-        ({"command": "make", "passage": "one\nTideTable two\nthree"}, "TideTable", 200, "one\nTideTable two\nthree"),
-        ({"command": "make", "passage": "one\nTideTable two\nthree"}, "TideTable", 10, "one\nTideTable two\nthree"),
-        ({"command": "make TideTable", "passage": "one\ntwo"}, "TideTable", 120, "one\ntwo"),
-        ({"command": "make", "passage": "make\none"}, "TideTable", 120, "one"),
-        (
-            {"command": "make", "error": "E: it broke", "passage": "E: it broke\nmore"}, "E: it broke", 120,
-            "E: it broke\nmore",
-        ),
-        # what is asked for word for word is told whole, up to 400 characters
-        ({"command": "make", "passage": f"z\n{'q' * 100}\nw"}, "q" * 100, 80, f"{'q' * 100}\nw"),
-        ({"command": "make", "passage": f"z\n{'q' * 400}\nw"}, "q" * 400, 80, f"{'q' * 400}\nw"),
-        ({"command": "make", "passage": f"z\n{'q' * 401}\nw"}, "q" * 401, 80, f"{'q' * 59}…"),
-    ],
-)  # fmt: skip
-def test_what_a_call_tells(about: dict[str, Any], wanted: str, room: int, text: str) -> None:
-    one = call(**about)
-    assert names.call_text(one, [wanted], room) == f"{names.call_place(one)}: {text}"
-
-
-def test_a_long_command_with_what_is_asked_for_is_told_whole() -> None:
-    long = f"tides --of {'quay/' * 12} --table TideTable"
-    one = call(command=long, passage="TideTable of 7 rows")
-    assert names.call_text(one, ["TideTable"], 300) == f"Bash {WHERE}, ok): {long}\nTideTable of 7 rows"
-
-
 def episodes(run: Run, count: int) -> None:
     lines = [
         {
@@ -247,11 +198,6 @@ def test_documents_and_calls_share_an_answer(
     hits = run("recall", query, "--limit", str(limit), env=NOW).result["hits"]
     assert len(hits) == limit
     assert sum(hit["collection"] == "episodes" for hit in hits) == documents
-
-
-def test_a_batch_finds_calls_too(archived: Path) -> None:
-    lines = attempt(archived, "recall", "--batch", "-", stdin=b"neap_offset\nzqNoSuchName\n", env=NOW).out.splitlines()
-    assert [json.loads(one)["result"]["count"] > 0 for one in lines] == [True, False]
 
 
 def test_a_long_memory_is_cut_around_the_name(home: Path) -> None:
@@ -347,51 +293,6 @@ def test_a_name_is_held_together_or_apart(text: str, held: bool, nearly: bool) -
     assert (asked.in_text(text), asked.parts_in_text(text)) == (held, nearly)
 
 
-LINES = "alpha one\nbeta two\ngamma TideTable three\ndelta four\nepsilon five"
-
-
-WORDS = "word " * 20
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted", "room", "shown"),
-    [
-        (f"{WORDS}TideTable{' tail' * 20}", ["TideTable"], 20, "…d TideTable tail t…"),
-        (f"{WORDS}TideTable{' tail' * 20}", ["tidetable"], 30, "…word TideTable tail tail tai…"),
-        (f"{WORDS}TideTable{' tail' * 20}", ["none", "TideTable"], 20, "…d TideTable tail t…"),
-        (f"{WORDS}TideTable{' tail' * 20}", ["TideTable", "word"], 20, "…d TideTable tail t…"),
-        (f"{WORDS}TideTable", ["none"], 16, "word word word …"),
-        (f"{WORDS}TideTable", [], 16, "word word word …"),
-        (f"{'x' * 50}TideTable", ["TideTable"], 20, f"…{'x' * 10}TideTable"),
-        (f"TideTable{'x' * 50}", ["TideTable"], 20, f"TideTable{'x' * 10}…"),
-        # what is left out is more than the mark that stands for it
-        (f"abTideTable{'x' * 50}", ["TideTable"], 20, f"abTideTable{'x' * 8}…"),
-        # the line with most of what is wanted; as it is written counts more
-        ("find tide\nfind Tide\nfind Tide table", ["Tide", "table"], 16, "find Tide table"),
-        ("a tide\nb Tide\nc Tide", ["Tide"], 6, "b Tide"),
-        ("first table\nthen Tide", ["Tide", "table"], 12, "then Tide"),
-        ("a Table chart\nb tide", ["tide", "table", "chart"], 13, "b tide"),
-        ("\n  \n  alpha  \n\n", ["x"], 8, "alpha"),
-        (f"a Tide\nb\nc\n{'x' * 40}", ["Tide"], 10, "a Tide\nb\nc"),
-        ("İİ tide " + "x" * 20, ["TIDE"], 12, "İİ tide xxx…"),
-    ],
-)  # fmt: skip
-def test_the_part_of_a_text_that_is_shown(text: str, wanted: list[str], room: int, shown: str) -> None:
-    assert snippet(text, wanted, room) == shown
-
-
-UNHURRIED = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
-TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=60), max_size=8).map("\n".join)
-
-
-@UNHURRIED
-@given(TEXTS, st.lists(st.text(max_size=20), max_size=4), st.integers(min_value=2, max_value=200))
-def test_a_passage_of_anything_keeps_its_bounds(text: str, wanted: list[str], room: int) -> None:
-    cut = snippet(text, wanted, room)
-    assert len(cut) <= room or cut == "\n".join(one.strip() for one in text.splitlines() if one.strip())
-    assert bool(cut) == bool(text.strip())
-
-
 @pytest.mark.parametrize(
     ("query", "score"),
     [
@@ -413,23 +314,6 @@ def test_how_well_a_call_answers(run: Run, tmp_path: Path, query: str, score: fl
     run("memory", "archive", str(made.path), env=NOW)
     found = [hit["score"] for hit in run("recall", query, "--collection", "calls", env=NOW).result["hits"]]
     assert found == ([] if score is None else [score])
-
-
-def test_of_equals_those_of_the_project_then_the_newest(run: Run, tmp_path: Path) -> None:
-    for number in range(3):
-        made = Transcript(tmp_path / "calls" / f"{number}.jsonl", first=(0, 1200, 600)[number])
-        made.call("c", "Bash", command=f"./poll {number}")
-        made.outcome("c", f"row {number * 7}: TideTable of harbour {number}")
-    run("memory", "archive", str(tmp_path / "calls"), env=NOW)
-
-    def order(**more: Any) -> list[str]:
-        return [
-            hit["session"]
-            for hit in run("recall", "TideTable", "--collection", "calls", env=NOW, **more).result["hits"]
-        ]
-
-    assert order() == ["1", "2", "0"]
-    assert [hit["session"] for hit in run("recall", "TideTable", "--limit", "2", env=NOW).result["hits"]] == ["1", "2"]
 
 
 @pytest.mark.parametrize(

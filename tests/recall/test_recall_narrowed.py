@@ -90,11 +90,3 @@ def test_by_session_each_stands_once_with_how_many_more_there_are(sessions: Path
     shown = without_style(on_terminal(sessions, "recall", "harbour gauge stall", "--by", "session", env=NOW).out)
     assert "5 more in this session" in shown
     assert attempt(sessions, "recall", "--batch", "-", "--by", "session", env=NOW).code == 2
-
-
-def test_a_list_of_sessions_fits_into_80_columns_with_ids_that_commands_take(sessions: Path) -> None:
-    rows = without_style(on_terminal(sessions, "session", "list", env=NOW, columns=80).out).splitlines()
-    assert {row.split()[0] for row in rows[:4:2]} == {ONE[:8], OTHER[:8]}
-    assert max(len(row) for row in rows if row[:1] != "→") <= 80  # a command is one row, to be copied
-    assert "…" not in "".join(rows[::2])
-    assert attempt(sessions, "session", "show", ONE[:8], env=NOW).result["sessionId"] == ONE

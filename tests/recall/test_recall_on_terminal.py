@@ -43,30 +43,6 @@ def test_a_passage_begins_and_ends_at_a_word_and_loses_none_between(home: Path, 
     assert told == every[first : first + len(told)] and max(map(len, rows)) <= 100
 
 
-def test_what_other_hits_leave_free_goes_to_the_best_and_empty_rows_are_left_out(
-    home: Path, run: Run, tmp_path: Path
-) -> None:
-    lines = [f"line {number} of the harbour log" for number in range(60)]
-    text = "The harbour gauge does stall.\n```go\n{\n" + "\n|---|---|\n".join(lines)
-    archived(run, tmp_path, f"<system-reminder>\n{text}", around=0)
-    run("memory", "write", "A gauge may stall", "--global", env=NOW)
-    rows = screen(home, *QUERY)
-    assert len(rows) == 29
-    assert not [row for row in rows if row.strip() in ("```go", "{", "|---|---|") or "system-reminder" in row]
-
-
-def test_a_hit_says_at_what_time_it_was_said(home: Path, run: Run, tmp_path: Path) -> None:
-    archived(run, tmp_path, "The harbour gauge does stall.")
-    at = run("recall", "harbour gauge stall", env=NOW).result["hits"][0]["timestamp"]
-    assert any(row.startswith(f" 1  {at[:10]} {at[11:16]}  ") for row in screen(home, *QUERY))
-
-
-def test_words_that_were_added_to_a_query_are_not_told(home: Path, run: Run, tmp_path: Path) -> None:
-    archived(run, tmp_path, "The harbour gauge keeps its readings in a db beside the quay.")
-    assert run("recall", "which db does the harbour gauge keep", env=NOW).result["rewrite"]["rewritten"]
-    assert not [row for row in screen(home, "recall", "which db does the harbour gauge keep") if "searched for" in row]
-
-
 @pytest.mark.parametrize("length", [1, 12, 80])
 def test_a_hit_is_shown_as_far_as_the_screen_goes_and_its_neighbours_in_what_is_left(
     home: Path, run: Run, tmp_path: Path, length: int
@@ -108,17 +84,3 @@ def test_a_long_turn_is_opened_at_what_was_asked_for_with_its_words_marked(
     # where more was asked for than there is room, the hit is still read
     many = screen(home, "recall", "show", str(number), "--before", "90", "--after", "90")
     assert any("its fuse is wet" in row for row in many)
-
-
-def test_more_of_a_conversation_is_offered_only_where_it_is_more(home: Path, run: Run, tmp_path: Path) -> None:
-    archived(run, tmp_path, "The harbour gauge does stall.")
-    screen(home, *QUERY)
-    alone = screen(home, "recall", "show", "1", "--before", "0", "--after", "0")
-    assert any("--before 5 --after 5" in row for row in alone)
-
-
-def test_a_short_word_is_marked_where_it_stands_alone(run: Run, home: Path) -> None:
-    run("memory", "write", "Do not raise the lease: nothing else renews it, and leases end")
-    out = on_terminal(home, "recall", "why not raise the lease", env={"NO_COLOR": "", "FORCE_COLOR": "1"}).out
-    marked = re.findall(r"\x1b\[[0-9;]*m([a-z]+)\x1b\[0m", out)
-    assert {"not", "raise", "lease", "leases"} <= set(marked) and "nothing" not in marked, out

@@ -111,46 +111,6 @@ def test_times_are_read(query: str, start: str, end: str, monkeypatch: pytest.Mo
     assert (span.start, span.end) == (day(start), day(end))
 
 
-@pytest.mark.parametrize(
-    "query",
-    ["may we drop the index", "march to the other repository", "port 2024", "the last commit", "retry after 3 days",
-     "a mar in the paint", "sun and moon", "version 2023 of the schema", "on the branch", "99 May be", ""],
-)  # fmt: skip
-def test_what_names_no_time(query: str) -> None:
-    assert span_named(query, NOW) is None
-
-
-def test_of_the_same_time_and_score_the_newer_goes_first(run: Run, tmp_path: Path) -> None:
-    told = {"a": "2025-05-11T09:00:00.000Z", "b": "2025-05-12T09:00:00.000Z"}
-    archive(run, tmp_path, {name: (at, HARBOUR.format("once")) for name, at in told.items()})
-    newer, older = hits(run, "harbour crane painted in May 2025")
-    assert newer["score"] == older["score"]
-    assert [newer["session"], older["session"]] == ["b", "a"]
-
-
-def test_days_after_the_last_ones_do_not_count() -> None:
-    span = span_named("the last 10 days", NOW)
-    assert span is not None
-    assert span.factor(NOW) == 1.0
-    assert span.factor(NOW + 2 * DAY_MS) == span.factor(NOW - 40 * DAY_MS) < 1.0
-
-
-def test_what_is_recent_is_asked_for() -> None:
-    span = span_named("the most recent decision", NOW)
-    assert span is not None
-    assert [round(span.factor(NOW - days * DAY_MS), 2) for days in (0, 1, 30, 365, 3650, 9999)] == [
-        1.0, 0.96, 0.79, 0.64, 0.5, 0.5,
-    ]  # fmt: skip
-
-
-@given(st.text(max_size=60), st.integers(0, 4_000_000_000_000))
-def test_any_query_is_read(query: str, now: int) -> None:
-    span = span_named(query, now)
-    if span is not None:
-        assert 0.5 <= span.factor(now) <= 1.0
-        assert span.start is None or span.start < span.end
-
-
 @given(st.integers(0, 20_000), st.sampled_from(["observations", "episodes", "knowledge"]))
 def test_age_takes_no_more_than_its_share(days: int, collection: str) -> None:
     least = {"observations": 0.4, "episodes": 0.95, "knowledge": 1.0}[collection]
@@ -158,12 +118,3 @@ def test_age_takes_no_more_than_its_share(days: int, collection: str) -> None:
     assert ranking.age_factor(collection, (days + 1) * DAY_MS, 0.05) <= ranking.age_factor(
         collection, days * DAY_MS, 0.05
     )
-
-
-def test_what_age_takes_is_a_setting(run: Run, tmp_path: Path, home: Path) -> None:
-    archive(run, tmp_path, {"old": (ago(1000), HARBOUR.format("green"))})
-    (mild,) = hits(run, "crane painted green")
-    (home / "config.toml").write_text("[recall]\nepisode_decay = 0.5\n")
-    (strong,) = hits(run, "crane painted green")
-    shares = [hit["score"] / hit["usageBoost"] for hit in (strong, mild)]  # recalled once more by now
-    assert shares[0] / shares[1] == pytest.approx(0.5 / 0.95, rel=1e-3)

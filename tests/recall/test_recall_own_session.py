@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 from conftest import NOW_MS, Run
 from test_recall_places import NEW, OLD, Work, first
@@ -100,21 +99,6 @@ def test_the_session_whose_signpost_printed_the_query(run: Run, harbour: Path, q
         assert asked(run, another, harbour) == NEW
 
 
-def test_of_two_clients_neither_is_known_to_be_within_the_other(run: Run, harbour: Path, query: str) -> None:
-    both = dict(zip(OF_CLIENTS, (NEW, ELSEWHERE), strict=True))
-    assert asked(run, query, harbour, **both) == OLD
-
-
-def test_of_two_signposts_with_one_query_the_later_counts(
-    run: Run, tmp_path: Path, harbour: Path, old: Work, query: str
-) -> None:
-    later = Work(tmp_path / "c", ELSEWHERE, 3, "harbour")
-    assert compacted(run, at_work(later, harbour), NOW_MS + 1000) == query
-    assert asked(run, query, harbour) == ELSEWHERE
-    compacted(run, old, NOW_MS + 1_000_000)
-    assert asked(run, query, harbour) == OLD
-
-
 def test_the_signpost_of_another_project_counts_for_nothing(run: Run, tmp_path: Path, harbour: Path) -> None:
     (tmp_path / "lighthouse" / ".git").mkdir(parents=True)
     for session, day in ((OLD, 12), (NEW, 19)):
@@ -127,17 +111,6 @@ def test_the_signpost_of_another_project_counts_for_nothing(run: Run, tmp_path: 
     (tmp_path / "of-no-session").mkdir()
     assert asked(run, printed, tmp_path / "of-no-session") == ELSEWHERE, "which project is meant is not known"
     assert asked(run, printed, harbour, **{OF_CLIENTS[0]: OLD}) == OLD
-
-
-def test_only_the_newest_signposts_are_looked_into(run: Run, home: Path, harbour: Path, query: str) -> None:
-    db = apsw.Connection(str(home / "store.db"))
-    row = "INSERT INTO injection SELECT ?, 'of another', at + 1, kind, 'nothing', 1, 1, '[]' FROM injection"
-    for number in range(19):
-        db.execute(f"{row} WHERE kind = 'compaction-recovery' AND session_id = ?", (f"i{number}", OLD))
-    db.execute("INSERT INTO injection SELECT 'j', id, at, 'memory-recall', '', 1, 1, '[]' FROM injection LIMIT 1")
-    assert asked(run, query, harbour) == OLD
-    db.execute(f"{row} WHERE kind = 'compaction-recovery' AND session_id = ?", ("i19", OLD))
-    assert asked(run, query, harbour) == NEW
 
 
 def test_the_task_of_a_session_is_no_hit_beside_its_own_turns(run: Run) -> None:

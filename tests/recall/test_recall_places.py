@@ -93,47 +93,6 @@ def archived(run: Run, made: Work) -> None:
     run("memory", "archive", str(made.path.parent), env=NOW)
 
 
-def test_names_that_have_faded_are_told(run: Run, tmp_path: Path) -> None:
-    made = Work(tmp_path / "a", OLD, 12, "harbour")
-    made.edit("charts/depth.py", "shoalDepth = 3")
-    for number in range(400):
-        made.bash(f"./poll {number}")
-    archived(run, made)
-    answer = first(run, "charts/")
-    assert answer["collection"] == "work"
-    assert "charts/depth.py: shoalDepth:1" in answer["observation"]
-
-
-def test_a_folder_of_many_files_is_told_within_a_small_budget(run: Run, tmp_path: Path) -> None:
-    made = Work(tmp_path / "a", OLD, 12, "harbour")
-    for number in range(40):
-        made.edit(f"charts/of_the_northern_waters_{number}.py", f"shoalDepth{number} = {number}")
-    archived(run, made)
-    answer = first(run, "charts/", "--budget", "lean")["observation"]
-    assert len(answer.splitlines()) > 5
-    assert len(answer) <= 1000
-
-
-@pytest.mark.parametrize(
-    ("query", "words", "room"),
-    [
-        ("charts/", (), 3900),
-        ("charts/", ("--budget", "lean"), 1000),
-        ("depth.py", (), 3900),
-        ("depth.py", ("--budget", "lean"), 1000),
-        ("depth.py shoal.py", (), 3900),
-    ],
-)
-def test_how_much_is_told(run: Run, tmp_path: Path, query: str, words: tuple[str, ...], room: int) -> None:
-    made = Work(tmp_path / "a", OLD, 12, "harbour")
-    for file in ("charts/depth.py", "charts/shoal.py"):
-        made.edit(file, "\n".join(f"{file[7]}{number:03}Depth" for number in range(600)))
-    archived(run, made)
-    answer = first(run, query, *words, "--limit", "1")["observation"]
-    assert room - 40 < len(answer) <= room
-    assert len(run("recall", query, *words, "--raw").out) <= max(room, 4000)
-
-
 def test_an_answer_to_the_letter(run: Run, tmp_path: Path) -> None:
     made = Work(tmp_path / "a", OLD, 12, "harbour")
     made.edit("charts/depth.py", "x = 1\ndef shoalDepth():\n    return lowWater")
@@ -293,19 +252,6 @@ def test_an_answer_leaves_out_failures_that_passed_since_and_what_undoes_work(ru
     ]
 
 
-def test_commands_have_half_of_an_answer(run: Run, tmp_path: Path) -> None:
-    made = Work(tmp_path / "a", OLD, 12, "harbour")
-    made.edit("charts/depth.py", "shoalDepth = lowWater")
-    for number in range(30):
-        made.bash(f"make {'x' * 85}{number:02}")
-    run("memory", "archive", str(tmp_path / "a"), env=NOW)
-    for words, shown in (((), 12), (("--budget", "lean"), 4)):
-        lines = run("recall", "charts/ commands", "--raw", *words).out.splitlines()
-        assert sum(line[0] == "$" for line in lines) == shown
-        assert lines[shown + 1] == "files, last first: depth.py"
-        assert lines[shown + 2].startswith("charts/depth.py: ")
-
-
 def test_what_a_session_is_asked_for_comes_from_it_alone(run: Run, tmp_path: Path) -> None:
     made = Work(tmp_path / "a", OLD, 12, "harbour")
     made.edit("charts/depth.py", "shoalDepth = 3")
@@ -332,14 +278,6 @@ def test_the_names_of_the_last_summary_go_first(run: Run, tmp_path: Path) -> Non
     assert first(run, "tide.py")["observation"].splitlines()[1] == "tide.py:3: springTide = 3"
 
 
-def test_a_folder_with_a_dot_is_a_folder(run: Run, tmp_path: Path) -> None:
-    made = Work(tmp_path / "a", OLD, 12, "harbour")
-    made.edit("etc/conf.d/tide.sh", "tideTable=1")
-    made.edit("etc/conf.py", "lowWater = 1")
-    archived(run, made)
-    assert first(run, "conf.d/")["observation"].splitlines()[1:] == ["etc/conf.d/tide.sh: tideTable:1"]
-
-
 def test_a_folder_stands_for_those_below_it(run: Run, tmp_path: Path) -> None:
     made = Work(tmp_path / "a", OLD, 12, "harbour")
     made.edit("apps/web/src/map.ts", "drawTheMap()")
@@ -348,14 +286,6 @@ def test_a_folder_stands_for_those_below_it(run: Run, tmp_path: Path) -> None:
     assert "apps/web/src/map.ts: drawTheMap:1" in first(run, "apps/")["observation"]
     assert "two.ts" in first(run, "libs/")["observation"]
     assert "two.ts" not in first(run, "apps/")["observation"]
-
-
-def test_a_session_that_is_no_uuid_is_shown_whole(run: Run, tmp_path: Path) -> None:
-    made = Work(tmp_path / "a", "claude-0123456789-of-the-harbour", 12, "harbour")
-    made.edit("src/tide.py", "highWater = 1")
-    run("memory", "archive", str(tmp_path / "a"), env=NOW)
-    assert first(run, "src/")["observation"].startswith(f"session {made.session} of harbour")
-    assert f"(session {made.session}, " in run("recall", "highWater").result["hits"][1]["observation"]
 
 
 @pytest.mark.usefixtures("two")
@@ -400,17 +330,3 @@ def test_a_command_is_told_once_with_its_outcome(run: Run) -> None:
     assert short.count("go test") == later.count("go test ./internal/harbour/...") == 1
     assert short.startswith("[tool] Bash cd gauges && go test ./... (session 0b5e7c11, prompt 1, call 2, failed)")
     assert "FAIL harbour/gauges" in short
-
-
-@pytest.mark.usefixtures("commands")
-@pytest.mark.parametrize(
-    ("query", "call"), [("git status", 1), ("go test ./...", 2), ("go test", 3), ("go test ./internal/harbour/...", 3)]
-)
-def test_a_command_is_found_by_its_beginning(run: Run, query: str, call: int) -> None:
-    assert first(run, query)["id"] == f"call:{OLD}:{call}"
-
-
-@pytest.mark.usefixtures("commands")
-def test_a_flag_is_looked_for_behind_two_dashes(run: Run) -> None:
-    assert run("recall", "--force-with-lease", "--raw", ok=False).code == 2
-    assert run("recall", "--", "--force-with-lease").result["query"] == "--force-with-lease"

@@ -102,26 +102,11 @@ def test_a_word_is_found_by_itself_and_by_its_parts(filled: Path, budget: str) -
     assert missed == []
 
 
-def test_an_exact_identifier_comes_first(filled: Path) -> None:
-    exact = [(text, queries[0]) for text, queries in FINDABLE.items()]
-    answers = batch(filled, [query for _, query in exact])
-    assert [answer["hits"][0]["observation"] for answer in answers] == [text for text, _ in exact]
-
-
 @pytest.mark.parametrize("text", FINDABLE)
 def test_it_can_be_recalled_when_the_write_returns(home: Path, text: str) -> None:
     written = attempt(home, "memory", "write", "--", text).result
     hits = attempt(home, "recall", "--include-hold", "--include-discard", "--", FINDABLE[text][0]).result["hits"]
     assert [hit["id"] for hit in hits] == [written["id"]]
-
-
-def test_a_flag_is_a_query_after_two_dashes(filled: Path) -> None:
-    for query in ("--no-verify", "-n", "--limit", "-", "--json"):
-        result = attempt(filled, "recall", "--", query, env=NOW).result
-        assert result["query"] == query
-    hits = attempt(filled, "recall", "--limit", "1", "--", "--no-verify", env=NOW).result["hits"]
-    assert [hit["observation"] for hit in hits] == ["Hooks were skipped with --no-verify during the release"]
-    assert attempt(filled, "recall", "--no-verify", env=NOW).code == 2
 
 
 def test_odd_queries(filled: Path) -> None:
@@ -197,22 +182,7 @@ def test_a_hundred_kilobytes(filled: Path, unit: str) -> None:
     assert batch(filled, [query])[0]["count"] == done.result["count"]
 
 
-def test_what_was_pasted_around_a_question_does_not_hide_it(filled: Path) -> None:
-    paste = "lorem ipsum dolor sit amet " * 2000
-    hits = attempt(filled, "recall", f"{paste} ECONNREFUSED proxy moved worker", env=NOW).result["hits"]
-    assert "The worker died with ECONNREFUSED after the proxy was moved" in [hit["observation"] for hit in hits]
-
-
 def test_an_empty_query_finds_nothing(filled: Path, run: Run) -> None:
     for query in ("", " ", "\n", "\t \r\n"):
         result = attempt(filled, "recall", query, env=NOW).result
         assert (result["hits"], result["count"], result["rewrite"]["reason"]) == ([], 0, "skip.empty_query")
-
-
-@pytest.mark.parametrize(("length", "asked"), [(4_000, 4_000), (4_001, 4_001), (9_000, 4_001)])
-def test_of_a_long_query_both_ends_are_searched_for(run: Run, length: int, asked: int) -> None:
-    query = "a" * (length // 2) + "b" * (length - length // 2)
-    searched = run("recall", query, "--budget", "lean").result["rewrittenQuery"]
-    assert len(searched) == asked and (searched == query) is (length <= 4_000)
-    if length > 4_000:
-        assert searched == "a" * 2_000 + " " + "b" * 2_000

@@ -54,15 +54,6 @@ def test_a_hit_is_shown_by_its_number_with_what_was_said_and_called_around_it(ta
     assert "--full" not in whole
 
 
-def test_how_much_is_shown_is_chosen(talked: Path) -> None:
-    [hit] = attempt(talked, "recall", "watchdog fires before", "--limit", "1", env=NOW).result["hits"]
-    one = entries(talked, "show", hit["id"], "--before", "0", "--after", "0")
-    assert [entry["id"] for entry in one] == [hit["id"]]
-    around = entries(talked, "show", hit["id"], "--before", "2", "--after", "1")
-    assert [entry["match"] for entry in around] == [False, False, True, False]
-    assert "watchdog" in attempt(talked, "show", hit["id"], "--raw", env=NOW).out
-
-
 def test_a_call_a_session_and_a_memory_are_shown_by_their_ids(talked: Path, run: Run) -> None:
     [called] = [entry for entry in entries(talked, "recall", "show", "call:5a3e7c11:1") if entry["match"]]
     assert called["text"].splitlines()[1:2] == ["tail -n 50 gauge.log"]
@@ -72,17 +63,6 @@ def test_a_call_a_session_and_a_memory_are_shown_by_their_ids(talked: Path, run:
     assert match["text"] == "The gauge is read at noon" and len(entries(talked, "show", noted)) > 1
     alone = run("memory", "write", "Ports open at six in summer", "--global", env=NOW).json["result"]["id"]
     assert [entry["text"] for entry in entries(talked, "show", alone)] == ["Ports open at six in summer"]
-
-
-def test_a_number_that_no_hit_has_and_words_that_only_begin_so(talked: Path) -> None:
-    failed = attempt(talked, "recall", "show", "3", env=NOW)
-    assert failed.code == 1 and "NO_SUCH_HIT" in failed.out
-    assert "The query is empty" in on_terminal(talked, "recall", " ", env=NOW).out
-    on_terminal(talked, "recall", "zzzqqq", env=NOW)
-    assert "the last recall on a terminal found 0" in attempt(talked, "show", "99", env=NOW).out
-    assert attempt(talked, "show", "nobody-knows", env=NOW).code == 1
-    assert attempt(talked, "recall", "show", "harbour", env=NOW).result["query"] == "show harbour"
-    assert attempt(talked, "recall", "show", "3", "tides", env=NOW).result["query"] == "show 3 tides"
 
 
 def test_scripts_may_ask_by_the_exit_code(talked: Path) -> None:

@@ -80,22 +80,6 @@ def test_what_a_session_says_again_and_again_is_one_hit(run: Run, tmp_path: Path
     assert any("rotten" in hit["observation"] for hit in hits)
 
 
-def test_what_was_said_is_not_better_for_being_returned(run: Run, made: Transcript) -> None:
-    run("memory", "archive", str(made.path), env=NOW)
-    asked = [run("recall", "sluice gate leak spring tide", env=NOW).result["hits"][0] for _ in range(3)]
-    assert [(hit["recallCount"], hit["usageBoost"]) for hit in asked] == [(0, 1.0), (1, 1.0), (2, 1.0)]
-    assert len({hit["score"] for hit in asked}) == 1
-
-
-def test_the_best_hit_has_the_most_room(run: Run, tmp_path: Path) -> None:
-    notes = [f"The sluice gate {number} leaks. " + f"Boat {number} by boat. " * 90 for number in range(5)]
-    lines = [json.dumps({"text": text, "collection": "knowledge"}) for text in notes]
-    run("memory", "import", "-", stdin="\n".join([*lines, *(json.dumps({"text": f"pilot {n}"}) for n in range(60))]))
-    first, *others = run("recall", "which sluice gate leaks", "--raw", env=NOW).out.splitlines()
-    assert len(first) > 2 * max(map(len, others)) and min(map(len, others)) >= 160
-    assert len(first) + sum(map(len, others)) <= 1_900
-
-
 @pytest.mark.parametrize(("mark", "session"), [("?", "s"), ("？", "s"), ("?", ""), (".", "s")])
 def test_in_a_talk_the_reply_to_a_question_goes_before_it(run: Run, mark: str, session: str) -> None:
     said = [

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from core.clock import DAY_MS
-from recall import hit, ranking
+from recall import ranking
 from recall.query import Query, Scope
 
 
@@ -91,34 +91,3 @@ def test_the_budget_that_a_query_gets(requested: str, query: str, applied: str, 
     found = Query(query, budget=requested).profile()
     assert (found["requested"], found["applied"], found["reason"]) == (requested, applied, reason)
     assert found["rewriteEnabled"] is (applied != "lean")
-
-
-@pytest.mark.parametrize(
-    ("about", "said"),
-    [
-        ({"collection": "knowledge", "path": "a/b.md"}, "file a/b.md"),
-        ({"collection": "episodes", "text": "assistant: user: x"}, "agent"),
-        ({"source": "Web https://h"}, "Web https://h"), ({"source": "user", "id": "im-1"}, "import"),
-        ({"source": "MCP x"}, "agent"), ({"source": "cli"}, "written"),
-    ],
-)  # fmt: skip
-def test_who_said_what_a_memory_holds(about: dict[str, str], said: str) -> None:
-    document: Any = {"collection": "observations", "path": "", "text": "", "source": "", "id": "x", **about}
-    assert hit.origin_of(document) == said
-
-
-@pytest.mark.parametrize(
-    ("about", "printed"),
-    [
-        ({"origin": "prompt"}, "a b"), ({"origin": "tool Bash"}, "[tool Bash] a b"),
-        ({"origin": "file x.md"}, "[file x.md] a b"), ({"origin": "tool Bash", "collection": "calls"}, "[tool] a b"),
-        ({"origin": "tool Bash", "collection": "work"}, "a\nb"),
-        ({"origin": "written", "path": "acme/x"}, "[written in acme/x] a b"),
-        ({"origin": "web W", "path": "acme/x"}, "[web W, written in acme/x] a b"),
-        ({"origin": "written", "path": "acme/x", "project": "acme/y"}, "a b"),
-    ],
-)  # fmt: skip
-def test_in_front_of_foreign_words_stands_whose_they_are(about: dict[str, str], printed: str) -> None:
-    nothing = {"project": "", "session": "", "path": ""}
-    found: Any = {"collection": "observations", "observation": "a\nb", **nothing, **about}
-    assert hit.line(found) == printed

@@ -42,12 +42,6 @@ def test_every_collection_answers(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("filled")
-def test_a_terminal_tells_each_hit_once(home: Path) -> None:
-    told = " ".join(without_style(on_terminal(home, "search", "lantern").out).split())
-    assert told.count("Lanterns are lit before") == 1 and "Lantern colours" in told
-
-
-@pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize(
     ("given", "shown"),
     [
@@ -108,11 +102,6 @@ def test_events_are_found_but_not_those_of_the_recall_before(run: Run) -> None:
     assert (found["totalFound"], [hit["title"] for hit in found["hits"]]) == (1, ["zebra.painted"])
 
 
-def test_an_empty_home_answers(run: Run, home: Path) -> None:
-    assert run("search", "lantern").result["hits"] == []
-    assert not home.exists()
-
-
 def test_a_note_is_an_observation(run: Run) -> None:
     result = run("note", "prefers tabs in Makefiles", "--tags", "style, make", env=NOW).result
     assert (result["text"], result["source"], result["status"]) == ("prefers tabs in Makefiles", "cli", "stored")
@@ -148,25 +137,7 @@ def test_a_turn_is_kept_as_knowledge(run: Run, home: Path) -> None:
     assert "back" in without_style(on_terminal(home, "knowledge", "search", "lantern").out)
 
 
-def test_a_skipped_turn_leaves_an_event_alone(run: Run) -> None:
-    result = run(*NOTE, "--skip-reason", "no-new-information").result
-    assert (result["stored"], result["skipReason"], result["response"]) == (False, "no-new-information", {"ids": []})
-    events = run("otel", "search", "knowledge.turn_write").result["events"]
-    assert [event["action"] for event in events] == ["knowledge.turn_write.skipped"]
-    assert run("memory", "stats").result["total"] == 0
-
-
 def test_secrets_of_a_turn_are_not_kept(run: Run, home: Path) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     run(*NOTE, "--summary", f"the token is {secret}", "--decision", secret)
     assert not [path for path in home.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
-
-
-@pytest.mark.parametrize("left_out", ["--source", "--agent", "--session", "--turn", "--summary"])
-def test_what_a_turn_needs(run: Run, home: Path, left_out: str) -> None:
-    words = [*NOTE, "--summary", "x y z"]
-    at = words.index(left_out)
-    refused = run(*words[:at], *words[at + 2 :], ok=False)
-    assert (refused.code, refused.json["error"]["code"]) == (2, "INVALID_KNOWLEDGE_NOTE")
-    assert left_out in refused.json["error"]["message"]
-    assert not home.exists()

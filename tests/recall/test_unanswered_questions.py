@@ -7,8 +7,6 @@ import json
 import pytest
 from conftest import Run
 
-from recall import ranking
-
 COUNT = 400
 
 
@@ -34,25 +32,6 @@ def test_an_unknown_word_lowers_all_scores_and_changes_no_order(run: Run) -> Non
     assert known["k17"] >= 0.5 > 0.3 > foreign["k17"] > 0
 
 
-@pytest.mark.usefixtures("filled")
-def test_what_is_added_to_a_query_is_not_held_against_it(run: Run) -> None:
-    """`db` is searched for as `database` too, which no note holds."""
-    query = "the db of the harbour crane 401"
-    run(
-        "memory",
-        "import",
-        "-",
-        stdin=json.dumps({"id": "db", "text": "the db of crane 401", "collection": "knowledge"}),
-    )
-    lean = run("recall", query, "--budget", "lean").result["hits"][0]
-    balanced = run("recall", query, "--budget", "balanced").result
-    assert balanced["rewrittenQuery"] != query
-    assert lean["id"] == balanced["hits"][0]["id"] == "db"
-    assert [hit["score"] / hit["rawScore"] / hit["usageBoost"] for hit in (lean, balanced["hits"][0])] == [
-        pytest.approx(1, rel=1e-3), pytest.approx(1, rel=1e-3)
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(("query", "among", "found"), [("xyzzy plugh", 400, 0), ("automobile", 4, 1)])
 def test_nonsense_finds_nothing_where_there_is_much(run: Run, query: str, among: int, found: int) -> None:
     texts = [
@@ -63,13 +42,6 @@ def test_nonsense_finds_nothing_where_there_is_much(run: Run, query: str, among:
     lines = [json.dumps({"text": text, "collection": "knowledge"}) for text in texts]
     run("memory", "import", "-", stdin="\n".join(lines))
     assert run("recall", query).result["found"] == found
-
-
-@pytest.mark.parametrize(
-    ("absent", "documents", "left"), [(0, 10_000, 1), (1, 200, 0.5), (0.5, 0, 1), (0.5, 600, 0.625)]
-)
-def test_a_small_store_lacks_most_words(absent: float, documents: int, left: float) -> None:
-    assert ranking.known_factor(absent, documents) == pytest.approx(left)
 
 
 def test_what_shares_one_common_word_is_no_hit_beside_what_holds_the_question(run: Run) -> None:

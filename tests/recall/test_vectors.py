@@ -61,37 +61,6 @@ def test_any_string_gives_a_vector_or_nothing(text: str) -> None:
     assert len(embed(text, text[::-1])) in (0, DIMENSIONS)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("Don't panic!", ["don", "'", "t", "panic", "!"]),
-        ("packages/cli --no-verify", ["packages", "/", "cli", "-", "-", "no", "-", "verify"]),
-        ("Café NAÏVE Ångström", ["cafe", "naive", "angstrom"]),
-        ("漢字かな", ["漢", "字", "かな"]),
-        ("“quoted”… end", ["“", "quoted", "”", "…", "end"]),
-        ("a\x00b\x07c\u200bd\ufffde\ud800f", ["abcdef"]),
-        ("ΣΑΣ İstanbul", ["σασ", "istanbul"]),
-        ("one\u00a0two\tthree\nfour", ["one", "two", "three", "four"]),
-        ("", []),
-    ],
-)
-def test_basic_tokenisation_is_berts(text: str, words: list[str]) -> None:
-    assert vectors.split_words(text) == words
-
-
-def test_words_split_into_the_longest_known_tokens() -> None:
-    table = Table()
-
-    def tokens(word: str) -> list[int]:
-        return vectors.pieces(word, table.row_of, table.longest)
-
-    assert tokens("embeddings") == [table.row_of(piece) for piece in ("em", "##bed", "##ding", "##s")]
-    assert table.row_of("##bed") != table.row_of("bed")
-    assert tokens("x" * (vectors.MAX_WORD_CHARS + 1)) == []
-    assert table.row_of("no such token") == -1
-    assert table.row_of("\U0001f600" * 50) == -1
-
-
 def damage(data: bytearray, how: str) -> bytes:
     if how == "empty":
         return b""
@@ -119,10 +88,6 @@ def test_a_scrambled_index_neither_hangs_nor_raises(tmp_path: Path) -> None:
     path = tmp_path / "table.i8"
     path.write_bytes(data)
     assert Table(str(path)).row_of("tokens") == -1
-
-
-def test_the_table_ships_small() -> None:
-    assert TABLE.stat().st_size <= 8_000_000
 
 
 def test_nothing_heavy_is_imported() -> None:
