@@ -55,10 +55,6 @@ if TYPE_CHECKING:
 COMPONENT = "session-lifecycle"
 TASK_TAGS = ("compaction-extract", "session-task")
 COOLDOWN_MS = 60_000  # no second recovery note, and no refresh, within this time (CONTRACT)
-_BUSY_MS = 400  # how long a write to the store waits for another process
-_CLUSTER_MS = 500  # how long a recall waits for a cluster before it reads the local store
-_HITS_ASKED = 15  # injections choose the best three to five of these
-_INJECTED_COLLECTIONS = ("observations", "knowledge")
 
 
 class Session:
@@ -341,9 +337,9 @@ class SessionStore:
                 from core.store import sqlite
 
                 if self.db is None:
-                    self.db = sqlite.open_writing(busy_ms=_BUSY_MS, durable=durable)
+                    self.db = sqlite.open_writing(busy_ms=log.BUSY_MS, durable=durable)
                 else:
-                    sqlite.set_durability(self.db, durable, busy_ms=_BUSY_MS)
+                    sqlite.set_durability(self.db, durable, busy_ms=log.BUSY_MS)
             db = self.reading()
             if db is not None:
                 return work(db)
@@ -369,11 +365,11 @@ class SessionStore:
             db = self.reading()
             lowest = self._config.get_float("inject.min_score") if min_score is None else min_score
             asked = Query(
-                query, limit=_HITS_ASKED, min_score=lowest, budget="lean", project=project,
-                isolated=not everywhere, collections=() if with_turns else _INJECTED_COLLECTIONS,
+                query, limit=15, min_score=lowest, budget="lean", project=project,
+                isolated=not everywhere, collections=() if with_turns else ("observations", "knowledge"),
             )  # fmt: skip
             found = engine.recall(
-                db, asked, now=self._now, vectors=self.has_vectors, config=self._config, patience_ms=_CLUSTER_MS
+                db, asked, now=self._now, vectors=self.has_vectors, config=self._config, patience_ms=500
             )
             # The task of a session without a project may quote anything.
             is_safe = [everywhere or hit["project"] or TASK_TAGS[1] not in hit["tags"] for hit in found["hits"]]

@@ -31,23 +31,6 @@ MOST_FILES = 4
 _IN_SUMMARY = 3.0
 _DEFINES = 4.0
 _WRITTEN = 2.0
-_FADED = 0.05  # a name that is used less is not shown
-_LIBRARY_FILES = 3  # a name that is used in this many files and defined in none belongs to a library
-_FIRST_PLACES = 5
-
-# Of a prompt.
-_MOST_NAMES = 16
-_MOST_NAMED_FILES = 2
-_MOST_CHARS = 800
-_FEW_NAMES = 6  # with more, a name that is defined nowhere is shown only if a single file has it
-_NAMES_OF_FILE = 6
-_DEFINES_IN_FILE = 3.0
-_PLACES_PER_NAME = 3
-_MOST_SESSIONS = 5  # that are searched for a name
-_LOOK_UP_S = 0.08
-
-_PROSE = (".adoc", ".cfg", ".html", ".ini", ".md", ".mdx", ".rst", ".toml", ".yaml", ".yml")
-_FOREIGN_FOLDERS = frozenset("node_modules site-packages dist-packages .venv .claude .codex .pi tmp".split())
 
 
 def ranked(
@@ -87,13 +70,13 @@ def ranked(
     for at, place in enumerate(places):
         name, file = place["name"], place["file"]
         weight = weights.get(name, 0.0)
-        if weight < _FADED or file not in sources:
+        if weight < 0.05 or file not in sources:  # hardly used any more
             continue
         is_defining_line = (file, place["line"]) in defining_lines
         if not place["defines"] and (name in defined or name not in written or is_defining_line):
             continue
-        if files_with[name] >= _LIBRARY_FILES and name not in defined and name not in in_summary:
-            continue
+        if files_with[name] >= 3 and name not in defined and name not in in_summary:
+            continue  # it belongs to a library
         weight *= (_IN_SUMMARY if name in in_summary else 1.0) * (_DEFINES if place["defines"] else 1.0)
         found.append((weight * sources[file] / (len(name) + 5) ** 0.5, at))
     found.sort(key=lambda entry: (-entry[0], entry[1]))
@@ -102,8 +85,12 @@ def ranked(
 
 def is_source(file: str) -> bool:
     """Whether a file is source of a project: no prose, no settings, nothing that others wrote or a tool keeps."""
-    is_foreign = file.startswith(("~", "../")) or not _FOREIGN_FOLDERS.isdisjoint(file.split("/"))
-    return is_file(file) and not file.endswith(_PROSE) and not is_foreign
+    if not is_file(file) or file.startswith(("~", "../")):
+        return False
+    if file.endswith((".adoc", ".cfg", ".html", ".ini", ".md", ".mdx", ".rst", ".toml", ".yaml", ".yml")):
+        return False
+    foreign = {"node_modules", "site-packages", "dist-packages", ".venv", ".claude", ".codex", ".pi", "tmp"}
+    return foreign.isdisjoint(file.split("/"))
 
 
 def short_names(files: Iterable[str]) -> dict[str, str]:
@@ -129,7 +116,7 @@ def lines_of_note(places: Sequence[Place], names: Mapping[str, str], room: int) 
         by_line.setdefault((place["file"], place["line"]), place)
     places = list(by_line.values())
     found = _fitting(places, names, room, MOST_FILES)
-    first = {place["file"] for place in places[:_FIRST_PLACES]}
+    first = {place["file"] for place in places[:5]}
     defining = {place["file"] for place in places if place["defines"]}
     thin = {file for file, entries in found.items() if file not in defining or (len(entries) < 2 and file not in first)}
     if thin:
@@ -171,9 +158,9 @@ def of_names(db: apsw.Connection, names: Sequence[str], *, session: str, project
     left = [name for name in names if name not in files and name not in in_view]
     definitions = _latest_places(db, left, sessions, defined=True)
     uses = _latest_places(db, [name for name in left if name not in definitions], sessions, defined=False)
-    if len(definitions) + len(uses) > _FEW_NAMES:
+    if len(definitions) + len(uses) > 6:  # among many names, a use is shown only if a single file has the name
         uses = {name: found for name, found in uses.items() if len({place["file"] for place in found}) == 1}
-    by_name = [found[name] for found in (definitions, uses) for name in left if name in found][:_MOST_NAMES]
+    by_name = [found[name] for found in (definitions, uses) for name in left if name in found][:16]
     names_in: dict[str, int] = {}
     for file in (file for found in by_name for file in {place["file"] for place in found}):
         names_in[file] = names_in.get(file, 0) + 1
@@ -183,12 +170,12 @@ def of_names(db: apsw.Connection, names: Sequence[str], *, session: str, project
                 not any(_has_name(place["file"], file) for file in files), -names_in[place["file"]], -place["number"]
             )
         )  # fmt: skip
-    candidates = [place for rank in range(_PLACES_PER_NAME) for found in by_name for place in found[rank : rank + 1]]
+    candidates = [place for rank in range(3) for found in by_name for place in found[rank : rank + 1]]
     candidates += _places_in_files(
         db, files, left, sessions, lambda identifier, place: identifier == session and place["number"] > since
     )
     first: dict[str, Place] = {}
-    for place in worktree.current_places(folder, candidates, time.monotonic() + _LOOK_UP_S):
+    for place in worktree.current_places(folder, candidates, time.monotonic() + 0.08):
         first.setdefault(place["name"], place)
     return list(first.values())
 
@@ -196,7 +183,7 @@ def of_names(db: apsw.Connection, names: Sequence[str], *, session: str, project
 def lines_of_names(places: Sequence[Place]) -> list[str]:
     """`- path/file.go: name:12 other:34`, a line for each file."""
     paths = {place["file"]: one_line(place["file"]) for place in places}
-    by_file = _fitting(places, paths, _MOST_CHARS, len(paths))
+    by_file = _fitting(places, paths, room=800, most_files=len(paths))
     return [f"- {paths[file]}: {' '.join(entries)}" for file, entries in by_file.items()]
 
 
@@ -206,7 +193,7 @@ def _latest_places(
     """By name, its definitions, or its uses, in the project's sources, as the latest session saw it."""
     found: dict[str, list[Place]] = {}
     left = list(names)
-    for _ in range(_MOST_SESSIONS):
+    for _ in range(5):  # sessions
         holding = places_and_names.sessions_with(db, left, sessions, 1, defined=defined) if left else []
         if not holding:
             break
@@ -225,13 +212,11 @@ def _places_in_files(
     """The names used most in each of the first files that a session knows, or those nearest to a name in `names`."""
     found: list[Place] = []
     files_found = 0
-    for file in list(files)[: 2 * _MOST_NAMED_FILES]:
+    for file in list(files)[:4]:
+        if files_found == 2:
+            break
         known: dict[str, tuple[float, Place]] = {}
-        holding = (
-            places_and_names.sessions_in(db, [file], sessions, _MOST_SESSIONS)
-            if files_found < _MOST_NAMED_FILES
-            else []
-        )
+        holding = places_and_names.sessions_in(db, [file], sessions, 5)
         for session in holding:
             paths = [
                 path for path in places_and_names.paths(db, session) if _has_name(path, file) and _is_own_source(path)
@@ -243,14 +228,14 @@ def _places_in_files(
             used = places_and_names.known_names(db, session, [place["name"] for place in inside])
             for place in inside:
                 if name := used.get(place["name"]):
-                    weight = name["weight"] * (_DEFINES_IN_FILE if place["defines"] else 1.0)
+                    weight = name["weight"] * (3.0 if place["defines"] else 1.0)
                     known.setdefault(place["name"], (weight, place))
         files_found += bool(known)
         asked = [place["line"] for name, (_, place) in known.items() if name in names]
         ordered = [place for _, place in sorted(known.values(), key=lambda entry: -entry[0])]
         if asked:
             ordered.sort(key=lambda place: (not place["defines"], min(abs(place["line"] - line) for line in asked)))
-        found += ordered[:_NAMES_OF_FILE]
+        found += ordered[:6]
     return found
 
 
