@@ -58,9 +58,9 @@ def report_incomplete_output(path: str, error: StdoutFullError) -> int:
 
 def report_faults(unknown: tuple[tuple[str, str], ...]) -> None:
     """Report unknown settings, on stderr and as events."""
-    from session import settings_faults
+    from session import unknown_settings
 
-    events = settings_faults.events(unknown, clock.now_ms())
+    events = unknown_settings.new_events(unknown, clock.now_ms())
     if events and log.spool(events):
         tell(shown("".join(f"joelclaw: {event['metadata']['message']}\n" for event in events)))
 

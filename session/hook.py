@@ -71,9 +71,9 @@ class Hook:
         try:
             self._config = config.load()
             if self._config.unknown:
-                from session import settings_faults
+                from session import unknown_settings
 
-                log.spool(settings_faults.events(self._config.unknown, clock.now_ms()))
+                log.spool(unknown_settings.new_events(self._config.unknown, clock.now_ms()))
         except Failure as failure:
             log.spool([self._own_event("hook.config_invalid", "warn", {}, error=failure.message)])
         self._deadline.seconds = self._seconds()

@@ -10,7 +10,7 @@ import pytest
 from conftest import NOW_MS, ROOT, Run
 
 from core import config
-from session import settings_faults
+from session import unknown_settings
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
@@ -43,7 +43,7 @@ def events(run: Run) -> list[dict[str, Any]]:
     ],
 )
 def test_what_was_meant(name: str, meant: str) -> None:
-    assert settings_faults.meant(name) == meant
+    assert unknown_settings.closest_setting(name) == meant
 
 
 def test_it_is_told_once_and_the_command_does_its_work(run: Run, home: Path) -> None:
