@@ -114,7 +114,8 @@ class Claude(Client):
             found[0].is_stop = True
         found = with_node(found, at, line.get("uuid"), parent)
         head = found[0]
-        head.session, head.folder, head.is_meta = string(line.get("sessionId")), string(line.get("cwd")), is_meta
+        head.session, head.folder = string(line.get("sessionId")), string(line.get("cwd"))
+        head.is_meta = is_meta and head.kind == "node"
         head.is_side = bool(line["isSidechain"]) if "isSidechain" in line else None
         return found
 

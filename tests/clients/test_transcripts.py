@@ -321,7 +321,7 @@ def test_a_recorded_transcript(path: Path) -> None:
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert clients.detect(lines) == agent
     client = clients.row(agent)
-    found = [entry for line in lines for entry in client.entries(line)]
+    found = [entry for line in lines for entry in client.entries(line) if not entry.is_meta]
     texts = said(found)
     prompts = [text for kind, text in texts if kind == "prompt"]
     assert len(prompts) == len(set(prompts)) == 4
