@@ -1,9 +1,13 @@
-"""Documents: the rows of memories, episodes and knowledge. Times in ms since the epoch. Hot path."""
+"""Documents: memories, episodes and knowledge, stored with both indexes. Times in ms since the epoch. Hot path.
+
+Functions that write belong inside the caller's transaction. `signatures`: whether sqlite-vec is loaded and the store
+has the table of vector signatures.
+"""
 
 from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text, words
-from core.store.rows import COLLECTION_SHIFT, NAME_OF, marks, row_range
+from core.store.rows import COLLECTION_SHIFT, NAME_OF, fetch, fetch_one, marks, row_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -13,86 +17,10 @@ if TYPE_CHECKING:
 
     from core.records import Document
 
-COLUMNS = (
-    "rowid, id, text, context, title, path, category_id, category_confidence, category_source, taxonomy_version, tags,"
-    " source, session_id, project, observation_type, privacy, created_at, updated_at, write_verdict, write_confidence,"
-    " write_reason, write_gate_version, write_gate_fallback, merged_count, recall_count, retrieval_priority,"
-    " last_used_at, superseded_by, supersedes, stale, fingerprint, history, forgotten_at"
-)
-NAMES = tuple(COLUMNS.replace(" ", "").split(","))
-_ECHO, _FIZZLE, _LIMIT = 0.1, -0.05, 1.0
-STATIC_SPACE = 1  # the number of the static space among the vectors; every store has it
-
-
-def _from_row(row: Sequence[Any]) -> Document:
-    """The document of a row of COLUMNS."""
-    values: dict[str, Any] = dict(zip(NAMES, row, strict=True))
-    values["collection"] = NAME_OF[values["rowid"] >> COLLECTION_SHIFT]
-    values["tags"] = json_text.loads(values["tags"])
-    values["history"] = json_text.loads(values["history"])
-    for flag in ("write_gate_fallback", "stale"):
-        values[flag] = bool(values[flag])
-    return values  # type: ignore[return-value]  # the columns are the TypedDict's keys
-
-
-def has_signatures(db: apsw.Connection) -> bool:
-    """Whether the store has the table of vector signatures."""
-    return bool(db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'signature'").get)
-
-
-def count_recall(db: apsw.Connection, identifiers: Sequence[str], at: int) -> None:
-    """Note that these documents were recalled at `at` (ms), which may be told late."""
-    used = "recall_count = recall_count + 1, last_used_at = max(coalesce(last_used_at, 0), ?)"
-    db.execute(f"UPDATE document SET {used} WHERE id IN ({marks(identifiers)})", (at, *identifiers))
-
-
-def by_rowids(db: apsw.Connection, rowids: Sequence[int]) -> list[Document]:
-    """The documents of these rows, in this order; rows that are gone are left out."""
-    rows = db.execute(f"SELECT {COLUMNS} FROM document WHERE rowid IN ({marks(rowids)})", tuple(rowids))
-    found = {int(row[0]): row for row in rows}
-    return [_from_row(found[rowid]) for rowid in rowids if rowid in found]
-
-
-def projects(db: apsw.Connection) -> list[str]:
-    """The names of projects that memories have: from entry to entry of the index, not over all rows."""
-    rows = db.execute(
-        "WITH RECURSIVE one(name) AS (SELECT min(project) FROM document WHERE project <> '' UNION ALL"
-        " SELECT (SELECT min(project) FROM document WHERE project <> '' AND project > name) FROM one"
-        " WHERE name IS NOT NULL) SELECT name FROM one WHERE name IS NOT NULL"
-    )
-    return [str(name) for (name,) in rows]
-
-
-def has_phrase(db: apsw.Connection, phrases: Sequence[str]) -> bool:
-    """Whether a memory that is no turn holds the words of one of these phrases, in their order."""
-    asked = " OR ".join('"' + phrase.replace('"', " ") + '"' for phrase in phrases)
-    # two ranges, which the index skips the episodes by: it reads every one for what is not between
-    one = "EXISTS (SELECT 1 FROM lexicon WHERE lexicon MATCH ?1 AND rowid {})"
-    found = f"SELECT {one.format('< ?2')} OR {one.format('> ?3')}"
-    return bool(db.execute(found, (f"{{text}} : ({asked})", *row_range("episodes"))).get)
-
-
-def changed_since(db: apsw.Connection, identifiers: Sequence[str], since: int) -> set[str]:
-    """Those of these documents that were written or changed_since since a time."""
-    query = f"SELECT id FROM document WHERE id IN ({marks(identifiers)}) AND max(created_at, updated_at) >= ?"
-    return {str(identifier) for (identifier,) in db.execute(query, (*identifiers, since))}
-
-
-def move_priority(db: apsw.Connection, identifier: str, *, used: bool, at: int) -> float | None:
-    """Raise the priority of a memory that was used by .1, lower that of one that was not by .05, within -1 to 1."""
-    row = db.execute(
-        "UPDATE document SET retrieval_priority = max(?, min(?, round(retrieval_priority + ?, 4))),"
-        " last_used_at = CASE WHEN ? THEN ? ELSE last_used_at END"
-        " WHERE id = ? AND forgotten_at IS NULL RETURNING retrieval_priority",
-        (-_LIMIT, _LIMIT, _ECHO if used else _FIZZLE, used, at, identifier),
-    ).fetchone()
-    return None if row is None else float(row[0])
-
-
-MERGE_AFTER = 500
-"""New documents after which it is worth its time to merge the lexical index (`upkeep.store_file`)."""
-SELECT = f"SELECT {COLUMNS} FROM document WHERE"
-LIVE = "forgotten_at IS NULL AND superseded_by = '' AND rowid BETWEEN ? AND ?"
+STATIC_SPACE = 1  # number of the static space among the vectors; every store has it
+MERGE_AFTER = 500  # new documents after which the lexical index is merged
+PINNED = "pinned"  # tag of a memory that a person pinned: it does not decay and never goes stale
+SYNC = "knowledge-sync"  # `source` of a synced section; the sync never removes what was imported
 
 
 def blank(collection: str, identifier: str, text: str, at: int) -> Document:
@@ -108,18 +36,23 @@ def blank(collection: str, identifier: str, text: str, at: int) -> Document:
     }  # fmt: skip
 
 
+NAMES = tuple(name for name in blank("", "", "", 0) if name != "collection")
+"""The columns of the table `document`."""
+
+
 def insert(db: apsw.Connection, document: Document, vector: bytes, *, signatures: bool) -> int:
     """Add a document to the table and, with its int8 vector (empty for none), to both indexes; returns its row."""
-    base, last = row_range(document["collection"])
+    first, last = row_range(document["collection"])
     free = "SELECT coalesce(max(rowid), ?) + 1 FROM document WHERE rowid BETWEEN ? AND ?"
-    rowid = int(db.execute(free, (base, base, last)).get)
-    db.execute(f"INSERT INTO document ({COLUMNS}) VALUES ({marks(NAMES)})", _values(document, rowid))
+    rowid = int(db.execute(free, (first, first, last)).get)
+    values = _values(document, rowid)
+    db.execute(f"INSERT INTO document ({', '.join(NAMES)}) VALUES ({marks(NAMES)})", values)
     _index(db, rowid, document, vector, signatures)
     return rowid
 
 
 def replace(db: apsw.Connection, document: Document, vector: bytes, *, signatures: bool) -> None:
-    """Write a changed document back over its row, and index it anew."""
+    """Write a changed document over its row, and index it again."""
     rowid = document["rowid"]
     assignments = ", ".join(f"{name} = ?" for name in NAMES[1:])
     db.execute(f"UPDATE document SET {assignments} WHERE rowid = ?", (*_values(document, rowid)[1:], rowid))
@@ -128,19 +61,225 @@ def replace(db: apsw.Connection, document: Document, vector: bytes, *, signature
         _index(db, rowid, document, vector, signatures)
 
 
-def _values(document: Document, rowid: int) -> tuple[Any, ...]:
-    lists = {"tags": json_text.dumps(document["tags"]), "history": json_text.dumps(document["history"])}
-    values: dict[str, Any] = {**document, "rowid": rowid, **lists}
-    return tuple(values[name] for name in NAMES)
+def forget(db: apsw.Connection, rowid: int, at: int, *, signatures: bool) -> None:
+    """Remove a document from both indexes, so from every search; its row stays for `--undo`."""
+    db.execute("UPDATE document SET forgotten_at = ?, updated_at = ? WHERE rowid = ?", (at, at, rowid))
+    _unindex(db, rowid, signatures)
+
+
+def remove(db: apsw.Connection, rowid: int, *, signatures: bool) -> None:
+    """Remove a document for good."""
+    _unindex(db, rowid, signatures)
+    db.execute("DELETE FROM document WHERE rowid = ?", (rowid,))
+
+
+def by_id(db: apsw.Connection, identifier: str) -> Document | None:
+    """The document with this id, forgotten or not."""
+    return fetch_one(db, "SELECT * FROM document WHERE id = ?", (identifier,), _document)
+
+
+def by_rowids(db: apsw.Connection, rowids: Sequence[int]) -> list[Document]:
+    """The documents of these rows, in this order, without rows that are gone."""
+    rows = fetch(db, f"SELECT * FROM document WHERE rowid IN ({marks(rowids)})", tuple(rowids), _document)
+    found = {document["rowid"]: document for document in rows}
+    return [found[rowid] for rowid in rowids if rowid in found]
+
+
+def by_fingerprint(db: apsw.Connection, value: str, collection: str) -> Document | None:
+    """The oldest document of a collection with the same normalised text that is neither forgotten nor superseded."""
+    sql = f"SELECT * FROM document WHERE fingerprint = ? AND {_CURRENT} ORDER BY rowid"
+    return fetch_one(db, sql, (value, *row_range(collection)), _document)
+
+
+def recent(db: apsw.Connection, collection: str, since: int, limit: int) -> list[Document]:
+    """The newest documents of a collection since a time, without superseded ones, newest first."""
+    sql = f"SELECT * FROM document WHERE created_at >= ? AND {_CURRENT} ORDER BY created_at DESC, rowid DESC LIMIT ?"
+    return fetch(db, sql, (since, *row_range(collection), limit), _document)
+
+
+def every(db: apsw.Connection, *, forgotten: bool = False, collection: str = "") -> Iterator[Document]:
+    """Every document in the order of the rows, of one collection if it is named; forgotten ones only if asked for."""
+    rows = row_range(collection) if collection else (0, 1 << 62)
+    where = "" if forgotten else " AND forgotten_at IS NULL"
+    columns = ", ".join(NAMES)
+    for row in db.execute(f"SELECT {columns} FROM document WHERE rowid BETWEEN ? AND ?{where} ORDER BY rowid", rows):
+        yield _document(**dict(zip(NAMES, row, strict=True)))
+
+
+def listed(
+    db: apsw.Connection, collection: str, asked: dict[str, Any], *, limit: int, offset: int
+) -> tuple[int, list[Document]]:
+    """The number of memories of a collection that match the filters `asked`, and a page of them, newest first."""
+    where = ["rowid BETWEEN ? AND ?"]
+    values: list[Any] = [*row_range(collection)]
+
+    def narrow(condition: str, *parameters: object) -> None:
+        where.append(condition)
+        values.extend(parameters)
+
+    if not asked["whatever"]:
+        narrow("forgotten_at IS NULL AND superseded_by = ''")
+    for tag in asked["tags"]:  # `instr` first: few rows hold the letters, so few lists are parsed
+        narrow("instr(tags, ?) AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", json_text.dumps(tag), tag)
+    if asked["without"]:
+        narrow("NOT EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", asked["without"])
+    if asked["category"]:
+        narrow("category_id = ?", asked["category"])
+    if asked["verdicts"]:
+        narrow(f"write_verdict IN ({marks(asked['verdicts'])})", *asked["verdicts"])
+    if names := asked["projects"]:
+        of_sessions = f"session_id IN (SELECT id FROM session WHERE project IN ({marks(names)}))"
+        narrow(f"(project IN ({marks(names)}) OR (project = '' AND {of_sessions}))", *names, *names)
+    joined = " AND ".join(where)
+    count = int(db.execute(f"SELECT count(*) FROM document WHERE {joined}", values).get)
+    # If many match, walking by time soon meets the newest of them (`+`); else all of them are sorted.
+    walk = "+" if count > 2_000 else ""
+    rows = db.execute(
+        f"SELECT rowid FROM document WHERE {walk}{joined} ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?",
+        (*values, limit, offset),
+    )
+    return count, by_rowids(db, [int(row) for (row,) in rows])
+
+
+def ids_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
+    """The first ids, in order, that begin like this; forgotten ones too."""
+    query = "SELECT id FROM document WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
+    return [str(row[0]) for row in db.execute(query, (start, start + "\U0010ffff", most))]
+
+
+def of_session(db: apsw.Connection, session: str) -> list[tuple[int, str]]:
+    """Rows and ids of a session's turns and observations, without forgotten ones."""
+    where = "session_id = ? AND session_id <> '' AND forgotten_at IS NULL"
+    rows = db.execute(f"SELECT rowid, id FROM document WHERE {where}", (session,))
+    return [(int(row), str(identifier)) for row, identifier in rows]
+
+
+def beginnings(db: apsw.Connection, identifiers: Iterable[str], characters: int) -> dict[str, str]:
+    """The first characters of memories by id, without those that are gone or forgotten."""
+    query = (
+        "SELECT id, substr(text, 1, ?) FROM document WHERE id IN (SELECT value FROM json_each(?))"
+        " AND forgotten_at IS NULL"
+    )
+    return dict(db.execute(query, (characters, json_text.dumps(list(identifiers)))))
+
+
+def projects(db: apsw.Connection) -> list[str]:
+    """The names of projects that memories have: from entry to entry of the index, not over all rows."""
+    rows = db.execute(
+        "WITH RECURSIVE known(name) AS (SELECT min(project) FROM document WHERE project <> '' UNION ALL"
+        " SELECT (SELECT min(project) FROM document WHERE project <> '' AND project > name) FROM known"
+        " WHERE name IS NOT NULL) SELECT name FROM known WHERE name IS NOT NULL"
+    )
+    return [str(name) for (name,) in rows]
+
+
+def has_phrase(db: apsw.Connection, phrases: Sequence[str]) -> bool:
+    """Whether a memory other than an episode holds the words of one of these phrases, in their order."""
+    match = " OR ".join('"' + phrase.replace('"', " ") + '"' for phrase in phrases)
+    # two ranges, by which the index skips the episodes; with NOT BETWEEN it reads each of them
+    exists = "EXISTS (SELECT 1 FROM lexicon WHERE lexicon MATCH ?1 AND rowid {})"
+    query = f"SELECT {exists.format('< ?2')} OR {exists.format('> ?3')}"
+    return bool(db.execute(query, (f"{{text}} : ({match})", *row_range("episodes"))).get)
+
+
+def changed_since(db: apsw.Connection, identifiers: Sequence[str], since: int) -> set[str]:
+    """Those of these documents that were written or changed since a time."""
+    query = f"SELECT id FROM document WHERE id IN ({marks(identifiers)}) AND max(created_at, updated_at) >= ?"
+    return {str(identifier) for (identifier,) in db.execute(query, (*identifiers, since))}
+
+
+def count_recall(db: apsw.Connection, identifiers: Sequence[str], at: int) -> None:
+    """Count that these documents were recalled at `at`, which may be in the past."""
+    used = "recall_count = recall_count + 1, last_used_at = max(coalesce(last_used_at, 0), ?)"
+    db.execute(f"UPDATE document SET {used} WHERE id IN ({marks(identifiers)})", (at, *identifiers))
+
+
+def move_priority(db: apsw.Connection, identifier: str, *, used: bool, at: int) -> float | None:
+    """Raise the priority of a memory that was used by .1, or lower it by .05, within -1 to 1; returns the new one."""
+    step = 0.1 if used else -0.05
+    row = db.execute(
+        "UPDATE document SET retrieval_priority = max(-1.0, min(1.0, round(retrieval_priority + ?, 4))),"
+        " last_used_at = CASE WHEN ? THEN ? ELSE last_used_at END"
+        " WHERE id = ? AND forgotten_at IS NULL RETURNING retrieval_priority",
+        (step, used, at, identifier),
+    ).fetchone()
+    return None if row is None else float(row[0])
+
+
+def set_tags(db: apsw.Connection, rowid: int, tags: Sequence[str], *, stale: bool) -> None:
+    """Set a memory's tags, and whether it is stale; its age does not change."""
+    db.execute("UPDATE document SET tags = ?, stale = ? WHERE rowid = ?", (json_text.dumps(list(tags)), stale, rowid))
+
+
+def link(db: apsw.Connection, older: Document, newer: Document, now: int) -> None:
+    """Note that one memory superseded another."""
+    supersede = "UPDATE document SET superseded_by = ?, updated_at = ? WHERE rowid = ?"
+    db.execute(supersede, (newer["id"], now, older["rowid"]))
+    db.execute("UPDATE document SET supersedes = ? WHERE rowid = ?", (older["id"], newer["rowid"]))
+
+
+def unlink(db: apsw.Connection, older: Document, now: int) -> None:
+    """Undo `link`; the newer memory may be gone by now."""
+    db.execute("UPDATE document SET superseded_by = '', updated_at = ? WHERE rowid = ?", (now, older["rowid"]))
+    clear = "UPDATE document SET supersedes = '' WHERE id = ? AND supersedes = ?"
+    db.execute(clear, (older["superseded_by"], older["id"]))
+
+
+def sections_by_file(db: apsw.Connection) -> dict[str, list[int]]:
+    """The rows of all sections of synced files, by the path of the file, without forgotten ones."""
+    sections: dict[str, list[int]] = {}
+    query = "SELECT path, rowid FROM document WHERE rowid BETWEEN ? AND ? AND forgotten_at IS NULL AND source = ?"
+    for path, rowid in db.execute(query, (*row_range("knowledge"), SYNC)):
+        sections.setdefault(path, []).append(rowid)
+    return sections
+
+
+def remove_sections(db: apsw.Connection, rowids: Sequence[int], *, signatures: bool) -> int:
+    """Remove sections for good and return how many. Forgotten ones stay, because their file may come back."""
+    removed = 0
+    for rowid in rowids:
+        if db.execute("SELECT forgotten_at FROM document WHERE rowid = ?", (rowid,)).get is None:
+            remove(db, rowid, signatures=signatures)
+            removed += db.changes()
+    return removed
+
+
+def make_durable(db: apsw.Connection) -> None:
+    """Make everything that was committed survive a power cut: a durable commit waits for the whole log."""
+    version = int(db.execute("PRAGMA user_version").get)
+    db.execute(f"PRAGMA synchronous = FULL; BEGIN IMMEDIATE; PRAGMA user_version = {version}; COMMIT")
+
+
+def has_signatures(db: apsw.Connection) -> bool:
+    """Whether the store has the table of vector signatures."""
+    return bool(db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'signature'").get)
 
 
 def ensure_signatures(db: apsw.Connection) -> None:
-    """Create the table of vector signatures where a store has none yet; sqlite-vec must be loaded."""
+    """Create the table of vector signatures if it is missing; sqlite-vec must be loaded."""
     if not has_signatures(db):
         from core.store.migrations import SIGNATURES
 
         db.execute(SIGNATURES)
         db.execute("INSERT OR IGNORE INTO vector_space VALUES (?, 'minilm-256-v1', 256)", (STATIC_SPACE,))
+
+
+_CURRENT = "forgotten_at IS NULL AND superseded_by = '' AND rowid BETWEEN ? AND ?"
+
+
+def _document(**columns: Any) -> Document:
+    columns["collection"] = NAME_OF[columns["rowid"] >> COLLECTION_SHIFT]
+    columns["tags"] = json_text.loads(columns["tags"])
+    columns["history"] = json_text.loads(columns["history"])
+    columns["write_gate_fallback"] = bool(columns["write_gate_fallback"])
+    columns["stale"] = bool(columns["stale"])
+    return columns  # type: ignore[return-value]  # the columns are the keys of the TypedDict
+
+
+def _values(document: Document, rowid: int) -> tuple[Any, ...]:
+    lists = {"tags": json_text.dumps(document["tags"]), "history": json_text.dumps(document["history"])}
+    values: dict[str, Any] = {**document, "rowid": rowid, **lists}
+    return tuple(values[name] for name in NAMES)
 
 
 def _index(db: apsw.Connection, rowid: int, document: Document, vector: bytes, signatures: bool) -> None:
@@ -163,150 +302,3 @@ def _unindex(db: apsw.Connection, rowid: int, signatures: bool) -> None:
     db.execute("DELETE FROM vector WHERE document = ?", (rowid,))
     if signatures:
         db.execute("DELETE FROM signature WHERE rowid = ?", (rowid,))
-
-
-def forget(db: apsw.Connection, rowid: int, at: int, *, signatures: bool) -> None:
-    """Leave a tombstone: out of both indexes, so out of every search; the row stays for `--undo`."""
-    db.execute("UPDATE document SET forgotten_at = ?, updated_at = ? WHERE rowid = ?", (at, at, rowid))
-    _unindex(db, rowid, signatures)
-
-
-def remove(db: apsw.Connection, rowid: int, *, signatures: bool) -> None:
-    """Take a document out for good."""
-    _unindex(db, rowid, signatures)
-    db.execute("DELETE FROM document WHERE rowid = ?", (rowid,))
-
-
-def by_id(db: apsw.Connection, identifier: str) -> Document | None:
-    """The document with this id, forgotten or not."""
-    row = db.execute(f"{SELECT} id = ?", (identifier,)).fetchone()
-    return _from_row(row) if row else None
-
-
-def by_fingerprint(db: apsw.Connection, value: str, collection: str) -> Document | None:
-    """The oldest document of the collection with the same normalised text that was neither forgotten nor superseded."""
-    query = f"{SELECT} fingerprint = ? AND {LIVE} ORDER BY rowid LIMIT 1"
-    row = db.execute(query, (value, *row_range(collection))).fetchone()
-    return _from_row(row) if row else None
-
-
-_MANY = 2_000
-SYNC = "knowledge-sync"
-"""The `source` of a synced section; what was imported into the collection is not the sync's to remove."""
-PINNED = "pinned"
-"""The tag of a memory that a person pinned: it does not decay and never goes stale (`recall.ranking`)."""
-
-
-def listed(
-    db: apsw.Connection, collection: str, asked: dict[str, Any], *, limit: int, offset: int
-) -> tuple[int, list[Document]]:
-    """How many memories of a collection there are, and a page of them, the newest first."""
-    where = ["rowid BETWEEN ? AND ?"]
-    values: list[Any] = [*row_range(collection)]
-    names = asked["projects"]
-
-    def narrow(condition: str, *given: object) -> None:
-        where.append(condition)
-        values.extend(given)
-
-    if not asked["whatever"]:
-        narrow("forgotten_at IS NULL AND superseded_by = ''")
-    for tag in asked["tags"]:  # few hold the letters, so that few lists are taken apart
-        narrow("instr(tags, ?) AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", json_text.dumps(tag), tag)
-    if asked["without"]:
-        narrow("NOT EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", asked["without"])
-    if asked["category"]:
-        narrow("category_id = ?", asked["category"])
-    if asked["verdicts"]:
-        narrow(f"write_verdict IN ({marks(asked['verdicts'])})", *asked["verdicts"])
-    if names:
-        of_sessions = f"session_id IN (SELECT id FROM session WHERE project IN ({marks(names)}))"
-        narrow(f"(project IN ({marks(names)}) OR (project = '' AND {of_sessions}))", *names, *names)
-    joined = " AND ".join(where)
-    found = int(db.execute(f"SELECT count(*) FROM document WHERE {joined}", values).get)
-    # where many are asked for, the newest of them are soon met in the order of time; else all of them are sorted
-    walked = "+" if found > _MANY else ""
-    rows = db.execute(
-        f"SELECT rowid FROM document WHERE {walked}{joined} ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?",
-        (*values, limit, offset),
-    )
-    return found, by_rowids(db, [int(row) for (row,) in rows])
-
-
-def set_tags(db: apsw.Connection, rowid: int, tags: Sequence[str], *, stale: bool) -> None:
-    """Set a memory's tags, and whether it is stale, inside the caller's transaction; its age stays what it is."""
-    db.execute("UPDATE document SET tags = ?, stale = ? WHERE rowid = ?", (json_text.dumps(list(tags)), stale, rowid))
-
-
-def link(db: apsw.Connection, older: Document, newer: Document, now: int) -> None:
-    """Note that one memory took the place of another, inside the caller's transaction; `now` in ms."""
-    placed = "UPDATE document SET superseded_by = ?, updated_at = ? WHERE rowid = ?"
-    db.execute(placed, (newer["id"], now, older["rowid"]))
-    db.execute("UPDATE document SET supersedes = ? WHERE rowid = ?", (older["id"], newer["rowid"]))
-
-
-def unlink(db: apsw.Connection, older: Document, now: int) -> None:
-    """Undo `link`, inside the caller's transaction; what took the memory's place may be gone by now."""
-    db.execute("UPDATE document SET superseded_by = '', updated_at = ? WHERE rowid = ?", (now, older["rowid"]))
-    freed = "UPDATE document SET supersedes = '' WHERE id = ? AND supersedes = ?"
-    db.execute(freed, (older["superseded_by"], older["id"]))
-
-
-def ids_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
-    """The first ids, in order, that begin so; forgotten ones too."""
-    query = "SELECT id FROM document WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
-    return [str(row[0]) for row in db.execute(query, (start, start + "\U0010ffff", most))]
-
-
-def of_session(db: apsw.Connection, session: str) -> list[tuple[int, str]]:
-    """Rows and ids of what a session said or noted, less what was forgotten."""
-    where = "session_id = ? AND session_id <> '' AND forgotten_at IS NULL"
-    return [
-        (int(row), str(name)) for row, name in db.execute(f"SELECT rowid, id FROM document WHERE {where}", (session,))
-    ]
-
-
-def recent(db: apsw.Connection, collection: str, since: int, limit: int) -> list[Document]:
-    """The newest documents of a collection since a time that were not superseded, newest first."""
-    query = f"{SELECT} created_at >= ? AND {LIVE} ORDER BY created_at DESC, rowid DESC LIMIT ?"
-    return [_from_row(row) for row in db.execute(query, (since, *row_range(collection), limit))]
-
-
-def every(db: apsw.Connection, *, forgotten: bool = False, collection: str = "") -> Iterator[Document]:
-    """Every document in order of its row, forgotten ones only when asked for; of one collection, if one is named."""
-    rows = row_range(collection) if collection else (0, 1 << 62)
-    where = "" if forgotten else " AND forgotten_at IS NULL"
-    for row in db.execute(f"{SELECT} rowid BETWEEN ? AND ?{where} ORDER BY rowid", rows):
-        yield _from_row(row)
-
-
-def sections_by_file(db: apsw.Connection) -> dict[str, list[int]]:
-    """The rows of every section of synced files that was not forgotten, by the path of its file."""
-    found: dict[str, list[int]] = {}
-    query = "SELECT path, rowid FROM document WHERE rowid BETWEEN ? AND ? AND forgotten_at IS NULL AND source = ?"
-    for path, rowid in db.execute(query, (*row_range("knowledge"), SYNC)):
-        found.setdefault(path, []).append(rowid)
-    return found
-
-
-def remove_sections(db: apsw.Connection, rowids: Sequence[int], *, signatures: bool) -> int:
-    """Take sections out for good; how many there were. A forgotten one stays a tombstone: its file may come back."""
-    removed = 0
-    for rowid in rowids:
-        if db.execute("SELECT forgotten_at FROM document WHERE rowid = ?", (rowid,)).get is None:
-            remove(db, rowid, signatures=signatures)
-            removed += db.changes()
-    return removed
-
-
-def make_durable(db: apsw.Connection) -> None:
-    """Make all that was committed survive a power cut: a commit that waits for the disk waits for the whole log."""
-    version = int(db.execute("PRAGMA user_version").get)
-    db.execute(f"PRAGMA synchronous = FULL; BEGIN IMMEDIATE; PRAGMA user_version = {version}; COMMIT")
-
-
-def beginnings(db: apsw.Connection, identifiers: Iterable[str], characters: int) -> dict[str, str]:
-    """The beginnings of memories by id, without those that are gone or forgotten."""
-    asked = "SELECT value FROM json_each(?)"
-    query = f"SELECT id, substr(text, 1, ?) FROM document WHERE id IN ({asked}) AND forgotten_at IS NULL"
-    return dict(db.execute(query, (characters, json_text.dumps(list(identifiers)))))
