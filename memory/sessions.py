@@ -71,7 +71,7 @@ def _about(db: apsw.Connection, session: str) -> dict[str, Any]:
     folder = known["folder"]
     return {
         "sessionId": session,
-        "startedAt": clock.iso(sessions.spoken(db, session)[1] or None),
+        "startedAt": clock.iso(sessions.turn_times(db, session)[1] or None),
         "cwdKey": f"--{folder.strip('/').replace('/', '-')}--" if folder else "",
         **{name: known[name] for name in ("client", "project", "folder")},
     }
@@ -108,8 +108,8 @@ def by_session(
 
 def _notes(db: apsw.Connection, row: dict[str, Any], privacy: str) -> dict[str, Any]:
     """What was noted of a session, with the keys of the mirrored CLI's observation pages."""
-    _, first, last = sessions.spoken(db, row["id"])
-    gist, noted = sessions.noted(db, row["id"], 20)
+    _, first, last = sessions.turn_times(db, row["id"])
+    gist, noted = sessions.subject_and_notes(db, row["id"], 20)
     decision = _pattern("decisions")
     return {
         "machine": row["machineId"], "agent": row["client"], "started": row["startedAt"],

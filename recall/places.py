@@ -93,7 +93,7 @@ def answer(
 
 def _session_that_printed(db: apsw.Connection, query: str, project: str) -> str:
     """The last session whose recovery note printed this query, preferably of the project; "" for none."""
-    printed = stored_sessions.notes_with(db, f'recall "{query}"', 20)
+    printed = stored_sessions.with_recovery_note(db, f'recall "{query}"', 20)
     project_of = dict(stored_sessions.latest_first(db)) if printed else {}
     own = [session for session in printed if same(project_of.get(session, ""), project)]
     if not own and not any(same(other, project) for other in project_of.values()):

@@ -19,6 +19,10 @@ COLLECTION_SHIFT = 40
 BY_HAND = "written by hand"  # the reason why the write gate allowed a text that its rules did not allow
 
 
+as_dict: Callable[..., Any] = dict
+"""The `record` for rows that become a TypedDict."""
+
+
 class Record:
     """Base of records: a subclass lists its fields in `__slots__`, and is made from them by name."""
 
@@ -43,7 +47,7 @@ class Record:
 
 
 def fetch(db: apsw.Connection, sql: str, values: Sequence[Any], record: Callable[..., R]) -> list[R]:
-    """The rows of a query; `record`, a `Record` or `dict`, is called with the columns by name."""
+    """The rows of a query; `record`, a `Record`, `as_dict` or a function, is called with the columns by name."""
     cursor = db.execute(sql, values)
     names: list[str] = []
     records = []

@@ -1,4 +1,7 @@
-"""Archived sessions: their records, turns and compactions; listed, identified and forgotten. Hot path."""
+"""Archived sessions: their records, turns and compactions. Times in ms since the epoch. Hot path.
+
+Functions that write belong inside the caller's transaction.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from core import TYPE_CHECKING, json_text
 from core.errors import Failure
 from core.project import own_names
 from core.store import calls, places_and_names
-from core.store.rows import marks, row_range
+from core.store.rows import as_dict, fetch, fetch_one, marks, row_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,25 +19,29 @@ if TYPE_CHECKING:
 
     from core.records import Session
 
-FORGOTTEN = -1
-"""Replaces a time: the session stays known, so that its transcript is not archived again."""
-PURGED_PLAN = '[["purged"]]'
-"""Replaces a purged plan, so that reading the transcript again does not bring it back."""
-COLUMNS = "id, client, project, folder, updated_at, prompts, calls, plan, ended_at, worktree"
-KNOWN = f"SELECT {COLUMNS} FROM session WHERE updated_at <> {FORGOTTEN}"
-# The partial index on the session needs the second condition; +rowid keeps the planner from walking all episodes.
-_SAID = (
-    "FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL AND +rowid BETWEEN {} AND {}"
-).format(*row_range("episodes"))
-_EVER = 1 << 62
-_WORKED, _TALKED = 5, 3
-"""Sessions of a project, the last ones."""
+FORGOTTEN = -1  # instead of `updated_at`: the session stays known, so that its transcript is not archived again
+PURGED_PLAN = '[["purged"]]'  # so that reading the transcript again does not bring the plan back
+PURGED_SUMMARY = "[purged]"  # likewise
+SUMMARY_CHARS = 100_000  # of a compaction's summary that are kept
+ALL_TIME = 1 << 62
 
 
 def by_id(db: apsw.Connection, identifier: str) -> Session | None:
-    """What is known of a session."""
-    row = db.execute(f"{KNOWN} AND id = ?", (identifier,)).fetchone()
-    return _from_row(row) if row else None
+    """The session with this id, unless it was forgotten."""
+    return fetch_one(db, f"{_KNOWN} AND id = ?", (identifier,), _session)
+
+
+def save(db: apsw.Connection, session: Session) -> None:
+    """Insert or replace a session; a purged plan stays purged."""
+    plan: list[Any] = list(session["plan"])
+    if plan and "plan_at" in session:
+        plan.append(session["plan_at"])
+    db.execute(
+        "INSERT OR REPLACE INTO session (id, client, project, folder, updated_at, prompts, calls, plan, ended_at,"
+        " worktree) VALUES (:id, :client, :project, :folder, :updated_at, :prompts, :calls,"
+        " coalesce((SELECT plan FROM session WHERE id = :id AND plan = :purged), :plan), :ended_at, :worktree)",
+        {"ended_at": 0, "worktree": "", **session, "plan": json_text.dumps(plan), "purged": PURGED_PLAN},
+    )
 
 
 def is_forgotten(db: apsw.Connection, identifier: str) -> bool:
@@ -42,17 +49,99 @@ def is_forgotten(db: apsw.Connection, identifier: str) -> bool:
     return bool(db.execute("SELECT 1 FROM session WHERE id = ? AND updated_at = ?", (identifier, FORGOTTEN)).get)
 
 
+def forget(db: apsw.Connection, identifier: str) -> None:
+    """Delete a session's work; what it does from now on is not kept either."""
+    drop(db, identifier)
+    for table, column in (("call", "session_id"), ("compaction", "session_id"), ("session", "id")):
+        db.execute(f"DELETE FROM {table} WHERE {column} = ?", (identifier,))
+    db.execute(
+        "INSERT INTO session (id, client, project, folder, updated_at, prompts, calls, plan)"
+        " VALUES (?, '', '', '', ?, 0, 0, '[]')",
+        (identifier, FORGOTTEN),
+    )
+
+
+def drop(db: apsw.Connection, identifier: str) -> int:
+    """Delete a session's work and return how many calls it had. Tombstones of a purge stay."""
+    values = (identifier, calls.FORGOTTEN)
+    rows = db.execute("SELECT rowid FROM call WHERE session_id = ? AND outcome <> ?", values).fetchall()
+    db.executemany("DELETE FROM call_lexicon WHERE rowid = ?", rows)
+    db.execute("DELETE FROM name WHERE session_id = ?", (identifier,))
+    places_and_names.drop_places(db, identifier)
+    db.execute("DELETE FROM compaction WHERE session_id = ? AND summary <> ?", (identifier, PURGED_SUMMARY))
+    has_tombstones = db.execute(
+        "SELECT EXISTS (SELECT 1 FROM call WHERE session_id = ?1 AND outcome = ?2 UNION ALL SELECT 1 FROM compaction"
+        " WHERE session_id = ?1 AND summary = ?3 UNION ALL SELECT 1 FROM session WHERE id = ?1 AND plan = ?4)",
+        (*values, PURGED_SUMMARY, PURGED_PLAN),
+    ).get
+    if has_tombstones:
+        emptied = f"UPDATE call SET {calls.EMPTIED} WHERE session_id = ? AND outcome <> ?"
+        db.execute(emptied, (calls.FORGOTTEN, *values))
+        db.execute("UPDATE session SET plan = '[]' WHERE id = ? AND plan <> ?", (identifier, PURGED_PLAN))
+    else:
+        db.execute("DELETE FROM call WHERE session_id = ?", (identifier,))
+        db.execute("DELETE FROM session WHERE id = ?", (identifier,))
+    return len(rows)
+
+
+def totals(db: apsw.Connection) -> tuple[int, int]:
+    """The number of sessions and of tool calls."""
+    count = db.execute("SELECT count(*) FROM session WHERE updated_at <> ?", (FORGOTTEN,)).get
+    return int(count), int(db.execute("SELECT count(*) FROM call").get)
+
+
+def latest(db: apsw.Connection, most: int) -> list[Session]:
+    """The sessions of all projects, the last active one first."""
+    return fetch(db, f"{_KNOWN} ORDER BY updated_at DESC, id LIMIT ?", (most,), _session)
+
+
+def latest_first(db: apsw.Connection) -> list[tuple[str, str]]:
+    """Id and project of every session, the last active one first; from an index alone."""
+    return list(db.execute("SELECT id, project FROM session ORDER BY updated_at DESC"))
+
+
 def last_of_project(
     db: apsw.Connection, project: str, folder: str, *, without: str = "", first: str = ""
 ) -> list[Session]:
-    """The last sessions of a project that worked, and of those in the folder that only talked: `first`, then those of
-    the folder, then the latest. Of no project none."""
+    """The last five sessions of a project with tool calls, and the last three in the folder without any.
+
+    `first` (an id) goes first, then those of the folder, then the latest. Of no project none.
+    """
     own = own_names(project, projects(db)) if project else []
-    query = f"{KNOWN} AND id <> ? AND project IN ({marks(own)}) AND {{}} ORDER BY updated_at DESC LIMIT ?"
-    worked = db.execute(query.format("calls > 0"), (without, *own, _WORKED)).fetchall()
-    talked = db.execute(query.format("calls = 0 AND folder = ?"), (without, *own, folder, _TALKED)).fetchall()
-    found = [_from_row(row) for row in (*worked, *talked)]
-    return sorted(found, key=lambda one: (one["id"] != first, one["folder"] != folder, -one["updated_at"]))
+    query = f"{_KNOWN} AND id <> ? AND project IN ({marks(own)}) AND"
+    worked = fetch(db, f"{query} calls > 0 ORDER BY updated_at DESC LIMIT 5", (without, *own), _session)
+    in_folder = "calls = 0 AND folder = ? ORDER BY updated_at DESC LIMIT 3"
+    talked = fetch(db, f"{query} {in_folder}", (without, *own, folder), _session)
+    return sorted(
+        [*worked, *talked],
+        key=lambda session: (session["id"] != first, session["folder"] != folder, -session["updated_at"]),
+    )
+
+
+def last_compacted(db: apsw.Connection, projects: Sequence[str] | None = None) -> Session | None:
+    """The last compacted session, of these projects or of all; by our time if the client gave none."""
+    given = tuple(projects or ())
+    where = "" if projects is None else f" AND project IN ({marks(given)})"
+    return fetch_one(
+        db,
+        "SELECT session.* FROM session JOIN (SELECT session_id, max(at) AS compacted FROM compaction"
+        f" GROUP BY session_id) ON session_id = id WHERE updated_at <> ?{where}"
+        " ORDER BY CASE WHEN compacted > 0 THEN compacted ELSE updated_at END DESC, id",
+        (FORGOTTEN, *given),
+        _session,
+    )
+
+
+def below(db: apsw.Connection, folders: Iterable[str]) -> list[str]:
+    """The ids of sessions whose folder is one of these or below it, the last active one first."""
+    found: dict[str, None] = {}
+    query = "SELECT id FROM session WHERE (folder = ? OR (folder >= ? AND folder < ?)) AND updated_at <> ?"
+    for folder in folders:
+        inside = folder.rstrip("/") + "/"
+        values = (folder, inside, inside[:-1] + "0", FORGOTTEN)
+        rows = db.execute(f"{query} ORDER BY updated_at DESC", values)
+        found |= dict.fromkeys(str(identifier) for (identifier,) in rows)
+    return list(found)
 
 
 def projects(db: apsw.Connection) -> list[str]:
@@ -66,149 +155,31 @@ def has_others(db: apsw.Connection, names: Sequence[str]) -> bool:
     return bool(db.execute(others, (*names,)).get)
 
 
-def latest_first(db: apsw.Connection) -> list[tuple[str, str]]:
-    """Id and project of every session, the last active one first; from an index alone."""
-    return list(db.execute("SELECT id, project FROM session ORDER BY updated_at DESC"))
+def rename_project(db: apsw.Connection, name: str, former: str, folder: str) -> None:
+    """Rename a project in the store if one of its sessions began in the folder."""
+    if db.execute("SELECT 1 FROM session WHERE project = ? AND folder = ? LIMIT 1", (former, folder)).get:
+        for table in ("session", "document"):
+            db.execute(f"UPDATE {table} SET project = ? WHERE project = ?", (name, former))
 
 
-def save(db: apsw.Connection, given: Session) -> None:
-    """Insert or replace, inside the caller's transaction; a purged plan stays purged."""
-    plan: list[Any] = list(given["plan"])
-    if plan and "plan_at" in given:
-        plan.append(given["plan_at"])
-    db.execute(
-        f"INSERT OR REPLACE INTO session ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
-        " coalesce((SELECT plan FROM session WHERE id = ?1 AND plan = ?9), ?8), ?10, ?11)",
-        (
-            given["id"], given["client"], given["project"], given["folder"], given["updated_at"], given["prompts"],
-            given["calls"], json_text.dumps(plan), PURGED_PLAN, given.get("ended_at", 0), given.get("worktree", ""),
-        ),
-    )  # fmt: skip
+def whole_id(db: apsw.Connection, given: str, *, least: int = 8) -> str:
+    """The given id, or the only archived one that begins with it, "" if there is none.
 
-
-def last_turns(db: apsw.Connection, session: str, most: int, *, until: int = _EVER) -> list[tuple[str, str, int]]:
-    """Id, text and time (ms) of a session's last turns up to a time, oldest first."""
-    query = f"SELECT id, text, created_at {_SAID} AND created_at <= ? ORDER BY rowid DESC LIMIT ?"
-    return list(db.execute(query, (session, until, most)))[::-1]
-
-
-def timed_prompts(db: apsw.Connection, session: str, last: int = _EVER) -> list[dict[str, Any]]:
-    """A session's last prompts, with their times (ms), by time."""
-    query = f"SELECT created_at, substr(text, 7) {_SAID} AND text LIKE 'user: %' ORDER BY rowid DESC LIMIT ?"
-    found: list[dict[str, Any]] = [
-        {"at": int(at), "text": str(text)} for at, text in db.execute(query, (session, last))
-    ]
-    found.reverse()  # of the same time: as they were stored
-    return sorted(found, key=lambda one: one["at"])
-
-
-def said(db: apsw.Connection, session: str, characters: int, last: int = 400) -> list[tuple[int, str]]:
-    """What was said last in a session, by time (ms): each prompt's beginning, and "" where the agent spoke."""
-    begin = "CASE WHEN text LIKE 'user: %' THEN substr(text, 7, ?) ELSE '' END"
-    rows = db.execute(
-        f"SELECT created_at, rowid, {begin} {_SAID} ORDER BY rowid DESC LIMIT ?", (characters, session, last)
-    )
-    return [(at, text) for at, _, text in sorted(rows)]
-
-
-def last_words(db: apsw.Connection, session: str, until: int) -> str:
-    """What the agent said last in a session up to a time (ms)."""
+    `least`: how many characters it must have; eight are shown of a UUID. Raises Failure SESSION_AMBIGUOUS.
+    """
     query = (
-        f"SELECT substr(text, 12) {_SAID} AND text LIKE 'assistant: %' AND created_at <= ? ORDER BY rowid DESC LIMIT 1"
+        "SELECT 1 FROM session WHERE id = ?1 AND updated_at <> ?2 UNION ALL"
+        " SELECT 1 FROM document WHERE session_id = ?1 AND session_id <> '' AND forgotten_at IS NULL LIMIT 1"
     )
-    return str(db.execute(query, (session, until)).get or "")
-
-
-def spoken(db: apsw.Connection, session: str) -> tuple[int, int, int]:
-    """How many turns of a session are archived, and the times of the first and the last (ms, or 0)."""
-    query = f"SELECT count(*), coalesce(min(created_at), 0), coalesce(max(created_at), 0) {_SAID}"
-    ((count, first, last),) = db.execute(query, (session,))
-    return count, first, last
-
-
-def _from_row(row: tuple[Any, ...]) -> Session:
-    """The session of a row: `COLUMNS`, in order."""
-    identifier, client, project, folder, updated_at, prompts, calls, plan, ended, worktree = row
-    steps = json_text.loads(plan) if plan != PURGED_PLAN else []
-    made: Session = {
-        "id": identifier, "client": client, "project": project, "folder": folder,
-        "updated_at": updated_at, "prompts": prompts, "calls": calls, "plan": steps, "ended_at": ended,
-        "worktree": worktree,
-    }  # fmt: skip
-    if steps and len(steps[-1]) == 2 and all(isinstance(number, int) for number in steps[-1]):
-        made["plan_at"] = steps.pop()  # in its column it stands below the steps
-    return made
-
-
-SHORTEST_BEGINNING = 8  # characters of a session's id that may stand for it: as many as are shown of a UUID
-_MOST_LISTED = 5
-
-
-def totals(db: apsw.Connection) -> tuple[int, int]:
-    """How many sessions and tool calls are stored."""
-    kept = db.execute("SELECT count(*) FROM session WHERE updated_at <> ?", (FORGOTTEN,)).get
-    return int(kept), int(db.execute("SELECT count(*) FROM call").get)
-
-
-def below(db: apsw.Connection, folders: Iterable[str]) -> list[str]:
-    """The ids of sessions whose repository is, or lies below, one of the folders, the last one first."""
-    found: dict[str, None] = {}
-    below = "(folder = ? OR (folder >= ? AND folder < ?)) AND updated_at <> ?"
-    for folder in folders:
-        inside = folder.rstrip("/") + "/"
-        values = (folder, inside, inside[:-1] + "0", FORGOTTEN)
-        rows = db.execute(f"SELECT id FROM session WHERE {below} ORDER BY updated_at DESC", values)
-        found |= dict.fromkeys(str(identifier) for (identifier,) in rows)
-    return list(found)
-
-
-def latest(db: apsw.Connection, most: int) -> list[Session]:
-    """The sessions of all projects, the last active one first."""
-    return [_from_row(row) for row in db.execute(f"{KNOWN} ORDER BY updated_at DESC, id LIMIT ?", (most,))]
-
-
-def last_compacted(db: apsw.Connection, projects: Sequence[str] | None = None) -> Session | None:
-    """The last compacted session, of these projects or of all; without a client's time, by our own."""
-    given = tuple(projects or ())
-    known = "" if projects is None else f" AND project IN ({marks(given)})"
-    row = db.execute(
-        f"SELECT {COLUMNS} FROM session JOIN (SELECT session_id, max(at) AS compacted FROM compaction"
-        f" GROUP BY session_id) ON session_id = id WHERE updated_at <> ?{known}"
-        " ORDER BY CASE WHEN compacted > 0 THEN compacted ELSE updated_at END DESC, id LIMIT 1",
-        (FORGOTTEN, *given),
-    ).fetchone()
-    return _from_row(row) if row else None
-
-
-def notes_with(db: apsw.Connection, text: str, most: int) -> list[str]:
-    """The sessions whose recovery note, among the newest `most`, holds a text, the newest first."""
-    rows = db.execute(
-        "SELECT session_id FROM (SELECT session_id, text FROM injection WHERE kind IN ('compaction-recovery',"
-        " 'gateway-recovery') ORDER BY at DESC, id DESC LIMIT ?) WHERE instr(text, ?)",
-        (most, text),
-    )
-    return [session for (session,) in rows]
-
-
-def noted(db: apsw.Connection, session: str, most: int) -> tuple[str, list[str]]:
-    """What a session was about (a narrative of it, else its first prompt), and its newest observations, in order."""
-    known = (
-        "FROM document WHERE session_id = ?1 AND session_id <> '' AND forgotten_at IS NULL AND +rowid BETWEEN {} AND {}"
-    )
-    written = known.format(*row_range("observations")) + " AND write_verdict <> 'discard'"
-    rows = db.execute(f"SELECT text, observation_type {written} ORDER BY rowid DESC LIMIT ?2", (session, most))
-    found = [(str(text), kind) for text, kind in rows][::-1]
-    prompt = (
-        f"SELECT substr(text, 7) {known.format(*row_range('episodes'))} AND text LIKE 'user: %' ORDER BY rowid LIMIT 1"
-    )
-    told = [text for text, kind in found if kind == "segment_narrative"]
-    return (told or [str(db.execute(prompt, (session,)).get or "")])[0], [text for text, _ in found]
-
-
-def forgotten_beginning(db: apsw.Connection, start: str) -> str:
-    """The first forgotten session whose id begins like this, "" if none does."""
-    query = "SELECT id FROM session WHERE id >= ? AND id < ? AND updated_at = ? ORDER BY id LIMIT 1"
-    return str(db.execute(query, (start, start + "\U0010ffff", FORGOTTEN)).get or "")
+    if db.execute(query, (given, FORGOTTEN)).get:
+        return given
+    if len(given) < least:
+        return ""
+    found = ids_beginning(db, given, 6)
+    if len(found) > 1:
+        shown = ", ".join(found[:5]) + (" and more" if len(found) > 5 else "")
+        raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {shown}", "give a longer id")
+    return found[0] if found else ""
 
 
 def ids_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
@@ -223,37 +194,79 @@ def ids_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
-def whole_id(db: apsw.Connection, given: str, *, least: int = SHORTEST_BEGINNING) -> str:
-    """The given id, or the only archived one that begins with it (of `least` characters); "" if there is none."""
-    known = (
-        "SELECT 1 FROM session WHERE id = ?1 AND updated_at <> ?2 UNION ALL"
-        " SELECT 1 FROM document WHERE session_id = ?1 AND session_id <> '' AND forgotten_at IS NULL LIMIT 1"
+def forgotten_beginning(db: apsw.Connection, start: str) -> str:
+    """The first forgotten session whose id begins like this, "" if none does."""
+    query = "SELECT id FROM session WHERE id >= ? AND id < ? AND updated_at = ? ORDER BY id LIMIT 1"
+    return str(db.execute(query, (start, start + "\U0010ffff", FORGOTTEN)).get or "")
+
+
+def with_recovery_note(db: apsw.Connection, text: str, most: int) -> list[str]:
+    """The sessions whose recovery note, among the newest `most`, holds a text, the newest first."""
+    rows = db.execute(
+        "SELECT session_id FROM (SELECT session_id, text FROM injection WHERE kind IN ('compaction-recovery',"
+        " 'gateway-recovery') ORDER BY at DESC, id DESC LIMIT ?) WHERE instr(text, ?)",
+        (most, text),
     )
-    if db.execute(known, (given, FORGOTTEN)).get:
-        return given
-    if len(given) < least:
-        return ""
-    found = ids_beginning(db, given, _MOST_LISTED + 1)
-    if len(found) > 1:
-        shown = ", ".join(found[:_MOST_LISTED]) + (" and more" if len(found) > _MOST_LISTED else "")
-        raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {shown}", "give a longer id")
-    return found[0] if found else ""
+    return [session for (session,) in rows]
 
 
-PURGED_SUMMARY = "[purged]"
-"""Replaces a purged summary: reading the transcript again does not bring it back."""
-SUMMARY_CHARS = 100_000
+def subject_and_notes(db: apsw.Connection, session: str, most: int) -> tuple[str, list[str]]:
+    """A session's subject (a narrative of it, else its first prompt), and its newest observations, in order."""
+    own = "FROM document WHERE session_id = ?1 AND session_id <> '' AND forgotten_at IS NULL AND +rowid BETWEEN"
+    first, last = row_range("observations")
+    written = f"{own} {first} AND {last} AND write_verdict <> 'discard' ORDER BY rowid DESC LIMIT ?2"
+    rows = db.execute(f"SELECT text, observation_type {written}", (session, most))
+    notes = [(str(text), kind) for text, kind in rows][::-1]
+    narratives = [text for text, kind in notes if kind == "segment_narrative"]
+    first, last = row_range("episodes")
+    prompt = f"SELECT substr(text, 7) {own} {first} AND {last} AND text LIKE 'user: %' ORDER BY rowid LIMIT 1"
+    subject = narratives[0] if narratives else str(db.execute(prompt, (session,)).get or "")
+    return subject, [text for text, _ in notes]
+
+
+def last_turns(db: apsw.Connection, session: str, most: int, *, until: int = ALL_TIME) -> list[tuple[str, str, int]]:
+    """Id, text and time of a session's last turns up to a time, oldest first."""
+    query = f"SELECT id, text, created_at {_TURNS} AND created_at <= ? ORDER BY rowid DESC LIMIT ?"
+    return list(db.execute(query, (session, until, most)))[::-1]
+
+
+def timed_prompts(db: apsw.Connection, session: str, last: int = ALL_TIME) -> list[dict[str, Any]]:
+    """A session's last prompts (`text`) with their times (`at`), by time."""
+    query = f"SELECT created_at AS at, substr(text, 7) AS text {_TURNS} AND text LIKE 'user: %'"
+    prompts: list[dict[str, Any]] = fetch(db, f"{query} ORDER BY rowid DESC LIMIT ?", (session, last), as_dict)
+    prompts.reverse()  # those of the same time stay as they were stored
+    return sorted(prompts, key=lambda prompt: prompt["at"])
+
+
+def conversation(db: apsw.Connection, session: str, characters: int, last: int = 400) -> list[tuple[int, str]]:
+    """A session's last turns by time: the time and a prompt's beginning, or "" for an answer of the agent."""
+    begin = "CASE WHEN text LIKE 'user: %' THEN substr(text, 7, ?) ELSE '' END"
+    query = f"SELECT created_at, rowid, {begin} {_TURNS} ORDER BY rowid DESC LIMIT ?"
+    return [(at, text) for at, _, text in sorted(db.execute(query, (characters, session, last)))]
+
+
+def last_answer(db: apsw.Connection, session: str, until: int) -> str:
+    """The agent's last answer in a session up to a time."""
+    query = f"SELECT substr(text, 12) {_TURNS} AND text LIKE 'assistant: %' AND created_at <= ?"
+    return str(db.execute(f"{query} ORDER BY rowid DESC LIMIT 1", (session, until)).get or "")
+
+
+def turn_times(db: apsw.Connection, session: str) -> tuple[int, int, int]:
+    """The number of archived turns of a session, and the times of the first and the last (or 0)."""
+    query = f"SELECT count(*), coalesce(min(created_at), 0), coalesce(max(created_at), 0) {_TURNS}"
+    ((count, first, last),) = db.execute(query, (session,))
+    return count, first, last
 
 
 def compactions(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
-    """The compactions of a session, oldest first."""
+    """The compactions of a session (`call`, `at`, `summary`), oldest first."""
     # by time first: calls are numbered as they are stored, and a hook may store the newest before the others
-    rows = db.execute("SELECT call, at, summary FROM compaction WHERE session_id = ? ORDER BY at, call", (session,))
-    return [{"call": call, "at": at, "summary": summary} for call, at, summary in rows]
+    query = "SELECT call, at, summary FROM compaction WHERE session_id = ? ORDER BY at, call"
+    return fetch(db, query, (session,), as_dict)
 
 
 def save_compaction(db: apsw.Connection, session: str, call: int, at: int, summary: str) -> None:
-    """Insert or complete a compaction, inside the caller's transaction; two with no call between them are one."""
+    """Insert or complete a compaction; two with no call between them are the same."""
     db.execute(
         "INSERT INTO compaction VALUES (?, ?, ?, ?) ON CONFLICT (session_id, call) DO UPDATE SET"
         " at = max(at, excluded.at), summary ="
@@ -262,43 +275,18 @@ def save_compaction(db: apsw.Connection, session: str, call: int, at: int, summa
     )
 
 
-def rename_project(db: apsw.Connection, name: str, former: str, folder: str) -> None:
-    """Rename a project in what is stored if a session of it began in the folder; inside a transaction."""
-    if db.execute("SELECT 1 FROM session WHERE project = ? AND folder = ? LIMIT 1", (former, folder)).get:
-        for table in ("session", "document"):
-            db.execute(f"UPDATE {table} SET project = ? WHERE project = ?", (name, former))
+_KNOWN = f"SELECT * FROM session WHERE updated_at <> {FORGOTTEN}"
+# The partial index on the session needs the second condition; +rowid keeps the planner from walking all episodes.
+_TURNS = (
+    "FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL"
+    " AND +rowid BETWEEN {} AND {}".format(*row_range("episodes"))
+)
 
 
-def forget(db: apsw.Connection, identifier: str) -> None:
-    """Delete what a session did, inside the caller's transaction; what it does from now on is not kept."""
-    drop(db, identifier)
-    for table, column in (("call", "session_id"), ("compaction", "session_id"), ("session", "id")):
-        db.execute(f"DELETE FROM {table} WHERE {column} = ?", (identifier,))
-    db.execute(
-        "INSERT INTO session (id, client, project, folder, updated_at, prompts, calls, plan)"
-        " VALUES (?, '', '', '', ?, 0, 0, '[]')",
-        (identifier, FORGOTTEN),
-    )
-
-
-def drop(db: apsw.Connection, identifier: str) -> int:
-    """Delete what a session did; returns how many calls. Tombstones stay, so that reading again brings nothing back."""
-    values = (identifier, calls.FORGOTTEN)
-    rows = db.execute("SELECT rowid FROM call WHERE session_id = ? AND outcome <> ?", values).fetchall()
-    db.executemany("DELETE FROM call_lexicon WHERE rowid = ?", rows)
-    db.execute("DELETE FROM name WHERE session_id = ?", (identifier,))
-    places_and_names.drop_places(db, identifier)
-    db.execute("DELETE FROM compaction WHERE session_id = ? AND summary <> ?", (identifier, PURGED_SUMMARY))
-    purged = db.execute(
-        "SELECT EXISTS (SELECT 1 FROM call WHERE session_id = ?1 AND outcome = ?2 UNION ALL SELECT 1 FROM compaction"
-        " WHERE session_id = ?1 AND summary = ?3 UNION ALL SELECT 1 FROM session WHERE id = ?1 AND plan = ?4)",
-        (*values, PURGED_SUMMARY, PURGED_PLAN),
-    ).get
-    if purged:
-        emptied = f"UPDATE call SET {calls.EMPTIED} WHERE session_id = ? AND outcome <> ?"
-        db.execute(emptied, (calls.FORGOTTEN, *values))
-        db.execute("UPDATE session SET plan = '[]' WHERE id = ? AND plan <> ?", (identifier, PURGED_PLAN))
-    else:
-        db.execute("DELETE FROM call WHERE session_id = ?", (identifier,))
-        db.execute("DELETE FROM session WHERE id = ?", (identifier,))
-    return len(rows)
+def _session(**columns: Any) -> Session:
+    plan = columns["plan"]
+    steps = json_text.loads(plan) if plan != PURGED_PLAN else []
+    if steps and len(steps[-1]) == 2 and all(isinstance(number, int) for number in steps[-1]):
+        columns["plan_at"] = steps.pop()  # stored in the same column, after the steps
+    columns["plan"] = steps
+    return columns  # type: ignore[return-value]  # the columns are the keys of the TypedDict

@@ -157,8 +157,8 @@ def last_request(prompts: Sequence[str]) -> str:
 
 def open_request(db: apsw.Connection, session: Session, calls: Sequence[Call]) -> str:
     """What an archived session was asked in its open turn, as `quoted` has it."""
-    said = sessions.said(db, session["id"], READ_CHARS)
-    return quoted(said, calls, session.get("ended_at", 0), lambda until: sessions.last_words(db, session["id"], until))
+    said = sessions.conversation(db, session["id"], READ_CHARS)
+    return quoted(said, calls, session.get("ended_at", 0), lambda until: sessions.last_answer(db, session["id"], until))
 
 
 def quoted(

@@ -98,7 +98,7 @@ def _last_messages(db: apsw.Connection, state: SessionState) -> list[Message]:
     """The last prompts; from the archive if no hook has seen any, as when an old session goes on."""
     if state.messages:
         return state.messages
-    said = sessions.said(db, state.session_id, MESSAGE_CHARS)
+    said = sessions.conversation(db, state.session_id, MESSAGE_CHARS)
     return [entry for _, text in said if (entry := message(text))][-MESSAGES_KEPT:]
 
 
