@@ -26,8 +26,7 @@ from core.store.rows import COLLECTIONS
 from core.store.sqlite import fold_log
 from memory import json_form, near_duplicate
 from memory.json_form import Incoming
-from memory.knowledge import markdown_files
-from memory.knowledge.markdown import front_matter
+from memory.knowledge import markdown
 from memory.write import CATEGORY_FIELDS, MAX_CHARS, VERDICT_FIELDS, Draft, clean_name, compose, copy_fields, store
 from recall import categories
 
@@ -311,7 +310,7 @@ class _Block:
 
 def _blocks(text: str) -> list[_Block]:
     """The headings, bullets and paragraphs of a Markdown text, without code, tables, comments and front matter."""
-    body = front_matter(text)[1]
+    body = markdown.front_matter(text)[1]
     skipped = text.count("\n") - body.count("\n")
     body = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), body)
     blocks: list[_Block] = []
@@ -338,13 +337,13 @@ def _blocks(text: str) -> list[_Block]:
 
 def _read_text(path: str) -> str:
     try:
-        data, is_longer = markdown_files.read(path, MAX_MARKDOWN_BYTES)
+        data, is_longer = markdown.read(path, MAX_MARKDOWN_BYTES)
     except OSError as error:
         raise Failure("IMPORT_FAILED", f"{path}: {error.strerror}", "name a file that can be read") from None
     if is_longer:
         message = f"{path} has more than {MAX_MARKDOWN_BYTES:,} bytes"
         raise Failure("IMPORT_FAILED", message, "split it, and import the parts")
-    text = markdown_files.decode(data)
+    text = markdown.decode(data)
     if text is None:
         raise Failure("IMPORT_FAILED", f"{path} is not a text file", "name a Markdown file in UTF-8")
     return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -220,16 +220,17 @@ def search_vault(
     limit: Limit = 10,
 ) -> Answer:
     """Find notes by name and words, or with --semantic by meaning."""
+    from memory.knowledge import search as sections
     from memory.knowledge import vault as notes
 
     text, root = " ".join(query), notes.root()
     result: dict[str, Any] = {"query": text, "vault_root": root}
     steps = []
     if semantic:
-        hits, found, synced = notes.by_meaning(root, text, limit=limit, below=root)
-        if synced:
-            result |= {"mode": "semantic", "found": found, "hits": hits}
-            return Answer(result, _read_first(hits), view=draw_hits)
+        if notes.is_synced(root):
+            found = sections.search(text, limit=limit, below=root)[0]
+            result |= {"mode": "semantic", "found": found["found"], "hits": found["hits"]}
+            return Answer(result, _read_first(found["hits"]), view=draw_hits)
         result["fallback"] = {"from": "semantic", "to": "text", "reason": "the vault was never synced"}
         steps.append(step(f"joelclaw knowledge sync {root}", "import the vault, to search it by meaning"))
     report = notes.by_words(root, text, limit=limit)

@@ -164,15 +164,15 @@ def search_knowledge(options: Mapping[str, Any]) -> Answer:
     from otel import log
     from otel.event import new_event, query_excerpt
 
-    settings = config.load()
-    now = clock.now_ms()
     query = " ".join(options["query"])
     types = tuple(filter(None, map(search.parse_type, (options["type"] or "").split(","))))
-    result, db = search.search(query, limit=options["limit"], types=types, now=now, config=settings)
+    result, db = search.search(query, limit=options["limit"], types=types)
     hits = result["hits"]
     if db is not None:  # None if the store cannot be written, which is no reason to fail
         metadata = {"query": query_excerpt(query), "found": result["found"], "returned": len(hits)}
-        event = new_event("knowledge.search.completed", component="knowledge-cli", metadata=metadata, now=now)
+        event = new_event(
+            "knowledge.search.completed", component="knowledge-cli", metadata=metadata, now=clock.now_ms()
+        )
         event["recalled"] = [hit["id"] for hit in hits]
         log.store_spooled([event], db)
     view = "cli.commands.knowledge:draw_hits"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from core import words
 from core.errors import Failure
-from memory.knowledge import markdown, markdown_files
+from memory.knowledge import markdown
 
 FOLDER = "docs/decisions"
 STATUSES = ("proposed", "accepted", "shipped", "superseded", "deprecated", "rejected")
@@ -44,7 +44,7 @@ class Record:
         self.number = number
         self.text = text
         self.front, body = markdown.front_matter(text)
-        told = markdown.told(self.front, body)
+        told = markdown.stated(self.front, body)
         self.status = told["status"].lower() if "status" in told else None
         self.date = told.get("date")
         headings = (head[2] for line in text.splitlines() if (head := _HEADING.match(line)))
@@ -80,7 +80,7 @@ def read_all(vault: str) -> list[Record]:
     folder = os.path.join(vault, FOLDER)
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
         match, path = _FILE_NAME.match(name), os.path.join(folder, name)
-        text = markdown_files.text_of(path) if match and not os.path.islink(path) else None
+        text = markdown.text_of(path) if match and not os.path.islink(path) else None
         if match and text is not None:
             records.append(Record(path, match[1], text))
     return records
@@ -216,7 +216,7 @@ def audit(vault: str, records: list[Record]) -> dict[str, Any]:
     ambiguous: list[dict[str, Any]] = []
     links = list(_links(records))
     to_notes = [link for link in links if not _is_custom(link.target)]
-    notes = list(markdown_files.below(vault, until=time.monotonic() + 5).files) if to_notes else []
+    notes = list(markdown.files_below(vault, until=time.monotonic() + 5).files) if to_notes else []
     for link in to_notes:
         about = {"source": link.source.filename, "line": link.line, "target": link.target}
         paths = _files_linked(vault, records, notes, link.target)
@@ -225,7 +225,7 @@ def audit(vault: str, records: list[Record]) -> dict[str, Any]:
         elif len(paths) > 1:
             ambiguous.append({**about, "candidates": sorted(paths)})
     index_path = os.path.join(vault, FOLDER, "README.md")
-    index = markdown_files.text_of(index_path)
+    index = markdown.text_of(index_path)
     rows = [os.path.basename(match[2]) for match in _INDEX_ROW.finditer(index or "")]
     names = [record.filename for record in records]
     numbers = {record.number for record in records}
@@ -294,7 +294,7 @@ def _files_linked(vault: str, records: list[Record], notes: Iterable[str], targe
         return [record.path for record in exact or numbered if not heading or _has_heading(record, heading)]
     for folder in (vault, os.path.join(vault, FOLDER)):
         path = os.path.realpath(os.path.join(folder, name.removesuffix(".md") + ".md"))
-        if markdown_files.is_below(path, vault) and os.path.isfile(path):
+        if markdown.is_below(path, vault) and os.path.isfile(path):
             return [path]
     return [path for path in notes if os.path.splitext(os.path.basename(path))[0].lower() == wanted]
 

@@ -1,24 +1,25 @@
-"""What a markdown file is: front matter, title, type, tags, whether it still holds, and its sections.
+"""Markdown files: finding and reading them; front matter, title, type, tags, status and sections.
 
-Front matter is read as people write it, `key: value`, lists, folded texts; a value that is not understood is text. A
-section shorter than `TINY` goes into the one above it, with its heading as a line. No line of the text is lost.
+Front matter is read as people write it: `key: value`, lists, folded texts; anything else is taken as text. A section
+shorter than TINY is appended to the one above it, with its heading as a line. No line of the text is lost.
 """
 
 import os
 import re
-from dataclasses import dataclass
+import stat
+import time
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from markdown_it import MarkdownIt
 
 from memory.knowledge.search import TYPE_NAMES, parse_type
 
-LONGEST = 1500  # characters of a section's text
-TINY = 80  # characters below which a section has nothing to be found by on its own
-_FRONT_LINES = 400
-_STATUS_LINES = 30
-_NEAREST = 4
-"""Folders above a file that may say what it is; `patterns` in the name of a home does not."""
+ENDINGS = (".md", ".mdx", ".markdown")
+MAX_BYTES = 2 * 1024 * 1024  # of a file that is synced
+MAX_SECTION_CHARS = 1500  # of a section's text
+TINY = 80  # characters; a shorter section has nothing by which it could be found
+
 _FOLDER_TYPES = {**TYPE_NAMES, "lesson": "lesson", "pattern": "pattern", "retro": "retro", "runbook": "runbook"}
 _KEY = re.compile(r"([A-Za-z_][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*)|)$")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)$")
@@ -28,11 +29,85 @@ _OVER = re.compile(r"[*_\s]*(?:superseded|deprecated)\b", re.IGNORECASE)
 _BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 
 FrontMatter = dict[str, str | list[str]]
+_Part = tuple[list[tuple[int, str]], str]  # the headings above a part, with their levels, and the text below them
+
+
+@dataclass
+class Files:
+    """The files below a folder: path → status, in order; and the skipped ones, as (path, reason)."""
+
+    files: dict[str, os.stat_result] = field(default_factory=dict)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)  # folders that could not be listed
+    complete: bool = True
+
+
+def files_below(folder: str, *, until: float | None = None) -> Files:
+    """The Markdown files below a folder, until `time.monotonic()`; no hidden folders, `node_modules` or links."""
+    found = Files()
+
+    def note_unlisted(error: OSError) -> None:
+        found.problems.append((error.filename, f"cannot be listed: {error.strerror}"))
+        found.unread.append(error.filename)
+
+    for here, folders, names in os.walk(folder, onerror=note_unlisted):
+        if until is not None and time.monotonic() > until:
+            found.complete = False
+            break
+        folders[:] = sorted(n for n in folders if n[0] != "." and n not in ("node_modules", "__pycache__"))
+        linked = [name for name in folders if os.path.islink(os.path.join(here, name))]
+        notes = [name for name in names if name[0] != "." and name.lower().endswith(ENDINGS)]
+        for name in sorted([*linked, *notes]):
+            path = os.path.join(here, name)
+            try:
+                status = os.lstat(path)
+            except OSError as error:
+                note_unlisted(error)
+                continue
+            if stat.S_ISREG(status.st_mode):
+                found.files[path] = status
+            elif not stat.S_ISLNK(status.st_mode):
+                found.problems.append((path, "not a regular file"))
+            elif not is_below(os.path.realpath(path), folder):
+                found.problems.append((path, "a link that leads out of the folder is not followed"))
+    return found
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether a path is the folder or in it; both real paths, or neither."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def read(path: str, most: int = MAX_BYTES) -> tuple[bytes, bool]:
+    """The first bytes of a regular file, and whether there are more. Raises OSError, without waiting for a pipe."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with open(descriptor, "rb") as handle:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(0, "not a regular file")
+        data = handle.read(most + 1)
+    return data[:most], len(data) > most
+
+
+def decode(data: bytes) -> str | None:
+    """Bytes as text: UTF-8 (U+FFFD for invalid bytes) or UTF-16 with its mark; None for binary data."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace").removeprefix("\ufeff")
+    if b"\0" in data[:8192]:
+        return None
+    return data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\0", "\ufffd")
+
+
+def text_of(path: str) -> str | None:
+    """The text of a file; None if it is binary or cannot be read."""
+    try:
+        return decode(read(path)[0])
+    except OSError:
+        return None
 
 
 @dataclass(frozen=True)
 class Section:
-    """One piece of a text: the headings from the outermost to its own, and its number among those with the same."""
+    """A section: its headings from the outermost to its own, and its number among the pieces below them."""
 
     headings: tuple[str, ...]
     text: str
@@ -41,7 +116,7 @@ class Section:
 
 @dataclass(frozen=True)
 class MarkdownDocument:
-    """A file as it is indexed. `stale`: it says of itself that it is superseded or deprecated."""
+    """A file as it is indexed. `stale`: its status is superseded or deprecated."""
 
     title: str
     type: str
@@ -58,57 +133,57 @@ class MarkdownDocument:
 
 
 def parse(text: str, path: str) -> MarkdownDocument:
-    """The text of the file at `path` (read for its name and folders only). Never raises."""
+    """The text of the file at `path`, whose name and folders also say what it is. Never raises."""
     front, body = front_matter(text)
     parts = _parts(body)
     name = os.path.basename(path)
-    title = _one(front, "title") or (_one(front, "name") if name.lower() == "skill.md" else "")
+    title = _text(front, "title") or (_text(front, "name") if name.lower() == "skill.md" else "")
     if not title and len(parts) > 1 and parts[1][0][0][0] == 1:
         title = parts[1][0][0][1]
     title = " ".join((title or os.path.splitext(name)[0]).split())
-    parts[0] = ([], f"{_one(front, 'description') or _one(front, 'summary')}\n\n{parts[0][1]}".strip())
+    parts[0] = ([], f"{_text(front, 'description') or _text(front, 'summary')}\n\n{parts[0][1]}".strip())
     kind = _type(front, path, title)
-    status = told(front, body).get("status", "") if kind == "adr" else _one(front, "status")
+    status = stated(front, body).get("status", "") if kind == "adr" else _text(front, "status")
     tags = front.get("tags") or front.get("tag") or []
     listed = tags if isinstance(tags, list) else tags.replace(",", " ").split()
     return MarkdownDocument(
         title=title,
         type=kind,
         tags=[tag for tag in (tag.strip().lstrip("#") for tag in listed) if tag],
-        category=_one(front, "category"),
+        category=_text(front, "category"),
         stale=bool(_OVER.match(status)),
         sections=_sections(parts),
     )
 
 
 def front_matter(text: str) -> tuple[FrontMatter, str]:
-    """The keys (lower case) between `---` lines at the head of a text, if the first has one; and the text behind."""
-    lines = _plain_ends(text).split("\n")
+    """The keys (in lower case) between the `---` lines at the head of a text, and the text below them."""
+    lines = _with_plain_ends(text).split("\n")
     if lines[0].rstrip() != "---":
         return {}, text
-    end = next((at for at, line in enumerate(lines[1:_FRONT_LINES], 1) if line.rstrip() in ("---", "...")), 0)
+    end = next((at for at, line in enumerate(lines[1:400], 1) if line.rstrip() in ("---", "...")), 0)
     inside = [line for line in lines[1:end] if line.strip() and not line.lstrip().startswith("#")]
     if not end or (any(map(str.strip, lines[1:end])) and not any(map(_KEY.match, inside[:1]))):
         return {}, text
     found: FrontMatter = {}
     key = ""
     for line in inside:
-        held = found.get(key, "")
+        value = found.get(key, "")
         if named := _KEY.match(line):
             key = named[1].strip().lower()
             found[key] = _value((named[2] or "").strip())
         elif item := _ITEM.match(line):
-            found[key] = [*(held if isinstance(held, list) else filter(None, [held])), _unquoted(item[1])]
-        elif line[0] in " \t" and isinstance(held, str):
-            found[key] = f"{held} {line.strip()}".strip()
+            found[key] = [*(value if isinstance(value, list) else filter(None, [value])), _unquoted(item[1])]
+        elif line[0] in " \t" and isinstance(value, str):
+            found[key] = f"{value} {line.strip()}".strip()
     return found, "\n".join(lines[end + 1 :])
 
 
-def told(front: FrontMatter, body: str) -> dict[str, str]:
-    """Title, status and date of a note: its front matter's, else of lines `Status: accepted`, or below a heading."""
-    found = {key: value for key in ("title", "status", "date") if (value := _one(front, key))}
+def stated(front: FrontMatter, body: str) -> dict[str, str]:
+    """Title, status and date of a note: from its front matter, else from a line `Status: …` or a heading Status."""
+    found = {key: value for key in ("title", "status", "date") if (value := _text(front, key))}
     lines = [line for line in body.split("\n", 400)[:400] if line.strip()]
-    for line in lines[:_STATUS_LINES]:
+    for line in lines[:30]:
         if match := _FIELD.match(line):
             found.setdefault(match[1].lower(), match[2].strip("*_ \t"))
     for line, below in pairwise(lines):
@@ -128,30 +203,27 @@ def _unquoted(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
-def _one(front: FrontMatter, key: str) -> str:
+def _text(front: FrontMatter, key: str) -> str:
     value = front.get(key, "")
     return (value if isinstance(value, str) else ", ".join(value)).strip()
 
 
 def _type(front: FrontMatter, path: str, title: str) -> str:
-    """Front matter first, then the file's name, then the folder nearest to it."""
+    """The type that the front matter states, else one from the file's name, else from its nearest folders."""
     folder, name = os.path.split(path)
-    if declared := parse_type(_one(front, "type")):
+    if declared := parse_type(_text(front, "type")):
         return declared
     if name.lower() == "skill.md":
         return "skill"
-    if "adr" in front or any(map(_ADR.match, (name, title, _one(front, "id")))):
+    if "adr" in front or any(map(_ADR.match, (name, title, _text(front, "id")))):
         return "adr"
-    above = reversed(folder.lower().split(os.sep)[-_NEAREST:])
-    return next((_FOLDER_TYPES[one] for one in above if one in _FOLDER_TYPES), "note")
-
-
-_Part = tuple[list[tuple[int, str]], str]  # the headings above a part, each with its level, and what stands below them
+    nearest = reversed(folder.lower().split(os.sep)[-4:])  # a folder `patterns` further up is somebody's home
+    return next((_FOLDER_TYPES[part] for part in nearest if part in _FOLDER_TYPES), "note")
 
 
 def _parts(text: str) -> list[_Part]:
     """A text without front matter, cut at its headings."""
-    text = _plain_ends(text)
+    text = _with_plain_ends(text)
     lines = text.split("\n")
     parts: list[_Part] = []
     above: list[tuple[int, str]] = []
@@ -160,12 +232,13 @@ def _parts(text: str) -> list[_Part]:
         if token.type == "heading_open" and not token.level and token.map is not None:
             parts.append((above, "\n".join(lines[at : token.map[0]]).strip()))
             at, level = token.map[1], int(token.tag[1])
-            above = [*(one for one in above if one[0] < level), (level, " ".join(inside.content.split()))]
+            title = " ".join(inside.content.split())
+            above = [*(heading for heading in above if heading[0] < level), (level, title)]
     return [*parts, (above, "\n".join(lines[at:]).strip())]
 
 
 def _sections(parts: list[_Part]) -> list[Section]:
-    """The parts as sections; a tiny one goes into the one above it, an empty heading is told by those below it."""
+    """The parts as sections. A tiny one is appended to the one above; an empty heading is in those of its children."""
     kept: list[tuple[tuple[str, ...], str]] = []
     for (above, body), (below, _) in zip(parts, [*parts[1:], ([], "")], strict=False):
         if not body and len(below) > len(above):
@@ -177,29 +250,29 @@ def _sections(parts: list[_Part]) -> list[Section]:
         else:
             kept.append((headings, body or " ".join(headings)))
     sections: list[Section] = []
-    counted: dict[tuple[str, ...], int] = {}
+    counts: dict[tuple[str, ...], int] = {}
     for headings, body in kept:
-        for part in pieces(body):
-            counted[headings] = counted.get(headings, 0) + 1
-            sections.append(Section(headings, part, counted[headings]))
+        for piece in pieces(body):
+            counts[headings] = counts.get(headings, 0) + 1
+            sections.append(Section(headings, piece, counts[headings]))
     return sections
 
 
-def _plain_ends(text: str) -> str:
+def _with_plain_ends(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def pieces(text: str, between: tuple[str, ...] = ("\n\n", "\n", " ")) -> list[str]:
-    """A text as pieces of at most LONGEST characters, cut where it hurts least; blank ones are left out."""
-    if len(text) <= LONGEST:
+def pieces(text: str, separators: tuple[str, ...] = ("\n\n", "\n", " ")) -> list[str]:
+    """A text in pieces of at most MAX_SECTION_CHARS, cut at the strongest separator possible, without blank ones."""
+    if len(text) <= MAX_SECTION_CHARS:
         return [text] if text.strip() else []
-    if not between:
-        return [text[at : at + LONGEST] for at in range(0, len(text), LONGEST)]
+    if not separators:
+        return [text[at : at + MAX_SECTION_CHARS] for at in range(0, len(text), MAX_SECTION_CHARS)]
     found = [""]
-    for part in text.split(between[0]):
-        both = f"{found[-1]}{between[0]}{part}" if found[-1].strip() else part
-        if len(both) <= LONGEST:
-            found[-1] = both
+    for part in text.split(separators[0]):
+        joined = f"{found[-1]}{separators[0]}{part}" if found[-1].strip() else part
+        if len(joined) <= MAX_SECTION_CHARS:
+            found[-1] = joined
         else:
             found.append(part)
-    return [piece for part in found for piece in pieces(part, between[1:])]
+    return [piece for part in found for piece in pieces(part, separators[1:])]

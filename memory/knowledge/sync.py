@@ -19,7 +19,7 @@ from core.errors import Failure, usage
 from core.records import Document
 from core.redaction import redact
 from core.store import documents, sqlite
-from memory.knowledge import markdown, markdown_files
+from memory.knowledge import markdown
 from memory.write import clean_name, clean_tags, replacing, set_category, set_ungated, store
 
 MOST_LISTED = 50  # skipped files that are listed with their reason
@@ -118,7 +118,7 @@ class _Run:
         self.before = (list(self.folders), dict(self.entries))
         # A kept folder below a wanted one may be hidden from its walk.
         named = given or self.folders
-        nested = (one for one in self.folders if any(markdown_files.is_below(one, folder) for folder in named))
+        nested = (one for one in self.folders if any(markdown.is_below(one, folder) for folder in named))
         self.wanted = list(dict.fromkeys([*named, *nested]))
         counts = ("files", "sections", "added", "updated", "removed", "unchanged", "read", "removedFiles")
         self.indexed: dict[str, Any] = {**dict.fromkeys(counts, 0), "redacted": {}, "skipped": [], "skippedCount": 0}
@@ -145,10 +145,10 @@ class _Run:
         """Find the files, and the folders that have vanished."""
         for folder in self.wanted:
             is_there = os.path.isdir(folder)
-            below = markdown_files.below(folder) if is_there else markdown_files.Found()
+            below = markdown.files_below(folder) if is_there else markdown.Files()
             for path, reason in below.problems:
                 self._skip(path, reason)
-            had = any(markdown_files.is_below(name, folder) for name in self.stored_rows)
+            had = any(markdown.is_below(name, folder) for name in self.stored_rows)
             if not (below.files or below.unread) and (had or not is_there):
                 # A folder that is empty where it was not is most often a disk that is not mounted.
                 (self.pruned if prune else self.missing).append(folder)
@@ -161,9 +161,9 @@ class _Run:
         """The sections of files that are no longer there, a transaction for each file."""
         for name in dict.fromkeys([*self.stored_rows, *self.entries]):
             rows = self.stored_rows.get(name, [])
-            if name in self.found or not any(markdown_files.is_below(name, folder) for folder in self.wanted):
+            if name in self.found or not any(markdown.is_below(name, folder) for folder in self.wanted):
                 continue
-            if rows and any(markdown_files.is_below(name, folder) for folder in self.kept_below):
+            if rows and any(markdown.is_below(name, folder) for folder in self.kept_below):
                 self.indexed["sections"] += len(rows)
                 continue
             self._remove(rows)
@@ -200,14 +200,14 @@ class _Run:
                 self._skip(path, note)
             return
         try:
-            data, more = markdown_files.read(path)
+            data, more = markdown.read(path)
         except OSError as error:  # its sections stay; a file that has vanished is left to the next sync
             self._skip(path, f"cannot be read: {error.strerror}")
             self.indexed["sections"] += len(rows)
             return
         self.indexed["read"] += 1
-        text = markdown_files.decode(data[: data.rfind(b"\n") + 1 or len(data)] if more else data)
-        note = f"larger than {markdown_files.LARGEST >> 20} MiB: only its beginning was read" if more else ""
+        text = markdown.decode(data[: data.rfind(b"\n") + 1 or len(data)] if more else data)
+        note = f"larger than {markdown.MAX_BYTES >> 20} MiB: only its beginning was read" if more else ""
         if text is None:
             note = "a binary file: nothing was read"
         if note:

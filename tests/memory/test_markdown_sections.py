@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory.knowledge import markdown
-from memory.knowledge.markdown import LONGEST, Section, front_matter, parse
+from memory.knowledge.markdown import MAX_SECTION_CHARS, Section, front_matter, parse
 
 LONG = "a body that is long enough to be a section of its own, since a short one goes into the one above it."
 
@@ -35,7 +35,7 @@ def test_a_long_section_is_cut_between_paragraphs() -> None:
     paragraphs = [f"{n} " + "word " * 100 for n in range(9)]
     found = split("# One\n\n" + "\n\n".join(paragraphs))
     assert [section.ordinal for section in found] == [1, 2, 3, 4, 5]
-    assert all(section.headings == ("One",) and len(section.text) <= LONGEST for section in found)
+    assert all(section.headings == ("One",) and len(section.text) <= MAX_SECTION_CHARS for section in found)
     assert all(section.text.split(" ", 1)[0].isdigit() for section in found)
 
 
@@ -60,7 +60,7 @@ def bare(text: str) -> str:
 def test_no_line_is_lost_and_none_is_too_long(drawn: list[str]) -> None:
     text = "\n".join(drawn).replace("\r", " ").replace("\0", " ")
     found = split(text)
-    assert all(section.text.strip() and len(section.text) <= LONGEST for section in found)
+    assert all(section.text.strip() and len(section.text) <= MAX_SECTION_CHARS for section in found)
     assert len({(section.headings, section.ordinal) for section in found}) == len(found)
     told = bare("\n".join(section.text for section in found))
     titles = bare("\n".join(" ".join(section.headings) for section in found))
