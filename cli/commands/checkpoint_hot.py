@@ -27,7 +27,7 @@ _USAGE_KEYS = ("percent", "contextPercent", "tokens")
 
 def save(options: Mapping[str, Any]) -> Answer:
     """`joelclaw checkpoint save`: save what the session is doing, at the end of a turn."""
-    from session import checkpoint
+    from session.reactions import task
 
     given: dict[str, Any] = {}
     if options["stdin"]:
@@ -37,7 +37,9 @@ def save(options: Mapping[str, Any]) -> Answer:
     if "percent" in flags or "tokens" in flags:  # flags replace the context usage that stdin gives
         given = {name: value for name, value in given.items() if name not in _USAGE_KEYS}
     given = {**given, **flags}
-    result = checkpoint.save(_event("turn", session_id, given), config.load(), role="".join(_texts(given, "role")[:1]))
+    result = task.save_checkpoint(
+        _event("turn", session_id, given), config.load(), role="".join(_texts(given, "role")[:1])
+    )
     session = quoted(result["sessionId"])
     actions = [step(f"joelclaw checkpoint show {session}", "everything known of this session")]
     if result["zone"] == "hot":
@@ -47,11 +49,11 @@ def save(options: Mapping[str, Any]) -> Answer:
 
 def flush(options: Mapping[str, Any]) -> Answer:
     """`joelclaw checkpoint flush`: save the last checkpoint before a compaction."""
-    from session import checkpoint
+    from session.reactions import task
 
     session_id = required_session(options["session"], CODE)
     event = _event("before_compaction", session_id, options)
-    result = checkpoint.save(event, config.load(), role=options["role"] or "")
+    result = task.save_checkpoint(event, config.load(), role=options["role"] or "")
     after = f"joelclaw inject recovery --session {quoted(session_id)}"
     return Answer(result, [step(after, "after the compaction: the recovery note for the agent")])
 

@@ -2,20 +2,28 @@
 
 A reaction is a function `react(event, session) -> Reaction` in a module of its own, which runs under the session's
 lock. It may recall, change `session.state`, queue events, and return texts for the agent. It changes the state last, so
-that a text stays due after a fault. To add a reaction, write its module and yield its name in `due`.
+that a text stays due after a fault. To add a reaction, write its module and yield its name in `due`; three small ones
+are below.
 """
 
 from __future__ import annotations
 
+import os
+
+import clients
 from core import TYPE_CHECKING
+from session.record import IDLE_RUN
 from session.session import fault_boundary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
+    import apsw
+
     from clients.event import HookEvent, Kind, Text
     from core.config import Config
+    from session.observation_queue import Trigger
     from session.session import Session
 
 ALREADY = "already-injected"
@@ -28,8 +36,6 @@ HALF_FULL_PERCENT = 50
 """The context usage that brings a refresh, once for each compaction."""
 
 _REACHES_MODEL = ("start", "prompt", "tool", "after_compaction")
-_IN_QUIET = ("idle", "observe", "summary")
-"""Reactions without a text, which share the module `quiet`."""
 
 
 class Reaction:
@@ -96,9 +102,56 @@ def _may_refresh(event: HookEvent, session: Session) -> bool:
 def run(name: str, event: HookEvent, session: Session, **options: Any) -> Reaction:
     """Run a reaction; a fault becomes one of the session's, under the reaction's name."""
     with fault_boundary(session.faults, name):
-        shares_module = name in _IN_QUIET
+        if name in _HERE:
+            return _HERE[name](event, session)
         # Without a name in `fromlist` that the module has, Python would return the package.
-        module = __import__(f"session.reactions.{'quiet' if shares_module else name}", fromlist=["__name__"])
-        reaction: Reaction = getattr(module, name if shares_module else "react")(event, session, **options)
+        module = __import__(f"session.reactions.{name}", fromlist=["__name__"])
+        reaction: Reaction = module.react(event, session, **options)
         return reaction
     return Reaction(FAILED)
+
+
+def _store_summary(event: HookEvent, session: Session) -> Reaction:
+    """Store the summary that the client puts in place of the messages before a compaction that is under way."""
+    if session.is_excluded(event["cwd"]):
+        return Reaction()
+
+    def write(db: apsw.Connection) -> None:
+        from core.store import sessions, sqlite
+        from memory.archive.texts import start
+
+        text = start(event["summary"], sessions.SUMMARY_CHARS)
+        with sqlite.transaction(db):
+            if not sessions.is_forgotten(db, session.id):
+                archived = sessions.by_id(db, session.id)
+                calls = archived["calls"] if archived else 0
+                sessions.save_compaction(db, session.id, calls, session.now, text)
+
+    session.store.attempt("summary", write, None, durable=False)
+    return Reaction()
+
+
+def _set_idle_timer(event: HookEvent, session: Session) -> Reaction:
+    """Set the timer of idle compaction, unless the turn is one of the compaction command itself."""
+    if os.environ.get(IDLE_RUN):
+        return Reaction()
+    from session import idle_timers
+
+    usage, state = session.usage, session.state
+    used = idle_timers.ratio(usage["percent"], usage["tokens"], usage["window"]) if usage is not None else None
+    idle_timers.set_timer(state, used, session.config, cwd=event["cwd"], transcript=event["transcript"])
+    return Reaction()
+
+
+def _observe(event: HookEvent, session: Session) -> Reaction:
+    """Let a model note observations in the background."""
+    from session import observation_queue
+
+    if observation_queue.is_on(session.config):
+        trigger: Trigger = "session-end" if event["kind"] == "end" else "compaction"
+        path = event["transcript"] if clients.row(session.agent).session_file else ""
+        observation_queue.add(session.id, trigger, agent=session.agent, transcript=path)
+    return Reaction()
+
+
+_HERE = {"summary": _store_summary, "idle": _set_idle_timer, "observe": _observe}

@@ -1,22 +1,26 @@
 """The task of a session: recalled for in the warm zone, written to memory in the hot zone (ADR-0203, stages 1 and 2).
 
-A write that is repeated after a kill replaces the memory that the session wrote before. Hot path.
+`checkpoint save` and `checkpoint flush` do this without a hook. A write that is repeated after a kill replaces the
+memory that the session wrote before. Hot path.
 """
 
 from __future__ import annotations
 
+import time
+
 from core import TYPE_CHECKING
-from session.reactions import Reaction
-from session.record import record_recall, record_task_memory
-from session.session import TASK_TAGS
+from session.reactions import FAILED, OFF, Reaction, run
+from session.record import record, record_recall, record_task_memory, usage_of
+from session.session import TASK_TAGS, Session, TaskPlan, errors_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     import apsw
 
     from clients.event import HookEvent
-    from session.session import Session, TaskPlan
+    from core.config import Config
 
 
 def react(event: HookEvent, session: Session) -> Reaction:  # noqa: ARG001  # as every reaction
@@ -39,6 +43,60 @@ def react(event: HookEvent, session: Session) -> Reaction:  # noqa: ARG001  # as
             record_task_memory(state, memory_id)
     _queue_events(session, plan, hits, memory_id)
     return Reaction(about={"hits": hits, "memoryId": memory_id})
+
+
+def save_checkpoint(event: HookEvent, config: Config, *, role: str = "") -> dict[str, Any]:
+    """Record the end of a turn, or what a compaction ends, and do what its zone calls for; returns the result.
+
+    Raises Failure if the state cannot be used.
+    """
+    began = time.perf_counter()
+    session = Session(event["session"], config, role=role)
+    if session.is_off(""):
+        session.plan = TaskPlan("unknown", [], "", OFF, OFF, is_flush=False)
+        return _result(session, {}, began)
+    with session:
+        session.usage = usage_of(event)
+        record(event, session)
+        session.save()
+        done = run("task", event, session)
+        if event["kind"] == "before_compaction":
+            run("daily_log", event, session)
+        session.save()
+    if session.has_unspooled_events:
+        session.store_events()
+    return _result(session, done.about, began)
+
+
+def _result(session: Session, done: Mapping[str, Any], began: float) -> dict[str, Any]:
+    """What the command prints; `done` is what the reaction `task` says."""
+    state, plan, usage = session.state, session.plan, session.usage
+    if plan is None:
+        raise ValueError("nothing was recorded")
+    hits, memory_id = done.get("hits"), done.get("memoryId")
+    result: dict[str, Any] = {
+        "sessionId": session.id,
+        "role": state.role,
+        "zone": plan.zone,
+        "percent": usage["percent"] if usage is not None else None,
+        "entered": plan.entered,
+        "recalled": hits is not None,
+        "recallReason": FAILED if plan.must_recall and hits is None else plan.recall_reason,
+        "recallQuery": plan.query,
+        "hits": hits or 0,
+        "cachedHits": len(state.recalled_memories),
+        "written": memory_id is not None,
+        "writeReason": FAILED if plan.must_write and memory_id is None else plan.write_reason,
+        "memoryId": memory_id,
+        "currentTask": state.task,
+        "filesModified": state.files_modified,
+        "taskHash": state.task_hash,
+        "compactionCount": state.compaction_count,
+        **errors_of(session.faults),
+    }
+    if session.set_aside:
+        result["setAside"] = session.set_aside
+    return {**result, "ms": round((time.perf_counter() - began) * 1000, 2)}
 
 
 def _write(db: apsw.Connection, session: Session) -> str | None:
