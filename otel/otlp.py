@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import apsw
@@ -54,9 +54,7 @@ from core.store.events import Cursor
 
 BATCH = 512  # events, the SDK's default
 BATCH_BYTES = 1_000_000  # receivers accept a few megabytes
-MAX_SKIPPED = 5  # events refused in a row: more of them are a fault of the receiver, not of the events
 MAX_WAIT_SECONDS = 300.0  # between two attempts
-MAX_MESSAGE_CHARS = 300
 SPAN_NAMES = {"memory.recall.completed": "recall", "memory.recall.failed": "recall"} | dict.fromkeys(
     ("hook.completed", "hook.degraded", "hook.failed", "hook.timeout"), "hook"
 )
@@ -109,16 +107,22 @@ def metrics(events: Sequence[Event]) -> MetricsData:
     )
 
 
-_SIGNALS: dict[str, tuple[type[Any], type[Any], Callable[[Sequence[Event]], Any]]] = {
-    "logs": (OTLPLogExporter, ExportLogsServiceResponse, log_records),
-    "traces": (OTLPSpanExporter, ExportTraceServiceResponse, spans),
-    "metrics": (OTLPMetricExporter, ExportMetricsServiceResponse, metrics),
+class _Signal(NamedTuple):
+    exporter: type[Any]
+    response: type[Any]
+    records: Callable[[Sequence[Event]], Any]
+
+
+_SIGNALS = {
+    "logs": _Signal(OTLPLogExporter, ExportLogsServiceResponse, log_records),
+    "traces": _Signal(OTLPSpanExporter, ExportTraceServiceResponse, spans),
+    "metrics": _Signal(OTLPMetricExporter, ExportMetricsServiceResponse, metrics),
 }
 
 
 @dataclass(frozen=True)
 class _Result:
-    """What a receiver made of a batch; `error` is "" if it accepted it."""
+    """The answer of a receiver to a batch; `error` is "" if it accepted the batch."""
 
     error: str = ""
     is_refused: bool = False  # it will never accept this batch
@@ -155,6 +159,7 @@ class _Transfer:
     def __init__(self, db: apsw.Connection, cursor: Cursor, url: str, upto: int) -> None:
         self._db = db
         self._cursor = self._before = cursor
+        self._signal = _SIGNALS[cursor.signal]
         self._url = url
         self._upto = upto
         self._session = _Session()
@@ -165,7 +170,7 @@ class _Transfer:
         """Send what waits and store in the cursor how it went."""
         failure = None
         if self._cursor.reached < self._upto:
-            exporter = _SIGNALS[self._cursor.signal][0](endpoint=self._url, session=self._session)
+            exporter = self._signal.exporter(endpoint=self._url, session=self._session)
             try:
                 failure = self._send_batches(exporter)
             finally:
@@ -194,7 +199,7 @@ class _Transfer:
             events, last = stored_events.next_batch(self._db, reached, self._upto, size, BATCH_BYTES)
             if not events:
                 return refusal
-            records = _SIGNALS[self._cursor.signal][2](events)
+            records = self._signal.records(events)
             if records:
                 result = self._send(exporter, records)
                 if result.is_refused and len(events) > 1:
@@ -203,7 +208,7 @@ class _Transfer:
                 if result.is_refused:
                     self._skipped += 1
                     refusal = result
-                    if self._skipped > MAX_SKIPPED:
+                    if self._skipped > 5:  # in a row: the fault is the receiver's, not that of the events
                         return refusal
                 elif result.error:
                     return result
@@ -232,7 +237,7 @@ class _Transfer:
             return _Result(_one_line(f"the batch could not be encoded: {fault or 'too large'}"), is_refused=True)
         if not 200 <= answer.status_code < 300:
             return _failure(answer)
-        reply = _SIGNALS[self._cursor.signal][1]()
+        reply = self._signal.response()
         try:
             reply.ParseFromString(answer.content)
         except DecodeError:
@@ -279,7 +284,7 @@ def _failure(answer: requests.Response) -> _Result:
     message = f"HTTP {answer.status_code} {answer.reason or ''}".strip()
     is_text = "protobuf" not in answer.headers.get("content-type", "")
     if is_text and answer.text:
-        message += f": {answer.text[: MAX_MESSAGE_CHARS * 4]}"
+        message += f": {answer.text[:1_200]}"
     retry_after = answer.headers.get("retry-after", "").strip()
     return _Result(
         _one_line(message),
@@ -288,9 +293,9 @@ def _failure(answer: requests.Response) -> _Result:
     )
 
 
-def _one_line(text: str) -> str:
+def _one_line(text: str, limit: int = 300) -> str:
     line = " ".join(redact(words.clean(text))[0].split())
-    return line if len(line) <= MAX_MESSAGE_CHARS else line[: MAX_MESSAGE_CHARS - 1] + "…"
+    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def _resources(events: Iterable[Event]) -> dict[str, Resource]:
