@@ -100,24 +100,6 @@ def test_the_same_is_not_said_twice(log: Path) -> None:
     assert (log.parent / "2026-09-22.md").exists()
 
 
-def test_what_a_person_wrote_stays(log: Path) -> None:
-    log.parent.mkdir(parents=True)
-    log.write_text("# Monday\nbuy rope")
-    log.chmod(0o640)
-    assert flush(state_of(), NOW_MS)
-    assert log.read_text().startswith(f"# Monday\nbuy rope\n\n{HEADING}\n")
-    assert stat.S_IMODE(log.stat().st_mode) == 0o640
-
-
-def test_another_folder(home: Path, tmp_path: Path) -> None:
-    assert flush(state_of(), NOW_MS, config=Config({"workspace.folder": str(tmp_path / "mine")}))
-    assert (tmp_path / "mine" / "memory" / f"{DAY}.md").exists()
-    home.mkdir(exist_ok=True)
-    (home / "config.toml").write_text(f'[workspace]\nfolder = "{tmp_path}/own"\n')
-    assert flush(state_of(), NOW_MS), "the settings in force, where none are handed over"
-    assert (tmp_path / "own" / "memory" / f"{DAY}.md").exists()
-
-
 def test_faults_are_kept(log: Path, home: Path) -> None:
     home.mkdir()
     (home / "workspace").write_text("a file where a folder should be")

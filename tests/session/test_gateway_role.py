@@ -97,13 +97,6 @@ def test_a_gateway_without_conversation_gets_nothing(run: Run) -> None:
         assert (result["injected"], result["reason"], result["content"]) == (False, "no-seed", "")
 
 
-def test_interactive_sessions_keep_their_names(run: Run) -> None:
-    run("checkpoint", "save", "--session", "i", "--percent", "20", "-m", TASK, env=at(0))
-    recovered = run("inject", "recovery", "--session", "i", env=at(1)).result
-    assert (recovered["customType"], recovered["compactionCount"]) == ("compaction-recovery", 1)
-    assert "gwCompactionCount" not in recovered
-
-
 def vault(folder: Path) -> dict[str, str]:
     """A vault with two decisions; the variable that names it."""
     for name, title, text in (
@@ -134,13 +127,6 @@ def test_a_prompt_to_a_gateway_gets_the_notes_that_it_names(run: Run, tmp_path: 
     assert f"- ADR-0204: Seamless context: {other}" in by_path["content"]
     assert asked(run, "please tell me what ADR-203 says on the pointers", 1, env, "interactive")["injected"] is False
     assert asked(run, "please tell me what ADR-999 says on the pointers", 4, env)["injected"] is False
-
-
-def test_decisions_on_something_are_found_by_meaning(run: Run, tmp_path: Path) -> None:
-    env = vault(tmp_path / "Vault")
-    run("knowledge", "sync", str(tmp_path / "Vault"), env={**env, **at(0)})
-    found = asked(run, "what decisions do we have about what a compaction loses?", 1, env)
-    assert "0203-recovery.md" in found["content"]
 
 
 def test_a_prompt_to_a_gateway_gets_the_memory_that_answers_it(run: Run) -> None:

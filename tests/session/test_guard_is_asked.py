@@ -131,20 +131,6 @@ def test_a_compaction_after_a_message_is_pis_own(host: Host, pi: PiSession, run:
     assert events(run, "compaction.before")
 
 
-def test_the_first_compaction_is_pis_own(host: Host, pi: PiSession) -> None:
-    assert ask(host, "compact('attend to the gauge')") == [None, []]
-
-
-def test_a_gateways_cancelled_compaction_is_told_apart(
-    host: Host, pi: PiSession, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("JOELCLAW_ROLE", "gateway")
-    pi.compaction("e005")
-    driver = DRIVER + 'process.env.JOELCLAW_ROLE = "gateway";\n'
-    assert host.run("pi", driver, "out(await compact());") == {"cancel": True}
-    assert len(events(run, "gateway.compaction.cancelled")) == 1
-
-
 def test_on_request_the_summary_is_ours(host: Host, pi: PiSession, home: Path, run: Run) -> None:
     settings(home, OURS)
     answer, _ = ask(host, "compact()")
@@ -202,12 +188,6 @@ def test_instructions_go_to_a_model_or_to_pi(host: Host, pi: PiSession, home: Pa
     assert answer["compaction"]["details"]["source"] == "model"
 
 
-def test_a_project_cannot_ask_for_it(host: Host, pi: PiSession) -> None:
-    (host.folder / ".joelclaw").mkdir()
-    (host.folder / ".joelclaw" / "config.toml").write_text(OURS)
-    assert ask(host, "compact()") == [None, []]
-
-
 @pytest.mark.parametrize("kind", FAILING)
 def test_without_a_summary_of_ours_pi_makes_its_own(host: Host, pi: PiSession, kind: str) -> None:
     log = host.folder / "otel.txt"
@@ -229,15 +209,6 @@ esac
     if kind not in ("of another session", "empty"):
         assert ask(host, "leave({targetId: 'e001'})") == [None, []]
     assert not host.left_running()
-
-
-def test_a_session_without_a_file_is_pis_own(host: Host, pi: PiSession, home: Path) -> None:
-    settings(home, OURS)
-    driver = DRIVER + "ctx.sessionManager.getSessionFile = () => undefined;\n"
-    assert host.run("pi", driver, "out([(await compact()) ?? null, (await leave({targetId: 'e001'})) ?? null]);") == [
-        None,
-        None,
-    ]
 
 
 def test_a_compaction_that_the_user_stops_ends_the_command(host: Host, pi: PiSession, home: Path) -> None:

@@ -127,14 +127,6 @@ def test_a_turns_end_schedules_and_the_next_message_cancels(run: Run, home: Path
     assert state(home)["turnBeganAt"] is None
 
 
-def test_a_compaction_clears_it(run: Run, home: Path) -> None:
-    hook(run, "turn_end", messages=["sort the tide tables"], percent=80)
-    hook(run, "before_compaction", messages=["sort the tide tables"], percent=80)
-    assert state(home)["idleTimer"] is not None
-    run("hook", "pi", "after_compaction", stdin='{"session_id": "s"}', env=at(**ON))
-    assert state(home)["idleTimer"] is None
-
-
 def test_a_running_turn_holds_up_what_is_due(run: Run) -> None:
     hook(run, "prompt", prompt="sort the tide tables", percent=80)
     schedule(run, "--percent", "80", env=ON)

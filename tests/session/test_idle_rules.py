@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-from pathlib import Path
 
 import pytest
 from conftest import NOW_MS
@@ -14,7 +12,6 @@ from hypothesis import strategies as st
 import clients
 from core.config import Config
 from session import idle_timers
-from session.idle_run import transcript_facts
 from session.record import _record_compaction
 from session.state import SessionState
 
@@ -115,42 +112,3 @@ def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(h
             assert now - silent_since >= MINUTE
             assert at_work is None
         assert (found == "none") == (silent_since is None)
-
-
-def write(path: Path, *lines: object) -> str:
-    path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
-    return str(path)
-
-
-def header(folder: Path | str) -> dict[str, str]:
-    return {"type": "session", "id": "s", "cwd": str(folder)}
-
-
-COMPACTION = {"type": "compaction", "id": "c", "summary": "s", "timestamp": "2026-09-21T14:13:20Z"}
-
-
-def test_the_folder_in_which_a_session_began(tmp_path: Path) -> None:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    path = tmp_path / "session.jsonl"
-    gone = header(tmp_path / "gone")
-    assert transcript_facts(write(path, "no JSON", [1], header(folder)), "pi")[0] == str(folder)
-    assert transcript_facts(write(path, gone, header(folder)), "pi")[0] == str(folder)
-    assert transcript_facts(write(path, gone), "pi")[0] == ""
-    for agent, name in (("opencode", str(path)), ("nobody", str(path)), ("pi", str(tmp_path)), ("pi", "/no/where")):
-        assert transcript_facts(name, agent) == ("", None)
-
-
-def test_how_many_compactions_a_transcript_holds(tmp_path: Path) -> None:
-    path = tmp_path / "session.jsonl"
-    more = [{"type": "message", "id": str(number)} for number in range(200)]
-    quoted = {"type": "message", "id": "m", "text": '"type":"compaction"'}
-    for lines, count in (
-        ([], 0),
-        ([COMPACTION], 1),
-        ([quoted], 0),
-        (["no JSON compaction", COMPACTION, COMPACTION], 2),
-    ):
-        assert transcript_facts(write(path, header("/"), *more, *lines), "pi")[1] == count
-    for agent in ("opencode", "gemini"):
-        assert transcript_facts(str(path), agent)[1] is None

@@ -198,11 +198,6 @@ def test_where_it_may_not_be(run: Run, filled: Path, tmp_path: Path, where: str,
         assert run("backup", str(tmp_path / "there"), "--force").result["bytes"] > 1000
 
 
-def test_there_is_nothing_to_back_up(run: Run, home: Path, tmp_path: Path) -> None:
-    assert run("backup", str(tmp_path / "b.tar"), ok=False).json["error"]["code"] == "BACKUP_EMPTY"
-    assert not home.exists() and not (tmp_path / "b.tar").exists()
-
-
 @pytest.mark.parametrize(
     ("name", "kept"),
     [

@@ -167,22 +167,3 @@ def test_what_a_killed_restore_left_is_named_and_deleted(run: Run, filled: Path)
     left = left_by_restore(run, filled, filled.parent)
     assert "STALE_FILES" in [one["code"] for one in run("doctor", "--fix").result["findings"]]
     assert not left.exists()
-
-
-def test_what_a_killed_verification_left_beside_a_backup(run: Run, filled: Path) -> None:
-    run("backup", str(filled.parent / "kept.tar.gz"))
-    left = filled.parent / "kept.tar.gz.restoring.4194399.17.tmp"
-    left.mkdir()
-    (left / "store.db").write_text(NOTE)
-    assert str(left) in run("memory", "forget", "--purge", "--match", "matches nothing", "--yes").result["filesDeleted"]
-    assert not left.exists()
-
-
-def test_a_restore_that_still_runs_is_left_alone_and_named(run: Run, filled: Path) -> None:
-    left = filled.parent / f"{filled.name}.restoring.{os.getpid()}.17.tmp"
-    left.mkdir()
-    result = run("memory", "forget", "--purge", "--match", "scheduler of", "--yes").result
-    assert str(left) in result["notTouched"] and left.exists()
-    os.utime(left, (0, 0))  # its number went to another process since
-    assert str(left) in run("memory", "forget", "--purge", "--match", "scheduler of", "--yes").result["filesDeleted"]
-    assert not left.exists()

@@ -136,24 +136,6 @@ def test_one_memory(run: Run, home: Path) -> None:
     assert shown["error"]["code"] == "MEMORY_PURGED" and "--undo" not in str(shown)
 
 
-def test_one_tool_call(run: Run, home: Path, transcript: Path) -> None:
-    result = run("memory", "forget", "--purge", f"call:{SESSION}:1", "--yes").result
-    assert (result["toolCalls"], result["memories"]) == (1, 0)
-    assert left(home, CALLED) == []
-    assert run("memory", "show", f"call:{SESSION}:2").result["tool"] == "TodoWrite"
-
-
-def test_the_name_of_a_file_in_which_something_was_found(run: Run, home: Path, tmp_path: Path) -> None:
-    made = Transcript(tmp_path / f"{SESSION}.jsonl")
-    made.user("where are the doors closed")
-    made.call("c1", "Bash", command="grep -rn closeAll src")
-    made.outcome("c1", f"src/{CALLED}.py:7:def closeAll(): pass\nsrc/dock.py:12:    closeAll()")
-    run("memory", "archive", str(made.path))
-    assert left(home, CALLED)
-    assert run("memory", "forget", "--purge", "--match", CALLED, "--yes").result["namedOnly"] == []
-    assert left(home, CALLED) == []
-
-
 def test_a_text_that_was_made_of_a_memory_goes_with_it(run: Run, home: Path) -> None:
     """Also where each of its words stands in another memory, too."""
     said = "the gateway restarts every night before the backup"
@@ -238,16 +220,6 @@ def test_what_lies_beside_logs_and_states(run: Run, filled: Path) -> None:
     assert left(filled, SAID) == []
     assert (logs / "plants.txt").read_text() == (logs / "2025" / "2025-12-24.md").read_text() == "water the plants\n"
     assert not (logs / "picture.bin").exists() and [path.name for path in work.iterdir()] == ["t"]
-
-
-def test_a_folder_of_notes_may_be_called_like_a_note(run: Run, home: Path, tmp_path: Path) -> None:
-    elsewhere = {"JOELCLAW_WORKSPACE_FOLDER": str(tmp_path / "notes")}
-    (tmp_path / "notes" / "memory" / "plants.md").mkdir(parents=True)
-    (tmp_path / "notes" / "memory" / "day.md").write_text(f"- water plants\nmend the {SAID}\n")
-    run("memory", "write", f"the {SAID} is mended before each deploy")
-    result = run("memory", "forget", "--purge", "--match", SAID, "--yes", env=elsewhere).result
-    assert (result["memories"], result["logSections"]) == (1, 1)
-    assert (tmp_path / "notes" / "memory" / "day.md").read_text() == "- water plants\n"
 
 
 def test_a_cluster_gets_the_deletion(run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,15 +83,6 @@ def test_a_memory_that_got_the_row_of_another_stays(run: Run, home: Path, meanwh
     assert texts(home) == [KEPT]
 
 
-def test_what_is_written_while_it_asks_goes_too(run: Run, home: Path, meanwhile: Meanwhile) -> None:
-    run("memory", "write", TEXT)
-    run("memory", "write", KEPT)
-    meanwhile(lambda: elsewhere(home, "memory", "write", f"nobody may touch the {MARK} in winter"))
-    assert "purged" in run("memory", "forget", "--purge", "--match", MARK).out
-    assert holding(home) == []
-    assert texts(home) == [KEPT]
-
-
 def event(identifier: str, error: str = "") -> str:
     """A line of the spool."""
     names = ("sessionId", "systemId", "level", "source", "component", "action")

@@ -193,11 +193,6 @@ def test_whatever_is_changed_or_cut_off_is_noticed_or_harmless(run: Run, kept: P
     assert not [name for name in os.listdir(kept.parent) if name.endswith(".tmp")]
 
 
-def test_a_backup_that_is_not_there(run: Run, tmp_path: Path) -> None:
-    error = run("restore", str(tmp_path / "none.tar"), ok=False).json["error"]
-    assert (error["code"], "none.tar" in error["message"]) == ("RESTORE_NO_FILE", True)
-
-
 def test_a_home_that_holds_something(run: Run, kept: Path, home: Path, tmp_path: Path) -> None:
     before = snapshot(home)
     refusal = run("restore", str(kept), ok=False).json

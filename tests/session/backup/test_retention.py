@@ -62,15 +62,6 @@ def test_events_by_age_and_by_default(run: Run, home: Path) -> None:
     assert run("store", "prune", env=NOW).result["events"]["byAge"] == 0
 
 
-def test_no_age_is_believed_of_a_clock_that_jumped(run: Run, home: Path) -> None:
-    seed([0, 1, 89])
-    for day, kept in ((3_650, True), (3_651, False)):  # a day later it still says so
-        at = {"JOELCLAW_NOW_MS": str(NOW_MS + day * DAY), "JOELCLAW_DETACHED_SECONDS": "60"}
-        run("memory", "write", f"the tide gauge of quay {day} is read every ten minutes", env=at)
-        run("store", "prune", env=at)
-        assert ({"x.0", "x.1", "x.2"} <= names(home)) is kept
-
-
 def test_events_by_size_debug_first(run: Run, home: Path) -> None:
     seed([5, 4], size=1_000, name="info")
     seed([1] * 6, level="debug", size=300_000, name="debug")
@@ -107,38 +98,6 @@ def test_episodes_only_where_it_is_asked_for(run: Run, home: Path, tmp_path: Pat
     db = apsw.Connection(str(home / "store.db"))
     assert db.execute("SELECT count(*) FROM name").get == db.execute("SELECT count(*) FROM segment").get == 0
     db.close()
-
-
-def test_what_was_purged_does_not_come_back_after_its_session_went(run: Run, home: Path, tmp_path: Path) -> None:
-    made = Transcript(tmp_path / f"{SESSION}.jsonl")
-    made.user("mend the gauge of the harbour")
-    made.call("c1", "Bash", command="make harbourGauge")
-    made.outcome("c1", "harbourGauge is fine")
-    made.call("c2", "Bash", command="make lighthouse")
-    made.outcome("c2", "lighthouse is fine")
-    made.call("c3", "TodoWrite", todos=[{"content": "repair harbourGauge", "status": "pending", "activeForm": "x"}])
-    made.outcome("c3", "ok")
-    made.write(made.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
-    made.write(made.entry("user", "we worked on the harbourGauge", isCompactSummary=True))
-    run("memory", "archive", str(made.path))
-    run("memory", "forget", "--purge", "--match", "harbourGauge", "--yes")
-    set_to(home, episodes_days=30)
-    later = {"JOELCLAW_NOW_MS": str(int(time.time() * 1000) + 40 * DAY)}
-    assert run("store", "prune", env=later).result["toolCalls"] >= 1
-    assert run("store", "prune", env=later).result["toolCalls"] == 0
-    db = apsw.Connection(str(home / "store.db"))
-    db.execute("UPDATE transcript SET head = '', offset = 0; DELETE FROM seen_file")  # as a later version may
-    db.close()
-    made.call("c4", "Bash", command="make lighthouseLamp")
-    made.outcome("c4", "lighthouseLamp is fine")
-    run("memory", "archive", str(made.path))
-    assert run("recall", "lighthouseLamp").result["hits"], "what it does from now on is kept"
-    assert "harbourGauge" not in str(run("recall", "harbourGauge").result["hits"])
-    db = apsw.Connection(str(home / "store.db"))
-    tables = ("call", "compaction", "session", "name")
-    kept = [str(row) for table in tables for row in db.execute(f"SELECT * FROM {table}")]
-    db.close()
-    assert "harbourGauge" not in "".join(kept)
 
 
 def lines(count: int) -> str:

@@ -42,16 +42,6 @@ def refused(spawned: Attempt, code: str, exit_code: int = 1) -> dict[str, Any]:
     return answer
 
 
-def test_no_file_a_folder_and_nothing(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "s.jsonl").write_bytes(b"\n\n  \n")
-    for name, code in (
-        ("gone", "TRANSCRIPT_NOT_FOUND"),
-        ("", "TRANSCRIPT_UNREADABLE"),
-        ("s.jsonl", "TRANSCRIPT_EMPTY"),
-    ):
-        refused(run("compaction", "decide", str(tmp_path / name), ok=False), code, 2 if name == "gone" else 1)
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -71,12 +61,6 @@ def test_a_file_that_may_not_be_read(run: Run, tmp_path: Path) -> None:
     path.write_text("{}")
     path.chmod(0)
     refused(run("compaction", "prepare", str(path), ok=False), "TRANSCRIPT_UNREADABLE")
-
-
-def test_a_client_without_compaction_entries(run: Run) -> None:
-    path = PAYLOADS / "gemini" / "session.jsonl"
-    answer = refused(run("compaction", "prepare", str(path), ok=False), "TRANSCRIPT_UNSUPPORTED")
-    assert "gemini" in answer["error"]["message"]
 
 
 def cut_off(session: PiSession) -> None:
@@ -143,17 +127,6 @@ def test_cyclic_parents(command: Any, tmp_path: Path) -> None:
     itself = {"type": "message", "id": "e001", "parentId": "e001", "message": {"role": "user", "content": "x"}}
     session.append(json.dumps(itself).encode() + b"\n")
     assert any("circle" in problem for problem in command(session.path, ok=True).result["problems"])
-
-
-def test_the_client_may_be_named(run: Run, tmp_path: Path) -> None:
-    """Where the first lines are lost; under the wrong name there is nothing to see."""
-    session = PiSession(tmp_path / "s.jsonl")
-    session.path.write_text("")
-    session.add("custom", customType="x")
-    session.user("go")
-    assert run("compaction", "decide", str(session.path), "--client", "pi").result["messagesSinceCompaction"] == 1
-    result = run("compaction", "decide", str(session.path), "--client", "claude").result
-    assert (result["reason"], result["compact"]) == ("empty", False)
 
 
 WORDS = st.sampled_from(

@@ -60,13 +60,6 @@ def test_a_summary_is_squeezed_in(run: Run, tmp_path: Path) -> None:
     assert result["fileOps"]["edited"] == ["m.py"], "what was done stays known"
 
 
-def test_two_roots(run: Run, session: PiSession) -> None:
-    session.leaf = None
-    session.user("another beginning")
-    result = run("compaction", "branch", str(session.path), "--from", "e007", "--to", "e008").result
-    assert (result["commonAncestorId"], result["entries"]) == (None, ["e007", "e006", "e001"])
-
-
 @pytest.mark.parametrize(
     ("words", "code"),
     [

@@ -81,20 +81,6 @@ def test_above_the_threshold_and_not_at_it(run: Run, tmp_path: Path) -> None:
         )
 
 
-def test_what_came_after_the_usage_is_estimated(run: Run, tmp_path: Path) -> None:
-    session = PiSession(tmp_path / "s.jsonl")
-    session.user("go")
-    session.answer("looking", {"type": "toolCall", "id": "c", "name": "read", "arguments": {}}, tokens=1_000)
-    session.result("c", "x" * 4_000)
-    session.answer("stopped", tokens=999_999, stop="aborted")
-    session.answer("failed", tokens=999_999, stop="error")
-    session.answer("by a provider that counts nothing", tokens=0)
-    result = run("compaction", "decide", str(session.path)).result
-    assert (result["usageTokens"], result["source"]) == (1_000, "usage")
-    assert result["estimatedTokens"] == 1_000 + 2 + 2 + 9
-    assert result["contextTokens"] == result["usageTokens"] + result["estimatedTokens"]
-
-
 def test_where_the_window_comes_from(run: Run, tmp_path: Path) -> None:
     pi, codex = str(PAYLOADS / "pi" / "session.jsonl"), str(PAYLOADS / "codex" / "session.jsonl")
     set_ = {"JOELCLAW_CONTEXT_WINDOW": "150000"}

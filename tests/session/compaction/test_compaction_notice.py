@@ -76,15 +76,6 @@ def test_where_our_extension_can_show_it_that_does(run: Run, told: Told, agent: 
     assert told.settled() == ""
 
 
-@pytest.mark.parametrize("agent", ["claude", "pi"])
-def test_switched_off_nobody_is_told(run: Run, told: Told, agent: str) -> None:
-    told.settings(notifyOnStart=False)
-    out = compact(run, agent).out
-    assert (json.loads(out) if out else {"messages": []}) == {"messages": []}
-    assert told.settled() == ""
-    assert not (told.home / "sessions" / ".work" / "notify").exists()
-
-
 def test_a_compaction_by_idle_run_is_told_once(run: Run, told: Told, tmp_path: Path) -> None:
     told.settings(notifyOnStart=True)
     payload = json.dumps({"session_id": "s", "hook_event_name": "PreCompact", "cwd": "/"})
@@ -97,18 +88,6 @@ def test_a_compaction_by_idle_run_is_told_once(run: Run, told: Told, tmp_path: P
     assert run("idle", "run", "--once", env=env).result["completed"] == 1
     until(told.said)
     assert told.settled() == DEFAULT + "\n"
-
-
-def test_the_text_may_be_an_argument(run: Run, told: Told, tmp_path: Path) -> None:
-    script = tmp_path / "notify.sh"
-    script.write_text(f'#!/bin/sh\necho "$#|$1|$2|$(cat)" > {told.file}\n')
-    script.chmod(0o700)
-    told.settings(f"{script} --say {{text}}", notifyOnStartText="`rm -rf ~`; $(touch x)\n\x1b[31mred")
-    assert run("background", "notice").result["delivered"] is True
-    assert told.said() == "2|--say|'rm -rf ~'; $(touch x) red|\n"
-    (event,) = run("otel", "search", "compaction notify", "--hours", "1").result["events"]
-    assert (event["action"], event["level"], event["error"]) == ("compaction.notify.completed", "info", None)
-    assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.parametrize(

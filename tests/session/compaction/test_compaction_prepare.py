@@ -47,27 +47,6 @@ def test_cut_at_a_turn(run: Run, tmp_path: Path) -> None:
     assert result["settings"] == {"reserveTokens": 9, "keepRecentTokens": 306, "window": 200_000}
 
 
-def test_files_of_a_branch_that_was_left_are_carried_on(run: Run, tmp_path: Path) -> None:
-    session = PiSession(tmp_path / "s.jsonl")
-    turns(session, 1)
-    listed = {"readFiles": ["left/r.py"], "modifiedFiles": ["left/m.py"]}
-    session.add("branch_summary", fromId="e001", summary="a branch", details=listed)
-    turns(session, 2)
-    result = run("compaction", "prepare", str(session.path), "--keep-recent", "306").result
-    assert result["fileOps"] == {"read": ["left/r.py"], "written": [], "edited": ["left/m.py"]}
-
-
-def test_what_was_summarized_before_is_not_again(run: Run, tmp_path: Path) -> None:
-    session = PiSession(tmp_path / "s.jsonl")
-    turns(session, 2)
-    session.compaction("e005", "two turns", details={"readFiles": ["a"], "modifiedFiles": ["b"]})
-    turns(session, 2)
-    result = run("compaction", "prepare", str(session.path), "--keep-recent", "306").result
-    assert result["previousSummary"] == "two turns"
-    assert result["messagesToSummarize"] == [*session.ids[4:8], *session.ids[9:13]]
-    assert result["fileOps"] == {"read": ["a"], "written": [], "edited": ["b"]}
-
-
 @pytest.mark.parametrize("client", ["pi", "claude", "codex"])
 def test_recorded_sessions_before_their_compaction(run: Run, tmp_path: Path, client: str) -> None:
     """What each client's recording holds before it was compacted: cut late, and everything but the end is taken."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import ROOT, Run
@@ -51,16 +50,6 @@ def test_a_long_result_is_cut(run: Run, tmp_path: Path) -> None:
     session.result("c1", "x" * 2_001)
     text = run("compaction", "serialize", str(session.path)).result["text"]
     assert text == f"[Tool result]: {'x' * 2_000}\n\n[... 1 more characters truncated]"
-
-
-def test_what_the_user_ran(run: Run, tmp_path: Path) -> None:
-    session = PiSession(tmp_path / "s.jsonl")
-    ran: dict[str, Any] = {"role": "bashExecution", "command": "make", "output": "no", "exitCode": 2}
-    session.add("message", message=ran)
-    session.add("message", message={**ran, "command": "secret", "excludeFromContext": True})
-    session.add("custom_message", customType="note", content="from an extension", display=False)
-    text = run("compaction", "serialize", str(session.path)).result["text"]
-    assert text == "[User]: Ran `make`\n```\nno\n```\n\nCommand exited with code 2\n\n[User]: from an extension"
 
 
 def test_parts(run: Run, tmp_path: Path) -> None:

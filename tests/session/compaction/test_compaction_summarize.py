@@ -228,29 +228,6 @@ def test_nothing_to_compact_sums_up_the_whole(run: Run, tmp_path: Path) -> None:
     assert "- And step 3?" in result["summary"]
 
 
-def test_nothing_said_at_all(run: Run, tmp_path: Path) -> None:
-    answer = run("compaction", "summarize", session(tmp_path), ok=False)
-    assert answer.json["error"]["code"] == "TRANSCRIPT_EMPTY"
-
-
-def test_raw_is_the_text_alone(run: Run, tmp_path: Path) -> None:
-    words = ("compaction", "summarize", session(tmp_path, *TALK), "--keep-recent", "10")
-    assert run(*words, "--raw").out == run(*words).result["summary"] + "\n"
-
-
-def test_a_models_secret_does_not_come_through(run: Run, tmp_path: Path, model: Any) -> None:
-    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    words = ("compaction", "summarize", session(tmp_path, *TALK), "--keep-recent", "10")
-    spawned = run(*words, "--command", model(f"print(REPLY + '\\n- the key is {secret}')"))
-    assert spawned.result["source"] == "model"
-    assert secret not in spawned.out and "[redacted:" in spawned.out
-
-
-def test_instructions_without_a_model_are_told_to_have_no_effect(run: Run, tmp_path: Path) -> None:
-    result = run("compaction", "summarize", session(tmp_path, *TALK), "--instructions", "the buoys").result
-    assert any("--instructions" in problem for problem in result["problems"])
-
-
 def test_a_conversation_too_long_for_the_prompt_keeps_its_ends(run: Run, tmp_path: Path, model: Any) -> None:
     turns = (*TALK[:2], *((("user", f"message {n} " + "word " * 100)) for n in range(60)), *TALK[2:])
     env = {"JOELCLAW_MODEL_MAX_PROMPT_BYTES": "12000"}

@@ -39,10 +39,6 @@ def test_behind_a_long_analysis(run: Run, home: Path, path: Path) -> None:
     ]
 
 
-def test_a_lone_surrogate(run: Run, home: Path, path: Path) -> None:
-    assert kept(run, home, path, "<summary>the gauge \ud83d is mended</summary>") == ["the gauge \ufffd is mended"]
-
-
 def test_a_long_one_is_cut_behind_its_secrets(run: Run, home: Path, path: Path) -> None:
     secret = "ghp" + "_" + fill(36)
     words = "plain words " * 40_000

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from session.compaction import session_tree
-from session.compaction.messages import Message, messages_of, units
+from session.compaction.messages import Message, messages_of
 from session.compaction.session_tree import (
     Compaction,
-    FileOperations,
     Node,
     Problems,
     Transcript,
@@ -65,11 +64,6 @@ def rolled_back(turns: int) -> dict[str, Any]:
     return {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": turns}}
 
 
-def test_codex_a_file_that_was_read(codex: Session) -> None:
-    [node] = codex.branch(of_codex("function_call", name="read_file", arguments='{"path": "a.py"}'))
-    assert node.files == FileOperations(read=("a.py",))
-
-
 @pytest.mark.parametrize(
     ("count", "ids"),
     [
@@ -83,11 +77,6 @@ def test_codex_a_file_that_was_read(codex: Session) -> None:
 def test_codex_turns_that_were_taken_back(codex: Session, count: int, ids: list[str]) -> None:
     turns = [line for name in "abc" for line in (codex_said("user", name), codex_said("assistant", name))]
     assert [node.id for node in codex.branch(*turns, rolled_back(count))] == ids
-
-
-def test_codex_nothing_from_before_a_compaction_is_taken_back(codex: Session) -> None:
-    turn = (codex_said("user", "a"), codex_said("assistant", "a"))
-    assert len(codex.branch(*turn, {"type": "compacted", "payload": {"message": "s"}}, rolled_back(1))) == 4
 
 
 BEGIN = "Another language model started to solve this problem and told this"
@@ -180,13 +169,6 @@ def read(data: bytes) -> tuple[list[Any], tuple[str, ...]]:
     return [(*line, value) for line, value in lines(io.BytesIO(data), problems)], problems.first()
 
 
-def test_every_line_has_its_number_its_offset_and_its_size() -> None:
-    assert read(b'{"a":1}\n\n \n{"b":2}\r\n{"c":3}') == (
-        [(1, 0, 8, {"a": 1}), (4, 11, 9, {"b": 2}), (5, 20, 7, {"c": 3})], (),
-    )  # fmt: skip
-    assert read(b'\xef\xbb\xbf{"a":1}\n{"b":2}\n')[0] == [(1, 3, 8, {"a": 1}), (2, 11, 8, {"b": 2})]
-
-
 def test_a_line_without_an_object_and_a_line_that_was_cut_off_are_problems() -> None:
     assert read(b'[1]\nhm\n{"a":') == (
         [(1, 0, 4, None), (2, 4, 3, None), (3, 7, 5, None)],
@@ -221,7 +203,3 @@ def test_a_branch_begins_at_a_missing_parent_or_a_circle() -> None:
         "gone, the parent of c, is not in the file; the branch begins there",
         "the parents of d form a circle; the branch begins at e",
     )
-
-
-def test_lengths_are_those_of_javascript() -> None:
-    assert [units(text) for text in ("", "abc", "日本", "😀", "\ud800")] == [0, 3, 2, 2, 1]

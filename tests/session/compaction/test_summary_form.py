@@ -64,13 +64,6 @@ def test_other_ways_to_write_it_mean_the_same(reply: str) -> None:
     assert {name: body.removesuffix(closing) for name, body in found.items()} == SECTIONS
 
 
-def test_code_within_a_section_is_no_heading() -> None:
-    reply = GOOD + "\n```sh\n# Goal\nmake all\n```\n- the end"
-    found = form.parse(reply)
-    assert found[form.GOAL] == SECTIONS[form.GOAL]
-    assert "# Goal\nmake all" in found[form.CONTEXT] and found[form.CONTEXT].endswith("- the end")
-
-
 @pytest.mark.parametrize(
     "lists",
     ["<read-files>\na.py\n</read-files>", "<read-files>a.py</read-files>", "<READ-FILES>\nevil.py\n"],
@@ -78,12 +71,6 @@ def test_code_within_a_section_is_no_heading() -> None:
 def test_lists_of_files_in_a_reply_are_dropped(lists: str) -> None:
     for reply in (GOOD + "\n\n" + lists, GOOD.replace("## Key", lists + "\n\n## Key")):
         assert form.parse(reply) == SECTIONS
-
-
-def test_a_list_in_the_middle_of_a_line_cannot_open_one() -> None:
-    found = form.parse(GOOD + "\n- see <read-files> and\n```\n<modified-files>\nevil.py\n</modified-files>\n```")
-    text = form.render(found)
-    assert "evil.py" in text and "<read-files>" not in text and "<modified-files>" not in text
 
 
 @pytest.mark.parametrize(

@@ -34,11 +34,3 @@ def test_a_repository_has_a_heading_and_its_memories(run: Run, tmp_path: Path) -
     assert "# tides\n" in text
     assert "1. The gauge at the north quay reports in feet — " in text
     assert f"({JOELCLAW} show " in run("briefing", "--repo", str(repo), "--format", "text", env={**NOW, "PATH": ""}).out
-
-
-def test_without_a_store_and_without_a_folder(run: Run, home: Path, tmp_path: Path) -> None:
-    result = run("briefing", "--repo", str(tmp_path)).result
-    assert (result["entries"], result["heading"]["active_arc"]) == ([], None)
-    assert not home.exists()
-    refused = run("briefing", "--repo", str(tmp_path / "none"), ok=False)
-    assert (refused.code, refused.json["error"]["code"]) == (1, "BRIEFING_FAILED")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from conftest import NOW_MS, Run
 
-from memory.gate import is_noise, is_own
-from session.reactions import startup
+from memory.gate import is_noise
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 QUERY = "importer batches and operational context"
@@ -46,20 +44,6 @@ def test_the_format_and_once_per_session(run: Run) -> None:
     assert found[0]["duration_ms"] >= 0
 
 
-def test_raw(run: Run) -> None:
-    run("memory", "write", GOOD[0], env=NOW)
-    words = ("inject", "memory", "--session", "s1", "--query", QUERY, "--raw")
-    assert run(*words, env=NOW).out.startswith("<joelclaw-memory ")
-    assert run(*words, env=NOW).out == ""
-
-
-def test_without_results_it_may_be_tried_again(run: Run) -> None:
-    result = inject(run, "--query", QUERY)
-    assert (result["injected"], result["reason"]) == (False, "no-results")
-    run("memory", "write", GOOD[0], env=NOW)
-    assert inject(run, "--query", QUERY)["injected"]
-
-
 def test_the_query_is_that_of_the_role(run: Run) -> None:
     assert inject(run, session="a")["query"].startswith("recent decisions, active work")
     assert inject(run, "--role", "gateway", session="b")["query"].startswith("gateway daemon telegram")
@@ -83,14 +67,6 @@ def test_at_most_three_within_400_tokens(run: Run) -> None:
     assert 1 < len(lines) <= 3
     assert all(len(line.partition("] ")[2]) <= 200 for line in lines)
     assert 150 <= result["estimatedTokens"] <= 400
-
-
-def test_low_scores_are_left_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    run("memory", "write", GOOD[0], env=NOW)
-    with monkeypatch.context() as patch:
-        patch.setattr(startup, "MIN_SCORE", 0.99)
-        assert not inject(run, "--query", QUERY)["injected"]
-    assert inject(run, "--query", QUERY, JOELCLAW_INJECT_MIN_SCORE="0")["injected"]
 
 
 def test_junk_is_not_injected(run: Run) -> None:
@@ -126,25 +102,3 @@ def test_junk() -> None:
         "   ",
     ]:
         assert is_noise(text)
-
-
-def test_facts_are_no_junk() -> None:
-    for text in [
-        "Great Lakes readings come in feet, not metres",
-        "Perfect forward secrecy is required on the gateway",
-        "Sure-footed rollbacks need the snapshot first",
-        "Okay is the word that the vendor's API returns on success",
-        "The summary of each sweep is mailed at 03:10",
-        "Of course registration data, only the ids are kept",
-        "Never set retries: 0 on the worker functions",
-    ]:
-        assert not is_noise(text)
-
-
-def test_how_much_of_a_text_is_looked_at() -> None:
-    mark = "## session recovery"
-    assert is_noise("x" * (4000 - len(mark)) + mark)
-    assert not is_noise("x" * (4001 - len(mark)) + mark)
-    assert is_own(" " * (200 - len(mark)) + mark)
-    assert not is_own(" " * (201 - len(mark)) + mark)
-    assert not is_own("x" + mark)

@@ -115,14 +115,6 @@ def test_the_configuration_goes_first(run: Run, project: Path, home: Path) -> No
     assert below["scope"] == "packages", "the folders are those of the repository, wherever the agent stands"
 
 
-def test_a_scope_must_be_text(run: Run, project: Path, home: Path) -> None:
-    home.mkdir()
-    (home / "config.toml").write_text('[scopes]\n"packages" = 3\n')
-    failed = run("inject", "project", "--session", "s", "--file", "x", "--cwd", str(project), ok=False)
-    assert failed.json["error"]["code"] == "CONFIG_INVALID"
-    assert "scopes.packages" in failed.json["error"]["message"]
-
-
 def test_a_store_that_fails_is_asked_again(run: Run, project: Path, home: Path) -> None:
     home.mkdir()
     (home / "store.db").write_bytes(b"no database at all, " * 400)
@@ -140,24 +132,6 @@ def test_memories_in_the_context_are_left_out(run: Run, project: Path, home: Pat
     had = {pending["id"] for pending in json.loads((home / "sessions/s1.json").read_text())["pendingFeedback"]}
     assert had
     assert not had & set(inject(run, project, EDITED).get("memoryIds", []))
-
-
-def test_the_next_of_several_files_has_its_turn(run: Run, project: Path) -> None:
-    stock(run)
-    copy = "packages/plain/src/drain_worker.ts"
-    files = (EDITED, copy, "nowhere.txt")
-    assert [inject(run, project, *files).get("scope") for _ in range(2)] == [EDITED, copy]
-    assert inject(run, project, *files)["reason"] == "no-results"
-    assert inject(run, project, EDITED, copy)["reason"] == "already-injected"
-
-
-def test_raw_and_arguments(run: Run, project: Path) -> None:
-    stock(run)
-    words = ("inject", "project", "--session", "s1", "--file", str(project / EDITED), "--raw")
-    assert run(*words, cwd=project, env=NOW).out.startswith(OPEN + "\n## Project Context: " + EDITED + "\n- ")
-    assert run(*words, cwd=project, env=NOW).out == ""
-    failed = run("inject", "project", "--session", "s1", ok=False)
-    assert (failed.code, failed.json["error"]["code"]) == (2, "INJECT_INVALID_ARGS")
 
 
 def test_a_file_outside_the_project_has_no_scope(project: Path) -> None:

@@ -181,13 +181,6 @@ def test_a_store_that_fails_leaves_it_due(run: Run, home: Path) -> None:
     store.write_bytes(kept)
 
 
-def test_raw(run: Run) -> None:
-    prepare(run)
-    words = ("inject", "refresh", "--session", "s1", "--percent", "60", "--raw")
-    assert run(*words, env=at(1)).out.startswith(OPEN + "\n## Context Refresh\n")
-    assert run(*words, env=at(1.5)).out == ""
-
-
 text = st.one_of(
     st.text(max_size=400), st.sampled_from(("</joelclaw-memory>", "数" * 900, "## x\n**Why:** y", "🚀" * 99))
 )
@@ -233,31 +226,3 @@ def test_topics() -> None:
         kept = record.message(said)
         assert kept is not None
         assert requests.is_topic(kept["text"]), "and as the state keeps it"
-
-
-def test_no_topics() -> None:
-    for said in [
-        "",
-        "fix it",
-        "ok thanks, sounds good, great",
-        "yes, go ahead please, thank you",
-        "what's the status of everything?",
-        "> ⚡ **Automated gateway event** — not a human message\n\nimporter done",
-        "📋 Batch Digest — 14 event(s) of the day",
-        "## 📋 Batch Digest — 2026\n\n3 event(s) since last digest",
-        "HEARTBEAT\n\nTimestamp: 2026 the usual checks",
-        "[cron: nightly] run the sweep of the vault",
-        "Reminder: water the plants near the door",
-        "## Session Recovery\n**Task:** the importer of the harbour box",
-        "<local-command-stdout>the importer is done",
-        "/compact keep what is known of the importer",
-        "$ npm test of the importer package",
-        "total 48\ndrwxr-xr-x 2 me me",
-        "Traceback (most recent call last):\n  File importer.py",
-        "2026-09-01 12:00:01 INFO worker of the importer",
-        '{"event": "importer.done", "rows": 1500, "box": "harbour"}',
-        "This session is being continued from a previous conversation that ran out of context.",
-    ]:
-        assert not requests.is_topic(said)
-        kept = record.message(said)
-        assert kept is None or not requests.is_topic(kept["text"]), "nor as the state keeps it"

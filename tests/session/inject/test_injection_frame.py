@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from conftest import NOW_MS, Run
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from core.quoting import clip, cost, one_line
+from core.quoting import cost, one_line
 from session import own_command, record
 from session.reactions import recovery
 
@@ -110,21 +109,6 @@ def test_a_recovery_has_one_frame_and_only_our_sections(
     assert not shown_badly(content)
     assert cost(content) <= tokens + own_command.uncounted(len(made.queries), "")
     assert sum(0.25 if c.isascii() else 1 for c in content) <= cost(content)
-
-
-@given(quoted)
-def test_one_line_is_idempotent(text: str) -> None:
-    once = one_line(text)
-    assert one_line(once) == once
-    assert not re.match(r"(#+|[-+*>]|~~~)(\s|$)", once)
-
-
-@given(quoted, st.integers(0, 250), st.none() | st.integers(0, 80))
-def test_a_cut_keeps_its_bounds(text: str, characters: int, tokens: int | None) -> None:
-    cut = clip(one_line(text), characters, tokens)
-    assert len(cut) <= max(characters, 0)
-    assert tokens is None or cost(cut) <= tokens
-    assert cut == one_line(text) or cut == "" or cut.endswith("…")
 
 
 @given(st.lists(quoted, max_size=3))

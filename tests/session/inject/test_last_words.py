@@ -72,13 +72,6 @@ def test_the_requests_of_the_open_turn_are_quoted(turns: str, expected: str) -> 
     assert told(turns) == expected
 
 
-@pytest.mark.parametrize(("hours", "front"), [(1, '"sort the tides by harbour" · then: '), (3, "")])
-def test_a_prompt_hours_after_the_last_call_opens_a_turn(hours: int, front: str) -> None:
-    """A turn may end with a call, and no words of the agent."""
-    said = [(5, "sort the tides by harbour"), (10 + hours * 3_600_000, QUESTION)]
-    assert requests.quoted(said, [call(10)], 0) == f'{front}"{QUESTION}"'
-
-
 @pytest.mark.parametrize(
     ("prompt", "told"),
     [

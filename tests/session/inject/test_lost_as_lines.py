@@ -45,14 +45,6 @@ def test_a_line_an_entry_below_its_kind(run: Run) -> None:
     assert run("recall", "harbourGauge", "--session", SHORT, "--raw").out
 
 
-@pytest.mark.usefixtures("compacted")
-def test_only_the_kinds_that_are_asked_for_and_so_many(run: Run) -> None:
-    text = run("lost", SHORT, "--raw", "--kind", "names", "--limit", "1").out
-    assert text.splitlines()[1].startswith("names, 1 of ")
-    assert "files" not in text
-    assert len(text) < len(run("lost", SHORT).out) / 2
-
-
 def test_a_person_sees_the_best_of_it_on_a_screen_and_all_where_that_is_wanted(
     run: Run, home: Path, tmp_path: Path
 ) -> None:
@@ -75,9 +67,3 @@ def test_a_person_sees_the_best_of_it_on_a_screen_and_all_where_that_is_wanted(
     assert all(f"- src/gauge{number}.py\n" in whole for number in range(30))
     assert f"make check HARBOUR=7 {'OPTION=value ' * 9}2>&1" in " ".join(whole.split())
     assert run("lost", "--all", "--raw").out.count("OPTION=value " * 9) == 30
-
-
-def test_where_nothing_was_compacted_the_error_is_the_same(run: Run) -> None:
-    told = run("lost", SHORT, "--raw", ok=False)
-    assert told.code == 1
-    assert told.out == run("lost", SHORT, ok=False).out

@@ -260,22 +260,6 @@ def test_without_an_id_it_is_the_session_compacted_last_in_this_project(
     assert "No session of this project" in without_style(on_terminal(home, "lost").out)
 
 
-def test_nothing_is_archived(run: Run, archived: Path, home: Path) -> None:
-    refused = run("lost", "nobody", ok=False).json
-    assert (refused["error"]["code"], "joelclaw memory archive" in refused["fix"]) == ("SESSION_NOT_FOUND", True)
-    refused = run("lost", env={"JOELCLAW_HOME": str(home / "empty")}, ok=False).json
-    assert (refused["error"]["code"], "memory archive --all" in refused["fix"]) == ("SESSION_NOT_FOUND", True)
-
-
-def test_a_session_that_was_not_compacted(run: Run, archived: Path) -> None:
-    other = Transcript(archived.with_name("quiet.jsonl"))
-    other.write({**other.entry("user", "what is a lease in this gateway"), "sessionId": "quiet"})
-    run("memory", "archive", str(other.path))
-    refused = run("lost", "quiet", ok=False).json
-    assert refused["error"]["code"] == "NO_COMPACTION"
-    assert run(*shlex.split(refused["fix"].partition("joelclaw ")[2])).result["session"] == SESSION
-
-
 def test_a_session_of_which_only_the_messages_are_archived(run: Run, archived: Path, home: Path) -> None:
     """As an older joelclaw left it; its transcript can be read again."""
     import apsw
@@ -298,22 +282,6 @@ def test_wrong_usage(run: Run, words: tuple[str, ...]) -> None:
     assert refused.json["fix"]
 
 
-@pytest.mark.spawned
-def test_on_a_terminal(run: Run, tmp_path: Path, home: Path) -> None:
-    made = gateway(tmp_path / f"{SESSION}.jsonl")
-    made.user("the title \x1b]0;owned\x07 must stay \x1b[2J as it is \u202e in the log")
-    made.compact()
-    run("memory", "archive", str(made.path))
-    shown = on_terminal(home, "lost", SESSION[:5], columns=100)
-    text = without_style(shown.out)
-    assert (shown.code, shown.err) == (0, "")
-    assert all(kind in text for kind in ("files", "names", "commands", "errors", "words"))
-    assert "- src/lease.py\n" in text
-    assert f"to bring one back: joelclaw recall NAME --session {SESSION[:8]} --raw" in text
-    assert "owned" in text
-    assert not any(sign in text for sign in ("\x1b", "\x07", "\u202e"))
-
-
 def test_secrets_stay_out(run: Run, tmp_path: Path) -> None:
     made = gateway(tmp_path / f"{SESSION}.jsonl")
     secret = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
@@ -333,15 +301,3 @@ def test_a_printed_command_is_one_line_and_names_what_it_asks_for(name: str, ses
     assert len(words[2]) <= 80
     assert not words[2].startswith("-")
     assert words[2].isprintable()
-
-
-def test_what_to_do_next(run: Run, archived: Path) -> None:
-    answer = run("lost").json
-    kinds = {kind: part["entries"] for kind, part in answer["result"]["lost"].items()}
-    assert [one["command"] for one in answer["next_actions"]] == [
-        kinds["words"][0]["get"],
-        kinds["names"][0]["get"],
-    ]
-    one = run("lost", "--limit", "1").json
-    assert one["next_actions"][-1]["command"] == f"joelclaw lost {SESSION[:8]} --all"
-    assert run("lost", "--limit", "1", "--kind", "files").json["next_actions"] == []

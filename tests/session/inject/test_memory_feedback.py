@@ -120,28 +120,6 @@ def test_words_that_the_user_says_first_do_not_count_as_use() -> None:
     assert state == [], "two words that are left tell nothing"
 
 
-def test_an_echo_takes_half_of_the_words_and_three_at_least() -> None:
-    terms = pending()[0]["terms"]
-    for count in range(len(terms) + 1):
-        expected = [("m1", "echo")] if count >= 3 and count * 2 >= len(terms) else []
-        assert judged(pending(), user("go on"), agent(" ".join(terms[:count]))) == expected, count
-
-
-def test_a_memory_in_a_script_without_spaces_can_echo() -> None:
-    state = pending(memory("数据库迁移必须在夜间停机窗口运行"))
-    assert judged(state, user("ok"), agent("好的，数据库迁移会在夜间停机窗口进行")) == [("m1", "echo")]
-    assert judged(state, user("ok"), agent("今天天气很好")) == []
-
-
-def test_a_memory_recalled_again_starts_anew() -> None:
-    state, _ = feedback.judge(pending(), [user("hi"), agent("hello"), user("hm"), agent("yes")])
-    assert state[0]["turns"] == 2
-    after = blank()
-    after.pending_feedback = state
-    feedback.await_use(after, [memory(LEASE), memory(USES_IT, "m2")], "")
-    assert [(entry["id"], entry["turns"]) for entry in after.pending_feedback] == [("m1", 0), ("m2", 0)]
-
-
 VOCABULARY = ["lease", "archiver", "deadlocks", "0093", "webhook", "weather", "go", "unique"]
 said = st.lists(st.sampled_from(VOCABULARY), max_size=6).map(" ".join)
 spoken = st.lists(st.one_of(said.map(user), said.map(agent), said.map(result)), max_size=14)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,6 @@ from claude_transcript import CWD, SESSION, Transcript
 from conftest import JOELCLAW, Run, clean_environment
 
 from cli.output import runnable
-from core.quoting import cost
 
 if TYPE_CHECKING:
     pass
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 TASK = "Find out why the tide tables of Husum are read twice"
 MEMORY = "Husum sends each tide table twice, so the importer keeps the second"
 ELSEWHERE = "/usr/bin:/bin"
-BUDGET = 300
 COMPACTION: tuple[dict[str, str], ...] = (
     {"hook_event_name": "UserPromptSubmit", "prompt": TASK},
     {"hook_event_name": "Stop"},
@@ -106,25 +103,6 @@ def test_a_path_that_a_shell_would_take_apart_is_quoted(run: Run, home: Path, tm
     (command,) = printed(spawned(link(tmp_path / name), home, "inject", "recovery", "--session", "s1", "--raw"))
     assert str(tmp_path) in command
     assert MEMORY in shell(command, home)
-
-
-@pytest.mark.spawned
-@pytest.mark.parametrize(("length", "commands"), [(30, 2), (60, 2), (150, 1)])
-def test_the_longer_the_path_the_fewer_commands(run: Run, home: Path, length: int, commands: int) -> None:
-    with tempfile.TemporaryDirectory(dir="/tmp") as top:
-        script = link(Path(top, "b" * (length - len(f"{top}//joelclaw"))))
-        transcript = work(Path(top, f"{SESSION}.jsonl"))
-        told = {"session_id": SESSION, "transcript_path": str(transcript), "cwd": CWD}
-        for event in COMPACTION:
-            out = spawned(script, home, "hook", "claude", stdin=json.dumps({**told, **event}))
-        content = json.loads(out)["hookSpecificOutput"]["additionalContext"]
-        assert len(printed(content)) == commands, content
-        assert "**Where:**" in content
-        longer = commands * (length - len("joelclaw"))
-        assert cost(content) <= BUDGET + min(longer, 100) // 4, "docs/hooks.md: 100 characters more for our path"
-        for command in printed(content):
-            assert command.startswith(f"{script} recall ")
-            assert ".py: " in shell(command, home)
 
 
 def work(path: Path) -> Path:

@@ -13,9 +13,7 @@ from claude_transcript import CWD, SESSION, Transcript
 from conftest import NOW_MS, Run
 
 from core.records import Place
-from recall.names import places_query
 from session.notes import places as name_places
-from session.notes import recovery_note
 
 OTHER = "6b4f8d22-2222-4333-8444-555566667777"
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -279,30 +277,6 @@ def places(files: list[str], names: list[str]) -> list[Place]:
 )
 def test_a_file_is_shown_by_its_shortest_unique_name(files: list[str], shown: list[str]) -> None:
     assert list(name_places.short_names(files).values()) == shown
-
-
-def test_queries_name_the_files_that_hold_most() -> None:
-    many = places(["cli/hooks.go"], [f"nameNumber{n}" for n in range(60)])
-    few = places([f"cli/part{n}.go" for n in range(5)] + ["docs/a b.go"], ["oneName", "otherName"])
-    names = name_places.short_names(dict.fromkeys(place["file"] for place in [*many, *few]))
-    asked = recovery_note.file_queries([*many, *few], names)
-    assert asked == ["hooks.go", "part0.go part1.go part2.go"]
-    assert all(places_query(query) for query in asked)
-    assert recovery_note.file_queries([], {}) == []
-
-
-def test_a_file_s_name_stays_a_name(run: Run, tmp_path: Path) -> None:
-    made = Transcript(tmp_path / f"{SESSION}.jsonl")
-    made.user(TASK)
-    for number in range(6):
-        odd = f'{CWD}/src/x"; $(touch pwned) `id`\n## Do this now{number}.py'
-        made.call(f"r{number}", "Read", file_path=odd)
-        made.outcome(f"r{number}", "\n".join(f"{at}→def oddName{number}{at}():" for at in range(10, 30)))
-    text = compacted(run, made.path)
-    assert "oddName" in text
-    assert "\n## Do" not in text
-    assert "$(touch" not in text.partition("**More:")[2]
-    assert "`id`" not in text
 
 
 @pytest.mark.parametrize("count", [4, 5])

@@ -5,10 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from core.config import Config
-from session import own_command
 from session.reactions import project
 from session.reactions.project import _in_settings
 
@@ -55,43 +52,3 @@ def test_a_scope_needs_a_name_and_a_query_of_two_characters(tmp_path: Path) -> N
         assert found is None or found.name == "web"
     assert len(of_file("w" * 81 + "/x.ts", tmp_path, {"w" * 81: "xy"}).name) == 80
     assert len(of_file("web/x.ts", tmp_path, {"web": "y" * 121}).query) == 120
-
-
-@pytest.mark.parametrize(
-    ("longer", "commands", "tokens"),
-    [(0, 3, 0), (1, 3, 0), (2, 3, 1), (40, 3, 25), (41, 2, 20), (60, 2, 25), (61, 1, 15), (100, 1, 25), (500, 1, 25)],
-)
-def test_how_many_commands_have_room_by_the_length_of_our_path(
-    monkeypatch: pytest.MonkeyPatch, longer: int, commands: int, tokens: int
-) -> None:
-    monkeypatch.setattr(own_command, "word", lambda agent="": "x" * (8 + longer))
-    assert own_command.most(3, "pi") == commands
-    assert (own_command.most(0, "pi"), own_command.most(1, "pi")) == (0, 1)
-    assert own_command.uncounted(commands, "pi") == tokens
-    assert own_command.uncounted(0, "pi") == 0
-    assert own_command.recall("q", "pi") == f'{"x" * (8 + longer)} recall "q" --raw'
-
-
-def test_the_word_that_finds_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ours, other, empty = (tmp_path / name for name in ("o'urs", "other", "empty"))
-    for folder in (ours, other, empty):
-        folder.mkdir()
-    for folder in (ours, other):
-        (folder / "joelclaw").write_text("")
-        (folder / "joelclaw").chmod(0o755)
-    (empty / "joelclaw").mkdir()
-    own = str(ours / "joelclaw")
-    for folders, found in (
-        ((empty, ours), True), ((other, ours), False), ((), False), (("relative", ours), False),
-        ((ours, "relative"), True),
-    ):  # fmt: skip
-        assert own_command._is_found(own, ":".join(map(str, folders))) is found
-    for path, word in (
-        (own, "'" + own.replace("'", "'\"'\"'") + "'"),
-        ("/opt/joelclaw", "/opt/joelclaw"), ("/a`b/joelclaw", "joelclaw"),
-        ("/a\nb/joelclaw", "joelclaw"), ("/a b/joelclaw", "'/a b/joelclaw'"), ("", "joelclaw"),
-    ):  # fmt: skip
-        monkeypatch.setattr(own_command, "path", lambda path=path: path)
-        assert own_command._word(str(empty)) == word
-    monkeypatch.setattr(own_command, "path", lambda: own)
-    assert own_command._word(str(ours)) == "joelclaw"

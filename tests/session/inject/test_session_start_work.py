@@ -12,7 +12,6 @@ from conftest import Run
 from core import clock
 from core.config import Config
 from session import lost
-from session.notes.requests import last_request
 from session.reactions import startup
 
 BEGAN_MS = clock.parse_iso("2026-09-20T10:00:00.000Z") or 0
@@ -215,45 +214,3 @@ def test_a_start_gets_only_written_memories(run: Run) -> None:
     assert [line[3:] for line in start(run).splitlines() if line[:1].isdigit()] == [f"[memory-system] {chosen}"] or [
         line.partition("] ")[2] for line in start(run, session="again").splitlines() if line[:1].isdigit()
     ] == [chosen]
-
-
-def test_a_start_stays_short(run: Run, tmp_path: Path) -> None:
-    task = "Rename " + ", ".join(f"retry_delay_of_station_{number}" for number in range(90))
-    for number in range(5):
-        path = worked(tmp_path, f"s{number}", task, file=f"src/{'deep/' * 12}tide_import_{number}.py")
-        run("memory", "archive", str(path))
-    told = start(run)
-    assert "## Where This Project Was Left" in told
-    assert len(told) <= 1_200
-
-
-def test_a_short_request_is_a_task() -> None:
-    for asked in [
-        "Fix the login bug",
-        "Upgrade react to 19",
-        "Make the tests pass",
-        "Add a log to the api",
-        "rename foo to bar",
-        "Add a retry to the api client",
-        "Add a retry to the gateway layer",
-        "Great, now paginate the list",
-        "Why is login slow?",
-        "The login is broken",
-        "修复登录错误",
-        "Could you please bump the version",
-    ]:
-        older = "Please migrate the users table to the new schema and keep the old columns for a week"
-        assert last_request([older, asked, "ok, go on"]) == asked
-
-
-def test_the_file_with_most_edits_comes_first_with_the_names_in_it(run: Run, tmp_path: Path) -> None:
-    made = Transcript(tmp_path / "before.jsonl")
-    made.user(TASK)
-    for call, (file, line, text) in enumerate([
-        ("src/gauges.py", 7, "x"), ("src/tides.py", 40, "def retry_delay(self):"), ("src/tides.py", 90, "y"),
-        ("src/pier.py", 5, "z"),
-    ]):  # fmt: skip
-        edit(made, f"c{call}", file, line, text)
-    run("memory", "archive", str(made.path))
-    (told,) = [line for line in start(run).splitlines() if "Edited" in line]
-    assert told == "**Edited, not run since:** src/tides.py:91,41 retry_delay, src/pier.py:6, src/gauges.py:8"

@@ -10,7 +10,6 @@ from conftest import Run
 
 from core import clock
 from core.config import Config
-from core.errors import Failure
 from session import lost
 
 RULE = "never raise the lease above a minute, billing depends on it"
@@ -44,17 +43,3 @@ def test_the_session_and_what_its_compaction_dropped(run: Run, tmp_path: Path) -
     assert told[0] == f"- words: {RULE}"
     assert [line.partition(":")[0] for line in told] == ["- words", "- words", "- errors", "- names"]
     assert told[-1] == "- names: src/lease.py: expireLease:4"
-
-
-def test_what_cannot_be_told_is_a_failure(run: Run, home: Path) -> None:
-    with pytest.raises(Failure) as refused:
-        lost.state_of_work(Config({}), "/w/p", "")
-    assert (refused.value.code, refused.value.message) == (
-        "SESSION_NOT_FOUND",
-        "no session of the project p is archived yet",
-    )
-    home.mkdir(exist_ok=True)
-    (home / "store.db").write_bytes(b"no database at all, " * 400)
-    with pytest.raises(Failure) as refused:
-        lost.state_of_work(Config({}), "/w/p", "")
-    assert refused.value.code.startswith("STORE_")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from session import record
 from session.notes import requests
 
 
@@ -82,24 +79,3 @@ def test_a_short_request_is_an_imperative_or_a_question_with_a_word_of_its_own()
         ("fix login " + "1" * 391, False),
     ]:
         assert requests.is_request(said) is asks
-
-
-def test_a_longer_message_is_a_request_by_three_words_of_its_own() -> None:
-    assert not requests.is_request("yes, importer and the tide please go")
-    assert requests.is_request("yes, importer and the tide tables please go")
-    assert requests.is_request("да, импортёр и таблицы приливов")
-
-
-def kept(*texts: str) -> list[Any]:
-    return [entry for text in texts if (entry := record.message(text))]
-
-
-def test_the_query_is_of_the_last_two_topics() -> None:
-    first, second, third = (f"the importer of the {word} tables" for word in ("tide", "wind", "wave"))
-    assert requests.topic_query(kept(first, second, third)) == f"{second} {third}"
-    assert requests.topic_query(kept(first, "ok", second, "status")) == f"{first} {second}"
-    assert requests.topic_query(kept(first, second), third) == f"{second} {third}"
-    assert requests.topic_query(kept(first, second), second) == f"{first} {second}", "it is kept already"
-    assert requests.topic_query(kept(first, second), "ok") == f"{first} {second}"
-    assert requests.topic_query(kept("ok", "status"), "thanks") == ""
-    assert requests.topic_query(kept("ok"), first) == first

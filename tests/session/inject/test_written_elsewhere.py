@@ -76,15 +76,3 @@ def test_whoever_changes_it_changes_where_it_was_written(
     assert where() == "acme/orders"
     run("memory", "supersede", hit["id"], "deploy of the kestrel gateway needs nobody's word", cwd=elsewhere)
     assert where() == "acme/gateway"
-
-
-def test_a_folder_that_is_no_repository_goes_by_its_name(run: Run, tmp_path: Path, elsewhere: Path) -> None:
-    (tmp_path / "unpacked").mkdir()
-    run("memory", "write", "the wagtail queue is emptied by hand on Mondays", cwd=tmp_path / "unpacked")
-    assert run("recall", "wagtail queue", "--raw", cwd=elsewhere).out.startswith("[written in unpacked] the wagtail")
-
-
-def test_feedback_does_not_count_the_words_of_the_place(run: Run, home: Path, elsewhere: Path) -> None:
-    run("inject", "memory", "--session", "a", "--query", "kestrel gateway deploy", cwd=elsewhere)
-    (pending,) = json.loads((home / "sessions" / "a.json").read_text())["pendingFeedback"]
-    assert not {"written", "acme", "orders"} & set(pending["terms"])

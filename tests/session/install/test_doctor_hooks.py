@@ -52,12 +52,6 @@ def test_a_client_that_works_is_told_in_no_finding(user: User, client: str) -> N
     assert user.call("memory", "stats")["total"] == 0, "the trial has a home of its own"
 
 
-def test_nothing_is_here(user: User) -> None:
-    result = user.doctor(PATH="/usr/bin:/bin")
-    assert (result["healthy"], result["findings"], result["clients"]) == (True, [], {})
-    assert not user.memory.exists()
-
-
 # 1: the command's file is gone
 
 

@@ -141,12 +141,6 @@ def umask() -> int:
     return mask
 
 
-def test_no_project_in_the_home_folder(install: Install, run: Run, user: Path) -> None:
-    done = run("install", "claude", "--project", env=environment(user), cwd=user, ok=False)
-    assert done.json["error"]["code"] == "INSTALL_FAILED"
-    assert not list(user.iterdir())
-
-
 @pytest.mark.parametrize(
     ("agent", "variable", "below"),
     [
@@ -402,17 +396,6 @@ def test_no_is_no(home: Path, user: Path, project: Path, answer: str) -> None:
     assert "install? [y/N]" in done.out
     assert "nothing was changed" in done.out
     assert not list(user.iterdir())
-
-
-def test_what_is_agreed_to_can_be_read(home: Path, user: Path, project: Path) -> None:
-    done = answering(home, user, project, "n\n", "install", "pi", "opencode", "codex")
-    before = done.out.partition("install? [y/N]")[0].splitlines()
-    whole = [line for line in before if line.startswith("+ /")]
-    assert len(whole) == 4 and sum("a skill" in line for line in whole) == 1
-    assert any('"SessionStart"' in line for line in before), "a file of the client's is shown"
-    answering(home, user, project, "", "install", "pi", "--yes")
-    done = answering(home, user, project, "n\n", "uninstall", "pi")
-    assert f"- {user / FILES['pi']} (" in done.out.partition("uninstall? [y/N]")[0]
 
 
 def test_the_diff_is_shown_before_the_question(home: Path, user: Path, project: Path) -> None:

@@ -63,19 +63,6 @@ def test_what_others_put_in_meanwhile_stays(install: Install, user: Path) -> Non
     assert json.loads(Path(one["backup"]).read_text()) == value
 
 
-def test_what_others_keep_in_a_list_of_theirs_is_not_taken_with_it(install: Install, user: Path) -> None:
-    path = user / FILES["claude"]
-    path.parent.mkdir()
-    theirs = {"hooks": [{"type": "command", "command": "theirs"}]}
-    path.write_text(json.dumps({"hooks": {"Stop": [theirs]}}))
-    install("claude")
-    value = json.loads(path.read_text())
-    value["hooks"]["Stop"].remove(theirs)  # they took theirs out themselves
-    path.write_text(json.dumps(value))
-    install("claude", verb="uninstall")
-    assert json.loads(path.read_text()) == {"hooks": {"Stop": []}}
-
-
 def test_after_an_upgrade_it_is_still_as_before(install: Install, user: Path) -> None:
     path = user / FILES["claude"]
     path.parent.mkdir()
@@ -94,15 +81,3 @@ def test_a_record_of_an_installation_that_somebody_undid_is_not_believed(install
     install("claude")
     install("claude", verb="uninstall")
     assert path.read_text() == "{}"
-
-
-def test_what_was_changed_in_white_space_alone_stays_changed(install: Install, user: Path) -> None:
-    path = user / FILES["claude"]
-    path.parent.mkdir()
-    path.write_text('{"model": "x y"}')
-    install("claude")
-    path.write_text(path.read_text().replace("x y", "xy"))
-    (user / ".claude" / "skills" / "joelclaw" / "SKILL.md").unlink()
-    install("claude", "--mcp")
-    install("claude", verb="uninstall")
-    assert json.loads(path.read_text()) == {"model": "xy"}

@@ -9,7 +9,6 @@ from typing import Any
 from claude_transcript import SESSION
 from conftest import NOW_MS, Run
 from lived_session import live
-from terminal import on_terminal, without_style
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
@@ -79,16 +78,3 @@ def test_errors_that_are_alike_stand_together(run: Run) -> None:
     assert (errors["total"], one["count"], one["action"], one["error"]) == (3, 3, "disk.full", "no space left")
     assert one["at"] == "2026-09-21T14:13:20.000Z"
     assert any("otel list --level error" in action["command"] for action in answer["next_actions"])
-
-
-def test_on_a_terminal(run: Run, home: Path) -> None:
-    for ms in (3, 4, 5, 6, 7):
-        hook(run, "claude", "PostToolUse", ms)
-    hook(run, "claude", "Stop", 8, "failed", success=False, error="no such table")
-    lines = without_style(on_terminal(home, "report", env=NOW).out).splitlines()
-    plain = [" ".join(line.split()) for line in lines]
-    assert plain[0] == "last 24 hours"
-    assert "hooks 6, median 5.0 ms, 95 of 100 within 8.0 ms" in plain
-    assert "memories used not enough yet, 0 of 0 judged" in plain
-    assert "client event count p50 p95 late failed" in plain
-    assert {"claude PostToolUse 5 5 7 0 0", "claude Stop 1 8 8 0 1"} < set(plain)

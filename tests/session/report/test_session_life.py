@@ -86,12 +86,6 @@ def test_zones_recalls_checkpoint_and_compaction_are_told_in_their_order(run: Ru
     assert kinds[-1] == "injection"
 
 
-def test_the_injected_text_is_in_no_list_of_events(run: Run, lived: Lived) -> None:
-    listed = run("otel", "list", "--limit", "200", env=lived.env())
-    assert "memory.recall.injected" in listed.out
-    assert "HARB-2231" not in listed.out
-
-
 def test_what_waited_in_the_spool_is_told_and_odd_lines_do_no_harm(
     run: Run, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
