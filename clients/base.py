@@ -50,6 +50,9 @@ class Client:
     said_marks: tuple[bytes, ...] = ()  # a line without any of these says nothing and returns nothing
     context_marks: tuple[bytes, ...] = ()  # a line without any of these has no usage and no compaction
     has_window = False  # the transcript names the model's context window
+    writing_tools: tuple[str, ...] = ()  # tools that write the file that they name
+    reading_tools: tuple[str, ...] = ()  # tools that read it
+    path_keys: tuple[str, ...] = ("file_path",)  # fields of a tool's input that name its file
 
     # its compactions, for `joelclaw compaction`
     has_entries = False  # the tools can compact its sessions
@@ -122,9 +125,11 @@ class Client:
         """The entries of a line of its transcript; the first is the line's node. Empty for a line of no meaning."""
         return []
 
-    def written_files(self, tool: str, given: object) -> list[str]:  # noqa: ARG002  # for subclasses
+    def written_files(self, tool: str, given: object) -> list[str]:
         """The files that a tool call writes; none for a tool that only reads."""
-        return []
+        from clients.content import paths
+
+        return paths(given, *self.path_keys) if tool in self.writing_tools else []
 
     def home(self) -> str:
         """Its configuration folder."""

@@ -26,22 +26,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-LINE_TYPES = ("user", "assistant", "system", "attachment", "progress", "queue-operation", "summary", "last-prompt")
-WRITING_TOOLS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
-READING_TOOLS = ("Read", "NotebookRead")
 PLANNING_TOOLS = ("TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList")
 STOPPING_TOOLS = {"KillShell": "shell_id", "KillBash": "shell_id", "TaskStop": "task_id"}  # and what names the process
-BACKGROUND_MARKS = ("Command running in background with ID: ", "Async agent launched successfully.\nagentId: ")
-STILL_RUNNING = "<status>running</status>"
-REJECTED_MARKS = ("The user doesn't want to ", INTERRUPTED, "Permission to use ")
-NOT_RUN = "<tool_use_error>Sibling tool call errored"
-SUMMARY_BEGIN = "This session is being continued from a previous conversation"
-SUMMARY_ENDS = (
-    "\nIf you need specific details from before compaction",
-    "\nPlease continue the conversation from where we left it off",
-    "\nContinue the conversation from where it left off",
-)
-USAGE_KEYS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
 class Claude(Client):
@@ -67,6 +53,9 @@ class Claude(Client):
     session_file = "transcript"
     said_marks = (b'"user"', b'"assistant"', b'"queued_command"', b'"queue-operation"')
     context_marks = (b'"usage"', b"compact_boundary")
+    writing_tools = ("Edit", "Write", "MultiEdit", "NotebookEdit")
+    reading_tools = ("Read", "NotebookRead")
+    path_keys = ("notebook_path", "file_path")
     has_entries = True
     is_tree = True
     parallel_calls = True
@@ -78,11 +67,8 @@ class Claude(Client):
 
     def wrote(self, line: dict[str, Any]) -> bool:
         """Whether a line has a session's id and a type of Claude Code."""
-        return isinstance(line.get("sessionId"), str) and ("parentUuid" in line or line.get("type") in LINE_TYPES)
-
-    def written_files(self, tool: str, given: object) -> list[str]:
-        """The file that a tool call writes."""
-        return paths(given, "notebook_path", "file_path") if tool in WRITING_TOOLS else []
+        types = ("user", "assistant", "system", "attachment", "progress", "queue-operation", "summary", "last-prompt")
+        return isinstance(line.get("sessionId"), str) and ("parentUuid" in line or line.get("type") in types)
 
     def entries(self, line: dict[str, Any]) -> list[Entry]:
         """The entries of a line. What subagents said, and what is not for the model, is a node without text."""
@@ -135,8 +121,8 @@ class Claude(Client):
             command = fields.get("command") if tool == "Bash" else ""
             call = call_entry(part.get("id"), tool, about, self.written_files(tool, fields), command)
             call.at, call.whole = at, tool == "Write"
-            if tool in READING_TOOLS:
-                call.read_files = paths(fields, "notebook_path", "file_path")
+            if tool in self.reading_tools:
+                call.read_files = paths(fields, *self.path_keys)
             if tool == "BashOutput":
                 call.process = string(fields.get("bash_id"))
             elif tool in STOPPING_TOOLS:
@@ -144,7 +130,8 @@ class Claude(Client):
                 others.append(process_end(process, "", None))
             found.append(call)
             others += _plan(call.call, tool, fields)
-        usage = usage_entry(message.get("usage"), USAGE_KEYS, model)
+        keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+        usage = usage_entry(message.get("usage"), keys, model)
         usage.tokens_used += whole(table(message.get("usage")).get("output_tokens"))
         return [*found, *others, usage] if usage.tokens_used else [*found, *others]
 
@@ -191,7 +178,7 @@ def _result_entries(line: dict[str, Any], part: dict[str, Any], number: int, at:
     call, text, failed = part.get("tool_use_id"), text_of(part.get("content")), part.get("is_error") is True
     # if the user interrupted a command, the exit code in front says nothing
     bare = text.partition("\n")[2] if text.startswith("Exit code ") else text
-    if failed and bare.startswith(REJECTED_MARKS):
+    if failed and bare.startswith(("The user doesn't want to ", INTERRUPTED, "Permission to use ")):
         result = result_entry(call, text, failed, part.get("content"))
         result.unrun = True
         words = text.partition("the user said:\n")[2].partition("\n\nNote: The user's next message")[0]
@@ -205,13 +192,15 @@ def _result_entries(line: dict[str, Any], part: dict[str, Any], number: int, at:
         failed = failed or _tag(text, "exit_code") not in ("", "0")
     shown = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>").strip()
     result = result_entry(call, shown, failed, part.get("content"))
-    if text.startswith(NOT_RUN):
+    if text.startswith("<tool_use_error>Sibling tool call errored"):
         result.unrun = True
         return [result]
-    process = next((text[len(mark) :].split()[:1] for mark in BACKGROUND_MARKS if text.startswith(mark)), [])
-    if text.startswith(STILL_RUNNING):  # BashOutput's answer about the process that the call named
-        process = [STILL_RUNNING]
-    result.process = "".join(process).rstrip(".,")
+    for mark in ("Command running in background with ID: ", "Async agent launched successfully.\nagentId: "):
+        if text.startswith(mark):
+            result.process = "".join(text[len(mark) :].split()[:1]).rstrip(".,")
+    still_running = "<status>running</status>"
+    if text.startswith(still_running):  # BashOutput's answer about the process that the call named
+        result.process = still_running
     return [result, *_edits(call, table(line.get("toolUseResult"))), *_ended_process(shown, "task_id", "output")]
 
 
@@ -273,10 +262,14 @@ def _plan(call: str, tool: str, given: dict[str, Any]) -> list[Entry]:
 
 def _bare_summary(text: str) -> str:
     """A summary without Claude Code's sentences about how the session came to it and how to go on."""
-    if text.startswith(SUMMARY_BEGIN):
+    if text.startswith("This session is being continued from a previous conversation"):
         head, found, rest = text.partition("Summary:\n")
         text = rest if found else head
-    for end in SUMMARY_ENDS:
+    for end in (
+        "\nIf you need specific details from before compaction",
+        "\nPlease continue the conversation from where we left it off",
+        "\nContinue the conversation from where it left off",
+    ):
         text = text.partition(end)[0] or text
     return text.strip()
 

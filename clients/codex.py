@@ -25,27 +25,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-LINE_TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
 CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 TEXT_KINDS = ("input_text", "output_text", "text")
-THOUGHT_KINDS = ("summary_text", "reasoning_text", "text")
-READING_TOOLS = ("read_file", "view_image")
 PATCHING_TOOLS = ("apply_patch", "applypatch")
 PATCH_BEGIN = "*** Begin Patch"
-PATCH_END = "*** End Patch"
-PATCH_FILES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
-NOT_THE_USER = ("harness", "skills", "hook")  # provenance of a part of a user message
-# How the output of a failed tool begins, and of a tool that was not run.
-FAULTS = (
-    "apply_patch verification failed", "exec_command failed", "write_stdin failed", "unsupported call",
-    "failed to parse function arguments",
-)  # fmt: skip
-NOT_RUN = ("aborted by user", "exec command rejected by user", "patch rejected by user", "rejected by user")
-EXIT_CODES = ("Process exited with code ", "Exit code: ")
-SUMMARY_BEGIN = "Another language model started to solve this problem"
 MAX_HEAD_CHARS = 600  # of the sentences in front of a summary
-RUNNING = "Process running with session ID "
 
 
 class Codex(Client):
@@ -64,6 +49,8 @@ class Codex(Client):
     said_marks = (b'"response_item"', b'"compacted"')
     context_marks = (b"token_count", b'"compacted"', b"model_context_window")
     has_window = True
+    reading_tools = ("read_file", "view_image")
+    path_keys = ("file_path", "path")
     has_entries = True
     window = 272_000
     session_variable = "CODEX_THREAD_ID"
@@ -71,21 +58,23 @@ class Codex(Client):
 
     def wrote(self, line: dict[str, Any]) -> bool:
         """Whether a line has a payload and a type of Codex."""
-        return isinstance(line.get("payload"), dict) and line.get("type") in LINE_TYPES
+        types = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
+        return isinstance(line.get("payload"), dict) and line.get("type") in types
 
     def written_files(self, tool: str, given: object) -> list[str]:
         """The files of a patch, handed to `apply_patch` as a tool or in a shell command: each once, in order."""
         text = "\n".join(texts_in(given))
         if PATCH_BEGIN not in text or not (tool in PATCHING_TOOLS or any(name in text for name in PATCHING_TOOLS)):
             return []
+        heads = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
         found: dict[str, None] = {}
         inside = False
         for line in text.split("\n"):
             if not inside:
                 inside = PATCH_BEGIN in line
-            elif line.startswith(PATCH_END):
+            elif line.startswith("*** End Patch"):
                 inside = False
-            elif line.startswith(PATCH_FILES) and (path := line.partition(": ")[2].strip()):
+            elif line.startswith(heads) and (path := line.partition(": ")[2].strip()):
                 found[path] = None
         return list(found)
 
@@ -114,7 +103,8 @@ class Codex(Client):
             return self._call_entries(payload, at)
         entry = Entry("answer", at)
         if kind == "reasoning":
-            texts = (text_of(payload.get(name), THOUGHT_KINDS) for name in ("summary", "content"))
+            kinds = ("summary_text", "reasoning_text", "text")
+            texts = (text_of(payload.get(name), kinds) for name in ("summary", "content"))
             thought = next(filter(None, texts), "")
             entry.content = [{"type": "thinking", "thinking": thought}]
             return [entry] if thought else []
@@ -134,8 +124,8 @@ class Codex(Client):
         command = "" if tool in PATCHING_TOOLS else _command(fields)
         call = call_entry(_call_id(payload), tool, given, self.written_files(tool, given), command)
         call.at, call.content = at, given
-        if tool in READING_TOOLS:
-            call.read_files = paths(given, "file_path", "path")
+        if tool in self.reading_tools:
+            call.read_files = paths(given, *self.path_keys)
         if tool == "write_stdin":
             call.process = str(fields.get("session_id") or "")
         return [call, *(plan_entries(call.call, fields.get("plan"), "step") if tool == "update_plan" else [])]
@@ -182,8 +172,9 @@ def _compaction_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
 
 def _bare_summary(text: str) -> str:
     """A summary without the sentences by which Codex hands it to the model."""
+    begin = "Another language model started to solve this problem"
     head, found, rest = text.partition(":\n")
-    return rest.strip() if found and text.startswith(SUMMARY_BEGIN) and len(head) < MAX_HEAD_CHARS else text.strip()
+    return rest.strip() if found and text.startswith(begin) and len(head) < MAX_HEAD_CHARS else text.strip()
 
 
 def _seen(row: dict[str, Any]) -> list[Any]:
@@ -226,7 +217,8 @@ def _by_user(payload: dict[str, Any], given: object) -> object:
     if not isinstance(given, list) or not isinstance(metadata, list) or len(metadata) != len(given):
         return given
     sources = [table(table(part).get("provenance")).get("type") for part in metadata]
-    return [part for part, source in zip(given, sources, strict=True) if source not in NOT_THE_USER]
+    pairs = zip(given, sources, strict=True)
+    return [part for part, source in pairs if source not in ("harness", "skills", "hook")]
 
 
 def _result(payload: dict[str, Any]) -> Entry:
@@ -241,10 +233,18 @@ def _result(payload: dict[str, Any]) -> Entry:
     if has_body:  # before the output, Codex reports the chunk, the wall time and the status
         text = body.rstrip()
         for line in head.split("\n"):
-            failed = failed or any(line.startswith(mark) and line[len(mark) :].strip() != "0" for mark in EXIT_CODES)
-            process = line[len(RUNNING) :].strip() if line.startswith(RUNNING) else process
+            if line.startswith("Process running with session ID "):
+                process = line[len("Process running with session ID ") :].strip()
+            for mark in ("Process exited with code ", "Exit code: "):
+                failed = failed or (line.startswith(mark) and line[len(mark) :].strip() != "0")
     else:
-        failed = failed or text.startswith(FAULTS)
+        faults = (
+            "apply_patch verification failed", "exec_command failed", "write_stdin failed", "unsupported call",
+            "failed to parse function arguments",
+        )  # fmt: skip
+        failed = failed or text.startswith(faults)
     result = result_entry(_call_id(payload), text, failed, raw)
-    result.process, result.unrun = process, text.startswith(NOT_RUN)
+    result.process = process
+    rejections = ("aborted by user", "exec command rejected by user", "patch rejected by user", "rejected by user")
+    result.unrun = text.startswith(rejections)
     return result

@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 
 from clients.base import Client
-from clients.content import parse_timestamp, paths, rows, string, table, text_of, typed, whole, without_ours
+from clients.content import parse_timestamp, rows, string, table, text_of, typed, whole, without_ours
 from clients.entries import Entry, call_entry, edit_entries, plan_entries, result_entry, usage_entry, with_node
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-WRITING_TOOLS = ("write_file", "replace")
 EXIT_CODE = "Exit Code: "
 
 
@@ -40,6 +39,8 @@ class Gemini(Client):
     session_file = "chat file"
     said_marks = (b'"user"', b'"gemini"')
     context_marks = (b'"tokens"', b"<state_snapshot>")
+    writing_tools = ("write_file", "replace")
+    path_keys = ("file_path", "absolute_path")
     silent = True
     window = 1_048_576
 
@@ -51,10 +52,6 @@ class Gemini(Client):
         """Whether a line is a `$set`, an answer of Gemini, or the head of a chat."""
         kind = line.get("type")
         return "$set" in line or kind == "gemini" or (kind is None and "projectHash" in line and "sessionId" in line)
-
-    def written_files(self, tool: str, given: object) -> list[str]:
-        """The file that a tool call writes."""
-        return paths(given, "file_path", "absolute_path") if tool in WRITING_TOOLS else []
 
     def entries(self, line: dict[str, Any]) -> list[Entry]:
         """The entries of a line; the client's notices are nodes without content."""

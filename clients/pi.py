@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 SETTINGS_FILE = "settings.json"
 MAX_SETTINGS_BYTES = 65_536
 MAX_TOKENS = 100_000_000  # in the settings: a larger number is a mistake
-USAGE_KEYS = ("input", "cacheRead", "cacheWrite")
 
 
 class Pi(ExtensionClient):
@@ -46,6 +45,8 @@ class Pi(ExtensionClient):
     session_file = "session file"
     said_marks = (b'"message"', b'"compaction"')
     context_marks = (b'"usage"', b'"compaction"')
+    writing_tools = ("edit", "write")
+    path_keys = ("path", "file_path")
     has_entries = True
     is_tree = True
     own_rules = True
@@ -56,10 +57,6 @@ class Pi(ExtensionClient):
         if line.get("type") == "session":
             return "id" in line and "cwd" in line
         return line.get("type") == "message" and "parentId" in line and isinstance(line.get("message"), dict)
-
-    def written_files(self, tool: str, given: object) -> list[str]:
-        """The file that a tool call writes."""
-        return paths(given, "path", "file_path") if tool in ("edit", "write") else []
 
     def entries(self, line: dict[str, Any]) -> list[Entry]:
         """The entries of a line. What extensions wrote and commands that the user ran are not archived."""
@@ -128,7 +125,7 @@ class Pi(ExtensionClient):
         if stop in ("stop", "aborted"):
             found.append(Entry("turn_end", at))
         used = table(message.get("usage"))
-        usage = usage_entry(used, USAGE_KEYS, model)
+        usage = usage_entry(used, ("input", "cacheRead", "cacheWrite"), model)
         usage.tokens_used = whole(used.get("totalTokens")) or usage.tokens + whole(used.get("output"))
         # the usage of an unfinished answer says nothing, or only a part
         return [*found, usage] if usage.tokens_used and stop not in ("aborted", "error") else found

@@ -22,6 +22,6 @@ class Limits:
     __slots__ = ("least", "most", "until")
 
     def __init__(self, *, until: float | None = None, least: int = 0, most: int | None = None) -> None:
-        self.until = until  # `time.monotonic()` after which no further stretch is begun; None: to the end
+        self.until = until  # `time.monotonic()` after which no further piece is begun; None: to the end
         self.least = least  # bytes that must be new; fewer are left to the next call
-        self.most = most  # bytes that are read at most, in whole stretches
+        self.most = most  # bytes that are read at most, in whole pieces

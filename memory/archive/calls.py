@@ -1,6 +1,6 @@
-"""The tool calls, names, plan and compactions in a stretch of a transcript, collected and then stored. Hot path.
+"""The tool calls, names, plan and compactions in a piece of a transcript, collected and then stored. Hot path.
 
-Texts are collected and redacted while nothing is locked, and stored in the transaction of the stretch. Reading a
+Texts are collected and redacted while nothing is locked, and stored in the transaction of the piece. Reading a
 transcript again changes nothing. A name is stored with the line in which its session first had it.
 """
 
@@ -35,7 +35,7 @@ MAX_STEPS = 60
 MAX_READ_CHARS = 400_000  # of an input or output; if it is longer, its head and its tail are read
 MAX_PLAIN_CHARS = 30  # an identifier of this length is no secret, so it is not redacted
 MAX_PROCESS_CHARS = 40
-MAX_CARRIED = 60  # facts about calls that outlive a stretch
+MAX_CARRIED = 60  # facts about calls that outlive a piece
 RUNNING = "running"  # outcome of a call whose process goes on in the background
 STOPPED = "stopped"  # outcome of a call whose background process was stopped
 # Keys of the carry; a call or process follows the last three.
@@ -51,9 +51,9 @@ class CallDraft:
     def __init__(self, key: str, folders: Sequence[str], prompt: int = 0, at: int | None = None) -> None:
         self.key = key
         self.folders = folders  # paths that hold no names
-        self.prompt = prompt  # prompts before it in its stretch
+        self.prompt = prompt  # prompts before it in its piece
         self.at = at
-        self.is_late = True  # it was called in an earlier stretch, as far as is known
+        self.is_late = True  # it was called in an earlier piece, as far as is known
         self.tool = self.file = self.command = self.given = self.returned = self.outcome = self.error = ""
         self.given_names: list[tuple[str, bool]] = []
         self.returned_names: list[tuple[str, bool]] = []
@@ -110,9 +110,9 @@ class CallDraft:
 
 
 class SessionCalls:
-    """Collects the entries of a stretch in order, then stores what they say.
+    """Collects the entries of a piece in order, then stores what they say.
 
-    `carry` is what the stretch before left: the key of the last call, of calls whose process goes on, and the processes
+    `carry` is what the piece before left: the key of the last call, of calls whose process goes on, and the processes
     that calls ask for. It is changed.
     """
 
@@ -131,7 +131,7 @@ class SessionCalls:
                 self._folders.append(folder)
 
     def add(self, entry: Entry, prompts: int) -> None:
-        """Add an entry; `prompts` is the number of prompts before it in this stretch."""
+        """Add an entry; `prompts` is the number of prompts before it in this piece."""
         kind = entry.kind
         if kind in ("prompt", "answer") and entry.text:
             self._has_answered = kind == "answer"
@@ -217,8 +217,8 @@ class SessionCalls:
 
         Args:
             session: what is known of it if it is not stored yet.
-            prompts: new prompts in this stretch.
-            is_first: the stretch is the first of its transcript.
+            prompts: new prompts in this piece.
+            is_first: the piece is the first of its transcript.
             now: ms since the epoch.
         """
         identifier = session["id"]
@@ -322,7 +322,7 @@ def _is_news(call: Call, draft: CallDraft) -> bool:
 
 
 class _Names:
-    """The names that a stretch uses, as the session knows them so far."""
+    """The names that a piece uses, as the session knows them so far."""
 
     def __init__(self, db: apsw.Connection, session: Session, drafts: Iterable[CallDraft]) -> None:
         self._folder = session["folder"]

@@ -1,6 +1,6 @@
 """Ingesting a session: every message becomes an episode, so that all of it can be found later. Hot path.
 
-What is new since the last time is read in stretches. A stretch is parsed, redacted and embedded while nothing is
+What is new since the last time is read in pieces. A piece is parsed, redacted and embedded while nothing is
 locked. Its episodes and the offset after it are stored in one transaction, unless another process has advanced the
 offset meanwhile: then reading begins again at the new offset. A kill loses and doubles nothing.
 """
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from clients.entries import Entry
     from memory.archive.session_archive import Piece, SessionArchive
 
-PIECE_BYTES = 256 * 1024  # of a stretch in a hook, which checks its deadline after each; a longer line is read, too
-BULK_BYTES = 1024 * 1024  # of a stretch without a deadline
+PIECE_BYTES = 256 * 1024  # of a piece in a hook, which checks its deadline after each; a longer line is read, too
+BULK_BYTES = 1024 * 1024  # of a piece without a deadline
 MAX_LINE_BYTES = 16 * 1024 * 1024  # a longer line is left out
 LARGE_BYTES = 64 * 1024  # a larger line may take longer than a hook has
 SKIP_BLOCK = 256 * 1024  # read at once to find the end of a line that is left out
 GLANCE_BYTES = 16 * 1024  # of new lines that are skipped unread if none of them has a message
 HEAD_BYTES = 1024  # of the beginning of a file, by which it is known again
 MAX_ENTRIES = 400  # given back, for the feedback about memories
-MAX_TRIES = 8  # to store a stretch while other processes do the same
+MAX_TRIES = 8  # to store a piece while other processes do the same
 
 
 class Ingested:
@@ -52,7 +52,7 @@ class Ingested:
         self.is_new = False  # nothing of the session's transcript was read before
 
     def add(self, stored: tuple[int, int, int], piece: Piece, source: str) -> None:
-        """Count a stretch that was stored (`SessionArchive.store`), and note a source whose outputs were cut."""
+        """Count a piece that was stored (`SessionArchive.store`), and note a source whose outputs were cut."""
         added, updated, calls = stored
         self.added, self.updated, self.calls = self.added + added, self.updated + updated, self.calls + calls
         self.entries = [*self.entries, *piece.entries][-MAX_ENTRIES:]
@@ -71,9 +71,9 @@ def ingest_file(
     Args:
         db: open for writing, in no transaction.
         limits: how much is read; the next call continues. None: to the end.
-        progress: called with the bytes of each stretch.
+        progress: called with the bytes of each piece.
 
-    Raises Failure: TRANSCRIPT_UNREADABLE, or what the store says; stretches that were stored remain.
+    Raises Failure: TRANSCRIPT_UNREADABLE, or what the store says; pieces that were stored remain.
     """
     limits = limits or Limits()
     until = limits.until
@@ -151,17 +151,17 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
 
 
 class _Read:
-    """A stretch that was read: the offset after it, and whether it ends the file."""
+    """A piece that was read: the offset after it, and whether it ends the file."""
 
     def __init__(self, end: int, bad_lines: int, *, is_last: bool) -> None:
         self.end = end
         self.bad_lines = bad_lines
         self.is_last = is_last
-        self.ended: Callable[[], None] = lambda: None  # to be called after the stretch was stored
+        self.ended: Callable[[], None] = lambda: None  # to be called after the piece was stored
 
 
 class _Lines:
-    """Reads the lines of a transcript in stretches and hands their entries over."""
+    """Reads the lines of a transcript in pieces and hands their entries over."""
 
     def __init__(self, descriptor: int, source: str, origin: Origin, until: float | None) -> None:
         self._descriptor = descriptor
@@ -184,7 +184,7 @@ class _Lines:
         return not any(mark in new for mark in self._client.said_marks)
 
     def add_to(self, piece: Piece, offset: int) -> _Read | None:
-        """Add the next stretch to a piece; None if its first line is large and takes too long."""
+        """Add the next piece to a piece; None if its first line is large and takes too long."""
         most = BULK_BYTES if self._until is None else PIECE_BYTES
         lines, end, too_long, is_end = read(self._descriptor, offset, most)
         if self._until is None or not lines or len(lines[0]) <= LARGE_BYTES:
@@ -271,7 +271,7 @@ def _resumed(descriptor: int, position: tuple[int, str, str] | None) -> tuple[in
 
 
 def _carry_of(position: tuple[int, str, str] | None) -> dict[str, Any]:
-    """What the stretch before left, from a stored position."""
+    """What the piece before left, from a stored position."""
     return content.parsed(position[2]) or {} if position else {}
 
 

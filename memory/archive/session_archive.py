@@ -1,7 +1,7 @@
-"""A stretch of a session, read and stored: each message becomes an episode with its vector. Hot path.
+"""A piece of a session, read and stored: each message becomes an episode with its vector. Hot path.
 
 A draft of an episode holds redacted, bounded strings only: what was said. Tool calls are `calls`'s part. What the next
-stretch needs is stored as JSON with the position, the carry: above all the last draft, which the next message or a
+piece needs is stored as JSON with the position, the carry: above all the last draft, which the next message or a
 longer version of itself may still change.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Draft = dict[str, Any]
     """An episode before it is stored: id, role, body, prompt of its turn, the texts before and after it, its time."""
     Carry = dict[str, Any]
-    """What outlives a stretch: the `prompt` of the turn; in `drafts` the last one, if any; the `queue` of what the user
+    """What outlives a piece: the `prompt` of the turn; in `drafts` the last one, if any; the `queue` of what the user
     typed ahead and the model does not have yet ("" for the client's own texts); in `handed` fingerprints of what was in
     it and the model has now, since some clients write it once more; and the `work` of `SessionCalls`."""
 
@@ -60,7 +60,7 @@ class SessionArchive:
     def store(
         self, source: str, found: tuple[int, str, str] | None, piece: Piece, offset: int = 0, head: str = ""
     ) -> tuple[int, int, int] | None:
-        """Store a stretch and the offset after it, unless the offset has moved meanwhile.
+        """Store a piece and the offset after it, unless the offset has moved meanwhile.
 
         Returns how many episodes are new and changed, and how many calls are new; None if the offset has moved.
         """
@@ -129,7 +129,7 @@ class SessionArchive:
 
 
 class Piece:
-    """A stretch of a session, read and redacted, before it is stored; it continues what was carried."""
+    """A piece of a session, read and redacted, before it is stored; it continues what was carried."""
 
     def __init__(self, session: str, folder: str, carried: Mapping[str, Any]) -> None:
         self._session = session
