@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.records import Call, Place, Session
+    from core.records import Call, Place
+    from core.records import Session as ArchivedSession
+    from session.session import Session
     from session.state import Memory
 
 HEADING = "## Session Recovery"
@@ -47,11 +49,8 @@ class Note:
         self.memories = memories
 
 
-def compose(
-    db: apsw.Connection, session_id: str, *, kept: str, max_tokens: int, agent: str, more_queries: Sequence[str],
-    memories: Sequence[Memory] = (),
-) -> Note | None:  # fmt: skip
-    """The note of a session within `max_tokens` estimated tokens; None if the session did too little.
+def compose(db: apsw.Connection, call: Session, *, kept: str, more_queries: Sequence[str]) -> Note | None:
+    """The note of a session within `inject.max_tokens` estimated tokens; None if the session did too little.
 
     The note is empty if the client's summary has everything. The path in its commands does not count
     (`own_command.uncounted`).
@@ -59,51 +58,83 @@ def compose(
     Args:
         kept: what the client left in the context besides its summary.
         more_queries: the session's requests as queries, if the files need fewer than two.
-        memories: memories that fit the task, for the rest of the budget.
     """
-    session = sessions.by_id(db, session_id)
+    session = sessions.by_id(db, call.id)
     if session is None or session["calls"] < FEWEST_CALLS:
         return None
-    compactions = sessions.compactions(db, session_id)
+    compactions = sessions.compactions(db, call.id)
     summary = f"{compactions[-1]['summary'] if compactions else ''}\n{kept}"
-    calls = stored_calls.of_session(db, session_id)
-    every = places_and_names.places(db, session_id)
-    other_checkout = session.get("worktree", "")
-    names = places_and_names.names(db, session_id)
-    places = name_places.ranked(names, every, session["calls"], names_in(summary)[0], other_checkout)
-    shown_as = name_places.short_names(
-        sorted({place["file"] for place in every} | {*places_and_names.paths(db, session_id)})
-    )
-    work = _work_lines(db, session, calls, summary, shown_as, round(max_tokens * 4 * 0.42))
-
-    folder = other_checkout or session["folder"]
+    calls = stored_calls.of_session(db, call.id)
+    every = places_and_names.places(db, call.id)
+    checkout = session.get("worktree", "")
+    names = places_and_names.names(db, call.id)
+    places = name_places.ranked(names, every, session["calls"], names_in(summary)[0], checkout)
+    files = {place["file"] for place in every} | {*places_and_names.paths(db, call.id)}
+    shown_as = name_places.short_names(sorted(files))
+    max_tokens = call.config.get_int("inject.max_tokens")
+    work = _work_lines(db, session, calls, summary, shown_as, room=round(max_tokens * 4 * 0.42))
+    folder = checkout or session["folder"]
     existing = _existing_files(folder, places)
-    by_files = file_queries([place for place in places if place["file"] in existing], shown_as)
-    if by_files and len(calls) > FEWEST_CALLS:
-        by_files[-1] += " commands"
-    most = own_command.most(MOST_QUERIES, agent)
-    queries = (by_files or list(more_queries))[:most]
-    budget = max_tokens + own_command.uncounted(len(queries), agent)
-    room = (budget - cost(enclose(SOURCE, [HEADING, *work, "**Where:**", *_more_line(queries, agent)]))) * 4 - 4
-    current = worktree.current_places(folder, _first_files(places, room), time.monotonic() + 0.1)
-    while True:
-        where = name_places.lines_of_note(current, shown_as, max(room, 0))
-        remembered, used = _memory_lines(memories, room - sum(len(line) + 1 for line in where))
-        body = [*work, *(["**Where:**", *where] if where else []), *remembered]
-        content = enclose(SOURCE, [HEADING, *body, *_more_line(queries, agent)])
-        over = cost(content) - budget
-        is_known = body == work[:1] and bool(work) and is_in_summary(summary, work[0])
-        if (over > 0 and room <= 0) or not body or is_known:
-            return Note("", 0, [], [])
-        if over <= 0:
-            break
-        room -= over * 4 + 4
-    for query in more_queries[:most] if len(queries) < MOST_QUERIES else ():
-        wider = list(dict.fromkeys([*queries, query]))
-        longer = enclose(SOURCE, [HEADING, *body, *_more_line(wider, agent)])
-        if cost(longer) <= max_tokens + own_command.uncounted(len(wider), agent):
-            queries, content = wider, longer
-    return Note(content, len(where), queries, used)
+    queries = file_queries([place for place in places if place["file"] in existing], shown_as)
+    if queries and len(calls) > FEWEST_CALLS:
+        queries[-1] += " commands"
+    draft = _Draft(work, queries or list(more_queries), max_tokens, call.agent or call.state.agent)
+    current = worktree.current_places(folder, _first_files(places, draft.room), time.monotonic() + 0.1)
+    if not draft.fit(current, shown_as, call.state.recalled_memories):
+        return Note("", 0, [], [])
+    if len(draft.body) == 1 and draft.body == work and is_in_summary(summary, work[0]):
+        return Note("", 0, [], [])
+    draft.add_queries(more_queries)
+    return Note(draft.content, draft.files, draft.queries, draft.memories)
+
+
+class _Draft:
+    """A note that is fitted into its budget: first the lines of work, then places, then memories, then queries."""
+
+    def __init__(self, work: Sequence[str], queries: Sequence[str], max_tokens: int, agent: str) -> None:
+        self._work = work
+        self._agent = agent
+        self._max_tokens = max_tokens
+        self._most = own_command.most(MOST_QUERIES, agent)
+        self.queries = list(queries)[: self._most]
+        self.body: list[str] = []
+        self.memories: list[Memory] = []
+        self.files = 0
+        self.content = self._enclosed([*work, "**Where:**"], self.queries)
+        self.room = (self._budget(self.queries) - cost(self.content)) * 4 - 4
+        """Characters for places and memories."""
+
+    def fit(self, places: Sequence[Place], shown_as: Mapping[str, str], memories: Sequence[Memory]) -> bool:
+        """Fill the room; returns whether there is anything to say within the budget."""
+        room = self.room
+        while True:
+            where = name_places.lines_of_note(places, shown_as, max(room, 0))
+            remembered, self.memories = _memory_lines(memories, room - sum(len(line) + 1 for line in where))
+            self.body = [*self._work, *(["**Where:**", *where] if where else []), *remembered]
+            self.files = len(where)
+            self.content = self._enclosed(self.body, self.queries)
+            over = cost(self.content) - self._budget(self.queries)
+            if not self.body or (over > 0 and room <= 0):
+                return False
+            if over <= 0:
+                return True
+            room -= over * 4 + 4
+
+    def add_queries(self, more: Sequence[str]) -> None:
+        """Add queries in what is left of the budget, if there are fewer than two."""
+        for query in more[: self._most] if len(self.queries) < MOST_QUERIES else ():
+            queries = list(dict.fromkeys([*self.queries, query]))
+            content = self._enclosed(self.body, queries)
+            if cost(content) <= self._budget(queries):
+                self.queries, self.content = queries, content
+
+    def _budget(self, queries: Sequence[str]) -> int:
+        return self._max_tokens + own_command.uncounted(len(queries), self._agent)
+
+    def _enclosed(self, lines: Sequence[str], queries: Sequence[str]) -> str:
+        commands = [f"`{own_command.recall(query, self._agent)}`" for query in queries if as_code(query)]
+        more = ["**More:** " + ", ".join(commands)] if commands else []
+        return enclose(SOURCE, [HEADING, *lines, *more])
 
 
 def file_queries(places: Sequence[Place], shown_as: Mapping[str, str]) -> list[str]:
@@ -132,7 +163,12 @@ def file_queries(places: Sequence[Place], shown_as: Mapping[str, str]) -> list[s
 
 
 def _work_lines(
-    db: apsw.Connection, session: Session, calls: Sequence[Call], summary: str, shown_as: Mapping[str, str], room: int
+    db: apsw.Connection,
+    session: ArchivedSession,
+    calls: Sequence[Call],
+    summary: str,
+    shown_as: Mapping[str, str],
+    room: int,
 ) -> list[str]:
     """What the work is and how far it is: the lines that fit into `room` characters, the first ones first."""
     request = open_request(db, session, calls)
@@ -164,7 +200,7 @@ def _failing_line(failure: Call) -> str:
     return command_runs.failure_line(failure, clip(one_line(failure["error"]), 240, tokens=80))
 
 
-def _plan_line(session: Session) -> str:
+def _plan_line(session: ArchivedSession) -> str:
     """How much of its own plan the agent has done, and its current step, if it changed the plan lately."""
     steps = session["plan"]
     current = next((text for _, text, status in steps if status == "in_progress"), "")
@@ -225,8 +261,3 @@ def _memory_lines(memories: Sequence[Memory], room: int) -> tuple[list[str], lis
             lines.append(line)
             used.append(memory)
     return (["**Memories:**", *lines] if lines else []), used
-
-
-def _more_line(queries: Sequence[str], agent: str) -> list[str]:
-    printed = [f"`{own_command.recall(query, agent)}`" for query in queries if as_code(query)]
-    return ["**More:** " + ", ".join(printed)] if printed else []

@@ -79,10 +79,8 @@ def _compose(event: HookEvent, session: Session) -> Note:
         db = store.reading()
         note = None
         if db is not None:
-            note = recovery_note.compose(
-                db, session.id, kept=_kept_by_client(event, session), max_tokens=max_tokens, agent=agent,
-                more_queries=requests, memories=state.recalled_memories,
-            )  # fmt: skip
+            kept = _kept_by_client(event, session)
+            note = recovery_note.compose(db, session, kept=kept, more_queries=requests)
         if note is not None:
             return note
     memories, queries = _memories_and_queries(session, requests)
