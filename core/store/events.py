@@ -1,10 +1,13 @@
-"""Events: stored, searched, counted, and exported in order. Times in ms. Hot path."""
+"""Events: stored, searched, counted, and exported in order. Times in ms since the epoch. Hot path.
+
+Functions that write belong inside the caller's transaction.
+"""
 
 from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text
-from core.store import documents, rows
-from core.store.rows import Record, marks
+from core.store import documents
+from core.store.rows import Record, fetch, fetch_one, marks
 
 if TYPE_CHECKING:
     from typing import Any
@@ -13,30 +16,33 @@ if TYPE_CHECKING:
 
     from core.records import Event, EventQuery
 
+HOOK = "hook"  # component of the events that hooks send about themselves
+ALL = 1 << 62  # above every number and time
 COLUMNS = (
-    "seq, id, timestamp, session_id, system_id, level, source, component, action, duration_ms, success, error, metadata"
+    "id, timestamp, session_id AS sessionId, system_id AS systemId, level, source, component, action, duration_ms,"
+    " success, error, metadata"
 )
-HOOK = "hook"  # the component of the events that hooks send about themselves
 
 
 def insert(db: apsw.Connection, event: Event, search_text: str) -> bool:
-    """Add an event, found by its lower-case `search_text`, in the caller's transaction; False where its id is there."""
+    """Store an event, to be found by its lower-case `search_text`; False if its id is stored already."""
     db.execute(
-        f"INSERT INTO event ({COLUMNS[5:]}, search_text) VALUES ({marks(range(13))}) ON CONFLICT (id) DO NOTHING",
-        (
-            event["id"], event["timestamp"], event["sessionId"], event["systemId"], event["level"], event["source"],
-            event["component"], event["action"], event.get("duration_ms"), int(event["success"]), event.get("error"),
-            json_text.dumps(event["metadata"]), search_text,
-        ),
+        "INSERT INTO event (id, timestamp, session_id, system_id, level, source, component, action, duration_ms,"
+        " success, error, metadata, search_text) VALUES (:id, :timestamp, :sessionId, :systemId, :level, :source,"
+        " :component, :action, :duration_ms, :success, :error, :metadata, :search_text) ON CONFLICT (id) DO NOTHING",
+        {
+            "duration_ms": None, "error": None, **event, "success": int(event["success"]),
+            "metadata": json_text.dumps(event["metadata"]), "search_text": search_text,
+        },
     )  # fmt: skip
     return bool(db.changes())
 
 
 def count_recalled(db: apsw.Connection, event: Event) -> None:
-    """Count the memories that an event handed out as recalled, inside the caller's transaction."""
-    handed = [one for one in event.get("recalled") or () if isinstance(one, str)]
-    if handed:
-        documents.count_recall(db, handed, event["timestamp"])
+    """Count the memories that an event injected as recalled."""
+    recalled = [identifier for identifier in event.get("recalled") or () if isinstance(identifier, str)]
+    if recalled:
+        documents.count_recall(db, recalled, event["timestamp"])
 
 
 def exists(db: apsw.Connection, identifier: str) -> bool:
@@ -45,7 +51,7 @@ def exists(db: apsw.Connection, identifier: str) -> bool:
 
 
 def debug_count(db: apsw.Connection, event: Event, window_ms: int) -> int:
-    """How many debug events of the same source, component and action lie within `window_ms` before or after this."""
+    """The number of debug events of the same kind less than `window_ms` before or after this event."""
     at = event["timestamp"]
     query = (
         "SELECT count(*) FROM event WHERE level = 'debug' AND source = ? AND component = ? AND action = ?"
@@ -55,87 +61,48 @@ def debug_count(db: apsw.Connection, event: Event, window_ms: int) -> int:
     return int(db.execute(query, values).get)
 
 
-_LAST = 1 << 62
-
-
 def newest(db: apsw.Connection, query: EventQuery, limit: int, offset: int = 0) -> list[Event]:
-    """Events that the query lets through, newest first."""
+    """The events that match, newest first."""
     where, values = _where(query)
-    found = f"SELECT {COLUMNS} FROM event WHERE {where} ORDER BY timestamp DESC, seq DESC LIMIT ? OFFSET ?"
-    return [_from_row(row) for row in db.execute(found, (*values, limit, offset))]
+    sql = f"SELECT {COLUMNS} FROM event WHERE {where} ORDER BY timestamp DESC, seq DESC LIMIT ? OFFSET ?"
+    return fetch(db, sql, (*values, limit, offset), _event)
 
 
 def last_seq(db: apsw.Connection) -> int:
-    """The number of the event that was stored last, 0 where there is none; numbers rise and are never used twice."""
+    """The number of the event that was stored last, 0 if there is none; numbers rise and are never used twice."""
     return int(db.execute("SELECT coalesce(max(seq), 0) FROM event").get)
 
 
 def stored_after(
-    db: apsw.Connection, number: int, *, upto: int = _LAST, query: EventQuery | None = None, most: int = -1
+    db: apsw.Connection, number: int, *, upto: int = ALL, query: EventQuery | None = None, most: int = -1
 ) -> list[tuple[int, Event]]:
-    """Events stored after a number that the query lets through, each with its own number, in the order they came."""
-    where, values = _where(query or {"since": -_LAST})
-    found = f"SELECT {COLUMNS} FROM event WHERE seq > ? AND seq <= ? AND {where} ORDER BY seq LIMIT ?"
-    return [(int(row[0]), _from_row(row)) for row in db.execute(found, (number, upto, *values, most))]
+    """The matching events stored after a number, each with its own number, in the order they were stored."""
+    where, values = _where(query or {"since": -ALL})
+    sql = f"SELECT seq, {COLUMNS} FROM event WHERE seq > ? AND seq <= ? AND {where} ORDER BY seq LIMIT ?"
+    return fetch(db, sql, (number, upto, *values, most), lambda seq, **columns: (int(seq), _event(**columns)))
 
 
 def tally(db: apsw.Connection, query: EventQuery) -> list[tuple[str, str, str, str, int]]:
-    """How many events there are of each level, source, component and action the query lets through, in this order."""
+    """The number of matching events by level, source, component and action, in this order."""
     where, values = _where(query)
     counted = f"SELECT level, source, component, action, count(*) FROM event WHERE {where} GROUP BY 1, 2, 3, 4"
     return list(db.execute(counted, values))
 
 
 def count(db: apsw.Connection) -> int:
-    """How many events there are."""
+    """The number of events."""
     return int(db.execute("SELECT count(*) FROM event").get)
 
 
+def count_after(db: apsw.Connection, number: int) -> int:
+    """The number of events that were stored after this number."""
+    return int(db.execute("SELECT count(*) FROM event WHERE seq > ?", (number,)).get)
+
+
 def delete_older(db: apsw.Connection, before: int, batch: int) -> int:
-    """Drop at most `batch` events older than `before` (ms), inside the caller's transaction; returns how many."""
+    """Delete at most `batch` events older than `before` (ms); returns how many."""
     db.execute("DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE timestamp < ? LIMIT ?)", (before, batch))
     return db.changes()
-
-
-def _from_row(row: tuple[Any, ...]) -> Event:
-    _, identifier, at, session, system, level, source, component, action, ms, success, error, metadata = row
-    event: Event = {
-        "id": identifier, "timestamp": at, "sessionId": session, "systemId": system, "level": level, "source": source,
-        "component": component, "action": action, "success": bool(success), "metadata": json_text.loads(metadata),
-    }  # fmt: skip
-    if ms is not None:
-        event["duration_ms"] = int(ms) if ms == int(ms) else ms
-    if error is not None:
-        event["error"] = error
-    return event
-
-
-def _where(query: EventQuery) -> tuple[str, tuple[Any, ...]]:
-    conditions = ["timestamp >= ?"]
-    values: list[Any] = [query["since"]]
-    for column, names in (
-        ("level", query.get("levels", ())),
-        ("source", query.get("sources", ())),
-        ("component", query.get("components", ())),
-        ("action", query.get("actions", ())),
-        ("session_id", [query["session"]] if query.get("session") else []),
-        ("system_id", [query["system"]] if query.get("system") else []),
-    ):
-        if names:
-            conditions.append(f"{column} IN ({marks(names)})")
-            values.extend(names)
-    success = query.get("success")
-    if success is not None:
-        conditions.append("success = ?")
-        values.append(int(success))
-    if hidden := query.get("hidden", ()):
-        conditions.append(f"action NOT IN ({marks(hidden)})")
-        values.extend(hidden)
-    if any_of := query.get("any_of", ()):
-        holds = " OR ".join(" AND ".join("instr(search_text, ?) > 0" for _ in words) for words in any_of)
-        conditions.append(f"NOT ({holds})" if query.get("inverted") else f"({holds})")
-        values.extend(word for words in any_of for word in words)
-    return " AND ".join(conditions), tuple(values)
 
 
 class Cursor(Record):
@@ -174,12 +141,12 @@ def new_cursor(destination: str, signal: str, endpoint: str) -> Cursor:
 
 def read_cursor(db: apsw.Connection, destination: str) -> Cursor | None:
     """A destination's cursor; None if nothing was ever sent."""
-    return rows.fetch_one(db, "SELECT * FROM export_cursor WHERE destination = ?", (destination,), Cursor)
+    return fetch_one(db, "SELECT * FROM export_cursor WHERE destination = ?", (destination,), Cursor)
 
 
 def cursors(db: apsw.Connection) -> list[Cursor]:
     """All cursors, by signal and endpoint."""
-    return rows.fetch(db, "SELECT * FROM export_cursor ORDER BY signal, endpoint", (), Cursor)
+    return fetch(db, "SELECT * FROM export_cursor ORDER BY signal, endpoint", (), Cursor)
 
 
 def save_cursor(db: apsw.Connection, cursor: Cursor) -> None:
@@ -187,11 +154,6 @@ def save_cursor(db: apsw.Connection, cursor: Cursor) -> None:
     names = Cursor.__slots__
     values = [getattr(cursor, name) for name in names]
     db.execute(f"INSERT OR REPLACE INTO export_cursor ({', '.join(names)}) VALUES ({marks(names)})", values)
-
-
-def count_after(db: apsw.Connection, after: int) -> int:
-    """How many events were stored after number `after`."""
-    return int(db.execute("SELECT count(*) FROM event WHERE seq > ?", (after,)).get)
 
 
 def next_batch(db: apsw.Connection, after: int, upto: int, most: int, most_bytes: int) -> tuple[list[Event], int]:
@@ -205,3 +167,44 @@ def next_batch(db: apsw.Connection, after: int, upto: int, most: int, most_bytes
         kept.append(event)
         after = number
     return kept, after
+
+
+def _event(**columns: Any) -> Event:
+    ms = columns["duration_ms"]
+    if ms is None:
+        del columns["duration_ms"]
+    elif ms == int(ms):
+        columns["duration_ms"] = int(ms)
+    if columns["error"] is None:
+        del columns["error"]
+    columns["success"] = bool(columns["success"])
+    columns["metadata"] = json_text.loads(columns["metadata"])
+    return columns  # type: ignore[return-value]  # the columns are the keys of the TypedDict
+
+
+def _where(query: EventQuery) -> tuple[str, tuple[Any, ...]]:
+    conditions = ["timestamp >= ?"]
+    values: list[Any] = [query["since"]]
+    for column, names in (
+        ("level", query.get("levels", ())),
+        ("source", query.get("sources", ())),
+        ("component", query.get("components", ())),
+        ("action", query.get("actions", ())),
+        ("session_id", [query["session"]] if query.get("session") else []),
+        ("system_id", [query["system"]] if query.get("system") else []),
+    ):
+        if names:
+            conditions.append(f"{column} IN ({marks(names)})")
+            values.extend(names)
+    success = query.get("success")
+    if success is not None:
+        conditions.append("success = ?")
+        values.append(int(success))
+    if hidden := query.get("hidden", ()):
+        conditions.append(f"action NOT IN ({marks(hidden)})")
+        values.extend(hidden)
+    if any_of := query.get("any_of", ()):
+        holds = " OR ".join(" AND ".join("instr(search_text, ?) > 0" for _ in words) for words in any_of)
+        conditions.append(f"NOT ({holds})" if query.get("inverted") else f"({holds})")
+        values.extend(word for words in any_of for word in words)
+    return " AND ".join(conditions), tuple(values)

@@ -1,4 +1,7 @@
-"""Hook calls and the texts they injected. Times in ms."""
+"""Hook calls and the texts that they injected. Times in ms since the epoch.
+
+Functions that write belong inside the caller's transaction.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import os
 
 from core import TYPE_CHECKING, files, json_text
 from core.store import sqlite
-from core.store.rows import Record, marks
+from core.store.rows import Record, as_dict, fetch, marks
 from core.store.sqlite import apsw
 
 if TYPE_CHECKING:
@@ -14,8 +17,7 @@ if TYPE_CHECKING:
 
     from core.records import Event
 
-_HOOK = "session_id, at, client, event, kind, ms, outcome, error, percent, tokens, context_window, chars"
-_HOOK_NAMES = ("session", *_HOOK.replace("context_window", "window").split(", ")[1:])
+INJECTED_CHARS = 12_000  # of a text that are stored; none of ours is longer
 
 
 class Called(Record):
@@ -50,16 +52,14 @@ def by_event(db: apsw.Connection, since: int) -> list[Called]:
 
 
 def copy(db: apsw.Connection, into: apsw.Connection) -> None:
-    """Copy the calls of hooks to another store. Raises Failure: STORE_DAMAGED and its like."""
-    try:
+    """Copy the hook calls to another store. Raises Failure STORE_…."""
+    with sqlite.reported():
         for row in db.execute("SELECT * FROM hook_call"):
             into.execute(f"INSERT INTO hook_call VALUES ({marks(row)})", row)
-    except apsw.Error as error:
-        raise sqlite.as_failure(error) from None
 
 
 def traces(home: str) -> list[tuple[str, str, bool]]:
-    """What hooks left in another home's store: action, error, and whether they injections a text; oldest first."""
+    """The hook events in another home's store, oldest first: action, error, whether a text was injected."""
     path = os.path.join(home, files.STORE)
     if not os.path.exists(path):
         return []
@@ -69,7 +69,7 @@ def traces(home: str) -> list[tuple[str, str, bool]]:
     )
     try:
         db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
-        rows = [(action, error, bool(injections)) for action, error, injections in db.execute(query)]
+        rows = [(action, error, bool(injected)) for action, error, injected in db.execute(query)]
         db.close()
     except apsw.Error:
         return []
@@ -78,10 +78,12 @@ def traces(home: str) -> list[tuple[str, str, bool]]:
 
 def of_session(db: apsw.Connection, session: str = "", since: int = 0) -> list[dict[str, Any]]:
     """The hook calls of a session, or of all since a time, oldest first; outcome: ok, degraded, failed or late."""
-    where, value = ("session_id = ?", session) if session else ("at >= ?", since)
-    rows = db.execute(f"SELECT {_HOOK} FROM hook_call WHERE {where} ORDER BY at, id", (value,))
-    found: list[Any] = [dict(zip(_HOOK_NAMES, row, strict=True)) for row in rows]
-    return found
+    sql = (
+        "SELECT session_id AS session, at, client, event, kind, ms, outcome, error, percent, tokens,"
+        " context_window AS window, chars FROM hook_call WHERE"
+    )
+    where = "session_id = ?" if session else "at >= ?"
+    return fetch(db, f"{sql} {where} ORDER BY at, id", (session or since,), as_dict)
 
 
 def extent(db: apsw.Connection, session: str) -> dict[str, Any] | None:
@@ -94,15 +96,15 @@ def extent(db: apsw.Connection, session: str) -> dict[str, Any] | None:
 def sessions(db: apsw.Connection) -> list[str]:
     """The ids of all sessions with hook calls, in order."""
     rows = db.execute(
-        "WITH RECURSIVE one(id) AS (SELECT min(session_id) FROM hook_call UNION ALL "
-        "SELECT (SELECT min(session_id) FROM hook_call WHERE session_id > one.id) FROM one WHERE one.id IS NOT NULL) "
-        "SELECT id FROM one WHERE id <> ''"
+        "WITH RECURSIVE known(id) AS (SELECT min(session_id) FROM hook_call UNION ALL"
+        " SELECT (SELECT min(session_id) FROM hook_call WHERE session_id > known.id) FROM known"
+        " WHERE known.id IS NOT NULL) SELECT id FROM known WHERE id <> ''"
     )
     return [str(row[0]) for row in rows]
 
 
 def delete_before(db: apsw.Connection, before: int, batch: int) -> int:
-    """Drop at most `batch` hook calls, and as many texts, in the caller's transaction; returns how many."""
+    """Delete at most `batch` hook calls and as many texts older than `before`; returns how many."""
     hooks = "(session_id, id) IN (SELECT session_id, id FROM hook_call WHERE at < ? LIMIT ?)"
     db.execute(f"DELETE FROM hook_call WHERE {hooks}", (before, batch))
     dropped = db.changes()
@@ -111,39 +113,34 @@ def delete_before(db: apsw.Connection, before: int, batch: int) -> int:
 
 
 def forget(db: apsw.Connection, session: str) -> None:
-    """Delete a session's hook calls and injections texts, inside the caller's transaction."""
+    """Delete a session's hook calls and injected texts."""
     for table in ("hook_call", "injection"):
         db.execute(f"DELETE FROM {table} WHERE session_id = ?", (session,))
 
 
 def injections(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
-    """All texts injections into a session, oldest first; `ms` is the time it took to compose one."""
-    rows: Any = db.execute(
-        "SELECT id, at, kind, text, tokens, ms, memories FROM injection WHERE session_id = ? ORDER BY at, id",
-        (session,),
+    """The texts injected into a session, oldest first; `ms` is the time it took to compose the text."""
+    sql = (
+        "SELECT id, session_id AS session, at, kind, text, tokens, ms, memories FROM injection WHERE session_id = ?"
+        " ORDER BY at, id"
     )
-    return [
-        {
-            "id": identifier, "session": session, "at": at, "kind": kind, "text": text, "tokens": tokens, "ms": ms,
-            "memories": json_text.loads(memories),
-        }
-        for identifier, at, kind, text, tokens, ms, memories in rows
-    ]  # fmt: skip
-
-
-_INJECTED_CHARS = 12_000  # of a text that is kept; none of ours is longer
-_OUTCOMES = {"hook.completed": "ok", "hook.degraded": "degraded", "hook.failed": "failed", "hook.timeout": "late"}
+    found: list[dict[str, Any]] = fetch(db, sql, (session,), as_dict)
+    for injection in found:
+        injection["memories"] = json_text.loads(injection["memories"])
+    return found
 
 
 def record_hook(db: apsw.Connection, event: Event) -> None:
-    """Keep the call that an event of the component `HOOK` tells of, once, inside the caller's transaction."""
-    outcome = _OUTCOMES.get(event["action"])
+    """Store the hook call that an event reports, once."""
+    outcomes = {"hook.completed": "ok", "hook.degraded": "degraded", "hook.failed": "failed", "hook.timeout": "late"}
+    outcome = outcomes.get(event["action"])
     if outcome is None:
         return
-    about, more = event["metadata"], event.get("hook")
+    about = event["metadata"]
+    more = event.get("hook")
     if not isinstance(more, dict):  # a line of the spool that another version wrote
         more = {}
-    if outcome == "late":  # takes the place of one that says there was an answer: it could not be given any more
+    if outcome == "late":  # replaces an event that reports an answer, which could not be given any more
         db.execute("DELETE FROM event WHERE id = ? AND component = 'hook' AND action <> 'hook.timeout'", (event["id"],))
     db.execute(
         f"INSERT OR {'REPLACE' if outcome == 'late' else 'IGNORE'} INTO hook_call (session_id, at, client, event, kind,"
@@ -158,8 +155,9 @@ def record_hook(db: apsw.Connection, event: Event) -> None:
 
 
 def record_injection(db: apsw.Connection, event: Event) -> None:
-    """Keep the text that an event carries, inside the caller's transaction; one that is kept already stays."""
-    given, about = event.get("injected"), event["metadata"]
+    """Store the injected text that an event carries, unless it is stored already."""
+    given = event.get("injected")
+    about = event["metadata"]
     if not isinstance(given, dict) or not isinstance(given.get("text"), str):
         return  # a line of the spool that another program wrote
     db.execute(
@@ -167,7 +165,7 @@ def record_injection(db: apsw.Connection, event: Event) -> None:
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
             event["id"], event["sessionId"], event["timestamp"], str(given.get("kind", "")),
-            given["text"][:_INJECTED_CHARS], _typed(about, "estimatedTokens", int, 0), event.get("duration_ms"),
+            given["text"][:INJECTED_CHARS], _typed(about, "estimatedTokens", int, 0), event.get("duration_ms"),
             json_text.dumps(_typed(about, "memoryIds", list, [])),
         ),
     )  # fmt: skip

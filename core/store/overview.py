@@ -4,48 +4,47 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, clock, json_text
 from core.store import sqlite
-from core.store.rows import COLLECTIONS, NAME_OF, row_range
+from core.store.rows import COLLECTIONS, NAME_OF, as_dict, fetch, row_range
 from core.store.sqlite import apsw
 
 if TYPE_CHECKING:
     from typing import Any
 
-_EVENTS_LISTED = 5
-_VERDICTS = ("total", "allow", "hold", "discard", "forgotten")
-_COUNTED_ANEW = (
-    "(SELECT rowid >> 40 AS collection, forgotten_at IS NOT NULL AS forgotten, write_verdict AS verdict,"
-    " category_id AS category, source, project, count(*) AS documents, sum(merged_count) AS merges FROM document"
-    " GROUP BY 1, 2, 3, 4, 5, 6)"
-)
-"""What the table `tally`, kept by triggers, should hold: computed from the documents."""
+VERDICTS = ("total", "allow", "hold", "discard", "forgotten")
 
 
 def read(db: apsw.Connection, *, now: int) -> dict[str, Any]:
-    """Count everything, and list the newest events; `now` in ms. Raises Failure when a page cannot be read."""
-    newest = "SELECT timestamp, action, level, success FROM event ORDER BY timestamp DESC, seq DESC LIMIT ?"
+    """Count everything, and list the newest events; `now` in ms. Raises Failure if a page cannot be read."""
+    newest = "SELECT timestamp AS ts, action, level, success FROM event ORDER BY timestamp DESC, seq DESC LIMIT 5"
     errors = "SELECT count(*) FROM event WHERE timestamp >= ? AND level IN ('error', 'fatal')"
-    try:
-        spaces = db.execute("SELECT name, (SELECT count(*) FROM vector WHERE space = code) FROM vector_space")
-        last = [
-            {"ts": clock.iso(at), "action": action, "level": level, "success": bool(success)}
-            for at, action, level, success in db.execute(newest, (_EVENTS_LISTED,))
-        ]
-        bad = int(db.execute(errors, (now - clock.DAY_MS,)).get)
+    # what the table `tally`, which triggers maintain, should hold; every page of documents is read
+    documents = (
+        "(SELECT rowid >> 40 AS collection, forgotten_at IS NOT NULL AS forgotten, write_verdict AS verdict,"
+        " count(*) AS documents FROM document GROUP BY 1, 2, 3)"
+    )
+    with sqlite.reported():
+        spaces = dict(db.execute("SELECT name, (SELECT count(*) FROM vector WHERE space = code) FROM vector_space"))
+        last: list[dict[str, Any]] = fetch(db, newest, (), as_dict)
+        for event in last:
+            event["ts"] = clock.iso(event["ts"])
+            event["success"] = bool(event["success"])
         return {
-            "schema": int(db.execute("PRAGMA user_version").get),
-            "counts": counts(db, _COUNTED_ANEW),  # so that a damaged page is met
-            "vectors": dict(spaces),
-            "events": {"total": int(db.execute("SELECT count(*) FROM event").get), "errors24h": bad, "last": last},
+            "schema": sqlite.schema_of(db),
+            "counts": counts(db, documents),
+            "vectors": spaces,
+            "events": {
+                "total": int(db.execute("SELECT count(*) FROM event").get),
+                "errors24h": int(db.execute(errors, (now - clock.DAY_MS,)).get),
+                "last": last,
+            },
         }
-    except apsw.Error as error:
-        raise sqlite.as_failure(error) from None
 
 
 def nothing() -> dict[str, Any]:
     """The counts when there is no readable store."""
     return {
         "schema": 0,
-        "counts": {name: dict.fromkeys(_VERDICTS, 0) for name in COLLECTIONS},
+        "counts": {name: dict.fromkeys(VERDICTS, 0) for name in COLLECTIONS},
         "vectors": {},
         "events": {"total": 0, "errors24h": 0, "last": []},
     }
@@ -61,8 +60,8 @@ def vector_extension() -> str | None:
 
 
 def counts(db: apsw.Connection, tally: str = "tally") -> dict[str, dict[str, int]]:
-    """Per collection: how many documents by verdict, how many forgotten. `tally`: what else is counted from."""
-    result = {name: dict.fromkeys(_VERDICTS, 0) for name in COLLECTIONS}
+    """Per collection: the number of documents by verdict, and of forgotten ones. `tally`: the table to count from."""
+    result = {name: dict.fromkeys(VERDICTS, 0) for name in COLLECTIONS}
     rows = db.execute(f"SELECT collection, forgotten, verdict, sum(documents) FROM {tally} GROUP BY 1, 2, 3")
     for code, forgotten, verdict, number in rows:
         entry = result[NAME_OF[code]]
@@ -72,7 +71,7 @@ def counts(db: apsw.Connection, tally: str = "tally") -> dict[str, dict[str, int
 
 
 def span(db: apsw.Connection) -> dict[str, int | None]:
-    """The `oldest` and `newest` time of all that is not forgotten (ms), and how many texts were merged (`merges`)."""
+    """The `oldest` and `newest` time (ms) of documents that are not forgotten, and the number of merged texts."""
     times = "SELECT created_at FROM document WHERE forgotten_at IS NULL ORDER BY created_at"
     ends = [db.execute(f"{times} {order} LIMIT 1").get for order in ("ASC", "DESC")]
     merges = db.execute("SELECT coalesce(sum(merges), 0) FROM tally WHERE forgotten = 0").get
@@ -93,14 +92,14 @@ def verdicts_since(db: apsw.Connection, collection: str, since: int) -> dict[str
 
 
 def newest(db: apsw.Connection, kind: str, most: int) -> list[str]:
-    """What was last stored of a kind: names of `projects` and `tags`, ids of `sessions` and `memories`."""
+    """The newest names of `projects` or `tags`, or ids of `sessions` or `memories`."""
     first, last = row_range("observations")
-    kept = f"FROM document WHERE rowid BETWEEN {first} AND {last} AND forgotten_at IS NULL"
+    memories = f"FROM document WHERE rowid BETWEEN {first} AND {last} AND forgotten_at IS NULL"
     sql = {
         "sessions": "SELECT id FROM session ORDER BY updated_at DESC",
-        "memories": f"SELECT id {kept} ORDER BY rowid DESC",
+        "memories": f"SELECT id {memories} ORDER BY rowid DESC",
         "projects": "SELECT DISTINCT project FROM tally WHERE documents > 0 AND project <> ''",
-        "tags": f"SELECT DISTINCT value FROM (SELECT tags {kept} ORDER BY rowid DESC LIMIT 1000), json_each(tags)",
+        "tags": f"SELECT DISTINCT value FROM (SELECT tags {memories} ORDER BY rowid DESC LIMIT 1000), json_each(tags)",
     }
     return [str(value) for (value,) in db.execute(f"{sql[kind]} LIMIT ?", (most,))]
 
@@ -122,40 +121,35 @@ def injections_by_kind(db: apsw.Connection, since: int) -> list[tuple[str, int, 
 
 
 def session_events(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
-    """The session_events of a session above debug, oldest first."""
-    rows: Any = db.execute(
-        "SELECT id, timestamp, level, component, action, duration_ms, coalesce(error, ''), metadata FROM event"
-        " WHERE session_id = ? AND level <> 'debug' ORDER BY timestamp, seq",
-        (session,),
+    """The events of a session above debug level, oldest first."""
+    sql = (
+        "SELECT id, timestamp AS at, level, component, action, duration_ms AS ms, coalesce(error, '') AS error,"
+        " metadata FROM event WHERE session_id = ? AND level <> 'debug' ORDER BY timestamp, seq"
     )
-    return [
-        {
-            "id": identifier, "at": at, "level": level, "component": component, "action": action, "ms": ms,
-            "error": error, "metadata": json_text.loads(metadata),
-        }
-        for identifier, at, level, component, action, ms, error, metadata in rows
-    ]  # fmt: skip
+    events: list[dict[str, Any]] = fetch(db, sql, (session,), as_dict)
+    for event in events:
+        event["metadata"] = json_text.loads(event["metadata"])
+    return events
 
 
 def event_counts(db: apsw.Connection, since: int) -> dict[str, int]:
-    """How many session_events above debug level there were since a time, by action."""
+    """The number of events above debug level since a time, by action."""
     query = "SELECT action, count(*) FROM event WHERE timestamp >= ? AND level <> 'debug' GROUP BY 1"
     return {action: int(number) for action, number in db.execute(query, (since,))}
 
 
 def errors(db: apsw.Connection, since: int) -> list[dict[str, Any]]:
     """Errors since a time, grouped, the latest first."""
-    rows = db.execute(
-        "SELECT max(timestamp), component, action, coalesce(error, ''), count(*), max(session_id) FROM event"
-        " WHERE timestamp >= ? AND level IN ('error', 'fatal') GROUP BY 2, 3, 4 ORDER BY 1 DESC",
-        (since,),
+    sql = (
+        "SELECT max(timestamp) AS at, component, action, coalesce(error, '') AS error, count(*) AS count,"
+        " max(session_id) AS sessionId FROM event WHERE timestamp >= ? AND level IN ('error', 'fatal')"
+        " GROUP BY 2, 3, 4 ORDER BY 1 DESC"
     )
-    names = ("at", "component", "action", "error", "count", "sessionId")
-    return [dict(zip(names, row, strict=True)) for row in rows]
+    return fetch(db, sql, (since,), as_dict)
 
 
 def recalls(db: apsw.Connection, since: int) -> list[tuple[int, float | None]]:
-    """Each command-line recall since a time: how many it returned, and its ms."""
+    """Each recall from the command line since a time: the number of its hits, and its duration in ms."""
     rows = db.execute(
         "SELECT json_extract(metadata, '$.returned'), duration_ms FROM event WHERE timestamp >= ?"
         " AND component = 'recall-cli' AND action = 'memory.recall.completed'",
