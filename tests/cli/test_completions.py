@@ -17,7 +17,6 @@ from cli.declarations import every_command, every_group
 
 COMMANDS = every_command().values()
 FOLDER = ROOT / "completions"
-FILES_OF = {"bash": "joelclaw.bash", "zsh": "_joelclaw", "fish": "joelclaw.fish"}
 TOP = {command.path for command in COMMANDS if " " not in command.path} | {*every_group()}
 MEMORY = {command.path.split()[1] for command in COMMANDS if command.path.startswith("memory ")}
 FILES = {"notes.jsonl", "notes two.jsonl"}
@@ -164,17 +163,6 @@ def test_a_flag_before_the_name_hides_no_command(run: Run) -> None:
     for before in (["memory", "--json"], ["--json", "memory"]):
         rows = run("completion", *(f"--offer={word}" for word in (*before, "l"))).out.splitlines()
         assert [row.partition("\t")[0] for row in rows] == ["list"]
-
-
-def test_the_command_prints_the_script(run: Run) -> None:
-    for shell, name in FILES_OF.items():
-        assert run("completion", shell).out == (FOLDER / name).read_text()
-
-
-def test_the_shell_is_that_of_the_user_unless_named(run: Run) -> None:
-    assert run("completion", env={"SHELL": "/bin/fish"}).out == (FOLDER / "joelclaw.fish").read_text()
-    failed = run("completion", env={"SHELL": "/bin/dash"}, ok=False)
-    assert failed.code == 2 and "dash" in failed.json["error"]["message"] and "bash" in failed.json["fix"]
 
 
 def test_bash_completes_after_an_equals_sign(tmp_path: Path) -> None:

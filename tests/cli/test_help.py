@@ -57,15 +57,6 @@ def test_help_may_come_before_the_name(run: Run, asked: str, name: str) -> None:
     assert (told.code, told.out) == (0, run(*name.split(), "--help").out)
 
 
-def test_help_before_a_name_that_is_none_says_so(run: Run) -> None:
-    told = run("--help", "frobnicate", ok=False)
-    assert (told.code, told.json["error"]["message"]) == (2, "there is no command 'frobnicate'")
-
-
-def test_help_beats_wrong_usage(run: Run) -> None:
-    assert run("recall", "--limit", "nonsense", "--help").out.startswith("Usage: joelclaw recall")
-
-
 def test_help_is_plain_in_a_pipe_and_drawn_on_a_terminal(run: Run, home: Path) -> None:
     assert "\x1b" not in run("recall", "--help").out
     drawn = on_terminal(home, "recall", "--help", env={"NO_COLOR": ""})
@@ -73,12 +64,6 @@ def test_help_is_plain_in_a_pipe_and_drawn_on_a_terminal(run: Run, home: Path) -
     assert "\x1b[" in drawn.out
     assert "╭" in drawn.out
     assert "\x1b[3" not in on_terminal(home, "memory", "import", "--help").out  # NO_COLOR
-
-
-def test_help_costs_nothing_but_text(run: Run, home: Path) -> None:
-    run("--help")
-    run("memory", "write", "--help")
-    assert not home.exists()
 
 
 def test_version(run: Run) -> None:

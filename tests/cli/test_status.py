@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import NOW_MS, Run
-from faults import read_only, write_lock
+from faults import read_only
 from terminal import on_terminal, without_style
 
 FROZEN = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -71,12 +71,6 @@ def test_it_counts_what_was_written(run: Run, home: Path) -> None:
     assert result["store"]["bytes"] + result["store"]["walBytes"] > 0
     assert result["store"]["schema"] == result["store"]["knownSchema"]
     assert sum(result["embedding"]["vectors"].values()) == 1
-
-
-def test_errors_of_the_day_are_pointed_out(run: Run) -> None:
-    run("otel", "emit", "build.broke", "--level", "error")
-    actions = [action["command"] for action in run("status").json["next_actions"]]
-    assert "joelclaw otel list --level error,fatal" in actions
 
 
 def _problem(run: Run) -> tuple[dict[str, str], dict[str, object]]:
@@ -172,46 +166,6 @@ def test_modes_that_keep_us_from_writing_are_reported(
     assert problem["code"] == "HOME_READ_ONLY"
     assert wrong in problem["message"]
     assert problem["fix"].startswith("chmod -R u+rwX" if owner == "mine" else "it belongs to another user: sudo chown")
-
-
-def test_a_home_that_cannot_be_made_is_reported(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
-    told = run("status").result["problems"]
-    assert any(one["code"] == "HOME_READ_ONLY" and str(home.parent) in one["message"] for one in told)
-    assert not home.exists()
-
-
-def test_on_a_terminal(run: Run, home: Path) -> None:
-    run("memory", "write", "the deploy script needs the staging key")
-    shown = without_style(on_terminal(home, "status").out)
-    assert shown.startswith("Everything works\n")
-    assert "observations" in shown
-    for log in ("store.db-wal", "store.db-shm"):  # whole pages in the log would heal the file
-        (home / log).unlink()
-    (home / "store.db").write_bytes(b"garbage" * 999)
-    broken = on_terminal(home, "status")
-    assert broken.code == 0
-    assert without_style(broken.out).startswith("1 problem found")
-    assert "not a readable database" in " ".join(without_style(broken.out).split())
-
-
-def test_a_store_that_another_process_writes_to_is_told_and_so_are_warnings(
-    run: Run, home: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "person" / ".claude").mkdir(parents=True)  # has Claude Code
-    env = {"HOME": str(tmp_path / "person")}
-    run("memory", "write", "the deploy script needs the staging key")
-    run("hook", "claude", stdin="{")
-    assert without_style(on_terminal(home, "status", env=env).out).startswith("1 problem found\n")
-    with write_lock(home):
-        result, doctor = run("status", env=env).result, run("doctor", env=env, ok=False)
-    assert result["counts"]["observations"]["total"] == 1
-    assert "STORE_BUSY" in [one["code"] for one in result["problems"]]
-    assert (doctor.code, doctor.json["result"]["healthy"]) == (1, False)
-    assert "STORE_BUSY" in [one["code"] for one in doctor.json["result"]["findings"]]
-    calls = [one["calls24h"] for one in doctor.json["result"]["clients"]["claude"]["events"]]
-    assert sum(calls) == 1, "it can be read"
-    assert run("doctor", env=env).result["healthy"]
 
 
 def test_settings_that_differ_from_the_defaults_are_listed(run: Run, home: Path) -> None:

@@ -101,14 +101,6 @@ def test_a_mistyped_command_is_guessed(told: Told, words: str, meant: str) -> No
     assert told(*words.split())["fix"] == f"did you mean `joelclaw {meant}`?"
 
 
-@pytest.mark.parametrize(
-    ("words", "called"),
-    [("zzz", "zzz"), ("recall x --nope", "recall"), ("memory frob", "memory")],
-)
-def test_the_envelope_names_what_was_called(told: Told, words: str, called: str) -> None:
-    assert told(*words.split())["command"] == f"joelclaw {called}"
-
-
 def test_a_mistyped_flag_is_guessed(told: Told) -> None:
     assert "--limit" in told("recall", "x", "--limt", "3")["error"]["message"]
     assert len(told("recall", "x", "--" + "y" * 5_000)["error"]["message"]) == 2_000
@@ -144,18 +136,6 @@ def test_an_error_is_searched_as_it_was_printed(run: Run, told: Told) -> None:
     assert told("fix", "--race is no flag of this")["fix"] == fix
 
 
-def test_a_flag_without_its_value_is_told_as_such(told: Told) -> None:
-    message = told("recall", "why", "--budget")["error"]["message"]
-    assert "--budget" in message and "requires an argument" in message
-
-
-def test_an_id_that_is_unknown_is_answered_with_where_ids_are_printed(run: Run, home: Path) -> None:
-    fix = run("memory", "supersede", "zzz", "x", ok=False).json["fix"]
-    assert "`joelclaw memory list`" in fix
-    known = run("memory", "write", "the harbour pumps stand still at night").result["id"]
-    assert known in on_terminal(home, "memory", "list").out
-
-
 def test_hook_typed_by_a_person_is_explained(home: Path) -> None:
     mine, theirs = pty.openpty()
     typed = subprocess.run(
@@ -167,22 +147,6 @@ def test_hook_typed_by_a_person_is_explained(home: Path) -> None:
     shown = " ".join(without_style(ended(whole, mine).out).replace("│", "").split())
     assert "Usage: joelclaw hook" in shown and "agents call this" in shown and "joelclaw doctor" in shown
     assert not home.exists()
-
-
-@pytest.mark.parametrize("words", ["recall --limit 3", "search", "knowledge search", "otel search"])
-def test_a_query_needs_no_quotes(run: Run, words: str) -> None:
-    assert run(*words.split(), "why", "not", "both").json["result"]["query"] == "why not both"
-
-
-def test_a_value_may_stand_right_behind_a_short_flag(run: Run) -> None:
-    assert run("knowledge", "search", "-n3", "lease").result["query"] == "lease"
-
-
-@pytest.mark.parametrize("words", ["recall --batch nope", "memory import nope"])
-def test_a_file_that_is_not_there_is_wrong_usage(run: Run, words: str) -> None:
-    done = run(*words.split(), ok=False)
-    assert done.code == 2
-    assert "nope: No such file" in done.json["error"]["message"]
 
 
 def test_an_unknown_command_names_those_there_are_in_few_rows(told: Told) -> None:

@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Run
-from terminal import drawn, on_terminal, without_style
-
-from cli.output import step
-from cli.terminal import print_values
+from terminal import on_terminal, without_style
 
 FAIL_LOUDLY = {"JOELCLAW_DEBUG": "1"}  # otherwise a view that fails prints JSON
 
@@ -72,8 +69,3 @@ def test_doctor_shows_that_there_is_no_store(tmp_path: Path) -> None:
         tmp_path / "new", "doctor", "--client", "pi", env={**FAIL_LOUDLY, "HOME": str(tmp_path)}, columns=200
     )
     assert "store none yet" in " ".join(without_style(shown.out).split())
-
-
-def test_a_next_step_is_shown_with_its_values() -> None:
-    older = step("joelclaw otel search <query> --page <page>", "older", {"query": {"value": "a"}, "page": {"value": 2}})
-    assert any("joelclaw otel search a --page 2" in line for line in drawn(print_values, {"count": 1}, older))

@@ -169,20 +169,6 @@ def test_the_doctor_calls_its_hooks(quill: Quill) -> None:
     assert [event["event"] for event in about["events"]] == ["Opened", "Asked", "Shrinks", "Closed"]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["hook", "--help"],
-        ["install", "--help"],
-        ["memory", "archive", "--help"],
-        ["compaction", "prepare", "--help"],
-        ["completion", "--offer=install", "--offer="],
-    ],
-)
-def test_help_and_completion_name_it(quill: Quill, words: list[str]) -> None:
-    assert re.search(r"\bquill\b", quill(*words, plain=True))
-
-
 def strings(path: Path) -> Iterator[str]:
     """The strings in a module, less its docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))

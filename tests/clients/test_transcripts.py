@@ -85,19 +85,6 @@ def test_claude_the_outcome_of_a_call(text: str, failed: bool, outcome: tuple[st
     assert outcomes(CLAUDE.entries(of_claude("user", [result]))) == [outcome]
 
 
-def test_claude_words_that_reject_a_call_are_a_prompt_and_no_outcome() -> None:
-    text = (
-        "The user doesn't want to proceed with this tool use. the user said:\nuse make\n\nNote: The user's next message"
-    )
-    result = {"type": "tool_result", "tool_use_id": "t", "content": text, "is_error": True}
-    entries = CLAUDE.entries(of_claude("user", [result]))
-    assert [(entry.kind, entry.unrun, entry.stable_id) for entry in entries] == [
-        ("result", True, ""),
-        ("prompt", False, "claude:u-1:0"),
-    ]
-    assert said(entries) == [("prompt", "use make")]
-
-
 def of_codex(payload: dict[str, Any], kind: str = "response_item", **fields: Any) -> dict[str, Any]:
     return {"timestamp": STAMP, "ordinal": 4, "type": kind, "payload": payload, **fields}
 
@@ -149,14 +136,6 @@ def test_an_interrupted_turn_has_ended() -> None:
         PI.entries({"type": "message", "id": "1", "timestamp": STAMP, "message": aborted}),
     ):
         assert (entries[-1].kind, entries[-1].at) == ("turn_end", AT)
-
-
-def test_codex_a_part_that_the_client_added() -> None:
-    line = codex_message("user", "Count the hives.")
-    line["payload"]["content"].append({"type": "input_text", "text": "a hook says: nine"})
-    sources = [{"provenance": {"type": "user"}}, {"provenance": {"type": "harness", "hook": True}}]
-    line["payload"]["internal_chat_message_metadata_passthrough"] = {"content_item_metadata": sources}
-    assert said(CODEX.entries(line)) == [("prompt", "Count the hives.")]
 
 
 @pytest.mark.parametrize(
@@ -233,13 +212,6 @@ def test_gemini_prompts_and_what_is_none() -> None:
 def test_gemini_the_last_exit_code_decides_whether_a_command_failed(text: str, failed: bool) -> None:
     assert gemini_outcome("run_shell_command", {"output": text}) == [(text.strip(), failed, "")]
     assert gemini_outcome("read_file", {"output": text}) == [(text.strip(), False, "")]
-
-
-def test_gemini_the_outcome_of_a_call() -> None:
-    assert gemini_outcome("x", {"output": "a"}, {"error": "b"}, {}) == [("a\nb", True, "")]
-    assert gemini_outcome("x", {"output": "<untrusted_context> a </untrusted_context>"}) == [("a", False, "")]
-    assert gemini_outcome("x", {"output": "a"}, status="error") == [("a", True, "")]
-    assert gemini_outcome("x", {"output": "a"}, status="cancelled") == gemini_outcome("x") == []
 
 
 def of_pi(message: dict[str, Any]) -> dict[str, Any]:

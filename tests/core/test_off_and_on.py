@@ -76,23 +76,6 @@ def test_without_a_flag_it_is_the_session_around_else_the_project(run: Run, repo
     assert refused.json["error"]["code"] == "SWITCH_NO_SCOPE" and "--everywhere" in refused.json["fix"]
 
 
-@pytest.mark.parametrize("variable", ["CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"])
-def test_in_the_shell_of_a_client_it_is_its_session(run: Run, repo: Path, variable: str) -> None:
-    done = run("off", env=at(**{variable: "s1"}), cwd=repo).result
-    assert (done["scope"], done["name"], done["chosenBy"]) == ("session", "s1", "session")
-    assert start(run, "s1", repo) == "" != start(run, "s2", repo)
-    done = run("on", env=at(2, **{variable: "s1"}), cwd=repo).result
-    assert (done["name"], done["changed"]) == ("s1", True)
-    nested = {"CLAUDE_CODE_SESSION_ID": "s1", "CODEX_THREAD_ID": "s2"}
-    assert run("off", env=at(3, **nested), cwd=repo).result["scope"] == "project", "which is the inner one is not known"
-
-
-def test_what_a_person_asks_for_still_works(run: Run, repo: Path) -> None:
-    run("off", "--everywhere", env=at())
-    assert run("memory", "write", "The sluice has two gates", env=at(), cwd=repo).result["project"] == "alpha"
-    assert run("recall", "sluice gates", env=at(), cwd=repo).result["count"] == 1
-
-
 def test_what_was_said_meanwhile_is_never_archived(run: Run, repo: Path, tmp_path: Path) -> None:
     """Not by the next hook, and not by `memory archive`."""
     made = Transcript(tmp_path / "s1.jsonl")

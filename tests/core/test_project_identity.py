@@ -85,52 +85,6 @@ def test_a_bare_repository_with_worktrees_is_one(tmp_path: Path) -> None:
         assert project.name_of(str(tree)) == "gateway"
 
 
-OF_A_FOLDER_THAT_IS_GONE_ITS_PAT = [
-    "/gone/gateway",
-    "/gone/gateway/.worktrees/3",
-    "/gone/gateway.worktrees/x",
-    "/gone/gateway/.claude/worktrees/a/b",
-    "/gone/gateway-worktrees/gateway-gqc",
-    "/gone/gateway-worktrees/gateway/src",
-    "/gone/gateway-worktrees/gateway-gqc/src/deep",
-]
-OF_ANY_OTHER_ITS_OWN_NAME = [
-    ("/gone/gateway-worktrees/sluice", "sluice"),
-    ("/gone/gateway-worktrees/gatewayx", "gatewayx"),
-    ("/gone/gateway-worktrees", "gateway-worktrees"),
-    ("/gone/-worktrees/-x", "-x"),
-    ("/gone/worktrees/gateway-gqc", "gateway-gqc"),
-]
-
-
-def test_of_a_folder_that_is_gone_its_path_tells() -> None:
-    for folder in OF_A_FOLDER_THAT_IS_GONE_ITS_PAT:
-        assert project.name_of(folder) == "gateway"
-    for folder, name in OF_ANY_OTHER_ITS_OWN_NAME:
-        assert project.name_of(folder) == name
-
-
-def test_a_remote_goes_before_the_names_of_folders(tmp_path: Path) -> None:
-    folder = tmp_path / "gateway-worktrees" / "gateway-gqc"
-    (folder / ".git").mkdir(parents=True)
-    assert project.name_of(str(folder)) == "gateway"
-    (folder / ".git" / "config").write_text('[remote "origin"]\nurl = https://example.org/acme/sluice\n')
-    assert project.name_of(str(folder)) == "example.org/acme/sluice"
-
-
-def test_of_a_worktree_whose_repository_is_gone_the_pointer_tells(tmp_path: Path) -> None:
-    folder = tmp_path / "elsewhere"
-    folder.mkdir()
-    (folder / ".git").write_text(f"gitdir: {tmp_path}/gateway/.git/worktrees/elsewhere\n")
-    assert project.name_of(str(folder)) == "gateway"
-    (folder / ".git").write_text("gitdir: ../sluice.git/worktrees/elsewhere\n")
-    assert project.name_of(str(folder)) == "sluice"
-    (folder / ".git").write_text("gitdir: ../gateway/.git/modules/part\n")
-    assert project.name_of(str(folder)) == "elsewhere", "there is no repository around it"
-    (folder / ".git").write_text("no pointer\n")
-    assert project.name_of(str(folder)) == "elsewhere"
-
-
 def test_a_submodule_belongs_to_the_repository_around_it(run: Run, tmp_path: Path) -> None:
     part = repository(tmp_path / "part")
     outer = repository(tmp_path / "outer", "https://github.com/acme/outer")

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import shell_command
-from core.project import relative
 from core.shell_command import place_in, place_of
 from session.notes import command_runs
 
@@ -134,39 +133,6 @@ THE_FILE_THAT_A_PLACE_IN_AN_OUTP = (
 def test_the_file_that_a_place_in_an_output_belongs_to() -> None:
     for word, place in THE_FILE_THAT_A_PLACE_IN_AN_OUTP:
         assert place_in(OUTPUT, OUTPUT.index(word)) == place
-
-
-A_PATH_IN_THE_PROJECT_IS_RELATIV = (
-    ("/w/a/b", "/w", "a/b"), ("/w/a", "/w/", "a"), ("/wx/a", "/w", "/wx/a"), ("/w/a", "", "/w/a"), ("/a", "", "/a"),
-)  # fmt: skip
-
-
-def test_a_path_in_the_project_is_relative_to_it() -> None:
-    for path, folder, inside in A_PATH_IN_THE_PROJECT_IS_RELATIV:
-        assert relative(path, folder) == inside
-
-
-WHERE_A_COMMAND_IS_AT_WORK = (
-    ("(cd web && npm test)", "npm test"), ("timeout 60 pytest", "pytest"),
-    ("timeout 60 pytest tests/test_a.py", "tests/test_a.py"),
-    ("cat > src/tide.ts <<'EOF'\nimport src/other.ts\nEOF", "src/tide.ts"),
-    ("node tool --file=src/tide.ts", "src/tide.ts"), ("OUT=src/tide.ts make", "make"),
-    ("cd src/tide.ts && make lint", "make lint"), ("cd src", "cd"),
-    ('git commit -m "Mend src/tide.ts at last"', "git commit"), ("echo hello; make test", "make test"),
-    ("grep -rn 'x' 'src/tide.ts'", "src/tide.ts"), ("ls src/*.ts", "ls"), ("x=$(make)", ""),
-)  # fmt: skip
-
-
-def test_where_a_command_is_at_work() -> None:
-    for command, place in WHERE_A_COMMAND_IS_AT_WORK:
-        assert place_of("", command) == place
-        assert place_of("the/file.py", command) == "the/file.py"
-
-
-def test_a_long_place_is_cut() -> None:
-    path = "a/" * 90 + "b.py"
-    assert place_of(path, "") == place_of("", f"cat {path}") == path[:160]
-    assert place_of("", "run-" + "x" * 200) == "run-" + "x" * 156
 
 
 PIECES = [

@@ -97,34 +97,6 @@ def test_claude(run: Run, transcript: Transcript, store: Callable[[], apsw.Conne
     assert prompts(db) == ["why does the gateway drop connections?", "mend it"]
 
 
-def test_a_plan_whose_call_failed_is_none(
-    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
-) -> None:
-    for call, text, failed in (("t1", "Measure", False), ("t2", "Weigh", True)):
-        transcript.call(call, "TodoWrite", todos=[{"content": text, "status": "in_progress"}])
-        transcript.outcome(call, "ok", failed=failed)
-    transcript.call("t3", "TaskUpdate", taskId="1", status="completed")
-    transcript.outcome("t3", "<tool_use_error>Task not found</tool_use_error>", failed=True)
-    run("memory", "archive", str(transcript.path))
-    session = sessions.by_id(store(), SESSION)
-    assert session is not None
-    assert session["plan"] == [["1", "Measure", "in_progress"]]
-
-
-def test_claude_tasks_are_added_and_changed(
-    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
-) -> None:
-    transcript.call("t1", "TaskCreate", subject="Measure")
-    transcript.call("t2", "TaskCreate", subject="Mend")
-    transcript.call("t3", "TaskUpdate", taskId="1", status="completed")
-    for _ in range(2):  # the second time from the start again
-        run("memory", "archive", str(transcript.path))
-        session = sessions.by_id(store(), SESSION)
-        assert session is not None
-        assert session["plan"] == [["1", "Measure", "completed"], ["2", "Mend", "pending"]]
-        transcript.path.write_text(transcript.path.read_text().replace("2026-09-20T10:00:01", "2026-09-20T10:00:00"))
-
-
 def test_claude_what_the_user_said_when_he_rejected_a_call(
     run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
 ) -> None:
@@ -210,38 +182,6 @@ def test_claude_a_command_in_the_background(
     ]  # fmt: skip
     assert stored_calls.of_session(db, SESSION)[0]["error"] == "error: slow_test_7 failed"
     assert prompts(db) == []
-
-
-def test_claude_what_was_stopped_in_the_background(
-    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
-) -> None:
-    started = "Command running in background with ID: {}. Output is being written to: /tmp/x"
-    for number, process in enumerate(("a1", "b2", "c3", "d4", "e5")):
-        transcript.call(f"s{number}", "Bash", command=f"make serve{number}", run_in_background=True)
-        transcript.outcome(f"s{number}", started.format(process))
-    transcript.call("agent", "Task", prompt="look around")
-    transcript.outcome("agent", "Async agent launched successfully.\nagentId: f6 (internal)")
-    transcript.call("k", "KillShell", shell_id="a1")
-    transcript.outcome("k", '{"message":"Successfully killed shell: a1 (make serve0)","shell_id":"a1"}')
-    run("memory", "archive", str(transcript.path))
-    transcript.call("t", "TaskStop", task_id="b2")
-    transcript.outcome("t", '{"message":"Successfully stopped task: b2","task_id":"b2"}')
-    transcript.call("o1", "BashOutput", bash_id="c3")
-    transcript.outcome("o1", "<status>running</status>\n\n<stdout>\nserving\n</stdout>")
-    transcript.call("o2", "BashOutput", bash_id="d4")
-    transcript.outcome(
-        "o2", "<status>failed</status>\n\n<exit_code>2</exit_code>\n\n<stderr>\nport 80 denied\n</stderr>"
-    )
-    transcript.user("<task-notification>\n<task-id>e5</task-id>\n<status>killed</status>\n</task-notification>")
-    for _ in range(2):  # read again it says the same
-        run("memory", "archive", str(transcript.path))
-    db = store()
-    calls = {call["command"] or call["tool"]: call for call in stored_calls.of_session(db, SESSION)}
-    assert {name: call["outcome"] for name, call in calls.items()} == {
-        "make serve0": "stopped", "make serve1": "stopped", "make serve2": "running", "make serve3": "failed",
-        "make serve4": "stopped", "Task": "running", "KillShell": "ok", "TaskStop": "ok", "BashOutput": "ok",
-    }  # fmt: skip
-    assert calls["make serve3"]["error"] == "port 80 denied"
 
 
 def of_codex(payload: dict[str, Any], kind: str = "response_item") -> dict[str, Any]:

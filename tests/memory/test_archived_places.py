@@ -124,50 +124,6 @@ def test_a_place_is_the_line_that_was_seen_last(run: Run, home: Path, transcript
     assert places(home) == {} and edits(home) == []
 
 
-def test_a_diff_moves_no_place_since_it_may_be_of_any_commit(run: Run, home: Path, transcript: Transcript) -> None:
-    transcript.user("mend the pool")
-    transcript.call("c1", "Read", file_path=f"{CWD}/src/pool.go")
-    transcript.outcome("c1", "    40→func openAll() {")
-    transcript.call("c2", "Bash", command="git show")
-    added = "@@ -40,2 +44,3 @@ type Pool\n func openAll() {\n-}\n+}\n+func leastOpen() {\n"
-    transcript.outcome("c2", f"diff --git a/src/pool.go b/src/pool.go\n--- a/src/pool.go\n+++ b/src/pool.go\n{added}")
-    assert run("memory", "archive", str(transcript.path)).code == 0
-    assert {name: line for (_, name), (line, _, _) in places(home).items()} == {"openAll": 40, "leastOpen": 46}
-
-
-def test_a_comment_and_a_key_are_no_place(run: Run, home: Path, transcript: Transcript) -> None:
-    transcript.user("mend the pool")
-    transcript.call("c1", "Read", file_path=f"{CWD}/src/pool.go")
-    shown = ["3→// closeAll ends", '4→AgentLines int `json:"agent_lines"`', '5→log("turnCount", n)', "6→closeAll()"]
-    shown += ['7→import { openAll } from "./pool"', "8→  spareOpen,", '9→fail("of leastOpen: %d", mostOpen)']
-    transcript.outcome("c1", "\n".join(f"     {line}" for line in shown))
-    assert run("memory", "archive", str(transcript.path)).code == 0
-    assert {name: line for (_, name), (line, _, _) in places(home).items()} == {
-        "AgentLines": 4, "closeAll": 6, "mostOpen": 9,
-    }  # fmt: skip
-
-
-def test_empty_lines_in_front_are_counted(run: Run, home: Path, tmp_path: Path) -> None:
-    arguments = json.dumps({"cmd": "sed -n '40,42p' src/pool.go"})
-    call = {"type": "function_call", "name": "exec_command", "call_id": "p1", "arguments": arguments}
-    output = "Process exited with code 0\nOutput:\n\nidleMs := 1\ncloseAll()\n"
-    lines = [
-        {"type": "session_meta", "payload": {"id": SESSION, "cwd": CWD}},
-        {"type": "response_item", "payload": call},
-        {"type": "response_item", "payload": {"type": "function_call_output", "call_id": "p1", "output": output}},
-    ]  # fmt: skip
-    rollout = tmp_path / f"rollout-{SESSION}.jsonl"
-    rollout.write_text("".join(json.dumps({"timestamp": "2026-09-20T10:00:00Z", **line}) + "\n" for line in lines))
-    assert run("memory", "archive", str(rollout)).code == 0
-    assert {name: line for (_, name), (line, _, _) in places(home).items()} == {"idleMs": 41, "closeAll": 42}
-    session = PiSession(tmp_path / "--home-u-gateway--" / "2026-09-21T10-00-00-000Z_s-1.jsonl", cwd=CWD)
-    session.answer("", pi_call("c1", "read", path="src/pool.py", offset=7))
-    session.result("c1", "\nIDLE_MS = 5")
-    assert run("memory", "archive", str(session.path)).code == 0
-    with apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY) as db:
-        assert [one["line"] for one in places_and_names.places(db, "s-1")] == [8]
-
-
 def test_a_patch_of_codex(run: Run, home: Path, tmp_path: Path) -> None:
     call = {"type": "custom_tool_call", "name": "apply_patch", "call_id": "p1"}
     call["input"] = "*** Begin Patch\n*** Update File: src/pool.go\n@@\n+openAll()\n*** End Patch"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -261,22 +260,6 @@ def test_a_budget_of_tokens(run: Run, home: Path, tmp_path: Path, model: Fake, m
     ]
     assert order == list(range(20))  # each once, oldest first
     assert len(stored(home)) == len(model.prompts)
-
-
-def test_a_budget_of_time(run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = long_session(tmp_path / "s.jsonl", 40)
-    for seconds in (3, 12, 100):  # the first in which the first range is answered will do
-        slow = Fake(tmp_path / f"slow-{seconds}", EACH)
-        hangs = "\nif number: import time; sys.stdout.flush(); time.sleep(3600)\n"
-        Path(slow.folder, "model.py").write_text(MODEL + hangs)
-        words = ("memory", "observe", str(made.path), "--command", slow.command)
-        monkeypatch.setattr(observe, "SECONDS", seconds)
-        with suppress(AssertionError):
-            result = run(*words).result
-            break
-    assert (result["rangeCount"], result["left"]["reason"]) == (1, "seconds")
-    assert result["left"]["turns"] == 40 - result["turns"]
-    assert len(stored(home)) == 1
 
 
 def test_a_later_range_that_fails_leaves_the_earlier_ones(run: Run, home: Path, tmp_path: Path) -> None:

@@ -137,19 +137,6 @@ def test_budgets(home: Path, words: tuple[str, ...], applied: str, reason: str) 
     assert budget["requested"] == (words[2] if len(words) > 1 else "auto")
 
 
-def test_an_explicit_limit_holds(home: Path) -> None:
-    take_in(
-        home, *({"id": f"n{n}", "text": f"Gateway retry note {n} names host-{n} in rack {n * 3}"} for n in range(120))
-    )
-    for words, count in (((), 5), (("--limit", "1"), 1), (("-n", "37"), 37), (("--limit", "100"), 100)):
-        for budget in ("lean", "deep"):
-            result = ask(home, "gateway retry note", "--budget", budget, *words)
-            assert len(set(ids(result))) == result["count"] == count
-    for wrong in ("0", "101", "-1", "x"):
-        done = attempt(home, "recall", "x", "--limit", wrong)
-        assert (done.code, done.envelope["error"]["code"]) == (2, "RECALL_INVALID_ARGS")
-
-
 DROPPED = {
     "held_by_write_gate": {"verdict": "hold"},
     "discarded_by_write_gate": {"verdict": "discard"},
@@ -366,21 +353,6 @@ def test_a_person_sees_the_best_hit_last_around_what_was_asked_and_what_was_left
     assert "left out (below_min_score): The gateway is painted grey" in without_style(dropped)
 
 
-def test_balanced_writes_abbreviations_out_and_lean_does_not(home: Path) -> None:
-    take_in(
-        home,
-        {"id": "a", "text": "The database moved to the second rack"},
-        {"id": "z", "text": "Lunch is served at noon on the terrace"},
-    )
-    query = "where did somebody put the db machine"
-    balanced = ask(home, query, "--budget", "balanced")
-    assert balanced["rewrite"]["rewritten"] is True
-    assert balanced["rewrittenQuery"] == f"{query} database"
-    assert ids(balanced)[:1] == ["a"]
-    lean = ask(home, query, "--budget", "lean")
-    assert (lean["rewrite"]["rewritten"], lean["rewrittenQuery"]) == (False, query)
-
-
 def test_events(stocked: Path, run: Run) -> None:
     ask(stocked, "gateway retries", "--budget", "lean", "--limit", "2")
     events = run("otel", "list", "--level", "debug,info", "--component", "recall-cli", env=NOW).result["events"]
@@ -394,16 +366,3 @@ def test_events(stocked: Path, run: Run) -> None:
         done["metadata"].items()
         >= {"query": "gateway retries", "budget": "lean", "found": 4, "returned": 2, "backend": "sqlite"}.items()
     )
-
-
-def test_a_failed_recall_is_an_event_where_events_can_be_kept(stocked: Path) -> None:
-    import apsw
-
-    db = apsw.Connection(str(stocked / "store.db"))
-    db.execute("DROP TABLE vector")
-    db.close()
-    done = attempt(stocked, "recall", "gateway retries", env=NOW)
-    assert done.code == 1
-    events = attempt(stocked, "otel", "list", "--level", "error", env=NOW).result["events"]
-    assert [event["action"] for event in events] == ["memory.recall.failed"]
-    assert events[0]["error"]

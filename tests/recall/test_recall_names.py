@@ -120,13 +120,6 @@ def test_a_question_in_words_is_answered_by_what_was_said(archived: Path) -> Non
     assert any(hit["observation"].startswith("prompt: Please sort the tide tables") for hit in hits[:2])
 
 
-def test_the_more_words_of_a_call_are_asked_for_the_surer_it_is_meant(archived: Path) -> None:
-    def score(query: str) -> float:
-        return next(float(hit["score"]) for hit in ask(archived, query, "--collection", "calls"))
-
-    assert score("failed build zebra") < score("failed gauges zebra build") < score("failed gauges harbour build zebra")
-
-
 def test_filters_hold_for_calls(archived: Path) -> None:
     def found(*words: str) -> set[str]:
         return {hit["collection"] for hit in ask(archived, "springTide", *words)}
@@ -221,11 +214,6 @@ def test_memory_show_shows_one_call_whole(archived: Path) -> None:
         assert (missing.code, json.loads(missing.out)["error"]["code"]) == (1, "MEMORY_NOT_FOUND")
 
 
-def test_injections_get_no_calls(archived: Path, run: Run) -> None:
-    text = run("inject", "memory", "--session", "new", "--query", "springTide neap_offset TideTable", "--raw").out
-    assert "call 1" not in text
-
-
 @pytest.mark.parametrize(
     ("query", "names", "alone"),
     [
@@ -274,23 +262,6 @@ def test_injections_get_no_calls(archived: Path, run: Run) -> None:
 def test_names_of_a_query(query: str, names: list[str], alone: bool) -> None:
     found = QueryNames(query)
     assert (found.names, found.is_single) == (names, alone)
-
-
-@pytest.mark.parametrize(
-    ("text", "held", "nearly"),
-    [
-        ("the retryBackoff here", True, True),
-        ("RETRYBACKOFF", True, True),
-        ("retry backoff", True, True),
-        ("a retry-backoff of it", True, True),
-        ("backoff of a retry", False, True),
-        ("the retries of a backoffer", False, False),
-        ("retry", False, False),
-    ],
-)
-def test_a_name_is_held_together_or_apart(text: str, held: bool, nearly: bool) -> None:
-    asked = QueryNames("retryBackoff")
-    assert (asked.in_text(text), asked.parts_in_text(text)) == (held, nearly)
 
 
 @pytest.mark.parametrize(

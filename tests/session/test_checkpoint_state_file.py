@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 from conftest import NOW_MS, Run
 from faults import SLOWEST_S
@@ -28,12 +26,6 @@ def save(run: Run, *words: str, session: str = "s1", **more: Any) -> dict[str, A
 def plant(home: Path, content: bytes) -> None:
     state_file(home).parent.mkdir(parents=True, exist_ok=True)
     state_file(home).write_bytes(content)
-
-
-def good(run: Run, home: Path) -> dict[str, Any]:
-    save(run, "--percent", "10", "-m", "a message of some length")
-    state: dict[str, Any] = json.loads(state_file(home).read_bytes())
-    return state
 
 
 DAMAGE = {
@@ -142,17 +134,6 @@ def test_a_home_that_cannot_be_written_fails_at_once(run: Run, home: Path) -> No
     assert home.read_text() == "a file where the folder should be"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_read_only_folder(run: Run, home: Path) -> None:
-    good(run, home)
-    before = state_file(home).read_bytes()
-    state_file(home).parent.chmod(0o500)
-    failed = run("checkpoint", "save", "--session", "s1", "--percent", "70", ok=False)
-    state_file(home).parent.chmod(0o700)
-    assert failed.json["error"]["code"] == "STATE_READ_ONLY"
-    assert state_file(home).read_bytes() == before
-
-
 def test_a_store_of_garbage_does_not_stop_a_checkpoint(run: Run, home: Path) -> None:
     home.mkdir(mode=0o700)
     (home / "store.db").write_bytes(b"this is no database, whatever it is called" * 300)
@@ -175,21 +156,6 @@ def test_a_store_of_garbage_does_not_stop_a_checkpoint(run: Run, home: Path) -> 
     (home / "store.db").unlink()
     again = save(run, "--percent", "71")
     assert (again["recalled"], again["written"]) == (True, True), "what failed is made up for when the store is back"
-
-
-def test_a_store_that_another_process_writes_does_not_hold_up_a_checkpoint(run: Run, home: Path) -> None:
-    run("memory", "write", "The store exists before anybody locks it for long", env=NOW)
-    db = apsw.Connection(str(home / "store.db"))
-    db.execute("BEGIN IMMEDIATE")
-    (home / "config.toml").write_text("[store]\nbusy_ms = 600_000\n")
-    began = time.monotonic()
-    result = save(run, "--percent", "70", "-m", "the store is busy today")
-    took = time.monotonic() - began
-    db.execute("ROLLBACK")
-    db.close()
-    assert result["writeError"]["code"] == "STORE_BUSY"
-    assert took < SLOWEST_S  # not the minutes that the settings allow a write
-    assert save(run, "--percent", "71")["written"]
 
 
 def test_a_beginning_of_its_id_names_a_session(run: Run) -> None:

@@ -18,7 +18,7 @@ from session.state import Damaged, SessionState
 
 if TYPE_CHECKING:
     from session.session import TaskPlan
-    from session.state import Memory, Message
+    from session.state import Memory
 
 DEFAULTS = Config({})
 SESSION = "s" * 200
@@ -156,7 +156,6 @@ class Session(RuleBasedStateMachine):
 
 
 Session.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
-TestSession = Session.TestCase
 
 
 @settings(deadline=None)
@@ -199,15 +198,3 @@ def test_any_json_is_a_state_or_damaged(value: Any) -> None:
     record.record(record.own_event("turn", messages=["a message of some length"], files=["x"]), call)
     assert size(state) > 0
     assert recovery.talk_note(state.task, state.files, state.recalled_memories, [], 300, "").content
-
-
-@given(st.lists(st.integers(0, 3), max_size=8), st.lists(st.integers(0, 3), max_size=5))
-def test_sending_the_whole_conversation_or_its_end_gives_the_same_task(history: list[int], fresh: list[int]) -> None:
-    def entries(numbers: list[int]) -> list[Message]:
-        unlike = [n for at, n in enumerate(numbers) if at == 0 or numbers[at - 1] != n]
-        return [{"text": str(n), "hash": str(n)} for n in unlike]
-
-    whole = entries(history + fresh)
-    known = entries(history)[-3:]
-    after = [*known, *record.new_messages(known, whole)][-3:]
-    assert after == whole[-3:]

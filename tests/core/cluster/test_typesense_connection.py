@@ -10,7 +10,6 @@ import ssl
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -169,26 +168,6 @@ def test_another_service_is_no_cluster(ask: Ask) -> None:
     for service in (greet, page):
         with listening(service) as url:
             assert code_of(lambda url=url: ask(url, 2)) == "TYPESENSE_UNREACHABLE"  # type: ignore[misc]
-
-
-def test_a_node_that_trickles_is_given_up_when_the_time_is_over() -> None:
-    left = threading.Event()
-
-    def trickle(link: socket.socket) -> None:
-        asked(link)
-        try:
-            link.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
-            for _ in range(int(PATIENCE_S / 0.05)):
-                link.sendall(b"x")
-                time.sleep(0.05)
-        except OSError:
-            left.set()
-
-    with listening(trickle) as url:
-        began = time.monotonic()
-        assert code_of(lambda: search(url, 0.4)) == "TYPESENSE_UNREACHABLE"
-        assert time.monotonic() - began > 0.3
-        assert left.wait(PATIENCE_S)  # it was the client that ended it
 
 
 def test_silent_nodes_share_the_time_and_the_last_one_answers() -> None:

@@ -159,16 +159,6 @@ def test_the_background_waits_ever_longer_and_status_says_so(machine: Machine) -
     eventually(lambda: machine.waiting()["error"] == "")
 
 
-def test_a_node_that_dies_in_the_middle_of_an_import(machine: Machine, server: Server) -> None:
-    many(machine, 120)
-    fault = Fault(lambda _: None, forwarded=50)
-    with proxy(server, fault) as url:
-        assert machine.run("store", "push", TYPESENSE_URL=url).assert_failed() == "TYPESENSE_UNREACHABLE"
-    assert len(machine.there()) == 50
-    assert machine.waiting()["documents"] == 120
-    assert_all_there(machine)
-
-
 def test_each_line_of_an_answer_is_looked_at(machine: Machine, server: Server) -> None:
     many(machine, 30)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import apsw
 import pytest
-from conftest import JOELCLAW, PATIENCE_S, Attempt, Run, attempt, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, Attempt, attempt, clean_environment
 from faults import SLOWEST_S, patient, paused, stopped
 
 from core.store import sqlite
@@ -256,22 +256,6 @@ def test_a_write_is_not_lost_beside_an_import(home: Path) -> None:
     assert_whole(home)
 
 
-def test_thirty_events_at_once(home: Path) -> None:
-    stored: list[str] = []
-
-    def emit(number: int) -> None:
-        result = attempt(
-            home, "otel", "emit", "burst.event", "--metadata", json.dumps({"n": number}), env=PATIENT
-        ).result
-        assert result["response"]["result"]["stored"] is True
-        stored.append(result["event"]["id"])
-
-    all_at_once(lambda number=number: emit(number) for number in range(30))  # type: ignore[misc]
-    events = attempt(home, "otel", "list", "--limit", "200").result["events"]
-    assert {event["id"] for event in events} == set(stored)
-    assert {event["metadata"]["n"] for event in events} == set(range(30))
-
-
 def test_twenty_checkpoints_of_one_session_at_once(home: Path) -> None:
     def save(number: int) -> None:
         words = (
@@ -322,18 +306,3 @@ def test_checkpoints_killed_at_every_step(home: Path) -> None:
     assert done.took_s < SLOWEST_S
     assert acknowledged | {"last.ts"} <= set(done.result["filesModified"])
     assert [path.name for path in (home / "sessions").iterdir() if ".damaged-" in path.name] == []
-
-
-def test_forgetting_at_once_with_writing(home: Path, run: Run) -> None:
-    identifiers = [run("memory", "write", fact(number)).result["id"] for number in range(6)]
-    all_at_once(
-        [
-            *(
-                lambda identifier=identifier: attempt(home, "memory", "forget", identifier, env=PATIENT).assert_done()  # type: ignore[misc]
-                for identifier in identifiers[:3]
-            ),
-            *(lambda n=n: attempt(home, "memory", "write", fact(n), env=PATIENT).assert_done() for n in range(20, 26)),  # type: ignore[misc]
-        ]
-    )
-    assert {memory["text"] for memory in exported(home)} == {fact(n) for n in (3, 4, 5, *range(20, 26))}
-    assert_whole(home)

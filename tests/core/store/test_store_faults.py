@@ -166,20 +166,6 @@ def test_a_checkpoint_is_kept_without_its_store(good: Path, fault: str) -> None:
     assert "retry loop" in go(good, RECOVERY).result["content"]
 
 
-def test_pages_of_rubbish_inside_a_store_stop_no_hook(good: Path) -> None:
-    store = good / "store.db"
-    data = bytearray(store.read_bytes())
-    third = len(data) // 3 // 4096 * 4096
-    data[third : 2 * third] = random.Random(5).randbytes(third)
-    store.write_bytes(bytes(data))
-    for words in ALL:
-        done = go(good, words)
-        if words in (*SESSIONS, STATUS) or done.code == 0:
-            done.assert_done()
-        else:
-            assert done.assert_failed() == "STORE_DAMAGED", done
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_rubbish_anywhere_is_told_as_damage(good: Path, seed: int) -> None:
     """Words, vectors and documents lie on pages of their own, and each tells of damage in its own way."""
@@ -288,32 +274,12 @@ def _set_aside(home: Path) -> list[Path]:
     return [path for path in (home / "sessions").iterdir() if ".damaged-" in path.name]
 
 
-def test_two_damaged_files_in_the_same_millisecond_are_both_kept(good: Path) -> None:
-    frozen = {"JOELCLAW_NOW_MS": "1790000000000"}
-    for content in (b"first", b"second", b"third"):
-        _state(good).write_bytes(content)
-        attempt(good, *SAVE_COLD, env=frozen).assert_done()
-    kept = {path.read_bytes() for path in _state(good).parent.iterdir() if ".damaged-" in path.name}
-    assert kept == {b"first", b"second", b"third"}
-
-
 def test_a_newer_state_file_is_refused_and_left_as_it_is(good: Path) -> None:
     newer = json.dumps({**json.loads(_state(good).read_text()), "version": 999}).encode()
     _state(good).write_bytes(newer)
     for words in SESSIONS:
         assert go(good, words).assert_failed() == "STATE_TOO_NEW"
     assert _state(good).read_bytes() == newer
-    for words in (*WRITERS, RECALL, STATUS):
-        go(good, words).assert_done()
-
-
-def test_a_folder_in_place_of_a_state_file(good: Path) -> None:
-    _state(good).unlink()
-    _state(good).mkdir()
-    (_state(good) / "kept.txt").write_text("kept")
-    for words in SESSIONS:
-        answered(go(good, words))
-    assert [path.read_text() for path in _state(good).parent.rglob("kept.txt")] == ["kept"]
     for words in (*WRITERS, RECALL, STATUS):
         go(good, words).assert_done()
 
@@ -336,21 +302,6 @@ def test_a_file_in_place_of_the_home(home: Path) -> None:
         answered(go(home, words))
     assert go(home, STATUS).result["healthy"] is False
     assert home.read_text() == "kept"
-
-
-def test_a_dangling_link_in_place_of_the_home(home: Path) -> None:
-    home.symlink_to(home.parent / "nowhere" / "deeper")
-    for words in ALL:
-        answered(go(home, words))
-
-
-@pytest.mark.parametrize("content", [b"= not toml", b"\xff\xfe\x00", b"[store]\nbusy_ms = -5\n"])
-def test_a_damaged_configuration_is_named(good: Path, content: bytes) -> None:
-    (good / "config.toml").write_bytes(content)
-    for words in (*WRITERS, RECALL):
-        assert go(good, words).assert_failed() == "CONFIG_INVALID"
-    assert any(problem["code"] == "CONFIG_INVALID" for problem in go(good, STATUS).result["problems"])
-    assert (good / "config.toml").read_bytes() == content
 
 
 # --- disk ----------------------------------------------------------------------------------------------------------
@@ -396,24 +347,6 @@ def test_a_read_only_home_shows_what_its_log_holds(good: Path) -> None:
         hits = attempt(good, "recall", "nightly billing export").result["hits"]
         assert "The nightly export of billing runs at 02:30 UTC" in [hit["observation"] for hit in hits]
     assert snapshot(good) == before
-
-
-def test_a_young_read_only_home_answers(home: Path) -> None:
-    """Its store file is all but empty: the schema itself lies in the log."""
-    attempt(home, "memory", "write", FACT).assert_done()
-    with read_only(home):
-        assert attempt(home, "recall", "gateway retries").result["count"] == 1
-        assert attempt(home, "memory", "stats").code == 0
-
-
-def test_an_empty_read_only_home(home: Path) -> None:
-    home.mkdir(mode=0o700)
-    with read_only(home):
-        for words in (RECALL, STATUS, RECOVERY):
-            go(home, words).assert_done()
-        for words in (*WRITERS, SAVE_COLD, SAVE_HOT):
-            go(home, words).assert_failed()
-    assert snapshot(home) == {}
 
 
 FULL_STORE = {"STORE_FULL", "STORE_IO"}

@@ -17,8 +17,6 @@ import pytest
 from claude_transcript import CWD, Transcript
 from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 
-from session.backup import archive
-
 WRITERS = 10
 NOTE = "the scheduler of the gateway runs in UTC, never in local time"
 NEVER = ("cache", ".lock", ".tmp", "store.db-", "store.db.", "backups.json", ".locks", "/task/", "/queries/")
@@ -196,15 +194,3 @@ def test_where_it_may_not_be(run: Run, filled: Path, tmp_path: Path, where: str,
     assert sorted(os.listdir(tmp_path)) == before and (tmp_path / "there").read_text() == "mine"
     if where == "{tmp}/there":
         assert run("backup", str(tmp_path / "there"), "--force").result["bytes"] > 1000
-
-
-@pytest.mark.parametrize(
-    ("name", "kept"),
-    [
-        *((name, True) for name in ("store.db", "outbox.lock", "sessions/.work/observe-waiting/s", "spool/x")),
-        *((name, False) for name in ("store.db-wal", "cache/x", "backups.json", "mine.txt", "sessions/s.json.lock")),
-        *((name, False) for name in ("sessions/.locks/s", "sessions/.work/task/s", "sessions/../x", "/sessions/x", "")),
-    ],
-)
-def test_a_name_that_a_backup_may_hold(name: str, kept: bool) -> None:
-    assert archive.is_kept(name) is kept

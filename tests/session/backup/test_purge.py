@@ -190,38 +190,6 @@ def test_what_is_not_touched_is_named(run: Run, filled: Path, transcript: Path, 
     )
 
 
-def test_links_are_left_and_named(run: Run, filled: Path, tmp_path: Path) -> None:
-    log, theirs = filled / "workspace" / "memory" / "2026-01-02.md", tmp_path / "notes" / "day.md"
-    theirs.parent.mkdir()
-    theirs.write_text(f"- look at the {SAID}\n")
-    log.parent.mkdir(parents=True, exist_ok=True)
-    log.symlink_to(theirs)
-    (filled / "cache" / "linked.json").symlink_to(theirs)
-    result = run("memory", "forget", "--purge", "--match", SAID, "--yes").result
-    assert result["notTouched"].count(str(theirs)) == 1
-    assert log.is_symlink() and (filled / "cache" / "linked.json").is_symlink()
-    assert theirs.read_text() == f"- look at the {SAID}\n"
-    log.unlink()
-    (filled / "cache" / "linked.json").unlink()
-    assert left(filled, SAID) == []
-
-
-def test_what_lies_beside_logs_and_states(run: Run, filled: Path) -> None:
-    """Of a text the lines that quote go; what is no text goes as a whole."""
-    logs, work = filled / "workspace" / "memory", filled / "sessions" / ".work" / "observe-waiting"
-    for folder in (logs / "2025", work):
-        folder.mkdir(parents=True, exist_ok=True)
-    for path in (logs / "plants.txt", logs / "2025" / "2025-12-24.md"):
-        path.write_text(f"water the plants\nmend the {SAID}\n")
-    (logs / "picture.bin").write_bytes(b"\xff\xfe " + SAID.encode())
-    (work / "s").write_text(f"the {SAID}.jsonl")
-    (work / "t").write_text("another.jsonl")
-    run("memory", "forget", "--purge", "--match", SAID, "--yes")
-    assert left(filled, SAID) == []
-    assert (logs / "plants.txt").read_text() == (logs / "2025" / "2025-12-24.md").read_text() == "water the plants\n"
-    assert not (logs / "picture.bin").exists() and [path.name for path in work.iterdir()] == ["t"]
-
-
 def test_a_cluster_gets_the_deletion(run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOELCLAW_HOME", str(filled))
     db = sqlite.open_writing(busy_ms=1000, durable=False)

@@ -177,27 +177,3 @@ def test_the_cut_never_parts_a_call_from_its_result(
         for one in entries[at].answers:
             assert not latest.get(one, at) < cut.first_kept <= at
         latest.update(dict.fromkeys(entries[at].calls, at))
-
-
-def test_nothing_was_said_since(run: Run, tmp_path: Path) -> None:
-    session = PiSession(tmp_path / "s.jsonl")
-    turns(session, 1)
-    session.compaction("e001")
-    session.add("custom", customType="openclaw.cache-ttl", data={})
-    result = run("compaction", "prepare", str(session.path), "--keep-recent", "1").result
-    assert (result["reason"], result["firstKeptEntryId"]) == ("nothing-since-compaction", None)
-    assert (result["messagesToSummarize"], result["turnPrefixMessages"]) == ([], [])
-    assert result.keys() >= KEYS
-
-
-def test_the_active_branch_alone(run: Run, tmp_path: Path) -> None:
-    session = PiSession(tmp_path / "s.jsonl")
-    turns(session, 1)
-    session.user("a way that was given up")
-    session.answer(LONG)
-    session.leaf = "e004"
-    session.user("another way")
-    session.answer(LONG)
-    result = run("compaction", "prepare", str(session.path), "--keep-recent", "101").result
-    assert result["firstKeptEntryId"] == "e007"
-    assert result["messagesToSummarize"] == ["e001", "e002", "e003", "e004"]

@@ -17,7 +17,6 @@ from session.compaction.session_tree import (
     Problems,
     Transcript,
     lines,
-    parsed,
     path_to,
 )
 
@@ -77,23 +76,6 @@ def rolled_back(turns: int) -> dict[str, Any]:
 def test_codex_turns_that_were_taken_back(codex: Session, count: int, ids: list[str]) -> None:
     turns = [line for name in "abc" for line in (codex_said("user", name), codex_said("assistant", name))]
     assert [node.id for node in codex.branch(*turns, rolled_back(count))] == ids
-
-
-BEGIN = "Another language model started to solve this problem and told this"
-
-
-@pytest.mark.parametrize(
-    ("text", "summary"),
-    [
-        (f"{BEGIN}:\n the summary ", "the summary"),
-        (" the summary ", "the summary"),
-        (f"{BEGIN} so", f"{BEGIN} so"),
-        (BEGIN + "x" * 600 + ":\nb", BEGIN + "x" * 600 + ":\nb"),
-    ],
-)
-def test_codex_the_summary_of_a_compaction(codex: Session, text: str, summary: str) -> None:
-    [node] = codex.branch({"type": "compacted", "payload": {"message": text}})
-    assert (node.kind, node.role, node.compaction) == ("compaction", "compaction_summary", Compaction(summary))
 
 
 def of_claude(kind: str, uuid: str, parent: str = "", content: Any = "x", **more: Any) -> dict[str, Any]:
@@ -174,21 +156,6 @@ def test_a_line_without_an_object_and_a_line_that_was_cut_off_are_problems() -> 
         [(1, 0, 4, None), (2, 4, 3, None), (3, 7, 5, None)],
         ("line 1 is not a JSON object", "line 2 is not a JSON object", "line 3 is cut off"),
     )
-
-
-@pytest.mark.parametrize(
-    ("data", "value"),
-    [
-        (b'{"a":"\\ud800x"}', {"a": "?x"}),
-        (b'{"a":["\xff"],"\\udfff":{"b":1}}', {"a": ["\ufffd"], "?": {"b": 1}}),
-        (b'{"a":NaN}', None),
-        (b"7", 7),
-        (b"\xff", None),
-        (b'{"a":' * 5000 + b"1" + b"}" * 5000, None),
-    ],
-)
-def test_half_a_pair_and_bytes_that_are_no_utf_8_are_mended(data: bytes, value: Any) -> None:
-    assert parsed(data) == value
 
 
 def test_a_branch_begins_at_a_missing_parent_or_a_circle() -> None:

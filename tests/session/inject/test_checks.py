@@ -149,11 +149,6 @@ def test_commands_that_work() -> None:
     assert works(("make test", "ok"), *[("ls", "ok")] * 41) == []
 
 
-def test_a_failing_test_does_not_count_as_a_wrong_command() -> None:
-    told = works(("go test ./tide/...", "failed", "a.go:3: undefined: x"), *[("go test ./gauge/...", "ok")] * 3)
-    assert told == [("go test ./gauge/...", 0)]
-
-
 @pytest.mark.parametrize(
     "command",
     [
@@ -174,16 +169,6 @@ def test_commands_that_are_never_suggested(command: str) -> None:
     assert works(*[(command, "ok")] * 3) == []
 
 
-def test_commands_in_the_background() -> None:
-    told = calls(
-        ("make serve", "running"), ("make watch", "stopped"), ("make docs", "ok"), ("", "running"), ("ls", "ok")
-    )
-    assert [call["command"] for call in command_runs.running(told)] == ["make serve"]
-    told[-1]["at"] = told[0]["at"] + 3 * HOUR  # type: ignore[operator]
-    assert command_runs.running(told) == []
-    assert command_runs.running(calls(("make serve", "running"), *[("ls", "ok")] * 150)) == []
-
-
 @pytest.mark.parametrize(
     ("command", "checked"),
     [
@@ -198,22 +183,3 @@ def test_commands_in_the_background() -> None:
 )  # fmt: skip
 def test_commands_that_check_the_work(command: str, checked: bool) -> None:
     assert command_runs.is_check(command) is checked
-
-
-def test_a_later_run_with_an_unknown_outcome_hides_a_command() -> None:
-    lint, hidden = ("make lint", "ok"), ("make lint 2>&1 | tail -3", "ok")
-    for told, named in (((lint, hidden), []), ((lint, hidden, lint), [("make lint", 0)])):
-        assert works(*told) == named
-    assert works(lint, ("make test", "ok"), ("make lint && make test | tail", "ok")) == [("make lint", 0)]
-
-
-@pytest.mark.parametrize(
-    ("command", "plain"),
-    [
-        ("mise run lint 2>&1", True), ("go build ./...", True), ("mise run fmt && mise run test:ci", True),
-        ("go test -v -run Overlap ./cmd/", True), ("GOFLAGS=-mod=mod go test", False), ("cd web && make", False),
-        ("go test -tags=integration ./...", False), ("pytest --numprocesses 2", False), ("make TESTS=a.py", False),
-    ],
-)  # fmt: skip
-def test_commands_that_an_agent_would_write_anyway(command: str, plain: bool) -> None:
-    assert command_runs.is_plain(command) is plain

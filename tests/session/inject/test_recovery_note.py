@@ -13,7 +13,6 @@ from claude_transcript import CWD, SESSION, Transcript
 from conftest import NOW_MS, Run
 
 from core.records import Place
-from session.notes import places as name_places
 
 OTHER = "6b4f8d22-2222-4333-8444-555566667777"
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -264,48 +263,6 @@ def places(files: list[str], names: list[str]) -> list[Place]:
         for file in files
         for at, name in enumerate(names)
     ]
-
-
-@pytest.mark.parametrize(
-    ("files", "shown"),
-    [
-        (["src/a.py"], ["a.py"]),
-        (["src/a.py", "lib/a.py"], ["src/a.py", "lib/a.py"]),
-        (["a.py", "lib/a.py"], ["a.py", "lib/a.py"]),
-        (["x/src/a.py", "y/src/a.py", "b.py"], ["x/src/a.py", "y/src/a.py", "b.py"]),
-    ],
-)
-def test_a_file_is_shown_by_its_shortest_unique_name(files: list[str], shown: list[str]) -> None:
-    assert list(name_places.short_names(files).values()) == shown
-
-
-@pytest.mark.parametrize("count", [4, 5])
-def test_four_calls_are_too_few_for_a_note_of_work(run: Run, tmp_path: Path, count: int) -> None:
-    made = Transcript(tmp_path / f"{SESSION}.jsonl")
-    made.user(TASK)
-    for number in range(count):
-        made.call(f"r{number}", "Read", file_path=f"{CWD}/src/tide_import.py")
-        made.outcome(f"r{number}", SOURCE)
-    assert ("**Where:**" in compacted(run, made.path)) is (count == 5)
-
-
-@pytest.mark.parametrize(
-    ("file", "told"),
-    [
-        ("src/a.py", True),
-        ("a.py", True),
-        ("/home/u/other/a.py", True),
-        ("~/a.py", False),
-        ("../a.py", False),
-        ("/tmp/a.py", False),
-        ("docs/a.md", False),
-        ("web/node_modules/types/index.d.ts", False),
-        (".venv/lib/python3.12/site-packages/typer/main.py", False),
-        ("src/node_modules_of_ours.py", True),
-    ],
-)
-def test_only_sources_of_the_project_have_places(file: str, told: bool) -> None:
-    assert name_places.is_source(file) is told
 
 
 def test_a_new_process_of_pi_gets_the_last_note_again(run: Run) -> None:

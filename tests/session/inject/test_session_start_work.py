@@ -166,28 +166,6 @@ def test_checks_that_worked_in_several_sessions_are_shown(run: Run, tmp_path: Pa
     assert "**Works:** `make lint`, `make test`\n" in start(run, session="third")
 
 
-@pytest.mark.parametrize(
-    ("command", "printed", "works"),
-    [
-        ("make test && make lint", "Exit code 2\nE: 1 failed", "none"),
-        ("make test:ci 2>&1 | tail -60", "--- FAIL: TestWaits (0.01s)\nFAIL", "make lint"),
-        ("make docs", "Exit code 2\nE: no such page", "make lint`, `make test"),
-        ("make test", "Exit code 2\nE: 1 failed", "make lint"),
-        ("cat Makefile && make test", "Exit code 2\nE: 1 failed", "make lint"),
-        ("make test || exit 1", "Exit code 1\nE: 1 failed", "make lint"),
-    ],
-)
-def test_a_check_that_may_have_failed_since_is_left_out(
-    run: Run, tmp_path: Path, command: str, printed: str, works: str
-) -> None:
-    done = ("make lint", "All checks passed"), ("make test", "3 passed")
-    for session in ("one", "two"):
-        run("memory", "archive", str(edited(tmp_path, session, *done)))
-    run("memory", "archive", str(edited(tmp_path, "three", (command, printed), hour=11)))
-    told = start(run)
-    assert (f"**Works:** `{works}`\n" in told) is (works != "none") and ("Works" in told) is (works != "none"), told
-
-
 def test_a_last_task_that_chooses_is_quoted_with_the_options(run: Run, tmp_path: Path) -> None:
     made = Transcript(tmp_path / "before.jsonl")
     made.user(TASK)

@@ -13,7 +13,6 @@ from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run
 from doctors import FILES, User
 from doctors import user as made
 
-from core import files
 from session.doctor import hooks
 
 HOOKED = ("claude", "codex", "gemini")
@@ -110,17 +109,6 @@ def test_all_hooks_disabled(user: User, where: str) -> None:
     assert str(path[where]) in found["message"]
 
 
-def test_hooks_switched_off_in_other_clients(user: User) -> None:
-    user.call("install", "codex", "gemini", "pi")
-    trust(user)
-    with open(user.file("codex").parent / "config.toml", "a") as file:
-        file.write("[features]\nhooks = false\n")
-    off_in(user.file("gemini"), {"hooksConfig": {"disabled": ["joelclaw"]}})
-    off_in(user.folder / ".pi/agent/settings.json", {"extensions": ["-extensions/joelclaw.ts"]})
-    found = user.found()
-    assert {name: codes.count("HOOKS_DISABLED") for name, codes in found.items()} == {"codex": 1, "gemini": 1, "pi": 1}
-
-
 # 4: an entry was removed, edited, or is of another version
 
 
@@ -149,40 +137,6 @@ def test_an_entry_that_was_edited(user: User) -> None:
     user.call("install", "claude")
     edit(user.file("claude"), '"timeout": 5', '"timeout": 1')
     assert user.found()["claude"] == ["HOOKS_CHANGED"]
-
-
-def test_a_command_of_somebodys_that_calls_joelclaw_too(user: User) -> None:
-    user.call("install", "claude")
-    settings = json.loads(user.file("claude").read_text())
-    (ours,) = settings["hooks"]["Stop"][0]["hooks"]
-    settings["hooks"]["Stop"].append({"hooks": [{**ours, "command": ours["command"] + " | tee log"}]})
-    user.file("claude").write_text(json.dumps(settings))
-    (found,) = [one for one in user.doctor()["findings"] if one["code"] == "HOOK_FOREIGN"]
-    assert (found["subject"], found["severity"]) == ("claude", "note")
-    assert str(user.file("claude")) in found["message"]
-
-
-def test_a_shell_that_keeps_joelclaw_from_being_reached(user: User) -> None:
-    """Codex runs its hooks in a login shell."""
-    user.call("install", "codex")
-    trust(user)
-    shell = user.folder / "sh"
-    shell.write_text("#!/bin/sh\nexit 0\n")
-    shell.chmod(0o755)
-    assert "HOOK_NOT_REACHED" in user.found(SHELL=str(shell))["codex"]
-
-
-def test_what_another_version_wrote(user: User) -> None:
-    user.call("install", "claude")
-    receipt = user.memory / "installs" / (files.safe_name(str(user.file("claude"))) + ".json")
-    edit(user.file("claude"), '"timeout": 5', '"timeout": 7')
-    from hashlib import sha256
-
-    kept = json.loads(receipt.read_text())
-    kept |= {"fingerprint": sha256(user.file("claude").read_bytes()).hexdigest(), "version": "0.0.9"}
-    receipt.write_text(json.dumps(kept))
-    (found,) = [one for one in user.doctor()["findings"] if one["code"] == "HOOKS_OUTDATED"]
-    assert (found["severity"], "0.0.9" in found["message"]) == ("warning", True)
 
 
 def test_installed_twice(user: User) -> None:

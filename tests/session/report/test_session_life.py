@@ -12,10 +12,6 @@ from conftest import Run
 from lived_session import MEMORY, MINUTE, Lived, live
 from terminal import on_terminal, without_style
 
-from core.redaction import redact
-from otel import log
-from otel.event import new_event
-
 OTHER = "5a3e7c22-0000-4333-8444-555566667777"
 
 
@@ -86,31 +82,6 @@ def test_zones_recalls_checkpoint_and_compaction_are_told_in_their_order(run: Ru
     assert kinds[-1] == "injection"
 
 
-def test_what_waited_in_the_spool_is_told_and_odd_lines_do_no_harm(
-    run: Run, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = Lived(run, tmp_path)
-    one.hook("SessionStart", source="startup")
-    monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    told = new_event("memory.recall.injected", component="memory-enforcer", session=SESSION, now=one.now + 1)
-    token = "ghp_" + "a1B2" * 9
-    told["injected"] = {"kind": "memory-recall", "text": redact(f"the token is {token}")[0]}
-    late = new_event("hook.timeout", component="hook", session=SESSION, level="error", success=False, now=one.now + 2)
-    odd: list[Any] = [
-        {**late, "id": "odd-1", "hook": "x"},
-        {**late, "id": "odd-2", "hook": {"kind": 5, "percent": "much", "tokens": [], "window": None}},
-        {**told, "id": "odd-3", "injected": {"text": ["x"]}},
-        {**told, "id": "odd-4", "injected": 7},
-    ]
-    assert log.spool([told, late, *odd])
-    one.hook("UserPromptSubmit", prompt="go on")
-    life = shown(run, SESSION)
-    (injection,) = [found for found in moments(life, "injection") if found.get("customType") == "memory-recall"]
-    assert injection["content"].startswith("the token is ") and token not in injection["content"]
-    assert len([found for found in moments(life, "error") if " late: " in found["text"]]) == 3
-    assert life["hooks"]["count"] == 5
-
-
 def test_a_beginning_of_its_id_will_do_and_an_unknown_one_names_a_near_one(run: Run, lived: Lived) -> None:
     assert shown(run, SESSION[:4])["sessionId"] == SESSION
     failed = run("session", "show", "5b3e7c11", ok=False).json
@@ -139,25 +110,6 @@ def test_without_an_id_it_is_this_session_else_the_newest_of_the_project(
     assert (here["sessionId"], here["chosen"]) == (SESSION, "project")
     life = shown(run)
     assert (life["sessionId"], life["chosen"]) == (OTHER, "last")
-
-
-def test_a_session_that_is_only_archived_has_a_life_too(run: Run, lived: Lived, home: Path) -> None:
-    next((home / "sessions").glob(f"{SESSION}*.json")).unlink()
-    db = apsw.Connection(str(home / "store.db"))
-    for table in ("hook_call", "injection", "event"):
-        db.execute(f"DELETE FROM {table}")
-    db.close()
-    life = shown(run, SESSION[:8])
-    assert [turn["prompt"] for turn in life["turns"] if turn["number"]] == [
-        "why does the gateway drop receipts at noon?",
-        "then mend the retry of the receipts, please",
-        "and now test the receipts under load",
-    ]
-    assert (life["toolCalls"], life["compactions"], life["hooks"]["count"]) == (3, 1, 0)
-    (row,) = run("session", "list").result["sessions"]
-    assert (row["sessionId"], row["client"], row["turns"], row["task"]) == (
-        SESSION, "claude", 3, "and now test the receipts under load",
-    )  # fmt: skip
 
 
 def test_the_list_has_a_line_for_each_session_the_last_first(run: Run, lived: Lived) -> None:
