@@ -1,6 +1,9 @@
 """Takes secrets out of text before anything is stored, logged or sent.
 
-On the hot path: a quick look says whether a text could hold one, and only then `search` is loaded, which finds them.
+On the hot path: a cheap check says whether a text could contain a secret, and only then are the finders loaded:
+`tokens` (known by their form or their randomness), `assignments` (`NAME = VALUE`), `prose` (sentences and logins),
+`structured` (fields, tables, manifests) and `commands`; `fields` redacts JSON. `values` judges names and values.
+Every step is linear in the text, and none raises on any str.
 """
 
 from __future__ import annotations
@@ -11,44 +14,45 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from core.redaction.values import Span
+    from core.redaction.values import Name, Span
 
 MARK = "[redacted:"
-_PASSES = 6
-_SEARCH = "core.redaction.search"  # once it is loaded it looks faster than the quick look
-_LEAST = 12  # characters of the shortest piece of a secret that is known by its form or its randomness
+ANNOUNCING = ("pass", "pw", "secret", "token", "key", "auth", "credential")
+NAME_PARTS = (*ANNOUNCING, "kennwort", "sig", "_salt", "psk", "_pat")
+"""Every name that announces a secret contains one of these."""
+KEYWORDS = (*NAME_PARTS, "cookie", "bearer", "basic ", "identified ", "senha", "contrase", "wachtwoord")
+_FINDERS = "core.redaction.tokens"  # once loaded, the finders are faster than the pre-check
+MAX_PASSES = 6  # of `redact`: taking a secret out may show another
+MIN_TOKEN_PART = 12  # characters of the shortest part by which a token is known
+MAX_NAME_CHARS = 120
+MAX_KNOWN_WORDS = 100_000  # of earlier texts
+MAX_KNOWN_CHARS = 160
 _SEPARATORS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "+_-")}
-_ONE_CASE = (
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")  # a keyword surrounded by nothing else has no value
+
+# What marks a token, a login, a call or a command with a secret. The finders check more closely.
+_ONE_CASE_TOKENS = (
     *("akia", "asia", "abia", "acca", "key-", "dapi", "rubygems_", "_v1_", "pul-", "shpat", "shpca", "shppa", "shpss"),
     *("sbp_", "sib-", "pmak-", "nrak-", "age-", "xox", "ghp_", "gl", "sk-", "sk_", "rk_", "hf_", "npm_", "hvs"),
 )
-"""In tokens whose letters are all of one case."""
-_AROUND = 240
-_LONGEST_NAME = 120
-ANNOUNCING = ("pass", "pw", "secret", "token", "key", "auth", "credential")
-NAME_PARTS = (*ANNOUNCING, "kennwort", "sig", "_salt", "psk", "_pat")
-"""In each name that announces a secret."""
-_KEYWORDS = (*NAME_PARTS, "cookie", "bearer", "basic ", "identified ", "senha", "contrase", "wachtwoord")
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")  # around a keyword, no other sign: it has no value
-_FORMS = tuple(
+_TOKEN_STARTS = tuple(
     "1//0 AKIA ASIA ABIA ACCA ABSK AIza ya29. GOCSPX- Q~ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glcbt-"
     " glptt- glft- glimt- glagent- glsoat- gloas- xox xapp- hooks.slack.com/ sk_live_ rk_live_ sk_test_ rk_test_"
     " whsec_ sk-ant- sk-or- sk-proj- sk-svcacct- sk-admin- sk-None- hf_ api_org_ npm_ pypi-Ag SG. /api/webhooks/"
     " lin_api_ lin_oauth_ lin_wh_ ntn_ hvs. hvb. hvr. dp.pt. dp.st. dp.sa. dp.ct. dp.scim. dp.audit. gsk_ xai- pplx-"
     " r8_ tvly- figd_ dckr_ glsa_ glc_ sntry NRAK- PMAK- .atlasv1. sq0 ops_eyJ eyJ ATATT3 ATCTT3 fo1_ fm1 fm2_".split()
 )
-"""How tokens of known forms begin, which may have no digit at all."""
 LOGINS = tuple(
     "creds|credentials|login:|login =|login is |login with|login for |login to |logins |log in |logged in |logging in "
     "|sign in |/pass|:pass|net use|ssh into|ssh to|zugang|benutzer|accès|identifiants|credencia|credenziali|acceso"
     "|inloggegevens|inloggen|toegang|anmelden|einloggen|basic auth|test account|test user|demo user|admin user"
-    "|mnemonic|seed phrase|seed_phrase|seed word|recovery phrase|wallet seed|recovery code|backup code".split("|")
+    "|recovery code|backup code".split("|")
 )
 CALLS = (
     "mysqli(", "mysqli_connect(", "mysql_connect(", "getConnection(", "PDO(", ".login(", "Auth(", "basic_auth(",
     "auth=(", "auth = (", "Credential(", "Credentials(", "jwt.sign(", "jwt.verify(", "createHmac(",
 )  # fmt: skip
-"""How a call begins that is given a password."""
+"""How a call that takes a password begins."""
 COMMANDS = (
     "TRUE\t", "FALSE\t", "freerdp", "evil-winrm", "rdesktop", "ipmitool", "snmp", "::set-output", "::save-state",
     "::add-mask", "curl", " login", '"login"', "'login'", "sshpass", "redis-cli", "mysql", "mariadb", "mongo", "ldap",
@@ -60,117 +64,108 @@ COMMANDS = (
     "wpa_passphrase", "send \"", "psexec", "wmiexec", "smbexec", "impacket-", "consul kv", "nmcli", "cryptsetup",
     "--passphrase-fd", "op read ", "vault ", "versions access", "find-generic", "pass show ", "passwd ",
 )  # fmt: skip
-"""What a command that is given or prints a secret has in it."""
-
-_PRINTERS = tuple(
+"""Parts of commands that take or print a secret."""
+_PRINTING_COMMANDS = tuple(
     "base64 -|op read|op item|op run|bw get|vault|--with-decryption|get-login|whoami -t|doppler|chamber|output -raw"
     "|config get|config:get|heroku config|infisical|sops|gpg|age -d|openssl rand|berglas|kwallet|.netrc|reveal|random"
     "|creds|bearer|op inject|teller|apg |genkey|acl bootstrap".split("|")
 )
-"""In a command, or path, of which what is returned may be a secret, beside the names of secrets."""
+"""Parts of commands and paths whose output may be a secret, besides the names of secrets."""
+_SPACED_ANCHORS = [[word for word in words if word.split() != [word]] for words in (COMMANDS, LOGINS, CALLS)]
+_WORD_ANCHORS = tuple({word.lower() for words in (COMMANDS, LOGINS, CALLS) for word in words if word.split() == [word]})
 
-# What hides a secret: colours of a terminal, signs that do not show, encoded ones, the word for "password" elsewhere.
+# What hides a secret: colours of a terminal, invisible characters, encoded signs, the word for "password" elsewhere.
 _ESCAPES = ("\x1b[", "\\u001b[", "\\x1b[", "\\033[")
-INVISIBLE = (
+_ESCAPE = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
+_INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""As ranges; Python takes those of `_HIDING` for printable, and those of the last plane."""
-_SPACES = "\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
-SIGNS = {
-    **dict.fromkeys(_SPACES, " "), "\uff1a": ":", "\uff1d": "=",
+_WIDE_SPACES = "\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+_SIGNS = {
+    **dict.fromkeys(_WIDE_SPACES, " "), "\uff1a": ":", "\uff1d": "=",
     "%3d": "=", "%3a": ":", "%26": "&", "%22": '"', "\\u003d": "=", "\\u003a": ":", "\\u0026": "&", "\\u0022": '"',
     "&quot;": '"', "&#34;": '"', "&#x22;": '"', "&#39;": "'", "&#61;": "=", "&amp;": "&",
 }  # fmt: skip
+_PRINTABLE_HIDING = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0\uff1a\uff1d").union(
+    _WIDE_SPACES, map(chr, range(0xFE00, 0xFE0F))
+)
+"""Characters of `_INVISIBLE` and `_SIGNS` that `str.isprintable` accepts."""
 FOREIGN = (
     "mot de passe", "senha", "contraseña", "contrasena", "wachtwoord", "hasło", "пароль", "密码", "密碼", "口令", "mdp",
     "パスワード", "비밀번호", "parola", "lösenord", "adgangskode", "passord", "salasana", "heslo", "key content",
 )  # fmt: skip
-_ASCII = tuple(word for word in FOREIGN if word.isascii())
-_HIDING = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0\uff1a\uff1d").union(
-    _SPACES, map(chr, range(0xFE00, 0xFE0F))
-)
-_OTHERS = tuple(word for word in FOREIGN if not word.isascii())
-_SEVEN_BITS = bytes(range(128))
-_ENCODED = tuple(sign for sign in SIGNS if sign.isascii())
+"""Words for "password" in other languages."""
+_LINK = r"(?:[ \t]{0,2}(?:est|es|é|è|is|это|jest|je|er|är|este)(?=[ \t:])|[ \t]{0,2}(?:是|为|為|は))?"
+
+_harmless_words: set[str] = set()
+"""Words of earlier texts without a token or an anchor: a session repeats most of its words."""
 
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
-    """The text with each secret replaced by `[redacted:KIND]`, and the kinds in order of appearance. A
-    clean text comes back as the same object with an empty tuple. Idempotent: what was redacted stays as it is."""
-    if _SEARCH not in sys.modules and not may_hold_secret(text):
-        return text, ()
-    from core.redaction.search import find_secrets
+    """The text with each secret replaced by `[redacted:KIND]`, and the kinds in order of appearance.
 
+    A clean text comes back as the same object with an empty tuple. Idempotent.
+    """
+    if _FINDERS not in sys.modules and not may_hold_secret(text):
+        return text, ()
     kinds: list[str] = []
-    for _ in range(_PASSES):
+    for _ in range(MAX_PASSES):
         spans = find_secrets(text)
         if not spans:
             break
-        text = _marked(text, spans)
+        text = _replace(text, spans)
         kinds += [kind for _, _, kind in spans]
     return text, tuple(kinds)
 
 
-def _marked(text: str, spans: Sequence[Span]) -> str:
-    parts: list[str] = []
-    done = 0
-    for start, end, kind in spans:
-        parts += (text[done:start], MARK, kind, "]")
-        done = end
-    return "".join([*parts, text[done:]])
-
-
 def redact_call(command: str, path: str, output: str) -> str:
-    """What a call returned, without its secrets: what such a command prints, or such a file holds, is one; an error,
-    other lines and the keys of JSON stay."""
+    """The output of a call without its secrets: also those known by the command, or by the file, that printed them."""
     if output and prints_secret(command, path):
-        from core.redaction.calls import find_printed
+        from core.redaction.commands import find_printed
 
-        output = _marked(output, find_printed(command, path, output))
+        output = _replace(output, find_printed(command, path, output))
     return redact(output)[0]
 
 
 def prints_secret(command: str, path: str) -> bool:
-    """Whether it is worth judging a command and a path together with what was returned."""
-    told = f"{command}\n{path}".lower()
-    return any(part in told for part in NAME_PARTS) or any(word in told for word in _PRINTERS)
+    """Cheap pre-check: could this command, or this file, have printed a secret?"""
+    call = f"{command}\n{path}".lower()
+    return any(part in call for part in NAME_PARTS) or any(word in call for word in _PRINTING_COMMANDS)
 
 
 def redact_value(value: object, plain: Callable[[str], str] = lambda text: redact(text)[0]) -> object:
-    """The JSON value with every string redacted, dict keys too, at any depth; or what `plain` makes of the others. A
-    string under a key that names a secret is replaced whole unless it is a placeholder; so are the strings of a list
-    there, the `value` beside such a `name`, the word behind such an option. Of equal keys the second gets a `#2`."""
-    if _SEARCH not in sys.modules and not _may_hold_in_value(value):
-        return value
-    from core.redaction.fields import replaced
+    """A JSON value with every string redacted by `plain`, keys too, at any depth.
 
-    return replaced(value, plain)
+    A string under a key that names a secret is replaced whole unless it is a placeholder; likewise the strings of a
+    list there, the `value` beside such a `name`, and the word after such an option. If two keys become equal, the
+    second gets a `#2`.
+    """
+    if _FINDERS not in sys.modules and not _may_hold_in_value(value):
+        return value
+    from core.redaction.fields import redact_fields
+
+    return redact_fields(value, plain)
 
 
 def may_hold_secret(text: str) -> bool:
-    """Whether it is worth looking closely."""
+    """Cheap pre-check: could this text contain a secret?"""
     lower = text.lower()
     if is_obfuscated(text, lower) or ("@" in text and ("://" in text or "@tcp(" in text or "@unix(" in text)):
         return True
-    if any(form in text for form in _FORMS):
+    if any(start in text for start in _TOKEN_STARTS):
         return True
-    for keyword in _KEYWORDS:
+    for keyword in KEYWORDS:
         at = lower.find(keyword)
         while at >= 0:
             end = at + len(keyword)
-            if not _PLAIN.issuperset(lower[max(0, at - _AROUND) : end + _AROUND]):
+            if not _PLAIN.issuperset(lower[max(0, at - 240) : end + 240]):
                 return True
             at = lower.find(keyword, end)
-    if len(text) >= _LEAST:
+    if len(text) >= MIN_TOKEN_PART:
         plain = text if text.isascii() else text.encode("ascii", "replace").decode()
-        for word in plain.translate(_SEPARATORS).split():
-            if len(word) >= _LEAST and not word.isalpha() and not word.isdigit():
-                low = word.lower()
-                if (low != word != word.upper() and any(map(str.isdigit, word))) or any(
-                    one in low for one in _ONE_CASE
-                ):
-                    return True
+        if any(map(_may_be_token, plain.translate(_SEPARATORS).split())):
+            return True
     if any(anchor in text for anchor in COMMANDS) or any(call in text for call in CALLS):
         return True
     logs_in = any(word in lower for word in LOGINS) or any(map(may_be_login, text.split()))
@@ -178,47 +173,179 @@ def may_hold_secret(text: str) -> bool:
 
 
 def is_obfuscated(text: str, lower: str) -> bool:
-    """Whether anything in the text might hide a secret, cheaply; `lower` is the text in lower case."""
+    """Cheap pre-check: could anything in the text hide a secret? `lower` is the text in lower case."""
     if not text.isascii():
-        data = text.encode("utf-8", "surrogatepass").translate(None, _SEVEN_BITS)
+        data = text.encode("utf-8", "surrogatepass").translate(None, bytes(range(128)))
         signs = data.decode("utf-8", "surrogatepass")
-        if not signs.isprintable() or b"\xf3\xa0" in data or not _HIDING.isdisjoint(signs):
+        if not signs.isprintable() or b"\xf3\xa0" in data or not _PRINTABLE_HIDING.isdisjoint(signs):
             return True
         if "\ufe0f" in signs and any(before[-1:].isascii() for before in text.split("\ufe0f")[:-1]):
-            return True  # behind an emoji it chooses its form
-        if any(word in lower for word in _OTHERS):
-            return True
-    if any(word in lower for word in _ASCII) or ("[" in text and any(begin in lower for begin in _ESCAPES)):
+            return True  # after an emoji, it selects its form
+    if any(word in lower for word in FOREIGN) or ("[" in text and any(begin in lower for begin in _ESCAPES)):
         return True
     return ("%" in text or "&" in text or "\\u00" in text) and (
-        any(sign in lower for sign in _ENCODED) and any(keyword in lower for keyword in ANNOUNCING)
+        any(sign in lower for sign in _SIGNS if sign.isascii()) and any(keyword in lower for keyword in ANNOUNCING)
     )
 
 
 def may_be_login(word: str) -> bool:
-    """Whether it may be a user with a password, as behind a host: `root:…`."""
+    """Whether a word may be a user with a password: `root:…`."""
     value = word.partition(":")[2]
     return len(value) >= 6 and value.lower() != value.upper() and not value.isalpha() and "/" not in word
 
 
+def _may_be_token(word: str) -> bool:
+    if len(word) < MIN_TOKEN_PART or word.isalpha() or word.isdigit():
+        return False
+    low = word.lower()
+    is_mixed = low != word != word.upper() and any(map(str.isdigit, word))
+    return is_mixed or any(start in low for start in _ONE_CASE_TOKENS)
+
+
 def _may_hold_in_value(value: object) -> bool:
-    """As `may_hold_secret`, of a JSON value: also where a key names a secret, or a word is an option."""
+    """As `may_hold_secret`, for a JSON value: also if a key names a secret, or a word is an option."""
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, str) and (one[:1] == "-" or _is_naming(one) or may_hold_secret(one)):
+        item = waiting.pop()
+        if isinstance(item, str) and (item[:1] == "-" or _may_name_secret(item) or may_hold_secret(item)):
             return True
-        if isinstance(one, dict):
-            for key in one:
-                if isinstance(key, str) and (_is_naming(key) or may_hold_secret(key)):
+        if isinstance(item, dict):
+            for key in item:
+                if isinstance(key, str) and (_may_name_secret(key) or may_hold_secret(key)):
                     return True
-            waiting += one.values()
-        elif isinstance(one, (list, tuple)):
-            waiting += one
+            waiting += item.values()
+        elif isinstance(item, (list, tuple)):
+            waiting += item
     return False
 
 
-def _is_naming(text: str) -> bool:
-    """Whether a key or a label may name a secret."""
-    low = text.lower().replace("tokens", "") if len(text) <= _LONGEST_NAME else ""
-    return any(keyword in low for keyword in _KEYWORDS)
+def _may_name_secret(text: str) -> bool:
+    low = text.lower().replace("tokens", "") if len(text) <= MAX_NAME_CHARS else ""
+    return any(keyword in low for keyword in KEYWORDS)
+
+
+def find_secrets(text: str) -> list[Span]:
+    """The (start, end, kind) of each secret, in order and disjoint."""
+    if len(_harmless_words) > MAX_KNOWN_WORDS:
+        _harmless_words.clear()
+    spans = _find_obfuscated(text) if is_obfuscated(text, text.lower()) else _find_plain(text)
+    return _merged(spans) if spans else spans
+
+
+def _find_plain(text: str) -> list[Span]:
+    from core.redaction import prose, tokens
+    from core.redaction.values import find_names
+
+    lower = text.lower()
+    if len(lower) != len(text):  # a letter that becomes two in lower case would shift the positions after it
+        lower = "".join(char.lower() if char.isascii() else char for char in text)
+    if MARK in text:  # the kind in a mark is no name
+        for kind in "password secret token api-key private-key authorization url-password cookie".split():
+            lower = lower.replace(f"{MARK}{kind}]", MARK + "." * len(kind) + "]")
+    words = set(text.split()) - _harmless_words
+    fresh = " ".join(words)
+    is_anchored = any(map(fresh.lower().__contains__, _WORD_ANCHORS))
+    commands, logins, calls = (COMMANDS, LOGINS, CALLS) if is_anchored else _SPACED_ANCHORS
+    spans = tokens.find_formed(text, lower, fresh) + prose.find_mapped_logins(text, words)
+    if any(map(text.__contains__, commands)):
+        from core.redaction.commands import find_in_commands
+
+        spans += find_in_commands(text)
+    assigned, others = find_names(text, lower, prose.may_be_described)
+    if assigned:
+        from core.redaction.assignments import find_assigned
+
+        spans += find_assigned(text, assigned)
+    spans += prose.find_in_prose(text, lower, others, has_login=any(map(lower.__contains__, logins)))
+    if _may_be_structured(text, lower, assigned + others, calls):
+        from core.redaction.structured import find_structured
+
+        spans += find_structured(text, lower, sorted(assigned + others))
+    has_random = tokens.has_random(words, find_secrets)
+    if has_random:
+        spans += tokens.find_random(text, find_secrets)
+    if not (is_anchored or spans or has_random):
+        _harmless_words.update(
+            word for word in words if len(word) <= MAX_KNOWN_CHARS and (":" not in word or not may_be_login(word))
+        )
+    return spans
+
+
+def _may_be_structured(text: str, lower: str, names: list[Name], calls: Sequence[str]) -> bool:
+    """Cheap pre-check: could a secret be known by its field, call, column or manifest?"""
+    from core.redaction.values import FIELDS, is_in_field
+
+    if "identified " in lower or ("into " in lower and "values" in lower) or ("Secret" in text and "kind" in text):
+        return True
+    if "(" in text and any(map(text.__contains__, calls)):
+        return True
+    has_field = any(map(lower.__contains__, FIELDS))
+    for start, end, _ in names:
+        if has_field and is_in_field(lower, start):
+            return True
+        if text[end : end + 3].lstrip(" \"'`*]")[:1] in ("|", "\t", ";", ",", "\n", "\r"):  # a cell of a header
+            line = text[max(0, text.rfind("\n", 0, end) + 1, end - 400) : end + 400].partition("\n")[0]
+            if len(line.split()) <= 4 * max(map(line.count, "|\t;,")):
+                return True
+    return False
+
+
+def _find_obfuscated(text: str) -> list[Span]:
+    """The secrets of the text without its invisible characters, and those of a copy with all signs decoded."""
+    import re
+    from bisect import bisect_right
+
+    firsts = re.escape("".join({word[0] for word in ("\x1b", *_SIGNS, *FOREIGN)}))
+    pattern = re.compile(
+        f"(?=[{firsts}{_INVISIBLE}])"
+        f"(?:({_ESCAPE}|[{_INVISIBLE}]+)|({'|'.join(map(re.escape, _SIGNS))})"
+        f"|(?<![^\\W\\d_])(?:{'|'.join(FOREIGN)})(?![a-z])({_LINK}))",
+        re.IGNORECASE,
+    )
+    decoded: list[str] = []
+    spaced: list[str] = []
+    copied, places = [0], [0]  # where the pieces of the copy begin, in the copy and in the text
+    size = done = 0
+    for match in pattern.finditer(text):
+        start, end = match.span()
+        hidden, sign, link = match.groups()
+        meaning = "" if hidden else _SIGNS[sign.lower()] if sign else "password is " if link else "password"
+        decoded += (text[done:start], meaning)
+        spaced += (text[done:start], " " * (end - start) if hidden else text[start:end])
+        size += start - done
+        copied += (size, size + len(meaning))
+        places += (start, end)
+        size += len(meaning)
+        done = end
+    decoded.append(text[done:])
+    places.append(len(text))
+    spans = _find_plain("".join(spaced) + text[done:])
+    for first, last, kind in _find_plain("".join(decoded)):
+        at, to = bisect_right(copied, first) - 1, bisect_right(copied, last - 1) - 1
+        start = min(places[at] + first - copied[at], places[at + 1])
+        spans.append((start, min(places[to] + last - copied[to], places[to + 1]), kind))
+    return spans
+
+
+def _merged(spans: list[Span]) -> list[Span]:
+    """Disjoint spans in order. Overlapping ones become their union, with the kind that was found first."""
+    merged: list[tuple[int, int, str, int]] = []
+    covered = 0
+    for start, rank, end, kind in sorted([(start, rank, end, kind) for rank, (start, end, kind) in enumerate(spans)]):
+        if start < covered:
+            first, last, known, best = merged[-1]
+            covered = max(last, end)
+            merged[-1] = (first, covered, known if best < rank else kind, min(best, rank))
+        else:
+            merged.append((start, end, kind, rank))
+            covered = end
+    return [(start, end, kind) for start, end, kind, _ in merged]
+
+
+def _replace(text: str, spans: Sequence[Span]) -> str:
+    parts: list[str] = []
+    done = 0
+    for start, end, kind in spans:
+        parts += (text[done:start], MARK, kind, "]")
+        done = end
+    return "".join([*parts, text[done:]])

@@ -1,17 +1,29 @@
-"""Finds `NAME = VALUE` where the name announces a secret: code, `.env`, JSON, YAML, TOML, XML, headers, flags, queries.
+"""Finds `NAME = VALUE` if the name announces a secret: code, `.env`, JSON, YAML, TOML, XML, headers, flags, queries.
 
-Each name costs a bounded look around.
+Each name costs a bounded look around it.
 """
 
 import re
 
-from core.redaction.values import DIGITS, Name, Span, is_assigned, is_placeholder, is_prose, is_told, label
+from core.redaction.values import (
+    DIGITS,
+    NAME_CHARS,
+    Name,
+    Span,
+    family,
+    is_described,
+    is_made_up,
+    is_name_of_code,
+    is_placeholder,
+    is_prose,
+    is_strong,
+    is_technical,
+    label,
+    names_password,
+)
 
-_NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
-_TELLING_SIGNS = frozenset("0123456789\"'`")
-_JUDGED = 256
-_LINE = 200
-_BEHIND_QUOTE = frozenset(")],;+} ")
+MAX_JUDGED = 256  # characters of a value that are judged
+MAX_LINE = 200  # characters of a line before and after a name
 _SETTERS = frozenset(
     "define set setproperty setitem setenv putenv setdefault put putstring hset add append header values".split()
 )
@@ -21,57 +33,59 @@ _SEPARATOR = re.compile(
     r"(?:[ \t]{1,4}(?==)|(?==(?:\"\"|''|[\"'`]?(?![\s=,;})\]\"'`]|\\[nrt]|\Z))))|:(?==))?"
     r"(=>|={1,3}|\|\|=|\?\?=|:(?!:)|(?:,|\|\||\?\?)(?=[ \t]{0,4}\\{0,3}[\"'])|>)[ \t]{0,16}"
 )
-_WRAPPED = re.compile(r"<!\[CDATA\[|Some\(\s{0,40}(?=\")")
-_OPTION = re.compile(r" (?:\\\r?\n[ \t]*)?")
+_WRAPPER = re.compile(r"<!\[CDATA\[|Some\(\s{0,40}(?=\")")
+_OPTION_GAP = re.compile(r" (?:\\\r?\n[ \t]*)?")
 _QUOTE = re.compile(r"[rbufN]?(\\{0,3}[\"'`])")
-# A separator inside a bare value ends it only where the next field or white space follows: `p@ss,word` is one value.
+# A separator inside a bare value ends it only if the next field or white space follows: `p@ss,word` is one value.
 _BARE = re.compile(
     r"(?:[^\s\"'`<>,;&\\]|\\(?![nrt\"'])|[\"']\w{1,40}[\"'](?=\w)"
     r"|[,;&](?!\s|\Z|&|[\w.\[\]-]{1,30}[=:]|[\w-]{1,20} [\w-]{1,20}=))*+"
 )
 _SCHEME = re.compile(r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|splunk|key)[ \t]{1,4})?+")
-# Behind it the value stands on the next line, indented further: YAML, perhaps as a block.
+# After this, the value is on the next line, indented further: YAML, perhaps as a block.
 _NEXT_LINE = re.compile(r"[ \t]*+(?:[|>][-+]?)?+(?:[ \t]*+(?:\r?\n|(?<!\\)(?:\\r)?\\n)){1,2}+")
 _WHOLE_LINE = re.compile(r"(?i:(?:digest|aws4-hmac-sha256|hmac|signature|oauth)[ \t])[^\n]{1,4096}")
-# A key of AWS has 40 characters; one that is wrapped has them on two lines.
-_AWS_SECRET, _AWS_LEAST = 40, 8
-_REST = r"\s*\n\s*[A-Za-z0-9+/]{%d}(?![\w+/])"
-# A value of several words that is the rest of its line, what may stand before its name, and a line of settings.
+# A value of several words that is the rest of its line, what may precede its name, and a line of settings.
 _WORDS = re.compile(r"[^\s\"'`<>{}()\[\]=|;$][^\n\"'`<>{}()\[\]=|;$]{2,80}(?=\r?\n|\Z)")
-_HEAD, _SETTING = re.compile(r"[ \t]*(?:- )?(?:[\w.-]+ ){0,2}\Z"), re.compile(r"[ \t]*(?:- )?[\w. -]{1,60}[:=]")
-_GROUPS = re.compile(r"(?:[A-Z2-7]{4} ){3,}[A-Z2-7]{2,4}\Z|(?:[a-z]{4} ){3}[a-z]{4}\Z")
-_SHELL = ("export", "set", "env", "setenv")
-_SCHEMED = ("authorization", "auth", "token", "api-key")
+_LINE_HEAD = re.compile(r"[ \t]*(?:- )?(?:[\w.-]+ ){0,2}\Z")
+_SETTING_LINE = re.compile(r"[ \t]*(?:- )?[\w. -]{1,60}[:=]")
+_WORD_GROUPS = re.compile(r"(?:[A-Z2-7]{4} ){3,}[A-Z2-7]{2,4}\Z|(?:[a-z]{4} ){3}[a-z]{4}\Z")
+_CODE = re.compile(
+    r"[!*]?(?!\d)[\w.]+[(\[]|\w+::|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z|[A-Za-z_][\w.]*[?!]+\.\w|&(?:\[|mut |'\w)"
+)
+_COMMAND = re.compile(r"(?s).*(?:\A|\s)(?:--?[a-z]|\S*\w\.[a-z]{2,4}(?:\s|\Z))")
+_STORED_PATH = re.compile(r".+/[^/]*\.\w{2,5}\Z")
 
 
 def find_assigned(text: str, names: list[Name]) -> list[Span]:
-    """The (start, end, kind) of each secret value behind the names; linear in the text."""
+    """The (start, end, kind) of each secret value after the names; linear in the text."""
     spans: list[Span] = []
     done = judged = 0
     for start, name_end, kind in names:
         telling = text[name_end : name_end + 64] if text[name_end - 1] not in "kK" else "1"  # `psk: several words`
-        if kind in ("pw", "pass") and _TELLING_SIGNS.isdisjoint(telling):
+        if kind in ("pw", "pass") and not any(char in "0123456789\"'`" for char in telling):
             continue
-        placed = _separated(text, start, name_end) if name_end >= done else None
-        if placed is None:
+        separator = _separator(text, start, name_end) if name_end >= done else None
+        if separator is None:
             continue
-        sign, at = placed
+        sign, at = separator
         tight = sign == " " or (sign[0] == "=" and at - name_end == len(sign))
-        wrapped = _WRAPPED.match(text, at)
-        at = wrapped.end() if wrapped else at
+        wrapper = _WRAPPER.match(text, at)
+        at = wrapper.end() if wrapper else at
         if text.startswith("**", at):  # `**Password:** …`
             at += 2 + (text[at + 2 : at + 3] == " ")
-        below = _NEXT_LINE.match(text, at) if sign == ":" else None
+        next_line = _NEXT_LINE.match(text, at) if sign == ":" else None
         opened = _QUOTE.match(text, at)
         mark, begin = (opened.group(1), opened.end()) if opened else ("", at)
         line = _WHOLE_LINE.match(text, begin) if kind == "authorization" else None
         if sign == "," and text[start] == "-" and text[begin : begin + 1] != "-":  # `["login", "--password", "…"]`
             sign = " "
-        prefix = _SCHEME.match(text, begin) if kind in _SCHEMED else None
-        schemed = prefix is not None and prefix.end() > begin
-        begin = prefix.end() if prefix is not None else begin
-        if below is not None:
-            begin, end = _below(text, start, below.end(), kind)
+        has_scheme = kind in ("authorization", "auth", "token", "api-key")
+        scheme = _SCHEME.match(text, begin) if has_scheme else None
+        schemed = scheme is not None and scheme.end() > begin
+        begin = scheme.end() if scheme is not None else begin
+        if next_line is not None:
+            begin, end = _value_on_next_line(text, start, next_line.end(), kind)
         elif line is not None:
             begin, end = line.start(), (text.find(mark, line.start(), line.end()) if mark else -1)
             end = end if end > 0 else line.end()
@@ -79,48 +93,139 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
         elif mark and not (schemed and kind == "authorization"):
             end = _quoted_end(text, (start, name_end, kind), begin, mark, sign, tight)
         else:
-            if begin > judged - _JUDGED // 2:
-                shown = _BARE.match(text, begin, min(len(text), begin + _JUDGED))
+            if begin > judged - MAX_JUDGED // 2:
+                shown = _BARE.match(text, begin, min(len(text), begin + MAX_JUDGED))
                 judged = shown.end() if shown else begin
-            # a name within a value that was no secret: its own value ends where that did
+            # the value of a name inside a value that was no secret ends where that value did
             value = _trimmed(text[begin:judged])
             alone = _stands_alone(text, begin + len(value))
-            is_one = is_assigned(
-                value, "schemed" if schemed else kind, sign, quoted=False, tight=tight, alone=alone
-            ) and not (_is_argument(text, begin, value, kind) or _is_said(text, start, name_end, value, kind))
-            full = _BARE.match(text, begin) if is_one else None
+            context = Context("schemed" if schemed else kind, sign, tight=tight, alone=alone)
+            is_value = is_assigned(value, context) and not (
+                _is_argument(text, begin, value, kind) or _is_sentence(text, start, name_end, value, kind)
+            )
+            full = _BARE.match(text, begin) if is_value else None
             end = begin + len(_trimmed(full.group())) if full else 0
             end = max(end, _end_of_words(text, (start, name_end, kind), begin, end, sign))
-        # Behind `>` only the text of an element counts, not what follows a placeholder such as `<password>`.
+        # After `>` only the text of an element counts, not what follows a placeholder such as `<password>`.
         if end > begin and (sign != ">" or text[end : end + 1] == "<" or text.startswith("]]>", end)):
-            if _AWS_LEAST <= end - begin < _AWS_SECRET and "secret" in text[start:name_end].lower():
-                rest = re.compile(_REST % (_AWS_SECRET - end + begin)).match(text, end)
+            if 8 <= end - begin < 40 and "secret" in text[start:name_end].lower():  # a key of AWS, wrapped
+                rest = re.compile(rf"\s*\n\s*[A-Za-z0-9+/]{{{40 - end + begin}}}(?![\w+/])").match(text, end)
                 end = rest.end() if rest is not None else end
             spans.append((begin, end, label(kind)))
             done = end
     return spans
 
 
-def _separated(text: str, start: int, end: int) -> tuple[str, int] | None:
-    """The sign behind the name at start..end, and where the value begins."""
+class Context:
+    """How a value is assigned to a name.
+
+    `kind`: the name's family, or `schemed` after a word such as `Bearer`. `sign`: between name and value. `quoted`: the
+    value is in quotes. `tight`: no space surrounds the sign. `alone`: nothing but punctuation, a comment or the next
+    field follows on the line.
+    """
+
+    __slots__ = ("alone", "kind", "quoted", "sign", "tight")
+
+    def __init__(self, kind: str, sign: str, *, quoted: bool = False, tight: bool = False, alone: bool = True) -> None:
+        self.kind = kind
+        self.sign = sign
+        self.quoted = quoted
+        self.tight = tight
+        self.alone = alone
+
+
+def is_assigned(value: str, context: Context) -> bool:
+    """Whether a value that is assigned to the name of a secret is one."""
+    kind, sign, quoted, tight = context.kind, context.sign, context.quoted, context.tight
+    is_words = value.isalpha() and (value.isupper() or is_prose(value))
+    if is_placeholder(value) or (sign == " " and is_words):
+        return False
+    if sign in ("||", "??") and kind == "token" and value.isalpha():
+        return False  # `token || 'anonymous'`
+    if quoted and "_" in value and value.isupper() and value.replace("_", "a").isalpha():
+        return False  # the name of a variable: `TOKEN_VARIABLE = "API_TOKEN"`
+    if kind in ("key", "auth", "query", "schemed", "authorization") or sign == ",":
+        return _is_strong_for(value, context)
+    if (not quoted and _CODE.match(value)) or is_name_of_code(value, kind, quoted=quoted or tight):
+        return False
+    if kind in ("pass", "pw"):
+        return _is_short_password(value, context)
+    is_name = not quoted and value.replace("_", "a").isalpha()
+    if kind != "password":
+        return not (is_name and family(value)) and _is_token(value, context)
+    if (value[0] in "/~" and "/" in value[1:]) or value.startswith(("./", "../")) or (not quoted and value[0] == "("):
+        return False
+    if (is_name and names_password(value)) or (len(value) < 4 and not any(map(str.isalnum, value))):
+        return False
+    if quoted or tight:  # it may be any word
+        return tight or " " not in value or not (is_prose(value) or _COMMAND.match(value))
+    return len(value) >= 3 if context.alone else is_described(value, kind)
+
+
+def _is_short_password(value: str, context: Context) -> bool:
+    """Whether the value of `pass` or `pw`, which mean other things too, is a password."""
+    if context.kind == "pw" and context.quoted and (value.isalpha() or (context.tight and " " in value)):
+        return len(value) >= 6
+    starts_plain = len(value) >= 8 - context.alone and value[0].isalpha() and "_" not in value
+    fits = context.quoted or is_made_up(value) or context.sign[0] == "=" or context.kind == "pw" or starts_plain
+    mixed = not DIGITS.isdisjoint(value) and (value.upper() != value.lower() or len(value) >= 16)
+    return mixed and len(value) >= 6 and "/" not in value and "::" not in value and fits
+
+
+def _is_strong_for(value: str, context: Context) -> bool:
+    """Whether a value is so strong that a vague name, or one before a comma, makes it a secret."""
+    kind = context.kind
+    if kind == "schemed":
+        return len(value) >= 6 and (context.alone or not value.isalpha())
+    if kind in ("key", "auth", "query"):
+        is_path = _STORED_PATH.match(value) and not is_strong(value.partition("/")[0])
+        return is_strong(value) and not is_path and not (kind == "auth" and is_technical(value))
+    is_word = len(value) >= 8 and " " not in value and "://" not in value
+    return is_strong(value) or (context.quoted and context.sign != "," and is_word)
+
+
+def _is_token(value: str, context: Context) -> bool:
+    """Whether a value is one word and no number, address or path; the looser it is written, the longer it must be."""
+    is_pattern = any(part in value for part in ("a-z", "A-Z", "\\w", "\\d"))
+    if "://" in value or value.startswith(("/", "./", "~/", "arn:")) or is_pattern:
+        return False
+    if " " in value.strip():
+        return context.quoted and any(map(is_strong, value.split()))
+    if value.isascii() and value.upper() == value.lower():
+        return len(value) >= 16
+    digits = not DIGITS.isdisjoint(value)
+    if context.tight or context.quoted:
+        min_chars = 8 if context.quoted or not digits else 4
+        return len(value) >= min_chars or (context.tight and len(value) >= 4 and context.sign == "=")
+    if digits:
+        return len(value) >= (8 if context.alone else 12)
+    padded = value[-1] == "=" and len(value) >= 8 and len(value) % 4 == 0 and value.rstrip("=").isalnum()
+    return context.alone and (padded or len(value) >= 16) and value.isascii() and not set("_-") & set(value)
+
+
+def _separator(text: str, start: int, end: int) -> tuple[str, int] | None:
+    """The sign after the name at start..end, and where the value begins."""
     match = _SEPARATOR.match(text, end)
-    is_tested = match is not None and match.group(1) == "||" and text[start - 1 : start] in ("$", "{")
-    if match is not None and text[match.start(1) - 1] != "!" and not (is_tested and text[end] in '"}'):
+    is_test = match is not None and match.group(1) == "||" and text[start - 1 : start] in ("$", "{")
+    if match is not None and text[match.start(1) - 1] != "!" and not (is_test and text[end] in '"}'):
         return match.group(1), match.end()
-    given = _OPTION.match(text, end) if text[start] == "-" else None
-    return (" ", given.end()) if given is not None else None
+    gap = _OPTION_GAP.match(text, end) if text[start] == "-" else None
+    return (" ", gap.end()) if gap is not None else None
 
 
-def _is_said(text: str, start: int, end: int, value: str, kind: str) -> bool:
-    """Whether a sentence says what a parameter is set to: `add token=refresh`."""
+def _is_sentence(text: str, start: int, end: int, value: str, kind: str) -> bool:
+    """Whether a sentence says how to set a parameter: `add token=refresh`."""
     before = text[max(0, start - 24) : start].split(" ")[-2:]
     plain = value.isalpha() and value.islower() and len(value) < 12 and text[start:end].islower() and kind != "password"
-    return plain and len(before) == 2 and not before[1] and before[0].strip(":").isalpha() and before[0] not in _SHELL
+    is_verb = len(before) == 2 and not before[1] and before[0].strip(":").isalpha()
+    return plain and is_verb and before[0] not in ("export", "set", "env", "setenv")
 
 
 def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int:
-    """Where a value of several words ends: among other lines of `name: value`, or in quotes that hold its name too.
-    0 where there is none; `end`, where the one word of it ends that was found, or 0."""
+    """The end of a value of several words: among other lines of `name: value`, or in quotes around its name too.
+
+    0 if there is none. `end`: the end of its first word, or 0.
+    """
     start, name_end, kind = name
     tight = sign == "=" and begin == name_end + 1
     quote = text[start - 1 : start]
@@ -128,25 +233,26 @@ def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int
     if stop > end:  # `-e "PASSWORD=two words"`
         return 0 if any(char in text[end:stop] for char in "=;&,\n\\") else stop
     given = _WORDS.match(text, begin) if sign == ":" or tight else None
-    head = text[max(0, start - _LINE) : start].rsplit("\n", 1)[-1]
-    if given is None or not _HEAD.match(head) or (tight and text[start:name_end].isupper() and "- " not in head):
+    head = text[max(0, start - MAX_LINE) : start].rsplit("\n", 1)[-1]
+    if given is None or not _LINE_HEAD.match(head) or (tight and text[start:name_end].isupper() and "- " not in head):
         return 0  # `TOKEN=… make test`
     value = given.group().rstrip()
     words = value.split()
     if not 1 < len(words) < 9 or is_placeholder(words[0]) or value[-1] in ",.!?:" or is_prose(value):
         return 0
-    if kind not in ("password", "pw") or _GROUPS.match(value):
-        return begin + len(value) if _GROUPS.match(value) and kind in ("secret", "password") else 0
-    # `password: 3 attempts left` says what became of it: a passphrase has both cases in a word, not only in the first
+    if kind not in ("password", "pw") or _WORD_GROUPS.match(value):
+        return begin + len(value) if _WORD_GROUPS.match(value) and kind in ("secret", "password") else 0
+    # `password: 3 attempts left` is a message. A passphrase has both cases in a word other than the first.
     cased = any(word.lower() != word != word.upper() for word in value.replace("-", " ").split()[1:])
     whole = tight or text[name_end - 1] in "kK" or (cased and not DIGITS.isdisjoint(value))
     first = start - len(head)
-    around = (text[max(0, first - _LINE) : first].rstrip().rsplit("\n", 1)[-1], text[given.end() :][:_LINE].lstrip())
-    return begin + len(value) if whole and any(map(_SETTING.match, around)) else 0
+    line_before = text[max(0, first - MAX_LINE) : first].rstrip().rsplit("\n", 1)[-1]
+    around = (line_before, text[given.end() :][:MAX_LINE].lstrip())
+    return begin + len(value) if whole and any(map(_SETTING_LINE.match, around)) else 0
 
 
 def _is_argument(text: str, at: int, value: str, kind: str) -> bool:
-    """Whether it is a variable that a call is given, `connect(password=given_bytes)`, or a type: `Option<String>`."""
+    """Whether a value is a variable given to a call, `connect(password=given_bytes)`, or a type: `Option<String>`."""
     end = at + len(value)
     if text[end : end + 1] == "<" and value.isalnum() and (value[:1].isupper() or ">(" in text[end : end + 40]):
         return text[end + 1 : end + 2].isalpha() and not text.startswith("<br", end)
@@ -155,49 +261,43 @@ def _is_argument(text: str, at: int, value: str, kind: str) -> bool:
 
 
 def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: bool) -> int:
-    """Where the quoted value ends that begins at `at`; 0 where it is no secret."""
+    """The end of the quoted value that begins at `at`; 0 if it is no secret."""
     start, name_end, kind = name
-    head = text[max(0, start - _LINE) : start].rsplit("\n", 1)[-1].rsplit("\\n", 1)[-1]
+    head = text[max(0, start - MAX_LINE) : start].rsplit("\n", 1)[-1].rsplit("\\n", 1)[-1]
     is_open = (head.count(mark) - (head.count("\\" + mark) if len(mark) == 1 else 0)) % 2
-    if is_open and text[at : at + 1] in _BEHIND_QUOTE and mark not in text[name_end : at - len(mark)]:
-        return 0  # the quote ends a string in which the name stands: `print("Password: ")`
-    end = _closing(text, at, mark, min(len(text), at + _JUDGED))
-    if sign == "," and _is_set(head):
-        sign = "="
-    if not is_assigned(text[at:end], kind, sign, quoted=True, tight=tight, alone=True):
+    follows = text[at : at + 1] and text[at : at + 1] in ")],;+} "
+    if is_open and follows and mark not in text[name_end : at - len(mark)]:
+        return 0  # the quote ends a string that contains the name: `print("Password: ")`
+    end = _closing_quote(text, at, mark, min(len(text), at + MAX_JUDGED))
+    call = head[-64:].rstrip("\"'\\ \t")
+    function = call[:-1].rstrip() if call.endswith("(") else ""
+    if sign == "," and function[len(function.rstrip(NAME_CHARS)) :].rpartition(".")[2].lower() in _SETTERS:
+        sign = "="  # `define('DB_PASSWORD', '…')`
+    if not is_assigned(text[at:end], Context(kind, sign, quoted=True, tight=tight)):
         return 0
-    return _closing(text, at, mark, len(text)) if end == at + _JUDGED else end
+    return _closing_quote(text, at, mark, len(text)) if end == at + MAX_JUDGED else end
 
 
-def _is_set(head: str) -> bool:
-    """Whether the name behind it is the first argument of a call that sets it: `define('DB_PASSWORD', '…')`."""
-    head = head[-64:].rstrip("\"'\\ \t")
-    call = head[:-1].rstrip() if head.endswith("(") else ""
-    return call[len(call.rstrip(_NAME)) :].rpartition(".")[2].lower() in _SETTERS
-
-
-def _below(text: str, start: int, at: int, kind: str) -> tuple[int, int]:
-    """Where the value on the line at `at` stands, for a name with nothing but `:` behind it; (0, 0) for none."""
-    line = text[at : at + _LINE].split("\n", 1)[0].split("\\n", 1)[0].removesuffix("\\r")
+def _value_on_next_line(text: str, start: int, at: int, kind: str) -> tuple[int, int]:
+    """The value on the line at `at`, for a name with nothing but `:` after it; (0, 0) for none."""
+    line = text[at : at + MAX_LINE].split("\n", 1)[0].split("\\n", 1)[0].removesuffix("\\r")
     value = line.strip(" \t\r\"'`,")
     if not value or value[-1] in ":{[(>" or len(value.split()) > 1 or value[0] == "#":
         return 0, 0
-    head = text[max(0, start - _LINE) : start].rsplit("\n", 1)[-1].rsplit("\\n", 1)[-1]
+    head = text[max(0, start - MAX_LINE) : start].rsplit("\n", 1)[-1].rsplit("\\n", 1)[-1]
     own = len(head) - len(head.lstrip(" \t"))
     indented = not head.strip(" -\t\"'") and len(line) - len(line.lstrip(" \t")) > own
     if kind == "password":
         signed = not value.isalnum() or value.lower() != value != value.upper()
-        fits = (indented or (signed and 8 <= len(value) <= 64)) and is_told(value, kind)
+        fits = (indented or (signed and 8 <= len(value) <= 64)) and is_described(value, kind)
     else:
-        fits = indented and is_assigned(value, kind, ":", quoted=False, tight=False, alone=True)
-    if not fits:
-        return 0, 0
+        fits = indented and is_assigned(value, Context(kind, ":"))
     begin = at + line.index(value)
-    return begin, begin + len(value)
+    return (begin, begin + len(value)) if fits else (0, 0)
 
 
-def _closing(text: str, at: int, mark: str, limit: int) -> int:
-    """Where a quoted value ends: the same quote unescaped, or the end of the line, or the limit."""
+def _closing_quote(text: str, at: int, mark: str, limit: int) -> int:
+    """The end of a quoted value: the same quote unescaped, the end of the line, or the limit."""
     line = text.find("\n", at, limit)
     stop = line if line >= 0 else limit
     close = text.find(mark, at, stop)

@@ -1,141 +1,146 @@
-"""Finds the secrets that a command is given or prints: `sshpass -p …`, `curl -u USER:…`, `mysql -p…`, `<<< '…'`.
+"""Finds the secrets that a command takes or prints: `sshpass -p …`, `curl -u USER:…`, `mysql -p…`, `op read …`.
 
-A table of programs and of what stands before the secret among their words, within a line.
+`find_in_commands` has a table of programs and of the options before the secret, within a line of text. `find_printed`
+judges the output of a call by its command, or by the file that it read.
 """
+
+from __future__ import annotations
 
 import re
 
-from core.redaction import MARK
-from core.redaction.values import Span, compiled, family, is_placeholder
+from core import TYPE_CHECKING, shell_command
+from core.names import is_file
+from core.redaction import ANNOUNCING, MARK
+from core.redaction.values import Span, compiled, family, is_described, is_made_up, is_placeholder
 
-_V = r"(?:\\{0,3}'([^'\n]{1,2000}?)\\{0,3}'|\\{0,3}\"([^\"\n]{1,2000}?)\\{0,3}\"|([^\s'\"|;<>`\\]{1,4096}))"
-_PAIR = (
+if TYPE_CHECKING:
+    from core.shell_command import Step
+
+VALUE = r"(?:\\{0,3}'([^'\n]{1,2000}?)\\{0,3}'|\\{0,3}\"([^\"\n]{1,2000}?)\\{0,3}\"|([^\s'\"|;<>`\\]{1,4096}))"
+USER_PAIR = (
     r"(?:\\{0,3}'[^\s:%'/]{1,100}[:%]([^'\n]{1,200}?)\\{0,3}'|\\{0,3}\"[^\s:%\"/]{1,100}[:%]([^\"\n]{1,200}?)\\{0,3}\""
     r"|(?![+\[])[^\s:%\"'/]{1,100}[:%]([^\s\"'\\]{1,200}))"  # not `date -u +%Y-…`
 )
-_TO = r"\\{0,3}[\"']?[ \t,=]{1,4}"
-_ARGS = (
+TO = r"\\{0,3}[\"']?[ \t,=]{1,4}"
+ARGUMENTS = (
     r"\\{0,3}[\"']?,?(?:[^\n|;&'\"()\\]|\\\n|\\{1,3}[\"'A-Zac-eg-mo-qsu-z]|'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"){0,300}?"
     r"\\{0,3}[\"']?(?<=[\s\"'])"
 )
-# How the program begins, how it goes on, a word that must stand in the line, what stands before and around the secret.
-_RULES = (
-    (("sshpass", "rdesktop", "evil-winrm", "netexec", "nxc ", "useradd", "usermod"), "", "", rf"-p(?:{_TO})?{_V}"),
-    (("mongo", "cqlsh", "twine upload", "az login", "acr login"), "(?:sh|dump|restore)?", "", rf"-p{_TO}{_V}"),
-    (("redis-cli",), "", "", rf"(?:-a|--pass){_TO}{_V}"),
-    (("docker", "podman", "nerdctl ", "helm ", "skopeo ", "buildah ", "oc ", "cf "), "", "login", rf"-p{_TO}{_V}"),
-    (("ldap",), "(?:search|modify|add|delete|passwd|whoami)", "", rf"-w{_TO}{_V}"),
-    (("mysql", "mariadb"), "-?(?:dump|admin)?", "", rf"-p(?![=\s-]|\d{{1,5}}(?:\s|$)){_V}"),
-    (("7z", "unrar"), "[az]?", "", rf"-p(?![=\s-]){_V}"),
-    (("sqlcmd", "bcp ", "zip ", "unzip ", "ipmitool", "mosquitto"), r"(?:_[a-z]+)?", "", rf"-P(?:{_TO})?{_V}"),
-    (("xfreerdp", "wlfreerdp", "sdl-freerdp"), r"\d?", "", rf"/p:{_V}"),
-    (("snmp",), "(?:[gswbu]|t(?!rapd))[a-z]*", "", rf"-X{_TO}{_V}"),
-    (("snmp",), "(?:[gswbu]|t(?!rapd))[a-z]*", "", rf"-(?:A{_TO}|c{_TO}(?!(?:public|private)\b|\S{{0,99}}/)){_V}"),
-    (("ldappasswd",), "", "", rf"-[sa]{_TO}{_V}"),
-    (("http ", "https "), "", "", rf"(?:-a|--auth){_TO}{_PAIR}"),
-    (("curl", "smbclient", "etcdctl"), "", "", rf"(?:-[uU]|--user|--proxy-user)(?:{_TO})?{_PAIR}"),
-    (("az ",), "", "keyvault", rf"--value{_TO}{_V}"),
-    (("aws ",), "", "SecureString", rf"--value{_TO}{_V}"),
-    (("aws ",), "", "secretsmanager", rf"--secret-string{_TO}{_V}"),
-    (("rclone",), "", "", rf"pass{_TO}{_V}"),
+# (how the program begins, how its name goes on, a word that the line must contain, the pattern of option and secret)
+RULES = (
+    (("sshpass", "rdesktop", "evil-winrm", "netexec", "nxc ", "useradd", "usermod"), "", "", rf"-p(?:{TO})?{VALUE}"),
+    (("mongo", "cqlsh", "twine upload", "az login", "acr login"), "(?:sh|dump|restore)?", "", rf"-p{TO}{VALUE}"),
+    (("redis-cli",), "", "", rf"(?:-a|--pass){TO}{VALUE}"),
+    (("docker", "podman", "nerdctl ", "helm ", "skopeo ", "buildah ", "oc ", "cf "), "", "login", rf"-p{TO}{VALUE}"),
+    (("ldap",), "(?:search|modify|add|delete|passwd|whoami)", "", rf"-w{TO}{VALUE}"),
+    (("mysql", "mariadb"), "-?(?:dump|admin)?", "", rf"-p(?![=\s-]|\d{{1,5}}(?:\s|$)){VALUE}"),
+    (("7z", "unrar"), "[az]?", "", rf"-p(?![=\s-]){VALUE}"),
+    (("sqlcmd", "bcp ", "zip ", "unzip ", "ipmitool", "mosquitto"), r"(?:_[a-z]+)?", "", rf"-P(?:{TO})?{VALUE}"),
+    (("xfreerdp", "wlfreerdp", "sdl-freerdp"), r"\d?", "", rf"/p:{VALUE}"),
+    (("snmp",), "(?:[gswbu]|t(?!rapd))[a-z]*", "", rf"-X{TO}{VALUE}"),
+    (("snmp",), "(?:[gswbu]|t(?!rapd))[a-z]*", "", rf"-(?:A{TO}|c{TO}(?!(?:public|private)\b|\S{{0,99}}/)){VALUE}"),
+    (("ldappasswd",), "", "", rf"-[sa]{TO}{VALUE}"),
+    (("http ", "https "), "", "", rf"(?:-a|--auth){TO}{USER_PAIR}"),
+    (("curl", "smbclient", "etcdctl"), "", "", rf"(?:-[uU]|--user|--proxy-user)(?:{TO})?{USER_PAIR}"),
+    (("az ",), "", "keyvault", rf"--value{TO}{VALUE}"),
+    (("aws ",), "", "SecureString", rf"--value{TO}{VALUE}"),
+    (("aws ",), "", "secretsmanager", rf"--secret-string{TO}{VALUE}"),
     (("tacacs-server", "radius-server", "snmp-server", "isakmp"), "", "",
-     rf"(?:key|community) (?:\d )?(?=\S*[\d!#$%&*+@]|\S+ address){_V}"),
-    (("kubectl ", "oc "), "", "secret", rf"--from-literal[= ][\"']?[\w.-]+={_V}"),
-    (("gh ",), "", "secret", rf"(?:--body|-b){_TO}{_V}"),
-    (("openssl",), "", "", rf"-(?:pass(?:in|out)? pass:|[kK][ \t]+){_V}"),
+     rf"(?:key|community) (?:\d )?(?=\S*[\d!#$%&*+@]|\S+ address){VALUE}"),
+    (("kubectl ", "oc "), "", "secret", rf"--from-literal[= ][\"']?[\w.-]+={VALUE}"),
+    (("gh ",), "", "secret", rf"(?:--body|-b){TO}{VALUE}"),
+    (("openssl",), "", "", rf"-(?:pass(?:in|out)? pass:|[kK][ \t]+){VALUE}"),
     (("rabbitmqctl", "samba-tool"), "", "",
-     rf"(?:add_user|change_password|authenticate_user|user (?:create|add|setpassword))[ \t]+\S{{1,64}}[ \t]+{_V}"),
-    (("plink", "pscp", "psftp"), "", "", rf"-pw[ \t]+{_V}"),
+     rf"(?:add_user|change_password|authenticate_user|user (?:create|add|setpassword))[ \t]+\S{{1,64}}[ \t]+{VALUE}"),
+    (("plink", "pscp", "psftp"), "", "", rf"-pw[ \t]+{VALUE}"),
     (("lftp",), "", "", r"(?:-u|--user)[ =]?[\"']?[^\s,\"']{1,64},([^\s\"']{1,128})"),
     (("sqlplus",), "", "", r"[\w.$#]{1,64}/([^\s@\"'/]{1,128})@"),
-    (("composer",), "", "", rf"(?:http-basic\.\S{{1,99}}[ \t]+|git(?:hub|lab)-(?:oauth|token)\.)\S{{1,99}}[ \t]+{_V}"),
-    (("htpasswd", "mosquitto_passwd"), "", "", rf"-\w*b\w*[ \t]+(?:-\w+[ \t]+)*[^\s-]\S*[ \t]+\S+[ \t]+{_V}"),
-    (("pulumi",), "", "--secret", rf"set[ \t]+(?:-\S+[ \t]+)*[^\s-]\S*[ \t]+(?:-\S+[ \t]+)*{_V}"),
-    (("ConvertTo-SecureString",), "", "-AsPlainText", rf"(?:-String[ \t]+)?(?!-){_V}"),
+    (("composer",), "", "",
+     rf"(?:http-basic\.\S{{1,99}}[ \t]+|git(?:hub|lab)-(?:oauth|token)\.)\S{{1,99}}[ \t]+{VALUE}"),
+    (("htpasswd", "mosquitto_passwd"), "", "", rf"-\w*b\w*[ \t]+(?:-\w+[ \t]+)*[^\s-]\S*[ \t]+\S+[ \t]+{VALUE}"),
+    (("pulumi",), "", "--secret", rf"set[ \t]+(?:-\S+[ \t]+)*[^\s-]\S*[ \t]+(?:-\S+[ \t]+)*{VALUE}"),
+    (("ConvertTo-SecureString",), "", "-AsPlainText", rf"(?:-String[ \t]+)?(?!-){VALUE}"),
     (("vault ",), "", "", r"(?:login|unseal)[ \t]+(?![A-Za-z]+(?:\s|$))([\w.+/-]{16,}=*)(?![^\s\"'`])"),
-    (("mc ",), "", "", rf"alias set(?:[ \t]+\S+){{3}}[ \t]+{_V}"),
-    (("ssh-keygen",), "", "", rf"-[NP]{_TO}{_V}"),
-    (("wpa_passphrase",), "", "", rf"\S+[ \t]+{_V}"),
-    (("mysqladmin",), "", "", rf"password[ \t]+{_V}"),
+    (("mc ",), "", "", rf"alias set(?:[ \t]+\S+){{3}}[ \t]+{VALUE}"),
+    (("ssh-keygen",), "", "", rf"-[NP]{TO}{VALUE}"),
+    (("wpa_passphrase",), "", "", rf"\S+[ \t]+{VALUE}"),
     (("impacket-", "secretsdump", "psexec", "wmiexec", "smbexec"), "[a-zA-Z.]*", "",
      r"[\w.-]{1,64}/[\w.$-]{1,64}:[\"']?([^\s@\"'/]{3,128})[\"']?@"),
     (("consul ", "etcdctl", "redis-cli", "nmcli "), "", "",
      r"(?:put|set|SET|modify|connect)[ \t](?:[^\s;|&]+[ \t]+){0,6}?"
      rf"[\"']?[\w./:-]*(?:passw(?:or)?d|passphrase|psk|secret|token|api_?key|PASSWORD|Password)[\"']?[ \t]+"
-     rf"(?![\"']?(?:\d{{1,7}}(?:ms|[smhd])?|true|false|yes|no|on|off)(?:[\"']|\s|\Z)){_V}"),
+     rf"(?![\"']?(?:\d{{1,7}}(?:ms|[smhd])?|true|false|yes|no|on|off)(?:[\"']|\s|\Z)){VALUE}"),
 )  # fmt: skip
-# What prints the secret alone on the line below; with a second word, where the line holds that too.
-_PRINTERS = re.compile(
+# Commands that print the secret on the line below; the last ones only if the line says so.
+_PRINTING = re.compile(
     r"base64 (?:-d|--decode|-D)|op read |vault (?:kv get|read) -field|get-secret-value|versions access"
     r"|keyvault secret show|find-generic-password|pass show "
 )
-_OF_SECRETS = ("base64", "versions")
 _PRINTED = re.compile(r"[^\n]{0,400}\n[ \t]*((?![/.{\[<-])(?=[^\s]*\d)(?=[^\s]*[A-Za-z])\S{6,240})[ \t]*(?:\n|\Z)")
-_FED = re.compile(
+_PIPED = re.compile(
     r"(?:e(?<![\w-]e)cho|p(?<![\w-]p)rintf)[ \t]([^\n|]{1,240})\|[ \t]*(?:"
     r"[^\n|;&]{0,100}?(?:--password-stdin|sudo -S|--passphrase-fd|--with-token)|(?:(?:sudo|ssh|chroot|docker|podman"
     r"|kubectl)[ \t](?:[^\n|;&]{0,80}?[ \t])?)?[\"']?(?:/[a-z/]*bin/)?([a-z]{0,4}passwd|cryptsetup|kinit)(?![\w./-]))"
 )
-_TAKING = ("secret", "passw", "passphrase", "login", "token", "kinit", "cryptsetup")
-_VALUE = re.compile(rf"[ \t]{{0,3}}(?:\$(?='))?{_V}")
-_SETTING = re.compile(rf"[A-Za-z_]\w{{0,63}}={_V}")
-_ATTACHED = re.compile(r"-p(?<=\s-p)(?:'(?! )([^'\n]{1,200})'|\"(?! )([^\"\n]{1,200})\")")
-_SENT = re.compile(r"assword[^\n]{0,40}[\s;}]{1,9}send (?:-- )?[\"{]([^\"{}\n$]{3,80}?)\\{1,2}[rn]")  # of expect
-# What a step of a workflow hands on.
-_HANDED = re.compile(
+_QUOTED_OPTION = re.compile(r"-p(?<=\s-p)(?:'(?! )([^'\n]{1,200})'|\"(?! )([^\"\n]{1,200})\")")
+_EXPECT = re.compile(r"assword[^\n]{0,40}[\s;}]{1,9}send (?:-- )?[\"{]([^\"{}\n$]{3,80}?)\\{1,2}[rn]")
+_WORKFLOW = re.compile(
     r"::(?:set-output|save-state) name=([\w-]{1,64})::([^\s\"'`]{4,1024})|::add-mask::([^\s\"'`$]{4,1024})"
 )
-_ORACLE = re.compile(r"jdbc:oracle:(?:thin|oci8?):[\w.$#]{1,64}/([^\s@\"'/]{1,128})@")
-# A port, or some that are mapped to each other: `8080`, `3306:3306`, `127.0.0.1:53:53/udp`.
-_MAPPED = re.compile(r"[\d.-]+:(?:[\d.-]+:)*[\d.-]{1,5}(?:/|\Z)")
-_AHEAD = frozenset(" \t\n/;|&($`\"'=")
-_END = re.compile(r"[;|&\n]")
+_ORACLE_URL = re.compile(r"jdbc:oracle:(?:thin|oci8?):[\w.$#]{1,64}/([^\s@\"'/]{1,128})@")
 
 
 def find_in_commands(text: str) -> list[Span]:
-    """The (start, end, kind) of each secret that a command is given or prints."""
+    """The (start, end, kind) of each secret that a command takes or prints."""
     spans: list[Span] = []
-    _by_rules(text, spans)
-    for match in (*_ATTACHED.finditer(text), *_ORACLE.finditer(text), *_SENT.finditer(text)):
-        _add(match, "password", spans)
-    for match in _HANDED.finditer(text) if "::" in text else ():
+    _apply_rules(text, spans)
+    for pattern in (_QUOTED_OPTION, _ORACLE_URL, _EXPECT):
+        for match in pattern.finditer(text):
+            _add(match, "password", spans)
+    for match in _WORKFLOW.finditer(text) if "::" in text else ():
         if match.group(3) or family(match.group(1)):
             _add(match, "secret", spans)
-    for match in _FED.finditer(text) if "|" in text else ():
-        _add_fed(match, spans)
-    for match in _PRINTERS.finditer(text):
+    for match in _PIPED.finditer(text) if "|" in text else ():
+        _add_piped(match, spans)
+    for match in _PRINTING.finditer(text):
         line = text[max(0, text.rfind("\n", 0, match.start()) + 1, match.start() - 400) : match.end() + 400]
-        if not match.group().startswith(_OF_SECRETS) or "secret" in line.partition("\n")[0]:
+        if not match.group().startswith(("base64", "versions")) or "secret" in line.partition("\n")[0]:
             printed = _PRINTED.match(text, match.end())
             if printed is not None:
                 _add(printed, "secret", spans)
-    for sign in re.finditer("<<<", text):
-        head = text[max(0, sign.start() - 160) : sign.start()].rsplit("\n", 1)[-1].lower()
-        given = _VALUE.match(text, sign.end()) if any(word in head for word in _TAKING) else None
-        if given is not None:
-            _add(given, "secret", spans)
+    _add_here_strings(text, spans)
     for words in re.finditer(r"secrets set ([^\n]{0,2000})", text):
-        for setting in _SETTING.finditer(text, *words.span(1)):
+        for setting in compiled(rf"[A-Za-z_]\w{{0,63}}={VALUE}").finditer(text, *words.span(1)):
             _add(setting, "secret", spans)
     return spans
 
 
-def _by_rules(text: str, spans: list[Span]) -> None:
-    for anchors, rest, needed, secret in _RULES:
+def _add_here_strings(text: str, spans: list[Span]) -> None:
+    """Add what a command that reads a secret gets by `<<<`."""
+    readers = ("secret", "passw", "passphrase", "login", "token", "kinit", "cryptsetup")
+    for sign in re.finditer("<<<", text):
+        head = text[max(0, sign.start() - 160) : sign.start()].rsplit("\n", 1)[-1].lower()
+        if any(word in head for word in readers):
+            given = compiled(rf"[ \t]{{0,3}}(?:\$(?='))?{VALUE}").match(text, sign.end())
+            if given is not None:
+                _add(given, "secret", spans)
+
+
+def _apply_rules(text: str, spans: list[Span]) -> None:
+    for anchors, rest, needed, secret in RULES:
         for anchor in anchors:
             at = text.find(anchor)
-            rule = compiled(rf"{rest}(?:(?<= )|(?=[\s\"'\\])){_ARGS}{secret}") if at >= 0 else None
+            rule = compiled(rf"{rest}(?:(?<= )|(?=[\s\"'\\])){ARGUMENTS}{secret}") if at >= 0 else None
             while rule is not None and at >= 0:
                 done = at + len(anchor)
-                if (not at or text[at - 1] in _AHEAD or text[at - 2 : at] == "\\n") and (
-                    not needed or needed in text[at : at + 400].partition("\n")[0]
-                ):
+                is_program = not at or text[at - 1] in " \t\n/;|&($`\"'=" or text[at - 2 : at] == "\\n"
+                if is_program and (not needed or needed in text[at : at + 400].partition("\n")[0]):
                     match = rule.match(text, done)
                     if match is not None:
                         _add(match, "token" if "unseal" in secret else "password", spans)
                         done = match.end() - 1
                     else:
-                        end = _END.search(text, done, done + 150)
+                        end = compiled(r"[;|&\n]").search(text, done, done + 150)
                         done = end.start() if end is not None else done + 150
                 at = text.find(anchor, done)
 
@@ -150,14 +155,15 @@ def _add(match: re.Match[str], kind: str, spans: list[Span]) -> None:
 
 
 def _is_secret(value: str) -> bool:
-    """Whether a word in the place of a secret is one, and not an option, a variable or what a manual writes there."""
-    if len(value) < 3 or value[0] in "-$[<%" or is_placeholder(value) or _MAPPED.match(value):
+    """Whether a word in the place of a secret is one, and not an option, a variable or a word from a manual."""
+    if len(value) < 3 or value[0] in "-$[<%" or is_placeholder(value):
         return False
-    return not (value.isalpha() and value.isupper())
+    ports = r"[\d.-]+:(?:[\d.-]+:)*[\d.-]{1,5}(?:/|\Z)"  # `3306:3306`, `127.0.0.1:53:53/udp`
+    return not compiled(ports).match(value) and not (value.isalpha() and value.isupper())
 
 
-def _add_fed(match: re.Match[str], spans: list[Span]) -> None:
-    """What `echo` or `printf` hands to a command that reads a password: the last of its words."""
+def _add_piped(match: re.Match[str], spans: list[Span]) -> None:
+    """Add what `echo` or `printf` pipes to a command that reads a password: the last of its words."""
     given = match.group(1).rstrip()
     quote = given[-1:] if given[-1:] in ("'", '"') else ""
     value = given[:-1].rpartition(quote)[2] if quote else given.rpartition(" ")[2]
@@ -166,3 +172,197 @@ def _add_fed(match: re.Match[str], spans: list[Span]) -> None:
     if value and MARK not in given and ";" not in value and "%s" not in value and _is_secret(value):
         start = match.start(1) + given.rindex(value)
         spans.append((start, start + len(value), "password"))
+
+
+# Programs (or any, *) and the words that together print a secret.
+PRINTING_COMMANDS = tuple(
+    (words.split()[0], words.split()[1:])
+    for words in (
+        "op read|op item get|op env|bw get password|bw get item|lpass show|pass show|gopass show|vault kv get"
+        "|vault read|keyring get|ansible-vault view|aws-vault env|chamber env|doppler env|aws SecretString"
+        "|aws get-secret-value|aws --with-decryption|aws get-login-password|aws get-session-token|aws configure get"
+        "|* secrets access|* secret access|* secrets view|* secrets get|* secret get|* secret show|age -d|sops -d"
+        "|gcloud auth print-access-token|gcloud auth print-identity-token|az account get-access-token|az keys list"
+        "|security find-generic-password|security find-internet-password|kubectl get secret|kubectl get secrets"
+        "|oc get secret|oc whoami -t|doppler secrets|infisical secrets|chamber read|chamber export|sops --decrypt"
+        "|terraform output -raw|tofu output -raw|pulumi config get|heroku config|gh auth token"
+        "|gpg -d|gpg --decrypt|git credential fill|openssl rand|berglas access|credstash get|kwallet-query -r"
+        "|secret-tool lookup|op inject|teller env|ansible-vault decrypt|vault -field|* reveal|* credentials:show"
+        "|* config:get|* functions:config:get|pwgen|apg|wg genkey|nmcli -s -g"
+        "|* acl bootstrap|* acl token create|* acl token read|* acl token update|* acl token clone|* acl token info"
+    ).split("|")
+)
+_SILENT = re.compile(r"(?:cd|export|set|source)\b|echo\Z")
+_FILES = re.compile(
+    r"(?:^|/)(?:(?:var/)?run/secrets/.|\.(?:netrc|pgpass|git-credentials|vault-token|vault_pass)$|master\.key$|node-token$)"
+)
+_READERS = frozenset("cat bat head tail less more type base64 sed".split())
+# Commands that select or make something named after a secret: `jq -r .db.password`, `ssh db "cat /etc/password"`.
+_LISTING = frozenset("list ls -l -rl --list put patch delete".split())
+_SELECTED = re.compile(r"(?a)[A-Za-z_][\w-]*+(?!\.(?!(?:value|result|plaintext|data|S)\b)\w|\[|/\w)")
+# Commands that print names, sums or sizes, not contents.
+_LISTERS = frozenset("ls find stat wc test [ sha1sum sha256sum shasum md5sum cksum git joelclaw".split())
+_NAMES = re.compile(r"\bkeys\b|to_entries.*\.key\W*\Z|\.(?:name|id)\W*\Z|\A(?:[^.]*\.)?metadata\b(?!.*\.data)|^policy$")
+# The arguments of a command: the word after an option, and a variable unless it is printed.
+_VALUE_OPTIONS = frozenset("-H --header -l --selector --filter --name -k -m --message --grep --spec -u --user".split())
+_VARIABLE = re.compile(r"\$\{?(\w+)\}?")
+_NUMBER = re.compile(r"[ \t]*\d+(?:[→\t]|\) )")
+_FIELD = re.compile(r"""[ \t{,-]*["']?([\w.@/ -]{1,60}?)["']?[ \t]*(?:=>|[:=])[ \t]*["']?""")
+_MEMBER = re.compile(r'"([^"\\]{1,60})"[ \t]*:[ \t]*"((?:[^"\\]|\\.)*+)"')
+_CELL = re.compile(r"[^\t|]+")
+_WORD = re.compile(r"\S+")
+_LOGIN = re.compile(
+    r"(?:[\w.@\\-]{1,80}|[\w.-]{1,80}:[\w.-]{1,80}@[\w.-]{1,80}):(?=[^\s:/]+\Z)"
+)  # in a map of users: `ann@h.test:…`
+_PATH = re.compile(r"[a-z]{3,}[a-z.-]*(?:/[a-z\d][a-z\d._-]*)+")  # `pod/web-7d9f8`, a branch, a file
+_PUBLIC_FIELDS = frozenset(
+    "name id arn kind type version versionid created updated namespace apiversion uid resourceversion labels object"
+    " annotations metadata data field tenant subscription tokentype title vault status expireson lease_id path"
+    " accessorid description global local policies roles".split()
+) | {"accessor id", "create time", "expiry time"}
+_FAULT = re.compile(
+    r"(?i)^\W*(?:error|fatal|warning|usage|unable|could not|cannot|no such|permission|not logged|you are)\b"
+    r"|\b(?:not found|denied|no such|failed|unauthori[sz]ed|forbidden|not set|does not exist|exit code|expired)\b|\sh1:"
+)
+MIN_PRINTED_CHARS = 4
+
+
+def find_printed(command: str, path: str, output: str) -> list[Span]:
+    """The secrets in a call's output, in order. Error messages, prose, keys and listings stay."""
+    command = command or "cat '" + path.replace("'", "") + "'"
+    steps = [step for step in shell_command.steps(command) if not _SILENT.match(" ".join(step["words"]))]
+    printing = [_prints_secret(step, command) and not any(map(_NAMES.search, step["words"])) for step in steps]
+    if not any(printing) and not _selects_secret(steps):
+        return []
+    is_whole = any(printing) and (all(printing) or not {step["mark"] for step in steps[:-1]} - {"|"})
+    parts = _WORD if any(step["program"] in _READERS for step in steps) else _CELL
+    spans: list[Span] = []
+    at = 0
+    for line in output.split("\n"):
+        values = _values_of_line(line) if is_whole else _values_among_others(line, parts)
+        spans += [(at + start, at + end, "secret") for start, end in values]
+        at += len(line) + 1
+    return spans
+
+
+def _prints_secret(step: Step, command: str) -> bool:
+    """Whether a step of a command prints a secret and nothing else."""
+    program, words = step["program"], step["words"]
+    if program in ("echo", "printf"):
+        names = [name for word in words for name in _VARIABLE.findall(word)]
+        return any(family(name) if name.isupper() else family(name) == "password" for name in names)
+    if program == "printenv":
+        return any(map(family, words[1:]))
+    if program == "base64" and not {"-d", "-D", "--decode"}.isdisjoint(words):
+        return any(family(word) for word in re.findall(r"\w+", command) if word != "base64")
+    if program in ("pass", "gopass") and len(words) == 2:
+        return words[1] not in ("ls", "git", "init", "version", "help") and not words[1].startswith("-")
+    if program in _READERS and any(map(_FILES.search, words[1:])):
+        return True
+    if program == "git" and "config" in words:
+        return any("credential" in word or family(word.rpartition(".")[2]) for word in words[2:])
+    given = {part for word in words for part in (word, *word.split("="))}
+    if program in ("kubectl", "oc") and not any(
+        form in word for word in words for form in ("json", "yaml", "template")
+    ):
+        return "-t" in given  # otherwise it is a list of names
+    return any(name in (program, "*") and given.issuperset(wanted) for name, wanted in PRINTING_COMMANDS)
+
+
+def _selects_secret(steps: list[Step]) -> bool:
+    """Whether a pipeline selects something named after a secret, or reads such a file. Listings print only names."""
+    selects = False
+    for step in steps:
+        program, words = step["program"], step["words"]
+        lists = program in _LISTERS or not _LISTING.isdisjoint(words) or any(map(_NAMES.search, words))
+        if program in ("kubectl", "oc"):
+            lists = lists or {"exec", "token", "run", "config", "debug", "view-secret"}.isdisjoint(words)
+        selects = not lists and (selects or any(map(_names_secret, _names_in(step))))
+        if selects and step["mark"] != "|":
+            return True
+    return False
+
+
+def _names_in(step: Step) -> list[str]:
+    """The names that may say what a step prints, without the values of its options."""
+    program = step["words"][0].rpartition("/")[2].partition(".")[0]
+    names = [program, program.rpartition("-")[2]]
+    is_value = False
+    for word in (*step["words"][1:], *step["targets"]):
+        parts = word.removesuffix(".txt").split("/")
+        if is_value or word == "/etc/passwd":
+            is_value = False
+        elif word in _VALUE_OPTIONS or (word[:1] == "-" and family(word.strip("-").partition("=")[0])):
+            is_value = "=" not in word
+        elif step["program"] in _READERS and not is_file(word.removesuffix(".txt")):
+            names += [*parts, *parts[-1].split(".")]
+        elif not is_file(word):
+            prints = re.search(r"\b(?:echo|print\w*|env)\b", word)
+            names += _SELECTED.findall(word if prints else _VARIABLE.sub("", word))
+    return names
+
+
+def _names_secret(name: str) -> bool:
+    makers = ("creds", "bearer", "urandom", "random_bytes", "token_hex", "token_urlsafe")
+    families = {family(name), family(name.removesuffix("s"))}
+    return not families <= {"", "key", "auth", "authorization"} or name.lower().endswith(makers)
+
+
+def _values_of_line(line: str) -> list[tuple[int, int]]:
+    """The secrets in a line that holds nothing else, without error messages, prose and public fields."""
+    text = line.rstrip("\r ,")
+    start = _line_start(text)
+    if len(text) - start < MIN_PRINTED_CHARS or _FAULT.search(text):
+        return []
+    members = list(_MEMBER.finditer(text, start))
+    if members:
+        return [member.span(2) for member in members if _is_secret_field(member.group(1), member.group(2))]
+    field = _FIELD.match(text, start)
+    if field is not None and "://" not in field.group():
+        end = len(text.rstrip("\"' \t,}]"))
+        return [(field.end(), end)] if _is_secret_field(field.group(1), text[field.end() : end]) else []
+    words = text[start:].split()
+    is_prose = len(words) >= 4 and all(word.strip(".,:;'\"()").isalpha() for word in words)
+    is_secret = any(map(str.isalnum, text)) and not is_prose and not is_placeholder(text[start:])
+    return [(start, len(text))] if is_secret else []
+
+
+def _values_among_others(line: str, parts: re.Pattern[str]) -> list[tuple[int, int]]:
+    """The secrets in a line of mixed output: a word or cell that looks like a secret and is no path."""
+    text = line.rstrip("\r ,")
+    start = _line_start(text)
+    if len(text) - start < MIN_PRINTED_CHARS or _FAULT.search(text):
+        return []
+    words = text[start:].split()
+    if len(words) > 3 + (" * " in text) or "(" in text or "->" in text:
+        parts = _CELL  # a sentence, or code
+    field = _FIELD.match(text, start)
+    begin = field.end() if field is not None and parts is _CELL and "://" not in text else start
+    cells = [match.span() for match in parts.finditer(text, begin)] if len(words) > 1 else []
+    spans = [_secret_between(text, first, end, is_cell=bool(cells)) for first, end in cells or [(start, len(text))]]
+    return [span for span in spans if span is not None]
+
+
+def _line_start(text: str) -> int:
+    """Where a line begins after its number or its indentation."""
+    numbered = _NUMBER.match(text)
+    return numbered.end() if numbered else len(text) - len(text.lstrip())
+
+
+def _secret_between(text: str, start: int, end: int, *, is_cell: bool) -> tuple[int, int] | None:
+    """The secret that is the only word between start and end; one cell of several must look random."""
+    word = text[start:end].strip(" \"'")
+    start = text.index(word, start)
+    login = _LOGIN.match(word)
+    if login is not None and is_described(word[login.end() :], "password"):
+        return start + login.end(), start + len(word)
+    is_mixed = re.fullmatch(r"[^:/]*\d[A-Za-z]+\d[^:/]*", word)
+    is_name = _PATH.fullmatch(word) or (any(part in word.lower() for part in ANNOUNCING) and not is_mixed)
+    fits = not is_cell or (is_made_up(word) and "/" not in word and word.count(":") < 2)
+    is_secret = len(word.split()) == 1 and is_described(word, "password") and fits and not is_name
+    return (start, start + len(word)) if is_secret else None
+
+
+def _is_secret_field(key: str, value: str) -> bool:
+    is_public = key.strip().lower() in _PUBLIC_FIELDS
+    return len(value) >= MIN_PRINTED_CHARS and not is_public and not is_placeholder(value)

@@ -1,82 +1,80 @@
-"""Takes the secrets out of a structured value: a tool's input, the metadata of an event.
+"""Takes the secrets out of a JSON value, such as a tool's input: known by their key, their label or their option.
 
-What names a secret there stands apart from it: the key, the `name` beside a `value`, the option before a word.
+Hot path: loads no `re`.
 """
 
 from __future__ import annotations
 
-from core.redaction import MARK
+from core.redaction import MARK, MAX_NAME_CHARS, find_secrets
 from core.redaction.values import family, is_placeholder, is_prose, is_strong, names_password, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    _Plain = Callable[[str], str]
-    _Work = tuple[object, object, str, str]
+    Plain = Callable[[str], str]
+    Work = tuple[object, object, str, str]
     """A container, its copy, the kind of secret that its place names, and the program that takes it as arguments."""
 
-_LABELS = frozenset(
-    "name key variable var field setting property parameter param option env envvar header label id".split()
-)
-# What is filled in by hand is named by words: "Password field", `input[type=password]`.
-_ELEMENTS = frozenset("element selector label placeholder field target locator description name".split())
-_VALUES = frozenset("value val values default plaintext plain stringvalue string_value current new old".split())
-_TYPED = frozenset("text value val input content".split())
-_PROGRAMS = ("command", "cmd", "program", "executable", "file")
-_LONGEST_LABEL = 120
-_LONGEST_VALUE = 4_096
-_LONGEST_ARGUMENTS = 8_000
+_KEYS = {
+    "labels": "name key variable var field setting property parameter param option env envvar header label id",
+    # What is filled in by hand is named in words: "Password field", `input[type=password]`.
+    "elements": "element selector label placeholder field target locator description name",
+    "values": "value val values default plaintext plain stringvalue string_value current new old",
+    "typed": "text value val input content",
+}
+_KEY_SETS = {topic: frozenset(words.split()) for topic, words in _KEYS.items()}
+_PROGRAM_KEYS = ("command", "cmd", "program", "executable", "file")
 
 
-def replaced(value: object, plain: _Plain) -> object:
-    """A copy in which what is named a secret is a mark, and every other string, keys too, is what `plain` makes of it.
+def redact_fields(value: object, plain: Plain) -> object:
+    """A copy in which a value named a secret is a mark, and every other string, keys too, is redacted by `plain`.
 
-    Two keys that become equal are kept apart by a `#2`, `#3`.
+    If two keys become equal, the later ones get `#2`, `#3`.
     """
     result: list[object] = []
-    work: list[_Work] = [([value], result, "", "")]
-    while work:  # not by recursion: the value is as deep as its author liked
+    work: list[Work] = [([value], result, "", "")]
+    while work:  # not by recursion: the value may be nested deeply
         source, target, kind, program = work.pop()
         if isinstance(source, dict) and isinstance(target, dict):
-            _fields(source, target, kind, plain, work)
+            _redact_dict(source, target, kind, plain, work)
         elif isinstance(source, (list, tuple)) and isinstance(target, list):
-            items = _arguments(source, program) if len(source) > 1 and not kind else source
-            target += [_begun(item, kind, plain, work) for item in items]
+            items = _redact_arguments(source, program) if len(source) > 1 and not kind else source
+            target += [_redact_item(item, kind, plain, work) for item in items]
     return result[0]
 
 
-def _fields(
-    source: dict[object, object], target: dict[object, object], inherited: str, plain: _Plain, work: list[_Work]
+def _redact_dict(
+    source: dict[object, object], target: dict[object, object], inherited: str, plain: Plain, work: list[Work]
 ) -> None:
-    labelled, typed = _label(source) if 1 < len(source) < 32 else ("", "")
-    program = next((one for one in map(source.get, _PROGRAMS) if isinstance(one, str)), "")
+    labelled, typed = _labels(source) if 1 < len(source) < 32 else ("", "")
+    program = next((name for name in map(source.get, _PROGRAM_KEYS) if isinstance(name, str)), "")
     for key, item in source.items():
-        kind = _kind(key, item, inherited, labelled, typed) if isinstance(key, str) else ""
+        kind = _kind(key, item, inherited or labelled, typed) if isinstance(key, str) else ""
         name = plain(key) if isinstance(key, str) else key
         free, count = name, 1
         while free in target:
             count += 1
             free = f"{name}#{count}"
         if name in ("data", "stringData") and isinstance(item, dict) and source.get("kind") == "Secret":  # Kubernetes
-            target[free] = {plain(str(one)): f"{MARK}secret]" for one in item}
+            target[free] = {plain(str(inner)): f"{MARK}secret]" for inner in item}
         else:
-            target[free] = _begun(item, kind, plain, work, "" if kind else program)
+            target[free] = _redact_item(item, kind, plain, work, "" if kind else program)
 
 
-def _begun(item: object, kind: str, plain: _Plain, work: list[_Work], program: str = "") -> object:
-    """A leaf as it is kept, or an empty container that the work list will fill."""
+def _redact_item(item: object, kind: str, plain: Plain, work: list[Work], program: str = "") -> object:
+    """A leaf, redacted, or an empty container that is left as work."""
     if isinstance(item, str):
         return (kind and not is_placeholder(item) and _mark(item, kind)) or plain(item)
     if not isinstance(item, (dict, list, tuple)):
         return item
-    filled: object = {} if isinstance(item, dict) else []
-    work.append((item, filled, kind, program))
-    return filled
+    copy: object = {} if isinstance(item, dict) else []
+    work.append((item, copy, kind, program))
+    return copy
 
 
 def _mark(value: str, kind: str) -> str:
-    """What stands in the place of a value, "" where it is none for its kind."""
+    """The mark for a value; "" if it is no secret of its kind."""
     if kind in ("key", "auth", "pass"):
         return f"{MARK}api-key]" if is_strong(value) else ""
     kind = "password" if kind == "pw" else kind
@@ -84,42 +82,40 @@ def _mark(value: str, kind: str) -> str:
     return "" if is_path else f"{MARK}{kind}]"
 
 
-def _label(source: dict[object, object]) -> tuple[str, str]:
-    """The kind of secret that a `name` announces for the `value` beside it, and that of what is typed in there."""
+def _labels(source: dict[object, object]) -> tuple[str, str]:
+    """The kind of secret that a `name` announces for the `value` next to it, and that of what is typed there."""
     labelled = typed = ""
     for key, item in source.items():
-        if isinstance(item, str) and isinstance(key, str) and len(item) <= _LONGEST_LABEL:
-            if key.lower() in _LABELS:
+        if isinstance(item, str) and isinstance(key, str) and len(item) <= MAX_NAME_CHARS:
+            if key.lower() in _KEY_SETS["labels"]:
                 labelled = labelled or family(item)
-            if key.lower() in _ELEMENTS and any(map(names_password, words_of(item))):
+            if key.lower() in _KEY_SETS["elements"] and any(map(names_password, words_of(item))):
                 typed = "password"
     return labelled, typed
 
 
-def _kind(key: str, item: object, inherited: str, labelled: str, typed: str) -> str:
-    """The kind of a value by its key, by the label beside it, or by the key of the object that it stands in."""
-    kind, low = family(key), key.lower()
+def _kind(key: str, item: object, labelled: str, typed: str) -> str:
+    """The kind of a value by its key, by the label next to it, or by the key of the object that contains it."""
+    low = key.lower()
+    kind = family(key)
     if kind:
         return kind
-    kind = (inherited or labelled if low in _VALUES else "") or (typed if low in _TYPED else "")
-    return kind if not isinstance(item, str) or _may_be_value(item, kind) else ""
-
-
-def _may_be_value(value: str, kind: str) -> bool:
-    if len(value) > _LONGEST_VALUE or "\n" in value.strip() or "://" in value:
-        return False
+    kind = (labelled if low in _KEY_SETS["values"] else "") or (typed if low in _KEY_SETS["typed"] else "")
+    if not isinstance(item, str):
+        return kind
+    if len(item) > 4_096 or "\n" in item.strip() or "://" in item:
+        return ""
     if kind == "authorization":
-        return True
-    if " " in value:
-        return kind == "password" and not is_prose(value)
-    return value[:1] not in ("/", "~") and len(value) > 3
+        return kind
+    fits = kind == "password" and not is_prose(item) if " " in item else item[:1] not in ("/", "~") and len(item) > 3
+    return kind if fits else ""
 
 
-def _arguments(words: list[object] | tuple[object, ...], program: str) -> list[object]:
-    """The words of a command without its secrets: behind an option that names one, and those the program takes."""
+def _redact_arguments(words: list[object] | tuple[object, ...], program: str) -> list[object]:
+    """The words of a command without its secrets: those after an option that names one, and those the program takes."""
     items = list(words)
     texts = [word for word in items if isinstance(word, str)]
-    if not any(text[:1] == "-" for text in texts) or sum(map(len, texts)) > _LONGEST_ARGUMENTS:
+    if not any(text[:1] == "-" for text in texts) or sum(map(len, texts)) > 8_000:
         return items
     kind = ""
     for number, item in enumerate(items):
@@ -127,21 +123,7 @@ def _arguments(words: list[object] | tuple[object, ...], program: str) -> list[o
             items[number] = f"{MARK}{kind}]"
         kind = family(item.lstrip("-")) if isinstance(item, str) and item[:1] == "-" and "=" not in item else ""
         kind = {"pw": "password", "pass": "password", "key": "", "auth": ""}.get(kind, kind)
-    return _as_command(items, program)
-
-
-def _is_argument(value: str) -> bool:
-    """Whether the word behind an option is its value, and neither a variable, a path nor an option."""
-    if not value or value[0] == "-" or is_placeholder(value) or (value.isalpha() and value.isupper()):
-        return False
-    return not (value[0] in "/~." and "/" in value) and "://" not in value
-
-
-def _as_command(items: list[object], program: str) -> list[object]:
-    """The words without what is found in them once they stand in one line."""
-    from core.redaction.search import find_secrets
-
-    line = program + " " if program and "\n" not in program and len(program) <= _LONGEST_LABEL else ""
+    line = program + " " if program and "\n" not in program and len(program) <= MAX_NAME_CHARS else ""
     places: list[tuple[int, int, int]] = []
     for number, item in enumerate(items):
         if isinstance(item, str) and item and "\n" not in item:
@@ -154,3 +136,10 @@ def _as_command(items: list[object], program: str) -> list[object]:
                 word = str(items[number])
                 items[number] = f"{word[: low - begin]}{MARK}{kind}]{word[high - begin :]}"
     return items
+
+
+def _is_argument(value: str) -> bool:
+    """Whether the word after an option is its value, and not a variable, a path or an option."""
+    if not value or value[0] == "-" or is_placeholder(value) or (value.isalpha() and value.isupper()):
+        return False
+    return not (value[0] in "/~." and "/" in value) and "://" not in value

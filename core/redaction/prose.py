@@ -1,70 +1,62 @@
-"""Finds the secret that somebody tells in a sentence: "the password for staging is …", "I set the pw to …".
+"""Finds the secrets in sentences: "the password for staging is …", "I set the pw to …", "the creds are bob:…".
 
-A name of a secret is followed word by word, a dozen words at most, so that the time is linear in the text; and the
-password of somebody who logs in, told with his name: "the creds are bob:…", "user joe pass …".
+A name of a secret is followed word by word, a dozen words at most, so that the time is linear in the text.
 """
 
 from __future__ import annotations
 
 from core.redaction import ANNOUNCING, may_be_login
-from core.redaction.values import LOOSE, SIGNS, Name, Span, compiled, is_made, is_placeholder, is_told, label
+from core.redaction.values import (
+    DIGITS,
+    LOOSE,
+    SIGNS,
+    Name,
+    Span,
+    compiled,
+    is_described,
+    is_made_up,
+    is_placeholder,
+    label,
+)
 
-_REACH = 220
-_MOST_WORDS = 12
-_DIGITS = frozenset("0123456789")
+MAX_REACH = 220  # characters after a name that are read
+MAX_WORDS = 12  # words after a name that are read
+NOTHING = (0, 0)
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "„": "“", "«": "»"}
-_BEHIND = frozenset(" \t'’,\"`*)(")
-_ENDS = frozenset(["", *".;)]}!?"])
-_MARKS = frozenset("\"'`()[]{}<>\\$")
-_FAMILIES = LOOSE | frozenset(["secret", "token", "api-key", "private-key"])
-# Behind these the value follows, perhaps after another of them.
-_LINKS = frozenset(
-    "is was are be being been has had will should to from now still just simply currently again also always only"
-    " changed set reset rotated updated switched renamed became becomes reads says called into exactly literally"
+_WORDS = {
+    # After these the value follows, perhaps after another of them.
+    "links": "is was are be being been has had will should to from now still just simply currently again also always"
+    " only changed set reset rotated updated switched renamed became becomes reads says called into exactly literally"
     " actually temporarily est é è es ist war lautet lautete wurde auf = : | - -- – — → -> => is: was: be: lautet:"
-    " ist: to: generated jetzt nun ahora adesso maintenant c'est c’est soll".split()
-)
-_SURE = frozenset("is was are will should has were be".split())
-_PASS_LINKS = frozenset(["is", "was", "=", ":", "->", "→", "for"])
-"""Behind the verb "pass" others of them stand: "options to pass to the linker"."""
-# With these begins what says which password it is: "for the webhook on staging", "I got from the portal".
-_OPENERS = frozenset(
-    "for of on at from in to i we you he she they that which with und für von zum zur der des am im here below used"
-    " given shared field there this today yesterday du de do da del vom beim bei para per pour della".split()
-)
-_STATING = r"(?:user(?:name)?|login)[ \t]+\S+\s*\Z|line (?:vty|con|aux)\b"
-"""Begin a line below which `password …` stands."""
-_LEADING = _LINKS | _OPENERS
-_BEFORE = tuple(
+    " ist: to: generated jetzt nun ahora adesso maintenant c'est c’est soll",
+    # These begin a description of the password: "for the webhook on staging", "I got from the portal".
+    "openers": "for of on at from in to i we you he she they that which with und für von zum zur der des am im here"
+    " below used given shared field there this today yesterday du de do da del vom beim bei para per pour della",
+    # "password reset2", "password field1": with a number, these words are names of their own.
+    "not values": "field reset manager hash policy prompt form input column entry check step version rule test case"
+    " example user password passwd token secret key length min max level type option group page file line row label"
+    " hint name value change update login account auth protected encrypted based generator validator strength storage",
+}
+_SETS = {topic: frozenset(words.split()) for topic, words in _WORDS.items()}
+_BEFORE_NAME = tuple(
     f" {link} {whose}{what}"
     for link in ("as", "is")
     for whose in ("", "the ", "my ", "your ", "its ", "a ")
     for what in ("", "root ", "admin ", "db ", "new ", "login ")
     if whose or (link == "as" and not what)
 )
-"""What stands between a value and a name behind it."""
-_DATABASE = ("role ", "user ", "login ", "identified", "alter ", "create ", "machine ", "connect ", "set password ")
-_CHANGING = ("chang", "set", "updat", "rotat", "switch", "renam", "geändert", "gesetzt")
-# "password reset2", "password field1": these words with a number are names of their own.
-_NOT_TOLD = frozenset(
-    "field reset manager hash policy prompt form input column entry check step version rule test case example user"
-    " password passwd token secret key length min max level type option group page file line row label hint name value"
-    " change update login account auth protected encrypted based generator validator strength storage".split()
-)
-_TOLD_OF = frozenset("was is works worked does did has had no for on and or in to expired leaked never still".split())
-_SAID_IT = r"\b(?:(?:changed?|set|reset|updated?|rotated) it to|one (?:is|was)|it['’]s(?: now)?) "
-_SPOKEN_OF = r"(passw|\bpw\b)|\b(?:logins?|rotated|swapped)\b|(key|token|secret|credential)"
-_LISTED = r"passwords[ *\"']{0,4}(?::|=|are |were )"
+"""Words between a value and the name after it: `use "…" as the password`."""
+_ABOUT_SECRETS = r"(passw|\bpw\b)|\b(?:logins?|rotated|swapped)\b|(key|token|secret|credential)"
+_SAID_OF_IT = r"\b(?:(?:changed?|set|reset|updated?|rotated) it to|one (?:is|was)|it['’]s(?: now)?) "
 _REPLACED = r"[\"'`”’*]{0,3} (?:to|auf|was replaced by|was replaced with|was changed to) "
-_ACCESS = (
-    r"b(?<!\wb)asic auth|z(?<!\wz)ugang(?:sdaten)?|b(?<!\wb)enutzer|accès|identifiants|credencia(?:le|i)s|credenziali"
-    r"|acc?eso|inloggegevens|toegang|dane logowania|(?:test|demo|admin)[ -]?(?:account|user|konto)"
-)
 _FOR = "zum|zur|für|fürs|auf|au|aux|à|a|al|alla|para|per|pour|voor|de|del|do|du|des|vom|von|der|dem"
 _ARE = "are|is|were|was|ist|sind|lauten|sont|est|son|es|são|sono|zijn"
-_CREDENTIALS = (
-    rf"(?:(?:(?:c(?<!\wc)red(?:s|entials)|l(?<!\wl)ogins?|u(?<!\wu)ser(?:name)?[/:]pass(?:word)?|{_ACCESS})"
-    rf"(?:[ \t](?:for|to|of|{_FOR}) ?[^\n:>→]{{1,40}}(?::|[=-]?>|→| (?:{_ARE}))|[ \t]*[:=]|[ \t]+(?:{_ARE}|=|-|–|—))"
+_LOGIN = (
+    r"(?:(?:(?:c(?<!\wc)red(?:s|entials)|l(?<!\wl)ogins?|u(?<!\wu)ser(?:name)?[/:]pass(?:word)?|b(?<!\wb)asic auth"
+    r"|z(?<!\wz)ugang(?:sdaten)?|b(?<!\wb)enutzer|accès|identifiants|credencia(?:le|i)s|credenziali|acc?eso"
+    r"|inloggegevens|toegang|(?:test|demo|admin)[ -]?(?:account|user|konto))"
+    rf"(?:[ \t](?:for|to|of|{_FOR}) ?[^\n:>→]{{1,40}}(?::|[=-]?>|→| (?:{_ARE}))|[ \t]*[:=]"
+    rf"|[ \t]+(?:{_ARE}|=|-|–|—))"
     r"|l(?<!\wl)og(?:(?:ged|ging)? in (?:with|as)|in with)|s(?<!\ws)ign in (?:with|as)"
     r"|i(?<!\wi)nloggen met|a(?<!\wa)nmelden (?:mit|als)|e(?<!\we)inloggen (?:mit|als)|c(?<!\wc)on[eé]cta(?:te|rse) con"
     r"|s(?<![\w.]s)sh (?:in)?to [^\n:]{1,40} (?:with|as))"
@@ -72,24 +64,12 @@ _CREDENTIALS = (
     r"(?!https?:|\d+\W)[\w.@\\-]{1,64}(?::|[ \t]+(?:[/|:]|with|using|mit|con|avec|und|and)[ \t]+|(/|[, \t]{1,3}))"
     r"[\"'`*(]{0,2}([^\s\\]{3,160})"
 )
-# The words of a wallet, and the codes that stand in for a second factor.
-_STOPS = "the|and|with|from|for|are|was|were|has|had|not|but|your|been|which|each|line|here|should|der|die|das|und|mit"
-_SAID = frozenset("must then make run this that stay when test now open have into more there can".split())
-"""A wallet may have one of them, a sentence has more."""
-_WALLET = rf"(?:\d{{1,2}}[.):]?[ \t]*)?(?!(?:{_STOPS})\b)[a-z]{{3,8}}(?![\w-])"
-_PHRASE = (
-    r"(?:mnemonic|(?:seed|recovery|backup|secret)[ _-]?(?:phrase|words?)|(?:wallet|ledger) seed)(?![^\n]{0,60}\(\))"
-    rf"[^\n.!?]{{0,60}}?[\s\"'`:=(\[]{{1,6}}({_WALLET}(?:[\s,\"']{{1,6}}{_WALLET}){{10,23}})"
-)
-_CODES = (
+_RECOVERY_CODES = (
     r"(?:recovery|backup)[ -]codes?[^\n]{0,80}:[ \t*]*\n\s*(?=[^:]{0,24}?(?:\d[a-z]|\d{4} \d{4}))"
     r"((?:[ \t]*(?:\d{1,2}[.)][ \t]+|[-*•][ \t]+)?(?=[^\n]*\d)[a-z\d]{4,10}(?:[- ]+[a-z\d]{4,10}){0,3}[ \t]*"
     r"(?:\n|\Z)){2,16})"
 )
-_HOST = r"[\"'{\[]*(?=[\w.-]*[\d.-])[A-Za-z0-9][\w.-]{2,}(?:\]:\d+)?[\"']?:?\Z"
-_USER = r"(?:\w*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)\w*|sa|ubuntu|debian|centos|vagrant|guest)\Z"
-"""Who logs in on many machines: of others a password has a sign and a digit."""
-_BESIDE_USER = (
+_USER_WITH_IT = (
     r"(?:u(?<!\wu)(?:ser|sername|sr|id)|l(?<!\wl)ogin|a(?<!\wa)(?:ccount|s))[ :,]+"
     r"(?!(?:can|could|must|should|may|might|will|would|to|does|did|not)\b)[^\s:,]{1,64}"
     r"(?:[,:]?[ \t]+(?:with|and|the|/))*[,:]?[ \t]+(?:pass|pw|passwd|password)[ \t]+(\S{3,160})"
@@ -98,35 +78,56 @@ _NET_USE = (
     r"net use [^\n]{0,160}?(?<= )(?![/\\*]|[a-z]: )([^\s\"'`]{4,})(?= [^\n]{0,80}/user:)"
     r"|net use [^\n]{0,160}?/user:\S+ ([^\s\"'`/]{4,})|net user [^\s/]+ ([^\s/\"'`*]{4,}) [^\n]{0,80}/"
 )
-_NOT_FOUND = (0, 0)
+# Who logs in on many machines; the password of another user must have a sign and a digit.
+_KNOWN_USER = (
+    r"(?:\w*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)\w*|sa|ubuntu|debian|centos|vagrant|guest)\Z"
+)
+_HOST = r"[\"'{\[]*(?=[\w.-]*[\d.-])[A-Za-z0-9][\w.-]{2,}(?:\]:\d+)?[\"']?:?\Z"
 
 
-def may_be_told(text: str, lower: str, start: int, end: int) -> bool:
-    """Whether a sentence or a field could give a value to the name at start..end: hardly any does."""
+def may_be_described(text: str, lower: str, start: int, end: int) -> bool:
+    """Cheap pre-check: could a sentence or a field give a value to the name at start..end?"""
     char = text[end : end + 1]
-    if char in _ENDS:
-        return lower.endswith(_BEFORE, max(0, start - 16), start)
+    if not char or char in ".;)]}!?":
+        return lower.endswith(_BEFORE_NAME, max(0, start - 16), start)
     words = lower[end + 1 : end + 41].split(None, 1) if char == " " else ()
-    if not words or not words[0].rstrip(".,;!?").isalpha() or words[0] in _LEADING:
+    if not words or not words[0].rstrip(".,;!?").isalpha():
         return True
-    return _is_stated(text, lower, start, "password") or lower.endswith(_BEFORE, max(0, start - 16), start)
+    if words[0] in _SETS["links"] or words[0] in _SETS["openers"]:
+        return True
+    return _is_stated(text, lower, start, "password") or lower.endswith(_BEFORE_NAME, max(0, start - 16), start)
 
 
-def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
-    """The (start, end, kind) of each value that a sentence, or SQL, gives to one of the names."""
+def find_in_prose(text: str, lower: str, names: list[Name], *, has_login: bool) -> list[Span]:
+    """The (start, end, kind) of each secret in a sentence; `has_login`: the text has words of a login."""
+    has = lower.__contains__
+    spans = _find_described(text, lower, names) if names else []
+    topics = ("passw", " pw ", "key", "token", "secret", "credential", "login", "rotated", "swapped")
+    if any(map(has, topics)) and any(map(has, (" it to ", "it's ", "it’s ", "one is ", "one was "))):
+        spans += _find_said_of_it(text, lower)
+    users = ("user", "login", " as ", "usr", "account", "uid")
+    if has_login or (any(map(has, (" pass", " pw "))) and any(map(has, users))):
+        spans += _find_logins(text, lower)
+    return spans
+
+
+def _find_described(text: str, lower: str, names: list[Name]) -> list[Span]:
+    """Each value that a sentence, or SQL, gives to one of the names."""
     spans: list[Span] = []
     done = 0
-    has_below = ":\n" in text or ")\n" in text or ":**\n" in text
+    has_next_line = ":\n" in text or ")\n" in text or ":**\n" in text
     for start, end, kind in names:
-        if kind not in _FAMILIES or start < done or text[start] == "-":
+        if kind not in LOOSE and kind not in ("secret", "token", "api-key", "private-key"):
+            continue
+        if start < done or text[start] == "-":
             continue
         if text[end + 1 : end + 2] == "-" and text[end + 2 : end + 3] not in "- >":
             continue  # an option
-        follows = text[end : end + 1] in _BEHIND and end < len(text)
-        at, stop = _value_behind(text, lower, start, end, kind) if follows else _NOT_FOUND
-        if follows and has_below and not stop:
-            at, stop = _value_below(text, end, kind)
-        if not stop and kind != "pass" and lower.endswith(_BEFORE, max(0, start - 16), start):
+        follows = text[end : end + 1] != "" and text[end] in " \t'’,\"`*)("
+        at, stop = _value_after(text, lower, start, end, kind) if follows else NOTHING
+        if follows and has_next_line and not stop:
+            at, stop = _value_on_next_line(text, end, kind)
+        if not stop and kind != "pass" and lower.endswith(_BEFORE_NAME, max(0, start - 16), start):
             at, stop = _value_before(text, lower, start, kind)
             if stop:
                 spans.append((at, stop, label(kind)))
@@ -136,50 +137,42 @@ def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
             done = stop
             # "changed from … to …"
             link = compiled(_REPLACED).match(text, stop) if " " in text[stop : stop + 4] else None
-            at, stop = _told(text, link.end(), kind) if link is not None else _NOT_FOUND
+            at, stop = _value_at(text, link.end(), kind) if link is not None else NOTHING
     return spans
 
 
-def find_apart(text: str, lower: str) -> list[Span]:
-    """The (start, end, kind) of each password that "it" was changed to, and of those behind "passwords are"."""
-    found: list[Span] = []
-    for match in compiled(_SAID_IT).finditer(lower):
-        spoken = compiled(_SPOKEN_OF).search(lower[max(0, match.start() - 160) : match.start()].rpartition("\n")[2])
-        kind = "token" if spoken and spoken[2] else "password"
-        at, stop = _told(text, match.end(), kind) if spoken else _NOT_FOUND
-        found += [(at, stop, kind)] if spoken and (spoken[1] or is_made(text[at:stop])) else []
-    for match in compiled(_LISTED).finditer(lower):
-        at = match.end()
-        line = text[at : at + _REACH].split("\n", 1)[0]
-        for number, word in enumerate(line.split(" ", _MOST_WORDS)[:_MOST_WORDS]):
-            if word and word not in ("and", "or", "und", "&", "-"):
-                told = _told(text, at, "password") if _may_be_value(word) else _NOT_FOUND
-                if not told[1] and number > 1:
-                    break
-                found.append((*told, "password"))
-            at += len(word) + 1
-    return [one for one in found if one[1]]
-
-
-def find_logins(text: str, lower: str) -> list[Span]:
-    """The (start, end, kind) of each password that stands with a user's name, of wallets' words and spare codes."""
+def _find_said_of_it(text: str, lower: str) -> list[Span]:
+    """Each password in "I changed it to …", "the new one is …", if the sentence is about a secret."""
     spans: list[Span] = []
-    for kind, pattern, sign in (("seed-phrase", _PHRASE, "phrase mnemonic seed"), ("codes", _CODES, "code")):
-        for match in compiled(pattern).finditer(lower) if any(map(lower.__contains__, sign.split())) else ():
-            start, listed = match.start(1), match.group(1).rstrip()
-            sizes = [len(line.strip()) for line in listed.split("\n")]
-            if (kind != "codes" or max(sizes) <= min(sizes) + 1) and len(_SAID.intersection(listed.split()[:12])) < 2:
-                spans.append((start, start + (sizes[0] if len(listed[: sizes[0]].split()) > 10 else len(listed)), kind))
-    beside = compiled(_BESIDE_USER).finditer(lower) if " pass" in lower or " pw " in lower else ()
-    for match in (*compiled(_CREDENTIALS).finditer(lower), *beside):
+    for match in compiled(_SAID_OF_IT).finditer(lower):
+        sentence = lower[max(0, match.start() - 160) : match.start()].rpartition("\n")[2]
+        topic = compiled(_ABOUT_SECRETS).search(sentence)
+        kind = "token" if topic and topic[2] else "password"
+        at, stop = _value_at(text, match.end(), kind) if topic else NOTHING
+        if topic and stop and (topic[1] or is_made_up(text[at:stop])):
+            spans.append((at, stop, kind))
+    return spans
+
+
+def _find_logins(text: str, lower: str) -> list[Span]:
+    """Each password next to a user's name, and recovery codes."""
+    spans: list[Span] = []
+    for match in compiled(_RECOVERY_CODES).finditer(lower) if "code" in lower else ():
+        start, codes = match.start(1), match.group(1).rstrip()
+        sizes = [len(line.strip()) for line in codes.split("\n")]
+        if max(sizes) <= min(sizes) + 1:
+            spans.append((start, start + len(codes), "codes"))
+    pairs = compiled(_USER_WITH_IT).finditer(lower) if " pass" in lower or " pw " in lower else ()
+    for match in (*compiled(_LOGIN).finditer(lower), *pairs):
         start, end = match.span(match.lastindex or 0)
         value = text[start:end].strip("\"'`*()").rstrip(".,;")
-        loose = match.re.groups > 1 and value.islower() and value.isalnum() and len(value) < 10
-        if match.re.groups > 1 and match.group(1):  # nothing but a blank between, or a slash as in a path
-            made, is_path = is_made(value) and not value.islower(), match.group(1) == "/"
+        vague = match.re.groups > 1 and value.islower() and value.isalnum() and len(value) < 10
+        if match.re.groups > 1 and match.group(1):  # nothing but a space between, or a slash as in a path
+            is_path = match.group(1) == "/"
+            made_up = is_made_up(value) and not value.islower()
             signed = not SIGNS.isdisjoint(value.replace("#", "") if is_path else value)
-            loose = "/" in value or not ((made or signed) if is_path else (made and signed))
-        if value and not loose and is_told(value, "password"):
+            vague = "/" in value or not ((made_up or signed) if is_path else (made_up and signed))
+        if value and not vague and is_described(value, "password"):
             start = text.index(value, start)
             spans.append((start, start + len(value), "password"))
     for match in compiled(_NET_USE).finditer(lower) if "net use" in lower else ():
@@ -189,20 +182,20 @@ def find_logins(text: str, lower: str) -> list[Span]:
     return spans
 
 
-def find_mapped(text: str, fresh: set[str]) -> list[Span]:
-    """The (start, end, kind) of each password that stands with its user behind a host: `db1 root:…`."""
+def find_mapped_logins(text: str, fresh: set[str]) -> list[Span]:
+    """Each password that follows its user after a host: `db1 root:…`."""
     spans: list[Span] = []
     at = 0
     words = text.split() if any(":" in word and may_be_login(word) for word in fresh) else []
     for number in [place for place, word in enumerate(words) if place and ":" in word and may_be_login(word)]:
         host, login = words[number - 1], words[number]
         user, _, value = login.strip("\"'`,}])").partition(":")
-        digits, signs = not _DIGITS.isdisjoint(value), not SIGNS.isdisjoint(value)
+        digits, signs = not DIGITS.isdisjoint(value), not SIGNS.isdisjoint(value)
         user = user.replace("@", "").replace(".", "")
         if len(value) < 6 or not (digits or signs) or not user.isidentifier() or value.upper() == value:
             continue
-        named = (digits and signs) or compiled(_USER).match(user.lower())
-        if not named or not compiled(_HOST).match(host) or not is_told(value, "password"):
+        is_known = (digits and signs) or compiled(_KNOWN_USER).match(user.lower())
+        if not is_known or not compiled(_HOST).match(host) or not is_described(value, "password"):
             continue
         at = text.find(login, at)
         start = at + login.index(value)
@@ -212,68 +205,71 @@ def find_mapped(text: str, fresh: set[str]) -> list[Span]:
     return spans
 
 
-def _value_behind(text: str, lower: str, start: int, end: int, kind: str) -> tuple[int, int]:
-    """Where the value behind a name stands, (0, 0) for none."""
+def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tuple[int, int]:
+    """The value after the name at start..end; NOTHING if there is none."""
     if text[end] == "(":  # SQL: `PASSWORD('…')`
         called = lower[start:end] == "password" and text[end + 1 : end + 2] == "'" and _is_sql(lower, start, "'")
-        return _told(text, end + 1, kind, sure=True) if called else _NOT_FOUND
+        return _value_at(text, end + 1, kind, sure=True) if called else NOTHING
     if text[end + 1 : end + 2].isdigit() and text[end + 2 : end + 3] == " " and kind in ("password", "secret"):
-        return _told(text, end + 3, "password")  # how it is stored, in the settings of a router: `secret 5 …`
-    at, linked = _behind_name(text, end, kind)
-    rest = lower[at : end + _REACH].split("\n", 1)[0].split("\\n", 1)[0].replace("\t", " ")
+        return _value_at(text, end + 3, "password")  # the settings of a router say how it is stored: `secret 5 …`
+    at, linked = _after_name(text, end, kind)
+    rest = lower[at : end + MAX_REACH].split("\n", 1)[0].split("\\n", 1)[0].replace("\t", " ")
     words: list[tuple[int, str]] = []
-    for word in rest.split(" ", _MOST_WORDS):
+    for word in rest.split(" ", MAX_WORDS):
         if word:
             words.append((at, word))
         at += len(word) + 1
-    if not words or (kind == "pass" and words[0][1] not in _PASS_LINKS):
-        return _NOT_FOUND
+    # "options to pass to the linker": only these words link the verb "pass" to a value
+    if not words or (kind == "pass" and words[0][1] not in ("is", "was", "=", ":", "->", "→", "for")):
+        return NOTHING
     at, word = words[0]
-    if len(words) > 1 and word in _SURE and words[1][1].isalpha() and words[1][1] not in _LINKS:
-        return _NOT_FOUND  # "password is required", as most are
+    is_verb = word in ("is", "was", "are", "will", "should", "has", "were", "be")
+    if len(words) > 1 and is_verb and words[1][1].isalpha() and words[1][1] not in _SETS["links"]:
+        return NOTHING  # "password is required"
     if _is_stated(text, lower, start, kind):
-        if _MARKS.isdisjoint(word):
-            return (at, at + len(word)) if len(word) > 3 and not is_placeholder(word) else _NOT_FOUND
-        return _told(text, at, kind, sure=True)
+        if not any(char in word for char in "\"'`()[]{}<>\\$"):
+            return (at, at + len(word)) if len(word) > 3 and not is_placeholder(word) else NOTHING
+        return _value_at(text, at, kind, sure=True)
     if kind != "pass" and not linked and _may_be_value(word):
-        found = _told(text, at, kind, linked=False, sure=kind in LOOSE and _is_sql(lower, start, word))
+        found = _value_at(text, at, kind, linked=False, sure=kind in LOOSE and _is_sql(lower, start, word))
         if not found[1] and kind in LOOSE:
-            found = _alone(lower, at, word)
+            found = _unlinked_value(lower, at, word)
         if found[1]:
             return found
-    found = _followed(text, lower, start, end, kind, linked, words)
-    return _NOT_FOUND if kind == "pass" and word == "for" and not is_made(text[slice(*found)]) else found
+    found = _linked_value(text, lower, (start, end, kind), words, linked=linked)
+    return NOTHING if kind == "pass" and word == "for" and not is_made_up(text[slice(*found)]) else found
 
 
-def _value_below(text: str, at: int, kind: str) -> tuple[int, int]:
-    """Where the one word stands that is below a line which ends behind the name with a colon or a bracket."""
-    stop = text.find("\n", at, at + _REACH)
+def _value_on_next_line(text: str, at: int, kind: str) -> tuple[int, int]:
+    """A single word below a line that ends with a colon or a bracket after the name."""
+    stop = text.find("\n", at, at + MAX_REACH)
     if stop < 0 or text[at:stop].rstrip(" \t\r\"'`*")[-1:] not in (":", ")"):
-        return _NOT_FOUND
-    first, *shown = [line.strip(" \t\r\"'`*") for line in text[at : at + _REACH].split("\n")[:5]]
-    value = next(filter(None, shown), "") if first[-1:] == ":" or (first[-1:] == ")" and "" in shown[:1]) else ""
-    made = " " not in value and (is_made(value) or (kind == "password" and len(value) > 15)) and is_told(value, kind)
+        return NOTHING
+    first, *below = [line.strip(" \t\r\"'`*") for line in text[at : at + MAX_REACH].split("\n")[:5]]
+    value = next(filter(None, below), "") if first[-1:] == ":" or (first[-1:] == ")" and "" in below[:1]) else ""
+    is_password = is_made_up(value) or (kind == "password" and len(value) > 15)
     at = text.index(value, at)
-    return (at, at + len(value)) if made else _NOT_FOUND
+    fits = " " not in value and is_password and is_described(value, kind)
+    return (at, at + len(value)) if fits else NOTHING
 
 
-def _alone(lower: str, at: int, word: str) -> tuple[int, int]:
-    """A plain word with digits behind the name of a password, where nothing else stands there or says what it did."""
+def _unlinked_value(lower: str, at: int, word: str) -> tuple[int, int]:
+    """A plain word with digits after the name of a password, if the sentence ends there or goes on about it."""
     bare = word.strip("*")
     value = bare.rstrip(".,;:!?")
     stem = value.rstrip("0123456789")
-    mixed = value.isalnum() and value.isascii() and len(stem) > 2 and not _DIGITS.isdisjoint(value)
-    if len(value) < 7 or not mixed or not value[0].isalpha() or stem in _NOT_TOLD:
-        return _NOT_FOUND
+    mixed = value.isalnum() and value.isascii() and len(stem) > 2 and not DIGITS.isdisjoint(value)
+    if len(value) < 7 or not mixed or not value[0].isalpha() or stem in _SETS["not values"]:
+        return NOTHING
     rest = lower[at + len(word) : at + len(word) + 24].split("\n", 1)[0].strip()
-    alone = word != value or not rest or rest[0] in ".,;:!?)\"'" or rest.split(" ", 1)[0] in _TOLD_OF
+    goes_on = "was is works worked does did has had no for on and or in to expired leaked never still".split()
+    ends = word != value or not rest or rest[0] in ".,;:!?)\"'" or rest.split(" ", 1)[0] in goes_on
     at += word.index(value)
-    is_one = alone and is_told(value, "password", sure=True)
-    return (at, at + len(value)) if is_one else _NOT_FOUND
+    return (at, at + len(value)) if ends and is_described(value, "password", sure=True) else NOTHING
 
 
-def _behind_name(text: str, at: int, kind: str) -> tuple[int, bool]:
-    """Where the words behind a name begin, and whether the first is the value: behind "password's", "**password**:"."""
+def _after_name(text: str, at: int, kind: str) -> tuple[int, bool]:
+    """Where the words after a name begin, and whether the first is the value: "password's …", "**password**: …"."""
     if text.startswith(("'s ", "’s "), at):
         return at + 3, True
     aside, closed, _ = text[at + 2 : at + 48].replace(") =", "):").partition("):")
@@ -286,58 +282,63 @@ def _behind_name(text: str, at: int, kind: str) -> tuple[int, bool]:
     return at + (kind in LOOSE and text[at : at + 1] == ","), False
 
 
-def _followed(
-    text: str, lower: str, start: int, end: int, kind: str, linked: bool, words: list[tuple[int, str]]
-) -> tuple[int, int]:
-    """Where the value stands that words such as "is", "was changed to", "for the server is" lead to."""
+def _linked_value(text: str, lower: str, name: Name, words: list[tuple[int, str]], *, linked: bool) -> tuple[int, int]:
+    """The value that words such as "is", "was changed to", "for the server is" lead to."""
+    start, end, kind = name
     opened = False
     for number, (at, word) in enumerate(words):
-        if word in _LINKS and (linked or word != "from"):
+        if word in _SETS["links"] and (linked or word != "from"):
             around = lower[max(0, start - 48) : start].rsplit(".", 1)[-1] + lower[end:at]
-            linked = word != "to" or any(verb in around for verb in _CHANGING)
+            verbs = ("chang", "set", "updat", "rotat", "switch", "renam", "geändert", "gesetzt")
+            linked = word != "to" or any(verb in around for verb in verbs)
             opened = opened or not linked
             continue
-        found = _told(text, at, kind) if linked and _may_be_value(word) else _NOT_FOUND
+        found = _value_at(text, at, kind) if linked and _may_be_value(word) else NOTHING
         if found[1]:
             return found
-        if (word in _OPENERS and (not number or words[number - 1][1] == "generated")) or (linked and opened):
+        if (word in _SETS["openers"] and (not number or words[number - 1][1] == "generated")) or (linked and opened):
             opened, linked = True, False
-        elif not opened and (number or word[-1] != ":" or word[:-1] in _NOT_TOLD or kind not in LOOSE):
+        elif not opened and (number or word[-1] != ":" or word[:-1] in _SETS["not values"] or kind not in LOOSE):
             break  # but "password root: …"
         if word[-1] in ".!?;" or (word != "key" and any(part in word for part in ANNOUNCING)):
-            break  # what follows another name is looked for there, so that no word is visited by many
+            break  # the words after another name belong to that name, so that no word is visited by many
         linked = word[-1] == ":"
-    return _NOT_FOUND
+    return NOTHING
 
 
 def _is_stated(text: str, lower: str, start: int, kind: str) -> bool:
-    """Whether the word behind the name is its value: in a netrc, `ENV NAME VALUE`, `set -x NAME VALUE`."""
+    """Whether the word after the name is its value: in a netrc, `ENV NAME VALUE`, `set -x NAME VALUE`."""
     if text.endswith(("ENV ", "setenv ", "set -x ", "set -gx ", "set -Ux ", "setx "), max(0, start - 8), start):
         return True
     head = lower[max(0, start - 120) : start]
     above, _, line = head.rpartition("\n")
     before = line.split()
-    opens = before[:1] in (["enable"], ["neighbor"]) if before else compiled(_STATING).match(above.rpartition("\n")[2])
-    if kind in LOOSE and opens and len(before) < 3:  # in the settings of a router, of a mail program
-        words = lower[start : start + _REACH].partition("\n")[0].split()
-        return len(words) == 2 and words[1].rstrip("0123456789") not in _NOT_TOLD
+    if before:
+        opens = before[0] in ("enable", "neighbor")
+    else:
+        statement = r"(?:user(?:name)?|login)[ \t]+\S+\s*\Z|line (?:vty|con|aux)\b"
+        opens = compiled(statement).match(above.rpartition("\n")[2]) is not None
+    if kind in LOOSE and opens and len(before) < 3:  # the settings of a router, or of a mail program
+        words = lower[start : start + MAX_REACH].partition("\n")[0].split()
+        return len(words) == 2 and words[1].rstrip("0123456789") not in _SETS["not values"]
     return kind in LOOSE and "login " in head and ("machine " in head or "default " in head)
 
 
 def _is_sql(lower: str, start: int, word: str) -> bool:
-    """Whether the name stands in a statement or a netrc that gives any word behind it to a user."""
-    if word[:1] != "'" and _DIGITS.isdisjoint(word):
+    """Whether the name is in a statement, or a netrc, that gives any word after it to a user."""
+    if word[:1] != "'" and DIGITS.isdisjoint(word):
         return False
     head = lower[max(0, start - 160) : start]
-    return any(word in head for word in _DATABASE)
+    statements = "role |user |login |identified|alter |create |machine |connect |set password "
+    return any(word in head for word in statements.split("|"))
 
 
 def _may_be_value(word: str) -> bool:
     return not word.isalpha() and word[0] != "-"
 
 
-def _told(text: str, at: int, kind: str, *, linked: bool = True, sure: bool = False) -> tuple[int, int]:
-    """Where the value that begins at `at` stands without its quotes, if it looks like a secret."""
+def _value_at(text: str, at: int, kind: str, *, linked: bool = True, sure: bool = False) -> tuple[int, int]:
+    """The value at `at` without its quotes, if it looks like a secret (see `is_described`); otherwise NOTHING."""
     at += len(text[at : at + 4]) - len(text[at : at + 4].lstrip("*("))
     slashes = len(text[at : at + 3]) - len(text[at : at + 3].lstrip("\\"))
     mark = text[at + slashes : at + slashes + 1]
@@ -345,23 +346,22 @@ def _told(text: str, at: int, kind: str, *, linked: bool = True, sure: bool = Fa
         begin = at + slashes + 1
         stop = text.find(text[at : at + slashes] + _QUOTES[mark], begin, begin + 160)
         value = text[begin:stop] if stop > 0 else ""
-        is_one = value and "\n" not in value and is_told(value, kind, quoted=True, linked=linked, sure=sure)
-        return (begin, stop) if is_one else _NOT_FOUND
+        fits = value and "\n" not in value and is_described(value, kind, quoted=True, linked=linked, sure=sure)
+        return (begin, stop) if fits else NOTHING
     value = text[at : at + 160].split(None, 1)[0] if text[at : at + 160].strip() else ""
     for end in ('"', "<", "`", "\\", "&quot", "&#", "&lt"):
         value = value.partition(end)[0]
     value = value.rstrip(".,;:)*?>").rstrip("'")
-    if value and text[at + len(value) : at + len(value) + 1] != "(" and is_told(value, kind, linked=linked, sure=sure):
+    is_call = text[at + len(value) : at + len(value) + 1] == "("
+    if value and not is_call and is_described(value, kind, linked=linked, sure=sure):
         return at, at + len(value)
-    return _NOT_FOUND
+    return NOTHING
 
 
 def _value_before(text: str, lower: str, start: int, kind: str) -> tuple[int, int]:
-    """Where the value in `use "…" as the password` stands: quoted, or bare where it has digits and signs."""
+    """The value in `use "…" as the password`: quoted, or bare with digits and signs."""
     head = lower[max(0, start - 16) : start]
-    before = next((before for before in _BEFORE if head.endswith(before)), "")
-    if not before:
-        return _NOT_FOUND
+    before = next((words for words in _BEFORE_NAME if head.endswith(words)), "")
     stop = start - len(before)
     mark = {end: begin for begin, end in _QUOTES.items()}.get(text[stop - 1 : stop], "")
     if mark:
@@ -370,5 +370,5 @@ def _value_before(text: str, lower: str, start: int, kind: str) -> tuple[int, in
     else:
         at = max(text.rfind(" ", max(0, stop - 80), stop), text.rfind("\n", max(0, stop - 80), stop)) + 1
     value = text[at:stop] if at else ""
-    is_one = value and "\n" not in value and is_told(value, kind, quoted=bool(mark), linked=False)
-    return (at, stop) if is_one else _NOT_FOUND
+    fits = value and "\n" not in value and is_described(value, kind, quoted=bool(mark), linked=False)
+    return (at, stop) if fits else NOTHING

@@ -1,15 +1,26 @@
-"""Finds the secrets whose name stands apart from them: in a field of its own, in a call, a column, a manifest.
+"""Finds the secrets that are known by their place: a field, a call, a column, a manifest.
 
 `name: DB_PASSWORD` and below it `value: …`; calls that take a password at a known place; columns of an SQL `INSERT`, a
-table or a CSV; each value of a Secret of Kubernetes, in YAML (also in an agent's Read, in a diff) and JSON.
+table or a CSV; the values of a Kubernetes Secret, in YAML (also in an agent's Read, in a diff) and JSON.
 """
+
+from __future__ import annotations
 
 import re
 
 from core.redaction import CALLS
-from core.redaction.values import LOOSE, Name, Span, family, is_in_field, is_made, is_placeholder, is_told, label
+from core.redaction.values import (
+    LOOSE,
+    Name,
+    Span,
+    family,
+    is_described,
+    is_in_field,
+    is_made_up,
+    is_placeholder,
+    label,
+)
 
-_LABELLED = LOOSE | frozenset(["secret", "token", "api-key", "private-key", "key"])
 _VALUE = r"(\\{0,3}[\"'`])((?:(?!\1)[^\n]){1,240})\1|(?<!\n)([^\s\"'<>,}\\]{1,240})(?<![({\[])"
 _LABEL = re.compile(
     r"(?:name|key|(variable)|field|setting|property|parameter|param|option|entry|-n)[ \t\"'\\:=>]{1,24}[\w./-]{0,40}\Z",
@@ -19,71 +30,60 @@ _BETWEEN = r"(?:(?!\}|</|/>|\n\n|- |(?:name|key)[\"'\\ ]{0,3}[:=])[\s\S]){0,200}
 _FIELD = re.compile(rf"{_BETWEEN}(?:value[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t>]{{0,8}}|--value +)(?:{_VALUE})", re.I)
 _DEFAULT = re.compile(rf"{_BETWEEN}default[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t]{{0,8}}(?:{_VALUE})", re.I)
 _ELEMENT = re.compile(r"[\"'\\]*(?:</key>(?:\s|\\[nt])*<string>|[\"'\\]>(?:\s*<value>)?)([^<\n]{1,240})<")
-_THIRD = ("mysql", "getConnection", "PDO")
-"""Calls whose third argument is the password, of the others the second."""
 _ARGUMENT = r"[\s,\\]{0,8}(?:'[^'\n]{0,200}'|\"[^\"\n]{0,200}\")"
 _VARIABLE = r"\s{0,8}(?:\{[^{}\n]{0,120}\}|[^\s,'\"(){}][^,'\"(){}\n]{0,80}),"
-_GIVEN = re.compile(r"[\s,\\]{1,8}(['\"])([^'\"\n]{4,200})\1")
+_PASSWORD_ARGUMENT = re.compile(r"[\s,\\]{1,8}(['\"])([^'\"\n]{4,200})\1")
 _IDENTIFIED = re.compile(rf"identified +(?:with +\S{{1,64}} +)?by[ \t]{{1,4}}(?:password )?(?:{_VALUE})", re.I)
-_RESULT = re.compile(r"\"result\\{0,3}\":\s{0,8}\\{0,3}\"([^\"\n]{4,200})\"")
-_STATEMENTS = ("create user", "create role", "alter user", "alter role", "grant ")
-
-_AROUND = " \t\"'`*[]\r"
+_CELL_MARGIN = " \t\"'`*[]\r"
 _HEADER = re.compile(r"[\w \t\"'`*.|,;+-]{3,400}\Z")
-_RULER = frozenset("|+-: \t=")
-_CELL_ENDS = ("|", "\t", ";", ",", "\n", "\r")
 _INSERT = re.compile(
     r"(?i)\b(?:insert|replace)(?:\s+ignore)?\s+into\s[^(\n]{1,120}\(([^()]{1,2000})\)(?:\s|\\[nr]){0,16}values"
 )
-_CELL = re.compile(r"'((?:[^'\\]|\\.|'')*+)'|\"((?:[^\"\\]|\\.|\"\")*+)\"|[(),;]|[^'\"(),;]++|['\"]", re.S)
-
-_MOST_LINES = 200
-"""Of a manifest between its kind and its data."""
-_LINE = r"((?:- |[ \t])*)([^\n\\]*+(?:\\(?!n)[^\n\\]*+)*+)(?:\n|\\n|\Z)|\n|\\n"
-_KIND = re.compile(r"kind:[ \t]*[\"']?Secret[\"']?\s*$")
-_HOLDER = re.compile(r"(?:data|stringData):\s*(?:$|\{)")
+_INSERTED = re.compile(r"'((?:[^'\\]|\\.|'')*+)'|\"((?:[^\"\\]|\\.|\"\")*+)\"|[(),;]|[^'\"(),;]++|['\"]", re.S)
+_YAML_LINE = r"((?:- |[ \t])*)([^\n\\]*+(?:\\(?!n)[^\n\\]*+)*+)(?:\n|\\n|\Z)|\n|\\n"
+_YAML_KIND = re.compile(r"kind:[ \t]*[\"']?Secret[\"']?\s*$")
+_YAML_DATA = re.compile(r"(?:data|stringData):\s*(?:$|\{)")
 _YAML_VALUE = re.compile(r"(?:\\{0,3}[\"']?[\w./-]+\\{0,3}[\"']?:(?=\s|$)[ \t]*)?[\"']?([^\"'\n]*)")
-_PAIR = re.compile(r"[\w.-]+:[ \t]*[\"']?([^\s,}\"'$][^,}\"'\n]*)")
+_YAML_PAIR = re.compile(r"[\w.-]+:[ \t]*[\"']?([^\s,}\"'$][^,}\"'\n]*)")
 _JSON_KIND = re.compile(r"\"kind\\{0,3}\"\s{0,8}:\s{0,8}\\{0,3}\"Secret\\{0,3}\"")
-_JSON_HOLDER = re.compile(
-    r"\"(?:data|stringData)\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}\{((?:\$\{\w*\}|\{\{[^{}]*\}\}|[^{}])*+)"
-)
-_JSON_SIGN = re.compile(rf"[{{}}]|{_JSON_KIND.pattern}|{_JSON_HOLDER.pattern}")
+_JSON_DATA = r"\"(?:data|stringData)\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}\{((?:\$\{\w*\}|\{\{[^{}]*\}\}|[^{}])*+)"
+_JSON_SIGN = re.compile(rf"[{{}}]|{_JSON_KIND.pattern}|{_JSON_DATA}")
 _JSON_PAIR = re.compile(
     r"\"[^\"\\]++\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}(?:\"((?:[^\"\\]|\\.)*+)|\\+\"([^\"\\]*+))"
 )
 
 
 def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
-    """The (start, end, kind) of each secret that is one by the field, the call, the column or the manifest it is in."""
+    """The (start, end, kind) of each secret known by its field, call, column or manifest."""
     spans = _in_fields(text, lower, names) + _in_calls(text, lower) + _in_columns(text, names)
     if "into " in lower:
-        spans += _inserted(text)
-    if "random_password" in text:  # in a state of Terraform
-        spans += [(*match.span(1), "password") for match in _RESULT.finditer(text) if match[1][0] != "["]
+        spans += _in_inserts(text)
     if "Secret" in text:
-        spans += _in_manifests(text)
+        spans += _in_json_manifests(text)
+        if re.search(r"kind:[ \t]*[\"']?Secret", text):
+            spans += _in_yaml_manifests(text)
     return spans
 
 
 def _in_fields(text: str, lower: str, names: list[Name]) -> list[Span]:
-    """Each value in the field behind the one that holds a name."""
+    """Each value in the field after the one that contains a name."""
     spans: list[Span] = []
     done = 0
     for start, end, kind in names:
-        if start < done or kind not in _LABELLED or not is_in_field(lower, start):
+        is_labelled = kind in LOOSE or kind in ("secret", "token", "api-key", "private-key", "key")
+        if start < done or not is_labelled or not is_in_field(lower, start):
             continue
         field = _LABEL.search(text, max(0, start - 64), start)
         if field is None:
             continue
-        found = _ELEMENT.match(text, end) or (_DEFAULT if field.group(1) else _FIELD).match(text, end)
-        if found is not None and _is_in_field(found.group(found.lastindex or 0), kind):
-            spans.append((*found.span(found.lastindex or 0), label(kind)))
-            done = found.end()
+        match = _ELEMENT.match(text, end) or (_DEFAULT if field.group(1) else _FIELD).match(text, end)
+        if match is not None and _fits_field(match.group(match.lastindex or 0), kind):
+            spans.append((*match.span(match.lastindex or 0), label(kind)))
+            done = match.end()
     return spans
 
 
-def _is_in_field(value: str, kind: str) -> bool:
+def _fits_field(value: str, kind: str) -> bool:
     if is_placeholder(value) or value[0] in "/~" or "://" in value or value.startswith("arn:"):
         return False
     if kind == "password":
@@ -92,47 +92,47 @@ def _is_in_field(value: str, kind: str) -> bool:
 
 
 def _in_calls(text: str, lower: str) -> list[Span]:
-    """Passwords that a call takes as its second or third argument, and what a user is `IDENTIFIED BY` in SQL."""
+    """Passwords that a call takes as its second or third argument, and those of `IDENTIFIED BY` in SQL."""
     spans: list[Span] = []
     for call in CALLS:
         if call in text:
-            before = 2 if call.startswith(_THIRD) else 1
+            before = 2 if call.startswith(("mysql", "getConnection", "PDO")) else 1
             for match in re.finditer(rf"{re.escape(call)}(?:{_ARGUMENT}|({_VARIABLE})){{{before}}}", text):
-                given, is_sure = _GIVEN.match(text, match.end()), not match.group(1)
-                while given is not None:
-                    word = given.group(2).strip("\\")
+                argument, is_sure = _PASSWORD_ARGUMENT.match(text, match.end()), not match.group(1)
+                while argument is not None:
+                    word = argument.group(2).strip("\\")
                     is_plain = word.isalpha() and (word[1:].islower() or word.isupper() or family(word))
                     is_sure &= not is_plain and not is_placeholder(word) and "@" not in word
-                    if " " not in word and (is_sure or (is_made(word) and is_told(word, "password"))):
-                        spans.append((*given.span(2), "password"))
-                    given, is_sure = _GIVEN.match(text, given.end()), False
+                    if " " not in word and (is_sure or (is_made_up(word) and is_described(word, "password"))):
+                        spans.append((*argument.span(2), "password"))
+                    argument, is_sure = _PASSWORD_ARGUMENT.match(text, argument.end()), False
     for match in _IDENTIFIED.finditer(text) if "identified " in lower else ():
         group = match.lastindex or 0
         value = match.group(group).rstrip(";,)")
         head = lower[max(0, match.start() - 160) : match.start()]
-        is_statement = text[match.start()] == "I" or any(word in head for word in _STATEMENTS)
+        statements = ("create user", "create role", "alter user", "alter role", "grant ")
+        is_statement = text[match.start()] == "I" or any(statement in head for statement in statements)
         if is_statement and (group == 2 or any(map(str.isdigit, value))) and not is_placeholder(value):
             spans.append((match.start(group), match.start(group) + len(value), "password"))
     return spans
 
 
 def _in_columns(text: str, names: list[Name]) -> list[Span]:
-    """Each secret below a header: a line whose cells are names, one of them a secret's; the lines below with as many
-    cells are its rows."""
+    """Each secret below a header, a line whose cells are names; its rows are the lines below with as many cells."""
     spans: list[Span] = []
     done = 0
     for start, end, _ in names if any(map(text.__contains__, "|\t;,")) else ():
-        if text[end : end + 3].lstrip(" \"'`*]")[:1] not in _CELL_ENDS:
+        if text[end : end + 3].lstrip(" \"'`*]")[:1] not in ("|", "\t", ";", ",", "\n", "\r"):
             continue
         begin, end = text.rfind("\n", max(0, start - 400), start) + 1, text.find("\n", start, start + 400)
         if begin < done or end < 0:
             continue
         done = end
-        header = _unnumbered(text[begin:end])
+        header = _without_line_number(text[begin:end])
         delimiter = next((sign for sign in "|\t;," if sign in header), "")
         if not delimiter or not _HEADER.match(header):
             continue
-        cells = [cell.strip(_AROUND) for cell in header.split(delimiter)]
+        cells = [cell.strip(_CELL_MARGIN) for cell in header.split(delimiter)]
         kinds = [family(cell) if cell else "" for cell in cells]
         named = [cell for cell in cells if cell]
         if len(named) > 1 and any(kinds) and all(len(cell.split()) < 4 and len(cell) <= 40 for cell in named):
@@ -140,7 +140,7 @@ def _in_columns(text: str, names: list[Name]) -> list[Span]:
     return spans
 
 
-def _unnumbered(line: str) -> str:
+def _without_line_number(line: str) -> str:
     """The line without the number that an agent's Read puts before it."""
     number, arrow, rest = line.partition("→")
     return rest if arrow and number.strip().isdigit() else line
@@ -153,12 +153,12 @@ def _add_rows(text: str, at: int, delimiter: str, kinds: list[str], spans: list[
         end = len(text) if end < 0 else end
         line = text[at:end]
         cells = line.split(delimiter)
-        is_ruler = bool(line.strip()) and _RULER.issuperset(line)
+        is_ruler = bool(line.strip()) and not line.strip("|+-: \t=")
         if not is_ruler and len(cells) != len(kinds):
             return at
         for cell, kind in zip(cells, kinds, strict=False):
-            value = _unnumbered(cell).strip(_AROUND) if kind and not is_ruler else ""
-            if value and is_told(value, kind):
+            value = _without_line_number(cell).strip(_CELL_MARGIN) if kind and not is_ruler else ""
+            if value and is_described(value, kind):
                 start = at + cell.index(value)
                 spans.append((start, start + len(value), label(kind)))
             at += len(cell) + 1
@@ -166,13 +166,13 @@ def _add_rows(text: str, at: int, delimiter: str, kinds: list[str], spans: list[
     return at
 
 
-def _inserted(text: str) -> list[Span]:
+def _in_inserts(text: str) -> list[Span]:
     """Each quoted value that an `INSERT` puts into a secret's column."""
     spans: list[Span] = []
     for insert in _INSERT.finditer(text):
         kinds = [family(name.strip(" \t\r\n`\"'[]\\")) for name in insert.group(1).split(",")]
         depth = column = 0
-        for match in _CELL.finditer(text, insert.end()) if any(kinds) else ():
+        for match in _INSERTED.finditer(text, insert.end()) if any(kinds) else ():
             sign = match.group()
             if sign == "(":
                 depth += 1
@@ -189,67 +189,67 @@ def _inserted(text: str) -> list[Span]:
     return spans
 
 
-def _in_manifests(text: str) -> list[Span]:
-    """Each value of a Secret of Kubernetes."""
+def _in_json_manifests(text: str) -> list[Span]:
+    """Each value of a Kubernetes Secret in JSON."""
     spans: list[Span] = []
-    opened, secrets, holders = [0], set[int](), list[tuple[int, tuple[int, int]]]()
+    opened = [0]  # where the enclosing objects begin
+    secrets: set[int] = set()
+    data: list[tuple[int, tuple[int, int]]] = []
     for match in _JSON_SIGN.finditer(text) if _JSON_KIND.search(text) else ():
         if match.group() == "}":
             opened.pop()
-            opened = opened or [-match.end()]  # that of an object that was opened before the text
+            opened = opened or [-match.end()]  # an object that was opened before the text
         elif match.group() == "{":
             opened.append(match.end())
         elif match.lastindex:
-            holders.append((opened[-1], match.span(1)))
+            data.append((opened[-1], match.span(1)))
             opened.append(match.end())
         else:
             secrets.add(opened[-1])
-    for pair in (one for its, span in holders if its in secrets for one in _JSON_PAIR.finditer(text, *span)):
-        _add(pair, spans)
-    if re.search(r"kind:[ \t]*[\"']?Secret", text):
-        _find_in_yaml(text, spans)
+    for owner, span in data:
+        for pair in _JSON_PAIR.finditer(text, *span) if owner in secrets else ():
+            _add(pair, spans)
     return spans
 
 
-def _find_in_yaml(text: str, spans: list[Span]) -> None:
+def _in_yaml_manifests(text: str) -> list[Span]:
+    """Each value of a Kubernetes Secret in YAML."""
+    spans: list[Span] = []
     sign = "[-+ ]" if "@@ " in text else ""
-    lines = [  # how far it is indented, whether an item begins there, what it says, where that stands
+    lines = [  # indentation, whether an item of a list begins, content, position
         (len(indent), "-" in indent, body, match.start(2))
-        for match in re.finditer(rf"(?:[ \t]*\d+(?:→|\t)|{sign}){_LINE}", text)
+        for match in re.finditer(rf"(?:[ \t]*\d+(?:→|\t)|{sign}){_YAML_LINE}", text)
         for indent, body in (match.groups(),)
         if body and body[0] != "#"
     ]
     for number, (indent, begins, body, start) in enumerate(lines):
-        if (
-            not body.startswith(("data:", "stringData:"))
-            or not _HOLDER.match(body)
-            or not (
-                _is_of_kind(lines, range(number - 1, max(-1, number - _MOST_LINES - 1), -1), indent, begins)
-                or _is_of_kind(lines, range(number + 1, min(len(lines), number + _MOST_LINES)), indent, begins)
-            )
-        ):
+        if not body.startswith(("data:", "stringData:")) or not _YAML_DATA.match(body):
+            continue
+        above = range(number - 1, max(-1, number - 201), -1)
+        below = range(number + 1, min(len(lines), number + 200))
+        if not any(_has_kind(lines, numbers, indent, begins) for numbers in (above, below)):
             continue
         if "{" in body:
-            for pair in _PAIR.finditer(text, start + body.index("{"), start + len(body)):
+            for pair in _YAML_PAIR.finditer(text, start + body.index("{"), start + len(body)):
                 _add(pair, spans)
-        for below in range(number + 1, len(lines)):
-            inner, _, value, at = lines[below]
+        for inner, _, value, at in lines[number + 1 :]:
             if inner <= indent:
                 break
-            given = _YAML_VALUE.match(text, at, at + len(value))
-            if given is not None and given.group(1).strip("|>+-0123456789 "):
-                _add(given, spans)
+            match = _YAML_VALUE.match(text, at, at + len(value))
+            if match is not None and match.group(1).strip("|>+-0123456789 "):
+                _add(match, spans)
+    return spans
 
 
-def _is_of_kind(lines: list[tuple[int, bool, str, int]], numbers: range, indent: int, begins: bool) -> bool:
-    """Whether the mapping to which lines of these numbers lead, one way or the other, is a Secret."""
+def _has_kind(lines: list[tuple[int, bool, str, int]], numbers: range, indent: int, begins: bool) -> bool:
+    """Whether the mapping that the lines of these numbers belong to, upwards or downwards, is a Secret."""
     for number in numbers:
         other, item, body, _ = lines[number]
         if other < indent or body.startswith(("---", "...")) or (numbers.step < 0 and begins):
             return False
         if numbers.step > 0 and item and other == indent:
             return False
-        if other == indent and _KIND.match(body):
+        if other == indent and _YAML_KIND.match(body):
             return True
         begins = item and other == indent
     return False

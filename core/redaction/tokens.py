@@ -1,30 +1,235 @@
-"""Finds tokens that chance made: too random for a word, an identifier, a path or a hash, and not public by their form.
+"""Finds secrets that are known by their form or by their randomness.
 
-Only tokens of base64 characters with both cases and digits are judged; a hex number or a UUID never is.
+By their form: the tokens of providers, PEM blocks, credentials in URLs, headers and cookies. By their randomness:
+tokens of base64 characters with both cases and digits that are no word, identifier, path or hash, and not public by
+their form; hex numbers and UUIDs never are.
+
+A new form is a row of `SHAPES`, and an anchor in the pre-check of `core.redaction` if it may have no digit. Each
+pattern is linear: an unbounded run is possessive, ends the match, or begins only at a boundary.
 """
 
 from __future__ import annotations
 
 from math import log2
 
-from core import TYPE_CHECKING
-from core.redaction.values import DIGITS, Span, compiled
+from core.redaction.values import DIGITS, Span, compiled, is_placeholder, is_strong
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable
 
     Find = Callable[[str], list[Span]]
-    """What finds the secrets of every kind: a token that is base64 of a text is judged by what the text holds."""
+    """Finds secrets of every kind: a token that is base64 of a text is judged by what the text contains."""
 
-MIN_TOKEN = 24
-"""Characters below which no bare token is judged by its entropy: more are hashes and identifiers than secrets."""
-_MIN_ENTROPY = 3.6
-"""Bits per character: keeps out repetitive tokens. 24 random base62 characters have 4.2 on average."""
-_MAX_WORD_SHARE = 0.75
-"""Largest share of characters in word-like runs (3 or more letters of one case, or a capital and what follows it): of
-random base62 tokens it misses some 5 % at 24 characters, 2 % at 32; 33 MB of Python sources hold five that pass."""
-_MAX_WORD_SHARE_ONE_NUMBER = 0.6
-"""The same where all digits stand together, as in `WriteI32BE` or `exception-2017`."""
+# A prefix counts if no letter or digit precedes it; a literal backslash-n (JSON in a log) is a boundary too.
+LEFT = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
+URLSAFE = r"[A-Za-z0-9_-]"
+
+SHAPES: tuple[tuple[str, tuple[str, ...], int, str], ...] = (
+    ("aws-access-key", ("AKIA", "ASIA", "ABIA", "ACCA"), 16,
+     LEFT + r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Z0-9])"),
+    ("aws-bedrock-key", ("ABSK",), 40, LEFT + r"ABSK[A-Za-z0-9+/]{40,}=*"),
+    ("google-api-key", ("AIza",), 30, r"AIza" + URLSAFE + r"{30,}"),
+    ("google-oauth", ("ya29.", "GOCSPX-", "1//0"), 20,
+     r"ya29\.[A-Za-z0-9._-]{20,}|GOCSPX-" + URLSAFE + r"{20,}|" + LEFT + r"1//0" + URLSAFE + r"{30,}"),
+    ("azure-client-secret", ("Q~",), 30, r"(?<![A-Za-z0-9_.~-])[A-Za-z0-9_.~-]{3}[0-9]Q~[A-Za-z0-9_.~-]{30,}"),
+    ("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), 20,
+     r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{22,}"),
+    ("gitlab-token", ("glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glimt-", "glagent-", "glsoat-",
+      "gloas-"), 20,
+     r"gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|oas)-[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]{2,})*+"),
+    ("slack-token", ("xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xoxc-", "xoxd-"), 10,
+     r"xox[abcdeoprs]-[A-Za-z0-9%-]{10,}"),
+    ("slack-token", ("xoxe.xox", "xapp-"), 10, r"(?:xoxe\.xox[bp]|xapp)-[A-Za-z0-9-]{10,}"),
+    ("slack-webhook", ("hooks.slack.com/",), 20, r"hooks\.slack\.com/[a-z]{1,12}/([A-Za-z0-9/_+-]{16,})"),
+    ("stripe-key", ("sk_live_", "rk_live_", "sk_test_", "rk_test_"), 10, r"[sr]k_(?:live|test)_[A-Za-z0-9]{10,}"),
+    ("stripe-key", ("whsec_",), 20, r"whsec_[A-Za-z0-9+/=]{20,}"),
+    ("anthropic-key", ("sk-ant-",), 20, r"sk-ant-" + URLSAFE + r"{20,}"),
+    ("openrouter-key", ("sk-or-",), 20, LEFT + r"sk-or-" + URLSAFE + r"{20,}"),
+    ("openai-key", ("sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"), 20,
+     LEFT + r"sk-(?:proj|svcacct|admin|None)-" + URLSAFE + r"{20,}"),
+    ("openai-key", ("sk-",), 20, LEFT + r"sk-(?=[A-Za-z]{0,48}[0-9])[A-Za-z0-9]{20,}"),
+    ("huggingface-token", ("hf_", "api_org_"), 30, LEFT + r"(?:hf|api_org)_[A-Za-z0-9]{30,}"),
+    ("npm-token", ("npm_",), 36, LEFT + r"npm_[A-Za-z0-9]{36,}"),
+    ("pypi-token", ("pypi-Ag",), 30, r"pypi-Ag" + URLSAFE + r"{30,}"),
+    ("rubygems-token", ("rubygems_",), 40, r"rubygems_[a-f0-9]{40,}"),
+    ("sendgrid-key", ("SG.",), 40, LEFT + r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{30,}"),
+    ("twilio-key", ("SK",), 32, LEFT + r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
+    ("mailgun-key", ("key-",), 32, LEFT + r"key-[0-9a-f]{32}(?![A-Za-z0-9])"),
+    ("telegram-token", (":AA",), 33,
+     r"(?:(?<![A-Za-z0-9])|(?<=bot)|(?<=\\[nrt]))[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),
+    ("discord-webhook", ("/api/webhooks/",), 30, r"/api/webhooks/[0-9]{10,24}/([A-Za-z0-9_-]{30,})"),
+    ("digitalocean-token", ("dop_v1_", "doo_v1_", "dor_v1_"), 32, r"do[opr]_v1_[a-f0-9]{32,}"),
+    ("shopify-token", ("shpat_", "shpca_", "shppa_", "shpss_"), 32, r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32,}"),
+    ("databricks-token", ("dapi",), 32, LEFT + r"dapi[a-f0-9]{32}(?:-[0-9])?(?![A-Za-z0-9])"),
+    ("linear-key", ("lin_api_", "lin_oauth_", "lin_wh_"), 30, r"lin_(?:api|oauth|wh)_[A-Za-z0-9]{30,}"),
+    ("notion-token", ("secret_", "ntn_"), 40, LEFT + r"(?:secret|ntn)_[A-Za-z0-9]{40,}"),
+    ("vault-token", ("hvs.", "hvb.", "hvr."), 20, LEFT + r"hv[sbr]\." + URLSAFE + r"{20,}"),
+    ("vault-token", ("s.",), 24, r"(?<![A-Za-z0-9_.)\]])s\.(?=[A-Za-z]{0,23}[0-9])[A-Za-z0-9]{24}(?![A-Za-z0-9_.(])"),
+    ("doppler-token", ("dp.pt.", "dp.st.", "dp.sa.", "dp.ct.", "dp.scim.", "dp.audit."), 40,
+     LEFT + r"dp\.(?:pt|st|sa|ct|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,}"),
+    ("fly-token", ("fo1_", "fm1r_", "fm1a_", "fm2_"), 30, LEFT + r"(?:fo1|fm1[ar]|fm2)_[A-Za-z0-9+/=,_-]{30,}"),
+    ("supabase-key", ("sbp_", "sb_secret_"), 20, LEFT + r"(?:sbp_[a-f0-9]{40,}|sb_secret_[A-Za-z0-9_-]{20,})"),
+    ("groq-key", ("gsk_",), 40, LEFT + r"gsk_[A-Za-z0-9]{40,}"),
+    ("xai-key", ("xai-",), 40, LEFT + r"xai-[A-Za-z0-9]{40,}"),
+    ("perplexity-key", ("pplx-",), 40, LEFT + r"pplx-[A-Za-z0-9]{40,}"),
+    ("replicate-token", ("r8_",), 32, LEFT + r"r8_[A-Za-z0-9]{32,}"),
+    ("tavily-key", ("tvly-",), 24, LEFT + r"tvly-[A-Za-z0-9-]{24,}"),
+    ("figma-token", ("figd_",), 30, LEFT + r"figd_" + URLSAFE + r"{30,}"),
+    ("docker-token", ("dckr_pat_", "dckr_oat_"), 20, r"dckr_[po]at_" + URLSAFE + r"{20,}"),
+    ("grafana-token", ("glsa_",), 32, LEFT + r"glsa_[A-Za-z0-9]{32}(?:_[A-Fa-f0-9]{8})?"),
+    ("grafana-token", ("glc_",), 32, LEFT + r"glc_[A-Za-z0-9+/=]{32,}"),
+    ("atlassian-token", ("ATATT3", "ATCTT3"), 40, r"AT[AC]TT3[A-Za-z0-9_=-]{40,}"),
+    ("sentry-token", ("sntrys_", "sntryu_"), 40, r"sntry[su]_[A-Za-z0-9+/=_-]{40,}"),
+    ("brevo-key", ("xkeysib-", "xsmtpsib-"), 64, r"x(?:key|smtp)sib-[a-f0-9]{64}(?:-[A-Za-z0-9]{8,})?"),
+    ("postman-key", ("PMAK-",), 40, r"PMAK-[a-f0-9-]{40,}"),
+    ("newrelic-key", ("NRAK-",), 20, r"NRAK-[A-Z0-9]{20,}"),
+    ("tailscale-key", ("tskey-",), 20, r"tskey-[A-Za-z0-9-]{20,}"),
+    ("pulumi-token", ("pul-",), 40, LEFT + r"pul-[a-f0-9]{40}(?![A-Za-z0-9])"),
+    ("terraform-token", (".atlasv1.",), 40, r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\." + URLSAFE + r"{40,}"),
+    ("square-token", ("sq0atp-", "sq0csp-"), 20, r"sq0(?:atp|csp)-" + URLSAFE + r"{20,}"),
+    ("onepassword-token", ("ops_eyJ",), 40, r"ops_eyJ[A-Za-z0-9+/=_-]{40,}"),
+    ("age-key", ("AGE-SECRET-KEY-1",), 40, r"AGE-SECRET-KEY-1[A-Z0-9]{40,}"),
+    ("password-hash", ("$apr1$", "$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$y$"), 24,
+     r"\$(?:2[aby]\$\d\d\$[./A-Za-z0-9]{53}|(?:apr1|[156y])\$(?:[^\s$:\"']{1,40}\$){1,2}[./A-Za-z0-9]{22,})"),
+    ("jwt", ("eyJ",), 20,
+     r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)*+"),
+)  # fmt: skip
+"""(kind, anchors, tail, pattern): `tail` is the least number of characters without white space after the anchor."""
+INNER_ANCHORS = frozenset(["azure-client-secret", "telegram-token", "terraform-token"])
+"""Kinds whose anchor is not at the beginning."""
+BEFORE_ANCHOR = 200  # characters before such an anchor that are searched
+AFTER_ANCHOR = 300
+
+_PEM_LABEL = r"(?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
+# The body of a block that was cut off: header lines of RFC 1421, then runs of base64. A run is 16 characters or longer,
+# so that the prose after the cut stays; the last line of the key may be shorter if it ends the text or is padded.
+_PEM_GAP = r"(?:[\s\"'+,]|\\[nrt\\])"
+_PEM = (
+    rf"-----BEGIN {_PEM_LABEL}(?:(?:(?!-----BEGIN)[\s\S]){{0,20000}}?-----END {_PEM_LABEL}"
+    rf"|(?:{_PEM_GAP}{{0,8}}(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{{0,120}})*+"
+    rf"(?:{_PEM_GAP}{{0,40}}+(?:[A-Za-z0-9+/]{{16,}}+=*+|[A-Za-z0-9+/]{{1,15}}+(?:=+|\Z)))*+)"
+)
+MIN_PEM_CHARS = 43 + 16
+_BEARER = r"(?i:b(?<![a-z0-9]b)(?:earer|asic)[ \t]{1,4})([A-Za-z0-9._~+/=-]{8,}+)"
+# The digits after the `:` may be a port: `ssh://git:22@h`, `http://localhost:8080@2x.png`.
+_URL_USER = (
+    r"://[^\s/@:\"'<>\[]{0,128}(?:(?<!//git)(?<!//localhost)(?<!//127\.0\.0\.1)|(?!:\d{1,5}@))"
+    r":(?!\d{1,5}@\dx\.)([^\s/\"'<>]{1,256})@(?=[^\s@])"
+)
+# A password that contains a `/`: the characters before the slash are no port.
+_URL_SLASHED = (
+    r"://[^\s/@:\"'<>\[]{0,128}:(?!\d*/)([^\s@/\"'<>]{1,128}/[^\s@\"'<>]{1,256})@(?=[\w.-]+(?:[:/?\s\"',)]|\Z))"
+)
+_URL_ALONE = r"://([\w-]{16,300})(?::[^\s/@]{0,100})?@(?!\S{0,40}ingest)"
+_DSN = r"(?<![\w.-])[\w.-]{1,64}:([^\s:@\"'/\]]{1,128})@(?:tcp|unix)\("
+_PGPASS = r"(?m)(?:^|(?<=[\s\"']))[^\s:#\"']{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:\"']{3,128})(?=[\s\"']|$)"
+_WRAPPED_AWS_KEY = (
+    LEFT + r"A(?:KI|SI)A(?=(?:\s*[A-Z0-9]){16}(?![A-Za-z0-9]))(?=[A-Z\s]{,99}\d)[A-Z0-9]*\s*\n\s*[A-Z0-9]+"
+)
+_COOKIE_JAR = r"\t(?:TRUE|FALSE)\t/[^\t\n]*\t(?:TRUE|FALSE)\t\d+\t[^\t\n]+\t([^\s]{6,4096})"
+_COOKIES = r"(?i:cookie[\"'\\]{0,3}[:=]|set-cookie[\"'\\]{0,3},)[^\n]*"
+_COOKIE = r"(?<![^\s;:\"',])([A-Za-z0-9_.$-]{1,64})=([^\s;,\"']{1,4096})"
+
+
+def find_formed(text: str, lower: str, fresh: str) -> list[Span]:
+    """The (start, end, kind) of each secret known by its form; `fresh` are the words that may contain a token."""
+    spans: list[Span] = []
+    present = {anchor for _, anchors, _, _ in SHAPES for anchor in anchors if anchor in fresh}
+    for kind, anchors, tail, pattern in SHAPES if present else ():
+        if not present.isdisjoint(anchors) and any(
+            _has_tail(fresh, anchor, tail) for anchor in anchors if anchor in present
+        ):
+            spans += _shaped(text, kind, anchors, pattern, BEFORE_ANCHOR if kind in INNER_ANCHORS else 0)
+    if "-----BEGIN" in text:
+        spans += [span for span in _matches(text, "private-key", _PEM) if span[1] - span[0] >= MIN_PEM_CHARS]
+    spans += _shaped(text, "aws-access-key", ("AKIA", "ASIA"), _WRAPPED_AWS_KEY)
+    spans += _matches(text, "cookie", _COOKIE_JAR) if "TRUE\t" in text or "FALSE\t" in text else []
+    if "@" in text and "://" in text:
+        for pattern in (_URL_USER, _URL_SLASHED):
+            spans += _matches(text, "url-password", pattern)
+        spans += [span for span in _matches(text, "url-password", _URL_ALONE) if _is_url_token(text[span[0] : span[1]])]
+    spans += _shaped(text, "url-password", ("@tcp(", "@unix("), _DSN, BEFORE_ANCHOR)
+    spans += _shaped(text, "password", (":5432:",), _PGPASS, BEFORE_ANCHOR)
+    if _has_tail(lower, "bearer ", 8) or _has_tail(lower, "basic ", 8):
+        spans += [span for span in _matches(text, "authorization", _BEARER) if _is_credential(text[span[0] : span[1]])]
+    for line in compiled(_COOKIES).finditer(text) if "cookie" in lower else ():
+        for match in compiled(_COOKIE).finditer(text, line.start() + 6, line.end()):
+            name, value = match.group(1).lower(), match.group(2)
+            secrets = ("sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "login", "remember")
+            is_named = len(value) >= 6 and any(part in name for part in secrets)
+            if (is_named or is_random(value)) and not is_placeholder(value):
+                spans.append((*match.span(2), "cookie"))
+    return spans
+
+
+def _has_tail(text: str, anchor: str, tail: int) -> bool:
+    """Whether the anchor occurs with at least `tail` characters without white space after it."""
+    at = text.find(anchor)
+    while at >= 0:
+        at += len(anchor)
+        behind = text[at : at + tail]
+        if len(behind) == tail and behind.split() == [behind]:
+            return True
+        at = text.find(anchor, at)
+    return False
+
+
+def _shaped(text: str, kind: str, anchors: tuple[str, ...], pattern: str, before: int = 0) -> list[Span]:
+    """The secrets of a shape that begins with one of its anchors, or at most `before` characters before it."""
+    spans: list[Span] = []
+    for anchor in anchors:
+        done, at = 0, text.find(anchor)
+        form = compiled(pattern) if at >= 0 else None
+        while form is not None and at >= 0:
+            place = form.search(text, max(done, at - before), at + AFTER_ANCHOR) if before else None
+            match = form.match(text, at if place is None else place.start())
+            if match is not None:
+                spans += _span(match, kind)
+                done = match.end()
+            at = text.find(anchor, max(done, at + 1))
+    return spans
+
+
+def _matches(text: str, kind: str, pattern: str) -> list[Span]:
+    return [span for match in compiled(pattern).finditer(text) for span in _span(match, kind)]
+
+
+def _span(match: re.Match[str], kind: str) -> list[Span]:
+    """The span of a match's secret; none if it is a placeholder, or ends like an example of a token."""
+    group = match.lastindex or 0
+    value = match.group(group)
+    filled = is_placeholder(value) or (len(value) > 16 and len(set(value[-12:])) == 1)
+    return [] if filled else [(*match.span(group), kind)]
+
+
+def _is_url_token(user: str) -> bool:
+    """Whether the user of a URL is a token: with two or more numbers among its letters, `-` and `_`."""
+    if not is_strong(user):
+        return False
+    numbers = compiled("[0-9]+").findall(user)
+    size = sum(map(len, numbers))
+    return (len(numbers) > 1 and size > 2) or (size > 7 and user.isalnum())
+
+
+def _is_credential(value: str) -> bool:
+    """Whether the word after `Bearer` or `Basic` is a credential and not prose ("basic authentication")."""
+    if any(map(str.isdigit, value)):
+        return len(value) >= 12
+    return len(value) >= 16 and not value.islower() and not value.istitle()
+
+
+MIN_TOKEN = 24  # characters below which no bare token is judged: more are hashes and identifiers than secrets
+MIN_ENTROPY = 3.6  # bits per character; 24 random base62 characters have 4.2 on average
+MAX_WORD_SHARE = 0.75
+"""Largest share of characters in word-like runs (3 or more letters of one case, or a capital and what follows it). Of
+random base62 tokens it misses some 5 % at 24 characters, 2 % at 32; 33 MB of Python sources contain five that pass."""
+MAX_WORD_SHARE_ONE_NUMBER = 0.6  # if all digits are together, as in `WriteI32BE` or `exception-2017`
+MIN_UNWORDED = 17  # characters outside of words and numbers: fewer are the random end of a name
+MAX_ENCODED = 4_096  # characters of base64 that are decoded
+MIN_IN_TEMPORARY = 40  # in a folder for temporary files, whose names are random
+MIN_FILE_CHARS = 64
 
 # Public by design: content hashes, key fingerprints, public keys, publishable keys, mangled symbols of compilers, the
 # ids of model providers.
@@ -40,57 +245,46 @@ _PUBLIC_NAMES = (
     "public_key", "public-key", "publickey", "public key", "pubkey", "pub_key", "verifykey", "verify_key",
     "etag", "if-none-match", "peer", "-version-id", "-id-2", "request-id", "sec-websocket-accept", "sec-websocket-key",
 )  # fmt: skip
-# What Stripe calls its things by; its keys begin otherwise, and a client secret has a second `_`.
+# Prefixes of Stripe's ids; its keys begin otherwise, and a client secret has a second `_`.
 _STRIPE_IDS = frozenset(
     "acct ba card ch cus evt fee il in mandate pi plan pm po price prod pst re seti si sli sub txn vs we".split()
 )
-# How images, fonts, sounds, PDF and archives begin in base64: of `_LEAST_FILE` characters they are files.
+# How images, fonts, sounds, PDF and archives begin in base64.
 _FILES = (
     "iVBORw0KGgo", "/9j/4", "R0lGOD", "UklGR", "d09GMg", "d09GRg", "T1RUTw", "AAABAA", "SUQz", "JVBERi0", "UEsDB",
     "H4sIA", "PHN2Zy",
 )  # fmt: skip
-_LEAST_FILE = 64
-_DOCUMENTS = ("doc", "sheet", "drive", "folder", "slide", "form", "google", "file")
-"""Before the id of one, of 33 or 44 characters."""
-_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-_LONGEST_ENCODED = 4_096
-# What is made anew in every run is named by chance; a secret among such folders is longer than their names.
-_TEMPORARY = ("/tmp/", "/tmp.", "/var/folders/", "/dev/shm/", "/data/app/~~", "\\Temp\\", "/Temp/")  # noqa: S108 - nothing is written there
-_LEAST_IN_TEMPORARY = 40
-_BUILD_ID = 20
-"""Characters of each part of a build id of Go's, `action/…/content`."""
-_LEAST_FOLDER = 4
-"""Characters of a word that chance does not put between two slashes."""
+_TEMPORARY = ("/tmp/", "/tmp.", "/var/folders/", "/dev/shm/", "/data/app/~~", "\\Temp\\", "/Temp/")  # noqa: S108
 _CERTIFICATES = (
     r"-----BEGIN (?:CERTIFICATE(?: REQUEST)?|(?:RSA )?PUBLIC KEY|X509 CRL)-----(?:(?!-----BEGIN)[\s\S])*?-----END"
 )
-_LEAST_UNWORDED = 17
-"""Characters outside of the words and numbers between `-`, `_`, `/`: fewer are the random end of a name."""
-_WORDS = r"(?<![A-Z])[A-Z][a-z]{2,}|[A-Z]{3,}|[a-z]{3,}"
-# Words, each perhaps with a capital, and a number behind them; a number or a time; a hash, also as bundlers write it.
-_NAMED = rf"(?:{_WORDS}|[A-Z][a-z]|[a-z]{{2}}\Z)*\d{{0,14}}\Z|v?[\dTZ]*[TZ][\dTZ]*\Z|[0-9a-f]{{6,64}}\Z|[A-Z0-9]{{8}}\Z"
-# The same of a folder, without what chance puts between two slashes of base64.
-_FOLDER = rf"(?:{_WORDS})*\d{{0,8}}\Z|v?[\dTZ]*[TZ][\dTZ]*\Z|[0-9a-f]{{6,64}}\Z"
+_WORD_RUN = r"(?<![A-Z])[A-Z][a-z]{2,}|[A-Z]{3,}|[a-z]{3,}"
+# Words, each perhaps with a capital, and a number after them; a number or a time; a hash, also as bundlers write it.
+_NAME_PART = (
+    rf"(?:{_WORD_RUN}|[A-Z][a-z]|[a-z]{{2}}\Z)*\d{{0,14}}\Z|v?[\dTZ]*[TZ][\dTZ]*\Z|[0-9a-f]{{6,64}}\Z|[A-Z0-9]{{8}}\Z"
+)
+# The same for a folder, without what chance puts between two slashes of base64.
+_FOLDER_PART = rf"(?:{_WORD_RUN})*\d{{0,8}}\Z|v?[\dTZ]*[TZ][\dTZ]*\Z|[0-9a-f]{{6,64}}\Z"
+# Ids of RDS, the beginning of those of GitHub's GraphQL, and what its old ones encode.
 _NODE_ID = r"(?:db|cluster)-[A-Z\d]{26}\Z|[A-Z]{1,5}_kw[A-Z]|\d{2,3}:[A-Z][A-Za-z]+\d"
-"""Ids of RDS, how those of GitHub's GraphQL begin, and what its old ones encode."""
-# What cannot be part of a base64 token becomes a space, one for one, so that positions stay.
-_SEPARATORS = bytes(c if c < 128 and (chr(c).isalnum() or chr(c) in "+/_-") else 32 for c in range(256))
 
 
-def holds_made(words: set[str], find: Find) -> bool:
-    """Whether one of the words by itself holds such a token, be it that what surrounds it makes it public."""
+def has_random(words: set[str], find: Find) -> bool:
+    """Whether one of the words by itself contains a random token, even if its surroundings make it public."""
     long = [word for word in words if len(word) >= MIN_TOKEN and not (word.isalpha() or word.islower())]
-    return any(len(word) > _LONGEST_ENCODED or find_random(word, find) for word in long)
+    return any(len(word) > MAX_ENCODED or find_random(word, find) for word in long)
 
 
 def find_random(text: str, find: Find) -> list[Span]:
-    """Tokens that chance made. The path of a URL is left alone."""
-    # certificates and public keys are there to be shown
-    hidden = compiled(_CERTIFICATES).sub(lambda one: " " * len(one.group()), text) if "-----BEGIN" in text else text
-    mapped = hidden.encode("ascii", "replace").translate(_SEPARATORS).decode("ascii")
+    """The random tokens of a text. The path of a URL is left alone."""
+    shown = text
+    if "-----BEGIN" in text:  # certificates and public keys are public
+        shown = compiled(_CERTIFICATES).sub(lambda match: " " * len(match.group()), text)
+    separators = bytes(c if c < 128 and (chr(c).isalnum() or chr(c) in "+/_-") else 32 for c in range(256))
+    mapped = shown.encode("ascii", "replace").translate(separators).decode("ascii")
     spans: list[Span] = []
     at = 0
-    # a long word is part of no shorter one, so that it stands where it is found behind the long one before
+    # a long word is not part of a shorter one, so each is found after the previous long one
     for word in [word for word in mapped.split() if len(word) >= MIN_TOKEN]:
         at = mapped.find(word, at)
         start, at = at, at + len(word)
@@ -103,35 +297,42 @@ def find_random(text: str, find: Find) -> list[Span]:
             continue
         if _is_public(word) or text[max(0, start - 8) : start].lower().endswith(_PUBLIC_LABELS):
             continue
-        if len(word) >= _LEAST_FILE and word.startswith(_FILES):
+        if len(word) >= MIN_FILE_CHARS and word.startswith(_FILES):
             continue
-        made: list[tuple[int, int]] = []
+        tokens: list[tuple[int, int]] = []
         if "/" in word:
-            made = _in_path(text, word, start)
-        elif is_random(word) and (len(word) >= _LEAST_IN_TEMPORARY or not _is_temporary(text, start, word)):
-            made = [(start, at)]
-        if made and not _is_published(text, start, at, find):
-            made = [one for one in made if one == (start, at) or not _is_published(text, *one, find)]
-            spans += [(*one, "high-entropy") for one in made]
+            tokens = _in_path(text, word, start)
+        elif is_random(word) and (len(word) >= MIN_IN_TEMPORARY or not _is_temporary(text, start, word)):
+            tokens = [(start, at)]
+        if tokens and not _is_published(text, start, at, find):
+            spans += [
+                (*token, "high-entropy")
+                for token in tokens
+                if token == (start, at) or not _is_published(text, *token, find)
+            ]
     return spans
 
 
 def _is_published(text: str, start: int, end: int, find: Find) -> bool:
-    """Whether the random token at start..end is public by what it is, or by what stands before it."""
+    """Whether the random token at start..end is public by its form or by the name before it."""
     word, before = text[start:end].lstrip("-"), text[max(0, start - 64) : start].lower()
     size = len(word)
     named = before.removesuffix('w/"').rstrip(" \t\"'`:=>\\")  # a weak ETag
     if word.startswith(_PUBLIC) or compiled(_NODE_ID).match(word) or named.endswith(_PUBLIC_NAMES):
         return True
-    if ((size == 46 and word.startswith("Qm")) or (word[0] in "13" and 26 <= size <= 35)) and not word.strip(_BASE58):
-        return True  # of IPFS, an address of Bitcoin
-    if size in (33, 44) and word[0] in "10" and any(name in before for name in _DOCUMENTS):
+    base58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+    is_address = (size == 46 and word.startswith("Qm")) or (word[0] in "13" and 26 <= size <= 35)  # IPFS, Bitcoin
+    if is_address and not word.strip(base58):
         return True
-    return size <= _LONGEST_ENCODED and _is_encoded_text(word, find)
+    if size in (33, 44) and word[0] in "10":  # the id of a document
+        kinds = ("doc", "sheet", "drive", "folder", "slide", "form", "google", "file")
+        if any(kind in before for kind in kinds):
+            return True
+    return size <= MAX_ENCODED and _is_encoded_text(word, find)
 
 
 def _is_encoded_text(word: str, find: Find) -> bool:
-    """Whether a word is base64 of some words in ASCII with no secret among them, or of JSON: the header of a token."""
+    """Whether a word is base64 of several words in ASCII without a secret, or of JSON: the header of a token."""
     from binascii import Error, a2b_base64
 
     plain = word.replace("-", "+").replace("_", "/")
@@ -141,50 +342,50 @@ def _is_encoded_text(word: str, find: Find) -> bool:
         text = a2b_base64(plain + "=" * (-len(plain) % 4)).decode("ascii")
     except (Error, UnicodeDecodeError):
         return False
-    is_said = len(text.split()) > 1 or text.startswith('{"') or compiled(_NODE_ID).match(text)
-    return len(text) >= 12 and bool(is_said) and " ".join(text.split()).isprintable() and not find(text)
+    is_text = len(text.split()) > 1 or text.startswith('{"') or compiled(_NODE_ID).match(text)
+    return len(text) >= 12 and bool(is_text) and " ".join(text.split()).isprintable() and not find(text)
 
 
 def _in_path(text: str, word: str, start: int) -> list[tuple[int, int]]:
-    """A token with slashes that is base64 as a whole; or what is random between the slashes of a path."""
-    before = _before(text, start)
+    """A token with slashes that is base64 as a whole, or the random parts between the slashes of a path."""
+    before = _word_before(text, start)
     in_url = "://" in before and "?" not in before and "#" not in before
     parts = word.split("/")
-    if word.startswith("//") or in_url or all(len(part) == _BUILD_ID for part in parts):
+    if word.startswith("//") or in_url or all(len(part) == 20 for part in parts):  # a build id of Go has such parts
         return []
     temporary = _is_temporary(text, start, word)
     whole = word[0] not in "/-" and not temporary and len(parts) <= 2 + len(word) // 16
     if whole and not any(map(_is_folder, parts)) and is_random(word) and not any(map(_is_public, parts)):
         return [(start, start + len(word))]
-    least = _LEAST_IN_TEMPORARY if temporary else MIN_TOKEN
+    min_chars = MIN_IN_TEMPORARY if temporary else MIN_TOKEN
     spans = []
     for part in parts:
-        if len(part) >= least and not _is_public(part) and is_random(part):
+        if len(part) >= min_chars and not _is_public(part) and is_random(part):
             spans.append((start, start + len(part)))
         start += len(part) + 1
     return spans
 
 
 def _is_folder(part: str) -> bool:
-    """Whether what stands between slashes is a name of words, as folders have: the rest is no base64 then."""
-    return len(part) >= _LEAST_FOLDER and all(map(compiled(_FOLDER).match, part.replace("_", "-").split("-")))
+    """Whether a part between slashes consists of words, as a folder's name does: then the rest is no base64."""
+    return len(part) >= 4 and all(map(compiled(_FOLDER_PART).match, part.replace("_", "-").split("-")))
 
 
 def _is_public(word: str) -> bool:
-    """Whether a token is public by how it begins: an id, a hash, a key to publish."""
+    """Whether a token is public by its beginning: an id, a hash, a publishable key."""
     head, _, rest = word.partition("_")
     return word.startswith(_PUBLIC) or (head in _STRIPE_IDS and rest.isalnum() and len(rest) <= 40)
 
 
-def _before(text: str, start: int) -> str:
-    """What stands before the token without white space between."""
+def _word_before(text: str, start: int) -> str:
+    """The characters before the token, without white space between them."""
     before = text[max(0, start - 120) : start]
     return before.split()[-1] if before[-1:].strip() else ""
 
 
 def _is_temporary(text: str, start: int, word: str) -> bool:
     """Whether the token at `start` belongs to a path through a folder for temporary files."""
-    path = _before(text, start) + word
+    path = _word_before(text, start) + word
     return any(folder in path for folder in _TEMPORARY)
 
 
@@ -200,13 +401,14 @@ def is_random(token: str) -> bool:
     size = len(token)
     numbers = compiled("[0-9]+").findall(token)
     digits = sum(map(len, numbers))
-    most = _MAX_WORD_SHARE if len(numbers) > 1 else _MAX_WORD_SHARE_ONE_NUMBER
-    if not digits or digits * 3 > size * 2 or sum(map(len, compiled(_WORDS).findall(token))) > size * most:
+    max_share = MAX_WORD_SHARE if len(numbers) > 1 else MAX_WORD_SHARE_ONE_NUMBER
+    words = sum(map(len, compiled(_WORD_RUN).findall(token)))
+    if not digits or digits * 3 > size * 2 or words > size * max_share:
         return False
-    again = size - len(set(token)) + 1  # times that one character stands there, at most
-    if log2(size) - again * log2(again) / size < _MIN_ENTROPY:  # it may be too little
+    repeated = size - len(set(token)) + 1  # occurrences of a single character, at most
+    if log2(size) - repeated * log2(repeated) / size < MIN_ENTROPY:  # a lower bound: the entropy may be too low
         shares = [token.count(char) / size for char in set(token)]
-        if -sum(share * log2(share) for share in shares) < _MIN_ENTROPY:
+        if -sum(share * log2(share) for share in shares) < MIN_ENTROPY:
             return False
-    parts = token.replace("/", "-").replace("_", "-").split("-")  # words, and too little of chance behind them
-    return sum(len(part) for part in parts if not compiled(_NAMED).match(part)) >= _LEAST_UNWORDED
+    parts = token.replace("/", "-").replace("_", "-").split("-")  # words with too few random characters after them
+    return sum(len(part) for part in parts if not compiled(_NAME_PART).match(part)) >= MIN_UNWORDED

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from core.redaction import redact
-from core.redaction.search import find_secrets
+from core.redaction import find_secrets, redact
 from core.redaction.tokens import find_random
 
 TOKEN = "q7Xz2LmR9tWv4KpD8sHy3NbJ"  # 24 characters, as chance might make them
