@@ -1,4 +1,7 @@
-"""The JSON form of a memory: times are ISO 8601 in UTC outside, ms since the epoch inside. Off the hot path."""
+"""Memories as JSON: the lines of `memory export` and `import`, and the object of `memory show`.
+
+Times are ISO 8601 in UTC outside, ms since the epoch inside.
+"""
 
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -10,22 +13,22 @@ from core.redaction import redact
 from core.store import documents
 from core.store.rows import COLLECTIONS
 from memory import gate, near_duplicate
-from memory.write import COLLECTION, clean_name, clean_tags, set_category, set_ungated, set_verdict
+from memory.write import COLLECTION, MAX_CHARS, clean_name, clean_tags, set_category, set_ungated, set_verdict
 from recall import categories, hit
 
-LONGEST = 1_000_000  # characters of an episode or a piece of knowledge; an observation has `write.MAX_CHARS`
-_LONGEST_ID = 200
-_LONGEST_PATH = 4096
-_LAST_MS = 253_402_300_799_999
-_RANGES = {"share": (0, 1), "priority": (-1, 1), "count": (0, 1e15)}
-_WANTED = {
+MAX_TEXT_CHARS = 1_000_000  # of an episode or a section; an observation has write.MAX_CHARS
+MAX_ID_CHARS = 200
+MAX_PATH_CHARS = 4096
+LAST_MS = 253_402_300_799_999  # the end of the year 9999, the last that ISO 8601 writes with four digits
+
+_EXPECTED = {
     "tags": "a list of strings", "context": "a string or a list of strings", "flag": "true or false",
     "share": "a number from 0 to 1", "priority": "a number from -1 to 1", "count": "a number from 0 to 1e+15",
     "time": "an ISO 8601 time or ms since 1970", "history": "a list of {text, at, source}", "name": "a string",
     "path": "a string",
 }  # fmt: skip
-# Key in JSON → field of the document, and the kind of its value.
-_FIELDS = {
+# Key of a line → field of the document, and the kind of its value.
+_LINE_FIELDS = {
     "context": ("context", "context"), "path": ("path", "path"), "tags": ("tags", "tags"), "title": ("title", "name"),
     "source": ("source", "name"), "session": ("session_id", "name"), "project": ("project", "name"),
     "type": ("observation_type", "name"), "privacy": ("privacy", "name"), "reason": ("write_reason", "name"),
@@ -37,28 +40,30 @@ _FIELDS = {
     "gate_fallback": ("write_gate_fallback", "flag"), "created_at": ("created_at", "time"),
     "updated_at": ("updated_at", "time"), "last_used_at": ("last_used_at", "time"),
 }  # fmt: skip
-# Key of `memory show` → field of the document, or what is made of it.
-_SHOWN = {
-    "id": "id", "collection": "collection", "observation": "text", "context": "context", "origin": "origin",
-    "title": "title", "path": "path", "category": "category", "categoryId": "category_id",
-    "categoryConfidence": "category_confidence", "categorySource": "category_source",
-    "taxonomyVersion": "taxonomy_version", "tags": "tags", "source": "source", "session": "session_id",
-    "project": "project", "type": "observation_type", "privacy": "privacy", "created_at": "created_at",
-    "updated_at": "updated_at", "verdict": "write_verdict", "confidence": "write_confidence",
+# Key of `memory show` → field of the document, for those with another name.
+_VIEW_NAMES = {
+    "observation": "text", "categoryId": "category_id", "categoryConfidence": "category_confidence",
+    "categorySource": "category_source", "taxonomyVersion": "taxonomy_version", "session": "session_id",
+    "type": "observation_type", "verdict": "write_verdict", "confidence": "write_confidence",
     "reason": "write_reason", "gateVersion": "write_gate_version", "gateFallback": "write_gate_fallback",
     "mergedCount": "merged_count", "recallCount": "recall_count", "retrievalPriority": "retrieval_priority",
-    "last_used_at": "last_used_at", "supersededBy": "superseded_by", "supersedes": "supersedes", "stale": "stale",
-    "history": "history", "forgotten": "forgotten", "forgotten_at": "forgotten_at",
+    "supersededBy": "superseded_by",
 }  # fmt: skip
+_VIEW_KEYS = (
+    "id collection observation context origin title path category categoryId categoryConfidence categorySource"
+    " taxonomyVersion tags source session project type privacy created_at updated_at verdict confidence reason"
+    " gateVersion gateFallback mergedCount recallCount retrievalPriority last_used_at supersededBy supersedes stale"
+    " history forgotten forgotten_at".split()
+)
 
 
 class BadLineError(ValueError):
-    """A line is no memory; the message says why, without its content."""
+    """A line is not a memory; the message says why, without its content."""
 
 
 @dataclass(frozen=True)
 class Incoming:
-    """A memory as it came in, whole; `given` are the fields that its line names, `where` its place for people."""
+    """An imported memory. `given`: the fields that its line names; `where`: its place in the file, for people."""
 
     document: Document
     where: str
@@ -67,24 +72,23 @@ class Incoming:
 
 
 def to_line(document: Document) -> dict[str, Any]:
-    """A document as `memory export` prints it: everything that `from_line` takes, empty fields left out."""
-    view = _outside(document)
+    """A document as `memory export` prints it: everything that `from_line` takes, without empty fields."""
+    view = _with_iso_times(document)
     about = {"id": view["id"], "collection": view["collection"], "text": view["text"], "verdict": view["write_verdict"]}
-    told = {key: view[name] for key, (name, _) in {**_FIELDS, "category": ("category_id", "name")}.items()}
-    return {**about, **{key: value for key, value in told.items() if value}}
+    fields = {key: view[name] for key, (name, _) in {**_LINE_FIELDS, "category": ("category_id", "name")}.items()}
+    return {**about, **{key: value for key, value in fields.items() if value}}
 
 
 def to_view(document: Document) -> dict[str, Any]:
-    """A document as `memory show` prints it: every field, under the names of the contract."""
-    view = _outside(document)
+    """A document as `memory show` prints it: every field, under the contract's names."""
+    view = _with_iso_times(document)
     view["origin"] = hit.origin_of(document)
     view["category"] = categories.short(document["category_id"])
     view["forgotten"] = document["forgotten_at"] is not None
-    return {key: view[name] for key, name in _SHOWN.items()}
+    return {key: view[_VIEW_NAMES.get(key, key)] for key in _VIEW_KEYS}
 
 
-def _outside(document: Document) -> dict[str, Any]:
-    """The fields with times as people write them."""
+def _with_iso_times(document: Document) -> dict[str, Any]:
     view: dict[str, Any] = {**document}
     for name in ("created_at", "updated_at", "last_used_at", "forgotten_at"):
         view[name] = None if view[name] is None else clock.iso(view[name])
@@ -92,87 +96,86 @@ def _outside(document: Document) -> dict[str, Any]:
     return view
 
 
-def from_line(line: Any, where: str, *, now: int, longest: int) -> Incoming:
-    """The memory that a parsed line describes, redacted, judged and categorised; `now` in ms. Raises BadLineError."""
-    _must(isinstance(line, dict), "not a JSON object")
+def from_line(line: Any, where: str, *, now: int) -> Incoming:
+    """The memory in a parsed line, redacted, judged and categorised; `now` in ms. Raises BadLineError."""
+    _require(isinstance(line, dict), "not a JSON object")
     line = {key: value for key, value in line.items() if value is not None}
-    found: list[str] = []
     collection = line.get("collection") or COLLECTION
-    _must(str(collection) in COLLECTIONS, f"collection must be one of {', '.join(COLLECTIONS)}")
-    _must(isinstance(line.get("text"), str), "text must be a string" if "text" in line else "text is missing")
+    _require(str(collection) in COLLECTIONS, f"collection must be one of {', '.join(COLLECTIONS)}")
+    _require(isinstance(line.get("text"), str), "text must be a string" if "text" in line else "text is missing")
     text = words.clean(line["text"]).replace("\0", "\ufffd").strip()
-    most = longest if collection == COLLECTION else LONGEST
-    _must(bool(text), "text is empty")
-    _must(len(text) <= most, f"text has {len(text)} characters, at most {most} are taken")
-    document = documents.blank(collection, "", _body(text, found), now)
-    values: dict[str, Any] = document  # type: ignore[assignment]  # the keys are those of the table
+    most = MAX_CHARS if collection == COLLECTION else MAX_TEXT_CHARS
+    _require(bool(text), "text is empty")
+    _require(len(text) <= most, f"text has {len(text)} characters, at most {most} are taken")
+    redacted: list[str] = []
+    document = documents.blank(collection, "", _clean_text(text, redacted), now)
     given = {"text"}
-    category, annotated = _value("name", line.get("category", ""), "category", found), ""
+    category, annotated = _checked("name", line.get("category", ""), "category", redacted), ""
     if category:
         given.add("category_id")
     if line.get("verdict"):
         document["write_verdict"] = str(line["verdict"]).lower()
-        _must(document["write_verdict"] in gate.VERDICTS, f"verdict must be one of {', '.join(gate.VERDICTS)}")
+        _require(document["write_verdict"] in gate.VERDICTS, f"verdict must be one of {', '.join(gate.VERDICTS)}")
         given.add("write_verdict")
         set_ungated(document, "imported with this verdict")
-    elif collection != COLLECTION:  # archives are allowed
+    elif collection != COLLECTION:
         set_ungated(document, "archived")
     else:
-        judged = gate.judge(document["text"])
-        _must(bool(judged["text"]), "text is empty behind its annotation")
-        document["text"], annotated = judged["text"], "" if category else judged["category"]
-        set_verdict(document, judged)
+        verdict = gate.judge(document["text"])
+        _require(bool(verdict["text"]), "text is empty behind its annotation")
+        document["text"], annotated = verdict["text"], "" if category else verdict["category"]
+        set_verdict(document, verdict)
     set_category(document, category, annotated)
-    for key, (name, kind) in _FIELDS.items():
+    for key, (name, kind) in _LINE_FIELDS.items():
         if key in line:
-            values[name] = _value(kind, line[key], key, found)
+            document[name] = _checked(kind, line[key], key, redacted)  # type: ignore[literal-required]
             given.add(name)
     if "updated_at" not in given:
         document["updated_at"] = document["created_at"]
-    document["id"] = _id(line.get("id"), document, "created_at" in given)
+    document["id"] = _identifier(line.get("id"), document, has_time="created_at" in given)
     document["fingerprint"] = ids.fingerprint(document["text"].lower())
     if collection == COLLECTION:
         document["observation_type"] = document["observation_type"] or "observation_text"
         document["fingerprint"] = ids.fingerprint(near_duplicate.Tokens(document["text"]).key)
-    return Incoming(document, where, frozenset(given), found)
+    return Incoming(document, where, frozenset(given), redacted)
 
 
-def _must(is_so: bool, reason: str) -> None:
-    if not is_so:
+def _require(condition: bool, reason: str) -> None:
+    if not condition:
         raise BadLineError(reason)
 
 
-def _value(kind: str, value: Any, key: str, found: list[str]) -> Any:
-    """A value as it is stored; the kinds of what was redacted go to `found`."""
+def _checked(kind: str, value: Any, key: str, redacted: list[str]) -> Any:
+    """A value as it is stored. Raises BadLineError if it is not of its kind."""
     try:
-        return _read(kind, value, found)
+        return _converted(kind, value, redacted)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        raise BadLineError(f"{key} must be {_WANTED[kind]}") from None
+        raise BadLineError(f"{key} must be {_EXPECTED[kind]}") from None
 
 
-def _read(kind: str, value: Any, found: list[str]) -> Any:
+def _converted(kind: str, value: Any, redacted: list[str]) -> Any:
     if kind in ("tags", "context"):
-        between = "," if kind == "tags" else "\n"
-        texts = value.split(between) if isinstance(value, str) else value
+        separator = "," if kind == "tags" else "\n"
+        texts = value.split(separator) if isinstance(value, str) else value
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise TypeError
-        return clean_tags(texts, found) if kind == "tags" else _body("\n".join(texts).strip(), found)
-    if kind in _RANGES:
-        low, high = _RANGES[kind]
-        if isinstance(value, bool) or not low <= value <= high:
+        return clean_tags(texts, redacted) if kind == "tags" else _clean_text("\n".join(texts).strip(), redacted)
+    if kind in ("share", "priority", "count"):
+        lowest, highest = -1 if kind == "priority" else 0, 1e15 if kind == "count" else 1
+        if isinstance(value, bool) or not lowest <= value <= highest:
             raise ValueError
         return int(value) if kind == "count" else float(value)
     if kind == "time":
         at = clock.parse_iso(value) if isinstance(value, str) and not value.isdigit() else int(value)
-        if at is None or not 0 <= at <= _LAST_MS:
+        if at is None or not 0 <= at <= LAST_MS:
             raise ValueError
         return at
     if kind == "history":
         return [
             {
-                "text": _body(entry["text"], found),
-                "at": _read("time", entry.get("at", 0), found),
-                "source": _read("name", entry.get("source", ""), found),
+                "text": _clean_text(entry["text"], redacted),
+                "at": _converted("time", entry.get("at", 0), redacted),
+                "source": _converted("name", entry.get("source", ""), redacted),
             }
             for entry in value
         ]
@@ -181,34 +184,34 @@ def _read(kind: str, value: Any, found: list[str]) -> Any:
     if kind == "flag" or not isinstance(value, str):
         raise TypeError
     if kind == "path":
-        return _body(value, found)[:_LONGEST_PATH]
-    clean, kinds = _name(value)
-    found += kinds
+        return _clean_text(value, redacted)[:MAX_PATH_CHARS]
+    clean, kinds = _clean_name(value)
+    redacted += kinds
     return clean
 
 
-def _body(text: str, found: list[str]) -> str:
-    """A text of several lines."""
+def _clean_text(text: str, redacted: list[str]) -> str:
     clean, kinds = redact(words.clean(text).replace("\0", "\ufffd"))
-    found += kinds
-    return clean[:LONGEST]
+    redacted += kinds
+    return clean[:MAX_TEXT_CHARS]
 
 
-@lru_cache(maxsize=4096)  # sources, sessions and tags recur in thousands of lines
-def _name(value: str) -> tuple[str, tuple[str, ...]]:
-    found: list[str] = []
-    return clean_name(value, found), tuple(found)
+@lru_cache(maxsize=4096)  # sources, sessions and projects recur in thousands of lines
+def _clean_name(value: str) -> tuple[str, tuple[str, ...]]:
+    redacted: list[str] = []
+    return clean_name(value, redacted), tuple(redacted)
 
 
-def _id(identifier: Any, document: Document, timed: bool) -> str:
-    if isinstance(identifier, int) and not isinstance(identifier, bool):
-        identifier = str(identifier)
-    if identifier is None:  # the same line is the same memory, whenever it is imported
-        at = str(document["created_at"]) if timed else ""
+def _identifier(given: Any, document: Document, *, has_time: bool) -> str:
+    """The given id, or one that follows from the line, so that importing it again is recognised."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        given = str(given)
+    if given is None:
+        at = str(document["created_at"]) if has_time else ""
         about = (document["collection"], document["text"], document["session_id"], at)
         return "im-" + ids.fingerprint("\0".join(about))
-    if not isinstance(identifier, str) or not 0 < len(identifier) <= _LONGEST_ID:
-        raise BadLineError(f"id must be 1 to {_LONGEST_ID} characters")
-    identifier = words.clean(identifier)
+    if not isinstance(given, str) or not 0 < len(given) <= MAX_ID_CHARS:
+        raise BadLineError(f"id must be 1 to {MAX_ID_CHARS} characters")
+    identifier = words.clean(given)
     clean = clean_name(identifier, [])
     return clean if clean == identifier else "im-" + ids.fingerprint(identifier)

@@ -27,7 +27,7 @@ from core.store.sqlite import fold_log
 from memory import json_form, near_duplicate
 from memory.json_form import Incoming
 from memory.knowledge import markdown
-from memory.write import CATEGORY_FIELDS, MAX_CHARS, VERDICT_FIELDS, Draft, clean_name, compose, copy_fields, store
+from memory.write import CATEGORY_FIELDS, VERDICT_FIELDS, Draft, clean_name, compose, copy_fields, store
 from recall import categories
 
 LINES = "ours"  # the value of `--format` for our own JSON lines
@@ -153,7 +153,6 @@ class _LinesImport(_Import):
 
     def parse(self, lines: Iterable[Line], progress: Progress) -> Iterator[Incoming]:
         """The memories of the good lines; blank lines are skipped."""
-        longest = MAX_CHARS
         for number, raw in lines:
             progress(len(raw or b""))
             text = raw.strip(b" \t\r\n\xef\xbb\xbf") if raw is not None else b"-"
@@ -163,7 +162,7 @@ class _LinesImport(_Import):
             try:
                 if raw is None:
                     raise json_form.BadLineError("longer than 16 MiB")
-                yield json_form.from_line(orjson.loads(text), str(number), now=self.now, longest=longest)
+                yield json_form.from_line(orjson.loads(text), str(number), now=self.now)
             except orjson.JSONDecodeError as error:
                 self._refuse(number, f"not JSON: {error.msg}, at character {error.pos}")
             except json_form.BadLineError as error:

@@ -175,8 +175,8 @@ def _store_note(turn_id: str, summary: str, place: dict[str, str], details: dict
     }
     tags = ["turn_note", place["source"], place["agent"], values.get("channel", ""), *usefulness]
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=True)
-    origin = {"session": place["session"], "project": values.get("project", "")}
-    key, redacted = syncing.store_note(db, turn_id, summary, **origin, tags=tags, about=about, now=now)
+    origin = {"session": place["session"], "project": values.get("project", ""), "tags": tags}
+    key, redacted = syncing.store_note(db, turn_id, summary, about, origin, now=now)
     return {"ids": [key], "redacted": redacted}
 
 

@@ -1,14 +1,13 @@
-"""Syncing the collection `knowledge` with folders of markdown: files that are new, changed or removed since last time.
+"""Keeps the collection `knowledge` in step with folders of Markdown; stores notes about turns.
 
-One transaction a file (a very large one has several), so that a sync may be killed anywhere: the state does not count a
-file of which the store has only a part, and the next sync goes on. A section's id is made of its path, headings and
-number, so that counts of its use survive an edit. What one turn of an agent came to is kept here, too.
+A file whose size and times are unchanged is not read again. What is gone from a folder is removed from the store. The
+next sync continues one that was killed: the state counts a file only when all of its sections are stored.
 """
 
 import contextlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -22,31 +21,29 @@ from core.store import documents, sqlite
 from memory.knowledge import markdown
 from memory.write import clean_name, clean_tags, replacing, set_category, set_ungated, store
 
-MOST_LISTED = 50  # skipped files that are listed with their reason
-TOGETHER = 200
-"""Sections of one transaction: a file with more is stored by several, or a hook's write would wait too long."""
-_FIELDS = ("text", "title", "path", "observation_type", "tags", "stale", "source")
-_TITLE_CHARS, _NOTE_TITLE_CHARS = 400, 120
-_STATE_VERSION = 2
-"""Of what is made of a file: with another one every file is read again."""
-_RACY_MS = 2_000
+MAX_LISTED = 50  # skipped files that a report lists
+SECTIONS_PER_COMMIT = 200  # a hook's write waits for one transaction at most
+STATE_VERSION = 2  # a change of how files become sections increments it, so that every file is read again
+RACY_MS = 2_000  # a file changed so recently may change again within the resolution of its times
+
+_COMPARED = ("text", "title", "path", "observation_type", "tags", "stale", "source")
 
 Progress = Callable[[int], None]
-State = tuple[list[str], dict[str, tuple[str, int, str]]]
-"""The kept folders (real paths), and of each file its stamp, how many sections are in recall, and why it was cut."""
+Entry = tuple[str, int, str]  # of a file: its stamp (size and times), how many sections are stored, why it was cut
+State = tuple[list[str], dict[str, Entry]]  # the synced folders (real paths) and their files
 
 
 def _state_path() -> str:
-    return os.path.join(files.home(), "knowledge.json")  # losing it costs time and nothing else
+    return os.path.join(files.home(), "knowledge.json")  # without it, every file is read again
 
 
 def _load() -> State:
     try:
         with open(_state_path(), "rb") as handle:
-            kept = json_text.loads(handle.read())
-        entries = kept["files"].items() if kept["version"] == _STATE_VERSION else ()
-        folders = [str(folder) for folder in kept["folders"]]
-        return folders, {name: (str(stamp), int(live), str(note)) for name, (stamp, live, note) in entries}
+            state = json_text.loads(handle.read())
+        entries = state["files"].items() if state["version"] == STATE_VERSION else ()
+        folders = [str(folder) for folder in state["folders"]]
+        return folders, {name: (str(stamp), int(count), str(note)) for name, (stamp, count, note) in entries}
     except OSError:
         return [], {}
     except (json_text.InvalidJSON, KeyError, TypeError, ValueError, AttributeError):
@@ -56,30 +53,35 @@ def _load() -> State:
 
 
 def _save(state: State) -> None:
-    text = json_text.dumps({"version": _STATE_VERSION, "folders": state[0], "files": state[1]})
-    with contextlib.suppress(OSError):  # the next sync reads more than it must
+    text = json_text.dumps({"version": STATE_VERSION, "folders": state[0], "files": state[1]})
+    with contextlib.suppress(OSError):
         files.write_whole(_state_path(), text.encode())
 
 
 def sync_folders(
     given: Sequence[str], *, prune: bool, config: Config, now: int, started: Progress, progress: Progress
 ) -> tuple[dict[str, Any], apsw.Connection]:
-    """Sync the folders that a user names, or those kept before; what became of their files, and the connection."""
-    kept = _load()[0]
-    folders = [os.path.realpath(os.path.expanduser(one)) if one else "" for one in given]
-    for folder, one in zip(folders, given, strict=True):
-        if not folder or not (os.path.isdir(folder) or folder in kept):  # a kept one may have vanished
-            raise usage("KNOWLEDGE_INVALID_ARGS", f"{one!r} is not a folder", "name a folder that holds markdown files")
-    if not folders and not kept:
+    """Sync the given folders, or those synced before; returns the report and the connection.
+
+    `prune` also removes the sections of folders that are gone or empty. Raises Failure KNOWLEDGE_INVALID_ARGS,
+    KNOWLEDGE_NO_FOLDERS, KNOWLEDGE_BUSY, or of the store.
+    """
+    known = _load()[0]
+    folders = [os.path.realpath(os.path.expanduser(path)) if path else "" for path in given]
+    for folder, path in zip(folders, given, strict=True):
+        if not folder or not (os.path.isdir(folder) or folder in known):  # a known one may be gone
+            message = f"{path!r} is not a folder"
+            raise usage("KNOWLEDGE_INVALID_ARGS", message, "name a folder that holds markdown files")
+    if not folders and not known:
         fix = "name one with markdown files: joelclaw knowledge sync ~/Vault/docs"
         raise usage("KNOWLEDGE_NO_FOLDERS", "no folder has been synced yet", fix)
     began = time.perf_counter()
     busy_ms = config.get_int("store.busy_ms")
     try:
         with files.FileLock(_state_path() + ".lock", busy_ms / 1000):
-            # Everything can be made again from the files: commits do not wait for the disk one by one.
+            # Everything can be read again from the files, so commits do not wait for the disk.
             db = sqlite.open_writing(busy_ms=busy_ms, durable=False)
-            run = _Run(db, folders, now)
+            run = _Sync(db, folders, now)
             run.find_files(prune)
             try:
                 started(len(run.found))
@@ -92,23 +94,22 @@ def sync_folders(
     except files.LockTimeout:
         raise Failure("KNOWLEDGE_BUSY", "another sync is running", "wait for it, then try again") from None
     except OSError as error:
-        where = error.filename or files.home()
-        message = f"{where} cannot be used: {error.strerror}"
+        message = f"{error.filename or files.home()} cannot be used: {error.strerror}"
         raise Failure("STORE_READ_ONLY", message, "check its permissions, or set JOELCLAW_HOME") from None
-    run.indexed["ms"] = round((time.perf_counter() - began) * 1000, 1)
-    about = {"folders": [stored_path(one) for one in run.wanted], "missing": run.missing, "pruned": run.pruned}
-    return {"collection": "knowledge", "created": not kept, "indexed": run.indexed, **about}, db
+    run.report["ms"] = round((time.perf_counter() - began) * 1000, 1)
+    about = {"folders": [stored_path(path) for path in run.wanted], "missing": run.missing, "pruned": run.pruned}
+    return {"collection": "knowledge", "created": not known, "indexed": run.report, **about}, db
 
 
 def stored_path(path: str) -> str:
-    """A path as it is stored: without secrets, and still different from every other."""
+    """A path as it is stored: without secrets, but different from every other path."""
     plain = words.clean(path).replace("\0", "\ufffd")
     clean, kinds = redact(plain)
     return f"{clean}#{ids.fingerprint(path)[:12]}" if kinds or plain != path else plain
 
 
-class _Run:
-    """One sync, under the lock."""
+class _Sync:
+    """One sync, under its lock."""
 
     def __init__(self, db: apsw.Connection, given: list[str], now: int) -> None:
         self.db = db
@@ -116,186 +117,182 @@ class _Run:
         self.vectors = sqlite.load_vectors(db)
         self.folders, self.entries = _load()
         self.before = (list(self.folders), dict(self.entries))
-        # A kept folder below a wanted one may be hidden from its walk.
         named = given or self.folders
-        nested = (one for one in self.folders if any(markdown.is_below(one, folder) for folder in named))
+        # The walk of a folder may skip a synced folder in it, such as a hidden one.
+        nested = (path for path in self.folders if any(markdown.is_below(path, folder) for folder in named))
         self.wanted = list(dict.fromkeys([*named, *nested]))
         counts = ("files", "sections", "added", "updated", "removed", "unchanged", "read", "removedFiles")
-        self.indexed: dict[str, Any] = {**dict.fromkeys(counts, 0), "redacted": {}, "skipped": [], "skippedCount": 0}
+        self.report: dict[str, Any] = {**dict.fromkeys(counts, 0), "redacted": {}, "skipped": [], "skippedCount": 0}
         self.missing: list[str] = []
         self.pruned: list[str] = []
         self.found: dict[str, tuple[str, os.stat_result]] = {}  # stored path → path and status
-        self.kept_below: list[str] = []  # folders of which nothing may be removed: not listed, or vanished
+        self.untouchable: list[str] = []  # folders that could not be listed, or are gone: their sections stay
         self.stored_rows = documents.sections_by_file(db)
         for folder in self.wanted:
             if stored_path(folder) != folder:
                 self._skip(folder, "its path looks like a secret, so it is not remembered for the next sync")
             elif folder not in self.folders:
                 self.folders.append(folder)
-        if self.folders != self.before[0]:  # saved first: a sync that was killed is repeated without naming them
+        if self.folders != self.before[0]:  # so that a sync that is killed is repeated without naming them
             _save((self.folders, self.entries))
 
     def _skip(self, path: str, reason: str) -> None:
-        """Count a file that was skipped or cut; the first MOST_LISTED are listed."""
-        self.indexed["skippedCount"] += 1
-        if len(self.indexed["skipped"]) < MOST_LISTED:
-            self.indexed["skipped"].append({"path": stored_path(path), "reason": reason})
+        """Report a file that was skipped or cut."""
+        self.report["skippedCount"] += 1
+        if len(self.report["skipped"]) < MAX_LISTED:
+            self.report["skipped"].append({"path": stored_path(path), "reason": reason})
 
     def find_files(self, prune: bool) -> None:
-        """Find the files, and the folders that have vanished."""
+        """Find the files, and the folders that are gone."""
         for folder in self.wanted:
-            is_there = os.path.isdir(folder)
-            below = markdown.files_below(folder) if is_there else markdown.Files()
+            exists = os.path.isdir(folder)
+            below = markdown.files_below(folder) if exists else markdown.Files()
             for path, reason in below.problems:
                 self._skip(path, reason)
-            had = any(markdown.is_below(name, folder) for name in self.stored_rows)
-            if not (below.files or below.unread) and (had or not is_there):
-                # A folder that is empty where it was not is most often a disk that is not mounted.
+            had_files = any(markdown.is_below(name, folder) for name in self.stored_rows)
+            if not (below.files or below.unread) and (had_files or not exists):
+                # A folder that has become empty is most often a disk that is not mounted.
                 (self.pruned if prune else self.missing).append(folder)
-                self.kept_below += [] if prune else [folder]
-            self.kept_below += below.unread
+                self.untouchable += [] if prune else [folder]
+            self.untouchable += below.unread
             self.found.update({stored_path(path): (path, status) for path, status in below.files.items()})
-        self.indexed["files"] += len(self.found)
+        self.report["files"] += len(self.found)
 
     def remove_vanished(self) -> None:
-        """The sections of files that are no longer there, a transaction for each file."""
+        """Remove the sections of files that no longer exist, in a transaction for each file."""
         for name in dict.fromkeys([*self.stored_rows, *self.entries]):
             rows = self.stored_rows.get(name, [])
             if name in self.found or not any(markdown.is_below(name, folder) for folder in self.wanted):
                 continue
-            if rows and any(markdown.is_below(name, folder) for folder in self.kept_below):
-                self.indexed["sections"] += len(rows)
+            if rows and any(markdown.is_below(name, folder) for folder in self.untouchable):
+                self.report["sections"] += len(rows)
                 continue
             self._remove(rows)
-            self.indexed["removedFiles"] += bool(rows)
+            self.report["removedFiles"] += bool(rows)
             self.entries.pop(name, None)
         self.folders = [folder for folder in self.folders if folder not in self.pruned]
 
     def _remove(self, rows: list[int]) -> None:
         if rows:
             with sqlite.transaction(self.db):
-                self.indexed["removed"] += documents.remove_sections(self.db, rows, signatures=self.vectors)
+                self.report["removed"] += documents.remove_sections(self.db, rows, signatures=self.vectors)
 
     def close(self) -> None:
-        """Make durable what was stored, then save what was read."""
-        if any(self.indexed[name] for name in ("added", "updated", "removed")):
+        """Flush what was stored to the disk, then save the state, which must not be ahead of the store."""
+        if any(self.report[name] for name in ("added", "updated", "removed")):
             try:
                 documents.make_durable(self.db)
             except sqlite.StoreError:
-                return  # the state must not be ahead of the store
+                return
         if (self.folders, self.entries) != self.before:
             _save((self.folders, self.entries))
 
     def sync_file(self, name: str, path: str, status: os.stat_result) -> None:
-        """One file: nothing where its size and times are as before, else its changed sections."""
+        """Store the changed sections of a file, unless its size and times are as before."""
         stamp = f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
-        if max(status.st_mtime_ns, status.st_ctime_ns) // 1_000_000 > self.now - _RACY_MS:
-            stamp = ""  # it may change again unnoticed
+        if max(status.st_mtime_ns, status.st_ctime_ns) // 1_000_000 > self.now - RACY_MS:
+            stamp = ""
         rows = self.stored_rows.get(name, [])
-        before, live, note = self.entries.get(name, ("", -1, ""))
-        if stamp and before == stamp and live == len(rows):
-            self.indexed["unchanged"] += live
-            self.indexed["sections"] += live
+        before, count, note = self.entries.get(name, ("", -1, ""))
+        if stamp and before == stamp and count == len(rows):
+            self.report["unchanged"] += count
+            self.report["sections"] += count
             if note:
                 self._skip(path, note)
             return
         try:
-            data, more = markdown.read(path)
-        except OSError as error:  # its sections stay; a file that has vanished is left to the next sync
+            data, is_longer = markdown.read(path)
+        except OSError as error:  # its sections stay; a vanished file is left to the next sync
             self._skip(path, f"cannot be read: {error.strerror}")
-            self.indexed["sections"] += len(rows)
+            self.report["sections"] += len(rows)
             return
-        self.indexed["read"] += 1
-        text = markdown.decode(data[: data.rfind(b"\n") + 1 or len(data)] if more else data)
-        note = f"larger than {markdown.MAX_BYTES >> 20} MiB: only its beginning was read" if more else ""
+        self.report["read"] += 1
+        text = markdown.decode(data[: data.rfind(b"\n") + 1 or len(data)] if is_longer else data)
+        note = f"larger than {markdown.MAX_BYTES >> 20} MiB: only its beginning was read" if is_longer else ""
         if text is None:
             note = "a binary file: nothing was read"
         if note:
             self._skip(path, note)
-        live = self._store(self._documents(text or "", name, path, status), rows)
-        self.indexed["sections"] += live
-        self.entries[name] = (stamp, live, note)
+        count = self._store(self._sections(text or "", name, path, status), rows)
+        self.report["sections"] += count
+        self.entries[name] = (stamp, count, note)
 
-    def _documents(self, text: str, name: str, path: str, status: os.stat_result) -> list[Document]:
-        """The documents of a file. Redacted whole, since half a secret is not known as one."""
+    def _sections(self, text: str, name: str, path: str, status: os.stat_result) -> list[Document]:
+        """The documents of a file. The file is redacted as a whole: half a secret is not recognised."""
         text, kinds = redact(text)
-        found = list(kinds)
+        redacted = list(kinds)
         file = markdown.parse(text, path)
-        tags, kind = clean_tags(file.tags, found), clean_name(file.type, found)
-        category = clean_name(file.category, found)
+        tags, kind = clean_tags(file.tags, redacted), clean_name(file.type, redacted)
+        category = clean_name(file.category, redacted)
         at = min(max(status.st_mtime_ns // 1_000_000, 0), self.now)
-        made: list[Document] = []
+        sections: list[Document] = []
         for section in file.sections:
-            about = "\0".join((path, *section.headings, "", str(section.ordinal)))
-            title = clean_name(file.section_title(section), found)[:_TITLE_CHARS]
-            named: Any = {"title": title, "path": name, "source": documents.SYNC, "observation_type": kind}
-            named |= {"tags": tags, "stale": file.stale}
-            made.append(_document(f"kn-{ids.fingerprint(about)}", section.text, at, category, named))
-        redacted = self.indexed["redacted"]
-        for one in found:
-            redacted[one] = redacted.get(one, 0) + 1
-        return made
+            key = "\0".join((path, *section.headings, "", str(section.ordinal)))
+            title = clean_name(file.section_title(section), redacted)
+            fields: dict[str, Any] = {"title": title, "path": name, "source": documents.SYNC, "observation_type": kind}
+            fields |= {"tags": tags, "stale": file.stale}
+            sections.append(_document(f"kn-{ids.fingerprint(key)}", section.text, at, category, fields))
+        for kind in redacted:
+            self.report["redacted"][kind] = self.report["redacted"].get(kind, 0) + 1
+        return sections
 
     def _store(self, sections: list[Document], rows: list[int]) -> int:
-        """Write what differs, and remove rows that are no section any more; returns how many sections are in recall."""
-        older = {one["id"]: documents.by_id(self.db, one["id"]) for one in sections}
-        changed = [one for one in sections if _differs(older[one["id"]], one)]
-        live = sum(_counts(one) for one in older.values())
-        self.indexed["unchanged"] += live - len(changed)
-        for start in range(0, len(changed), TOGETHER):
+        """Store the changed sections and remove the other rows of the file; returns the number of live sections."""
+        older = {section["id"]: documents.by_id(self.db, section["id"]) for section in sections}
+        changed = [section for section in sections if _differs(older[section["id"]], section)]
+        live = sum(map(_is_live, older.values()))
+        self.report["unchanged"] += live - len(changed)
+        for start in range(0, len(changed), SECTIONS_PER_COMMIT):
             with sqlite.transaction(self.db):
-                for one in changed[start : start + TOGETHER]:
-                    before = documents.by_id(self.db, one["id"])  # as it is now that nobody else writes
-                    if before is None or _differs(before, one):
-                        store(self.db, replacing(before, one, self.now), vectors=self.vectors)
-                        self.indexed["added" if before is None else "updated"] += 1
-        kept = {one["rowid"] for one in older.values() if one is not None}
+                for section in changed[start : start + SECTIONS_PER_COMMIT]:
+                    before = documents.by_id(self.db, section["id"])  # it may have changed before this transaction
+                    if before is None or _differs(before, section):
+                        store(self.db, replacing(before, section, self.now), vectors=self.vectors)
+                        self.report["added" if before is None else "updated"] += 1
+        kept = {document["rowid"] for document in older.values() if document is not None}
         self._remove([row for row in rows if row not in kept])
         return live
 
 
-def _document(identifier: str, text: str, at: int, category: str, named: Any) -> Document:
-    document: Document = {**documents.blank("knowledge", identifier, text, at), **named}
+def _document(identifier: str, text: str, at: int, category: str, fields: Mapping[str, Any]) -> Document:
+    document: Any = {**documents.blank("knowledge", identifier, text, at), **fields}
     document["fingerprint"] = ids.fingerprint(text.lower())
     set_ungated(document, "archived")
     set_category(document, category, "")
-    return document
+    section: Document = document
+    return section
 
 
-def _counts(older: Document | None) -> bool:
-    """Whether a section will be in recall: new, or not forgotten by the user."""
+def _is_live(older: Document | None) -> bool:
+    """Whether a section will be found: it is new, or the user has not forgotten it."""
     return older is None or (older["forgotten_at"] is None and older["collection"] == "knowledge")
 
 
 def _differs(older: Document | None, newer: Document) -> bool:
-    """Whether there is something to write. What was forgotten stays so, whatever the file says."""
+    """Whether a section must be stored. A forgotten one stays forgotten."""
     if older is None:
         return True
-    return _counts(older) and any(older[name] != newer[name] for name in _FIELDS)  # type: ignore[literal-required]
+    return _is_live(older) and any(older[name] != newer[name] for name in _COMPARED)  # type: ignore[literal-required]
 
 
 def store_note(
-    db: apsw.Connection,
-    turn_id: str,
-    summary: str,
-    *,
-    session: str,
-    project: str,
-    tags: Sequence[str],
-    about: dict[str, str],
-    now: int,
+    db: apsw.Connection, turn_id: str, summary: str, details: Mapping[str, str], origin: Mapping[str, Any], *, now: int
 ) -> tuple[str, list[str]]:
-    """Keep what a turn came to, in the place of what was told of it before; its id, and the kinds of secrets in it."""
-    lines = [summary, *(f"{name}: {value}" for name, value in about.items() if value)]
+    """Store the result of an agent's turn, replacing an earlier note about it.
+
+    `details` are further lines, `origin` has the session, project and tags. Returns the note's id and the kinds of
+    secrets that were redacted.
+    """
+    lines = [summary, *(f"{name}: {value}" for name, value in details.items() if value)]
     text, kinds = redact("\n".join(lines))
-    found = list(kinds)
-    named = {
-        "title": clean_name(" ".join(summary.split())[:_NOTE_TITLE_CHARS], found), "source": "turn-note",
-        "observation_type": "turn_note", "session_id": clean_name(session, found),
-        "project": clean_name(project, found), "tags": clean_tags(tags, found),
+    redacted = list(kinds)
+    fields = {
+        "title": clean_name(" ".join(summary.split())[:120], redacted), "source": "turn-note",
+        "observation_type": "turn_note", "session_id": clean_name(origin["session"], redacted),
+        "project": clean_name(origin["project"], redacted), "tags": clean_tags(origin["tags"], redacted),
     }  # fmt: skip
-    document = _document(f"turn-{ids.fingerprint(turn_id)}", text, now, "", named)
+    document = _document(f"turn-{ids.fingerprint(turn_id)}", text, now, "", fields)
     vectors = sqlite.load_vectors(db)
     with sqlite.transaction(db):
         store(db, replacing(documents.by_id(db, document["id"]), document, now), vectors=vectors)
-    return document["id"], list(dict.fromkeys(found))
+    return document["id"], list(dict.fromkeys(redacted))

@@ -14,8 +14,8 @@ from memory.json_form import BadLineError
 NOW = 1_790_000_000_000
 
 
-def read(line: Any, longest: int = 100) -> json_form.Incoming:
-    return json_form.from_line(line, "7", now=NOW, longest=longest)
+def read(line: Any) -> json_form.Incoming:
+    return json_form.from_line(line, "7", now=NOW)
 
 
 FULL: dict[str, Any] = {
@@ -77,7 +77,7 @@ MOMENT = "must be an ISO 8601 time or ms since 1970"
     ("line", "reason"),
     [
         ([1], "not a JSON object"), ({}, "text is missing"),
-        ({"text": "t" * 101}, "text has 101 characters, at most 100 are taken"),
+        ({"text": "t" * 20_001}, "text has 20001 characters, at most 20000 are taken"),
         ({"text": "[gate=allow]"}, "text is empty behind its annotation"),
         ({"text": "x", "collection": "dreams"}, "collection must be one of observations, episodes, knowledge"),
         ({"text": "x", "verdict": "perhaps"}, "verdict must be one of allow, hold, discard"),
