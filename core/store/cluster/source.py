@@ -17,7 +17,7 @@ from core.store.rows import COLLECTIONS as CODES
 from core.store.sqlite import apsw
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from core.records import Candidate, Document, Event, Filters, Traits
@@ -29,7 +29,7 @@ EVENTS = "otel_events"
 TEXT_FIELD = {"observations": "observation", "episodes": "text", "knowledge": "text"}
 MAX_TERMS = 24  # of a longer query, only the first and the last terms are searched: each is a search of its own
 HITS_PER_TERM = 100
-MAX_PENDING = 100  # newest documents that were not pushed yet; with more, the cluster is far behind
+MAX_PENDING = 100  # of the newest unpushed documents; a push moves 250 at a time
 MAX_TERM_CHARS = 60  # the server cuts longer tokens
 CONTEXT_WEIGHT = 0.5  # of a term in the neighbouring messages, as in the local file
 FEW_DOCUMENTS = 64  # below this, BM25 says little: a word counts if it occurs
@@ -54,6 +54,17 @@ _TEXT_SEARCH = {
 _tokenizers: list[Any] = []
 
 
+class Search:
+    """A search in a collection: its terms (none for vectors), and the server's parameters."""
+
+    __slots__ = ("collection", "parameters", "terms")
+
+    def __init__(self, collection: str, terms: list[str], parameters: Row) -> None:
+        self.collection = collection
+        self.terms = terms
+        self.parameters = parameters
+
+
 class ClusterSource:
     """A `core.records.CandidateSource` for a recall. `local` is the local file: it has the unpushed changes."""
 
@@ -76,35 +87,13 @@ class ClusterSource:
         keys = list(_terms_by_key(terms))
         searches = _searches(keys, vector, filters, min(semantic, PAGE))
         answers = self._client.multi_search(
-            [{**parameters, "collection": COLLECTIONS[name]} for name, _, parameters in searches]
+            [{**search.parameters, "collection": COLLECTIONS[search.collection]} for search in searches]
         )
-        self._document_counts = dict.fromkeys(keys, 0)
-        sizes: dict[str, int] = {}
-        for (name, some, parameters), answer in zip(searches, answers, strict=True):
-            sizes[name] = int(answer["out_of"])
-            if len(some) == 1 and "filter_by" not in parameters:
-                self._document_counts[some[0]] += int(answer["found"])
-        self._size = sum(sizes.values())
-        self._idf = {key: _idf(count, self._size) for key, count in self._document_counts.items()}
-        weights: dict[tuple[str, str], float] = {}
-        distances: dict[tuple[str, str], float] = {}
-        for (name, some, _), answer in zip(searches, answers, strict=True):
-            weight = sum(map(self._idf.__getitem__, some))
-            for hit in answer.get("hits", ()):
-                key = name, str(hit["document"]["id"])
-                if "vector_distance" in hit:
-                    distances[key] = float(hit["vector_distance"])
-                elif len(some) == 1:
-                    weights[key] = weights.get(key, 0.0) + weight
-                else:
-                    share = int(hit["text_match_info"]["tokens_matched"]) / len(some)
-                    weights[key] = max(weights.get(key, 0.0), weight * share)
-        best = sorted(weights, key=weights.__getitem__, reverse=True)[:lexical]
-        nearest = sorted(distances, key=distances.__getitem__)[:semantic]
-        rows = self._client.documents(_by_collection(dict.fromkeys([*best, *nearest])))
+        self._count_documents(keys, searches, answers)
+        chosen = self._choose(searches, answers, lexical, semantic)
         ours = {remote: name for name, remote in COLLECTIONS.items()}
-        by_id = {(ours[remote], str(row["id"])): row for remote, row in rows}
-        return self._scored(self._with_pending(by_id, filters), vector)
+        rows = {(ours[remote], str(row["id"])): row for remote, row in self._client.documents(chosen)}
+        return self._scored(self._with_pending(rows, filters), vector)
 
     def absent(self, terms: Sequence[str]) -> float:
         """The share of single words that no document contains, 0 to 1; of the terms that were searched."""
@@ -131,6 +120,40 @@ class ClusterSource:
     def traits(self, rowids: Sequence[int]) -> list[Traits]:
         """What the ranking needs to know about these candidates."""
         return [_traits(self._rows[rowid][1]) for rowid in rowids]
+
+    def _count_documents(self, keys: Sequence[str], searches: Sequence[Search], answers: Sequence[Row]) -> None:
+        """Note how many documents there are, and how many contain each term."""
+        sizes = {search.collection: int(answer["out_of"]) for search, answer in zip(searches, answers, strict=True)}
+        self._size = sum(sizes.values())
+        self._document_counts = dict.fromkeys(keys, 0)
+        for search, answer in zip(searches, answers, strict=True):
+            if len(search.terms) == 1 and "filter_by" not in search.parameters:
+                self._document_counts[search.terms[0]] += int(answer["found"])
+        self._idf = {key: _idf(count, self._size) for key, count in self._document_counts.items()}
+
+    def _choose(
+        self, searches: Sequence[Search], answers: Sequence[Row], lexical: int, semantic: int
+    ) -> dict[str, list[str]]:
+        """The ids of the documents to fetch, by the server's collection: the best by weight and the nearest."""
+        weights: dict[tuple[str, str], float] = {}
+        distances: dict[tuple[str, str], float] = {}
+        for search, answer in zip(searches, answers, strict=True):
+            weight = sum(map(self._idf.__getitem__, search.terms))
+            for hit in answer.get("hits", ()):
+                key = COLLECTIONS[search.collection], str(hit["document"]["id"])
+                if "vector_distance" in hit:
+                    distances[key] = float(hit["vector_distance"])
+                elif len(search.terms) == 1:
+                    weights[key] = weights.get(key, 0.0) + weight
+                else:
+                    share = int(hit["text_match_info"]["tokens_matched"]) / len(search.terms)
+                    weights[key] = max(weights.get(key, 0.0), weight * share)
+        best = sorted(weights, key=weights.__getitem__, reverse=True)[:lexical]
+        nearest = sorted(distances, key=distances.__getitem__)[:semantic]
+        chosen: dict[str, list[str]] = {}
+        for collection, document_id in dict.fromkeys([*best, *nearest]):
+            chosen.setdefault(collection, []).append(document_id)
+        return chosen
 
     def _with_pending(self, rows: dict[tuple[str, str], Row], filters: Filters) -> dict[tuple[str, str], Row]:
         """The rows with unpushed changes applied: changed documents replaced, forgotten ones removed."""
@@ -274,25 +297,24 @@ def _terms_by_key(terms: Sequence[str]) -> dict[str, str]:
     return {key: term for term in searched if (key := " ".join(stems(term)))}
 
 
-def _searches(keys: list[str], vector: bytes, filters: Filters, near: int) -> list[tuple[str, list[str], Row]]:
-    """What to ask: for each collection each term, all terms together, and the nearest vectors.
+def _searches(keys: list[str], vector: bytes, filters: Filters, near: int) -> list[Search]:
+    """In each collection, a search for each term, for all terms together, and for the nearest vectors.
 
-    Each is a collection, the terms it searches and the parameters. A term needs a search of its own, since the server
-    drops terms from the end of a query that has too few hits.
+    A term needs a search of its own, since the server drops terms from the end of a query that has too few hits.
     """
     queries = [[key] for key in keys] + ([keys] if len(keys) > 1 else [])
     narrowed = _filter(filters)
-    searches: list[tuple[str, list[str], Row]] = []
+    searches: list[Search] = []
     for name in filters.get("collections", ()) or CODES:
         for some in queries:
             parameters = {**_TEXT_SEARCH, "q": " ".join(f'"{key}"' if " " in key else key for key in some)}
             if narrowed and len(some) == 1:  # count the documents without the filter: it must not change the score
-                searches.append((name, some, {**parameters, "per_page": 0}))
-            searches.append((name, some, {**parameters, "per_page": HITS_PER_TERM, **narrowed}))
+                searches.append(Search(name, some, {**parameters, "per_page": 0}))
+            searches.append(Search(name, some, {**parameters, "per_page": HITS_PER_TERM, **narrowed}))
         if vector:
             nearest = f"embedding:({vector_numbers(vector)}, k:{near})"
             parameters = {"q": "*", "vector_query": nearest, "per_page": near, "include_fields": "id"}
-            searches.append((name, [], {**parameters, **narrowed}))
+            searches.append(Search(name, [], {**parameters, **narrowed}))
     return searches
 
 
@@ -312,13 +334,6 @@ def _filter(filters: Filters) -> Row:
 def _quoted(value: str) -> str:
     # A backtick ends the value and cannot be escaped. Without it the value matches nothing else.
     return "`" + value.replace("`", "") + "`"
-
-
-def _by_collection(ids: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    grouped: dict[str, list[str]] = {}
-    for name, document_id in ids:
-        grouped.setdefault(COLLECTIONS[name], []).append(document_id)
-    return grouped
 
 
 def _idf(count: int, size: int) -> float:
