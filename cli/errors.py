@@ -142,20 +142,15 @@ def _with_quotes(command: Command, rest: list[str]) -> str:
 
 
 def probable_command(words: Sequence[str], group: str) -> str:
-    """The command that mistyped words are nearest to, by its whole name or by its last word; "" for none."""
+    """The command or group that mistyped words are nearest to, or ""."""
     from cli import declarations
 
     meant = SYNONYMS.get(words[0].lower().strip("-")) if words and not group else None
     typed = [word for word in words[:2] if not word.startswith("-")]
     if meant or not typed or (group and len(typed) == 1):
         return meant or ""
-    paths = [*declarations.every_command(), *declarations.every_group()]
-    inside = {path.removeprefix(group).lstrip(): path for path in paths if path.startswith(f"{group} ".lstrip())}
-    by_last_word = {path.split()[-1]: path for path in paths}
-    searches = (
-        (" ".join(typed[bool(group) :]), inside),
-        (typed[0], inside),
-        (typed[-1] if group else typed[0], by_last_word),
+    paths = list(
+        declarations.declared(group) if group else {**declarations.every_command(), **declarations.every_group()}
     )
-    near = (names[name] for text, names in searches for name in get_close_matches(text, names, 1, 0.72))
-    return next(near, "")
+    near = get_close_matches(" ".join(typed), paths, 1, 0.72) or get_close_matches(typed[0], paths, 1, 0.72)
+    return near[0] if near else ""

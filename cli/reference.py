@@ -3,7 +3,6 @@
 import os
 import re
 import sys
-from pprint import pformat
 from typing import Any
 
 from cli.commands import HOT_FUNCTIONS, MODULES
@@ -140,9 +139,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 # fmt: off
-COMMANDS: "dict[str, tuple[str, str, list[dict[str, Any]]]]" = (
-{}
-)
+# ruff: noqa: E501
+COMMANDS: "dict[str, tuple[str, str, list[dict[str, Any]]]]" = {
 '''
 
 
@@ -153,7 +151,12 @@ def hot_table() -> str:
         path: (f"cli.commands.{function}", commands[path].code, [_declared(one) for one in commands[path].parameters])
         for path, function in HOT_FUNCTIONS.items()
     }
-    return _TABLE.format(pformat(rows, width=110, sort_dicts=False))
+    lines = []
+    for path, (function, code, parameters) in rows.items():
+        lines += [f'    "{path}": ("{function}", "{code}", [']
+        lines += [f"        {parameter}," for parameter in parameters]
+        lines += ["    ]),"]
+    return _TABLE + "\n".join([*lines, "}", ""])
 
 
 def _declared(parameter: Parameter) -> dict[str, Any]:

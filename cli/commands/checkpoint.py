@@ -12,7 +12,6 @@ from cli import hot
 from cli.commands import checkpoint_hot
 from cli.options import Commands, Percent, Raw, Session, stored
 from cli.output import Answer, step
-from core import clock, ids
 from core.errors import Failure
 
 app = Commands()
@@ -82,7 +81,7 @@ def show(
         if sessions:
             newest = {"id": {"description": "its id", "value": sessions[0]["sessionId"], "required": True}}
             actions.append(step("joelclaw checkpoint show <id>", "everything known of a session", newest))
-        return Answer({"count": len(sessions), "sessions": sessions}, actions, view=draw_sessions)
+        return Answer({"count": len(sessions), "sessions": sessions}, actions)
     name = stored_id(id)
     state = read_state(name)
     if state is None and len(name) >= LEAST_PREFIX:
@@ -154,26 +153,6 @@ def draw_state(answer: Answer) -> None:
     from cli.terminal import print_values
 
     print_values(answer, without=_INTERNAL)
-
-
-def draw_sessions(answer: Answer) -> None:
-    """A row for each session with a state file, newest first."""
-    from cli.terminal import age, console, next_steps, rows_table, safe
-
-    screen = console()
-    result: Any = answer.result
-    now = clock.now_ms()
-    rows = [
-        {
-            **row,
-            "sessionId": ids.shown(row["sessionId"]),
-            "task": row.get("problem") or row["task"][:60],
-            "updatedAt": age(clock.iso(row["updatedAt"]), now) if row["updatedAt"] else "",
-        }
-        for row in result["sessions"]
-    ]
-    screen.print(rows_table(rows) if rows else safe("No session has a checkpoint yet.", "yellow"))
-    next_steps(answer, screen)
 
 
 def draw_injection(answer: Answer) -> None:

@@ -84,7 +84,7 @@ def recent(
     from memory import reports
 
     observations = reports.recent(_reading(), hours=hours, count=count, now=clock.now_ms())
-    return Answer({"count": len(observations), "hours": hours, "observations": observations}, view=draw_recent)
+    return Answer({"count": len(observations), "hours": hours, "observations": observations}, view=draw_rows)
 
 
 @memory.command("scorecard")
@@ -136,7 +136,7 @@ def list_(
         words += [f"--{name} {quoted(value)}" for name, value in filters.items() if value]
         words += ["--all"] if all else []
         steps.append(step(" ".join([*words, f"--limit {limit} --page {page + 1}"]), "the next page"))
-    return Answer(result, steps or [step("joelclaw memory stats", "what is stored")], view=draw_list)
+    return Answer(result, steps or [step("joelclaw memory stats", "what is stored")], view=draw_rows)
 
 
 @memory.command("show")
@@ -273,40 +273,27 @@ def draw_memory(answer: Answer) -> None:
     print_values(answer, without=(*_TEXT_NAMES, "verdict", "hint"))
 
 
-def draw_recent(answer: Answer) -> None:
-    """A line for each observation: its time, category, verdict and text."""
-    from cli.terminal import console, next_steps, plain, safe
-
-    screen = console()
-    result: Any = answer.result
-    for row in result["observations"]:
-        verdict = "" if row["verdict"] == "allow" else f"  {row['verdict']}"
-        line = safe(f"{plain(row['at'])[:16]}  {row['category']}{verdict}  ", "dim")
-        screen.print(line.append_text(safe(" ".join(row["observation"].split()), _STYLES.get(verdict.strip(), ""))))
-    if not result["observations"]:
-        screen.print(safe(f"No observations in the last {result['hours']:g} hours.", "yellow"))
-    next_steps(answer, screen)
-
-
-def draw_list(answer: Answer) -> None:
-    """Each observation with its id, time, category, tags and text."""
+def draw_rows(answer: Answer) -> None:
+    """Observations, each with its id, time, category, marks, tags and text."""
     from rich.padding import Padding
 
     from cli.terminal import console, next_steps, safe
 
     screen = console()
     result: Any = answer.result
-    for row in result["memories"]:
+    rows = result.get("memories", result.get("observations"))
+    for row in rows:
         verdict = "" if row["verdict"] == "allow" else row["verdict"]
-        marks = [name for name in ("pinned", "stale", "forgotten") if row[name]]
-        by = f"superseded by {row['supersededBy']}" if row["supersededBy"] else ""
-        tags = [f"#{tag}" for tag in row["tags"] if tag not in marks]
-        about = " · ".join(filter(None, [verdict, *marks, by, *tags, row["project"]]))
-        rest = "  ".join(filter(None, [row["at"][:10], row["category"], about]))
+        marks = [name for name in ("pinned", "stale", "forgotten") if row.get(name)]
+        by = f"superseded by {row['supersededBy']}" if row.get("supersededBy") else ""
+        tags = [f"#{tag}" for tag in row.get("tags", ()) if tag not in marks]
+        about = " · ".join(filter(None, [verdict, *marks, by, *tags, row.get("project")]))
+        rest = "  ".join(filter(None, [row["at"][:16].replace("T", " "), row["category"], about]))
         screen.print(safe(row["id"], "bold").append_text(safe("  " + rest, "dim")))
-        text = safe(" ".join(row["observation"].split()), _STYLES.get(verdict, ""))
-        screen.print(Padding(text, (0, 0, 1, 4)))
-    first = (result["page"] - 1) * result["limit"]
-    shown = f"{first + 1} to {first + result['count']} of {result['found']}"
-    screen.print(safe(shown, "dim") if result["count"] else safe("No memory matches.", "yellow"))
+        screen.print(Padding(safe(" ".join(row["observation"].split()), _STYLES.get(verdict, "")), (0, 0, 1, 4)))
+    if not rows:
+        screen.print(safe("No memory matches.", "yellow"))
+    elif "page" in result:
+        first = (result["page"] - 1) * result["limit"]
+        screen.print(safe(f"{first + 1} to {first + result['count']} of {result['found']}", "dim"))
     next_steps(answer, screen)

@@ -3,11 +3,9 @@
 `otel emit` is a hot command: `memory_hot.py` runs it.
 """
 
-import os
 import select
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import cache
 from typing import Annotated, Any, Literal
 
 import typer
@@ -259,41 +257,24 @@ def _draw_facets(facets: Iterable[Any]) -> None:
 
 
 def draw_lines(events: Iterable[Mapping[str, Any]]) -> None:
-    """A line for each event: our own in words, others by their action and metadata."""
+    """A line for each event."""
     from rich.text import Text
 
     from cli.terminal import console, plain, safe
 
     screen = console()
     for event in events:
-        level, words = event["level"], in_words(event)
+        level = event["level"]
         metadata = " ".join(f"{key}={_short(value)}" for key, value in event["metadata"].items())
-        about = "" if words else f"  {event['component']}  {metadata}"
         line = Text.assemble(
             safe(f"{plain(event['ts'])}  ", "dim"),
             safe("" if level == "info" else f"{level} ", _STYLES.get(level, "")),
-            safe(words or event["action"], "" if event["success"] else "bold red"),
+            safe(event["action"], "" if event["success"] else "bold red"),
             safe(f"  {event['error']}".replace("\n", " ") if event["error"] else "", "red"),
             safe("" if event["duration_ms"] is None else f"  {event['duration_ms']:,.0f} ms", "magenta"),
-            safe(about, "dim"),
+            safe(f"  {event['component']}  {metadata}", "dim"),
         )
         screen.print(line)
-
-
-def in_words(event: Mapping[str, Any]) -> str:
-    """One of our own events as a sentence: the first in `event_words.json` whose values it has; "" for others."""
-    values = {key: value for key, value in event["metadata"].items() if value not in (None, "")}
-    for sentence in _sentences().get(event["action"].removeprefix("gateway."), ()):
-        with suppress(KeyError, TypeError, ValueError):
-            return sentence.format_map(values)
-    return ""
-
-
-@cache
-def _sentences() -> dict[str, list[str]]:
-    with open(os.path.join(os.path.dirname(__file__), "event_words.json"), encoding="utf-8") as file:
-        sentences: dict[str, list[str]] = json_text.loads(file.read())
-    return sentences
 
 
 def _short(value: object) -> str:

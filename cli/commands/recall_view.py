@@ -1,8 +1,4 @@
-"""How `recall`, `show`, `how`, `fix` and `search` look on a terminal.
-
-`recall` and `show` fill the screen: the rows that are free are given to the hits or entries that matter most. On a
-terminal the best hit comes last, directly above the prompt.
-"""
+"""How `recall`, `show`, `how`, `fix` and `search` look on a terminal. The best hit comes last, above the prompt."""
 
 import re
 from collections.abc import Sequence
@@ -22,61 +18,35 @@ from core.words import query_terms
 from recall.hit import is_of_another, written
 
 INDENT = 4
-LEAST_ROWS = 2  # of a hit's text
-ROWS_AROUND_HITS = 3  # below all hits, with the prompt
-NEAR_ENTRIES = 5  # the hit, two entries before it and two after it
+HIT_ROWS = 3  # of each hit's text; the best one gets a third of the screen
 _ENDING = re.compile(r"(?:ing|ed|es|s|e)$")
-_SHORT_WORD = 4
 # Rows without information: a code fence, a rule of a table, a bracket, the place of a call that succeeded.
 _EMPTY_ROW = re.compile(r"(?:`{3,}\w*|[-|:+=─ ]+|[][{}(),;]+|\(prompt \d+, call \d+(?:, ok)?\))?")
 _CLIENT_TAG = re.compile(r"‹/?[\w:-]+>")
 
 
 def draw_hits(answer: Answer) -> None:
-    """Each hit with its origin and the rows of its text around the query's words; every hit gets at least two rows."""
+    """Each hit with its origin and the rows of its text that contain most of the query's words."""
     result: Any = answer.result
     screen = console()
-    if not result["hits"]:
-        _draw_no_hits(screen, answer)
+    hits = list(enumerate(result["hits"], 1))
+    if not hits:
+        query = result["query"][:120].strip()
+        screen.print(safe(f"No results for {query!r}." if query else "The query is empty.", "yellow"))
+        for line in recall_hot.unknown_filters(result):
+            screen.print(safe(line, "yellow"))
+            answer.next_actions = [step(f"joelclaw recall {quoted(result['query'])}", "the same without it")]
     words = query_pattern(f"{result['query']} {result['rewrittenQuery']}")
-    texts = [_rows(screen, hit_text(hit)) for hit in result["hits"]]
-    counts = _share_rows(screen, texts)
-    blocks: list[tuple[Text, list[Text]]] = []
-    for rank, (hit, rows) in enumerate(zip(result["hits"], texts, strict=True), 1):
-        place = rows[: hit["collection"] == "calls"]
-        excerpt = best_rows(rows[len(place) :], words, counts[rank - 1] - len(place), screen)
-        blocks.append((heading(hit, rank, result.get("preferredProject") or ""), [*place, *excerpt]))
-    if screen.is_terminal:
-        commands.save_numbers([hit["id"] for hit in result["hits"]], f"{result['query']} {result['rewrittenQuery']}")
-    for head, rows in reversed(blocks) if screen.is_terminal else blocks:
-        screen.print(head, no_wrap=True, overflow="ellipsis")
-        for row in rows:
-            _print_indented(screen, row)
+    for rank, hit in reversed(hits) if screen.is_terminal else hits:
+        screen.print(heading(hit, rank, result.get("preferredProject") or ""), no_wrap=True, overflow="ellipsis")
+        most = screen.height // 3 if rank == 1 else HIT_ROWS
+        _print_rows(screen, best_rows(_rows(screen, hit_text(hit)), words, most))
     _print_summary(screen, result)
-    if screen.is_terminal and result["hits"]:
+    if screen.is_terminal:
+        commands.save_numbers([hit["id"] for _, hit in hits], f"{result['query']} {result['rewrittenQuery']}")
+    if screen.is_terminal and hits:
         answer.next_actions = [step("joelclaw recall show 1", answer.next_actions[0]["description"])]
     next_steps(answer, screen)
-
-
-def _draw_no_hits(screen: Console, answer: Answer) -> None:
-    result: Any = answer.result
-    query = result["query"][:120].strip()
-    screen.print(safe(f"No results for {query!r}." if query else "The query is empty.", "yellow"))
-    for line in recall_hot.unknown_filters(result):
-        screen.print(safe(line, "yellow"))
-        answer.next_actions = [step(f"joelclaw recall {quoted(result['query'])}", "the same without it")]
-
-
-def _share_rows(screen: Console, texts: Sequence[Sequence[Text]]) -> list[int]:
-    """The number of rows for each text: half of the free rows go to the first that is cut, and so on."""
-    counts = [min(len(rows), LEAST_ROWS) for rows in texts]
-    free = screen.height - ROWS_AROUND_HITS - sum(counts) - len(texts)
-    for half in (True, False):
-        for at, rows in enumerate(texts):
-            more = max(0, min(-(-free // 2) if half else free, len(rows) - counts[at]))
-            counts[at] += more
-            free -= more
-    return counts
 
 
 def _print_summary(screen: Console, result: dict[str, Any]) -> None:
@@ -99,8 +69,8 @@ def _print_summary(screen: Console, result: dict[str, Any]) -> None:
 def query_pattern(query: str) -> re.Pattern[str]:
     """Matches the words of a query with any ending, to highlight them."""
     stems = {
-        re.escape(_ENDING.sub("", word) if word.isalpha() and len(word) > _SHORT_WORD else word)
-        + (r"\w*" if len(word) >= _SHORT_WORD else r"s?(?!\w)")  # "not" must not match "nothing"
+        re.escape(_ENDING.sub("", word) if word.isalpha() and len(word) > 4 else word)
+        + (r"\w*" if len(word) >= 4 else r"s?(?!\w)")  # "not" must not match "nothing"
         for word in query_terms(query)
     }
     longest_first = sorted(stems, key=len, reverse=True)
@@ -121,51 +91,30 @@ def hit_text(hit: dict[str, Any]) -> str:
 def _rows(screen: Console, text: str) -> list[Text]:
     """A text in rows as wide as the screen, without rows that have no information."""
     lines = [Text(line.rstrip()) for line in _CLIENT_TAG.sub("", shown(text)).expandtabs(4).splitlines()]
-    rows = [row for line in lines for row in line.wrap(screen, _width(screen))]
+    rows = [row for line in lines for row in line.wrap(screen, max(screen.width - INDENT, 20))]
     for row in rows:
         row.rstrip()
     return [row for row in rows if not _EMPTY_ROW.fullmatch(row.plain.strip())]
 
 
-def _width(screen: Console) -> int:
-    return max(screen.width - INDENT, 20)
-
-
-def _shortened(screen: Console, row: Text) -> Text:
-    return row.wrap(screen, _width(screen) - 2)[0] + Text(" …", style="dim")
-
-
-def _print_indented(screen: Console, row: Text) -> None:
-    indent = INDENT - 2 * row.plain.startswith("… ")  # the ellipsis of an excerpt is in the margin
-    screen.print(Text(" " * indent).append_text(row), no_wrap=True, overflow="ellipsis")
-
-
-def best_rows(
-    rows: Sequence[Text], words: re.Pattern[str], most: int, screen: Console, *, is_long: bool = False
-) -> list[Text]:
-    """The `most` neighbouring rows that contain most of the query's words, highlighted.
-
-    If the text `is_long`, more rows are shown after the match than before it, as long as no match is lost.
-    """
-    found = [{match.lower()[:_SHORT_WORD] for match in words.findall(row.plain)} for row in rows]
-
-    def worth(at: int) -> tuple[int, int]:
-        inside = found[at : at + most]
-        return len(set().union(*inside)), sum(map(len, inside[1:-1] or inside))
-
-    start = max(range(max(len(rows) - most, 0) + 1), key=worth)
-    if is_long and any(found):
-        best = max(range(start, min(start + most, len(rows))), key=lambda at: len(found[at]))
-        later = max(start, min(best - most // 3, len(rows) - most))
-        start = later if worth(later)[0] == worth(start)[0] else start
+def best_rows(rows: Sequence[Text], words: re.Pattern[str], most: int) -> list[Text]:
+    """The `most` neighbouring rows that contain most of the query's words, highlighted; "…" marks what is left out."""
+    found = [{match.lower()[:4] for match in words.findall(row.plain)} for row in rows]
+    last = max(len(rows) - most, 0)
+    start = max(range(last + 1), key=lambda at: len(set().union(*found[at : at + most])))
     chosen = list(rows[start : start + most])
     for row in chosen:
         row.highlight_regex(words, "bold yellow")
-    if start + most < len(rows):
-        chosen[-1] = _shortened(screen, chosen[-1])
     if start and chosen:
         chosen[0] = Text("… ", style="dim").append_text(chosen[0])
+    if start < last and chosen:
+        chosen[-1] = chosen[-1] + Text(" …", style="dim")
     return chosen
+
+
+def _print_rows(screen: Console, rows: Sequence[Text]) -> None:
+    for row in rows:
+        screen.print(Text(" " * INDENT).append_text(row), no_wrap=True, overflow="ellipsis")
 
 
 def heading(hit: Any, rank: int, own: str) -> Text:
@@ -188,72 +137,25 @@ def heading(hit: Any, rank: int, own: str) -> Text:
     return line
 
 
-# show
-
-
 def draw_conversation(answer: Answer) -> None:
-    """A hit with the entries around it: its neighbours first get two rows, then it may fill the screen."""
+    """A hit in up to half of the screen, and the entries around it in a line each."""
     result: Any = answer.result
     screen = console()
     parts = filter(None, (result[name] for name in ("project", "client", "folder")))
     head = safe(ids.shown(result["sessionId"]) or result["id"], "bold cyan")
     screen.print(head.append_text(safe("  " + "  ".join(parts), "dim")), no_wrap=True, overflow="ellipsis")
-    entries = result["entries"]
-    texts = [_entry_rows(screen, entry) for entry in entries]
-    counts = _share_rows_around(screen, entries, texts, len(answer.next_actions))
     words = query_pattern(result["query"])
-    for entry, rows, count in zip(entries, texts, counts, strict=True):
-        if entry["match"] and count:
-            rows = [rows[0], *best_rows(rows[1:], words, count - 1, screen, is_long=True)]
-        kept = [*rows[: count - 1], _shortened(screen, rows[count - 1])] if 0 < count < len(rows) else rows[:count]
-        for at, row in enumerate(kept):
-            if at:
-                _print_indented(screen, row)
-            else:
-                screen.print(row, no_wrap=True, overflow="ellipsis")
-    if sum(counts) < sum(map(len, texts)) and result["sessionId"]:
-        command = answer.next_actions[0]["command"].partition(" --before ")[0]
-        answer.next_actions[0] = step(f"{command} --raw", "the whole conversation here")
+    for entry in result["entries"]:
+        time = entry["at"][:16].replace("T", " ") if entry["at"] != "unknown" else ""
+        line = Text.assemble(("▌" if entry["match"] else " ", "bold yellow"), safe(f"{time}  ", "dim"))
+        speaker = commands.SPEAKERS.get(entry["role"], entry["role"])
+        line.append_text(safe(speaker + "  ", "bold" if entry["match"] else "blue"))
+        if not entry["match"]:
+            line.append_text(safe(" ".join(entry["text"].split())))
+        screen.print(line, no_wrap=True, overflow="ellipsis")
+        if entry["match"]:
+            _print_rows(screen, best_rows(_rows(screen, entry["text"]), words, screen.height // 2))
     next_steps(answer, screen)
-
-
-def _share_rows_around(
-    screen: Console, entries: Sequence[Any], texts: Sequence[Sequence[Text]], below: int
-) -> list[int]:
-    """The number of rows for each entry: all get one, then the hit's neighbours two, then the hit all it needs."""
-    hit = next((at for at, entry in enumerate(entries) if entry["match"]), 0)
-    nearest = sorted(range(len(entries)), key=lambda at: abs(at - hit))
-    free = screen.height - below - 2
-    counts = [0 if free > len(entries) else 1] * len(entries)
-    free -= sum(counts)
-    if counts[hit : hit + 1] == [1]:
-        counts[hit] = min(len(texts[hit]), screen.height // 2)
-    rounds = (
-        (nearest[1:NEAR_ENTRIES], LEAST_ROWS),
-        (nearest[:1], screen.height),
-        (nearest, 1),
-        (nearest, 1 + LEAST_ROWS),
-    )
-    for chosen, limit in rounds:
-        for at in chosen:
-            more = max(0, min(free, limit - counts[at], len(texts[at]) - counts[at]))
-            counts[at] += more
-            free -= more
-    return counts
-
-
-def _entry_rows(screen: Console, entry: dict[str, Any]) -> list[Text]:
-    """An entry in rows: the time and speaker, then the hit line by line, or any other entry as a paragraph."""
-    time = entry["at"][:16].replace("T", " ") if entry["at"] != "unknown" else ""
-    line = Text.assemble(("▌" if entry["match"] else " ", "bold yellow"), safe(f"{time}  ", "dim"))
-    speaker = commands.SPEAKERS.get(entry["role"], entry["role"])
-    line.append_text(safe(speaker + "  ", "bold" if entry["match"] else "blue"))
-    if entry["match"]:
-        return [line, *_rows(screen, entry["text"])]
-    return list(line.append_text(safe(" ".join(entry["text"].split()))).wrap(screen, _width(screen)))
-
-
-# how, fix and search
 
 
 @view

@@ -1,6 +1,5 @@
 """How `session …`, `report`, `lost` and `sessions …` look on a terminal."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -14,20 +13,9 @@ from core import clock, ids
 from core.quoting import clip
 
 LINE_CHARACTERS = 150
-TEXT_LINES = 4  # of an injected text, without --full
-ZONE_STYLES = {"cold": "blue", "warm": "yellow", "hot": "red"}
-_MOMENT_STYLES = {
-    "zone": "yellow", "compaction": "bold magenta", "checkpoint": "magenta", "injection": "green", "recall": "cyan",
-    "feedback": "green", "error": "bold red", "skipped": "dim", "start": "dim", "event": "dim",
-}  # fmt: skip
-_OUTCOMES = {"echo": "used", "fizzle": "ignored"}
-_CHOSEN_SESSION = {
-    "project": "The newest session of this folder's project. For another: joelclaw session show ID",
-    "last": "This folder's project has no sessions; this is the newest of all. For another: joelclaw session show ID",
-}
-_CHOSEN_COMPACTION = {
-    "project": "This is the session last compacted in this folder's project.",
-    "last": "No session of this project was compacted; showing the most recent one of any project.",
+_CHOSEN = {
+    "project": "This is the latest session of this folder's project. For another, give its ID.",
+    "last": "This folder's project has no such session; this is the latest of all. For another, give its ID.",
 }
 
 
@@ -36,122 +24,70 @@ def draw_list(screen: Console, result: Any) -> None:
     """Two lines for each session: its id and numbers, and its last task."""
     now = clock.now_ms()
     for row in result["sessions"]:
+        counts = [f"{row['turns']} turns", f"{row['toolCalls']} calls", f"{row['compactions']} compactions"]
         percent = "" if row["contextPercent"] is None else f"{row['contextPercent']:.0f} %"
-        counts = (
-            count(row["turns"], "turn"), count(row["toolCalls"], "call"), count(row["compactions"], "compaction")
-        )  # fmt: skip
         parts = [row["client"], row["project"], age(row["updatedAt"], now), *counts, percent]
         about = safe("  " + " · ".join(filter(None, parts)), "dim")
         screen.print(safe(ids.shown(row["sessionId"]), "bold").append_text(about), soft_wrap=True)
-        screen.print(safe("    " + clip(row["task"], LINE_CHARACTERS)) if row["task"] else "", no_wrap=True, end="")
-        screen.print()
+        if row["task"]:
+            screen.print(safe("    " + clip(row["task"], LINE_CHARACTERS)), no_wrap=True)
     if not result["sessions"]:
         screen.print(safe("No session is known.", "yellow"))
 
 
 @view
 def draw_session(screen: Console, result: Any) -> None:
-    """One session: a summary, then its turns. Without --full, turns in which nothing happened share a line."""
-    for line, style in ((_CHOSEN_SESSION.get(result["chosen"]), "dim"), (result["problem"], "yellow")):
+    """A summary, then the turns: without --full only those in which something happened."""
+    for line, style in ((_CHOSEN.get(result["chosen"]), "dim"), (result["problem"], "yellow")):
         if line:
             screen.print(safe(line, style))
-    _draw_summary(screen, result)
-    quiet: list[Any] = []
+    hooks, memories, injections = result["hooks"], result["memories"], result["injections"]
+    times = f", median {milliseconds(hooks['p50'])}, {milliseconds(hooks['totalMs'])} in all" if hooks["count"] else ""
+    percent = "" if result["contextPercent"] is None else f"{result['contextPercent']:.0f} % {result['zone']}"
+    summary = {
+        "session": result["sessionId"],
+        "client": ", ".join(filter(None, (result["client"], result["project"]))),
+        "time (UTC)": " to ".join(plain(result[name])[:16] for name in ("startedAt", "updatedAt")),
+        "task": clip(result["task"] or "", LINE_CHARACTERS),
+        "turns": f"{result['turnCount']}, {result['toolCalls']} calls ({result['failedCalls']} failed)",
+        "context": f"{percent}, {result['compactions']} compactions, {result['recalls']} recalls".removeprefix(", "),
+        "injections": f"{injections['count']}, {plain(injections['tokens'])} tokens",
+        "memories": f"{memories['injected']}: {memories['echo']} used, {memories['fizzle']} ignored",
+        "hooks": f"{hooks['count']}{times}",
+    }
+    screen.print(pairs({name: value for name, value in summary.items() if value}))
     for turn in result["turns"]:
         if turn["moments"] or result["full"]:
-            _draw_quiet_turns(screen, quiet)
-            quiet = []
             _draw_turn(screen, turn, full=result["full"])
-        else:
-            quiet.append(turn)
-    _draw_quiet_turns(screen, quiet)
-    _draw_table(screen, result["hooksByEvent"], ("event", "count", "p50", "p95", "totalMs", "late", "failed"))
-
-
-def _draw_summary(screen: Console, result: Any) -> None:
-    place = ", ".join(part for part in (result["client"], result["project"]) if part)
-    started, ended = (result[name][:16].replace("T", " ") for name in ("startedAt", "updatedAt"))
-    screen.print(safe(result["sessionId"], "bold").append_text(safe(f"  {place}  {started} to {ended} UTC", "dim")))
-    if result["task"]:
-        screen.print(Text.assemble(("task  ", "dim"), safe(clip(result["task"], LINE_CHARACTERS))))
-    injections, memories, hooks = result["injections"], result["memories"], result["hooks"]
-    percent = result["contextPercent"]
-    failed = f" ({plain(result['failedCalls'])} failed)" if result["failedCalls"] else ""
-    times = f", median {milliseconds(hooks['p50'])}, {milliseconds(hooks['totalMs'])} in all"
-    parts = [
-        count(result["turnCount"], "turn"),
-        count(result["toolCalls"], "call") + failed,
-        count(result["compactions"], "compaction"),
-        count(result["recalls"], "recall"),
-        "" if percent is None else f"{percent:.0f} % {result['zone']}",
-        f"{count(injections['count'], 'injection')}, {plain(injections['tokens'])} tokens",
-        f"memories {memories['injected']}: {memories['echo']} used, {memories['fizzle']} ignored",
-        count(hooks["count"], "hook") + times * bool(hooks["count"]),
-    ]
-    screen.print(safe(" · ".join(filter(None, parts))))
+    if result["hooksByEvent"]:
+        columns = ("event", "count", "p50", "p95", "totalMs", "late", "failed")
+        screen.print(rows_table(result["hooksByEvent"], columns))
 
 
 def _draw_turn(screen: Console, turn: Any, *, full: bool) -> None:
-    number = f"#{turn['number']}" if turn["number"] else "before"
-    prompt = turn["prompt"] or ("(prompt not archived)" if turn["number"] else "")
+    """A line with the prompt, then a line for each event in the turn, with the texts that were injected."""
     failed = f", {turn['failedCalls']} failed" if turn["failedCalls"] else ""
-    seconds = turn["seconds"] or 0
-    unit_seconds, unit = (86_400, "days") if seconds >= 172_800 else (3_600, "h") if seconds >= 7_200 else (1, "s")
-    figures = [
-        count(turn["toolCalls"], "call") + failed if turn["toolCalls"] else "",
-        f"{count(turn['hooks'], 'hook')} {milliseconds(turn['hookMs'])}" if turn["hooks"] else "",
-        f"{seconds / unit_seconds:,.0f} {unit}" if seconds else "",
-    ]
-    percent = "" if turn["contextPercent"] is None else f"{turn['contextPercent']:>3.0f} %  "
-    line = Text.assemble((f"{number:<7}", "bold"), safe(turn["at"][11:19] + "  ", "dim"))
-    line.append_text(safe(percent, ZONE_STYLES.get(turn["zone"], "dim")))
-    about = " · ".join(filter(None, figures))
-    line.append_text(safe(f"{about}  " if about else "", "dim")).append_text(safe(prompt))
-    _print_line(screen, line, full)
+    percent = "" if turn["contextPercent"] is None else f"{turn['contextPercent']:.0f} %"
+    calls = f"{turn['toolCalls']} calls{failed}" if turn["toolCalls"] else ""
+    about = "  ".join(filter(None, [turn["at"][11:19], percent, calls]))
+    prompt = turn["prompt"] or ("(prompt not archived)" if turn["number"] else "")
+    number = f"#{turn['number']}" if turn["number"] else "before"
+    line = Text.assemble((f"{number:<7}", "bold"), safe(about + "  ", "dim"), safe(prompt))
+    screen.print(line, no_wrap=not full, overflow="ellipsis")
     for moment in turn["moments"]:
-        _draw_moment(screen, moment, full=full)
-
-
-def _draw_moment(screen: Console, moment: Any, *, full: bool) -> None:
-    """A line about an event in a turn, with the text and memories that were injected."""
-    indent = " " * 18
-    kind = safe(f"{moment['kind']:<11}", _MOMENT_STYLES.get(moment["kind"], ""))
-    line = Text.assemble(("       ", ""), kind, safe(moment["text"]))
-    tokens, took = moment.get("tokens"), moment.get("ms")
-    about = [
-        moment.get("customType"),
-        f"{plain(tokens)} tokens" if tokens else "",
-        "" if took is None else milliseconds(took),
-    ]
-    if any(about):
-        line.append_text(safe(f"  ({', '.join(filter(None, about))})", "dim"))
-    _print_line(screen, line, full)
-    lines = moment.get("content", "").split("\n")[1:]
-    shown = lines if full else lines[:TEXT_LINES]
-    for text in shown:
-        _print_line(screen, safe(indent + text, "dim"), full)
-    if len(lines) > len(shown):
-        screen.print(safe(f"{indent}… {len(lines) - len(shown)} more lines: --full", "dim"))
-    for memory in moment.get("memories", ()):
-        style = "green" if memory["outcome"] == "echo" else "dim"
-        outcome = safe(f"{indent}{_OUTCOMES.get(memory['outcome'], ''):<8}", style)
-        text = " ".join(memory["text"].split()) or "forgotten"
-        _print_line(screen, outcome.append_text(safe(text, "dim")), full)
-
-
-def _draw_quiet_turns(screen: Console, turns: Sequence[Any]) -> None:
-    if len(turns) == 1:
-        _draw_turn(screen, turns[0], full=False)
-    elif turns:
-        known = [turn["contextPercent"] for turn in turns if turn["contextPercent"] is not None]
-        percents = f", context {known[0]:.0f} to {known[-1]:.0f} %" if known else ""
-        calls = sum(turn["toolCalls"] for turn in turns)
-        numbers = f"#{turns[0]['number']} to #{turns[-1]['number']}"
-        screen.print(safe(f"{numbers}: {len(turns)} turns, {plain(calls)} calls{percents}", "dim"))
-
-
-def _print_line(screen: Console, line: Text, full: bool) -> None:
-    screen.print(line, no_wrap=not full, overflow=None if full else "ellipsis", crop=not full)
+        tokens, took = moment.get("tokens"), moment.get("ms")
+        notes = [f"{plain(tokens)} tokens" if tokens else "", "" if took is None else milliseconds(took)]
+        note = ", ".join(filter(None, [moment.get("customType"), *notes]))
+        head = f"       {moment['kind']:<11} {moment['text']}" + f"  ({note})" * bool(note)
+        style = "bold red" if moment["kind"] == "error" else ""
+        screen.print(safe(head, style), no_wrap=not full, overflow="ellipsis")
+        lines = moment.get("content", "").split("\n")[1:]
+        for text in lines if full else lines[:4]:
+            screen.print(safe(" " * 18 + text, "dim"), no_wrap=not full, overflow="ellipsis")
+        for memory in moment.get("memories", ()):
+            outcome = {"echo": "used", "fizzle": "ignored"}.get(memory["outcome"], "")
+            text = " ".join(memory["text"].split()) or "forgotten"
+            screen.print(safe(f"{' ' * 18}{outcome:<8}{text}", "dim"), no_wrap=not full, overflow="ellipsis")
 
 
 @view
@@ -171,20 +107,11 @@ def draw_report(screen: Console, result: Any) -> None:
         "errors": safe(errors["total"], "bold red" if errors["total"] else ""),
     }
     screen.print(pairs(numbers))
-    _draw_table(screen, hooks["byEvent"], ("client", "event", "count", "p50", "p95", "late", "failed"))
-    _draw_table(screen, injections["byType"])
-    _draw_table(screen, [{**row, "error": clip(" ".join(row["error"].split()), 100)} for row in errors["latest"]])
-
-
-def _draw_table(screen: Console, rows: Sequence[Any], columns: Sequence[str] = ()) -> None:
-    if rows:
-        screen.print()
-        screen.print(rows_table(rows, columns))
-
-
-def count(number: int, word: str) -> str:
-    """`1 turn`, `2 turns`."""
-    return f"{plain(number)} {word}{'s' * (number != 1)}"
+    if hooks["byEvent"]:
+        screen.print(rows_table(hooks["byEvent"], ("client", "event", "count", "p50", "p95", "late", "failed")))
+    latest = [{**row, "error": clip(" ".join(row["error"].split()), 100)} for row in errors["latest"]]
+    for rows in filter(None, (injections["byType"], latest)):
+        screen.print(rows_table(rows))
 
 
 def milliseconds(value: float | None) -> str:
@@ -195,7 +122,7 @@ def milliseconds(value: float | None) -> str:
 
 
 def _share(value: float | None) -> str:
-    return "not enough yet" if value is None else f"{value:.0%}".replace("%", " %")
+    return "not enough yet" if value is None else f"{value * 100:.0f} %"
 
 
 def draw_lost(answer: Answer) -> None:
@@ -206,8 +133,8 @@ def draw_lost(answer: Answer) -> None:
         screen.print(safe(line), no_wrap=True, overflow="ellipsis")
     if not answer.message:
         screen.print(safe(lost_text(result)), soft_wrap=True)  # a command that is broken into rows cannot be copied
-    if result["chosen"] in _CHOSEN_COMPACTION:
-        screen.print(safe(f"{_CHOSEN_COMPACTION[result['chosen']]} For another: joelclaw lost ID", "dim"))
+    if result["chosen"] in _CHOSEN:
+        screen.print(safe(_CHOSEN[result["chosen"]], "dim"))
     next_steps(answer, screen)
 
 

@@ -162,7 +162,7 @@ def draw_status(answer: Answer) -> None:
     """Whether everything works, the problems, then versions, counts and the last events."""
     from rich.text import Text
 
-    from cli.terminal import console, next_steps, pairs, rows_table, safe
+    from cli.terminal import console, next_steps, pairs, present, rows_table, safe, size
 
     screen = console()
     result: Any = answer.result
@@ -172,39 +172,25 @@ def draw_status(answer: Answer) -> None:
     _draw_findings(screen, problems)
     for unknown in result["config"].get("unknown", ()):
         screen.print(Text.assemble(("  ! ", "yellow"), safe(unknown)))
-    screen.print(pairs({name: value for name, value in _facts(result).items() if value}))
-    screen.print()
-    screen.print(rows_table([{"memories": name, **counts} for name, counts in result["counts"].items()]))
-    if result["events"]["last"]:
-        screen.print()
-        screen.print(rows_table(result["events"]["last"]))
-    next_steps(answer, screen)
-
-
-def _facts(result: dict[str, Any]) -> dict[str, object]:
-    from cli.terminal import plain, size
-
-    store, sessions, events, switches = result["store"], result["sessions"], result["events"], result["switches"]
-    config, pending, newest = result["config"], store.get("waiting"), sessions["newest"]
-    versions = f"python {result['python']}, sqlite {result['sqlite']}, sqlite-vec {result['sqliteVec'] or 'missing'}"
+    store, sessions, events = result["store"], result["sessions"], result["events"]
     sizes = f"{size(store['bytes'])} + {size(store['walBytes'])} log, schema {store['schema']}"
-    has_cluster = pending or store["backend"] != "sqlite"
-    return {
-        "joelclaw": f"{result['version']} ({versions})",
+    facts = {
+        "joelclaw": f"{result['version']} (python {result['python']}, sqlite {result['sqlite']})",
         "home": result["home"],
         "store": sizes if store["exists"] else "none yet",
-        "off": ", ".join(row["name"] or row["scope"] for row in switches["off"]),
-        "never archived": switches["excluded"],
-        "cluster": {"backend": store["backend"], **(pending or {})} if has_cluster else "",
-        "state files": f"{sessions['count']}, {sessions['damaged']} damaged"
-        + (f", newest {plain(newest['at'])}" if newest else ""),
-        "events": f"{events['total']:,}, {events['errors24h']:,} errors in 24 h"
-        + (f", {events['waiting']:,} not stored yet" if events["waiting"] else ""),
+        "cluster": present(store.get("waiting") or {}),
+        "off": ", ".join(row["name"] or row["scope"] for row in result["switches"]["off"]),
+        "never archived": result["switches"]["excluded"],
+        "state files": f"{sessions['count']}, {sessions['damaged']} damaged",
+        "events": f"{events['total']:,}, {events['errors24h']:,} errors in 24 h, {events['waiting']:,} not stored yet",
         "export": result["otelExport"],
-        "embedding": f"{result['embedding']['space']}, {size(result['embedding']['bytes'])}",
-        "extras": ", ".join(f"{name} {version or '–'}" for name, version in result["extras"].items()),
-        "settings": config["changed"],
+        "settings": result["config"]["changed"],
     }
+    screen.print(pairs({name: value for name, value in facts.items() if value}))
+    screen.print(rows_table([{"memories": name, **counts} for name, counts in result["counts"].items()]))
+    if result["events"]["last"]:
+        screen.print(rows_table(result["events"]["last"]))
+    next_steps(answer, screen)
 
 
 def draw_doctor(answer: Answer) -> None:

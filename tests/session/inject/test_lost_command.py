@@ -257,7 +257,7 @@ def test_without_an_id_it_is_the_session_compacted_last_in_this_project(
     assert meant(elsewhere) == (CODEX, "project")
     assert meant(tmp_path)[1] == "last"
     assert run("lost", CODEX).result["chosen"] == "given"
-    assert "No session of this project" in without_style(on_terminal(home, "lost").out)
+    assert "project has no such session" in without_style(on_terminal(home, "lost").out)
 
 
 def test_a_session_of_which_only_the_messages_are_archived(run: Run, archived: Path, home: Path) -> None:
