@@ -34,7 +34,6 @@ MAX_STEP_CHARS = 200  # of a step of the plan
 MAX_STEPS = 60
 MAX_READ_CHARS = 400_000  # of an input or output; if it is longer, its head and its tail are read
 MAX_PLAIN_CHARS = 30  # an identifier of this length is no secret, so it is not redacted
-MAX_PROCESS_CHARS = 40
 MAX_CARRIED = 60  # facts about calls that outlive a piece
 RUNNING = "running"  # outcome of a call whose process goes on in the background
 STOPPED = "stopped"  # outcome of a call whose background process was stopped
@@ -82,7 +81,7 @@ class CallDraft:
         self.returned, is_cut = both_ends(text, MAX_READ_CHARS, *self.printing, whole=False)
         self.returned_names = self._names(self.returned)
         self.come_to(outcome, self.returned)
-        self.error = start(process, MAX_PROCESS_CHARS) if process.isalnum() else self.error
+        self.error = start(process, MAX_TOOL_CHARS) if process.isalnum() else self.error
         return is_cut
 
     def come_to(self, outcome: str, text: str) -> None:
@@ -213,7 +212,7 @@ class SessionCalls:
             del self._carry[next(key for key in self._carry if key != LAST_CALL)]
 
     def store(self, db: apsw.Connection, session: Session, *, prompts: int, is_first: bool, now: int) -> int:
-        """Store everything, inside the caller's transaction; returns the number of new calls.
+        """Store all of it, inside the caller's transaction; returns the number of new calls.
 
         Args:
             session: what is known of it if it is not stored yet.

@@ -60,8 +60,8 @@ def error_line(output: str) -> str:
 
 
 def verdict_line(output: str) -> str:
-    """What failed according to a test runner or a Go build in the output of a call that itself succeeded, such as a
-    pipe: the place if there is one, else the line that says so; "" if nothing failed."""
+    """The failure that a test runner or a Go build reports in the output of a call that itself succeeded, such as a
+    pipe: its place, or the line that says so; "" if nothing failed."""
     signs = (  # what names a test comes first
         r"--- FAIL: \S", r"FAILED \S+\.py\b", r"\(fail\) \S", r"FAIL\s+\S+\.\w", r"test result: FAILED", r"FAIL\t\S",
         r"=+ .*\b[1-9]\d* failed\b.* =+$", r"[1-9]\d* failed\b.* in [\d.]+s", r"Tests:?\s+.*\b[1-9]\d* failed\b",
@@ -82,7 +82,7 @@ class Compiler:
 
     MOST = 3  # errors of an output
     message = re.compile(r"(?::| -)?\s+(?P<text>\S.*)$")
-    # after a place: a package, a frame, or what is no error
+    # after a place: a package, a frame, a warning
     no_error = re.compile(r": #|\+0x|in |\W*warn|note|info\b|remark|debug", re.IGNORECASE)
     heading = re.compile(r"\s*(?:error(?:\[\w+\])?:|\*\* \(|error )")
     pointer = re.compile(r"^\s*(?:-->|└─|╭─\[|at) ?(\S+\.\w+:\d+(?::\d+)?)")

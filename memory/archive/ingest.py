@@ -1,4 +1,4 @@
-"""Ingesting a session: every message becomes an episode, so that all of it can be found later. Hot path.
+"""Ingesting a session: every message becomes an episode that can be found later. Hot path.
 
 What is new since the last time is read in pieces. A piece is parsed, redacted and embedded while nothing is
 locked. Its episodes and the offset after it are stored in one transaction, unless another process has advanced the
@@ -34,22 +34,20 @@ PIECE_BYTES = 256 * 1024  # of a piece in a hook, which checks its deadline afte
 BULK_BYTES = 1024 * 1024  # of a piece without a deadline
 MAX_LINE_BYTES = 16 * 1024 * 1024  # a longer line is left out
 LARGE_BYTES = 64 * 1024  # a larger line may take longer than a hook has
-SKIP_BLOCK = 256 * 1024  # read at once to find the end of a line that is left out
 GLANCE_BYTES = 16 * 1024  # of new lines that are skipped unread if none of them has a message
-HEAD_BYTES = 1024  # of the beginning of a file, by which it is known again
+HEAD_BYTES = 1024  # of the beginning of a file, by which it is recognised
 MAX_ENTRIES = 400  # given back, for the feedback about memories
 MAX_TRIES = 8  # to store a piece while other processes do the same
 
 
 class Ingested:
-    """What was ingested of a client's session; without a client, `reason` says why nothing was."""
+    """The result of ingesting a session. Without a client nothing was ingested, and `reason` says why."""
 
     def __init__(self, client: str = "", reason: str = "") -> None:
         self.client = client
         self.reason = reason
         self.added = self.updated = self.calls = self.bytes = self.bad_lines = 0
         self.entries: list[Entry] = []
-        self.is_new = False  # nothing of the session's transcript was read before
 
     def add(self, stored: tuple[int, int, int], piece: Piece, source: str) -> None:
         """Count a piece that was stored (`SessionArchive.store`), and note a source whose outputs were cut."""
@@ -66,7 +64,7 @@ def ingest_file(
     db: apsw.Connection, path: str, origin: Origin, limits: Limits | None = None, *,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Ingested:  # fmt: skip
-    """Archive what is new in a transcript since it was last read; a file that does not exist has nothing new.
+    """Archive the new part of a transcript; a file that does not exist has no new part.
 
     Args:
         db: open for writing, in no transaction.
@@ -113,7 +111,6 @@ def ingest_file(
                 tries += 1
                 continue
             ingested.add(stored, piece, source)
-            ingested.is_new = ingested.is_new or position is None
             ingested.bad_lines += read.bad_lines
             ingested.bytes += read.end - offset
             progress(read.end - offset)
@@ -204,7 +201,7 @@ class _Lines:
     def _add(
         self, piece: Piece, lines: list[bytes], cut: Callable[[Entry], Entry] = lambda entry: entry
     ) -> tuple[int, int]:
-        """Add lines until the deadline, but at least one. Returns how many were no object, and the bytes left."""
+        """Add lines until the deadline, but at least one. Returns how many lines held no object, and the bytes left."""
         bad = 0
         for place, line in enumerate(lines):
             if place and self._until is not None and (len(line) > LARGE_BYTES or time.monotonic() >= self._until):
@@ -253,7 +250,7 @@ def read(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int
     newline, at = data.find(b"\n"), offset + len(data)
     if newline >= 0:
         return [data[:newline]], offset + newline + 1, 0, False
-    while block := os.pread(descriptor, SKIP_BLOCK, at):
+    while block := os.pread(descriptor, PIECE_BYTES, at):
         newline = block.find(b"\n")
         if newline >= 0:
             return [], at + newline + 1, 1, False
@@ -291,7 +288,7 @@ class _Silences:
             self.all = list(switches.silences_of(switches.load()[0], origin.session, origin.cwd))
 
     def cover(self, at: int | None) -> bool:
-        """Whether what was said at that time must not be stored."""
+        """Whether nothing from that time may be stored."""
         if not self.all:
             return False
         from core.switches import is_silent

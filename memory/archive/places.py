@@ -23,19 +23,14 @@ if TYPE_CHECKING:
     Line = tuple[str, int, str, bool]
     """A file, the number of a line, its text, and whether a diff shows it, which may be of any commit."""
 
-MOST_NAMES = 3000  # in a call: only listings and data hold more
 MOST_LINES = 3000  # of an output
 LONGEST_LINE = 400  # characters read of a line: longer lines are data or generated
 LONGEST_NUMBER = 8  # digits of a line number: a longer number is something else
-WHOLE_FILE = 1 << 30  # stands for the last line of a file that is printed to its end
+WHOLE_FILE = 1 << 30  # the last line of a file that is printed to its end
 DATA_FILES = (".csv", ".json", ".jsonl", ".lock", ".log", ".snap", ".sum", ".svg", ".txt", ".xml")
-NO_PLACE = ("//", "# ", "* ", "-- ", "<!--", "import ", "from ", "use ", "#include", "} from ")  # comments and imports
 GLOB = frozenset("*?[]{}$")
 NUMBERING_PROGRAMS = frozenset("grep egrep fgrep rg ack ag cat nl bat".split())
-SILENT_PROGRAMS = frozenset("cd export set unset true :".split())
-NUMBER_MARKS = "→\t|│:-"  # between a line's number and its text: `cat -n`, `bat`, `grep -n`, a client's own read
 LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-CUT_OUTPUTS = ("Total output lines: ", "<persisted-output>")  # how an output begins that the client has shortened
 CUT_HERE = " tokens truncated…"  # how Codex marks the part that it left out
 
 
@@ -56,7 +51,7 @@ class SessionPlaces:
         found: dict[tuple[str, str], tuple[int, bool, bool]] = {}
         for (file, line, _, in_diff), name, defines in _names_in(lines):
             known = found.get((file, name))
-            if (known is None and len(found) < MOST_NAMES) or (known and defines and not known[1]):
+            if known is None or (defines and not known[1]):
                 found[file, name] = line, defines, in_diff
         for (file, name), (line, defines, in_diff) in found.items():
             if is_file(file) and not file.endswith(DATA_FILES):
@@ -96,7 +91,7 @@ class SessionPlaces:
             places_and_names.save_places(self._db, self._session, self._changed.values(), self._edits)
 
     def _path(self, file: str) -> str:
-        """The path under which a file is stored. A bare file name is completed if only one known path ends with it."""
+        """The path under which a file is stored. A bare file name is completed if a single known path ends with it."""
         path = relative(file, self._folder).removeprefix("./")
         if "/" not in path:
             self._known_paths = self._known_paths or places_and_names.paths(self._db, self._session)
@@ -125,7 +120,8 @@ def changed_range(hunk: Hunk) -> tuple[int, int]:
 
 def _names_in(lines: Sequence[Line]) -> Iterator[tuple[Line, str, bool]]:
     """Each identifier in these lines, and whether its line defines it. Comments, strings and imports are skipped."""
-    texts = ["" if text.lstrip().startswith(NO_PLACE) else text[:LONGEST_LINE] for _, _, text, _ in lines]
+    skipped = ("//", "# ", "* ", "-- ", "<!--", "import ", "from ", "use ", "#include", "} from ")
+    texts = ["" if text.lstrip().startswith(skipped) else text[:LONGEST_LINE] for _, _, text, _ in lines]
     for line, names in zip(lines, names_by_line(texts), strict=True):
         text = line[2]
         defined = defined_in(text) if names else ""
@@ -151,7 +147,8 @@ def shown_lines(text: str, *, file: str = "", first: int = 0, command: str = "")
     if command and (spans := _printed_spans(command)):
         if spans[0][1]:
             head, cut, _ = text.partition(CUT_HERE)
-            return [] if text.startswith(CUT_OUTPUTS) else _counted(head.split("\n")[:-1] if cut else rows, spans)
+            is_shortened = text.startswith(("Total output lines: ", "<persisted-output>"))  # by the client
+            return [] if is_shortened else _counted(head.split("\n")[:-1] if cut else rows, spans)
         file = spans[0][0]
     found = list(_numbered(rows, file))
     if not found and first and file:
@@ -174,7 +171,7 @@ def _printed_spans(command: str) -> list[tuple[str, int, int]]:
         program, words = step["program"], step["words"]
         if any(not target.startswith(("/dev/null", "&")) for target in step["targets"]):
             return []
-        if program in SILENT_PROGRAMS:
+        if program in ("cd", "export", "set", "unset", "true", ":"):
             if program == "cd" and (len(words) != 2 or not GLOB.isdisjoint(words[1])):
                 return []
             folder = f"{words[1].rstrip('/')}/" if program == "cd" else folder
@@ -251,7 +248,8 @@ def _numbered(rows: list[str], file: str) -> Iterator[Line]:
             if "0" <= bare[:1] <= "9":
                 digits = _leading_digits(bare)
                 mark = bare[len(digits) : len(digits) + 1]
-                if file and mark and mark in NUMBER_MARKS and len(digits) < LONGEST_NUMBER:
+                # as `cat -n`, `bat`, `grep -n` and clients separate them
+                if file and mark and mark in "→\t|│:-" and len(digits) < LONGEST_NUMBER:
                     yield file, int(digits), bare[len(digits) + 1 :], False
             elif "." in row and (place := _file_and_line(bare[:LONGEST_LINE])):
                 yield *place, False

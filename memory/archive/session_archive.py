@@ -1,7 +1,7 @@
 """A piece of a session, read and stored: each message becomes an episode with its vector. Hot path.
 
-A draft of an episode holds redacted, bounded strings only: what was said. Tool calls are `calls`'s part. What the next
-piece needs is stored as JSON with the position, the carry: above all the last draft, which the next message or a
+A draft of an episode holds redacted, bounded strings of a message; tool calls are collected in `calls`. The carry is
+stored as JSON with the position, for the next piece. It holds above all the last draft, which the next message or a
 longer version of itself may still change.
 """
 
@@ -46,7 +46,7 @@ LAST_MS = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 
 
 class SessionArchive:
-    """Stores what was said and done in a session."""
+    """Stores the messages and calls of a session."""
 
     def __init__(self, db: apsw.Connection, origin: Origin) -> None:
         self.db = db
@@ -114,7 +114,7 @@ class SessionArchive:
         return _categorised(document), document_vector(document["text"], document["context"])
 
     def _grow(self, older: Document, newer: Document, vector: bytes) -> bool:
-        """Add to a stored episode what is new; reading a transcript again removes nothing. Returns whether it grew."""
+        """Extend a stored episode; reading a transcript again removes nothing. Returns whether it grew."""
         if older["forgotten_at"] is not None or older["collection"] != COLLECTION:
             return False
         text = older["text"] if older["text"].startswith(newer["text"]) else newer["text"]
@@ -129,7 +129,7 @@ class SessionArchive:
 
 
 class Piece:
-    """A piece of a session, read and redacted, before it is stored; it continues what was carried."""
+    """A piece of a session, read and redacted, before it is stored. It continues the piece before by its carry."""
 
     def __init__(self, session: str, folder: str, carried: Mapping[str, Any]) -> None:
         self._session = session
@@ -214,7 +214,7 @@ class Piece:
         return False
 
     def carried(self) -> Carry:
-        """The carry without what can no longer change."""
+        """The carry, without drafts that can no longer change."""
         return {**self.carry, "drafts": self.carry["drafts"][-1:]}
 
 

@@ -120,7 +120,7 @@ def _end(*_: object) -> None:
 
 
 def left_out() -> list[tuple[str, str]]:
-    """The transcripts of which outputs were left out, each with the file that says so."""
+    """The transcripts with outputs that were left out, and the files that record this."""
     from glob import escape, glob
 
     paths = sorted(glob(os.path.join(escape(files.home()), *FOLDER, "*")))

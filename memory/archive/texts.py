@@ -122,7 +122,7 @@ def is_dense(text: str) -> bool:
 def in_part(text: str, plain: Callable[[str], str], size: int = END_CHARS, margin: int = END_CHARS) -> str:
     """The head and the tail of a text, `size` characters each, redacted with a margin, and how much is left out."""
     head, end = "", ""
-    # a private key and a Kubernetes secret are recognised by what may be far away
+    # a private key and a Kubernetes secret are recognised by text that may be far away
     is_key = "PRIVATE KEY" in text or ("kind" in text and "Secret" in text)
     if '"Secret' not in text and not (is_key and margin == size):
         head, end = plain(text[: size + margin]), tail(text, plain, size, margin)

@@ -37,7 +37,6 @@ LASTING = (SUBAGENT, NO_LINES, NO_CLIENT)  # reasons for which a file is skipped
 SETTLED_NS = 2_000_000_000  # after its last change, a file's state is reliable
 MAX_LISTED = 20  # files that were skipped, in the answer of the command
 LOOK_BYTES = 256 * 1024  # read at each end of a file to find out whose it is
-LAST_LINES = 20
 PARALLEL_BYTES = 8_000_000  # from which on several processes read: each takes 50 ms to start
 MAX_PROCESSES = 4
 PARENT_CHECK_S = 2.0  # how often each of them checks that its parent is alive
@@ -71,16 +70,14 @@ class Archived:
             "transcripts": 0, "unchanged": 0, "agents": {}, "episodes": {"added": 0, "updated": 0}, "calls": 0,
             "bytes": 0, "badLines": 0, "subagents": 0, "excluded": 0, "skippedCount": 0, "skipped": [],
         }  # fmt: skip
-        self.has_new = False  # one of them has messages of a session that the archive did not know
 
     def take(self, client: str, new: Ingested | None = None) -> None:
-        """Count a transcript of a client, and what is new in it."""
+        """Count a transcript of a client, and its new part."""
         result = self.result
         result["transcripts"] += 1
         result["agents"][client] = result["agents"].get(client, 0) + 1
         result["unchanged"] += new is None or not new.bytes
         if new is not None:
-            self.has_new = self.has_new or (new.is_new and new.added > 0)
             result["episodes"]["added"] += new.added
             result["episodes"]["updated"] += new.updated
             for name, count in (("calls", new.calls), ("bytes", new.bytes), ("badLines", new.bad_lines)):
@@ -107,7 +104,7 @@ class KnownFiles:
         self._seen = stored_progress.seen_files(db) if db is not None else {}
 
     def of(self, file: File) -> dict[str, Any] | None:
-        """What is known about a file that has not changed. A skipped file is tried again after a day, since a later
+        """The record of a file that has not changed. A skipped file is tried again after a day, since a later
         version may know its form."""
         seen = self._seen.get(file.key)
         if seen is None or not file.stamp or (seen["stamp"], seen["asked"]) != (file.stamp, self._agent):
@@ -124,7 +121,7 @@ class KnownFiles:
             }  # fmt: skip
 
     def save(self, db: apsw.Connection, every: Iterable[File] | None) -> None:
-        """Store what was noted; with `every` file that exists, forget the others."""
+        """Store the notes; with `every` file that exists, forget the others."""
         gone = set() if every is None else self._seen.keys() - {file.key for file in every}
         if self._new or gone:
             with sqlite.transaction(db):
@@ -150,7 +147,7 @@ def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
 
 
 def not_archived(db: apsw.Connection | None, names: Iterable[str]) -> list[File]:
-    """The transcripts of these clients of which nothing was ever read, without subagents."""
+    """The transcripts of these clients that were never read, without subagents."""
     read, known = stored_progress.sources(db) if db is not None else set(), KnownFiles(db, "", clock.now_ms())
     every = (file for name in names if name in clients.keeping_files() for file in find((), name, every=True))
     return [
@@ -192,8 +189,8 @@ def look_at(path: str, agent: str = "") -> tuple[str, str, str]:
         # A fork begins with lines of its parent. In a copy under another name, the last line decides.
         lengths = [len(part) for part in name.split("-")]
         is_uuid = lengths == [8, 4, 4, 4, 12] and not name.lower().strip("0123456789abcdef-")
-        tails = [entries[0] for line in reversed(last) if (entries := client.entries(line))]
         is_own = is_uuid or any(head.session == name for head in heads)
+        tails = (entries[0] for line in reversed(last) if (entries := client.entries(content.parsed(line) or {})))
         session = name if is_own else _first_session(tails) or session
     return agent, session or name, next((head.folder for head in heads if head.folder), "")
 
@@ -202,28 +199,26 @@ def _first_session(heads: Iterable[Entry]) -> str:
     return next((head.session for head in heads if head.session), "")
 
 
-def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The objects in the first and in the last lines of a file."""
+def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[bytes]]:
+    """The objects in the first lines of a file, and its last lines."""
     try:
         descriptor = ingest.opened(path)
         try:
             first = ingest.read(descriptor, 0, LOOK_BYTES)[0]
             behind = max(0, os.fstat(descriptor).st_size - LOOK_BYTES)
-            last = os.pread(descriptor, LOOK_BYTES, behind).split(b"\n")[-LAST_LINES:]
+            last = os.pread(descriptor, LOOK_BYTES, behind).split(b"\n")
         finally:
             os.close(descriptor)
     except (OSError, ValueError) as error:
         raise ingest.unreadable(path, error) from None
-    parsed = ([content.parsed(line) for line in lines] for lines in (first, last))
-    heads, tails = ([entry for entry in entries if entry is not None] for entries in parsed)
-    return heads, tails
+    return [value for line in first if (value := content.parsed(line)) is not None], last
 
 
 def ingest_all(
     db: apsw.Connection, files: Sequence[File], identity: Callable[[str], str], *, agent: str = "",
     progress: Callable[[int], None] = lambda _: None, note: Callable[[File, str, str], None] = lambda *_: None,
 ) -> Archived:  # fmt: skip
-    """Archive each file to its end. If it is stopped, what was stored remains, and the next run continues.
+    """Archive each file to its end. If this is stopped, the next run continues.
 
     Args:
         identity: the id under which a session is stored, from the client's own.

@@ -52,7 +52,7 @@ def messages_of(transcript: Transcript, nodes: Iterable[Node]) -> Iterator[Messa
 
 
 def sizes(transcript: Transcript, nodes: Iterable[Node]) -> Iterator[int]:
-    """Estimated tokens of each node, 0 for bookkeeping. Only what is asked for is measured, since it takes time."""
+    """Estimated tokens of each node, 0 for bookkeeping. Nodes are measured on demand, since it takes time."""
     client = clients.row(transcript.client)
     with ExitStack() as stack:
         handle: BinaryIO | None = None
@@ -155,5 +155,5 @@ def _tokens(client: clients.Client, node: Node, entries: list[Entry]) -> int:
 
 
 def tokens(count: int) -> int:
-    """Tokens of so many characters, rounded up."""
+    """The tokens of a number of characters, rounded up."""
     return -(-count // 4)

@@ -36,7 +36,7 @@ class Limits(NamedTuple):
     """How large the context may become, in tokens."""
 
     window: int  # of the model
-    window_from: str  # where the window was found
+    window_from: str  # the source of the window
     reserve: int  # kept free for the answer
 
 
@@ -127,7 +127,7 @@ def said_since_compaction(transcript: Transcript) -> int:
 
 
 def context_size(transcript: Transcript) -> ContextTokens:
-    """The tokens of the context: what the last answer reported, and an estimate of what came after it.
+    """The tokens of the context: the usage that the last answer reported, and an estimate of everything after it.
 
     A usage from before the latest compaction does not count. It would cause a second compaction, which drops everything
     that the first one kept. Without a newer usage, everything is estimated.
@@ -250,7 +250,7 @@ def prepare_branch(transcript: Transcript, leaf: str, target: str, *, budget: in
     chosen: list[Node] = []
     walked: list[Node] = []
     total = 0
-    # tool results are left out: their calls stand for them
+    # without tool results: their calls represent them
     candidates = [node for node in reversed(own) if node.role is not None and node.role != "tool_result"]
     for node, size in zip(candidates, sizes(transcript, candidates), strict=True):
         walked.append(node)

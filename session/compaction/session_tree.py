@@ -41,7 +41,7 @@ SEEK_BUFFER = 64 * 1024  # to read single lines again
 
 
 class Line(NamedTuple):
-    """Where a line is: its number from 1, its offset and its size in bytes."""
+    """The number of a line, from 1, with its offset and size in bytes."""
 
     number: int
     offset: int
@@ -363,7 +363,7 @@ def _with_parallel_calls(path: list[Node], nodes: list[Node]) -> list[Node]:
 
 
 def _with_summaries(path: list[Node]) -> list[Node]:
-    """Merge each compaction with the summary on the next line; a summary without a compaction counts as one."""
+    """Merge each compaction with the summary on the next line; a single summary counts as a compaction."""
     found: list[Node] = []
     boundary = -1
     for node in path:
@@ -420,7 +420,7 @@ def _detected(
             break
     if not first:
         raise Failure("TRANSCRIPT_EMPTY", f"{path} is empty", "name a session with messages")
-    fix = f"name a session file of {_titles()}; for a damaged one, name its client with --client"
+    fix = f"name a session file of {_titles()}; for a damaged file, name its client with --client"
     raise Failure("TRANSCRIPT_UNKNOWN", f"{path} is not a transcript of a known client", fix)
 
 

@@ -96,20 +96,20 @@ CARE = (
     " No list of files: it is added afterwards. Be brief: {tokens} tokens at most."
 )
 UPDATE = (
-    "A note about the earlier part of the session is between the two lines marked {mark}; it is material too. Write one"
-    " note that covers both: keep what is still true of the earlier note, add what is new, move finished work to Done,"
-    " and drop only what the record shows to be over or wrong."
+    "A note about the earlier part of the session is between the two lines marked {mark}; it is material too. Write a"
+    " note that covers both: keep the facts of the earlier note that are still true, add the new ones, move finished"
+    " work to Done, and drop only facts that the record shows to be over or wrong."
 )
 ABOUT = {
     "history": "",
     "turn": (
         "The record is only the first part of a long turn; the rest is kept word for word and the reader has it. Note"
-        " what the user asked for in this turn, what has been done so far, and what is needed to understand the rest."
+        " the user's request in this turn, the work so far, and everything needed to understand the rest."
         " Leave out empty sections."
     ),
     "branch": (
-        "The record is a line of work that is being left for another one in the same session. Note what was tried, what"
-        " came of it, and what is worth knowing for the other line of work."
+        "The record is a line of work that the session leaves for another. Note the attempts, their results, and"
+        " everything worth knowing for the other line of work."
     ),
 }
 FOCUS = "The user asks that the note pay special attention to this:\n{instructions}"

@@ -84,27 +84,6 @@ def test_all_takes_every_client(run: Run, clients: Path) -> None:
     assert (again["unchanged"], again["bytes"], again["episodes"]) == (4, 0, {"added": 0, "updated": 0})
 
 
-def test_a_request_is_offered_as_a_question_where_what_the_agent_said_answers_it(run: Run, tmp_path: Path) -> None:
-    made = Transcript(tmp_path / "person/.claude/projects/-w-quay" / f"{SESSION}.jsonl")
-    made.user("Why does the harbour gauge stall at night?")
-    made.assistant("The harbour gauge stalls at night because its watchdog fires before the tide table is read.")
-    for words in (
-        "Rename tide_table() in src/gauge.py",
-        "Explain what the lighthouse keeper wants",
-        "yes, go on please",
-    ):
-        made.user(words)
-    env = {"HOME": str(tmp_path / "person"), "CLAUDE_CONFIG_DIR": ""}
-    offered = [one["command"] for one in run("memory", "archive", "--all", env=env).json["next_actions"]]
-    assert offered == ["joelclaw recall 'Why does the harbour gauge stall at night'"]
-    best = run(*offered[0].replace("'", "").split()[1:]).result["hits"][0]
-    assert (best["origin"], "watchdog" in best["observation"]) == ("agent", True)
-    made.assistant("The watchdog is fixed.")
-    grown = run("memory", "archive", "--all", env=env).json
-    assert grown["result"]["episodes"]["added"] == 1
-    assert [one["command"] for one in grown["next_actions"]] == ["joelclaw recall <query>"], "no session is new"
-
-
 def test_all_looks_where_the_clients_were_told_to(run: Run, clients: Path, tmp_path: Path) -> None:
     Transcript(tmp_path / "cc" / "projects" / "p" / "s2.jsonl").user("claude elsewhere")
     lines(tmp_path / "cx" / "sessions" / "rollout-1.jsonl", CODEX)
