@@ -29,7 +29,7 @@ def first_page(*, whole: bool = False) -> str:
         for name in names.split():
             command = commands.get(name)
             arguments = [one.metavar for one in command.parameters if not one.flags] if command else []
-            about = re.split(" ?[.:;,(]", command.help if command else groups[name])[0]
+            about = re.split(" ?[.:;(]", command.help if command else groups[name])[0]
             lines.append(f"  {' '.join([name, *arguments]):<18}{about}")
     lines += ["", "Options of a command: joelclaw COMMAND --help"]
     lines += ["Version: joelclaw --version" if whole else "All commands: joelclaw --help --all; version: --version"]
