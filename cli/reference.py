@@ -18,6 +18,7 @@ _FIRST_PAGE = {
     "Set up": "install doctor status off on uninstall",
 }
 """The commands that people type, by what they want to do."""
+_COLUMNS = 80  # of a terminal
 
 
 def first_page(*, whole: bool = False) -> str:
@@ -30,7 +31,8 @@ def first_page(*, whole: bool = False) -> str:
             command = commands.get(name)
             arguments = [one.metavar for one in command.parameters if not one.flags] if command else []
             about = re.split(" ?[.:;(]", command.help if command else groups[name])[0]
-            lines.append(f"  {' '.join([name, *arguments]):<18}{about}")
+            line = f"  {' '.join([name, *arguments]):<18}{about}"
+            lines.append(line if len(line) <= _COLUMNS else line.rpartition(",")[0] or line)
     lines += ["", "Options of a command: joelclaw COMMAND --help"]
     lines += ["Version: joelclaw --version" if whole else "All commands: joelclaw --help --all; version: --version"]
     return "\n".join([*lines, "JSON instead of text: --json, the default when stdout is not a terminal", ""])
