@@ -35,8 +35,6 @@ LEVELS = ("debug", "info", "warn", "error", "fatal")
 MAX_METADATA_BYTES = 65_536  # as JSON; longer values are cut
 MAX_ENTRY_BYTES = 1_000  # of an entry, if the metadata are too large
 MAX_NAME_CHARS = 200
-MAX_ERROR_CHARS = 8_000
-QUERY_CHARS = 200
 _LEVEL_ALIASES = {
     **dict.fromkeys(("trace", "verbose"), "debug"),
     **dict.fromkeys(("information", "notice"), "info"),
@@ -66,7 +64,7 @@ def new_event(action: str, *, now: int, **details: Unpack[Details]) -> Event:
     }
     if duration_ms is not None and 0 <= duration_ms < 1e15:
         event["duration_ms"] = int(duration_ms) if duration_ms % 1 == 0 else float(duration_ms)
-    message = _cut(redact(words.clean(error))[0].strip(), MAX_ERROR_CHARS) if error else ""
+    message = _cut(redact(words.clean(error))[0].strip(), 8_000) if error else ""
     if message or not success:
         event["error"] = message or "operation_failed"
     return event
@@ -88,9 +86,9 @@ def identifier(text: str) -> str:
     return line
 
 
-def query_excerpt(query: str) -> str:
+def query_excerpt(query: str, length: int = 200) -> str:
     """The beginning of a query, for an event. It is redacted first: half a secret is not recognised."""
-    return redact(query[: 20 * QUERY_CHARS])[0][:QUERY_CHARS]
+    return redact(query[: 20 * length])[0][:length]
 
 
 def host() -> str:

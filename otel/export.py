@@ -20,7 +20,6 @@ from core.store import events, sqlite
 from core.store.events import Cursor, new_cursor
 from otel import log
 
-FAILED = "OTEL_EXPORT_FAILED"
 INVALID_CONFIG = "OTEL_EXPORT_CONFIG"
 SIGNALS = ("logs", "traces", "metrics")
 DEFAULT_ENDPOINT = "http://localhost:4318"  # of the specification
@@ -63,7 +62,7 @@ def run(config: Config) -> list[dict[str, Any]] | None:
         return done
     sent = [f"sent: {place['signal']} {place['sent']}" for place in done if place["sent"]]
     fix = "check OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS and the collector; the next export sends what waits"
-    raise Failure(FAILED, "; ".join(errors + sent), fix)
+    raise Failure("OTEL_EXPORT_FAILED", "; ".join(errors + sent), fix)
 
 
 def run_in_background(config: Config) -> None:

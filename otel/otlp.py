@@ -18,15 +18,11 @@ from uuid import UUID
 
 import apsw
 import requests
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from opentelemetry._logs import LogRecord, SeverityNumber
 from opentelemetry.attributes import BoundedAttributes
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from opentelemetry.sdk._logs import LogRecordLimits, ReadableLogRecord
 from opentelemetry.sdk.metrics.export import (
     AggregationTemporality,
@@ -54,7 +50,6 @@ from core.store.events import Cursor
 
 BATCH = 512  # events, the SDK's default
 BATCH_BYTES = 1_000_000  # receivers accept a few megabytes
-MAX_WAIT_SECONDS = 300.0  # between two attempts
 SPAN_NAMES = {"memory.recall.completed": "recall", "memory.recall.failed": "recall"} | dict.fromkeys(
     ("hook.completed", "hook.degraded", "hook.failed", "hook.timeout"), "hook"
 )
@@ -109,14 +104,13 @@ def metrics(events: Sequence[Event]) -> MetricsData:
 
 class _Signal(NamedTuple):
     exporter: type[Any]
-    response: type[Any]
     records: Callable[[Sequence[Event]], Any]
 
 
 _SIGNALS = {
-    "logs": _Signal(OTLPLogExporter, ExportLogsServiceResponse, log_records),
-    "traces": _Signal(OTLPSpanExporter, ExportTraceServiceResponse, spans),
-    "metrics": _Signal(OTLPMetricExporter, ExportMetricsServiceResponse, metrics),
+    "logs": _Signal(OTLPLogExporter, log_records),
+    "traces": _Signal(OTLPSpanExporter, spans),
+    "metrics": _Signal(OTLPMetricExporter, metrics),
 }
 
 
@@ -126,9 +120,6 @@ class _Result:
 
     error: str = ""
     is_refused: bool = False  # it will never accept this batch
-    rejected: int = 0  # records that it dropped from an accepted batch
-    warning: str = ""
-    retry_after_s: float = 0.0
 
 
 class _Session(requests.Session):
@@ -164,7 +155,6 @@ class _Transfer:
         self._upto = upto
         self._session = _Session()
         self._skipped = 0  # events refused since the last accepted batch
-        self._warning = ""
 
     def run(self) -> dict[str, Any]:
         """Send what waits and store in the cursor how it went."""
@@ -184,7 +174,6 @@ class _Transfer:
             "rejected": self._cursor.rejected - self._before.rejected,
             "waiting": stored_events.count_after(self._db, self._cursor.reached),
             **({"error": failure.error} if failure else {}),
-            **({"warning": self._warning} if self._warning else {}),
         }
 
     def _send_batches(self, exporter: Any) -> _Result | None:
@@ -214,7 +203,7 @@ class _Transfer:
                     return result
                 else:
                     count = len(events) if isinstance(records, MetricsData) else len(records)
-                    self._store_success(last, result, max(0, count - result.rejected))
+                    self._store_success(last, count)
                     refusal = None
                     size = min(size * 2, _batch_size(self._cursor.signal))
             elif not self._skipped:
@@ -235,37 +224,30 @@ class _Transfer:
             return _Result("connection refused" if is_refused else _one_line(f"no connection: {fault}"))
         if answer is None:  # nothing was sent
             return _Result(_one_line(f"the batch could not be encoded: {fault or 'too large'}"), is_refused=True)
-        if not 200 <= answer.status_code < 300:
-            return _failure(answer)
-        reply = self._signal.response()
-        try:
-            reply.ParseFromString(answer.content)
-        except DecodeError:
-            return _Result(warning="the receiver's answer is not OTLP, though its status is 2xx")
-        rejected = sum(
-            value for field, value in reply.partial_success.ListFields() if field.name.startswith("rejected")
-        )
-        return _Result(rejected=max(0, int(rejected)), warning=_one_line(reply.partial_success.error_message))
+        if 200 <= answer.status_code < 300:
+            return _Result()
+        message = f"HTTP {answer.status_code} {answer.reason or ''}".strip()
+        if answer.text and "protobuf" not in answer.headers.get("content-type", ""):
+            message += f": {answer.text[:1_200]}"
+        return _Result(_one_line(message), is_refused=answer.status_code in (400, 413))
 
-    def _store_success(self, reached: int, result: _Result, count: int) -> None:
-        rejected = result.rejected + self._skipped
-        self._warning = result.warning or self._warning
+    def _store_success(self, reached: int, count: int) -> None:
         self._store(
             reached=reached,
             exported=self._cursor.exported + count,
-            rejected=self._cursor.rejected + rejected,
+            rejected=self._cursor.rejected + self._skipped,
             exported_at=clock.now_ms(),
             failures=0,
-            error=f"{rejected} rejected: {result.warning or 'refused'}" if rejected else "",
+            error=f"{self._skipped} events were refused" if self._skipped else "",
             next_try_at=0,
         )
         self._skipped = 0
 
     def _store_failure(self, failure: _Result) -> None:
         failures, now = self._cursor.failures + 1, clock.now_ms()
-        longest = min(MAX_WAIT_SECONDS, 2.0 ** min(failures, 10))
+        longest = min(300.0, 2.0 ** min(failures, 10))
         # At random, so that many machines do not all return to a receiver at the same moment.
-        wait_s = max(failure.retry_after_s, longest * random.uniform(0.5, 1.0))  # noqa: S311  # not a secret
+        wait_s = longest * random.uniform(0.5, 1.0)  # noqa: S311  # not a secret
         self._store(failures=failures, error=failure.error, failed_at=now, next_try_at=now + int(wait_s * 1000))
 
     def _store(self, **changes: Any) -> None:
@@ -278,19 +260,6 @@ def _batch_size(signal: str) -> int:
     name = {"logs": "BLRP", "traces": "BSP"}.get(signal, "")
     size = os.environ.get(f"OTEL_{name}_MAX_EXPORT_BATCH_SIZE", "").strip()
     return max(1, min(int(size), 10_000)) if size.isascii() and size.isdigit() else BATCH
-
-
-def _failure(answer: requests.Response) -> _Result:
-    message = f"HTTP {answer.status_code} {answer.reason or ''}".strip()
-    is_text = "protobuf" not in answer.headers.get("content-type", "")
-    if is_text and answer.text:
-        message += f": {answer.text[:1_200]}"
-    retry_after = answer.headers.get("retry-after", "").strip()
-    return _Result(
-        _one_line(message),
-        is_refused=answer.status_code in (400, 413),
-        retry_after_s=min(float(retry_after), MAX_WAIT_SECONDS) if retry_after.isdecimal() else 0.0,
-    )
 
 
 def _one_line(text: str, limit: int = 300) -> str:

@@ -158,20 +158,6 @@ def test_a_slow_receiver(run: Run, receiver: Receiver, store: Callable[..., list
     assert_complete(receiver, ids)
 
 
-def test_a_partial_success_is_counted_and_not_sent_again(
-    run: Run, receiver: Receiver, store: Callable[..., list[str]]
-) -> None:
-    store(10)
-    receiver.plan = lambda path, *_: Do(rejected=2, said="too old") if path == "/v1/logs" else Do()
-    logs = run("otel", "export", env=receiver.env).result["destinations"][0]
-    assert (logs["sent"], logs["rejected"], logs["waiting"], logs["warning"]) == (8, 2, 0, "too old")
-    about = run("otel", "export", "--status", env=receiver.env).result["destinations"][0]
-    assert (about["exported"], about["rejected"]) == (8, 2)
-    assert "too old" in about["lastError"]
-    run("otel", "export", env=receiver.env)
-    assert receiver.asked["/v1/logs"] == 1
-
-
 def holds(body: Any, uid: str) -> bool:
     return uid.encode() in body.SerializeToString()
 
