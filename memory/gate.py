@@ -35,20 +35,23 @@ NOT_REMEMBERED = "not remembered: write it as a sentence that says what and why"
 
 # How agents open a turn that talks about the work (the mirrored CLI's noise filter, and real transcripts), in lower
 # case: announcing a step, summing up, acknowledging, calling a tool.
-PLANS = tuple(
-    "## plan summary | # plan summary | **plan summary | plan summary: | should i: | should i | shall i | let me"
-    " | now let me | i'll now | i will now | now i'll | now i will | now i need to | next, i'll | next i'll |"
-    " next, i will | first, i'll | first, let me | i'll start by | i'll begin by |"
-    " i need to check | would you like me to | do you want me to | let's start by | todo: | fixme:".split(" | ")
-)
-SUMMARIES = tuple(
-    "i've updated | i've reviewed | i've completed | i've finished | i've implemented | i've added | i've fixed |"
-    " i've created | i've made | i've gone | i've read | i've analyzed | i've analysed | i have reviewed | i have"
-    " completed | i have updated | i have implemented | i understand that | i understand you | here's a summary |"
-    " here is a summary | here's what i | here is what i | here's the plan | here is the plan | in summary, | to"
-    " summarize | to summarise | to recap | based on my review | based on your request | you're absolutely right |"
-    " you are absolutely | i'm going to | i am going to".split(" | ")
-)
+_TALK = {
+    "tool call": ("<toolcall", "<tool_call", "<tool_use", "<function_calls", "<invoke", "<tool_result"),
+    "plan": tuple(
+        "## plan summary | # plan summary | **plan summary | plan summary: | should i: | should i | shall i | let me"
+        " | now let me | i'll now | i will now | now i'll | now i will | now i need to | next, i'll | next i'll |"
+        " next, i will | first, i'll | first, let me | i'll start by | i'll begin by |"
+        " i need to check | would you like me to | do you want me to | let's start by | todo: | fixme:".split(" | ")
+    ),
+    "summary": tuple(
+        "i've updated | i've reviewed | i've completed | i've finished | i've implemented | i've added | i've fixed |"
+        " i've created | i've made | i've gone | i've read | i've analyzed | i've analysed | i have reviewed | i have"
+        " completed | i have updated | i have implemented | i understand that | i understand you | here's a summary |"
+        " here is a summary | here's what i | here is what i | here's the plan | here is the plan | in summary, | to"
+        " summarize | to summarise | to recap | based on my review | based on your request | you're absolutely right |"
+        " you are absolutely | i'm going to | i am going to".split(" | ")
+    ),
+}
 # Followed by punctuation or nothing: "Perfect forward secrecy" is not an acknowledgement.
 ACKNOWLEDGEMENTS = tuple(
     "done | all done | ok | okay | sure | sure thing | got it | understood | great | great question | good"
@@ -56,22 +59,11 @@ ACKNOWLEDGEMENTS = tuple(
     " will do | you're right | you are right | yes | yep | noted | makes sense | on it | no problem | good catch |"
     " acknowledged | alright".split(" | ")
 )
-TOOL_CALLS = ("<toolcall", "<tool_call", "<tool_use", "<function_calls", "<invoke", "<tool_result")
 OWN_HEADINGS = (
     "## session recovery", "## relevant memory (auto-retrieved)", "## project context:", "## context refresh",
     "## system knowledge (auto-retrieved)", "<joelclaw-memory",
 )  # fmt: skip
 
-_MARKERS = ("🔴", "🟡", "🟢")  # the mirrored CLI's priorities, in front of an annotation
-_MAX_ANNOTATION_CHARS = 600
-_KEYS = "gate|verdict|confidence|conf|category|reason"
-_ANNOTATION = r"""\[((?:=\s*"[^"]*"|=\s*'[^']*'|[^\]])*)\]"""
-_FIELD = rf"""(?:^|[\s,;])({_KEYS})\s*=\s*("[^"]*"|'[^']*'|.*?)(?=[\s,;]+(?:{_KEYS})\s*=|[\s,;]*$)"""
-_LOG_LEVELS = frozenset("info debug warn warning error err trace fatal notice critical".split())
-_INSTRUCTIONS = frozenset("use prefer avoid never always".split())  # verbs of short preferences: "use pnpm"
-_NOT_NAMES = frozenset("not mind ok yes no again more less".split())
-_QUESTION_MARKS = "?？؟"
-_STATEMENT_ENDS = (". ", "! ", ".\n", "\n", "。", "！", ": ")
 _PAUSES = ",.!;:—–\n"
 
 
@@ -120,7 +112,7 @@ def _folded(text: str) -> str:
 
 def _talk(lower: str) -> str:
     """The kind of talk about the work that a text in lower case opens with; "" for none."""
-    for kind, phrases in (("tool call", TOOL_CALLS), ("plan", PLANS), ("summary", SUMMARIES)):
+    for kind, phrases in _TALK.items():
         if begins_with(lower, phrases):
             return kind
     return "acknowledgement" if _after_acknowledgement(lower) is not None else ""
@@ -137,15 +129,18 @@ def _after_acknowledgement(lower: str) -> str | None:
 
 def _annotation(text: str) -> Verdict | None:
     """The verdict of `[gate=allow confidence=.9 category=jc:x reason=why] text`, perhaps behind a marker; else None."""
-    body = text[1:].lstrip("\ufe0f \t\r\n") if text.startswith(_MARKERS) else text
-    start = body[:_MAX_ANNOTATION_CHARS].lower()
+    has_marker = text.startswith(("🔴", "🟡", "🟢"))  # the mirrored CLI's priorities
+    body = text[1:].lstrip("\ufe0f \t\r\n") if has_marker else text
+    start = body[:600].lower()
     if not start.startswith("[") or not ("gate" in start or "verdict" in start):
         return None
     import re
 
-    head = re.match(_ANNOTATION, body[:_MAX_ANNOTATION_CHARS])
+    keys = "gate|verdict|confidence|conf|category|reason"
+    field = rf"""(?:^|[\s,;])({keys})\s*=\s*("[^"]*"|'[^']*'|.*?)(?=[\s,;]+(?:{keys})\s*=|[\s,;]*$)"""
+    head = re.match(r"""\[((?:=\s*"[^"]*"|=\s*'[^']*'|[^\]])*)\]""", body[:600])
     fields: dict[str, str] = {}
-    for name, value in re.findall(_FIELD, head[1], re.IGNORECASE | re.DOTALL) if head else ():
+    for name, value in re.findall(field, head[1], re.IGNORECASE | re.DOTALL) if head else ():
         fields.setdefault(name.lower(), value[1:-1] if value[:1] in ("'", '"') and value[-1] == value[0] else value)
     verdict = (fields.get("gate") or fields.get("verdict") or "").lower()
     if head is None or verdict not in VERDICTS:
@@ -170,8 +165,10 @@ def _is_short_preference(text: str) -> bool:
     if width(text) >= MIN_WIDTH:
         return False
     verb, *names = text.lower().rstrip(".!").split() or [""]
-    has_name = any(len(name) > 1 and name not in words.STOP_WORDS and name not in _NOT_NAMES for name in names)
-    return verb in _INSTRUCTIONS and has_name
+    no_names = ("not", "mind", "ok", "yes", "no", "again", "more", "less", *words.STOP_WORDS)
+    return verb in ("use", "prefer", "avoid", "never", "always") and any(
+        len(name) > 1 and name not in no_names for name in names
+    )
 
 
 def _judge_by_rules(text: str) -> tuple[str, float, str]:
@@ -184,8 +181,9 @@ def _judge_by_rules(text: str) -> tuple[str, float, str]:
     verdict = _judge_talk(lower) or _judge_output(text[:MAX_CHARS_READ])
     if verdict:
         return verdict
-    question = lower.rstrip(_QUESTION_MARKS + " ")
-    if lower[-1] in _QUESTION_MARKS and not any(end in question for end in _STATEMENT_ENDS):
+    question = lower.rstrip("?？؟ ")
+    has_statement = any(end in question for end in (". ", "! ", ".\n", "\n", "。", "！", ": "))
+    if lower[-1] in "?？؟" and not has_statement:
         return "hold", 0.7, "a question without its answer"
     return "allow", 0.65, "a statement"
 
@@ -247,5 +245,6 @@ def _is_reading(chunk: str) -> bool:
 def _is_log_line(line: str) -> bool:
     """Whether a line begins as loggers print it: a time with seconds, then a level, perhaps in brackets."""
     head = line.replace("[", " ").replace("]", " ").replace("|", " ").lower().split()[:4]
-    level = next((at for at, chunk in enumerate(head) if chunk.strip(":,") in _LOG_LEVELS), 0)
+    levels = "info debug warn warning error err trace fatal notice critical".split()
+    level = next((at for at, chunk in enumerate(head) if chunk.strip(":,") in levels), 0)
     return any(chunk.count(":") >= 2 and sum(map(str.isdigit, chunk)) >= 6 for chunk in head[:level])

@@ -37,9 +37,7 @@ _RESULT_KEYS = {
     "categoryConfidence": "category_confidence", "categorySource": "category_source", "mergedCount": "merged_count",
     "session": "session_id", "project": "project",
 }  # fmt: skip
-_TASK_FILES = " | Files: "
-_TASK_JOINT = " | "
-_TASK_EARLIER = "\nEarlier: "
+_EARLIER_TASKS = "\nEarlier: "
 
 
 class Draft:
@@ -285,21 +283,21 @@ def _task_memory(db: apsw.Connection, session: str, known_ids: Sequence[str], ta
 
 def _with_earlier(text: str, before: str, max_chars: int) -> str:
     """The new task, followed by the messages of the memory's old text that it lacks, newest first."""
-    last_task, _, earlier_tasks = before.partition(_TASK_EARLIER)
+    last_task, _, earlier_tasks = before.partition(_EARLIER_TASKS)
     new = _task_messages(text)
     earlier: list[str] = []
-    for message in (*reversed(_task_messages(last_task)), *earlier_tasks.split(_TASK_JOINT)):
+    for message in (*reversed(_task_messages(last_task)), *earlier_tasks.split(" | ")):
         if message and not any(_same_message(message, other) for other in (*new, *earlier)):
             earlier.append(message)
-    while earlier and len(text) + len(_TASK_EARLIER) + len(_TASK_JOINT.join(earlier)) > max_chars:
+    while earlier and len(text) + len(_EARLIER_TASKS) + len(" | ".join(earlier)) > max_chars:
         earlier.pop()
-    return text + _TASK_EARLIER + _TASK_JOINT.join(earlier) if earlier else text
+    return text + _EARLIER_TASKS + " | ".join(earlier) if earlier else text
 
 
 def _task_messages(task: str) -> list[str]:
     """The messages of `Task: message | message | Files: path, path`, oldest first."""
-    without_files = task.rpartition(_TASK_FILES)[0] if _TASK_FILES in task else task
-    return without_files.removeprefix("Task: ").split(_TASK_JOINT)
+    without_files = task.rpartition(" | Files: ")[0] if " | Files: " in task else task
+    return without_files.removeprefix("Task: ").split(" | ")
 
 
 def _same_message(first: str, second: str) -> bool:

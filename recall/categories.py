@@ -1,15 +1,13 @@
-"""The taxonomy of memories (version v1): category ids, aliases, and a guess from a text's words. Hot path."""
+"""The categories of memories (taxonomy v1): ids, aliases, and a guess from the words of a text. Hot path."""
 
 from core import words
 
 TAXONOMY_VERSION = "v1"
 OPERATIONS = "jc:operations"
-FALLBACK_CONFIDENCE = 0.35  # confidence of a category that no word of the text speaks for
-_PREFIX = "jc:"
-_BASE, _PER_HIT, _MOST = 0.55, 0.12, 0.95
-_LONGEST = 20_000
-# Each word that occurs is one hit, however often. Of categories with equal hits the first here wins: what somebody
-# wants or has ruled says more about a memory than the system it speaks of.
+FALLBACK_CONFIDENCE = 0.35  # of OPERATIONS, if no word of a text counts for a category (the contract's)
+
+# The words that count for each category. Among equals the first category wins: a preference or a rule says more about
+# a memory than the system that it is about.
 _WORDS = {
     "jc:preferences":
         "prefer prefers preferred preference preferences likes dislikes hates favourite favorite wants style"
@@ -42,7 +40,7 @@ _WORDS = {
 }  # fmt: skip
 IDS = tuple(_WORDS)
 _ALIASES = {
-    **{known.removeprefix(_PREFIX): known for known in IDS}, "prefs": "jc:preferences",
+    **{known.removeprefix("jc:"): known for known in IDS}, "prefs": "jc:preferences",
     "rules": "jc:rules-conventions", "conventions": "jc:rules-conventions", "architecture": "jc:system-architecture",
     "arch": "jc:system-architecture", "ops": OPERATIONS, "memory": "jc:memory-system",
     "people": "jc:people-relationships", "relationships": "jc:people-relationships",
@@ -50,21 +48,21 @@ _ALIASES = {
 
 
 def resolve(name: str) -> str:
-    """The id of a category by id or alias, whatever its case; "" for "". A name not known is kept: x → `jc:x`."""
-    slug = "-".join(name.lower().replace("_", " ").split()).removeprefix(_PREFIX)
-    return _ALIASES.get(slug, _PREFIX + slug) if slug else ""
+    """The id of a category given by id or alias, in any case; an unknown name x becomes `jc:x`, "" remains ""."""
+    slug = "-".join(name.lower().replace("_", " ").split()).removeprefix("jc:")
+    return _ALIASES.get(slug, f"jc:{slug}") if slug else ""
 
 
 def short(category_id: str) -> str:
-    """The id without its prefix, as people read it: `jc:operations` → `operations`."""
-    return category_id.removeprefix(_PREFIX)
+    """The id without its prefix: `operations` for `jc:operations`."""
+    return category_id.removeprefix("jc:")
 
 
 def classify(text: str) -> tuple[str, float]:
-    """The category that the words of a text speak for, and the confidence: .67 to .95, .35 when none does."""
-    said = set(words.split(text[:_LONGEST]))
-    hits = {category: len(said.intersection(listed.split())) for category, listed in _WORDS.items()}
-    best = max(hits, key=hits.__getitem__)  # the first of equals
+    """The category that most words of a text count for, and the contract's confidence, .67 to .95; .35 if none does."""
+    text_words = set(words.split(text[:20_000]))
+    hits = {category: len(text_words.intersection(listed.split())) for category, listed in _WORDS.items()}
+    best = max(hits, key=hits.__getitem__)  # the first among equals
     if not hits[best]:
         return OPERATIONS, FALLBACK_CONFIDENCE
-    return best, min(_MOST, round(_BASE + _PER_HIT * hits[best], 2))
+    return best, min(0.95, round(0.55 + 0.12 * hits[best], 2))

@@ -15,14 +15,7 @@ if TYPE_CHECKING:
 
     from core.records import Document, Hit
 
-PROMPT = "prompt"
-AGENT = "agent"
-WRITTEN = "written"
-TOOL = "tool"
-WEB = "web"
-FILE = "file"
-IMPORT = "import"
-EXTERNAL = (TOOL, WEB, FILE)  # texts that neither the user nor an agent wrote
+EXTERNAL = ("tool", "web", "file")  # texts that neither the user nor an agent wrote
 CUT = "…"
 
 _WEB_TOOLS = ("web", "fetch", "browse", "http", "url")  # in the names of tools that read pages: WebFetch, web_search
@@ -63,24 +56,24 @@ def document_hit(document: Document, score: float, raw: float, boost: float) -> 
 def origin_of_call(tool: str) -> str:
     """The origin of a tool's output: `tool Bash`, `web WebFetch`."""
     lower = tool.lower()
-    kind = WEB if any(word in lower for word in _WEB_TOOLS) else TOOL
+    kind = "web" if any(word in lower for word in _WEB_TOOLS) else "tool"
     return f"{kind} {tool}".rstrip()
 
 
 def origin_of(document: Document) -> str:
-    """The origin of a memory. A written one is WRITTEN, unless its `--source` names another (tool, web, file …)."""
+    """The origin of a memory. A written one is "written", unless its `--source` names another (tool, web, file …)."""
     if document["collection"] == "knowledge":
-        return f"{FILE} {document['path']}".rstrip()
+        return f"file {document['path']}".rstrip()
     if document["collection"] == "episodes":
-        return PROMPT if document["text"].startswith("user:") else AGENT
+        return "prompt" if document["text"].startswith("user:") else "agent"
     source = document["source"].partition(" ")[0].partition(":")[0].lower()
     if source in EXTERNAL:
         return document["source"]
     if document["id"].startswith("im-"):  # an imported file may claim to be by the user
-        return IMPORT
-    if source in ("user", PROMPT, AGENT, IMPORT):
+        return "import"
+    if source in ("user", "prompt", "agent", "import"):
         return source
-    return AGENT if source in _SOURCES_OF_AGENTS else WRITTEN
+    return "agent" if source in _SOURCES_OF_AGENTS else "written"
 
 
 def written(hit: Hit) -> str:
@@ -105,8 +98,8 @@ def line(hit: Hit, own: str = "") -> str:
         return shown(text)
     kind, _, name = hit["origin"].partition(" ")
     origin = ""
-    if kind == FILE:
-        origin = f"{FILE} {clip_path(name, _MAX_PATH_CHARS)}".rstrip()
+    if kind == "file":
+        origin = f"file {clip_path(name, _MAX_PATH_CHARS)}".rstrip()
     elif kind in EXTERNAL:
         origin = kind if hit["collection"] == "calls" else hit["origin"]
     labels = ", ".join(filter(None, (origin, written(hit))))

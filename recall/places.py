@@ -15,7 +15,7 @@ from core.quoting import clip_ends, clip_path
 from core.store import calls as stored_calls
 from core.store import places_and_names
 from core.store import sessions as stored_sessions
-from recall.hit import TOOL, new_hit
+from recall.hit import new_hit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -30,14 +30,10 @@ COLLECTION = "work"
 MAX_CHARS = 3_900  # of an answer: about 1,000 tokens
 MAX_CHARS_LEAN = 1_000
 MAX_CHARS_SINGLE = 700  # for a single name, which other hits follow
-MAX_COMMANDS_CHARS = 1_300
 MAX_LINE_CHARS = 64
 MAX_PATH_CHARS = 90
 LINES_SHARE = 0.6  # of an answer for places with their line's text; the rest lists further names by file
 MAX_SESSIONS = 8  # that one answer quotes
-MAX_NAMES = 40
-MAX_PLACES = 300  # looked up in the working tree
-PLACES_PER_NAME = 6
 LOOKUP_S = 0.15  # the time limit for reading the working tree
 FADING_CALLS = 100  # after so many calls the use of a name counts 1/e
 IMPORTANT_NAME = 4.0  # times as important: a name that the file defines, or that the client's summary mentions
@@ -87,7 +83,7 @@ def answer(
     return new_hit(
         identifier, 1.0, "\n".join(blocks), type="work", source=first["client"], collection=COLLECTION,
         session=first["id"], timestamp=clock.iso(first["updated_at"]), project=first["project"],
-        path=best["file"] if asked.is_single and best else "", origin=TOOL,
+        path=best["file"] if asked.is_single and best else "", origin="tool",
     )  # fmt: skip
 
 
@@ -113,7 +109,7 @@ def _places_by_session(
 ) -> dict[str, list[Place]]:
     """For each name and file, the places in the first of these sessions that has any, the best first."""
     found: dict[str, list[Place]] = {}
-    names, units = asked.names[:MAX_NAMES], asked.files[:MAX_NAMES]
+    names, units = asked.names, asked.files
     while names and len(found) < MAX_SESSIONS and (having := places_and_names.sessions_with(db, names, sessions, 1)):
         session = having[0]
         found[session] = _places_of_names(places_and_names.places(db, session, names=names), names, asked.files)
@@ -151,7 +147,7 @@ def _places_of_names(places: Sequence[Place], names: Sequence[str], asked_files:
                 not any(is_at(place["file"], file) for file in asked_files), not place["defines"], -place["number"]
             )
         )  # fmt: skip
-        ranked += [(rank, at, place) for rank, place in enumerate(own[:PLACES_PER_NAME])]
+        ranked += [(rank, at, place) for rank, place in enumerate(own)]
     return [place for *_, place in sorted(ranked, key=lambda entry: entry[:2])]
 
 
@@ -181,7 +177,7 @@ def _places_in_files(db: apsw.Connection, session: str, paths: Collection[str], 
             others[place["name"]] = place
     for place in own:
         others.pop(place["name"], None)
-    return [*own, *sorted(others.values(), key=importance, reverse=True)][:MAX_PLACES]
+    return [*own, *sorted(others.values(), key=importance, reverse=True)]
 
 
 def _block(about: Session, places: Sequence[Place], room: int, extra_lines: Sequence[str]) -> tuple[str, Place | None]:
@@ -229,7 +225,7 @@ def _extra_lines(db: apsw.Connection, about: Session, asked: PlacesQuery, room: 
     if not (is_first and asked.with_commands):
         return []
     calls = stored_calls.of_session(db, about["id"])
-    return [*_command_lines(calls, min(MAX_COMMANDS_CHARS, room // 2)), *_files_line(calls, room // 20)]
+    return [*_command_lines(calls, room // 3), *_files_line(calls, room // 20)]
 
 
 def _command_lines(calls: Sequence[Call], room: int) -> Iterator[str]:
