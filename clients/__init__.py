@@ -44,7 +44,7 @@ def with_transcript(name: str) -> Client:
 
 
 def detect(lines: Iterable[object]) -> str | None:
-    """The name of the client that wrote these lines; None if no line has a form that only one client writes."""
+    """The name of the client that wrote these lines; None if no line has a form of its client's own."""
     candidates = [client for client in rows() if client.session_file]
     objects = (line for line in lines if isinstance(line, dict))
     return next((client.name for line in objects for client in candidates if client.wrote(line)), None)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LONG_WINDOW = 1_000_000  # tokens, of a model whose name ends so
 LONG_WINDOW_MARKS = ("[1m]", "-1m")
-# Part of a model's name and its window in tokens; for GPT-5 and Codex's models what remains for the input.
+# Part of a model's name and its window in tokens; for GPT-5 and Codex's models without the room for the answer.
 WINDOWS = (
     ("claude", 200_000), ("gemini", 1_048_576), ("gpt-5", 272_000), ("codex", 272_000), ("gpt-4.1", 1_047_576),
     ("gpt-4o", 128_000), ("o4-mini", 200_000), ("o3", 200_000), ("deepseek", 128_000),
@@ -33,7 +33,7 @@ class Client:
     extension = False  # our own extension runs in it
     silent = False  # no event and no line of its transcript records a compaction; only the context shrinks
     empty_answer = ""  # what a hook without an answer prints
-    takes_summary = False  # it accepts a summary of ours for a compaction, and can be told to leave a compaction out
+    takes_summary = False  # it accepts a summary of ours for a compaction, and can cancel a compaction for us
 
     # its files
     home_variable = ""  # environment variable that names its configuration folder

@@ -79,7 +79,7 @@ class Codex(Client):
         return list(found)
 
     def entries(self, line: dict[str, Any]) -> list[Entry]:
-        """The entries of a line; empty for repetitions and for what is only for the screen."""
+        """The entries of a line; empty for repetitions and for texts that only the screen shows."""
         kind, payload, at = line.get("type"), table(line.get("payload")), parse_timestamp(line.get("timestamp"))
         found: list[Entry] = []
         if kind == "response_item":
@@ -171,7 +171,7 @@ def _compaction_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
 
 
 def _bare_summary(text: str) -> str:
-    """A summary without the sentences by which Codex hands it to the model."""
+    """A summary without the sentences with which Codex hands it to the model."""
     begin = "Another language model started to solve this problem"
     head, found, rest = text.partition(":\n")
     return rest.strip() if found and text.startswith(begin) and len(head) < MAX_HEAD_CHARS else text.strip()

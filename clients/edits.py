@@ -41,7 +41,7 @@ def of_unified(file: str, diff: str) -> list[Hunk]:
 
 
 def hunk_at(header: str) -> tuple[int, int]:
-    """Where a hunk of a unified diff begins in the new file, and how many of its lines it has: `@@ -1,2 +1,3 @@`."""
+    """The first line and the number of lines that a hunk has in the new file, from its header `@@ -1,2 +1,3 @@`."""
     start, comma, count = header.partition("+")[2].partition(" ")[0].partition(",")
     if not start[:8].isdecimal() or not (count or "1")[:8].isdecimal():
         return 0, 0

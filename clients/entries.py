@@ -49,7 +49,7 @@ class Entry:
         self.folder = ""  # the folder that the session works in
         self.is_side: bool | None = None  # said by a subagent, or not
         self.is_meta = False  # not said here: added or copied by the client, or kept from the model; never archived
-        self.text = ""  # what was typed, said, returned or summarised
+        self.text = ""  # of the prompt, answer, result or summary
         self.content: Any = None  # what the model sees of it, as the client wrote it
         # of a call
         self.call = ""  # also of its result, edits and plan: the client's id of the call
@@ -97,7 +97,7 @@ class Hunk:
         self.file = file
         self.start = start  # number of the first line after the edit
         self.signs = "".join([sign for sign, _ in lines])  # of each line: "+", "-" or " "
-        self.text = "\n".join([text for sign, text in lines if sign != "-"])  # the lines as they are after the edit
+        self.text = "\n".join([text for sign, text in lines if sign != "-"])  # the lines after the edit
 
 
 class Step:

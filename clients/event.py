@@ -22,7 +22,7 @@ class HookEvent(TypedDict):
     model: str
     messages: list[str]  # what the user typed, oldest first; at a prompt only that prompt
     files: list[str]  # files that a tool wrote or edited
-    items: list[Entry]  # what was said, from a client without a transcript
+    items: list[Entry]  # the messages of a client without a transcript
     summary: str  # what the client's summariser has written for a compaction in progress
     instructions: str  # what the user asks of the summary of a compaction
     said: int | None  # messages since the last compaction; None if there was none
@@ -42,6 +42,6 @@ class CompactionSettings(TypedDict):
     """What a client's own settings say about its compactions; None: nothing."""
 
     reserve: int | None  # tokens kept free for the answer
-    keep: int | None  # tokens of the newest messages that stay as they are
+    keep: int | None  # tokens of the newest messages that stay unchanged
     enabled: bool  # it compacts by itself
-    dropped: tuple[tuple[str, str], ...]  # a project's file that is ignored, and what is wrong with it
+    dropped: tuple[tuple[str, str], ...]  # a project's file that is ignored, and its fault

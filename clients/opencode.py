@@ -8,7 +8,7 @@ from clients.extension import ExtensionClient
 
 
 class OpenCode(ExtensionClient):
-    """Its plugin sends what was said with each event."""
+    """Its plugin sends the new messages with each event."""
 
     name = "opencode"
     title = "OpenCode"

@@ -124,7 +124,7 @@ class _Newest:
 
 
 def _estimate(handle: BinaryIO, client: Client, boundary: int | None) -> int:
-    """Estimated tokens of what was said since a compaction, with its summary; of everything if there was none."""
+    """Estimated tokens since a compaction, with its summary; of everything if there was none."""
     count = 0
     seen = set()
     for offset, line in lines_backward(handle, MAX_BYTES):

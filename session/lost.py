@@ -42,16 +42,16 @@ MAX_COMMAND_CHARS = 200  # a longer command is a script for a single look
 MAX_ERROR_CHARS = 200
 MAX_TEXT_CHARS = 300  # of the user's words
 MAX_QUERY_CHARS = 80
-KEY_CHARS = 60  # letters and digits by which a text is recognised in a summary
+KEY_CHARS = 60  # letters and digits that identify a text in a summary
 LOOK_UP_S = 2.0  # to look names up in the working tree
 ALL_TIME = 1 << 62
 ARCHIVE_ALL = "joelclaw memory archive --all"
-SHOWN_NAMES = 24  # in what is told about the state of the work
+SHOWN_NAMES = 24  # in the state of the work
 SHOWN_TEXTS = 3
 
 
 def of_project(db: apsw.Connection | None, given: str, kinds: Sequence[str], *, project: str) -> dict[str, Any]:
-    """What the last compaction dropped from the `given` session, else from the one that was compacted last.
+    """What the last compaction dropped from the `given` session, else from the session that was compacted last.
 
     Raises SESSION_NOT_FOUND, NO_COMPACTION and CALLS_NOT_ARCHIVED.
     """
@@ -99,7 +99,7 @@ def of_session(db: apsw.Connection, session: Session, kinds: Sequence[str], *, c
 
 
 def state_of_work(config: Config, folder: str, session: str) -> list[str]:
-    """How far the work in a folder has come: its last session (or the named one), and what a compaction dropped."""
+    """How far the work in a folder has come: its last session (or the named session), and what a compaction dropped."""
     project, now = name_of(folder), clock.now_ms()
     store = SessionStore(config, now)
     found: list[Session] = store.attempt(
@@ -113,7 +113,7 @@ def state_of_work(config: Config, folder: str, session: str) -> list[str]:
         message = f"no session of the project {project or 'of this folder'} is archived yet"
         fix = f"a session is archived at the end of its first turn; older ones: {ARCHIVE_ALL}"
         raise Failure("SESSION_NOT_FOUND", message, fix)
-    # a session that only talked has nothing to report, unless it is the named one
+    # a session that only talked has nothing to report, unless it is the named session
     about = next((known for known in found if known["calls"] or known["id"] == session), found[0])
     try:
         compactions = len(sessions.compactions(db, about["id"]))
@@ -141,7 +141,7 @@ def by_file(names: Sequence[Entry]) -> list[str]:
 
 
 def recall_command(text: str, session: str) -> str:
-    """The command that recalls a name, a path, a command or an error in a session; a shell runs it as it is."""
+    """The command that recalls a name, a path, a command or an error in a session; a shell runs it unchanged."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     while len(line) > MAX_QUERY_CHARS and " " not in line and "/" in line:  # the end of a path says more
         line = line.partition("/")[2]
@@ -340,7 +340,7 @@ class _Work:
                 yield place, False
 
     def _in_folder(self, command: str) -> str:
-        """A command as it is typed in the project's folder."""
+        """A command without `cd` into the project's folder."""
         for folder in (self._folder, shlex.quote(self._folder), f'"{self._folder}"'):
             start = f"cd {folder} && "
             if self._folder and command.startswith(start):
@@ -374,7 +374,7 @@ def _without_filters(command: str) -> tuple[str, ...]:
 
 
 def _named_session(db: apsw.Connection, given: str) -> Session:
-    """The session with this id, or the only one whose id begins with it."""
+    """The session with this id, or the only session whose id begins with it."""
     known = sessions.by_id(db, given)
     if known is not None:
         return known
@@ -382,7 +382,7 @@ def _named_session(db: apsw.Connection, given: str) -> Session:
     forgotten = "" if whole else sessions.forgotten_beginning(db, given)
     if forgotten:
         message = f"session {forgotten} was forgotten: nothing of it is stored, now or later"
-        fix = "name another session; without ID it is the one that was compacted last: joelclaw lost"
+        fix = "name another session; without ID it is the session that was compacted last: joelclaw lost"
         raise Failure("SESSION_NOT_FOUND", message, fix)
     if not whole:
         fix = f"archive its transcript: joelclaw memory archive PATH, or {ARCHIVE_ALL}"

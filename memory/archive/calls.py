@@ -259,7 +259,7 @@ class SessionCalls:
 
 
 def call_key(call: str) -> str:
-    """A call's id as it is stored: a hash, since an id may have any length and look like a secret."""
+    """A call's id in the store: a hash, since an id may have any length and look like a secret."""
     return ids.fingerprint(call)[:16] if call else ""
 
 

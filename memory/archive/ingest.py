@@ -35,7 +35,7 @@ BULK_BYTES = 1024 * 1024  # of a piece without a deadline
 MAX_LINE_BYTES = 16 * 1024 * 1024  # a longer line is left out
 LARGE_BYTES = 64 * 1024  # a larger line may take longer than a hook has
 GLANCE_BYTES = 16 * 1024  # of new lines that are skipped unread if none of them has a message
-HEAD_BYTES = 1024  # of the beginning of a file, by which it is recognised
+HEAD_BYTES = 1024  # of the beginning of a file, which identify it
 MAX_ENTRIES = 400  # given back, for the feedback about memories
 MAX_TRIES = 8  # to store a piece while other processes do the same
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Carry = dict[str, Any]
     """What outlives a piece: the `prompt` of the turn; in `drafts` the last one, if any; the `queue` of what the user
     typed ahead and the model does not have yet ("" for the client's own texts); in `handed` fingerprints of what was in
-    it and the model has now, since some clients write it once more; and the `work` of `SessionCalls`."""
+    it and the model has now, since some clients repeat it; and the `work` of `SessionCalls`."""
 
 COLLECTION = "episodes"
 MAX_BODY_CHARS = 4000  # of a message; if it is longer, its head and its tail are kept

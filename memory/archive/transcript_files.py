@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 SUBAGENT = "a subagent's transcript"
 NO_LINES = "no JSON lines"
 NO_CLIENT = "no transcript of a known client"
-LASTING = (SUBAGENT, NO_LINES, NO_CLIENT)  # reasons for which a file is skipped until it changes
+LASTING = (SUBAGENT, NO_LINES, NO_CLIENT)  # reasons to skip a file until it changes
 SETTLED_NS = 2_000_000_000  # after its last change, a file's state is reliable
 MAX_LISTED = 20  # files that were skipped, in the answer of the command
 LOOK_BYTES = 256 * 1024  # read at each end of a file to find out whose it is
-PARALLEL_BYTES = 8_000_000  # from which on several processes read: each takes 50 ms to start
+PARALLEL_BYTES = 8_000_000  # more bytes are read in several processes: each takes 50 ms to start
 MAX_PROCESSES = 4
 PARENT_CHECK_S = 2.0  # how often each of them checks that its parent is alive
 BUSY_MS = 60_000  # how long each of them waits for the others
@@ -112,7 +112,7 @@ class KnownFiles:
         return seen if seen["client"] or 0 <= self._now - seen["seen_at"] < clock.DAY_MS else None
 
     def note(self, file: File, client: str, reason: str) -> None:
-        """Note that the archive has all of a client's transcript, or the reason for which it skipped a file."""
+        """Note that the archive has all of a client's transcript, or its reason to skip a file."""
         self.noted += 1
         if file.stamp and file.settles <= self._now * 1_000_000:
             self._new[file.key] = {

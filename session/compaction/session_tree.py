@@ -347,8 +347,8 @@ def _move_usage(branch: list[Node]) -> None:
 
 
 def _with_parallel_calls(path: list[Node], nodes: list[Node]) -> list[Node]:
-    """The branch with all parallel calls and results: since each result names its own call as its parent, only one
-    of them has descendants."""
+    """The branch with all parallel calls and results: each result names its own call as its parent, so that a
+    single result has descendants."""
     on_path = {node.id for node in path}
     groups = {node.group for node in path if node.group}
     parallel = [node for node in nodes if node.id not in on_path and node.group in groups]

@@ -47,7 +47,7 @@ class Part(NamedTuple):
 
 
 class Model(NamedTuple):
-    """Who writes a summary. Without `ask` it quotes; with `strict`, a model that cannot be started is a Failure."""
+    """The writer of a summary. Without `ask` it quotes; with `strict`, a model that cannot be started is a Failure."""
 
     ask: Callable[[str], str] | None
     instructions: str
@@ -169,7 +169,7 @@ def _earlier(summary: str, room: int) -> tuple[dict[str, str], int]:
         items = []
         for item in form.items(body):
             command = item.removesuffix(FAILED)
-            if len(command) > 2 and command[0] == command[-1] == "`":  # commands stay as they are
+            if len(command) > 2 and command[0] == command[-1] == "`":  # commands stay unchanged
                 items.append(_code(command[1:-1], failed=command != item))
             elif not item.startswith(f"*{MARK}"):
                 items.append(_line(item, {form.DONE: "- [x] ", form.IN_PROGRESS: "- [ ] "}.get(name, "- ")))
