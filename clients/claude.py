@@ -71,7 +71,7 @@ class Claude(Client):
         return isinstance(line.get("sessionId"), str) and ("parentUuid" in line or line.get("type") in types)
 
     def entries(self, line: dict[str, Any]) -> list[Entry]:
-        """The entries of a line. Words of subagents, and texts that are not for the model, become a node without text."""
+        """The entries of a line. Words of subagents and texts that are not for the model become nodes without text."""
         kind, at = line.get("type"), parse_timestamp(line.get("timestamp"))
         is_meta = bool(line.get("isMeta") or line.get("isVisibleInTranscriptOnly"))
         found: list[Entry] = []
