@@ -168,6 +168,6 @@ def background_job(job: str) -> Answer:
         from session.compaction import client_compaction
 
         return Answer(client_compaction.notify(settings))
-    from session import observation
+    from session import observe_job
 
-    return Answer(observation.observe_waiting(settings, alone=holds_lock))
+    return Answer(observe_job.observe_next(settings, has_limit=holds_lock))

@@ -238,7 +238,7 @@ def observe(
     """Have a model record what is worth remembering from a session."""
     from core.process import background
     from core.process.command import model_from_config, model_not_configured
-    from session import observation
+    from session import observe_job
 
     in_background = background.obey_limit()
     settings = config.load()
@@ -250,10 +250,10 @@ def observe(
         words = ["memory", "observe", "--json"]
         words += [os.path.abspath(transcript)] if transcript else [f"--session={session}"]
         words += [f"--command={command}"] if command else []
-        observation.observe_in_background(session_id, words)
+        observe_job.observe_detached(session_id, words)
         outcome = step("joelclaw otel search memory.observe --hours 1", "its outcome")
         return Answer({"session": session_id, "detached": True}, [outcome])
-    result = observation.observe(settings, model, session_id, transcript or "", locked=in_background)
+    result = observe_job.observe(settings, model, session_id, transcript or "", locked=in_background)
     rest = step(f"joelclaw memory observe --session {quoted(session_id)}", "continue with the rest")
     recent = step("joelclaw memory recent", "what is remembered now")
     return Answer(result, [rest if result["left"]["turns"] else recent])
@@ -262,7 +262,7 @@ def observe(
 def _observed_session(transcript: str, session: str) -> str:
     """The id in the store of the session that is given, by a transcript or by its id."""
     from memory.archive import transcript_files
-    from session.observation_queue import session_name
+    from session.observe_job import session_name
 
     if bool(transcript) == bool(session):
         raise usage(CODE, "name either a transcript or a session", "give TRANSCRIPT, or --session ID")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from clients.event import HookEvent, Kind, Text
     from core.config import Config
-    from session.observation_queue import Trigger
+    from session.observe_job import Trigger
     from session.session import Session
 
 ALREADY = "already-injected"
@@ -145,12 +145,12 @@ def _set_idle_timer(event: HookEvent, session: Session) -> Reaction:
 
 def _observe(event: HookEvent, session: Session) -> Reaction:
     """Let a model note observations in the background."""
-    from session import observation_queue
+    from session import observe_job
 
-    if observation_queue.is_on(session.config):
+    if observe_job.is_on(session.config):
         trigger: Trigger = "session-end" if event["kind"] == "end" else "compaction"
         path = event["transcript"] if clients.row(session.agent).session_file else ""
-        observation_queue.add(session.id, trigger, agent=session.agent, transcript=path)
+        observe_job.enqueue(session.id, trigger, agent=session.agent, transcript=path)
     return Reaction()
 
 

@@ -19,7 +19,7 @@ from test_memory_observe_faults import children
 from test_model_command import FAMILY, pids, runs, script, until
 
 from core.process import background
-from session.observation_queue import AT_ONCE
+from session.observe_job import MAX_JOBS
 
 pytestmark = pytest.mark.spawned
 
@@ -87,7 +87,7 @@ def lock_of(home: Path, session: str = SESSION) -> Path:
 
 def over(home: Path) -> None:
     """Wait until none waits and no job runs."""
-    places = [str(place(home, number + 1)) for number in range(AT_ONCE)]
+    places = [str(place(home, number + 1)) for number in range(MAX_JOBS)]
     until(lambda: not waiting(home) and all(background.wait_for_lock(one, 0) for one in places))
 
 
@@ -195,13 +195,13 @@ def test_twenty_sessions_that_end_at_once_let_two_models_work(run: Run, home: Pa
         transcript.write({**transcript.entry("user", f"Let gateway {name} retry."), "uuid": name, "sessionId": name})
         ends.append(payload("SessionEnd", transcript.path, name))
     at_once(home, ends)
-    until(lambda: sum(path.name.isdecimal() for path in told.iterdir()) == AT_ONCE)
-    assert len(waiting(home)) == len(names) - AT_ONCE
+    until(lambda: sum(path.name.isdecimal() for path in told.iterdir()) == MAX_JOBS)
+    assert len(waiting(home)) == len(names) - MAX_JOBS
     go.touch()
     over(home)
     saw = [int(path.suffix.removeprefix(".saw-")) for path in told.iterdir() if path.suffix]
     assert len(saw) == len(names), events(run, "unchanged", "failed")
-    assert max(saw) == AT_ONCE
+    assert max(saw) == MAX_JOBS
     assert sorted(event["sessionId"] for event in events(run, "completed")) == names
 
 

@@ -1,0 +1,218 @@
+"""Observes sessions: archives the transcript, lets the user's model note what is new, and records events.
+
+A hook that sees a compaction or the end of a session leaves a file in `sessions/.work/observe-waiting/` and starts a
+background job, unless MAX_JOBS run. A job takes the session that has waited longest, and starts the next job when it is
+done. So each session is observed once after its last event, by one process at a time. Hot path: `is_on`, `enqueue`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from core import TYPE_CHECKING, clock, files
+from core.errors import Failure
+from core.process import background
+from session.state import stored_id
+from session.state_file import state_failure, work_folder, work_lock
+
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from core.config import Config
+    from core.process.command import Model
+
+    Trigger = Literal["compaction", "session-end", "command"]
+    """Why a session is observed; `command`: the user asked for it."""
+
+MAX_JOBS = 2  # models that work at the same time in the background
+LIMIT_S = 360  # a run of `Observer` takes 300 s at most; the rest is for the archive and the end of the command
+LOCK = "observe"
+WAITING = "observe-waiting"
+
+
+def is_on(config: Config) -> bool:
+    """Whether sessions are observed in the background: there is a model, and `observe.auto` is not off."""
+    return bool(config.get_str("model.command").strip()) and config.get_bool("observe.auto")
+
+
+def session_name(session: str) -> str:
+    """The id under which a session's episodes are stored (`memory.archive.session_archive`)."""
+    return " ".join(stored_id(session).split())
+
+
+def enqueue(session: str, trigger: Trigger, *, agent: str, transcript: str) -> None:
+    """Let a session be observed in the background. Call it only if `is_on`."""
+    name = session_name(session)
+    path = os.path.join(work_folder(), WAITING, files.safe_name(name))
+    files.touch_private(path)
+    lines = (name, trigger, agent, os.path.abspath(transcript) if transcript else "")
+    with open(path, "wb") as file:
+        file.write("\n".join(lines).encode("utf-8", "replace"))
+    if background.wait_for_lock(work_lock(name, LOCK), 0):  # otherwise the job that observes it goes on with this
+        _start_job()
+
+
+def observe_detached(session: str, words: list[str]) -> None:
+    """Start `joelclaw WORDS...`, which observes the session, unless one is running. Raises Failure: OBSERVE_FAILED."""
+    if not background.start(words, LIMIT_S, work_lock(session, LOCK)):
+        raise Failure("OBSERVE_FAILED", "no background process could be started", "run it without --detach")
+
+
+def observe(config: Config, model: Model, session: str, transcript: str, *, locked: bool) -> dict[str, Any]:
+    """Observe what the session said since the last time; returns the result of `memory observe`.
+
+    `locked`: this process holds the session's lock already. Raises Failure: OBSERVE_*, MODEL_*, SESSION_NOT_FOUND.
+    """
+    lock = files.FileLock(work_lock(session, LOCK), 0)
+    try:
+        if not locked:
+            lock.__enter__()
+    except files.LockTimeout:
+        fix = "wait for it; the next run continues where it stops"
+        raise Failure("OBSERVE_BUSY", "another process is observing this session", fix) from None
+    except OSError as error:
+        raise state_failure(error) from None
+    try:
+        return _Observation(config, session, "command").run(model, transcript)
+    finally:
+        lock.__exit__()
+
+
+def observe_next(config: Config, *, has_limit: bool) -> dict[str, Any]:
+    """In a background job: observe the session that has waited longest, and start a job for the next one."""
+    from core.process.command import model_from_config
+
+    model = model_from_config(config) if is_on(config) else None
+    if model is None:  # it was switched off in the meantime
+        files.remove(*_waiting_files())
+    taken = _take() if model is not None else None
+    if model is None or taken is None:
+        return {"session": None}
+    if has_limit:
+        import signal
+
+        signal.alarm(LIMIT_S)
+    (session, trigger, agent, transcript), lock = taken
+    try:
+        return _Observation(config, session, trigger, agent).run(
+            model, transcript if os.path.isfile(transcript) else ""
+        )
+    finally:
+        lock.__exit__(None, None, None)
+        background.release_lock()
+        if any(background.wait_for_lock(_lock_of(path), 0) for path in _waiting_files()):
+            _start_job()
+
+
+class _Observation:
+    """One run over a session: archives its transcript, observes it, and records what happened as events."""
+
+    def __init__(self, config: Config, session: str, trigger: str, agent: str = "") -> None:
+        from memory.observe import new_report
+
+        self._config = config
+        self._session = session
+        self._trigger = trigger
+        self._agent = agent
+        self._is_command = trigger == "command"
+        self._began = time.monotonic()
+        self._report = new_report()
+
+    def run(self, model: Model, transcript: str) -> dict[str, Any]:
+        """Returns the result of `memory observe`."""
+        from memory.observe import Observer
+
+        report = self._report
+        try:
+            db, archived = self._archive(transcript)
+            observer = Observer(db[0], self._session, model, self._config, report, vectors=db[1])
+            observer.run(lambda turns, tokens: self._record("started", {"turns": turns, "tokens": tokens}))
+        except BaseException as error:
+            about = f"{error.code}: {error.message}" if isinstance(error, Failure) else type(error).__name__
+            self._record("failed", report, about)
+            if isinstance(error, Failure) and report["ranges"]:
+                error.message += f" (ranges of turns before it that are stored: {len(report['ranges'])})"
+            raise
+        unchanged = not (report["turns"] or report["passedTurns"] or report["left"]["turns"])
+        self._record("unchanged" if unchanged else "completed", report)
+        result = {"session": self._session, "unchanged": unchanged, **report}
+        if transcript and self._is_command:
+            result |= {name: archived[name] for name in ("episodes", "badLines")}
+        return result
+
+    def _archive(self, transcript: str) -> tuple[tuple[Any, bool], dict[str, Any]]:
+        """The open store and whether it has vectors, and the result of archiving the transcript."""
+        from core.store import progress, sqlite
+        from memory.archive import ingest, transcript_files
+
+        busy_ms = self._config.get_int("store.busy_ms")
+        db = sqlite.open_writing(busy_ms=busy_ms, durable=False)
+        vectors = sqlite.load_vectors(db)
+        archived = transcript_files.Archived().result
+        if transcript:
+            identity = stored_id if self._is_command else lambda _: self._session
+            files_to_read = [transcript_files.File(transcript)]
+            archived = transcript_files.ingest_all(db, files_to_read, identity, agent=self._agent).result
+        sqlite.set_durability(db, True, busy_ms=busy_ms)  # the model's answers cost money
+        if self._is_command and archived["skipped"]:
+            raise ingest.unreadable(transcript, archived["skipped"][0]["reason"])
+        if self._is_command and not transcript and not progress.episodes(db, self._session, 0, 1):
+            about = f"no turns of a session {self._session[:80]!r} are archived"
+            fix = "name its transcript, or archive it with joelclaw memory archive"
+            raise Failure("SESSION_NOT_FOUND", about, fix)
+        return (db, vectors), archived
+
+    def _record(self, action: str, about: dict[str, Any], error: str = "") -> None:
+        from otel import log
+        from otel.event import new_event
+
+        metadata = {"trigger": self._trigger, **{name: value for name, value in about.items() if name != "ranges"}}
+        took_ms = None if action == "started" else round((time.monotonic() - self._began) * 1000)
+        level = "error" if error else "debug" if action == "unchanged" else "info"
+        event = new_event(
+            f"memory.observe.{action}", source="cli", component="observe", level=level, success=not error,
+            error=error or None, metadata=metadata, duration_ms=took_ms, session=self._session, now=clock.now_ms(),
+        )  # fmt: skip
+        log.store_spooled([event])
+
+
+def _start_job() -> None:
+    """Start a job unless MAX_JOBS run."""
+    locks = [os.path.join(files.home(), "cache", f"observe-{number}.lock") for number in range(1, MAX_JOBS + 1)]
+    background.start(["background", "observe"], LIMIT_S, *locks)
+
+
+def _take() -> tuple[list[str], files.FileLock] | None:
+    """The session that has waited longest and is not being observed, with its lock, which is held."""
+    for path in _waiting_files():
+        lock = files.FileLock(_lock_of(path), 0.05)  # long enough for another process that only looks at the lock
+        try:
+            lock.__enter__()
+        except files.LockTimeout:
+            continue
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                lines = file.read().split("\n", 3)
+            if any(lines):  # otherwise it is just being written
+                os.unlink(path)  # an event from here on lets the session be observed once more
+            if len(lines) == 4:
+                return lines, lock
+        except OSError:  # another process took it
+            pass
+        lock.__exit__(None, None, None)
+    return None
+
+
+def _lock_of(path: str) -> str:
+    return os.path.join(work_folder(), LOCK, os.path.basename(path))
+
+
+def _waiting_files() -> list[str]:
+    """The files of the waiting sessions, the oldest first."""
+    try:
+        with os.scandir(os.path.join(work_folder(), WAITING)) as entries:
+            files_by_time = [(entry.stat().st_mtime_ns, entry.path) for entry in entries if entry.stat().st_size]
+    except OSError:
+        return []
+    return [path for _, path in sorted(files_by_time)]
