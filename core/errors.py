@@ -86,10 +86,9 @@ def explained(code: str, where: str, why: object = "") -> Failure:
 
 def os_failure(error: OSError, family: str, where: str) -> Failure:
     """The Failure for an error of the file system. `family`: what its code begins with."""
-    endings = ["READ_ONLY", "UNWRITABLE", "UNREADABLE"]
-    if error.errno in FULL_DISK:
-        endings.insert(0, "FULL")
-    elif error.errno not in NO_PERMISSION and family == "STATE":
-        endings.reverse()
-    code = next(f"{family}_{ending}" for ending in endings if f"{family}_{ending}" in ERRORS)
-    return explained(code, where if "FULL" in code else error.filename or where, error.strerror or error)
+    if error.errno in FULL_DISK and f"{family}_FULL" in ERRORS:
+        return explained(f"{family}_FULL", where)
+    code = f"{family}_READ_ONLY" if error.errno in NO_PERMISSION else f"{family}_UNREADABLE"
+    if code not in ERRORS:
+        code = f"{family}_UNWRITABLE"
+    return explained(code, error.filename or where, error.strerror or error)

@@ -6,11 +6,10 @@ the session goes on with an empty state. Locks are in `.locks/`, so that the fol
 
 from __future__ import annotations
 
-import errno
 import os
 
 from core import TYPE_CHECKING, files, json_text
-from core.errors import Failure
+from core.errors import Failure, os_failure
 from session.state import VERSION, Damaged, SessionState, TooNew
 
 if TYPE_CHECKING:
@@ -178,10 +177,4 @@ def unknown_session(session_id: str) -> Failure:
 
 def state_failure(error: OSError) -> Failure:
     """What an error of the file system means to the user."""
-    folder = states_folder()
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return Failure("STATE_FULL", f"the disk of {folder} is full", "free some space; the previous state is intact")
-    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        message = f"{folder} cannot be used: {error.strerror}"
-        return Failure("STATE_READ_ONLY", message, "check its permissions, or set JOELCLAW_HOME")
-    return Failure("STATE_UNREADABLE", f"{folder}: {error.strerror or error}", "check the folder, or set JOELCLAW_HOME")
+    return os_failure(error, "STATE", states_folder())

@@ -14,7 +14,7 @@ import apsw
 
 from core import files, ids, json_text, words
 from core.config import Config
-from core.errors import Failure, usage
+from core.errors import Failure, os_failure, usage
 from core.records import Document
 from core.redaction import redact
 from core.store import documents, sqlite
@@ -94,8 +94,7 @@ def sync_folders(
     except files.LockTimeout:
         raise Failure("KNOWLEDGE_BUSY", "another sync is running", "wait for it, then try again") from None
     except OSError as error:
-        message = f"{error.filename or files.home()} cannot be used: {error.strerror}"
-        raise Failure("STORE_READ_ONLY", message, "check its permissions, or set JOELCLAW_HOME") from None
+        raise os_failure(error, "STORE", files.home()) from None
     run.report["ms"] = round((time.perf_counter() - began) * 1000, 1)
     about = {"folders": [stored_path(path) for path in run.wanted], "missing": run.missing, "pruned": run.pruned}
     return {"collection": "knowledge", "created": not known, "indexed": run.report, **about}, db
