@@ -40,7 +40,7 @@ def report(name: str, error: Exception, *, as_json: bool) -> int:
 
 
 def unexpected(error: Exception) -> Failure:
-    """An exception that is no Failure as one: an error of the database, or a bug."""
+    """Turn any exception into a Failure: an error of the database, or a bug."""
     if type(error).__module__ == "apsw":
         from core.store import sqlite
 

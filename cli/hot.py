@@ -86,7 +86,7 @@ def start_due_jobs() -> None:
 
             errors.report_faults(unknown)
         background.start_due(settings)
-    except Exception:  # the command has succeeded; the next one tries again
+    except Exception:  # the command has succeeded, and the next command tries again
         if os.environ.get("JOELCLAW_DEBUG"):
             raise
 

@@ -21,7 +21,7 @@ CLIENT_VARIABLES = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID")
 _HOURS = {"h": 1, "d": 24, "w": 168, "mo": 730, "m": 730, "y": 8766}
 _FOREVER_MS = 1 << 60
 _CHUNK = 65_536
-_WAIT_S = 1.0  # the longest wait for the first byte, and for each later one; all of stdin may take three times that
+_WAIT_S = 1.0  # the longest wait for each byte; all of stdin may take three times that
 _PAUSE_S = 0.05  # after this much silence, check whether the object is complete
 _CHECKS = 4
 
@@ -40,7 +40,7 @@ def current_session() -> str:
 
 
 def required_session(given: str | None, code: str) -> str:
-    """The id of the session given, else of the one that our own variables name; raises a Failure without either."""
+    """The id of the session that is given or named by our own variables; raises a Failure without either."""
     from session.state import stored_id
 
     name = (given or "").strip() or session_from_environment()

@@ -42,7 +42,7 @@ def main() -> int:
                 options = parser.parse(command, words[len(command.path.split()) :])
                 if options is not None:
                     return command.call(options)
-                from cli.app import run_with_typer  # slow: it prints the help or says what is wrong
+                from cli.app import run_with_typer  # slow: it prints the help, or explains the error
 
                 return run_with_typer(words)
 
@@ -89,7 +89,7 @@ def valid_text(word: str) -> str:
 
 
 def take_json_flag(words: Sequence[str]) -> tuple[list[str], bool]:
-    """The words without `--json` and `--toon`, which may come anywhere before `--`, and whether there was one."""
+    """The words without `--json` and `--toon`, which may come anywhere before `--`, and whether any was given."""
     end = words.index("--") if "--" in words else len(words)
     kept = [word for word in words[:end] if word not in _JSON_FLAGS]
     return [*kept, *words[end:]], len(kept) < end

@@ -124,7 +124,7 @@ def hot_command(words: Sequence[str]) -> Command | None:
 
 
 def parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
-    """The options of a call, or None if only Typer can read it or explain what is wrong with it.
+    """The options of a call, or None if only Typer can read it or explain the error in it.
 
     Raises a Failure with the command's code if a value is wrong.
     """

@@ -21,7 +21,7 @@ app.add_typer(checkpoint, name="checkpoint")
 app.add_typer(inject, name="inject")
 
 LEAST_PREFIX = 8  # characters that the beginning of a session's id must have
-# Values that only tell one state from the next.
+# Values that are only compared with the next state.
 _INTERNAL = ("version", "taskHash", "recalledHash", "writtenHash", "messages")
 
 Role = Annotated[

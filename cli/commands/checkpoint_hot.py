@@ -21,7 +21,7 @@ INJECT_CODE = "INJECT_INVALID_ARGS"
 MAX_STDIN_BYTES = 4_000_000
 MOST_PERCENT = 1000
 MOST_TOKENS = 10**15
-_EXAMPLE = 'give one object, such as {"session": "ID", "percent": 45, "messages": ["..."]}'
+_EXAMPLE = 'give an object, such as {"session": "ID", "percent": 45, "messages": ["..."]}'
 _USAGE_KEYS = ("percent", "contextPercent", "tokens")
 
 
@@ -135,7 +135,7 @@ def inject_project(options: Mapping[str, Any]) -> Answer:
 
 
 def _inject(name: str, event: HookEvent, options: Mapping[str, Any], **more: str) -> Answer:
-    """Run one reaction; the result has the text that is injected, or the reason why there is none."""
+    """Run one reaction; the result has the text to inject, or the reason why there is none."""
     from core.quoting import cost
     from session import reactions
     from session.record import record, usage_of

@@ -228,7 +228,7 @@ def summarize(
     window: Window = None,
     raw: Raw = False,
 ) -> Answer:
-    """Write the structured summary, with your model command, or without one from the transcript."""
+    """Write the structured summary, with your model command, else from the transcript."""
     from session.compaction import session_tree, summary
     from session.compaction.messages import messages_of
 
@@ -247,7 +247,7 @@ def summarize(
         file_ops = session_tree.together(entry.files for entry in session.transcript.nodes)
     written = summary.summarize(parts, file_ops, session.model(command, instructions), reserve=reserve)
     if written["source"] == "extractive" and instructions.strip():
-        problems.append("--instructions only affects a model's summary; this one quotes the transcript")
+        problems.append("--instructions only affects a model's summary; this summary quotes the transcript")
     result = {
         **written,
         "firstKeptEntryId": cut.first_kept_entry_id if is_ready else None,

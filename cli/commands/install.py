@@ -93,7 +93,7 @@ def _list_installs() -> Answer:
     both = product(clients.rows(), (False, True))
     rows = [plan.installation_row(settings_of(client), project) for client, project in both]
     missing = " ".join(row["agent"] for row in rows[::2] if row["present"] and not row["current"])
-    steps = [step(f"joelclaw install {missing}", "install what is missing or old")] if missing else []
+    steps = [step(f"joelclaw install {missing}", "install or update joelclaw there")] if missing else []
     return Answer({"installs": rows}, steps, view=VIEW)
 
 
@@ -210,7 +210,7 @@ def _describe_file(one: "Plan", backups: dict[str, str | None]) -> dict[str, Any
 
 
 def draw_install(answer: Answer) -> None:
-    """What is installed where, or the changes of each client's files."""
+    """The installations, or the changes of each client's files."""
     from cli.terminal import console, next_steps, safe
 
     screen = console()

@@ -1,4 +1,4 @@
-"""`joelclaw knowledge …` and `vault …`: synced folders of Markdown, and the notes of one folder.
+"""`joelclaw knowledge …` and `vault …`: synced folders of Markdown, and a folder of notes.
 
 `knowledge search` is a hot command: `memory_hot.py` runs it.
 """
@@ -16,7 +16,7 @@ from core.errors import FAILED, usage
 
 app = Commands()
 knowledge = Commands("Sync and search folders of Markdown.")
-vault = Commands("Read and search the notes of one folder.")
+vault = Commands("Read and search a folder of notes.")
 app.add_typer(knowledge, name="knowledge")
 app.add_typer(vault, name="vault")
 
@@ -64,7 +64,7 @@ def sync(
     log.store_spooled([event], db)
     steps = []
     if result["missing"]:
-        why = "remove what was imported from folders that are gone or empty"
+        why = "remove the sections of folders that are gone or empty"
         steps.append(step("joelclaw knowledge sync --prune", why))
     if indexed["sections"]:
         query = {"query": {"description": "what to look for", "required": True}}

@@ -130,7 +130,7 @@ TOOLS: dict[str, Tool] = {
         {
             "text": ("text", "what to note"),
             "category": ("category", "such as rules, ops, architecture; found from the text unless given"),
-            "global": ("for_all", "true: it holds in every project; false, the default: in this one"),
+            "global": ("for_all", "true: it holds in every project; false, the default: only in this project"),
         },
         changes=True,
     ),
@@ -200,7 +200,7 @@ async def _serve() -> None:
         return types.ListToolsResult(tools=[_description(name, tool) for name, tool in TOOLS.items()])
 
     async def call_tool(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        # In this thread, one after the other: a connection to the store belongs to one thread.
+        # In this thread, in order: a connection to the store belongs to its thread.
         text, failed = answer(params.name, params.arguments or {})
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=failed)
 

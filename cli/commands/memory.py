@@ -119,7 +119,7 @@ def list_(
     ] = None,
     all: Annotated[
         bool,
-        typer.Option("--all", help="Also tasks of sessions, and what is forgotten, superseded, held back or discarded"),
+        typer.Option("--all", help="Also tasks of sessions, and forgotten, superseded, held or discarded memories"),
     ] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="How many on a page")] = 30,
     page: Annotated[int, typer.Option(min=1, max=1_000_000, help="Which page")] = 1,
@@ -214,7 +214,7 @@ def supersede(
         ),
     ],
     text: Annotated[str | None, typer.Argument(metavar="TEXT", help="What holds now (- reads it from stdin)")] = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Bring the old one back and forget its replacement")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Bring back the old memory and forget its replacement")] = False,
 ) -> Answer:
     """Replace a memory that no longer holds."""
     from memory import curate
@@ -239,7 +239,7 @@ memory.add_typer(memory_forget.app)
 
 
 def _reading() -> Any:
-    """The store; an empty one in memory if there is none yet."""
+    """The store, or an empty store in memory if there is none yet."""
     from core.store import sqlite
 
     return sqlite.open_reading() or sqlite.open_in_memory()

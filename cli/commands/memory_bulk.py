@@ -67,7 +67,7 @@ def _refuse_nothing(file: str, form: str, report: dict[str, Any], *, is_ours: bo
     if is_ours and 0 < report["failed"] == report["lines"]:
         first = report["errors"][0]
         message = f"none of {report['lines']} lines is a memory; line {first['line']}: {first['reason']}"
-        raise Failure("IMPORT_FAILED", message, 'give one JSON object a line, such as {"text": "..."}')
+        raise Failure("IMPORT_FAILED", message, 'give a JSON object per line, such as {"text": "..."}')
     if not is_ours and not report["items"]:
         why = "".join(f": {item['where']}: {item['reason']}" for item in report["leftOut"][:1])
         raise Failure("IMPORT_FAILED", f"nothing in {file} can be imported as {form}{why}", "name its --format")
@@ -220,7 +220,7 @@ def _confirm(question: str, *, default: bool = False) -> bool:
 
 
 def draw_archived(answer: Answer) -> None:
-    """The numbers of what was archived; the history is in the message."""
+    """How many sessions, turns and calls were archived."""
     from cli.terminal import print_values
 
     print_values(answer, without=("history",))
@@ -235,7 +235,7 @@ def observe(
     command: Annotated[str, typer.Option(metavar="CMD", help="Runs the model (default: model.command)")] = "",
     detach: Annotated[bool, typer.Option("--detach", help="Continue in the background")] = False,
 ) -> Answer:
-    """Have a model record what is worth remembering from a session."""
+    """Let a model record facts from a session that are worth remembering."""
     from core.process import background
     from core.process.command import model_from_config, model_not_configured
     from session import observe_job

@@ -55,7 +55,7 @@ def _write(options: Mapping[str, Any], *, view: str) -> Answer:
     text = read_text(MAX_CHARS) if options["text"] == "-" else options["text"] or ""
     text = clean_text(text)  # before the store is opened: wrong usage leaves no trace
     db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=True)
-    # A memory without a project gets that of its session, so one for all projects must have neither.
+    # A memory without a project gets that of its session, so a memory for all projects must have neither.
     session = "" if options["for_all"] else options["session"] or ""
     project = options["project"] or _project(db, options["session"] or "")
     draft = Draft(
@@ -105,8 +105,8 @@ def emit(options: Mapping[str, Any]) -> Answer:
     fields: dict[str, Any] = {}
     ignored: list[str] = []
     if not action or options["stdin"]:
-        example = 'give one JSON object, such as {"action": "a.b"}'
-        given = read_json(MAX_EVENT_BYTES, OTEL_CODE, "give one event, and less metadata", example)
+        example = 'give a JSON object, such as {"action": "a.b"}'
+        given = read_json(MAX_EVENT_BYTES, OTEL_CODE, "give a single event, and less metadata", example)
         ignored = [key for key in given if key not in _EVENT_KEYS]
         for key, value in given.items():
             if key in _EVENT_KEYS and value is not None:
@@ -177,7 +177,7 @@ def search_knowledge(options: Mapping[str, Any]) -> Answer:
         log.store_spooled([event], db)
     view = "cli.commands.knowledge:draw_hits"
     if not hits:
-        folder = {"dir": {"description": "a folder; without one, those synced before"}}
+        folder = {"dir": {"description": "a folder; by default those synced before"}}
         return Answer(result, [step("joelclaw knowledge sync <dir>", "import a folder of markdown", folder)], view=view)
     first = {"id": {"description": "its id", "value": hits[0]["id"], "required": True}}
     return Answer(result, [step("joelclaw memory show <id>", "the whole section", first)], view=view)

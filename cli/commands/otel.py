@@ -19,7 +19,7 @@ from core.errors import usage
 
 app = Commands()
 otel = Commands("Emit, search and follow events.")
-o11y = Commands("Show all events of one session or machine.")
+o11y = Commands("Show all events of a session or machine.")
 app.add_typer(otel, name="otel")
 app.add_typer(o11y, name="o11y")
 
@@ -151,7 +151,7 @@ def stats(source: Sources = None, component: Components = None, hours: Hours = 2
 
 @otel.command("export")
 def export(
-    status: Annotated[bool, typer.Option("--status", help="Only report what is pending, and past attempts")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Only report pending events and past attempts")] = False,
 ) -> Answer | int:
     """Send pending events to an OTLP collector (the OTEL_* variables): logs, traces and metrics."""
     from core.process import background
@@ -167,7 +167,7 @@ def export(
         exporting.run_in_background(settings)
         return 0
     done = exporting.run(settings)
-    again = step("joelclaw otel export --status", "what is pending, and the last attempts")
+    again = step("joelclaw otel export --status", "pending events and the last attempts")
     return Answer({"disabled": done is None, "destinations": done or []}, [again])
 
 
@@ -180,7 +180,7 @@ def of_session(
     hours: Hours = 24,
     limit: OneLimit = 50,
 ) -> Answer:
-    """Show the events of one session."""
+    """Show the events of a session."""
     return _events_of("session", id, hours, limit)
 
 
@@ -188,7 +188,7 @@ def of_session(
 def of_system(
     id: Annotated[str, typer.Argument(metavar="ID", help="The machine's id")], hours: Hours = 24, limit: OneLimit = 50
 ) -> Answer:
-    """Show the events of one machine."""
+    """Show the events of a machine."""
     return _events_of("system", id, hours, limit)
 
 

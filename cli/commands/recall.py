@@ -57,7 +57,7 @@ def recall(
     project: Annotated[
         str | None,
         typer.Option(
-            help="Only this project (NAME or OWNER/NAME), and what belongs to none", autocompletion=stored("projects")
+            help="Only this project (NAME or OWNER/NAME), and memories of no project", autocompletion=stored("projects")
         ),
     ] = None,
     everywhere: Annotated[bool, typer.Option("--everywhere", help="Do not rank this folder's project first")] = False,
@@ -70,7 +70,7 @@ def recall(
     ] = None,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 1 if nothing is found")] = False,
     batch: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Read one query a line (- is stdin), print one JSON line each")
+        str | None, typer.Option(metavar="FILE", help="Read a query per line (- is stdin), print a JSON line for each")
     ] = None,
 ) -> Answer | int:
     """Search memory."""
@@ -154,7 +154,7 @@ def how(query: ToolQuery, limit: Most = 5, raw: Raw = False) -> Answer:
 
 @app.command("fix", cls=ShellCommand)
 def fix(query: ErrorQuery, limit: Most = 3, raw: Raw = False) -> Answer:
-    """Show what was done after an error like this, and what then worked."""
+    """Show how errors like this were followed up, and the command that then worked."""
     from session import past_runs
 
     return _past(query, past_runs.endings(_store(), " ".join(query), limit), "errors", raw=raw)
@@ -168,10 +168,10 @@ def _store() -> Any:
 
 def _past(query: list[str], found: list[dict[str, Any]], name: str, *, raw: bool) -> Answer:
     result: dict[str, Any] = {"query": " ".join(query), "count": len(found), name: found}
-    action = step(f"joelclaw recall {quoted(result['query'])}", "what was said about it")
+    action = step(f"joelclaw recall {quoted(result['query'])}", "conversations about it")
     if found:
         first = found[0].get("ended") or found[0]
-        action = step(f"joelclaw recall show {quoted(_shown_id(first))}", "the conversation around the best one")
+        action = step(f"joelclaw recall show {quoted(_shown_id(first))}", "the conversation around the best result")
     return Answer(result, [action], "\n".join(past_lines(result)) if raw else None, view=LINES_VIEW)
 
 

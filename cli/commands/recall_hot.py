@@ -49,7 +49,7 @@ def recall(options: Mapping[str, Any]) -> Answer | int:
     if options["verbatim"]:
         refuse_terminal(CODE)
     if query_text is None:
-        raise usage(CODE, "there is no query", 'give one: joelclaw recall "what was decided about retries"')
+        raise usage(CODE, "there is no query", 'run: joelclaw recall "decision about retries"')
     recalls = RecordedRecall(config.load())
     query = query_maker(options, collections, recalls)(query_text)
     result = recalls.ask(query, now=clock.now_ms())
@@ -104,7 +104,7 @@ def query_maker(
 
 
 def _batch(options: Mapping[str, Any], collections: tuple[str, ...]) -> int:
-    """Answer one query a line, with one compact envelope a line. These recalls do not count as use.
+    """Answer a query per line, each with a compact envelope on a line. These recalls do not count as use.
 
     For a file, the number of the query is printed instead of its text: agents may be allowed to run `recall` without
     asking, and must not be able to read any file with it.
@@ -114,7 +114,7 @@ def _batch(options: Mapping[str, Any], collections: tuple[str, ...]) -> int:
 
     recalls = RecordedRecall(config.load())
     query = query_maker(options, collections, recalls)
-    file, fix = options["batch"], "name a file with one query a line, or -"
+    file, fix = options["batch"], "name a file with a query per line, or -"
     try:
         handle = sys.stdin.buffer if file == "-" else open(file, "rb")
     except OSError as error:

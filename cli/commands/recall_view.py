@@ -18,7 +18,7 @@ from core.words import query_terms
 from recall.hit import is_of_another, written
 
 INDENT = 4
-HIT_ROWS = 3  # of each hit's text; the best one gets a third of the screen
+HIT_ROWS = 3  # of each hit's text; the best hit gets a third of the screen
 _ENDING = re.compile(r"(?:ing|ed|es|s|e)$")
 # Rows without information: a code fence, a rule of a table, a bracket, the place of a call that succeeded.
 _EMPTY_ROW = re.compile(r"(?:`{3,}\w*|[-|:+=─ ]+|[][{}(),;]+|\(prompt \d+, call \d+(?:, ok)?\))?")
@@ -98,7 +98,7 @@ def _rows(screen: Console, text: str) -> list[Text]:
 
 
 def best_rows(rows: Sequence[Text], words: re.Pattern[str], most: int) -> list[Text]:
-    """The `most` neighbouring rows that contain most of the query's words, highlighted; "…" marks what is left out."""
+    """The `most` neighbouring rows that contain most of the query's words, highlighted; "…" marks an omission."""
     found = [{match.lower()[:4] for match in words.findall(row.plain)} for row in rows]
     last = max(len(rows) - most, 0)
     start = max(range(last + 1), key=lambda at: len(set().union(*found[at : at + most])))

@@ -19,7 +19,7 @@ from core.quoting import clip, enclose, one_line
 from core.records import Session
 
 app = Commands()
-session = Commands("List all sessions, and show one in detail.")
+session = Commands("List all sessions, or show a session in detail.")
 sessions = Commands("Search and read archived sessions.")
 app.add_typer(session, name="session")
 app.add_typer(sessions, name="sessions")
@@ -70,7 +70,7 @@ def show(
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Every turn, and injected texts in full")] = False,
 ) -> Answer:
-    """Show one session: its turns, context, what was injected and used, and the cost of hooks."""
+    """Show a session in detail: its turns, context, injected and used memories, and the cost of hooks."""
     from session import known_sessions, report
     from session.state import stored_id
 
@@ -101,7 +101,7 @@ def report(hours: Hours = 24) -> Answer:
     actions = []
     if result["errors"]["total"]:
         command = f"joelclaw otel list --level error,fatal --hours {result['hours']:g}"
-        actions.append(step(command, "the errors one by one"))
+        actions.append(step(command, "each error"))
     return Answer(result, actions, view=f"{VIEWS}:draw_report")
 
 
@@ -118,7 +118,9 @@ def _store() -> Any:
 
 @app.command("briefing")
 def briefing(
-    repo: Annotated[str | None, typer.Option(metavar="DIR", help="A folder of it (default: the current one)")] = None,
+    repo: Annotated[
+        str | None, typer.Option(metavar="DIR", help="A folder of it (default: the current folder)")
+    ] = None,
     budget: Annotated[int, typer.Option("--budget", "-n", min=1, max=100, help="Most memories")] = 10,
     format: Annotated[Literal["json", "text"], typer.Option(help="JSON, or text for an agent")] = "json",
 ) -> Answer:
@@ -246,7 +248,7 @@ def lost_text(result: dict[str, Any], *, in_rows: bool = False) -> str:
         total = f", {part['count']} in all" if in_rows else f", {len(entries)} of {part['count']}"
         lines += [f"{kind}{total * is_cut}:", *(f"- {row}" for row in rows)]
     if any(part["entries"] for part in result["lost"].values()):
-        lines.append(f"to bring one back: {own_command.word()} recall NAME --session {name} --raw")
+        lines.append(f"to bring a name back: {own_command.word()} recall NAME --session {name} --raw")
     return "\n".join(lines)
 
 
@@ -274,10 +276,10 @@ def search(
     query: RequiredQuery,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Most sessions")] = 8,
     extract: Annotated[bool, typer.Option("--extract", help="With each, what it contains about the query")] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="Without what was noted about a session")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Leave out notes about the sessions")] = False,
     runtime: Annotated[str, typer.Option(help="Only sessions of this client")] = "",
 ) -> Answer:
-    """Find archived sessions by what was said, done and noted in them."""
+    """Find archived sessions by their prompts, answers, commands and notes."""
     from core.store import sessions as stored_sessions
     from core.store import sqlite
     from memory import sessions as archived

@@ -1,4 +1,4 @@
-"""`joelclaw status` and `doctor`: the state of the memory and what is wrong with it; and `completion`."""
+"""`joelclaw status` and `doctor`: the state of the memory and its problems; and `completion`."""
 
 import os
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ def doctor(
         list[str] | None, typer.Option(metavar=CLIENT.metavar, parser=CLIENT, help="Only this client")
     ] = None,
     project: Annotated[bool, typer.Option("--project", help="This project's hooks instead of the user's")] = False,
-    fix: Annotated[bool, typer.Option("--fix", help="Fix what is safe to fix")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Make the repairs that are safe")] = False,
 ) -> Answer:
     """Find out why nothing is remembered. Exits 1 if something does not work."""
     from session.doctor import checks
@@ -66,7 +66,7 @@ def doctor(
     actions = []
     if left & checks.FIXABLE and not fix:
         options = "".join(f" --client {name}" for name in client or []) + " --project" * project
-        actions = [step(f"joelclaw doctor{options} --fix", "fix what is safe to fix")]
+        actions = [step(f"joelclaw doctor{options} --fix", "make the repairs that are safe")]
     elif left & {"HOOK_FAILED", "HOOK_LATE"}:
         actions = [step("joelclaw otel search hook --level warn,error", "what the hooks reported")]
     return Answer(result, actions, view=draw_doctor, exit_code=0 if result["healthy"] else FAILED)
@@ -87,7 +87,7 @@ def completion(
         typer.Argument(metavar="SHELL", help="bash, zsh or fish (default: that of $SHELL)"),
     ] = None,
     offer: Annotated[
-        list[str] | None, typer.Option(metavar="WORD", help="Instead print what may complete the last of these words")
+        list[str] | None, typer.Option(metavar="WORD", help="Instead print completions of the last of these words")
     ] = None,
 ) -> Answer:
     """Print the completion script of a shell, to be evaluated: eval "$(joelclaw completion bash)"."""
@@ -100,7 +100,7 @@ def completion(
     name = shell or os.path.basename(os.environ.get("SHELL", ""))
     if name not in _SCRIPTS:
         about = f"$SHELL is {name}, for which there is no script" if name else "$SHELL names no shell"
-        raise usage("COMPLETION_INVALID_ARGS", about, "name one: joelclaw completion bash (or zsh, or fish)")
+        raise usage("COMPLETION_INVALID_ARGS", about, "run: joelclaw completion bash (or zsh, or fish)")
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     with open(os.path.join(root, "completions", _SCRIPTS[name]), encoding="utf-8") as file:
         return Answer(None, text=file.read().rstrip("\n"))

@@ -64,7 +64,7 @@ def pull() -> Answer:
 def prune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be deleted")] = False,
 ) -> Answer | int:
-    """Delete what is too old or too much by the settings retention.*. Runs by itself once a day."""
+    """Delete old data by the settings retention.*. Runs by itself once a day."""
     from core.process import background
     from core.store import sqlite
     from core.store.retention import Retention

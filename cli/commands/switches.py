@@ -22,7 +22,7 @@ OneSession = Annotated[
     typer.Option(
         "--session",
         metavar="ID",
-        help="This session (default: the one that runs this command)",
+        help="This session (default: the session that runs this command)",
         autocompletion=stored("sessions"),
     ),
 ]
@@ -46,7 +46,7 @@ def off(session: OneSession = None, project: OneProject = False, everywhere: Eve
 
 @app.command("on")
 def on(session: OneSession = None, project: OneProject = False, everywhere: Everywhere = False) -> Answer:
-    """Turn joelclaw on again. What was said while it was off is never archived."""
+    """Turn joelclaw on again. Turns from the time when it was off are never archived."""
     scope, name, chosen_by = _scope(session, project, everywhere)
     damaged = switches.load()[1]
     result: dict[str, Any] = {"scope": scope, "name": name, "off": False, "chosenBy": chosen_by}
@@ -78,7 +78,7 @@ def _switched(action: str, result: dict[str, Any], steps: list[Any], message: st
 
 
 def _scope(session: str | None, of_project: bool, everywhere: bool) -> "tuple[switches.Scope, str, str]":
-    """What is switched, its name, and how it was chosen: by a `flag`, the current `session` or the `folder`."""
+    """The scope to switch, its name, and how it was chosen: by a `flag`, the current `session` or the `folder`."""
     from session.state import stored_id
     from session.state_file import has_state
 
@@ -104,7 +104,7 @@ def _scope(session: str | None, of_project: bool, everywhere: bool) -> "tuple[sw
 
 
 def _archived_session(session: str) -> str:
-    """The archived session with this id or beginning of an id; "" without one, or if the store cannot be read."""
+    """The archived session with this id or beginning of an id; "" if there is none, or if the store cannot be read."""
     from core.store import sessions, sqlite
 
     with suppress(sqlite.StoreError, OSError):
@@ -120,7 +120,7 @@ def _on_command(scope: str, name: str) -> str:
 @app.command("exclude")
 def exclude(
     folder: Annotated[
-        str | None, typer.Argument(metavar="FOLDER", help="The folder (default: the current one)")
+        str | None, typer.Argument(metavar="FOLDER", help="The folder (default: the current folder)")
     ] = None,
     list: Annotated[bool, typer.Option("--list", help="Show the excluded folders")] = False,
     remove: Annotated[str | None, typer.Option(metavar="FOLDER", help="Archive this folder again")] = None,
@@ -135,7 +135,7 @@ def exclude(
         path = next((one for one in (os.path.realpath(remove), remove.rstrip("/")) if one in known), "")
         if not path:
             raise Failure("EXCLUDE_NOT_EXCLUDED", f"{remove} is not excluded", "see joelclaw exclude --list")
-        again = step("joelclaw memory archive --all", "archive what was left out in the meantime")
+        again = step("joelclaw memory archive --all", "archive the sessions from the meantime")
         result = {"path": path, "excluded": False, "changed": switches.include(path), "archivedBefore": []}
         return Answer(result, [again])
     return _exclude(folder)
@@ -152,7 +152,7 @@ def _exclude(folder: str | None) -> Answer:
     db = sqlite.open_reading()
     places = dict.fromkeys((path, os.path.abspath(folder or ".")))
     archived = sessions.below(db, places) if db is not None else []
-    about = "forget what was archived from it before"
+    about = "forget a session archived from it before"
     steps = [step(f"joelclaw memory forget --session {quoted(one)}", about) for one in archived[:MOST_SESSIONS]]
     steps.append(step(f"joelclaw exclude --remove {quoted(path)}", "archive its sessions again"))
     result = {"path": path, "exists": exists, "excluded": True, "changed": changed, "archivedBefore": archived}

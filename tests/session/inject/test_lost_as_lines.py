@@ -41,7 +41,7 @@ def test_a_line_an_entry_below_its_kind(run: Run) -> None:
         line.startswith("- ") and "KeyError 'spring'" in line and line.endswith("(make check 2>&1)") for line in lines
     )
     assert any("Never touch the harbour tables" in line for line in lines)
-    assert lines[-1] == f"to bring one back: joelclaw recall NAME --session {SHORT} --raw"
+    assert lines[-1] == f"to bring a name back: joelclaw recall NAME --session {SHORT} --raw"
     assert run("recall", "harbourGauge", "--session", SHORT, "--raw").out
 
 
