@@ -26,12 +26,6 @@ if TYPE_CHECKING:
 MOST_FILES = 4
 """Of a note: with 4 of 3 to 8, agents took up most places, on half of 37 real compactions."""
 
-# An agent knows a name that its summary has, and lacks the place. It searches for definitions more than for uses, and
-# for what it wrote itself. The weights were chosen on the same half; little depends on them.
-_IN_SUMMARY = 3.0
-_DEFINES = 4.0
-_WRITTEN = 2.0
-
 
 def ranked(
     names: Iterable[Name], places: Sequence[Place], total: int, in_summary: Container[str], checkout: str = ""
@@ -46,7 +40,7 @@ def ranked(
         in_summary: names that the client's summary has.
         checkout: the folder of another checkout in which the session works; "" if it works in its own folder.
     """
-    weights = {name["name"]: faded(name, total) * (_WRITTEN if name["written"] else 1.0) for name in names}
+    weights = {name["name"]: faded(name, total) for name in names}
     written = {name["name"] for name in names if name["written"]}
     shown: dict[str, float] = {}
     for place in places:
@@ -77,8 +71,8 @@ def ranked(
             continue
         if files_with[name] >= 3 and name not in defined and name not in in_summary:
             continue  # it belongs to a library
-        weight *= (_IN_SUMMARY if name in in_summary else 1.0) * (_DEFINES if place["defines"] else 1.0)
-        found.append((weight * sources[file] / (len(name) + 5) ** 0.5, at))
+        searched_for = 4.0 if place["defines"] else 1.0  # agents search for definitions more than for uses
+        found.append((weight * sources[file] * searched_for, at))
     found.sort(key=lambda entry: (-entry[0], entry[1]))
     return [places[at] for _, at in found]
 
