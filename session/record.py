@@ -106,8 +106,8 @@ def _record_turn(event: HookEvent, session: Session) -> None:
     plan = plan_task(state, zone_of(usage["percent"] if usage is not None else None, session.config), is_flush=is_flush)
     if kind == "prompt":  # the task is done with at the turn's next event: the prompt must not wait for it
         plan.recall_reason = plan.write_reason = "turn-begins"
-    elif plan.must_write and session.is_excluded(state.cwd):
-        plan.write_reason = "excluded"
+    elif session.is_excluded(state.cwd):  # its task, if it has any, is from before
+        plan.recall_reason = plan.write_reason = "excluded"
     state.warm_zone_entered = state.warm_zone_entered or "warm" in plan.entered
     state.hot_zone_entered = state.hot_zone_entered or "hot" in plan.entered
     session.plan = plan

@@ -226,13 +226,15 @@ def summarize(
     command: ModelCommand = "",
     keep_recent: KeepRecent = None,
     window: Window = None,
+    at: At = "",
+    client: WhichClient = None,
     raw: Raw = False,
 ) -> Answer:
     """Write the structured summary, with your model command, else from the transcript."""
     from session.compaction import session_tree, summary
     from session.compaction.messages import messages_of
 
-    session = _Session(transcript, keep_recent=keep_recent)
+    session = _Session(transcript, client, at=at, keep_recent=keep_recent)
     limits, cut, problems = session.limits(window), session.prepared(), session.problems
     is_ready = cut.reason == "ready"
     if is_ready:
@@ -273,6 +275,7 @@ def branch(
     ] = None,
     instructions: Instructions = "",
     command: ModelCommand = "",
+    client: WhichClient = None,
 ) -> Answer:
     """Summarize what a session leaves behind when it goes back to an earlier entry."""
     from session.compaction import preparation, summary
@@ -280,7 +283,7 @@ def branch(
 
     if not to:
         raise usage("COMPACTION_INVALID_ARGS", "--to is missing", "give --to ID, the entry to go back to")
-    session = _Session(transcript)
+    session = _Session(transcript, client)
     if budget is None:
         limits = session.limits()
         budget = limits.window - limits.reserve

@@ -111,7 +111,7 @@ def test_no_event_tells_what_the_user_said_in_them(run: Run, home: Path, tmp_pat
     asked = "why does buoylineTable lose its last row in Gothenburg? please look"
     assert "buoylineTable" in hook(run, "UserPromptSubmit", "s1", client, prompt=asked)
     save = ("checkpoint", "save", "--session", "s1", "--percent", "75", "--message", asked)
-    assert run(*save, env=NOW, cwd=client).result["recalled"]
+    assert run(*save, env=NOW, cwd=client).result["currentTask"] == "", "the state has no text either"
     events = run("otel", "list", "--hours", "1", env=NOW).result["events"]
-    assert {"context.refresh.injected", "task.recalled"} <= {event["action"] for event in events}
+    assert "context.refresh.injected" in {event["action"] for event in events}
     assert "gothenburg" not in json.dumps(events).lower()
