@@ -76,7 +76,7 @@ def refuse_purged(document: Document) -> None:
 
 
 def _find_observation(db: apsw.Connection, identifier: str, *, superseded: bool = False) -> Document:
-    """The observation with this id. A superseded one is refused unless `superseded` is set."""
+    """The observation with this id. A superseded memory is refused unless `superseded` is set."""
     document = find(db, identifier)
     name, newest = document["id"], document["superseded_by"]
     if document["collection"] != write.COLLECTION:
@@ -120,7 +120,7 @@ def _result(document: Document, *, changed: bool) -> dict[str, Any]:
 
 
 def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: bool) -> dict[str, Any]:
-    """Give a memory a new text, redacted and judged like any other; the old one stays in its history.
+    """Give a memory a new text, redacted and judged like any other; the old text stays in its history.
 
     Raises Failure MEMORY_DUPLICATE if another memory already says it.
     """
@@ -191,7 +191,7 @@ def _set_tags(
 
 
 def supersede(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: bool) -> dict[str, Any]:
-    """Replace a memory that no longer holds by a new one with its tags, project and session.
+    """Replace a memory that no longer holds. The new memory gets its tags, project and session.
 
     Raises Failure MEMORY_NOT_ALLOWED if recall would not return the new text, MEMORY_DUPLICATE if it is the same.
     """
@@ -205,7 +205,7 @@ def supersede(db: apsw.Connection, identifier: str, text: str, *, now: int, vect
         if older["fingerprint"] == fresh["fingerprint"]:
             fix = f"to change its wording: joelclaw memory edit {older['id']} TEXT"
             raise Failure("MEMORY_DUPLICATE", "the new text is the same as the old one", fix)
-        documents.link(db, older, {**fresh, "rowid": -1}, now)  # so that the new one is not merged into it
+        documents.link(db, older, {**fresh, "rowid": -1}, now)  # so that the new memory is not merged into it
         fresh["tags"] = [name for name in older["tags"] if name != STALE]
         write.copy_fields(fresh, older, ("project", "session_id"))
         if not write.is_global(fresh):

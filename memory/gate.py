@@ -2,7 +2,7 @@
 
 `allow`: a durable fact. `hold`: ambiguous, stored but not injected. `discard`: noise, stored but shown only on request.
 
-An annotation in front of the text decides (the mirrored CLI's form). Without one, rules recognise what is not a fact:
+An annotation in front of the text decides (the mirrored CLI's form). Otherwise, rules recognise other texts:
 talk about the work, questions, machine output. They do not guess what was "decided".
 """
 
@@ -100,7 +100,7 @@ def is_own(text: str) -> bool:
 
 
 def begins_with(lower: str, phrases: Sequence[str]) -> bool:
-    """Whether a text in lower case begins with one of the phrases, and the phrase ends where a word does."""
+    """Whether a text in lower case begins with one of the phrases, and the phrase is not part of a longer word."""
     return lower.startswith(tuple(phrases)) and any(
         lower.startswith(phrase) and not lower[len(phrase) :][:1].isalnum() for phrase in phrases
     )
@@ -176,7 +176,7 @@ def _judge_by_rules(text: str) -> tuple[str, float, str]:
     if width(text) < MIN_WIDTH:
         return "discard", 0.9, "too short to say anything"
     lower = _folded(text)
-    if lower.startswith("task: "):  # ADR-0203, stage 2: what is written in the hot zone
+    if lower.startswith("task: "):  # ADR-0203, stage 2: written in the hot zone
         return "allow", 0.8, "the task of a session"
     verdict = _judge_talk(lower) or _judge_output(text[:MAX_CHARS_READ])
     if verdict:
@@ -195,7 +195,7 @@ def _judge_talk(lower: str) -> tuple[str, float, str] | None:
     if kind == "summary":
         return "hold", 0.75, "an assistant's summary of its own work"
     if kind == "plan" and not lower.startswith("let me know"):
-        verdict = "hold" if len(lower) > 240 else "discard"  # a long one may contain a fact
+        verdict = "hold" if len(lower) > 240 else "discard"  # a long text may contain a fact
         return verdict, 0.8, "announces a step and states no fact"
     if kind != "acknowledgement":
         return None

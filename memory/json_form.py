@@ -203,7 +203,7 @@ def _clean_name(value: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _identifier(given: Any, document: Document, *, has_time: bool) -> str:
-    """The given id, or one that follows from the line, so that importing it again is recognised."""
+    """The given id, or else a hash of the line, so that importing it again is recognised."""
     if isinstance(given, int) and not isinstance(given, bool):
         given = str(given)
     if given is None:

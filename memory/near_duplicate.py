@@ -1,4 +1,4 @@
-"""Finds a stored memory that says the same as a new one. Hot path.
+"""Finds a stored memory that says the same as a new memory. Hot path.
 
 The mirrored CLI merges the nearest neighbour if the token Jaccard is .85 or more. Over whole sentences that would merge
 `port 8080` with `port 8081`, and "tabs over spaces" with its opposite. So no word may replace another: all words
@@ -82,7 +82,7 @@ _QUALIFIERS = frozenset(map(_stem, (
 
 
 def same(first: Tokens, second: Tokens) -> bool:
-    """Whether one text may replace the other."""
+    """Whether either text may replace the other."""
     if first.key == second.key or (first.content and first.content == second.content):
         return True
     shorter, longer = sorted((first.content, second.content), key=len)
@@ -123,7 +123,7 @@ def find(db: apsw.Connection, document: Document, *, vectors: bool) -> Document 
 
 
 def _may_merge(stored: Document, project: str, *, is_equal: bool) -> bool:
-    """Whether a memory of a project may be merged into a stored one. No project's text ends up in a global memory."""
+    """Whether a project's memory may be merged into a stored memory. No project's text ends up in a global memory."""
     if stored["forgotten_at"] is not None or stored["superseded_by"]:
         return False
     if project and stored["project"]:

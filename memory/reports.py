@@ -1,4 +1,4 @@
-"""`memory recent`, `memory stats` and `memory scorecard`: what is stored, and how well it is used. Hot path."""
+"""`memory recent`, `memory stats` and `memory scorecard`: the contents and the use of the memory. Hot path."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def stats(db: apsw.Connection) -> dict[str, Any]:
 
 
 def scorecard(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
-    """The contract's rates over the last `hours`. The overall status is the worst one; red ones breach their gate."""
+    """The contract's rates over the last `hours`. The overall status is the worst; a red metric breaches its gate."""
     counts = _counts(db, int(now - hours * clock.HOUR_MS))
     metrics = [_metric(name, part, whole) for name, (part, whole) in counts.items()]
     statuses = [metric["status"] for metric in metrics if metric["status"] != NOT_ENOUGH]

@@ -1,4 +1,4 @@
-"""Archived sessions, read back as lines: search them, show the lines around one, extract what they say on a topic."""
+"""Archived sessions, read back as lines: search them, show a part of them, extract what they say on a topic."""
 
 import os
 import re
@@ -19,7 +19,7 @@ from memory.archive import transcript_files
 from recall.hit import snippet
 from recall.names import CALL_PREFIX, call_by_id
 
-MAX_LINES = 20_000  # of a session; of a longer one the last are read
+MAX_LINES = 20_000  # of a session: the last lines are read
 MAX_LINE_CHARS = 600
 
 # The lists of an extraction: their titles, how many lines, and the words of the lines in them.
@@ -107,7 +107,7 @@ def by_session(
 
 
 def _notes(db: apsw.Connection, row: dict[str, Any], privacy: str) -> dict[str, Any]:
-    """What was noted of a session, with the keys of the mirrored CLI's observation pages."""
+    """The observations of a session, with the keys of the mirrored CLI's observation pages."""
     _, first, last = sessions.turn_times(db, row["id"])
     gist, noted = sessions.subject_and_notes(db, row["id"], 20)
     decision = _pattern("decisions")
@@ -124,7 +124,7 @@ def _notes(db: apsw.Connection, row: dict[str, Any], privacy: str) -> dict[str, 
 def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], str]) -> Transcript:
     """The session that an id, its beginning or a transcript's path names.
 
-    `identity` maps an id that a client gives to the stored one. Raises Failure SESSION_NOT_FOUND, SESSION_AMBIGUOUS.
+    `identity` maps a client's id of a session to the stored id. Raises Failure SESSION_NOT_FOUND, SESSION_AMBIGUOUS.
     """
     wanted, path = given, ""
     if os.path.isfile(given):
@@ -194,7 +194,7 @@ def around(
     session = read(db, given, identity=identity)
     whole = call["id"] if call else document["id"] if document else ""
     at = next((position for position, line in enumerate(session.lines) if line.id == whole), -1)
-    if at < 0:  # an observation follows what was said before it
+    if at < 0:  # an observation follows the lines before its time
         until = document["created_at"] if document else session.lines[-1].at if session.lines else 0
         at = sum(line.at <= until for line in session.lines) - 1
     entries: list[dict[str, Any]] = []

@@ -32,7 +32,7 @@ from recall import categories
 
 LINES = "ours"  # the value of `--format` for our own JSON lines
 MARKDOWN = "markdown"
-LINES_PER_COMMIT = 500  # the longest that a hook's write waits for an import is one transaction, about 0.1 s
+LINES_PER_COMMIT = 500  # takes about 0.1 s, during which a hook's write waits
 ITEMS_PER_COMMIT = 20  # each bullet is compared with its neighbours, which takes 20 times as long
 MAX_MARKDOWN_BYTES = 4 * 1024 * 1024  # 20,000 bullets; CLAUDE.md files have 10 to 200
 MAX_PARAGRAPH_CHARS = 600  # a longer paragraph is documentation, not a memory
@@ -95,7 +95,7 @@ class _Import:
         self.report: dict[str, Any] = {"form": form, "preview": preview, **counts, "redacted": {}, "first": []}
 
     def put(self, db: apsw.Connection, incoming: Incoming, vectors: bool) -> tuple[str, Document]:
-        """Store one memory; returns the count it belongs to ("" for none) and the memory as it is now."""
+        """Store a memory; returns the count it belongs to ("" for none) and the memory as it is now."""
         raise NotImplementedError
 
     def store(self, ready: Iterator[Incoming], per_commit: int) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def clean_tags(tags: Sequence[str], redacted: list[str]) -> list[str]:
 
 
 def set_category(document: Document, given: str, annotated: str) -> None:
-    """Set the category: the given one, else the annotation's, else a guess from the words.
+    """Set the category: as given, else the annotation's, else a guess from the words.
 
     An annotation beats the default category, which callers give without thinking.
     """
@@ -185,7 +185,7 @@ def copy_fields(target: Document, source: Document, names: Sequence[str]) -> Non
 
 
 def replacing(older: Document | None, newer: Document, now: int) -> Document:
-    """The newer document in the older one's row, with its id, history and use."""
+    """The newer document in the row of the older, with its id, history and use."""
     document: Document = {**newer, "updated_at": now}
     if older is not None:
         copy_fields(document, older, _KEPT_ON_REPLACEMENT)
@@ -239,7 +239,7 @@ def _category_strength(document: Document) -> int:
 def write_task(db: apsw.Connection, draft: Draft, known_ids: Sequence[str], *, now: int, vectors: bool) -> str:
     """Write a session's current task into its task memory, keeping its earlier tasks; returns the memory's id.
 
-    There is one task memory per session. A new one is created if there is none, or if the user forgot it. `known_ids`
+    A session has a single task memory. It is created if there is none, or if the user forgot it. `known_ids`
     are those that the session remembers writing; the draft's last tag marks task memories.
     """
     with sqlite.transaction(db):
@@ -261,7 +261,7 @@ def write_task(db: apsw.Connection, draft: Draft, known_ids: Sequence[str], *, n
 
 
 def _task_memory(db: apsw.Connection, session: str, known_ids: Sequence[str], tag: str) -> tuple[Document | None, str]:
-    """The session's task memory, or None, and an id for a new one.
+    """The session's task memory, or None, and an id for a new memory.
 
     The ids follow from the session's, so that a process that was killed before it saved them finds its memory again.
     """

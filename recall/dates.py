@@ -79,7 +79,7 @@ def named(asked: Sequence[str], now: int) -> tuple[int, int] | None:
 
 
 def _relative(asked: Sequence[str], at: int, today: date) -> Days | None:
-    """The days meant by a word such as "yesterday", or by one and its neighbours: "last week", "2 days ago"."""
+    """The days meant by a word such as "yesterday", perhaps with its neighbours: "last week", "2 days ago"."""
     from datetime import timedelta
 
     word, after = asked[at], asked[at + 1] if at + 1 < len(asked) else ""

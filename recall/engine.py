@@ -31,7 +31,7 @@ CANDIDATES = 50  # by words, at least; 100 find nothing more among ten hits
 MEANING_SHARE = 0.4  # of the candidates are searched by meaning: sqlite-vec takes longer the more it returns
 MAX_QUERY_CHARS = 4_000  # of a pasted query, its beginning and its end are searched
 MIN_SHARE_OF_BEST = 0.25  # of the best score: lower hits share just a common word with the query
-SIMILAR_SHARE = 0.75  # of their words, that two texts of a session share if one repeats the other
+SIMILAR_SHARE = 0.75  # of the words of two texts of a session: sharing more, they repeat each other
 SIMILAR_WORDS = 8  # a shorter text counts as this long: two short answers are not a repetition
 NAME_SEARCH_DEPTH = 50  # ranked documents whose text is checked for the query's name
 
@@ -198,7 +198,7 @@ class _Recall:
     def _search(
         self, terms: list[str], *, by_meaning: bool = False, condition: Callable[[str], bool] | None = None
     ) -> list[Hit]:
-        """The hits for these terms, only those with a text that meets the condition, if one is given."""
+        """The hits for these terms, only those whose text meets the condition, if given."""
         wide = max(int(self.limit * self.budget["fetchMultiplier"]) + 1, CANDIDATES)
         near = max(int(wide * MEANING_SHARE), self.limit)
         vector = document_vector(self.expanded) if by_meaning and self.source.semantic else b""

@@ -61,7 +61,7 @@ def origin_of_call(tool: str) -> str:
 
 
 def origin_of(document: Document) -> str:
-    """The origin of a memory. A written one is "written", unless its `--source` names another (tool, web, file …)."""
+    """The origin of a memory. It is "written" after `memory write`, unless `--source` says tool, web, file …."""
     if document["collection"] == "knowledge":
         return f"file {document['path']}".rstrip()
     if document["collection"] == "episodes":
@@ -84,7 +84,7 @@ def written(hit: Hit) -> str:
 
 
 def is_of_another(hit: Hit, own: str) -> bool:
-    """Whether a hit belongs to a known project other than one's own ("" for none)."""
+    """Whether a hit belongs to a known project other than `own` ("" for none)."""
     return bool(own and hit["project"]) and not same(hit["project"], own)
 
 
@@ -142,7 +142,7 @@ def _cut(line: str, wanted: Sequence[str], room: int) -> str:
 
 
 def _widened(lines: Sequence[str], at: int, room: int) -> str:
-    """A line, and those after and before it in turn while they fit; the last one after it may be cut."""
+    """A line, and those after and before it in turn while they fit; the last may be cut."""
     shown, left = [lines[at]], room - len(lines[at])
     after, before = [*lines[at + 1 :]], [*lines[:at]]
     while after or before:

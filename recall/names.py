@@ -33,7 +33,7 @@ WORDS_WEIGHT = 0.9  # of BM25 scores of calls: what was said answers more often 
 
 MAX_PLACE_CHARS = 110  # of a file's path in a call's place
 MAX_COMMAND_CHARS = 60  # of a command in a call's place
-NEXT_CALLS = 10  # after a failed command: those that may hold the corrected one
+NEXT_CALLS = 10  # after a failed command: they may contain its correction
 
 _PUNCTUATION = "\"'`“”‘’.,;:!?()[]{}<>*#$=|&…"
 _ABBREVIATIONS = frozenset(("e.g", "i.e", "a.m", "p.m", "u.s.a"))
@@ -70,7 +70,7 @@ class QueryNames:
 
 
 class PlacesQuery:
-    """A query of nothing but names and files: it asks where they are in the code."""
+    """A query of nothing but names and files: it asks for places in the code."""
 
     def __init__(self) -> None:
         self.files: list[str] = []  # and folders, which end in "/"
@@ -198,7 +198,7 @@ def matching_calls(
 ) -> list[CallMatch]:
     """The calls that answer a query, best first, each passage, command or file once.
 
-    Equal ones are sorted by project (the preferred one first), by substance, and the newest first.
+    Equal calls are sorted: the preferred project first, then by substance, then the newest first.
     """
     found = _calls_containing(db, query.strip(), names, filters) or _calls_with_prefix(db, names, filters)
     for match in found:
@@ -257,7 +257,7 @@ def _searched_text(call: FoundCall) -> str:
 
 
 def _corrected_command(db: apsw.Connection, failed: FoundCall) -> str:
-    """The command after a failed one that ran the same program and verb and worked; "" if there is none."""
+    """The next successful command with the program and verb of a failed command; "" if there is none."""
     from core import shell_command
 
     run = shell_command.steps(failed["command"])

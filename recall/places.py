@@ -1,7 +1,7 @@
 """Answers a query of names and files: where each of them is, one line each, in the files as they are now. Hot path.
 
-For each name and file one session is asked: the query's, or the latest that saw it. Its recorded places are looked up
-in the working tree; if there is no tree, they are shown as last seen.
+For each name and file a single session is asked: the query's, or the latest that saw it. Its recorded places are
+looked up in the working tree; if there is no tree, they are shown as last seen.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_CHARS_SINGLE = 700  # for a single name, which other hits follow
 MAX_LINE_CHARS = 64
 MAX_PATH_CHARS = 90
 LINES_SHARE = 0.6  # of an answer for places with their line's text; the rest lists further names by file
-MAX_SESSIONS = 8  # that one answer quotes
+MAX_SESSIONS = 8  # in an answer
 LOOKUP_S = 0.15  # the time limit for reading the working tree
 FADING_CALLS = 100  # after so many calls the use of a name counts 1/e
 IMPORTANT_NAME = 4.0  # times as important: a name that the file defines, or that the client's summary mentions
@@ -44,7 +44,7 @@ _UNDOING = frozenset("rm checkout restore reset stash clean amend --amend --forc
 def answer(
     db: apsw.Connection, text: str, asked: PlacesQuery, query: Query, projects: Sequence[str], *, lean: bool
 ) -> Hit | None:
-    """One hit with all places; None if no session (of these projects, if any) knows one.
+    """One hit with all places; None if no session (of these projects, if any) knows a place.
 
     The order of sessions: `query.session` only; else `query.asking_session` or the session whose recovery note printed
     this query, then those of the preferred project, then the latest. A query from a recovery note also gets the

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # The mirrored CLI's budgets: whether to expand the query, how many times the hits asked for are candidates, most hits.
 PROFILES = {"lean": (False, 1.8, 5), "balanced": (True, 3.0, 10), "deep": (True, 5.0, 10)}
-OTHER_PROJECT = 0.8  # of the score of another project's hit, if one is preferred: near equals come second
+OTHER_PROJECT = 0.8  # of the score of another project's hit, if a project is preferred: near equals come second
 
 # A short word and its long form, in turn.
 _ABBREVIATIONS = (

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MIN_SCORE = 0.05  # of words and meaning; what scores less shares nothing with the query that matters
 
 # Scores
-LEXICAL_SCALE = 0.7  # of the BM25 that scores one half: see `half_score`
+LEXICAL_SCALE = 0.7  # of the BM25 that scores .5: see `half_score`
 MAX_MEANING = 0.35  # the most that meaning scores by itself; words find more than static vectors do
 MAX_MEANING_AT_WORK = 0.2  # in sessions with tool calls, in a large store: identifiers have no vectors
 UNRELATED_COSINE = 0.3  # unrelated texts are below it
@@ -37,7 +37,7 @@ SAME_COSINE = 0.8  # paraphrases are above it
 # Segments
 SEGMENT_SCALE = 0.35  # as LEXICAL_SCALE; a segment is ten times as long as a turn, which lowers its BM25
 SEGMENT_WEIGHT = 0.65  # of the segment in a turn's score: a conversation spreads an answer over several turns
-SEGMENT_WEIGHT_AT_WORK = 0.45  # in sessions with calls, where a turn summarises its work
+SEGMENT_WEIGHT_AT_WORK = 0.45  # in sessions with calls: their turns summarise the work
 FEW_SEGMENTS = 25  # that many count for half of the weight: BM25 needs many texts to know rare words from common ones
 
 # Factors
@@ -72,7 +72,7 @@ class Ranked:
 
 
 class Ranking:
-    """Ranks documents for one query. `episode_decay`: the share of its score that age takes of an archived turn."""
+    """Ranks documents for a query. `episode_decay`: the share of its score that age takes of an archived turn."""
 
     def __init__(self, text: str, scope: Scope, now: int, episode_decay: float) -> None:
         self._query_terms = words.query_terms(text)
@@ -126,12 +126,12 @@ class Ranking:
 
 
 def half_score(scale: float, term_count: int, text_count: int) -> float:
-    """The BM25 that scores one half. It grows with the query, and with the number of texts as an idf does."""
+    """The BM25 that scores .5. It grows with the query, and with the number of texts as an idf does."""
     return scale * float(max(term_count, 1) ** 0.5) * max(log(1.0 + text_count), 0.5)
 
 
 def saturated(bm25: float, half: float) -> float:
-    """A BM25 as a score, 0 to 1: one half for `half`."""
+    """A BM25 as a score, 0 to 1: .5 for `half`."""
     return bm25 / (bm25 + half) if bm25 > 0 else 0.0
 
 

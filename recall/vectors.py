@@ -34,7 +34,7 @@ HEADER_SIZE = 40
 EMPTY = 0xFFFF
 
 _TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "minilm-256.i8")
-# A vector is summed as one big integer with a signed 32-bit lane for each component.
+# A vector is summed as a big integer with a signed 32-bit lane for each component.
 _LANE_BYTES = 4 * DIMENSIONS
 _ROW_BIAS = int.from_bytes(b"\x80\0\0\0" * DIMENSIONS, "little")
 _SUM_BIAS = int.from_bytes(b"\0\0\0\x80" * DIMENSIONS, "little")
@@ -73,7 +73,7 @@ def embed(text: str, context: str = "") -> bytes:
 
 
 def scaled(components: list[int] | list[float]) -> bytes:
-    """Components as int8, the largest |component| 127; b"" if all are 0 or one is not a number."""
+    """Components as int8, the largest |component| 127; b"" if all are 0, or any is not a number."""
     highest, lowest = max(components), min(components)
     peak = max(highest, -lowest)
     if not 0 < peak < 1e30:  # comparing NaN yields False

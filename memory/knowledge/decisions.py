@@ -211,7 +211,7 @@ def expand(records: list[Record], text: str) -> dict[str, Any]:
 
 
 def audit(vault: str, records: list[Record]) -> dict[str, Any]:
-    """What is wrong with the records: statuses, shared numbers, links, and the index in README.md. `ok` if nothing."""
+    """The faults of the records: statuses, shared numbers, links, the index in README.md. `ok`: there are none."""
     broken: list[dict[str, Any]] = []
     ambiguous: list[dict[str, Any]] = []
     links = list(_links(records))
@@ -336,7 +336,7 @@ def _row(record: Record) -> dict[str, Any]:
 
 
 def _candidate(record: Record) -> dict[str, Any]:
-    """A record with score 20(.5 need + .3 readiness + .2 confidence) + 5(novelty - 3), and what is wrong with it."""
+    """A record with score 20(.5 need + .3 readiness + .2 confidence) + 5(novelty - 3), and the faults in its fields."""
     declared = record.priority
     parts = {name: declared[name] for name in (*WEIGHTS, "novelty")}
     issues = [f"priority-{name} is missing" for name, value in parts.items() if value is None]

@@ -209,7 +209,7 @@ def _text(front: FrontMatter, key: str) -> str:
 
 
 def _type(front: FrontMatter, path: str, title: str) -> str:
-    """The type that the front matter states, else one from the file's name, else from its nearest folders."""
+    """The type that the front matter states, else the type by the file's name, else by its nearest folders."""
     folder, name = os.path.split(path)
     if declared := parse_type(_text(front, "type")):
         return declared
@@ -238,7 +238,7 @@ def _parts(text: str) -> list[_Part]:
 
 
 def _sections(parts: list[_Part]) -> list[Section]:
-    """The parts as sections. A tiny one is appended to the one above; an empty heading is in those of its children."""
+    """The parts as sections. A tiny part joins the part above; an empty heading is listed with its children."""
     kept: list[tuple[tuple[str, ...], str]] = []
     for (above, body), (below, _) in zip(parts, [*parts[1:], ([], "")], strict=False):
         if not body and len(below) > len(above):

@@ -1,7 +1,7 @@
 """Keeps the collection `knowledge` in step with folders of Markdown; stores notes about turns.
 
-A file whose size and times are unchanged is not read again. What is gone from a folder is removed from the store. The
-next sync continues one that was killed: the state counts a file only when all of its sections are stored.
+A file whose size and times are unchanged is not read again. Files that are gone from a folder are removed from the
+store. A sync may be killed: the state counts a file only when all of its sections are stored.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from memory.knowledge import markdown
 from memory.write import clean_name, clean_tags, replacing, set_category, set_ungated, store
 
 MAX_LISTED = 50  # skipped files that a report lists
-SECTIONS_PER_COMMIT = 200  # a hook's write waits for one transaction at most
+SECTIONS_PER_COMMIT = 200  # a hook's write waits for a transaction at most
 STATE_VERSION = 2  # a change of how files become sections increments it, so that every file is read again
 RACY_MS = 2_000  # a file changed so recently may change again within the resolution of its times
 
@@ -69,7 +69,7 @@ def sync_folders(
     known = _load()[0]
     folders = [os.path.realpath(os.path.expanduser(path)) if path else "" for path in given]
     for folder, path in zip(folders, given, strict=True):
-        if not folder or not (os.path.isdir(folder) or folder in known):  # a known one may be gone
+        if not folder or not (os.path.isdir(folder) or folder in known):  # a known folder may be gone
             message = f"{path!r} is not a folder"
             raise usage("KNOWLEDGE_INVALID_ARGS", message, "name a folder that holds markdown files")
     if not folders and not known:
@@ -117,7 +117,7 @@ class _Sync:
         self.folders, self.entries = _load()
         self.before = (list(self.folders), dict(self.entries))
         named = given or self.folders
-        # The walk of a folder may skip a synced folder in it, such as a hidden one.
+        # The walk of a folder may skip a synced folder in it, such as a hidden folder.
         nested = (path for path in self.folders if any(markdown.is_below(path, folder) for folder in named))
         self.wanted = list(dict.fromkeys([*named, *nested]))
         counts = ("files", "sections", "added", "updated", "removed", "unchanged", "read", "removedFiles")
@@ -177,7 +177,7 @@ class _Sync:
                 self.report["removed"] += documents.remove_sections(self.db, rows, signatures=self.vectors)
 
     def close(self) -> None:
-        """Flush what was stored to the disk, then save the state, which must not be ahead of the store."""
+        """Flush the stored sections to the disk, then save the state, which must not be ahead of the store."""
         if any(self.report[name] for name in ("added", "updated", "removed")):
             try:
                 documents.make_durable(self.db)
@@ -268,7 +268,7 @@ def _is_live(older: Document | None) -> bool:
 
 
 def _differs(older: Document | None, newer: Document) -> bool:
-    """Whether a section must be stored. A forgotten one stays forgotten."""
+    """Whether a section must be stored. A forgotten section stays forgotten."""
     if older is None:
         return True
     return _is_live(older) and any(older[name] != newer[name] for name in _COMPARED)  # type: ignore[literal-required]
