@@ -22,10 +22,10 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
-FORMS: dict[str, tuple[type[Any], type[Any], str]] = {
-    "/v1/logs": (ExportLogsServiceRequest, ExportLogsServiceResponse, "rejected_log_records"),
-    "/v1/traces": (ExportTraceServiceRequest, ExportTraceServiceResponse, "rejected_spans"),
-    "/v1/metrics": (ExportMetricsServiceRequest, ExportMetricsServiceResponse, "rejected_data_points"),
+FORMS: dict[str, tuple[type[Any], type[Any]]] = {
+    "/v1/logs": (ExportLogsServiceRequest, ExportLogsServiceResponse),
+    "/v1/traces": (ExportTraceServiceRequest, ExportTraceServiceResponse),
+    "/v1/metrics": (ExportMetricsServiceRequest, ExportMetricsServiceResponse),
 }
 
 
@@ -36,18 +36,14 @@ class Do:
     Args:
         status: of HTTP; 0 closes the connection without an answer.
         keep: whether the request counts as received (a receiver may die before or after it has stored a batch).
-        rejected: items of a partial success.
-        said: its message, or the body of an error.
+        said: the body of an error.
         after_s: how long to take.
-        headers: of the answer.
     """
 
     status: int = 200
     keep: bool = True
-    rejected: int = 0
     said: str = ""
     after_s: float = 0.0
-    headers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass
@@ -165,7 +161,7 @@ def _handler(receiver: Receiver) -> type[http.server.BaseHTTPRequestHandler]:
             data = self.rfile.read(int(self.headers["Content-Length"]))
             coding = self.headers.get("Content-Encoding", "")
             data = gzip.decompress(data) if coding == "gzip" else zlib.decompress(data) if coding == "deflate" else data
-            form, answer_form, rejected = FORMS[self.path]
+            form, answer_form = FORMS[self.path]
             body = form()
             body.ParseFromString(data)
             with lock:
@@ -183,14 +179,10 @@ def _handler(receiver: Receiver) -> type[http.server.BaseHTTPRequestHandler]:
                 return
             text = do.said.encode()
             if 200 <= do.status < 300:
-                answer = answer_form()
-                if do.rejected or do.said:
-                    setattr(answer.partial_success, rejected, do.rejected)
-                    answer.partial_success.error_message = do.said
-                text = answer.SerializeToString()
+                text = answer_form().SerializeToString()
             self.send_response(do.status)
             kind = "application/x-protobuf" if do.status < 300 else "text/plain"
-            for name, value in (("Content-Type", kind), ("Content-Length", str(len(text))), *do.headers):
+            for name, value in (("Content-Type", kind), ("Content-Length", str(len(text)))):
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(text)

@@ -21,12 +21,6 @@ EXTENSION = "the extension of joelclaw, which the client loads"
 FAIL_OPEN = "2>/dev/null || :"
 """If joelclaw is gone, the client sees neither a message nor a status: Claude Code takes 2 for a refusal."""
 CALL = r"""(?<![\w.'\"/-])(?:'(?:[^']|'"'"')*?/joelclaw'|(?:[^\s'"();|&]*/)?joelclaw)\s+hook\s+%s(?![\w-])"""
-# Hooks of earlier versions also checked the output.
-BEFORE_CALL = re.compile(r"(?:exec 2>/dev/null;\s*)?(?:o=\$\()?\s*")
-AFTER_CALL = re.compile(
-    r"(?:\s|2>/dev/null|>/dev/null|2>&1|[);:]|&&|\|\||true|case|esac|in|printf|\$o|\"\$o\"|'%s\\n'"
-    r"|'\{\"hookSpecificOutput\":'\*\))*"
-)
 RECALL_RULE = re.compile(
     r"""\w+\((?:joelclaw|(?:'(?:[^']|'"'"')*?|[^\s'"();|&]*)/joelclaw'?) recall(?::\*)?\)|mcp__joelclaw__\w+"""
 )
@@ -115,7 +109,8 @@ def joelclaw_call(hook: object, agent: str) -> tuple[str, bool] | None:
     if call is None:
         return None
     before, after = call.string[: call.start()], call.string[call.end() :]
-    return shlex.split(call[0])[0], bool(BEFORE_CALL.fullmatch(before) and AFTER_CALL.fullmatch(after))
+    is_ours = not before.strip() and re.fullmatch(r"(?:\s|2?>/dev/null|2>&1|\|\||:|true)*", after)
+    return shlex.split(call[0])[0], bool(is_ours)
 
 
 def installed_entries(value: Any, client: Settings) -> list[Entry]:

@@ -184,9 +184,6 @@ def test_an_older_entry_is_brought_up_to_date(install: Install, user: Path) -> N
     path = user / FILES["claude"]
     path.parent.mkdir()
     old = {"type": "command", "command": "/old/bin/joelclaw hook claude 2>/dev/null || :", "timeout": 60}
-    program = "exec 2>/dev/null; o=$(/old/joelclaw hook claude) && case $o in '{\"hookSpecificOutput\":'*)"
-    program += " printf '%s\\n' \"$o\";; esac; :"
-    older = {"type": "command", "command": program}
     silent = {"type": "command", "command": "/old/joelclaw hook claude >/dev/null 2>&1 || :"}
     theirs = {"type": "command", "command": "theirs"}
     wrapper = {"type": "command", "command": "/opt/log-joelclaw hook claude"}
@@ -196,7 +193,7 @@ def test_an_older_entry_is_brought_up_to_date(install: Install, user: Path) -> N
                 "hooks": {
                     "SessionStart": [{"matcher": "compact", "hooks": [old]}, {"hooks": [theirs]}],
                     "Stop": [{"hooks": [theirs, old]}, {"hooks": [silent]}],
-                    "UserPromptSubmit": [{"hooks": [older]}],
+                    "UserPromptSubmit": [{"hooks": [old]}],
                     "Notification": [{"hooks": [old]}],
                     "PostToolUse": [{"hooks": [wrapper]}],
                 }
