@@ -1,7 +1,7 @@
-"""Private files: where they are, how they are written atomically, and how a damaged one is set aside.
+"""Private files: where they are, how they are written atomically, and how damaged files are set aside.
 
-Folders are 0700 and files 0600 whatever the umask (they hold what people said); where a backup that was copied back
-made them wider, the next write puts them right.
+Folders are 0700 and files 0600 whatever the umask, because they hold what people said. If a copied backup made them
+wider, the next write closes them again.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import time
 from core import clock
 
 OTHERS = 0o077
-"""The mode bits of everybody but the owner."""
+"""The mode bits of group and others."""
 SWITCHES = "switches.json"
 """The file in the home that says what is switched off: see `core.switches`."""
 STORE = "store.db"
 only_look: list[bool] = []
-"""Not empty: this process, `doctor` or `status`, writes no file in the home."""
+"""Not empty: this process (`doctor` or `status`) writes no file in the home."""
 corrected: list[str] = []
 """Paths whose permissions `home_files.put_right` has closed."""
 _LONGEST_NAME = 120
@@ -52,7 +52,7 @@ def is_store_lost() -> bool:
 
 
 def has_switches() -> bool:
-    """Whether anything may be switched off, at the cost of one stat."""
+    """Whether anything may be switched off; costs a single stat."""
     return os.path.lexists(os.path.join(home(), SWITCHES))
 
 
@@ -82,7 +82,7 @@ def touch_private(path: str) -> None:
 
 
 def write_whole(path: str, data: bytes) -> None:
-    """Replace a file by rename, so that a reader sees the old content or the new one, never a part."""
+    """Replace a file by rename, so that a reader sees the old or the new content, never a part."""
     _put_right(private_folder(os.path.dirname(path)))
     temporary = f"{path}.{os.getpid()}.{time.monotonic_ns()}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -99,7 +99,7 @@ def write_whole(path: str, data: bytes) -> None:
 
 
 def remove(*paths: str) -> None:
-    """Remove files; one that is not there, or stays, is no matter."""
+    """Remove files, ignoring errors."""
     for path in paths:
         try:
             os.unlink(path)
@@ -136,16 +136,16 @@ def _put_right(path: str) -> None:
         raise PermissionError(0, "nothing is written while the home is examined", path)
     root = home()
     if root != os.path.expanduser("~"):
-        for one in (root, path) if path.startswith(root) else (root,):
-            if is_open_to_others(one):
+        for checked in (root, path) if path.startswith(root) else (root,):
+            if is_open_to_others(checked):
                 from core import home_files
 
-                corrected.extend(home_files.put_right(root, one))
+                corrected.extend(home_files.put_right(root, checked))
                 return
 
 
 def is_open_to_others(path: str) -> bool:
-    """Whether anybody but the owner has access."""
+    """Whether group or others have access."""
     try:
         return bool(os.stat(path).st_mode & OTHERS)
     except OSError:
@@ -153,7 +153,7 @@ def is_open_to_others(path: str) -> bool:
 
 
 def set_aside(path: str) -> str:
-    """Rename a damaged file to `<name>.damaged-<ms>` beside it, and return the new path. Deletes nothing."""
+    """Rename a damaged file to `<name>.damaged-<ms>` and return the new path."""
     target = first = f"{path}.damaged-{clock.now_ms()}"
     count = 1
     while os.path.exists(target):
@@ -218,10 +218,10 @@ class FileLock:
 
     def __exit__(self, *_: object) -> None:
         if self._descriptor >= 0:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # also where a command that we started holds it, too
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # even if a command that we started still has the descriptor
             os.close(self._descriptor)
             self._descriptor = -1
 
     def fileno(self) -> int:
-        """Its descriptor: a command that inherits it holds the lock too."""
+        """Its descriptor: a command that inherits it also holds the lock."""
         return self._descriptor

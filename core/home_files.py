@@ -1,4 +1,4 @@
-"""What is in the home: which names are ours, permissions that are corrected, leftovers of killed writers."""
+"""The files of the home: which names are ours, permissions that are closed, leftovers of killed writers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from core import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# What we put into a home, without `.lock`: it may hold other things too (`tests/core/test_home_names.py`).
+# The names that we create in a home, without `.lock`; it may hold other files too. 0.2.0 wrote "acknowledged".
 _OURS = frozenset(
     "backups.json cache config.toml install installs knowledge.json outbox sessions spool switches.json trusted.json"
     " workspace acknowledged".split()
 )
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_STALE_S = 3600
-"""No writer takes this long: an older temporary file was left by a killed one."""
+_STALE_S = 3600  # no writer takes so long: an older temporary file was left by a killed writer
 
 
 def is_in_home(path: str, home: str) -> bool:
@@ -35,8 +34,7 @@ def is_in_homes(name: str) -> bool:
 
 
 def put_right(root: str, seen: str) -> list[str]:
-    """Remove group and other permissions from the home and what is ours in it, links left alone; returns from which
-    paths, none where nobody else could reach them."""
+    """Close the home and our files in it to others, except links; returns the paths that others could reach."""
     if not os.path.isdir(root):
         return []
     is_reachable = os.stat(root).st_mode & _OTHERS
@@ -48,43 +46,44 @@ def put_right(root: str, seen: str) -> list[str]:
 
 
 def close_all(root: str) -> list[str]:
-    """Remove them from all that is ours in a home; returns of which paths in it."""
+    """Close all our files in a home to others; returns their paths in it."""
     return [closed for path in entries(root) for closed in _close(root, path)]
 
 
 def entries(root: str, onerror: Callable[[OSError], None] | None = None) -> Iterator[str]:
-    """The home, and the folders and files in it that are ours; no link is followed."""
+    """The home, and our folders and files in it; no link is followed."""
     yield root
     for folder, folders, names in os.walk(root, onerror=onerror):
         if folder == root:
-            folders[:], names = ([one for one in some if is_in_homes(one)] for some in (folders, names))
-        yield from (os.path.join(folder, one) for one in sorted((*folders, *names)))
+            folders[:] = filter(is_in_homes, folders)
+            names = list(filter(is_in_homes, names))
+        yield from (os.path.join(folder, name) for name in sorted((*folders, *names)))
 
 
 def _close(root: str, path: str) -> list[str]:
-    """Its path in the home, if there were permissions to remove."""
+    """The path in the home, if there were permissions to remove."""
     try:
         mode = os.lstat(path).st_mode
         if mode & _OTHERS and not stat.S_ISLNK(mode):
             os.chmod(path, stat.S_IMODE(mode) & ~_OTHERS)
             return [os.path.relpath(path, root)]
-    except OSError:  # somebody else's, or gone by now
+    except OSError:  # another user's, or gone by now
         pass
     return []
 
 
 def sweep_temporary(home: str) -> int:
-    """Remove what killed writers left in the home more than an hour ago; returns how many files."""
+    """Remove files that killed writers left in the home more than an hour ago; returns how many."""
     return _remove(stale_temporary(home))
 
 
 def stale_temporary(home: str) -> list[str]:
-    """What killed writers left in the home more than an hour ago."""
+    """Files that killed writers left in the home more than an hour ago."""
     return [path for name in ("", "sessions", "cache", "installs") for path in _stale(os.path.join(home, name))]
 
 
 def sweep_beside(path: str) -> int:
-    """Remove what killed writers left beside this file more than an hour ago; returns how many files."""
+    """Remove files that killed writers left next to this file more than an hour ago; returns how many."""
     return _remove(_stale(os.path.dirname(path), os.path.basename(path) + "."))
 
 
@@ -94,7 +93,7 @@ def _remove(paths: list[str]) -> int:
         try:
             os.unlink(path)
             swept += 1
-        except OSError:  # another sweeps, too
+        except OSError:  # another process sweeps too
             pass
     return swept
 
@@ -108,7 +107,7 @@ def _stale(folder: str, prefix: str = "") -> list[str]:
                 continue
             if entry.stat(follow_symlinks=False).st_mtime < time.time() - _STALE_S:
                 found.append(entry.path)
-    except OSError:  # no such folder; or another sweeps, too
+    except OSError:  # no such folder; or another process sweeps too
         pass
     return found
 

@@ -1,4 +1,4 @@
-"""The records that go between rooms: memories, hits, events, what archived sessions did. Types only."""
+"""The records that packages exchange: memories, hits, events, archived sessions and their calls. Types only."""
 
 from collections.abc import Sequence
 from typing import Any, NotRequired, Protocol, TypedDict
@@ -72,7 +72,7 @@ class Candidate(TypedDict):
 
 
 class Traits(TypedDict):
-    """What the ranking needs to know of a document besides its raw scores."""
+    """The facts about a document that the ranking needs, besides its raw scores."""
 
     rowid: int
     collection: str
@@ -84,7 +84,7 @@ class Traits(TypedDict):
     retrieval_priority: float
     write_verdict: str
     by_hand: bool
-    """Allowed by nobody but who wrote it (`note`)."""
+    """Allowed only by the person who wrote it (`note`)."""
     stale: bool
     pinned: bool
     superseded_by: str
@@ -95,7 +95,7 @@ class Traits(TypedDict):
 
 
 class CandidateSource(Protocol):
-    """The read side of a backend: it gives raw scores; fusion and everything after it belongs to `recall`."""
+    """The read side of a backend. It returns raw scores; `recall` fuses and ranks them."""
 
     backend: str
 
@@ -118,13 +118,13 @@ class CandidateSource(Protocol):
         """The share of a query's single words that no document has, 0 to 1; asked after `candidates`."""
 
     def segments(self) -> int:
-        """Roughly how many segments there are."""
+        """Roughly the number of segments."""
 
     def size(self) -> int:
-        """Roughly how many documents there are; forgotten ones may count."""
+        """Roughly the number of documents; forgotten documents may count."""
 
     def traits(self, rowids: Sequence[int]) -> list[Traits]:
-        """What the ranking needs to know of these documents, in any order."""
+        """The facts about these documents that the ranking needs, in any order."""
 
 
 class Hit(TypedDict):
@@ -154,7 +154,7 @@ class Hit(TypedDict):
     origin: str
     """Its origin: see `recall.hit`."""
     more: int
-    """How many more of its session say nearly the same."""
+    """How many more hits of its session say nearly the same."""
 
 
 class Budget(TypedDict):
@@ -220,7 +220,7 @@ class EventQuery(TypedDict, total=False):
     """Which events a search returns; an empty value means any."""
 
     any_of: Sequence[Sequence[str]]
-    """Words of which an event holds all, of one list at least."""
+    """An event must hold all words of at least one list."""
     inverted: bool
     """Whether the words must not be there."""
     levels: Sequence[str]
@@ -252,7 +252,7 @@ class Session(TypedDict):
     ended_at: NotRequired[int]
     """When the agent last ended its turn (ms); 0 if the client does not record it."""
     worktree: NotRequired[str]
-    """The worktree of its project in which it edited last, where that is not its folder."""
+    """The worktree of its project in which it edited last, if that is not its folder."""
 
 
 class Call(TypedDict):
@@ -285,7 +285,7 @@ class Name(TypedDict):
 
 
 class Place(TypedDict):
-    """Where a name stands in a file, as its session last saw it: see the table `place` in `core.store.migrations`."""
+    """The line of a name in a file, as its session last saw it: see the table `place` in `core.store.migrations`."""
 
     file: str
     name: str
@@ -307,7 +307,7 @@ class Edit(TypedDict):
 
 
 class FoundCall(Call):
-    """A call, and what is known of its session."""
+    """A call, with facts about its session."""
 
     rowid: int
     project: str

@@ -1,1 +1,1 @@
-"""The SQLite store: all SQL of the product."""
+"""The SQLite store: all SQL of the product, in a module per topic."""

@@ -98,7 +98,7 @@ def recent(db: apsw.Connection, collection: str, since: int, limit: int) -> list
 
 
 def every(db: apsw.Connection, *, forgotten: bool = False, collection: str = "") -> Iterator[Document]:
-    """Every document in the order of the rows, of one collection if it is named; forgotten ones only if asked for."""
+    """Every document in the order of the rows; of a single collection, or with forgotten documents, if asked for."""
     rows = row_range(collection) if collection else (0, 1 << 62)
     where = "" if forgotten else " AND forgotten_at IS NULL"
     columns = ", ".join(NAMES)
@@ -195,7 +195,7 @@ def count_recall(db: apsw.Connection, identifiers: Sequence[str], at: int) -> No
 
 
 def move_priority(db: apsw.Connection, identifier: str, *, used: bool, at: int) -> float | None:
-    """Raise the priority of a memory that was used by .1, or lower it by .05, within -1 to 1; returns the new one."""
+    """Raise the priority of a used memory by .1, or lower it by .05, within -1 to 1; returns the new priority."""
     step = 0.1 if used else -0.05
     row = db.execute(
         "UPDATE document SET retrieval_priority = max(-1.0, min(1.0, round(retrieval_priority + ?, 4))),"

@@ -106,7 +106,7 @@ def delete_older(db: apsw.Connection, before: int, batch: int) -> int:
 
 
 class Cursor(Record):
-    """How far events were exported to one OTLP destination. Times in ms since the epoch."""
+    """How far events were exported to an OTLP destination. Times in ms since the epoch."""
 
     __slots__ = (
         "destination", "endpoint", "error", "exported", "exported_at", "failed_at", "failures", "next_try_at",
@@ -157,7 +157,7 @@ def save_cursor(db: apsw.Connection, cursor: Cursor) -> None:
 
 
 def next_batch(db: apsw.Connection, after: int, upto: int, most: int, most_bytes: int) -> tuple[list[Event], int]:
-    """The next events after number `after`, at most `most` or about `most_bytes`, and the number of the last one."""
+    """The next events after number `after`, at most `most` or about `most_bytes`, and the number of the last."""
     kept: list[Event] = []
     size = 0
     for number, event in stored_after(db, after, upto=upto, most=most):

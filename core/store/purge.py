@@ -36,7 +36,7 @@ class Criteria:
     before: int | None = None
     """ms since the epoch, exclusive."""
     phrases: tuple[str, ...] = ()
-    """Texts of which a row holds one. With ids: the lines of these documents, which are also purged where quoted."""
+    """A row must hold any of these texts. With ids: the lines of the documents, which are also purged if quoted."""
 
     @property
     def has_ids(self) -> bool:
@@ -246,7 +246,7 @@ def _condition(db: apsw.Connection, kind: _Kind, name: str, criteria: Criteria) 
         archived = list(db.execute("SELECT id, project FROM session"))
         names = names_of(criteria.project, [*documents.projects(db), *{of for _, of in archived if of}])
         own = json_text.dumps(sorted(criteria.live.union(session for session, of in archived if of in names)))
-        project = "project" if name == "memories" else "''"  # a memory without one belongs to its session's
+        project = "project" if name == "memories" else "''"  # a memory without a project belongs to its session's
         conditions.append(f"({project} IN ({_LISTED}) OR ({project} = '' AND {kind.session} IN ({_LISTED})))")
         values += [json_text.dumps(names), own]
     if criteria.phrases:

@@ -1,1 +1,1 @@
-"""A home kept, moved and emptied: backup and restore, purge, retention."""
+"""Backup and restore of a home, and permanent deletion."""
