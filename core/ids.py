@@ -15,8 +15,7 @@ def uuid7() -> str:
 
 
 def shown(session: str) -> str:
-    """A session's id as it is shown: the first block of a UUID, which means the session where it is the only one with
-    it (`core.store.sessions.whole_id`); any other id whole."""
+    """A short form of a session's id for people: the first block of a UUID (see `core.store.sessions.whole_id`)."""
     blocks = [len(block) for block in session.split("-")]
     is_uuid = blocks == [8, 4, 4, 4, 12] and session.replace("-", "").isalnum()
     return session[:8] if is_uuid else session

@@ -1,7 +1,7 @@
-"""The names in a text: identifiers, file names, and the numbers and hashes by which things are found again. Hot path.
+"""The names in a text: identifiers, file names, numbers and hashes. Hot path.
 
-An identifier is `camelCase`, `PascalCase` or `snake_case`; a word with one capital in front is none. No `re`: the bytes
-are mapped at once, and each different token is looked at once.
+An identifier is `camelCase`, `PascalCase` or `snake_case`; a word with only a capital in front is not. No `re`: the
+bytes are mapped together, and each different token is judged once.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _ESCAPES = (b"\\n", b"\\t", b"\\r", b"\\u")
 _MOST_KNOWN = 50_000
 _known: dict[bytes, tuple[tuple[str, bool], ...]] = {}
 _plain: set[bytes] = set()
-"""The same tokens come again and again, above all within one session."""
+"""Tokens without names. Both caches pay because a session repeats its tokens."""
 _KEYWORDS = frozenset(
     "func def class type const let var interface struct enum fn trait impl function module defmodule defp defmacro"
     " macro namespace protocol record object val".split()
@@ -55,7 +55,7 @@ _HEX = frozenset("0123456789abcdef")
 
 
 def names_in(text: str) -> tuple[set[str], set[str]]:
-    """Identifiers, file names, and what else can be asked for by name: numbers, paths, `kebab-case`, `--flags`."""
+    """Identifiers and file names; and other names that one can search for: numbers, paths, `kebab-case`, `--flags`."""
     found = names_in_order(text)
     return {name for name, is_identifier in found if is_identifier}, {name for name, is_one in found if not is_one}
 

@@ -1,36 +1,36 @@
 """How stored text is printed: on a terminal, as `--raw`, in JSON or over MCP. Hot path.
 
-A memory may hold what a web page or a tool said: what moves the cursor, writes to the clipboard (OSC 52), hides words,
-or ends the result that it stands in (`</tool_result><system-reminder>…`). A text that has none of that comes out as it
-went in; other tags and generics (`<div>`, `List<T>`) stay, since code is to be read.
+A memory may come from a web page or a tool: it may move the cursor, write to the clipboard (OSC 52), hide words, or end
+the result around it (`</tool_result><system-reminder>…`). A harmless text comes out unchanged; other tags and generics
+(`<div>`, `List<T>`) stay, so that code is readable.
 """
 
 _REPLACED = "\ufffd"
 """Replaces a run of characters that act or hide."""
-_ZWNJ, _ZWJ, _TEXT_STYLE, _EMOJI_STYLE = "\u200c", "\u200d", "\ufe0e", "\ufe0f"
-_JOINING = frozenset((_ZWNJ, _ZWJ, _TEXT_STYLE, _EMOJI_STYLE))
+_STYLES = ("\ufe0e", "\ufe0f")  # text and emoji
+_JOINING = frozenset(("\u200c", "\u200d", *_STYLES))  # ZWNJ, ZWJ
 _FIRST_JOINED = "\u0600"
 """From here on are the scripts and emoji that need joiners; between Latin letters joiners only hide."""
-# Letters that show nothing: the empty Braille cell, Hangul fillers. They stand where a space would.
+# Invisible letters: the empty Braille cell, Hangul fillers. They become a space.
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-# Line breaks beside `\n`, and the four separators that Python takes for white space.
+# Line breaks other than `\n`, and the four separators that Python takes for white space.
 _BREAKS = frozenset("\r\x0b\x0c\x85\u2028\u2029")
 _SEPARATORS = frozenset("\x1c\x1d\x1e\x1f")
-# Marks that texts hold for good reasons and show nothing: they go without a trace.
+# Invisible marks with a legitimate use: they are removed.
 _SOFT = ((0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x200B, 0x200F),
          (0x2060, 0x2064), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF))  # fmt: skip
-# What acts or hides: controls, bidirectional overrides and isolates, interlinear marks, lone surrogates, tags, the
-# selectors that carry bytes.
+# Characters that act or hide: controls, bidirectional overrides and isolates, interlinear marks, lone surrogates, tags,
+# the selectors that carry bytes.
 _HARD = ((0, 8), (14, 27), (127, 132), (134, 159), (0x202A, 0x202E), (0x2065, 0x206F), (0xD800, 0xDFFF),
          (0xFDD0, 0xFDEF), (0xFFF0, 0xFFFB), (0xFFFE, 0xFFFF), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A),
          (0xE0000, 0xE0FFF))  # fmt: skip
-# Those among all of these that Python takes for printable.
+# Those of all these that Python takes for printable.
 _PRINTABLE = frozenset(
     (*_BLANK, "\u034f", "\u17b4", "\u17b5", *map(chr, range(0x180B, 0x1810)), *map(chr, range(0xFE00, 0xFE10)),
      *map(chr, range(0xE0100, 0xE01F0)))
 )  # fmt: skip
 
-# What the names of tags begin with that harnesses give a meaning, in any case, `-` being `_`.
+# How the names of tags begin that mean something to a harness, in any case; `-` counts as `_`.
 _TAGS = (
     *("antml:", "joelclaw", "system_", "tool_", "function_", "command_", "local_command_", "bash_", "ide_", "hook_"),
     *("user_instructions", "user_prompt_submit", "user_shell_command", "environment_context", "environment_details"),
@@ -49,17 +49,17 @@ _WIDE_BAR = "\uff5c"
 
 
 def shown(text: str) -> str:
-    """The text as it may be printed, with its line breaks and tabs. Idempotent."""
+    """A text made safe to print, with its line breaks and tabs. Idempotent."""
     return without_markup(_visible(text))
 
 
 def shown_line(text: str) -> str:
-    """The text as it may be printed, on one line."""
+    """A text made safe to print, on a single line."""
     return without_markup(" ".join(_visible(text).split()))
 
 
 def escaped(json: str) -> str:
-    r"""JSON text with `\u…` for what `shown` would change in it; what it means is the same."""
+    r"""JSON text with `\u…` for the characters that `shown` would change; its meaning stays."""
     if not _is_plain(json):
         json = "".join(map(_escape, json))
     return without_markup(json, "\\u003c")
@@ -74,7 +74,7 @@ def without_markup(text: str, instead: str = "‹") -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether nothing needs a closer look: 2 µs a KB of ASCII."""
+    """Cheap pre-check: is every character harmless? Takes 2 µs per KB of ASCII."""
     if "\n" in text or "\t" in text:
         text = text.replace("\n", "").replace("\t", "")
     return text.isprintable() and (text.isascii() or _PRINTABLE.isdisjoint(text))
@@ -116,7 +116,7 @@ def _joins(character: str, last: str, following: str) -> bool:
     """Whether a joiner, or an emoji's style selector, is where it belongs."""
     if not last or last == _REPLACED or not (last.isprintable() and last >= _FIRST_JOINED):
         return False
-    if character in (_TEXT_STYLE, _EMOJI_STYLE):
+    if character in _STYLES:
         return last not in _JOINING
     return following.isprintable() and following >= _FIRST_JOINED and following not in _PRINTABLE
 

@@ -1,7 +1,7 @@
-"""Splits a shell command into its steps: which programs it runs, with which verb, where, and which of them only look.
+"""Splits a shell command into its steps: the programs that it runs, with their verbs, and whether they only read.
 
-Hot path, so it scans by hand. No shell: what is quoted is one word, and what a `$(…)`, a here-document or a comment
-holds is no step of the command.
+Hot path, so it scans by hand. It does not expand anything: a quoted text is one word, and the contents of `$(…)`, of a
+here-document and of a comment are not steps.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     class Step(TypedDict):
-        """One program that a command runs, its name without a folder."""
+        """A program that a command runs, its name without a folder."""
 
         program: str
         verb: str
@@ -109,20 +109,20 @@ def does(step: Step) -> bool:
     return not step["looks"] and step["program"] not in _ONCE
 
 
-def told(command: str, outcome: str) -> str:
-    """A command's outcome as it may be stated: "" if the `ok` belongs to another program than the one at work."""
-    return "" if outcome == "ok" and not tells(command) else outcome
+def reliable_outcome(command: str, outcome: str) -> str:
+    """A command's outcome; "" if its `ok` is only that of another program, as in `make | tail`."""
+    return "" if outcome == "ok" and not has_reliable_status(command) else outcome
 
 
-def tells(command: str) -> bool:
-    """Whether the line's success is that of its work: not for `make | tail` without `pipefail`, or `make; ls`."""
+def has_reliable_status(command: str) -> bool:
+    """Whether the command's success means that its work succeeded: not for `make | tail` without `pipefail`."""
     run = steps(command)
     piped, stops = _set_at(run, "pipefail"), _set_at(run, "errexit")
-    works = ends = False  # whether something behind does work, or ends the line with a failure
+    works = ends = False  # whether a later step does work, or ends the command with a failure
     for at in range(len(run) - 1, -1, -1):
         step = run[at]
         if step["program"] in ("exit", "return") and at == len(run) - 1 and "$" in "".join(step["words"]):
-            return True  # it hands on a status that was kept
+            return True  # it passes a status on
         ends = ends or (step["program"] in ("exit", "return", "false") and step["words"][1:2] != ["0"])
         if step["looks"]:
             continue
@@ -136,7 +136,7 @@ def tells(command: str) -> bool:
 
 
 def place_of(file: str, command: str) -> str:
-    """Where a call worked: its file, else the file that its command names, else the program and its verb."""
+    """Where a call worked: its file, the file that its command names, or the program and its verb."""
     if file:
         return file[:_PLACE_CHARS]
     found = steps(command)
@@ -151,7 +151,7 @@ def place_of(file: str, command: str) -> str:
 
 
 def place_in(output: str, position: int) -> str:
-    """The file that a place in an output belongs to (in the line of a search or compiler, above a diff), or ""."""
+    """The file that a position in an output belongs to (in the line of a search or compiler, above a diff), or ""."""
     start = output.rfind("\n", 0, position) + 1
     path = output[start : start + _PLACE_CHARS].lstrip(" \t").partition("\n")[0].partition(":")[0]
     if is_file(path) and " " not in path:

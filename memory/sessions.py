@@ -160,7 +160,7 @@ def _lines(turns: list[tuple[str, str, int]], called: list[Call]) -> list[Line]:
         last = call["at"] or last
         if call["outcome"] == calls.FORGOTTEN:
             continue
-        outcome = shell_command.told(call["command"], call["outcome"])
+        outcome = shell_command.reliable_outcome(call["command"], call["outcome"])
         parts = (call["tool"], call["command"] or call["file"], outcome, call["error"], call["passage"])
         text = " ".join(" ".join(part.split()) for part in parts if part)
         failed = call["outcome"] == "failed"

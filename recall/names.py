@@ -299,7 +299,7 @@ def call_place(call: FoundCall) -> str:
     elif not call["file"] and len(about) > MAX_COMMAND_CHARS:
         about = about[: MAX_COMMAND_CHARS - 1] + CUT
     head = f"{call['tool']} {about}".strip()
-    outcome = shell_command.told(call["command"], call["outcome"])
+    outcome = shell_command.reliable_outcome(call["command"], call["outcome"])
     suffix = f", {outcome}" if outcome == "failed" or (outcome and not call["file"]) else ""
     return f"{head} (session {ids.shown(call['session'])}, prompt {call['prompt']}, call {call['number']}{suffix})"
 
@@ -319,7 +319,8 @@ def call_by_id(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | 
     same_names = ("session", "client", "project", "number", "prompt", "tool", "file", "command", "error", "passage")
     return {
         "id": f"{CALL_PREFIX}{session}:{number}", "collection": CALLS, "place": call_place(call), "at": _time_of(call),
-        "outcome": shell_command.told(call["command"], call["outcome"]), "origin": origin_of_call(call["tool"]),
+        "outcome": shell_command.reliable_outcome(call["command"], call["outcome"]),
+        "origin": origin_of_call(call["tool"]),
         **{name: call[name] for name in same_names},  # type: ignore[literal-required]  # keys of the TypedDict
     }  # fmt: skip
 

@@ -233,7 +233,9 @@ def _command_lines(calls: Sequence[Call], room: int) -> Iterator[str]:
     from core import shell_command
 
     for call in _ranked_commands(calls):
-        outcome = shell_command.told(call["command"], call["outcome"]) or ("printed" if call["error"] else "no outcome")
+        outcome = shell_command.reliable_outcome(call["command"], call["outcome"]) or (
+            "printed" if call["error"] else "no outcome"
+        )
         if call["error"]:
             outcome += f": {clip_ends(call['error'], 120)}"
         line = f"$ {call['command']}  ({outcome})"

@@ -284,7 +284,7 @@ class _Work:
                 continue
             doing = [" ".join(step["words"]) for step in shell_command.steps(call["command"]) if not step["looks"]]
             found.append({
-                "command": command, "outcome": shell_command.told(call["command"], call["outcome"]),
+                "command": command, "outcome": shell_command.reliable_outcome(call["command"], call["outcome"]),
                 "error": _reason(call), "runs": len(calls), **self._age(call),
                 "again": key in again, "get": recall_command(doing[0], self._session),
             })  # fmt: skip

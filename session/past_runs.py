@@ -34,7 +34,7 @@ def ways(db: apsw.Connection, text: str, most: int) -> list[dict[str, Any]]:
         inside = words.split(" ".join(word for step in steps for word in step["words"] if len(word) <= 80))
         matched = sum(any(word.startswith(term) for word in inside) for term in terms)
         form = tuple(" ".join(step["words"]) for step in steps if shell_command.does(step)) or (call["command"],)
-        outcome = shell_command.told(call["command"], call["outcome"])
+        outcome = shell_command.reliable_outcome(call["command"], call["outcome"])
         if not matched or outcome == stored_calls.FORGOTTEN:
             continue
         score = matched + (in_row in f" {' '.join(inside)} ") / 2
@@ -88,7 +88,7 @@ def _similar(db: apsw.Connection, errors: Sequence[list[str]], whole: set[str]) 
 def _with_words(db: apsw.Connection, terms: Sequence[str]) -> Iterator[tuple[Any, Sequence[str]]]:
     """Calls that failed, or may have, and their lines; then prompts, as calls with the number 0, and their lines."""
     for call in stored_calls.holding_any(db, terms, {}) if terms else ():
-        if shell_command.told(call["command"], call["outcome"]) not in ("ok", stored_calls.FORGOTTEN):
+        if shell_command.reliable_outcome(call["command"], call["outcome"]) not in ("ok", stored_calls.FORGOTTEN):
             yield call, [call["error"], *call["passage"].splitlines()]
     turns = LocalCandidates(db, vectors=False)
     found = turns.candidates(terms, b"", {"collections": ("episodes",)}, 100, 0)
@@ -124,7 +124,9 @@ def _aftermath(db: apsw.Connection, failed: Any) -> dict[str, Any]:
     ]
     edits = [call["number"] for call in after[:CALLS_AFTER] if _is_edit(call)]
     following = next((call for call in runs if call["number"] > (edits or [0])[0]), runs[0] if runs else None)
-    worked = next((call for call in runs if shell_command.told(call["command"], call["outcome"]) == "ok"), None)
+    worked = next(
+        (call for call in runs if shell_command.reliable_outcome(call["command"], call["outcome"]) == "ok"), None
+    )
     until = after.index(following) if following else CALLS_AFTER
     did = [
         f"{call['tool']} {call['file']}" if call["file"] else f"$ {clip(' '.join(call['command'].split()), LONG)}"
@@ -165,7 +167,7 @@ def _as_result(call: Any) -> dict[str, Any]:
     number = call["number"]
     return {
         "id": f"call:{call['session']}:{number}" if number else call["id"], "tool": call["tool"], "file": call["file"],
-        "command": call["command"], "outcome": shell_command.told(call["command"], call["outcome"]),
+        "command": call["command"], "outcome": shell_command.reliable_outcome(call["command"], call["outcome"]),
         "error": call["error"], "folder": call["folder"], "at": clock.iso(call["at"]), "session": call["session"],
         "project": call["project"], "client": call["client"], "origin": "tool" if number else "prompt",
     }  # fmt: skip

@@ -13,7 +13,7 @@ from core import TYPE_CHECKING, ids
 from core.names import is_file, names_in_order
 from core.project import relative, worktree_of
 from core.redaction import prints_secret
-from core.shell_command import place_in, place_of, tells, told
+from core.shell_command import has_reliable_status, place_in, place_of, reliable_outcome
 from core.store import calls as stored_calls
 from core.store import places_and_names, sessions
 from memory.archive.places import SessionPlaces, shown_lines
@@ -288,9 +288,9 @@ def _store_call(db: apsw.Connection, session: Session, names: _Names, places: Se
     else:
         place = relative(place_of(call["file"], call["command"]), folder)
     # the outcome of a pipe is unknown, ""
-    failed = bool(draft.outcome) and told(call["command"], draft.outcome) in ("failed", "")
+    failed = bool(draft.outcome) and reliable_outcome(call["command"], draft.outcome) in ("failed", "")
     if draft.outcome == "ok" and draft.error:  # a failed test run in front of a pipe, by its output
-        draft.error = "" if tells(call["command"]) else draft.error
+        draft.error = "" if has_reliable_status(call["command"]) else draft.error
     returned = names.use(draft.returned, draft.returned_names, call["number"], place, failed=failed)
     passage = "\n".join(part for part in (call["passage"], returned) if part)
     stored_calls.save(db, {**call, "outcome": draft.outcome, "error": draft.error, "passage": passage})

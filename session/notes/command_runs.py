@@ -92,7 +92,7 @@ def working(calls: Sequence[Call], *, known: str) -> list[tuple[Call, int]]:
         kinds = set(map(kind_of, doing))
         for kind in kinds:
             weights[kind] = weights.get(kind, 0.0) + exp((call["number"] - total) / FADING_CALLS)
-        outcome = shell_command.told(command, call["outcome"])
+        outcome = shell_command.reliable_outcome(command, call["outcome"])
         if outcome == "failed":
             for step in doing:
                 if len(subjects_of(step)) == 1:  # a test that fails was not the wrong command
@@ -188,7 +188,11 @@ def is_failure(error: str) -> bool:
 def is_form(command: str, steps: Sequence[Step]) -> bool:
     """Whether a command may be run again: its outcome is known, it changes no work, and names nothing temporary."""
     one_off = ("tmp/", "mktemp", "<<", "$(", "`", "[redacted", "TMPDIR", "nohup")
-    if len(command) > FORM_CHARS or any(sign in command for sign in one_off) or not shell_command.tells(command):
+    if (
+        len(command) > FORM_CHARS
+        or any(sign in command for sign in one_off)
+        or not shell_command.has_reliable_status(command)
+    ):
         return False
     for step in steps:
         if not _CHANGES.isdisjoint(_words(" ".join(step["words"]))) or step["mark"] == "&":

@@ -150,7 +150,7 @@ def test_any_text_is_read(text: str) -> None:
     for step in shell_command.steps(text):
         assert step["program"] and step["words"]
         assert 0 <= step["start"] < len(text)
-    shell_command.tells(text)
+    shell_command.has_reliable_status(text)
     command_runs.is_check(text)
     place_of("", text)
 
@@ -166,5 +166,5 @@ def test_a_long_command_is_read_in_linear_time() -> None:
         began = time.process_time()
         shell_command.steps(text)
         shell_command.steps(f'"{text}')
-        shell_command.tells(text)
+        shell_command.has_reliable_status(text)
         assert time.process_time() - began < LINEAR_S

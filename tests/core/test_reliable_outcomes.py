@@ -23,7 +23,7 @@ A_SUCCESS_THAT_IS_THE_WORKS_OWN = (
 
 def test_a_success_that_is_the_works_own() -> None:
     for command in A_SUCCESS_THAT_IS_THE_WORKS_OWN:
-        assert shell_command.told(command, "ok") == "ok"
+        assert shell_command.reliable_outcome(command, "ok") == "ok"
 
 
 def session(path: Path) -> Transcript:
