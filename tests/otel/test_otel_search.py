@@ -223,3 +223,11 @@ def test_terminal_view_cannot_be_styled_by_an_event(run: Run, home: Path) -> Non
         assert shown.strip()
         assert "\x1b" not in shown and "\x9b" not in shown and "\x07" not in shown
     assert "[bold]v[/bold]" in on_terminal(home, "otel", "list", env={"TERM": "dumb"}, columns=200).out
+
+
+def test_a_damaged_store_is_reported(run: Run, home: Path) -> None:
+    home.mkdir()
+    (home / "store.db").write_bytes(b"garbage " * 1000)
+    for words in (["list"], ["search", "x"], ["stats"]):
+        done = run("otel", *words, ok=False)
+        assert (done.code, done.json["error"]["code"]) == (1, "STORE_DAMAGED")
