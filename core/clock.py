@@ -29,7 +29,7 @@ def iso(ms: int | None) -> str:
 
 
 def parse_iso(text: str) -> int | None:
-    """Milliseconds since the epoch of an ISO 8601 time (UTC if it names no zone); None if it is not one."""
+    """Milliseconds since the epoch of an ISO 8601 time (UTC if it names no zone); None if the text is no time."""
     from datetime import UTC, datetime  # off the hot path: imports only
 
     try:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class InvalidJSON(ValueError):
-    """The text is not one JSON value (RFC 8259; NaN and infinities are refused)."""
+    """The text is not a JSON value (RFC 8259; NaN and infinities are refused)."""
 
 
 def _refuse_constant(name: str) -> Any:
@@ -78,7 +78,7 @@ def _public_loads(text: str) -> Any:
 
 
 def loads(text: str | bytes) -> Any:
-    """The value of one JSON text. Raises InvalidJSON."""
+    """The value of a JSON text. Raises InvalidJSON."""
     if isinstance(text, bytes):
         try:
             text = text.decode().removeprefix("\ufeff")  # "utf-8-sig" costs an import

@@ -1,12 +1,12 @@
-"""The observer: a model reads what a session said, range by range, and what it notes becomes memory (ADR-0203, async).
+"""The observer: a model reads a session range by range, and its notes become memories (ADR-0203, async).
 
-In the prompt (`observe_prompt.txt`), the conversation is data in a frame. The frame's mark is made of the conversation,
-so that nothing in it can know the mark; each turn's lines are indented, so that none can pass for the head of another
-turn; and what looks like a tag of the form is no tag any more. Of the answer, closing tags may be missing, and fences,
-bullets and talk around the form do no harm. Annotations of the write gate stay in front; `memory.gate` reads them.
+In the prompt (`observe_prompt.txt`), the conversation is data in a frame. The frame's mark is a hash of the text,
+so the conversation cannot contain it; each turn's lines are indented, so that none looks like the head of another turn;
+and tags of the form are escaped. In the reply, closing tags may be missing, and fences, bullets and text around the
+form are ignored. Annotations of the write gate stay in front; `memory.gate` reads them.
 
-The observations of a range are stored together with how far the session is observed by then: a run that is killed has
-stored a range wholly or not at all, and the next one goes on behind the last.
+The observations of a range are stored in one transaction with the position up to which the session is observed, so a
+run that is killed has stored a range completely or not at all, and the next run continues there.
 """
 
 import html
@@ -34,15 +34,15 @@ Place = tuple[int, str] | None
 Range = tuple[list[Episode], str, Place]
 
 SOURCE = "observe"
-MAX_TOKENS = 60_000  # of one run, estimated, in prompts and answers: bounds what a run costs
+MAX_TOKENS = 60_000  # estimated, of all prompts and replies of a run: limits its price
 SECONDS = 300  # longest run
-RANGE_TOKENS = 12_000  # estimated, of the conversation in one prompt: what a small model still reads with care
-TRIES = 3  # answers in a row that cannot be read; then the range is passed over, or those behind it would never be read
-LONGEST = 2_000  # characters of an observation; what is longer is cut
+RANGE_TOKENS = 12_000  # estimated, of the conversation in a prompt: a small model still reads this carefully
+TRIES = 3  # unreadable replies in a row, after which a range is skipped so that later ones are observed
+LONGEST = 2_000  # characters of an observation; longer ones are cut
 MOST = 200  # observations of an answer
 _REPLY_TOKENS = 1_000  # left for the answer when a range is cut to what the budget has left
 _CHARS_PER_TOKEN = 4
-_LONGEST_TURN = 4_600  # characters: more than an archived message has, less than an imported one may have
+_LONGEST_TURN = 4_600  # characters: archived messages are shorter, imported ones may be longer
 _PAGE = 200
 _SHOWN_CHARS = 120
 _TYPES = {"narrative": "segment_narrative", "facts": "segment_fact", "fact": "segment_fact"}  # the mirrored CLI's
@@ -61,18 +61,18 @@ _HEAD = re.compile(r"(?:[🔴🟡🟢]\ufe0f?\s*)?\[\s*(?:gate|verdict)\s*=[^\]]
 
 
 class Item(NamedTuple):
-    """One observation; `text` begins with its annotation where it has one, and is on one line."""
+    """An observation; `text` is a single line that begins with the annotation, if there is any."""
 
     type: str
     text: str
 
 
 class NotTheFormError(ValueError):
-    """An answer is not in the form; the message says why."""
+    """A reply is not in the requested form; the message says why."""
 
 
 def new_report() -> dict[str, Any]:
-    """What one run did, as the command's result and its events tell it."""
+    """The report of a run, for the command's result and its events."""
     return {
         "turns": 0, "passedTurns": 0, "tokens": 0, "rangeCount": 0, "ranges": [],
         "observations": {"count": 0, "added": 0, "merged": 0, "byType": {}, "byVerdict": {}},
@@ -92,7 +92,7 @@ class Observer:
     vectors: bool
 
     def run(self, begin: Callable[[int, int], None]) -> None:
-        """Observe what the session said since the last time, oldest first, until the budget is used."""
+        """Observe the turns since the last run, oldest first, until the budget is used."""
         until = time.monotonic() + SECONDS
         report, budget = self.report, MAX_TOKENS
         left = report["left"]
@@ -115,8 +115,10 @@ class Observer:
                 left["turns"], left["tokens"] = self._left(progress.observed_position(self.db, self.session))
 
     def _next(self, left_tokens: int) -> Range | None:
-        """The next episodes that fit into a prompt, at least one, that prompt, and where the session stood before them;
-        None where nothing was said since the last time."""
+        """The next episodes that fit into a prompt (at least 1), the prompt, and the position before them.
+
+        None if there are no turns since the last run.
+        """
         frame = prompt_of(())
         tokens = min(RANGE_TOKENS, left_tokens - _tokens(frame) - _REPLY_TOKENS)
         room = self.config.get_int("model.max_prompt_bytes") - len(frame.encode())
@@ -138,7 +140,7 @@ class Observer:
         return (episodes, prompt_of(turns), before) if episodes else None
 
     def _observe(self, found: Range, seconds: float) -> bool:
-        """Ask about one range and store what is noted; False where the run's time was over first."""
+        """Ask about a range and store the observations; False if the run's time was over first."""
         report, began = self.report, time.monotonic()
         episodes, prompt, _ = found
         try:
@@ -178,7 +180,7 @@ class Observer:
         return True
 
     def _store(self, found: Range, items: Sequence[Item]) -> None:
-        """Store the observations of a range and how far the session is observed now, all or nothing."""
+        """Store the observations of a range and the new position, all or nothing."""
         now, (episodes, _, before) = clock.now_ms(), found
         project = next((one["project"] for one in reversed(episodes) if one["project"]), "")
         most, made, stored = write.MAX_CHARS, [], []
@@ -211,7 +213,7 @@ class Observer:
 
 
 def prompt_of(turns: Sequence[tuple[str, str, int]]) -> str:
-    """The prompt for turns of (role, text, time in ms), oldest first; without any, all that stands around them."""
+    """The prompt for turns of (role, text, time in ms), oldest first; without turns, only the frame."""
     transcript = "\n".join(map(_turn_block, turns))
     with open(os.path.join(os.path.dirname(__file__), "observe_prompt.txt"), encoding="utf-8") as file:
         task = file.read()
@@ -226,7 +228,7 @@ def _turn_block(turn: tuple[str, str, int]) -> str:
 
 
 def _turn(episode: Episode) -> tuple[str, str, int]:
-    """An episode as conversation: who spoke, what was said, and when."""
+    """An episode as a turn: role, text and time."""
     role, colon, text = episode["text"].partition(": ")
     if not colon or role not in ("user", "assistant"):
         role, text = "user", episode["text"]  # imported from elsewhere: the speaker's name stays in the text
@@ -234,7 +236,7 @@ def _turn(episode: Episode) -> tuple[str, str, int]:
 
 
 def parse(reply: str) -> tuple[list[Item], bool]:
-    """The observations of an answer, and whether it broke off: then all but the last count."""
+    """The observations of a reply, and whether it broke off; then the last observation is dropped."""
     text = _HALF_A_TAG.sub("", _FENCE.sub("", _THOUGHTS.sub("", reply)))
     tags = list(_TAG.finditer(text))
     opened = [number for number, tag in enumerate(tags) if not _closes(tag) and tag[2].lower() == "observations"]
@@ -258,7 +260,7 @@ def _closes(tag: re.Match[str]) -> bool:
 
 
 def _items(name: str, text: str) -> list[Item]:
-    """The observations in an element: a narrative is one, else each bullet, or each line where there is none."""
+    """The observations in an element: the whole of a narrative, otherwise each bullet, or each line without bullets."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not _LONE_TAG.fullmatch(line.strip())]
     begins = [bool(_BULLET.match(line) or _HEAD.match(line)) for line in lines]
     groups = [""]

@@ -135,7 +135,7 @@ class Context:
 
 
 def is_assigned(value: str, context: Context) -> bool:
-    """Whether a value that is assigned to the name of a secret is one."""
+    """Whether a value that is assigned to the name of a secret is a secret."""
     kind, sign, quoted, tight = context.kind, context.sign, context.quoted, context.tight
     is_words = value.isalpha() and (value.isupper() or is_prose(value))
     if is_placeholder(value) or (sign == " " and is_words):

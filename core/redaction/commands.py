@@ -155,7 +155,7 @@ def _add(match: re.Match[str], kind: str, spans: list[Span]) -> None:
 
 
 def _is_secret(value: str) -> bool:
-    """Whether a word in the place of a secret is one, and not an option, a variable or a word from a manual."""
+    """Whether a word in the place of a secret is a secret, and not an option, a variable or a word from a manual."""
     if len(value) < 3 or value[0] in "-$[<%" or is_placeholder(value):
         return False
     ports = r"[\d.-]+:(?:[\d.-]+:)*[\d.-]{1,5}(?:/|\Z)"  # `3306:3306`, `127.0.0.1:53:53/udp`
@@ -350,7 +350,7 @@ def _line_start(text: str) -> int:
 
 
 def _secret_between(text: str, start: int, end: int, *, is_cell: bool) -> tuple[int, int] | None:
-    """The secret that is the only word between start and end; one cell of several must look random."""
+    """The secret that is the only word between start and end; a cell among several must look random."""
     word = text[start:end].strip(" \"'")
     start = text.index(word, start)
     login = _LOGIN.match(word)

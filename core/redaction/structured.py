@@ -66,7 +66,7 @@ def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
 
 
 def _in_fields(text: str, lower: str, names: list[Name]) -> list[Span]:
-    """Each value in the field after the one that contains a name."""
+    """Each value in the field after a field that contains a name."""
     spans: list[Span] = []
     done = 0
     for start, end, kind in names:

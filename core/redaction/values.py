@@ -1,4 +1,4 @@
-"""What names (keys, variables, flags, headers) announce a secret, and which values are one. Shared by the finders."""
+"""Judges names (keys, variables, flags, headers) and values: whether they announce or look like a secret."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WORDS = {
     # Owners of a `PAT`; others have patterns: `HEX_PAT`.
     "pat owners": "github gitlab git gh gl ghcr azure azdo ado devops bitbucket jira snowflake databricks airtable"
     " figma release bot ci repo deploy access personal npm docker dockerhub user asana actions workflow admin webflow",
-    # What one does with a password, or says of it: `forgotPassword`, `resetPassword`, `invalidPassword`.
+    # Verbs and adjectives before `password`: `forgotPassword`, `resetPassword`, `invalidPassword`.
     "actions": "forgot forgotten reset change show hide toggle enter check verify validate compare hash generate lost"
     " invalid wrong incorrect missing require requires has is use uses need needs no without weak get read ask",
     "key owners": "api access secret private auth account master signing signature encryption decryption encrypt crypto"
