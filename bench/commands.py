@@ -25,7 +25,7 @@ from cli.declarations import every_command, every_group
 
 PYTHON = sys.executable
 JOELCLAW = str(Path(sys.executable).parent / "joelclaw")
-MOST = 4.0
+MOST = 12.0
 WARM_UP = 2
 TRANSCRIPT = str(Path(__file__).resolve().parent.parent / "tests/agents/payloads/pi/session.jsonl")
 SESSION = "00000000-0000-7000-8000-000000000001"

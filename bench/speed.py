@@ -39,8 +39,8 @@ TARGETS = {
     "recall --session, 10,000 notes": 3.5,
     "recall --project, 100,000 notes": 7.0,
     "recall --session, 100,000 notes": 7.0,
-    "memory stats, 100,000 notes": 4.0,
-    "memory archive --all, nothing new": 4.0,
+    "memory stats, 100,000 notes": 12.0,
+    "memory archive --all, nothing new": 12.0,
 }
 TRANSCRIPTS = 273
 PROJECTS, SESSIONS = 20, 300

@@ -21,7 +21,6 @@ SYNONYMS = {
 }  # fmt: skip
 """What other programs call a command, or how it is mistyped: the command here."""
 LONGEST_WORD = 60  # characters of the user's words that are repeated
-LONGEST_MESSAGE = 2_000
 
 
 def report(name: str, error: Exception, *, as_json: bool) -> int:
@@ -94,7 +93,7 @@ def wrong_usage(words: Sequence[str], message: str) -> Failure:
     from cli import declarations
     from cli.commands import MODULES
 
-    message = _printable(message, LONGEST_MESSAGE)
+    message = _printable(message, 2_000)
     command = declarations.called(list(words))
     if command is not None:
         return usage(command.code, message, _fix(command, list(words[len(command.path.split()) :]), message))

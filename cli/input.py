@@ -20,10 +20,8 @@ SESSION_VARIABLES = ("JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDL
 CLIENT_VARIABLES = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID")
 _HOURS = {"h": 1, "d": 24, "w": 168, "mo": 730, "m": 730, "y": 8766}
 _FOREVER_MS = 1 << 60
-_CHUNK = 65_536
 _WAIT_S = 1.0  # the longest wait for each byte; all of stdin may take three times that
 _PAUSE_S = 0.05  # after this much silence, check whether the object is complete
-_CHECKS = 4
 
 
 def session_from_environment() -> str:
@@ -133,13 +131,13 @@ def read_object(limit: int) -> bytes:
                     break
                 may_be_complete = False
                 continue
-            chunk = os.read(0, _CHUNK)
+            chunk = os.read(0, 65_536)
             data += chunk
             if len(data) > limit:
                 raise TooLongError
-            may_be_complete = data[-_CHUNK:].rstrip()[-1:] == b"}"
+            may_be_complete = data[-65_536:].rstrip()[-1:] == b"}"
             # If the object comes in small pieces, all checks together parse at most a few times its length.
-            check = may_be_complete and checked <= _CHECKS * len(data)
+            check = may_be_complete and checked <= 4 * len(data)
             checked += len(data) * check
             if not chunk or (check and _is_object(data)):
                 break

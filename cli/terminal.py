@@ -14,9 +14,6 @@ from cli.output import Answer, runnable
 from core import clock
 from core.output import shown
 
-MOST_ROWS = 50
-MOST_COLUMNS = 7
-LONGEST_LIST = 60  # characters of a list that is printed on one line
 LONGEST_WORD = 40  # a column of words up to this length is not broken, so that ids can be copied
 LONGEST_PHRASE = 20  # the same for a column of several words, such as times
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
@@ -69,7 +66,7 @@ def print_values(answer: Answer, *, without: Sequence[str] = ()) -> None:
 
 def _is_group(value: object) -> bool:
     if isinstance(value, list):
-        return isinstance(value[0], dict) or len(plain(value)) > LONGEST_LIST
+        return isinstance(value[0], dict) or len(plain(value)) > 60  # characters
     return isinstance(value, dict)
 
 
@@ -171,9 +168,9 @@ def pairs(rows: Mapping[str, object]) -> Table:
     return grid
 
 
-def rows_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = (), most: int = MOST_ROWS) -> Table:
+def rows_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = (), most: int = 50) -> Table:
     """Objects with the same keys as a table. The columns are those of the first object unless named."""
-    names = list(columns or rows[0])[:MOST_COLUMNS]
+    names = list(columns or rows[0])[:7]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in names:
         number = all(isinstance(row.get(name), (int, float)) and not isinstance(row.get(name), bool) for row in rows)

@@ -20,7 +20,6 @@ inject = Commands("Print short texts to give to an agent.")
 app.add_typer(checkpoint, name="checkpoint")
 app.add_typer(inject, name="inject")
 
-LEAST_PREFIX = 8  # characters that the beginning of a session's id must have
 # Values that are only compared with the next state.
 _INTERNAL = ("version", "taskHash", "recalledHash", "writtenHash", "messages")
 
@@ -84,7 +83,7 @@ def show(
         return Answer({"count": len(sessions), "sessions": sessions}, actions)
     name = stored_id(id)
     state = read_state(name)
-    if state is None and len(name) >= LEAST_PREFIX:
+    if state is None and len(name) >= 8:
         matching = [row["sessionId"] for row in sessions if row["sessionId"].startswith(name)]
         if len(matching) > 1:
             several = ", ".join(matching[:10])

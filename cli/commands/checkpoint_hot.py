@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 CODE = "CHECKPOINT_INVALID_ARGS"
 INJECT_CODE = "INJECT_INVALID_ARGS"
-MAX_STDIN_BYTES = 4_000_000
-MOST_PERCENT = 1000
-MOST_TOKENS = 10**15
 _EXAMPLE = 'give an object, such as {"session": "ID", "percent": 45, "messages": ["..."]}'
 _USAGE_KEYS = ("percent", "contextPercent", "tokens")
 
@@ -31,7 +28,7 @@ def save(options: Mapping[str, Any]) -> Answer:
 
     given: dict[str, Any] = {}
     if options["stdin"]:
-        given = read_json(MAX_STDIN_BYTES, CODE, "give the last messages only", _EXAMPLE)
+        given = read_json(4_000_000, CODE, "give the last messages only", _EXAMPLE)
     session_id = required_session(options["session"] or "".join(_texts(given, "session", "sessionId")[:1]), CODE)
     flags = {name: value for name, value in options.items() if value not in (None, [])}
     if "percent" in flags or "tokens" in flags:  # flags replace the context usage that stdin gives
@@ -62,9 +59,9 @@ def _event(kind: Kind, session_id: str, given: Mapping[str, Any]) -> HookEvent:
     """The event that options and stdin describe, as a hook would get it."""
     from session.record import own_event
 
-    percent = _number(given, MOST_PERCENT, "percent", "contextPercent")
-    tokens = _number(given, MOST_TOKENS, "tokens")
-    window = _number(given, MOST_TOKENS, "window", least=1)
+    percent = _number(given, "percent", "contextPercent", most=1000)
+    tokens = _number(given, "tokens")
+    window = _number(given, "window", least=1)
     if percent is None and tokens is not None and window is None:
         raise usage(CODE, "--tokens needs --window", "give --window too, or --percent")
     return own_event(
@@ -83,7 +80,7 @@ def _first(given: Mapping[str, Any], *names: str) -> Any:
     return next((given[name] for name in names if given.get(name) is not None), None)
 
 
-def _number(given: Mapping[str, Any], most: float, *names: str, least: int = 0) -> float | None:
+def _number(given: Mapping[str, Any], *names: str, least: int = 0, most: float = 10**15) -> float | None:
     value = _first(given, *names)
     if value is None:
         return None

@@ -23,8 +23,6 @@ app.add_typer(vault, name="vault")
 VAULT_CODE = "VAULT_INVALID_ARGS"
 NOTE_CODE = "INVALID_KNOWLEDGE_NOTE"
 SKIP_REASONS = ("routine-heartbeat", "duplicate-signal", "no-new-information")
-MOST_EVIDENCE = 30
-MOST_TAGS = 20
 _EVENT_COUNTS = ("files", "sections", "added", "updated", "removed", "unchanged", "ms")
 
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Most hits")]
@@ -164,11 +162,11 @@ def _store_note(turn_id: str, summary: str, place: dict[str, str], details: dict
     from memory.knowledge import sync as syncing
 
     values = {name: value.strip() for name, value in details.items()}
-    usefulness = ["-".join(tag.lower().split()) for tag in _csv(values.get("usefulness", ""), MOST_TAGS)]
+    usefulness = ["-".join(tag.lower().split()) for tag in _csv(values.get("usefulness", ""))]
     about = {
         "Decision": values.get("decision", ""),
-        "Evidence": ", ".join(_csv(values.get("evidence", ""), MOST_EVIDENCE)),
-        "Tools": ", ".join(_csv(values.get("tools", ""), MOST_TAGS)),
+        "Evidence": ", ".join(_csv(values.get("evidence", ""))),
+        "Tools": ", ".join(_csv(values.get("tools", ""))),
         "Loop": values.get("loop-id", ""),
         "Story": values.get("story-id", ""),
         "Run": values.get("run-id", ""),
@@ -180,7 +178,7 @@ def _store_note(turn_id: str, summary: str, place: dict[str, str], details: dict
     return {"ids": [key], "redacted": redacted}
 
 
-def _csv(text: str, most: int) -> list[str]:
+def _csv(text: str, most: int = 30) -> list[str]:
     """The different entries of a comma-separated list, at most `most`."""
     return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))[:most]
 

@@ -42,7 +42,6 @@ CODE = "MCP_INVALID_ARGS"
 SOURCE = "joelclaw mcp"
 HIT_CHARACTERS = 2_000
 ANSWER_CHARACTERS = 16_000
-FAILURE_CHARACTERS = 1_000
 _CANNOT_UNDO = "cannot be brought back"
 _JSON_TYPES = {"whole": "integer", "number": "number", "flag": "boolean", "truth": "boolean"}
 
@@ -234,7 +233,7 @@ def answer(name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
     except Exception as error:
         failure = error if isinstance(error, Failure) else errors.unexpected(error)
         lines = (f"{failure.code}: {one_line(failure.message)}", f"fix: {one_line(runnable(failure.fix))}")
-        return enclose(SOURCE, [clip(line, FAILURE_CHARACTERS) for line in lines]), True
+        return enclose(SOURCE, [clip(line, 1_000) for line in lines]), True
     finally:  # close the connections that a command leaves to the end of its process
         for connection in apsw.connections():
             if id(connection) not in before and connection.filename:  # those in memory are a module's tokenizer

@@ -18,7 +18,6 @@ app = Commands()
 CODE = "MEMORY_INVALID_ARGS"
 CLIENT = OneOf(*clients.keeping_files())
 LONGEST_LINE = 16 * 1024 * 1024
-MEMORIES_PER_BLOCK = 500  # of `memory export`
 ARCHIVED_PER_SECOND = 5_000_000  # bytes; two busy cores took 13 to 18 s for 74 MB
 
 
@@ -87,7 +86,7 @@ def export(
     names = parse_collections(collection, CODE)
     db = sqlite.open_reading()
     lines = transfer.export_lines(db, names) if db is not None else iter(())
-    while block := list(islice(lines, MEMORIES_PER_BLOCK)):
+    while block := list(islice(lines, 500)):
         if not write_bytes(b"".join(block)):
             break
     return 0

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 MEMORY_CODE = "MEMORY_INVALID_ARGS"
 OTEL_CODE = "OTEL_INVALID_ARGS"
-MAX_EVENT_BYTES = 262_144  # of an event on stdin
 _EVENT_FIELDS = ("source", "component", "level", "success", "id", "timestamp", "error", "duration_ms", "session")
 _EVENT_KEYS = {
     **{name: name for name in (*_EVENT_FIELDS, "action", "metadata", "system")},
@@ -106,7 +105,7 @@ def emit(options: Mapping[str, Any]) -> Answer:
     ignored: list[str] = []
     if not action or options["stdin"]:
         example = 'give a JSON object, such as {"action": "a.b"}'
-        given = read_json(MAX_EVENT_BYTES, OTEL_CODE, "give a single event, and less metadata", example)
+        given = read_json(262_144, OTEL_CODE, "give a single event, and less metadata", example)
         ignored = [key for key in given if key not in _EVENT_KEYS]
         for key, value in given.items():
             if key in _EVENT_KEYS and value is not None:

@@ -25,7 +25,6 @@ app.add_typer(o11y, name="o11y")
 
 CODE = "OTEL_INVALID_ARGS"
 LAST_MS = 253_402_300_799_999  # the end of the year 9999
-POLL_MS = 250  # of --follow
 _STYLES = {"debug": "dim", "info": "green", "warn": "yellow", "error": "bold red", "fatal": "bold white on red"}
 
 Sources = Annotated[str | None, typer.Option("--source", metavar="CSV", help="Sources, comma-separated")]
@@ -128,7 +127,7 @@ def _follow(asked: Any, limit: int) -> int:
                 draw_lines(map(events.event_row, found))
             elif not all(write_json(json_text.dumps(events.event_row(event))) for event in found):
                 break
-            if reader.poll(POLL_MS):
+            if reader.poll(250):  # milliseconds
                 break
             log.store_spooled()
     return 0

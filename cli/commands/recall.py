@@ -19,9 +19,7 @@ from core.errors import Failure, usage
 
 app = Commands()
 
-SHOW_VIEW = "cli.commands.recall_view:draw_conversation"
-LINES_VIEW = "cli.commands.recall_view:draw_lines"
-SEARCH_VIEW = "cli.commands.recall_view:draw_search"
+VIEWS = "cli.commands.recall_view"
 SPEAKERS = {"user": "prompt", "assistant": "agent"}
 """The roles of a transcript and what `recall` calls their texts' origins."""
 
@@ -109,7 +107,7 @@ def show(
             step(f"joelclaw session show {session} --full", "the whole session, turn by turn"),
         ]
     lines = (f"{SPEAKERS.get(entry['role'], entry['role'])}: {entry['text']}" for entry in result["entries"])
-    return Answer(result, actions, "\n".join(lines) if raw else None, view=SHOW_VIEW)
+    return Answer(result, actions, "\n".join(lines) if raw else None, view=f"{VIEWS}:draw_conversation")
 
 
 def save_numbers(hits: Sequence[str], query: str) -> None:
@@ -172,7 +170,7 @@ def _past(query: list[str], found: list[dict[str, Any]], name: str, *, raw: bool
     if found:
         first = found[0].get("ended") or found[0]
         action = step(f"joelclaw recall show {quoted(_shown_id(first))}", "the conversation around the best result")
-    return Answer(result, [action], "\n".join(past_lines(result)) if raw else None, view=LINES_VIEW)
+    return Answer(result, [action], "\n".join(past_lines(result)) if raw else None, view=f"{VIEWS}:draw_lines")
 
 
 def past_lines(result: dict[str, Any]) -> Iterator[str]:
@@ -276,7 +274,7 @@ def search(
         counts = Counter(value for about in fields for value in about.get(facet, [])[: _most_values(facet)] if value)
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair))
         result["facets"] = {facet: [{"value": value, "count": count} for value, count in ordered]}
-    return Answer(result, _after_search(text, hits), view=SEARCH_VIEW)
+    return Answer(result, _after_search(text, hits), view=f"{VIEWS}:draw_search")
 
 
 def _most_values(facet: str) -> int | None:

@@ -31,9 +31,6 @@ DEFAULTS: dict[str, Any] = {
 }  # fmt: skip
 """The options of `recall` without a query, for callers that give only some of them."""
 HITS_PER_SESSION = 8  # with --by session: hits to fetch for each session that is wanted
-MOST_HITS = 100
-MOST_SUGGESTIONS = 5
-LEAST_SIMILARITY = 0.4  # of a suggested project or category, as difflib measures it
 
 
 def recall(options: Mapping[str, Any]) -> Answer | int:
@@ -88,7 +85,7 @@ def query_maker(
     between = time_range(options["since"], options["until"], CODE)
     limit: int | None = options["limit"]
     if options["by"]:
-        limit = min((limit or config.load().get_int("recall.limit")) * HITS_PER_SESSION, MOST_HITS)
+        limit = min((limit or config.load().get_int("recall.limit")) * HITS_PER_SESSION, 100)
 
     def query(text: str) -> Query:
         return Query(
@@ -202,13 +199,13 @@ def _stored_values(db: Any, given: dict[str, str], projects: list[str]) -> dict[
     return known
 
 
-def _suggestions(name: str, given: str, known: list[str]) -> str:
+def _suggestions(name: str, given: str, known: list[str], most: int = 5) -> str:
     """The values that are spelled most similarly; for sessions, whose ids mean nothing, the latest."""
     if name == "session":
-        return ", ".join(known[:MOST_SUGGESTIONS]) or "none"
+        return ", ".join(known[:most]) or "none"
     from difflib import get_close_matches
 
-    near = get_close_matches(given, known, MOST_SUGGESTIONS, LEAST_SIMILARITY) or known[:MOST_SUGGESTIONS]
+    near = get_close_matches(given, known, most, cutoff=0.4) or known[:most]
     return ", ".join(near) or "none"
 
 

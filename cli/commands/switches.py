@@ -15,7 +15,6 @@ from core.errors import Failure, usage
 app = Commands()
 
 CODE = "SWITCH_INVALID_ARGS"
-MOST_SESSIONS = 20  # that `exclude` offers to forget
 
 OneSession = Annotated[
     str | None,
@@ -153,7 +152,7 @@ def _exclude(folder: str | None) -> Answer:
     places = dict.fromkeys((path, os.path.abspath(folder or ".")))
     archived = sessions.below(db, places) if db is not None else []
     about = "forget a session archived from it before"
-    steps = [step(f"joelclaw memory forget --session {quoted(one)}", about) for one in archived[:MOST_SESSIONS]]
+    steps = [step(f"joelclaw memory forget --session {quoted(one)}", about) for one in archived[:20]]
     steps.append(step(f"joelclaw exclude --remove {quoted(path)}", "archive its sessions again"))
     result = {"path": path, "exists": exists, "excluded": True, "changed": changed, "archivedBefore": archived}
     message = "" if exists else f"There is no folder {path}; its sessions are left out."

@@ -73,13 +73,3 @@ def test_the_end_or_a_silent_pipe_ends_the_reading(feed: Feed) -> None:
     assert stdin.read_object(1000) == b"no object"
     feed([b'{"a": 1'])
     assert stdin.read_object(1000) == b'{"a": 1'
-
-
-def test_a_pause_ends_an_object_that_was_not_checked(monkeypatch: pytest.MonkeyPatch, feed: Feed) -> None:
-    monkeypatch.setattr(stdin, "_CHECKS", 0)
-    feed([b'{"text": "}', b'}"', b"}"])
-    waits: list[float] = []
-    chosen = __import__("select").select
-    monkeypatch.setattr("select.select", lambda *given: waits.append(given[3]) or chosen(*given))
-    assert stdin.read_object(1000).endswith(b'}"}')
-    assert waits == [1.0, 1.0, 1.0, 0.05]
