@@ -10,11 +10,9 @@ import os
 import time
 
 from core import TYPE_CHECKING
-from core.names import is_file, names_in_order
 from core.project import is_below, real_root
 from core.quoting import one_line
 from session.reactions import ALREADY, FAILED, NO_RESULTS, Reaction
-from session.reactions.injection import Injection, fit, give, select
 from session.state import FILES_KEPT
 
 if TYPE_CHECKING:
@@ -63,6 +61,9 @@ def _memories_on(scope: Scope, session: Session, cwd: str, began: float) -> Reac
     hits = session.store.recall(scope.query, project, everywhere=state.is_gateway)
     if hits is None:
         return Reaction(FAILED, about=about)
+
+    from session.reactions.injection import Injection, fit, give, select
+
     fresh = [
         hit
         for hit in hits
@@ -105,6 +106,8 @@ def scope_of(path: str, cwd: str, config: Config) -> Scope | None:
 
 def names_file(text: str, path: str) -> bool:
     """Whether a text names a file: by its name, or by as much of its path as the text has."""
+    from core.names import is_file, names_in_order
+
     file = path.rpartition("/")[2]
     if not is_file(file):  # Makefile
         return file in text.split()
