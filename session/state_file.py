@@ -172,7 +172,7 @@ def _summary(path: str, name: str) -> dict[str, Any]:
 
 def unknown_session(session_id: str) -> Failure:
     """The failure of a command that was given a session without a state."""
-    return Failure("SESSION_NOT_FOUND", f"there is no session {session_id[:80]!r}", "see `joelclaw checkpoint list`")
+    return Failure("SESSION_NOT_FOUND", f"there is no session {session_id[:80]!r}", "see `joelclaw checkpoint show`")
 
 
 def state_failure(error: OSError) -> Failure:

@@ -1,4 +1,4 @@
-"""`memory forget --purge`: delete permanently whatever matches, in every file of the home.
+"""`memory purge`: delete permanently whatever matches, in every file of the home.
 
 Files come before the store, because the store still names what is to go if the purge is killed in between: the same
 command does the rest. Text that a person wrote by hand (settings, names of files) is reported and stays.
