@@ -84,29 +84,26 @@ class Ranking:
     def rank(
         self, source: CandidateSource, terms: Sequence[str], vector: bytes, filters: Filters, wide: int, near: int
     ) -> list[Ranked]:
-        """The candidates with a raw score of MIN_SCORE or more, best first, the newest first among equals.
+        """The candidates that score MIN_SCORE or more, best first, the newest first among equals.
 
         Candidates are the best `wide` by the terms and the best `near` by the vector (b"" for none).
         """
         found = source.candidates(terms, vector, filters, wide, near)
-        candidates = {candidate["rowid"]: candidate for candidate in found}
-        if not candidates:
-            return []
         size = source.size()  # a cluster knows it only after the search
         half = half_score(LEXICAL_SCALE, len(terms), size)
-        scored = []
+        scores = {candidate["rowid"]: combined(candidate["bm25"], candidate["cosine"], half) for candidate in found}
+        candidates = {c["rowid"]: c for c in found if scores[c["rowid"]] >= MIN_SCORE}
+        if not candidates:
+            return []
+        absent = source.absent(self._query_terms)
+        known = known_factor(absent, size)
+        if absent == 1 and max(scores.values()) * known < MIN_SCORE:
+            return []
+        segments, segment_share = _segment_scores(source, list(candidates), terms)
+        ranked = []
         for traits in source.traits(list(candidates)):
             candidate = candidates[traits["rowid"]]
             raw = combined(candidate["bm25"], candidate["cosine"], half, _max_meaning(traits, size))
-            if raw >= MIN_SCORE:
-                scored.append((raw, traits))
-        absent = source.absent(self._query_terms)
-        known = known_factor(absent, size)
-        if not scored or (absent == 1 and max(raw for raw, _ in scored) * known < MIN_SCORE):
-            return []
-        segments, segment_share = _segment_scores(source, [traits["rowid"] for _, traits in scored], terms)
-        ranked = []
-        for raw, traits in scored:
             score = raw * stage_factor(traits)
             if traits["rowid"] in segments:
                 weight = segment_share * (SEGMENT_WEIGHT_AT_WORK if _is_work(traits) else SEGMENT_WEIGHT)
