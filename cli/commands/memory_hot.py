@@ -116,7 +116,6 @@ def emit(options: Mapping[str, Any]) -> Answer:
         fields["metadata"] = parse_object(options["metadata"], "--metadata", OTEL_CODE, example)
     if action:
         fields["action"] = action
-    settings = config.load()
     event = new_event(fields.pop("action", ""), now=fields.pop("timestamp", clock.now_ms()), **fields)
     if not event["action"]:
         raise usage(
@@ -124,7 +123,7 @@ def emit(options: Mapping[str, Any]) -> Answer:
             "an event needs an action",
             'name it, as in `joelclaw otel emit compaction.before`, or pass {"action": "compaction.before"} on stdin',
         )
-    db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=False)
+    db = sqlite.open_writing(busy_ms=log.BUSY_MS, durable=False)
     reason = log.append_one(db, event)
     outcome: dict[str, Any] = {"stored": not reason, "eventId": event["id"]}
     if reason:
