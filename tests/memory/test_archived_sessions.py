@@ -116,7 +116,7 @@ def test_what_a_session_holds_about_a_topic(run: Run, path: Path, named: str) ->
         (["search"], "SESSIONS_INVALID_ARGS", 2),
     ],
 )
-def test_what_cannot_be_done_is_said(run: Run, words: list[str], code: str, exit_code: int) -> None:
+def test_wrong_usage_is_refused_with_a_fix(run: Run, words: list[str], code: str, exit_code: int) -> None:
     refused = run("sessions", *words, ok=False)
     assert (refused.code, refused.json["error"]["code"]) == (exit_code, code)
     assert refused.json["fix"]

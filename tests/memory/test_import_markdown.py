@@ -87,7 +87,7 @@ def test_each_bullet_and_short_paragraph_is_a_memory(run: Run, page: Path) -> No
     assert "write gate" in left_out["ok"]
 
 
-def test_a_preview_stores_nothing_and_tells_what_the_import_then_does(run: Run, home: Path, page: Path) -> None:
+def test_a_preview_stores_nothing_and_reports_the_import(run: Run, home: Path, page: Path) -> None:
     preview = run("memory", "import", str(page), "--preview", env=NOW)
     assert not home.exists()
     assert (preview.result["preview"], preview.result["added"]) == (True, 7)
@@ -103,7 +103,7 @@ def test_a_preview_stores_nothing_and_tells_what_the_import_then_does(run: Run, 
     assert run("memory", "import", str(page), env=NOW).result["added"] == 6
 
 
-def test_what_a_person_made_of_it_stays(run: Run, page: Path) -> None:
+def test_edited_and_forgotten_memories_are_not_imported_again(run: Run, page: Path) -> None:
     ids = [row["id"] for row in run("memory", "import", str(page), env=NOW).result["first"]]
     run("memory", "forget", ids[0])
     run("memory", "edit", ids[1], "`make check` runs the tests nearest to a change")

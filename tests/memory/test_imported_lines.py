@@ -30,14 +30,14 @@ FULL: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_what_is_exported_is_read_as_it_was() -> None:
+def test_an_exported_line_is_read_back_unchanged() -> None:
     incoming = read(FULL)
     assert json_form.to_line(incoming.document) == FULL
     assert (incoming.where, incoming.redacted) == ("7", [])
     assert len(incoming.given) == len(FULL) - 2  # neither the id nor the collection can change
 
 
-def test_a_line_of_a_text_alone_is_judged_categorised_and_named_by_what_it_says() -> None:
+def test_a_line_with_only_a_text_gets_verdict_category_and_id() -> None:
     text = "The gateway listens on port 8089"
     one = read({"text": f" {text} "})
     document = one.document
@@ -93,7 +93,7 @@ MOMENT = "must be an ISO 8601 time or ms since 1970"
         ({"text": "x", "history": [1]}, "history must be a list of {text, at, source}"),
     ],
 )  # fmt: skip
-def test_what_is_refused_is_told_why(line: Any, reason: str) -> None:
+def test_bad_lines_are_refused_with_the_reason(line: Any, reason: str) -> None:
     with pytest.raises(BadLineError) as told:
         read(line)
     assert str(told.value) == reason
@@ -111,7 +111,7 @@ def taken(run: Run, *rows: Any, now: int = NOW) -> dict[str, Any]:
     return report
 
 
-def test_what_is_forgotten_and_what_has_the_id_of_another_collection_stays(run: Run) -> None:
+def test_forgotten_memories_and_ids_of_other_collections_stay(run: Run) -> None:
     taken(run, {"id": "a", "text": TEXT}, {"id": "b", "text": TEXT, "collection": "episodes"})
     run("memory", "forget", "a")
     before = [run("memory", "show", name).result for name in "ab"]

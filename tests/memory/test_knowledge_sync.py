@@ -119,7 +119,7 @@ def test_nothing_changed_means_nothing_read(run: Run, home: Path, vault: Path) -
     assert rows(home) == before
 
 
-def test_only_changed_sections_are_replaced_and_what_was_learnt_stays(run: Run, home: Path, vault: Path) -> None:
+def test_only_changed_sections_are_replaced_and_usage_is_kept(run: Run, home: Path, vault: Path) -> None:
     synced(run, vault)
     run("recall", "zebra", "--collection", "knowledge")
     before = {row["title"]: row for row in rows(home)}
@@ -213,7 +213,7 @@ def test_a_lost_state_or_store_is_made_again(run: Run, home: Path, vault: Path) 
     assert counts(synced(run)) == (5, 0, 0, 0)
 
 
-def test_what_is_no_text_is_told(run: Run, home: Path, vault: Path, tmp_path: Path) -> None:
+def test_binary_files_are_reported(run: Run, home: Path, vault: Path, tmp_path: Path) -> None:
     put(vault / "binary.md", b"PK\0\0" + b"\xff" * 50)
     put(vault / "huge.md", (f"{BODY} Mammoth." + (" " * 999 + "\n") * 3_000).encode())
     os.mkfifo(vault / "pipe.md")

@@ -100,7 +100,7 @@ def test_front_matter_is_read_as_people_write_it() -> None:
         ("/patterns/a/b/c/d/x.md", "# X", "note"),
     ],
 )  # fmt: skip
-def test_the_type_is_what_the_file_says_then_what_its_place_says(path: str, text: str, kind: str) -> None:
+def test_the_type_comes_from_the_file_then_from_its_folder(path: str, text: str, kind: str) -> None:
     assert markdown.parse(text, path).type == kind
 
 

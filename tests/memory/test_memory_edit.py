@@ -26,7 +26,7 @@ def shown(run: Run, identifier: str) -> Any:
     return run("memory", "show", identifier).result
 
 
-def test_a_new_text_is_found_by_its_words_and_the_old_one_is_history(run: Run, kept: str) -> None:
+def test_an_edited_memory_is_found_by_its_new_text(run: Run, kept: str) -> None:
     before = shown(run, kept)
     edited = run("memory", "edit", kept, NEWER, env=LATER)
     assert edited.json["next_actions"][1]["params"]["text"]["required"] is True

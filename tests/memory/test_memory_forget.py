@@ -108,7 +108,7 @@ def test_a_session_whose_state_is_locked_is_left_as_it_was(run: Run, home: Path)
     assert "wedding" not in run("session", "list").out
 
 
-def test_one_tool_call_goes_for_good(run: Run, tmp_path: Path, home: Path) -> None:
+def test_forgetting_a_tool_call_deletes_it(run: Run, tmp_path: Path, home: Path) -> None:
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     transcript.user("the wedding is on 12 May")
     for number, hall in enumerate(("leaked_hall_code", "other_hall_code")):

@@ -32,7 +32,7 @@ def test_importing_again_changes_nothing(run: Run, tmp_path: Path) -> None:
     assert _exported(run) == before
 
 
-def test_bad_lines_are_told_by_number_and_the_good_ones_kept(run: Run) -> None:
+def test_bad_lines_are_reported_and_good_ones_stored(run: Run) -> None:
     bad = [
         "not json", "[1]", "{}", '{"text": 5}', '{"text": "  "}', '{"text": "x", "collection": "dreams"}',
         '{"text": "x", "created_at": "yesterday"}', '{"text": "x", "verdict": "perhaps"}', '{"text": "x", "tags": [1]}',

@@ -48,7 +48,7 @@ def test_the_newest_first_and_only_those_that_are_asked_for(listed: Any, words: 
     assert listed(*words) == wanted
 
 
-def test_what_is_known_of_each_is_told_and_the_next_page_runs_as_printed(run: Run, listed: Any) -> None:
+def test_the_list_shows_each_memory_and_a_runnable_next_page(run: Run, listed: Any) -> None:
     done = run("memory", "list", "--tag", "ferry", "--limit", "1", "--all")
     (row,) = done.result["memories"]
     assert (row["observation"], row["tags"]) == (LINES[2]["text"], LINES[2]["tags"])

@@ -75,7 +75,7 @@ def test_recalls_count_towards_yield_and_coverage(run: Run) -> None:
     assert later["memory_yield_rate"]["status"] == "not enough yet"
 
 
-def test_stats_count_what_there_is(run: Run) -> None:
+def test_stats_count_the_memories(run: Run) -> None:
     empty = run("memory", "stats").result
     assert (empty["total"], empty["oldest"], empty["collections"]["observations"]) == (0, None, 0)
     run("memory", "write", "The first fact of them all", "-s", "pi", "--project", "p", env=_at(-2))

@@ -17,7 +17,7 @@ from recall import categories
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"  # a made-up value of the right shape
 
 
-def test_what_was_written_is_recalled_at_once(run: Run) -> None:
+def test_a_written_memory_is_recalled_at_once(run: Run) -> None:
     at = {"JOELCLAW_NOW_MS": str(NOW_MS)}
     written = run("memory", "write", "The billing worker listens on port 9177", env=at).result
     assert written["verdict"] == "allow"
@@ -182,7 +182,7 @@ def test_global_is_seen_in_every_project(run: Run, places: dict[str, Path]) -> N
     assert [hit["id"] for hit in found] == [written["id"]]
 
 
-def test_a_projects_own_words_do_not_get_into_what_is_global(run: Run, places: dict[str, Path]) -> None:
+def test_text_of_a_project_does_not_get_into_a_global_memory(run: Run, places: dict[str, Path]) -> None:
     """Near duplicates, not equal."""
     long = "the harbour gauge importer waits and doubles its delay with each try until the office has answered it again"
     first = write(run, "--global", cwd=places["alpha"], text=long)

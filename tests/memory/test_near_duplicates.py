@@ -38,7 +38,7 @@ def _same(one: str, other: str) -> bool:
         ("🔴 the tide gauge counts in feet", "The tide gauge counts in feet."),
     ],
 )
-def test_the_same_said_twice(one: str, other: str) -> None:
+def test_texts_that_say_the_same(one: str, other: str) -> None:
     assert _same(one, other)
 
 
@@ -65,7 +65,7 @@ def test_a_small_difference_that_matters(old: str, new: str) -> None:
         ("option B", "option C"), ("Caroline", "Melanie"), ("nicht", "schon"), ("done.", "done?"),
     ],
 )  # fmt: skip
-def test_what_carries_the_meaning_must_be_equal(one: str, other: str) -> None:
+def test_texts_that_differ_in_a_meaningful_word(one: str, other: str) -> None:
     frame = (
         "when the worker of the billing service is started by hand then {} is what the log of that evening shows first"
     )
@@ -111,7 +111,7 @@ def merged(run: Run, older: str, newer: str) -> Any:
         ("--session s1 --project p1", "--session s1 --project p2", None),
     ],
 )  # fmt: skip
-def test_projects_stay_apart_and_what_is_for_all_stays_or_becomes_so(
+def test_memories_of_different_projects_are_not_merged(
     run: Run, tmp_path: Path, older: str, newer: str, kept: tuple[str, str] | None
 ) -> None:
     one = merged(run, older, newer)

@@ -28,7 +28,7 @@ def shown(run: Run, identifier: str) -> Any:
     return run("memory", "show", identifier).result
 
 
-def test_only_the_new_one_is_handed_out_and_both_tell_of_each_other(run: Run, old: str) -> None:
+def test_recall_returns_only_the_replacement_and_both_are_linked(run: Run, old: str) -> None:
     result = run("memory", "supersede", old, FRIDAY).result
     new = result["id"]
     assert new != old
@@ -57,7 +57,7 @@ def test_it_is_taken_back(run: Run, old: str) -> None:
     assert again.json["error"]["code"] == "MEMORY_NOT_SUPERSEDED"
 
 
-def test_a_memory_that_said_so_already_takes_the_place_and_stays(run: Run, old: str) -> None:
+def test_an_existing_memory_with_the_new_text_is_the_replacement(run: Run, old: str) -> None:
     known = run("memory", "write", FRIDAY).result["id"]
     result = run("memory", "supersede", old, FRIDAY + ".").result
     assert (result["id"], result["merged"]) == (known, True)

@@ -56,7 +56,7 @@ def test_a_long_session_leaves_one_memory_with_its_newest_task_first(run: Run, h
     assert hit["id"] == memory["id"]
 
 
-def test_sessions_keep_apart_and_one_that_was_forgotten_stays_so(run: Run) -> None:
+def test_each_session_has_its_own_task_memory(run: Run) -> None:
     one = save(run, 0)["memoryId"]
     other = save(run, 4, session="other")["memoryId"]
     assert one != other
@@ -68,7 +68,7 @@ def test_sessions_keep_apart_and_one_that_was_forgotten_stays_so(run: Run) -> No
     assert forgotten == {one: True, other: False, again: False}
 
 
-def test_killed_while_it_grows_it_is_the_old_one_or_the_new(run: Run, home: Path) -> None:
+def test_a_killed_write_leaves_the_old_or_the_new_task_memory(run: Run, home: Path) -> None:
     save(run, 0)
     before = tasks(run)[0]["observation"]
     words = ["checkpoint", "save", "--session", "long", "--percent", "65", "--message", STEPS[1]]

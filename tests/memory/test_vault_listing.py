@@ -104,7 +104,7 @@ def test_open_records_are_ranked_by_the_score_that_they_declare(ask: Any, vault:
     assert ask("adr", "rank", "--all")["ranked"][0]["number"] == "0303"
 
 
-def test_who_links_to_a_record(ask: Any, vault: Path) -> None:
+def test_refs_lists_the_links_to_a_record(ask: Any, vault: Path) -> None:
     decisions = vault / "docs/decisions"
     (decisions / "0301-x.md").write_text("# X\n\nAs [[0203-signpost]] says, and [[ADR-0203#Decision|there]].\n")
     (decisions / "0302-y.md").write_text("# Y\n\n[[0007-queue]] and [[https://h.test/0203]]\n")
@@ -124,7 +124,7 @@ def test_a_prompt_with_links_is_expanded(ask: Any) -> None:
     assert ask("adr", "prompt", "nothing linked")["context"] == ""
 
 
-def test_what_is_wrong_with_the_records_is_listed(run: Run, vault: Path) -> None:
+def test_audit_lists_the_faults_of_the_records(run: Run, vault: Path) -> None:
     decisions = vault / "docs/decisions"
     (decisions / "0301-x.md").write_text(
         "---\nstatus: done\nsuperseded-by: 0999\n---\n# X\n\n[[0203-signpost]] [[0203#Nowhere]] [[notes]]\n"
@@ -152,7 +152,7 @@ def test_what_is_wrong_with_the_records_is_listed(run: Run, vault: Path) -> None
     }  # fmt: skip
 
 
-def test_the_next_record_is_the_one_whose_parts_score_best(ask: Any, vault: Path) -> None:
+def test_next_recommends_the_record_with_the_best_score(ask: Any, vault: Path) -> None:
     assert ask("adr", "next") == {
         "recommendation": None, "actionable_count": 1, "scored_count": 0, "candidates": [],
     }  # fmt: skip
@@ -186,7 +186,7 @@ def test_the_next_record_is_the_one_whose_parts_score_best(ask: Any, vault: Path
         (["adr", "polish"], "VAULT_INVALID_ARGS"), (["adr", "rank", "--band", "soon"], "VAULT_INVALID_ARGS"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_done_is_said(run: Run, vault: Path, words: list[str], code: str) -> None:
+def test_wrong_usage_is_refused_with_a_fix(run: Run, vault: Path, words: list[str], code: str) -> None:
     refused = run("vault", *words, env={"VAULT_PATH": str(vault)}, ok=False)
     assert refused.json["error"]["code"] == code
     assert refused.json["fix"]

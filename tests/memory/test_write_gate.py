@@ -85,7 +85,7 @@ def test_the_verdict_is_stored_and_keeps_a_memory_from_recall(run: Run) -> None:
 
 
 @pytest.mark.parametrize("text", ["...", "use it", "done"])
-def test_who_wrote_what_is_discarded_is_told_so(run: Run, text: str) -> None:
+def test_a_discarded_memory_has_a_hint(run: Run, text: str) -> None:
     written = run("memory", "write", text).result
     assert (written["verdict"], written["observation"]) == ("discard", text)
     assert "not remembered" in written["hint"] and "as a sentence" in written["hint"]
@@ -100,5 +100,5 @@ def test_who_wrote_what_is_discarded_is_told_so(run: Run, text: str) -> None:
         ("Done - all", False), ("sure thing\nit runs", True),
     ],
 )  # fmt: skip
-def test_what_is_noise(text: str, is_noise: bool) -> None:
+def test_noise_is_recognised(text: str, is_noise: bool) -> None:
     assert gate.is_noise(text) is is_noise

@@ -38,7 +38,7 @@ def ran(home: Path, run: Run, tmp_path: Path) -> Path:
     return home
 
 
-def test_the_form_that_worked_last_goes_first_and_what_failed_behind(ran: Path) -> None:
+def test_the_last_working_form_comes_first_and_failed_forms_last(ran: Path) -> None:
     found = attempt(ran, "how", "quaylint", "run", env=NOW).result["commands"]
     assert [(one["command"], one["outcome"]) for one in found] == [
         ("mise exec -- quaylint run ./...", "ok"),
@@ -51,7 +51,7 @@ def test_the_form_that_worked_last_goes_first_and_what_failed_behind(ran: Path) 
     assert raw[1].startswith("    ok · call:5a3e7c11:3 · ") and raw[1].endswith(CWD)
 
 
-def test_the_plain_form_goes_before_one_that_runs_more(home: Path, run: Run, tmp_path: Path) -> None:
+def test_a_plain_form_comes_before_a_longer_line(home: Path, run: Run, tmp_path: Path) -> None:
     made = Transcript(tmp_path / "work/5a3e7c11-2222-4333-8444-555566667777.jsonl")
     for number, command in enumerate(("make seal", "make seal | tail -3", "make fmt && make seal 2>&1")):
         made.user(f"seal quay {number}")
@@ -72,7 +72,9 @@ def test_the_plain_form_goes_before_one_that_runs_more(home: Path, run: Run, tmp
         ("no tide table for harbour 12", "make tides", "make tides", ["Edit src/tides.py"]),
     ],
 )
-def test_an_error_is_told_with_what_ended_it(ran: Path, error: str, failed: str, worked: str, did: list[str]) -> None:
+def test_an_error_is_shown_with_the_steps_that_fixed_it(
+    ran: Path, error: str, failed: str, worked: str, did: list[str]
+) -> None:
     found = attempt(ran, "fix", error, env=NOW).result["errors"][0]
     assert (found["command"], found["ended"]["command"], found["ended"]["outcome"]) == (failed, worked, "ok")
     assert found["did"] == did
@@ -129,7 +131,7 @@ def locked(home: Path, run: Run, tmp_path: Path) -> Path:
         "# lock\n--- FAIL: TestSluice (7.1s)\nexit 1",
     ],
 )
-def test_an_error_with_other_values_is_told_with_all_that_followed(locked: Path, pasted: str) -> None:
+def test_an_error_with_other_values_is_shown_with_the_next_steps(locked: Path, pasted: str) -> None:
     [found] = attempt(locked, "fix", pasted, env=NOW).result["errors"]
     assert (found["command"], found["outcome"], found["origin"]) == ("make locks 2>&1 | tail -20", "", "tool")
     assert (found["said"], found["did"]) == ("The gate has no winch.", ["Edit lock/gate.go"])

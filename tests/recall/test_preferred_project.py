@@ -86,7 +86,7 @@ def test_a_folder_in_no_repository_prefers_a_name_in_use(run: Run, alpha: Path, 
     assert ask(run, cwd=tmp_path / "plain" / "beta")["hits"][0]["id"] == "beta"
 
 
-def test_a_filter_stays_what_it_is(run: Run, alpha: Path) -> None:
+def test_a_filter_is_not_changed_by_the_preferred_project(run: Run, alpha: Path) -> None:
     only = ask(run, "--project", "acme/beta", cwd=alpha)
     assert only["preferredProject"] is None
     assert {hit["id"] for hit in only["hits"]} == {"beta", "global"}
@@ -117,7 +117,7 @@ def test_each_query_of_a_batch_prefers(run: Run, alpha: Path) -> None:
     assert [(one["preferredProject"], one["hits"][0]["id"]) for one in results] == [("acme/alpha", "alpha")] * 2
 
 
-def test_a_person_is_told_and_raw_is_texts_alone(run: Run, alpha: Path, home: Path) -> None:
+def test_a_terminal_names_the_project_and_raw_prints_only_texts(run: Run, alpha: Path, home: Path) -> None:
     raw = run("recall", QUERY, "--raw", env=NOW, cwd=alpha).out.splitlines()
     beta = f"[acme/beta] {LINES[0]['text']}"
     assert raw[0] == LINES[1]["text"] and beta in raw and set(raw) <= {beta, *(line["text"] for line in LINES)}

@@ -169,7 +169,7 @@ def test_below_the_least_score(stocked: Path) -> None:
     assert attempt(stocked, "recall", "x", "--min-score", "1.1").code == 2
 
 
-def test_what_the_gate_kept_back_is_shown_when_asked_for(home: Path) -> None:
+def test_held_and_discarded_memories_are_shown_on_request(home: Path) -> None:
     text = "Gateway retries are capped at three per {}"
     take_in(
         home,
@@ -338,7 +338,7 @@ def test_queries_that_are_not_rewritten(stocked: Path, query: str, reason: str) 
     )
 
 
-def test_a_person_sees_the_best_hit_last_around_what_was_asked_and_what_was_left_out(home: Path) -> None:
+def test_a_terminal_shows_the_best_hit_last_and_the_dropped_hits(home: Path) -> None:
     filler = "\n".join(f"row {number} of this log says nothing at all" for number in range(60))
     text = f"assistant: {filler}\nThe gateway waits three times as long for its retries.\n{filler}"
     take_in(home, {"id": "a", "text": text, "project": "shop"})

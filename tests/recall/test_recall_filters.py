@@ -108,7 +108,7 @@ def distances(db: apsw.Connection, rows: list[int], asked: bytes) -> dict[int, f
 @pytest.mark.parametrize("small", [0, 64])
 @pytest.mark.parametrize("how", NEAR)
 @given(made=entries, asked=filters, limit=st.integers(1, 6))
-def test_a_filter_finds_what_everything_finds_of_the_admitted(
+def test_a_filter_returns_the_admitted_part_of_an_unfiltered_search(
     how: str, small: int, made: list[dict[str, Any]], asked: dict[str, Any], limit: int
 ) -> None:
     few, many = NEAR[how]

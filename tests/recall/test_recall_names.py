@@ -97,7 +97,7 @@ def test_a_hit_names_tool_file_session_turn_and_call(archived: Path) -> None:
     assert 0 < hit["score"] <= 1
 
 
-def test_what_may_be_done_next_is_about_a_hit_that_can_be_shown(archived: Path) -> None:
+def test_the_next_action_names_a_hit_that_can_be_shown(archived: Path) -> None:
     for words, run_next, value in (
         (("--collection", "calls"), "joelclaw recall show <id>", f"call:{HARBOUR}:1"),
         (("--limit", "1"), "joelclaw recall show <id>", f"work:{HARBOUR}:1"),
@@ -115,7 +115,7 @@ def test_an_unknown_name_brings_nothing(archived: Path, name: str) -> None:
     assert attempt(archived, "recall", name, env=NOW).result["found"] == 0
 
 
-def test_a_question_in_words_is_answered_by_what_was_said(archived: Path) -> None:
+def test_a_question_in_words_finds_turns_before_calls(archived: Path) -> None:
     hits = ask(archived, "what should be sorted before the gauges are touched")
     assert any(hit["observation"].startswith("prompt: Please sort the tide tables") for hit in hits[:2])
 
@@ -205,7 +205,7 @@ def test_a_long_memory_is_cut_around_the_name(home: Path) -> None:
     assert ask(home, "moorTheBoat")[0]["observation"] == text
 
 
-def test_memory_show_shows_one_call_whole(archived: Path) -> None:
+def test_memory_show_prints_the_whole_call(archived: Path) -> None:
     shown = attempt(archived, "memory", "show", f"call:{HARBOUR}:2").result
     assert (shown["tool"], shown["command"], shown["outcome"], shown["prompt"]) == ("Bash", COMMAND, "failed", 1)
     assert "cannot use tideLevel as float64" in shown["passage"]
@@ -296,7 +296,7 @@ def test_how_well_a_call_answers(run: Run, tmp_path: Path, query: str, score: fl
         ([("make", False)] * 10 + [("seal-lint run ./...", False)], ""),
     ],
 )
-def test_behind_a_command_that_failed_stands_the_form_that_worked(
+def test_a_failed_command_is_followed_by_its_working_form(
     run: Run, tmp_path: Path, then: list[tuple[str, bool]], told: str
 ) -> None:
     made = Transcript(tmp_path / "s.jsonl")

@@ -43,7 +43,7 @@ def found(home: Path, *words: str) -> set[str]:
         ("--since 2020-01-01 --until 2021-01-01", ""),
     ],
 )  # fmt: skip
-def test_a_time_leaves_out_what_is_older_or_newer(kept: Path, words: str, wanted: str) -> None:
+def test_since_and_until_leave_out_other_times(kept: Path, words: str, wanted: str) -> None:
     assert found(kept, *words.split()) == set(wanted.split())
 
 
@@ -61,7 +61,7 @@ def test_a_time_that_is_none_is_wrong_usage(kept: Path) -> None:
         ("--category ops --project harbor", [("project", "harbour.")]),
     ],
 )
-def test_a_filter_that_means_nothing_names_what_is_nearest(kept: Path, words: str, nearest: list[Any]) -> None:
+def test_an_unknown_filter_value_suggests_the_nearest_known_one(kept: Path, words: str, nearest: list[Any]) -> None:
     shown = on_terminal(kept, "recall", "zqNoSuchName", *words.split(), env=NOW)
     told = [line for line in without_style(shown.out).splitlines() if line.startswith("No ")]
     assert shown.code == 0 and told[0] == "No results for 'zqNoSuchName'."
@@ -84,7 +84,7 @@ def sessions(home: Path, run: Run, tmp_path: Path) -> Path:
     return home
 
 
-def test_by_session_each_stands_once_with_how_many_more_there_are(sessions: Path) -> None:
+def test_by_session_returns_each_session_once_with_a_count(sessions: Path) -> None:
     hits = attempt(sessions, "recall", "harbour gauge stall", "--by", "session", env=NOW).result["hits"]
     assert sorted((hit["session"], hit["more"]) for hit in hits) == [(ONE, 5), (OTHER, 0)]
     shown = without_style(on_terminal(sessions, "recall", "harbour gauge stall", "--by", "session", env=NOW).out)

@@ -38,7 +38,7 @@ def ago(days: float) -> str:
     return iso(int(NOW_MS - days * DAY_MS))
 
 
-def test_what_answers_goes_before_what_is_young(run: Run, tmp_path: Path) -> None:
+def test_an_old_answer_comes_before_a_new_text_that_matches_less(run: Run, tmp_path: Path) -> None:
     archive(run, tmp_path, {
         "old": (ago(900), "we chose blue for the crane because the rust shows less on it"),
         "young": (ago(1), "the crane is out of order until Monday, says the harbour office"),
@@ -48,7 +48,7 @@ def test_what_answers_goes_before_what_is_young(run: Run, tmp_path: Path) -> Non
     assert first["score"] >= 0.3
 
 
-def test_of_equals_the_younger_goes_first(run: Run, tmp_path: Path) -> None:
+def test_the_newer_of_equal_hits_comes_first(run: Run, tmp_path: Path) -> None:
     archive(run, tmp_path, {name: (ago(days), HARBOUR.format(name)) for name, days in (("red", 400), ("blue", 3))})
     assert [hit["session"] for hit in hits(run, "crane painted")] == ["blue", "red"]
 

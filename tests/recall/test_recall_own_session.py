@@ -113,7 +113,7 @@ def test_the_signpost_of_another_project_counts_for_nothing(run: Run, tmp_path: 
     assert asked(run, printed, harbour, **{OF_CLIENTS[0]: OLD}) == OLD
 
 
-def test_the_task_of_a_session_is_no_hit_beside_its_own_turns(run: Run) -> None:
+def test_a_task_memory_is_left_out_if_its_session_has_hits(run: Run) -> None:
     """It repeats the prompts, one behind the other."""
     asked, answered = "Why do the tide mails repeat?", "assistant: The tide sweep compares the wrong reading."
     percent = ("--percent", "60", "--message")

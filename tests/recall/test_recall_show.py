@@ -35,7 +35,7 @@ def entries(home: Path, *words: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_hit_is_shown_by_its_number_with_what_was_said_and_called_around_it(talked: Path) -> None:
+def test_a_hit_is_shown_by_number_with_the_turns_and_calls_around_it(talked: Path) -> None:
     asked = on_terminal(talked, "recall", "why", "does", "the", "gauge", "stall", env=NOW)
     assert "tail -n 50 gauge.log (prompt 11, call 1, ok)\n" in without_style(asked.out).replace("\r", "")
     assert without_style(asked.out).splitlines()[-1].startswith("→ joelclaw recall show 1")

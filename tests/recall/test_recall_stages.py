@@ -27,14 +27,14 @@ def made(tmp_path: Path) -> Transcript:
     return session
 
 
-def test_what_a_turn_ends_with_goes_before_what_was_said_on_the_way(run: Run, made: Transcript) -> None:
+def test_the_end_of_a_turn_comes_before_its_steps(run: Run, made: Transcript) -> None:
     run("memory", "archive", str(made.path), env=NOW)
     asked = run("recall", "why did the sluice gate leak at spring tide", env=NOW).result["hits"]
     said = [hit["observation"] for hit in asked if "sluice" in hit["observation"]]
     assert ["cut short" in text for text in said] == [True, False, False]
 
 
-def test_of_two_conclusions_on_the_same_thing_the_later_goes_first(run: Run, tmp_path: Path) -> None:
+def test_the_later_of_two_conclusions_comes_first(run: Run, tmp_path: Path) -> None:
     session = Transcript(tmp_path / "t" / "t.jsonl")
     session.user("why does the sluice gate leak at spring tide?" + FILLER)
     session.call("c1", "Bash", command="make hinges")
@@ -49,7 +49,7 @@ def test_of_two_conclusions_on_the_same_thing_the_later_goes_first(run: Run, tmp
     assert ("cut short" in first["observation"], "is bent" in second["observation"]) == (True, True)
 
 
-def test_the_answer_to_what_was_asked_goes_before_the_question(run: Run, tmp_path: Path) -> None:
+def test_an_answer_comes_before_its_question(run: Run, tmp_path: Path) -> None:
     session = Transcript(tmp_path / "u" / "u.jsonl")
     session.user("the gauge of the sluice gate shows neap tide at noon and spring tide at six, make it right" + FILLER)
     session.call("c1", "Bash", command="make gauges")
@@ -63,7 +63,7 @@ def test_the_answer_to_what_was_asked_goes_before_the_question(run: Run, tmp_pat
     assert "hand was bent" in hits[0]["observation"]
 
 
-def test_what_a_session_says_again_and_again_is_one_hit(run: Run, tmp_path: Path) -> None:
+def test_repetitions_within_a_session_are_a_single_hit(run: Run, tmp_path: Path) -> None:
     session = Transcript(tmp_path / "v" / "v.jsonl")
     for number in range(10):
         session.user(f"please read out part {number} of the page about the port to me")
@@ -81,7 +81,7 @@ def test_what_a_session_says_again_and_again_is_one_hit(run: Run, tmp_path: Path
 
 
 @pytest.mark.parametrize(("mark", "session"), [("?", "s"), ("？", "s"), ("?", ""), (".", "s")])
-def test_in_a_talk_the_reply_to_a_question_goes_before_it(run: Run, mark: str, session: str) -> None:
+def test_in_a_conversation_a_reply_comes_before_its_question(run: Run, mark: str, session: str) -> None:
     said = [
         "Ada: Which colour has the new lamp of the sluice gate at the harbour" + mark,
         "Ben: The new lamp of the sluice gate at the harbour is red, a good colour." + FILLER,

@@ -88,7 +88,7 @@ def test_filtered_and_counted(run: Run) -> None:
         (["--facet", "colour"], "SEARCH_INVALID_ARGS"),
     ],
 )
-def test_what_is_not_understood_is_refused(run: Run, home: Path, words: list[str], code: str) -> None:
+def test_invalid_filters_are_refused(run: Run, home: Path, words: list[str], code: str) -> None:
     refused = run("search", "x", *words, ok=False)
     assert (refused.code, refused.json["error"]["code"]) == (2, code)
     assert not home.exists()

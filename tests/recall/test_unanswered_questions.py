@@ -44,7 +44,7 @@ def test_nonsense_finds_nothing_where_there_is_much(run: Run, query: str, among:
     assert run("recall", query).result["found"] == found
 
 
-def test_what_shares_one_common_word_is_no_hit_beside_what_holds_the_question(run: Run) -> None:
+def test_a_hit_far_below_the_best_is_dropped(run: Run) -> None:
     lease, other = "We renew the lease every ten seconds and do not raise it", "The crane is not painted in winter"
     for text in (lease, other):
         run("memory", "write", text)
