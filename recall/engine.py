@@ -66,8 +66,6 @@ def recall(
     from core.store.cluster.source import ClusterSource
 
     try:
-        if (known := client.recent_fault(config)) is not None:
-            raise known
         limit_ms = config.get_float("store.timeout_ms")
         limit_s = (limit_ms if patience_ms is None else min(limit_ms, patience_ms)) / 1000
         link = client.connect(config, limit_s=limit_s)
@@ -80,7 +78,6 @@ def recall(
             code, message = error.code, error.message
         else:
             code, message = type(error).__name__, f"{type(error).__name__}: {error}"
-        client.note_fault(config, code, message)  # it is not asked again for a while
     fallback: dict[str, str] = {"from": "typesense", "to": "sqlite", "reason": message, "code": code}
     return {**_Recall(local, db, query, now, config).result(), "fallback": fallback}
 

@@ -86,50 +86,6 @@ def session_report(db: apsw.Connection, session: str, config: Config) -> Row:
     }
 
 
-def hours_report(db: apsw.Connection, *, hours: float, now: int) -> Row:
-    """The figures of all sessions in the last `hours`. `now` is in ms since the epoch."""
-    since = max(0, int(now - hours * clock.HOUR_MS))
-    actions: dict[str, int] = {}
-    for action, count in overview.event_counts(db, since).items():
-        action = action.removeprefix("gateway.")
-        actions[action] = actions.get(action, 0) + count
-    echo, fizzle = actions.get("memory.echo", 0), actions.get("memory.fizzle", 0)
-    recalls, hooks, errors = (
-        overview.recalls(db, since),
-        hook_calls.of_session(db, since=since),
-        overview.errors(db, since),
-    )
-    hook_figures = _hook_figures(hooks)
-    with_hits = sum(returned > 0 for returned, _ in recalls)
-    names = ("customType", "count", "tokens", "memories")
-    injections = [dict(zip(names, row, strict=True)) for row in overview.injections_by_kind(db, since)]
-    return {
-        "hours": hours,
-        "since": clock.iso(since),
-        "computedAt": clock.iso(now),
-        "leastCounted": MIN_COUNT,
-        "sessions": len({hook["session"] for hook in hooks if hook["outcome"] in ("ok", "degraded")}),
-        "compactions": actions.get("compaction.before", 0),
-        "hooks": {
-            **hook_figures,
-            "answeredRate": _rate(hook_figures["ok"] + hook_figures["degraded"], len(hooks)),
-            "byEvent": _hooks_by(hooks, "client", "event"),
-        },
-        "recalls": {
-            **_durations(ms for _, ms in recalls),
-            "count": len(recalls),
-            "withHits": with_hits,
-            "hitRate": _rate(with_hits, len(recalls)),
-        },
-        "injections": {**{name: sum(row[name] for row in injections) for name in names[1:]}, "byType": injections},
-        "feedback": {"judged": echo + fizzle, "echo": echo, "fizzle": fizzle, "echoRate": _rate(echo, echo + fizzle)},
-        "errors": {
-            "total": sum(error["count"] for error in errors),
-            "latest": [{**error, "at": clock.iso(error["at"])} for error in errors[:12]],
-        },
-    }
-
-
 def _durations(durations: Iterable[float | None]) -> Row:
     """Sum and percentiles (nearest rank) of durations in ms; None if there are none."""
     known = sorted(duration for duration in durations if duration is not None)

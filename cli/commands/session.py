@@ -11,7 +11,7 @@ import typer
 
 import clients
 from cli.input import current_session, session_from_environment
-from cli.options import Commands, Hours, OneOf, Raw, RequiredQuery, stored
+from cli.options import Commands, OneOf, Raw, RequiredQuery, stored
 from cli.output import Answer, FramedText, quoted, runnable, step
 from core import clock, config, files, ids, project
 from core.errors import Failure
@@ -90,19 +90,6 @@ def show(
     if found["compactions"]:
         actions.append(step(f"joelclaw lost {quoted(name)}", "what the last compaction dropped"))
     return Answer({**found, "chosen": chosen, "full": full}, actions, view=f"{VIEWS}:draw_session")
-
-
-@app.command("report")
-def report(hours: Hours = 24) -> Answer:
-    """Report on all sessions of the last hours: cost of hooks, injections, recalls, used memories, errors."""
-    from session import report as reports
-
-    result = reports.hours_report(_store(), hours=hours, now=clock.now_ms())
-    actions = []
-    if result["errors"]["total"]:
-        command = f"joelclaw otel list --level error,fatal --hours {result['hours']:g}"
-        actions.append(step(command, "each error"))
-    return Answer(result, actions, view=f"{VIEWS}:draw_report")
 
 
 def _store() -> Any:

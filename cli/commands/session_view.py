@@ -90,39 +90,11 @@ def _draw_turn(screen: Console, turn: Any, *, full: bool) -> None:
             screen.print(safe(f"{' ' * 18}{outcome:<8}{text}", "dim"), no_wrap=not full, overflow="ellipsis")
 
 
-@view
-def draw_report(screen: Console, result: Any) -> None:
-    """The numbers of the last hours, then tables of hooks, injections and errors."""
-    hooks, recalls, injections = result["hooks"], result["recalls"], result["injections"]
-    feedback, errors = result["feedback"], result["errors"]
-    screen.print(safe(f"last {result['hours']:g} hours", "bold"))
-    times = f", median {milliseconds(hooks['p50'])}, 95 of 100 within {milliseconds(hooks['p95'])}"
-    numbers = {
-        "sessions": f"{plain(result['sessions'])}, {plain(result['compactions'])} compactions",
-        "hooks": f"{plain(hooks['count'])}{times if hooks['count'] else ''}",
-        "late hooks": f"{plain(hooks['late'])}, failed {plain(hooks['failed'])}, degraded {plain(hooks['degraded'])}",
-        "injections": f"{plain(injections['count'])}, {plain(injections['tokens'])} tokens",
-        "hit rate": f"{_share(recalls['hitRate'])}, {recalls['withHits']} of {recalls['count']} recalls",
-        "memories used": f"{_share(feedback['echoRate'])}, {feedback['echo']} of {feedback['judged']} judged",
-        "errors": safe(errors["total"], "bold red" if errors["total"] else ""),
-    }
-    screen.print(pairs(numbers))
-    if hooks["byEvent"]:
-        screen.print(rows_table(hooks["byEvent"], ("client", "event", "count", "p50", "p95", "late", "failed")))
-    latest = [{**row, "error": clip(" ".join(row["error"].split()), 100)} for row in errors["latest"]]
-    for rows in filter(None, (injections["byType"], latest)):
-        screen.print(rows_table(rows))
-
-
 def milliseconds(value: float | None) -> str:
     """A time in ms, or in seconds from one second on; – if it is unknown."""
     if value is None:
         return "–"
     return f"{value / 1000:,.1f} s" if value >= 1000 else f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"
-
-
-def _share(value: float | None) -> str:
-    return "not enough yet" if value is None else f"{value * 100:.0f} %"
 
 
 def draw_lost(answer: Answer) -> None:

@@ -58,18 +58,15 @@ def copy(db: apsw.Connection, into: apsw.Connection) -> None:
             into.execute(f"INSERT INTO hook_call VALUES ({marks(row)})", row)
 
 
-def traces(home: str) -> list[tuple[str, str, bool]]:
-    """The hook events in another home's store, oldest first: action, error, whether a text was injected."""
+def traces(home: str) -> list[tuple[str, str]]:
+    """The hook events in another home's store, oldest first: action and error."""
     path = os.path.join(home, files.STORE)
     if not os.path.exists(path):
         return []
-    query = (
-        "SELECT action, coalesce(error, ''), coalesce(json_array_length(metadata, '$.injected'), 0) > 0 FROM event"
-        " WHERE component = 'hook' ORDER BY seq"
-    )
+    query = "SELECT action, coalesce(error, '') FROM event WHERE component = 'hook' ORDER BY seq"
     try:
         db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
-        rows = [(action, error, bool(injected)) for action, error, injected in db.execute(query)]
+        rows = [(str(action), str(error)) for action, error in db.execute(query)]
         db.close()
     except apsw.Error:
         return []

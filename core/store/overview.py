@@ -110,16 +110,6 @@ def last_used(db: apsw.Connection) -> int | None:
     return value
 
 
-def injections_by_kind(db: apsw.Connection, since: int) -> list[tuple[str, int, int, int]]:
-    """The texts since a time: kind, how many, estimated tokens and memories, most first."""
-    rows = db.execute(
-        "SELECT kind, count(*), sum(tokens), sum(json_array_length(memories)) FROM injection WHERE at >= ?"
-        " GROUP BY kind ORDER BY 2 DESC, 1",
-        (since,),
-    )
-    return [(kind, int(number), int(tokens), int(memories)) for kind, number, tokens, memories in rows]
-
-
 def session_events(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
     """The events of a session above debug level, oldest first."""
     sql = (
@@ -130,29 +120,3 @@ def session_events(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
     for event in events:
         event["metadata"] = json_text.loads(event["metadata"])
     return events
-
-
-def event_counts(db: apsw.Connection, since: int) -> dict[str, int]:
-    """The number of events above debug level since a time, by action."""
-    query = "SELECT action, count(*) FROM event WHERE timestamp >= ? AND level <> 'debug' GROUP BY 1"
-    return {action: int(number) for action, number in db.execute(query, (since,))}
-
-
-def errors(db: apsw.Connection, since: int) -> list[dict[str, Any]]:
-    """Errors since a time, grouped, the latest first."""
-    sql = (
-        "SELECT max(timestamp) AS at, component, action, coalesce(error, '') AS error, count(*) AS count,"
-        " max(session_id) AS sessionId FROM event WHERE timestamp >= ? AND level IN ('error', 'fatal')"
-        " GROUP BY 2, 3, 4 ORDER BY 1 DESC"
-    )
-    return fetch(db, sql, (since,), as_dict)
-
-
-def recalls(db: apsw.Connection, since: int) -> list[tuple[int, float | None]]:
-    """Each recall from the command line since a time: the number of its hits, and its duration in ms."""
-    rows = db.execute(
-        "SELECT json_extract(metadata, '$.returned'), duration_ms FROM event WHERE timestamp >= ?"
-        " AND component = 'recall-cli' AND action = 'memory.recall.completed'",
-        (since,),
-    )
-    return [(returned if isinstance(returned, int) else 0, ms) for returned, ms in rows]

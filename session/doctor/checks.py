@@ -4,17 +4,14 @@ A check is a function that yields findings and puts facts about its subject into
 """
 
 import os
-import re
 import shlex
 import shutil
-import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 import clients
 from core import VERSION, clock, files, home_files, switches
@@ -35,7 +32,7 @@ from session.install.client_settings import settings_of
 
 FIXABLE_HOOKS = frozenset({
     plan.COMMAND_GONE, plan.NOT_EXECUTABLE, plan.INTERPRETER_GONE, "HOOKS_REMOVED",
-    "HOOKS_MISSING", "HOOKS_CHANGED", "HOOKS_OUTDATED", "HOOK_OTHER_COMMAND", "HOOK_NOT_REACHED", "HOOK_ANSWER_LOST",
+    "HOOKS_MISSING", "HOOKS_OUTDATED", "HOOK_FAILS",
 })  # fmt: skip
 """Installing again repairs these; a copy of the client's file is kept."""
 FIXABLE = FIXABLE_HOOKS | {"MODES_OPEN", "STALE_FILES", "WAL_LARGE"}
@@ -43,7 +40,6 @@ SUBJECTS = ("command", "store", "home", "switches", "settings", "model", "cluste
 LITTLE_DISK_BYTES = 200_000_000
 HARDLY_ANY_DISK_BYTES = 20_000_000
 LARGE_LOG_BYTES = 16_000_000  # each write merges a log of more than 1 MB, so a reader holds this one, or merging fails
-FREE_BYTES = 50_000_000  # of the store's file, and more than half of it: worth a `store prune`
 CONNECT_SECONDS = 2.0
 
 
@@ -95,6 +91,12 @@ def _examine(names: Sequence[str], *, project: bool) -> tuple[Examination, list[
     files.only_look.append(True)
     try:
         examination = Examination(facts.collect(), names, project)
+        about = examination.facts.status
+        examination.subjects["switches"] = about["switches"]
+        examination.subjects["settings"] = {
+            "file": about["config"]["file"],
+            "changed": sorted(about["config"]["changed"]),
+        }
         findings = list(examination.facts.findings)
         for check in CHECKS:
             try:
@@ -109,25 +111,15 @@ def _examine(names: Sequence[str], *, project: bool) -> tuple[Examination, list[
 def check_command(examination: Examination) -> Iterator[Finding]:
     """Whether `joelclaw` on the PATH is this installation."""
     own, found = own_command.path(), shutil.which(own_command.NAME)
-    about = {"path": own, "version": VERSION, "onPath": found, "onPathVersion": None}
-    examination.subjects["command"] = about
+    examination.subjects["command"] = {"path": own, "version": VERSION, "onPath": found}
     if found is None or not own or os.path.realpath(found) == os.path.realpath(own):
         return
-    other = hooks.version_of(found)
-    about["onPathVersion"] = other
-    message = f"`joelclaw` on the PATH is {found}, version {other or 'unknown'}; this is {own}, version {VERSION}"
-    numbers, ours = (tuple(map(int, re.findall(r"\d+", version))) for version in (other, VERSION))
-    if not numbers:
-        yield warning("PATH_COMMAND_BROKEN", "command", message, f"delete {found} or reinstall joelclaw there")
-    elif numbers < ours:
-        fix = f"update it, or put {os.path.dirname(own)} before {os.path.dirname(found)} on the PATH"
-        yield warning("PATH_COMMAND_OLDER", "command", f"an older version comes first: {message}", fix)
-    else:
-        yield note("PATH_COMMAND_OTHER", "command", message, "keep one of the two")
+    message = f"`joelclaw` on the PATH is {found}; this is {own}, version {VERSION}"
+    yield warning("PATH_COMMAND_OTHER", "command", message, "keep one of the two")
 
 
 def check_store(examination: Examination) -> Iterator[Finding]:
-    """Whether the store's file is intact, its size, the size of its log, and whether its times are possible."""
+    """Whether the store's file is intact, its size, and the size of its log."""
     status, db = examination.facts.status["store"], examination.facts.db
     about = examination.subjects["store"] = {name: status[name] for name in ("path", "exists", "schema", "knownSchema")}
     if db is None:
@@ -145,18 +137,10 @@ def check_store(examination: Examination) -> Iterator[Finding]:
     if figures.log > LARGE_LOG_BYTES:
         message = f"the write-ahead log has {figures.log / 1e6:,.1f} MB: every command reads all of it when it starts"
         yield warning("WAL_LARGE", "store", message, "joelclaw doctor --fix")
-    if figures.free > max(FREE_BYTES, figures.size / 2):
-        message = f"{figures.free / 1e6:,.1f} of the file's {figures.size / 1e6:,.1f} MB are unused"
-        yield note("STORE_MOSTLY_FREE", "store", message, "joelclaw store prune")
-    minutes = (newest - clock.now_ms()) // 60_000
-    if minutes >= 5:
-        message = f"the clock is behind: something was stored at {clock.iso(newest)}, {minutes} min from now"
-        fix = "set the clock; if it was ahead before, the entries from then stay the newest until that time"
-        yield warning("CLOCK_BEHIND", "store", message, fix)
 
 
 def check_home(examination: Examination) -> Iterator[Finding]:
-    """The disk of the home, the modes and owners of its files, leftovers, and a full spool."""
+    """The disk of the home, the modes of its files, leftovers, and a full spool."""
     home = folder = files.home()
     about: dict[str, Any] = {"path": home, "exists": os.path.isdir(home), "freeBytes": None}
     examination.subjects["home"] = about
@@ -172,13 +156,10 @@ def check_home(examination: Examination) -> Iterator[Finding]:
     entries = list(_entries(home))
     is_user_folder = os.path.realpath(home) == os.path.realpath(os.path.expanduser("~"))
     readable = [path for path, status in entries if status.st_mode & files.OTHERS and not is_user_folder]
-    foreign = [path for path, status in entries if status.st_uid != os.geteuid()]
     damaged = [path for path, _ in entries if ".damaged-" in os.path.basename(path)]
     leftovers = home_files.stale_temporary(home) + archive.leftovers()
-    chown = f"sudo chown -R {os.geteuid()} {shlex.quote(home)}"
     for severity, code, paths, text, fix in (
         (warning, "MODES_OPEN", readable, "others can read {}", "joelclaw doctor --fix"),
-        (warning, "OWNED_BY_OTHERS", foreign, "{} belong to another user", chown),
         (note, "STALE_FILES", leftovers, "killed processes left {}", "joelclaw doctor --fix"),
         (note, "FILES_SET_ASIDE", damaged, "{} were damaged and set aside", "look at them, then delete them"),
     ):
@@ -194,37 +175,20 @@ def check_home(examination: Examination) -> Iterator[Finding]:
 
 
 def check_switches(examination: Examination) -> Iterator[Finding]:
-    """Switches that are off, and whether this folder is excluded."""
-    examination.subjects["switches"] = examination.facts.status["switches"]
+    """Switches that are off here, and whether this folder is excluded."""
     known, folder = examination.facts.switches, os.getcwd()
     if known is None:
         return
-    in_force = list(switches.silences_of(known, "", folder))
-    for silence in known["silences"]:
-        if silence["until"] is not None:
-            continue
-        scope, name, since = silence["scope"], shlex.quote(silence["name"]), clock.iso(silence["since"])
-        if silence in in_force:
-            what = "everything" if scope == switches.EVERYWHERE else f"the project {silence['name']}"
-            message = f"{what} is switched off since {since}: hooks run and do nothing"
-            yield warning("SWITCHED_OFF", "switches", message, f"joelclaw on --{scope}")
-        else:
-            is_project = scope == switches.PROJECT
-            fix = "run `joelclaw on --project` in its folder" if is_project else f"joelclaw on --session {name}"
-            message = f"the {scope} {silence['name']} is switched off since {since}"
-            yield note("SWITCHED_OFF_ELSEWHERE", "switches", message, fix)
+    for silence in switches.silences_of(known, "", folder):
+        if silence["until"] is None:
+            what = "everything" if silence["scope"] == switches.EVERYWHERE else f"the project {silence['name']}"
+            message = f"{what} is switched off since {clock.iso(silence['since'])}: hooks run and do nothing"
+            yield warning("SWITCHED_OFF", "switches", message, f"joelclaw on --{silence['scope']}")
     if switches.is_excluded(known, folder):
         excluded = next(path for path in known["excluded"] if os.path.realpath(folder).startswith(path))
         message = f"{excluded} is excluded: sessions in this folder are never archived"
         fix = f"joelclaw exclude --remove {shlex.quote(excluded)}"
         yield warning("FOLDER_EXCLUDED", "switches", message, fix)
-
-
-def check_settings(examination: Examination) -> Iterable[Finding]:
-    """Which settings differ from the defaults. `facts` reports what cannot be read."""
-    about = examination.facts.status["config"]
-    examination.subjects["settings"] = {"file": about["file"], "changed": sorted(about["changed"])}
-    return ()
 
 
 def check_model(examination: Examination) -> Iterator[Finding]:
@@ -245,7 +209,7 @@ def check_model(examination: Examination) -> Iterator[Finding]:
 
 
 def check_cluster(examination: Examination) -> Iterator[Finding]:
-    """Whether each node answers, and whether documents have waited for long."""
+    """Whether each node answers. `facts` reports documents that wait."""
     settings, waiting = examination.facts.settings, examination.facts.status["store"]["waiting"]
     if settings is None:
         return
@@ -271,14 +235,10 @@ def check_cluster(examination: Examination) -> Iterator[Finding]:
         if reason:
             message = f"{url} does not answer ({reason}); writes wait here and recall reads the local file"
             yield warning("CLUSTER_UNREACHABLE", "cluster", message, "check the node, then `joelclaw store push`")
-    if waiting and _is_an_hour_ago(waiting["oldest"]):
-        count = waiting["documents"] + waiting["events"]
-        message = f"{count:,} documents and events wait for the cluster, the oldest since {waiting['oldest']}"
-        yield warning("OUTBOX_WAITS", "cluster", message, "joelclaw store push")
 
 
 def check_exporter(examination: Examination) -> Iterator[Finding]:
-    """Whether collectors can be reached, and whether events have waited for long."""
+    """Whether events have waited for long."""
     if examination.facts.settings is None:
         return
     mode = examination.facts.settings.get_str("otel.export")
@@ -291,14 +251,6 @@ def check_exporter(examination: Examination) -> Iterator[Finding]:
             since = place["lastExportAt"]
             message = f"{place['waiting']:,} events wait for {place['endpoint']}: none was sent since {since}"
             yield warning("EXPORT_BEHIND", "exporter", message, "joelclaw otel export")
-    for scheme, host in dict.fromkeys(urlsplit(place["endpoint"])[:2] for place in current):
-        parts = urlsplit(f"//{host}")
-        try:
-            port = parts.port or (443 if scheme == "https" else 80)
-            socket.create_connection((parts.hostname or "", port), CONNECT_SECONDS).close()
-        except OSError as fault:
-            message = f"{scheme}://{host} cannot be reached ({fault.strerror or fault}); events wait here"
-            yield warning("EXPORT_UNREACHABLE", "exporter", message, "check the collector, then `joelclaw otel export`")
 
 
 def check_clients(examination: Examination) -> Iterator[Finding]:
@@ -336,7 +288,6 @@ CHECKS: tuple[Callable[[Examination], Iterable[Finding]], ...] = (
     check_store,
     check_home,
     check_switches,
-    check_settings,
     check_model,
     check_cluster,
     check_exporter,

@@ -214,24 +214,12 @@ def _switches(facts: Facts) -> dict[str, Any]:
 
 def _check_writable(facts: Facts) -> None:
     """Report a home that this user cannot write to, unless the store has already said so."""
-    home = parent = files.home()
+    home = files.home()
     paths = [os.path.join(home, name) for name in ("", "store.db", "store.db-wal", "sessions", "cache", "spool")]
-    while not os.path.lexists(parent):  # the first command will create the home
-        parent = os.path.dirname(parent)
-        paths = [parent]
     path = next((path for path in paths if os.path.exists(path) and not os.access(path, os.W_OK)), "")
-    if not path or not os.path.isdir(parent) or any(found.code == "STORE_READ_ONLY" for found in facts.findings):
-        return
-    if os.statvfs(path).f_flag & os.ST_RDONLY:
-        fix = "mount its file system writable"
-    elif parent != home:
-        fix = f"create {home} as a user with permission, then chown it to {os.geteuid() or 'root'}"
-    elif os.stat(path).st_uid != os.geteuid():
-        fix = f"it belongs to another user: sudo chown -R {os.geteuid()} {shlex.quote(home)}"
-    else:
-        fix = f"chmod -R u+rwX {shlex.quote(home)}"
-    message = f"{path.rstrip('/') or '/'} cannot be written: nothing new is stored"
-    facts.findings.append(error("HOME_READ_ONLY", "home", message, f"{fix}; or set JOELCLAW_HOME to your own folder"))
+    if path and not any(found.code == "STORE_READ_ONLY" for found in facts.findings):
+        fix = f"chmod -R u+rwX {shlex.quote(home)}, as its owner; or set JOELCLAW_HOME to your own folder"
+        facts.findings.append(error("HOME_READ_ONLY", "home", f"{path} cannot be written: nothing new is stored", fix))
 
 
 def _size(path: str) -> int:

@@ -12,30 +12,27 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
 import clients
 from clients import Client
-from core import VERSION, clock, files, switches
+from core import clock, files, switches
 from core.errors import Failure
 from core.process.command import Command, Ended
 from core.store import hook_calls, sqlite
 from core.store.hook_calls import Called
 from memory.archive import transcript_files
 from otel import log
-from session import own_command
 from session.doctor.facts import Finding, error, note, warning
-from session.install import client_settings, entries, plan
-from session.install.client_settings import Settings, settings_of
+from session.install import plan
+from session.install.client_settings import settings_of
 from session.install.entries import Entry
 from session.install.undo import Receipt
 
 MAX_SECONDS = 5.0  # for a run; a client waits longer
 OUTCOMES = {"failed": "failed", "degraded": "did only part of its work", "late": "was late"}
-MEMORY = "Decision: recent active work goes on, and unresolved failures are told with the operational context."
-"""A memory that the first event of a session recalls, so that the run has a text to inject."""
 
 
 @dataclass
@@ -47,13 +44,12 @@ class Checked:
     since: int | None = None
 
 
-@dataclass(frozen=True)
-class Run:
-    """One run of a hook: how it ended, how long it took, and the events it left: action, error, whether it injected."""
+class Run(NamedTuple):
+    """One run of a hook: how it ended, how long it took, and the events it left: action and error."""
 
     ended: Ended
     ms: int
-    events: list[tuple[str, str, bool]]
+    events: list[tuple[str, str]]
 
 
 def check(client: Client, *, project: bool) -> Checked:
@@ -86,9 +82,6 @@ def _check(client: Client, result: Checked, *, project: bool) -> Iterator[Findin
         fix = failure.fix.replace("; nothing was changed", "").replace("run this", "run `joelclaw doctor`")
         yield error(code, name, f"the client cannot read its settings: {failure.message}", fix)
         return
-    for other in settings.settings_beside(project=project):
-        if damage := client_settings.damage(other):
-            yield error("SETTINGS_DAMAGED", name, f"the client cannot read {other}: {damage}", f"repair {other}")
     is_twice, other = False, settings.path(project=not project)
     with suppress(Failure):
         is_twice = other != path and bool(plan.installed_in(settings, other))
@@ -102,7 +95,15 @@ def _check(client: Client, result: Checked, *, project: bool) -> Iterator[Findin
     result.since = os.stat(path).st_mtime_ns // 1_000_000
     about["command"] = installed[0].executable
     may_run = listed["current"] or not project  # a project's file may name any command
-    yield from _check_entries(settings, installed, listed, install, may_run=may_run)
+    missing = [event.name for event in settings.events if event.name not in {entry.place.event for entry in installed}]
+    if missing:
+        message = f"no hook is installed for {', '.join(missing)}: those events are neither recorded nor answered"
+        yield error("HOOKS_MISSING", name, message, install)
+    elif not listed["current"] and plan.command_fault(installed[0].executable) is None:
+        receipt = Receipt.load(path)
+        version = f", written by version {receipt.version}" if receipt is not None else ""
+        message = f"the installed entries differ from those of this version{version}"
+        yield warning("HOOKS_OUTDATED", name, message, install)
     if is_twice:
         message = "joelclaw is installed for the user and for this project: every event is reported twice"
         yield warning("HOOKS_TWICE", name, message, f"joelclaw uninstall {name} --project")
@@ -117,54 +118,6 @@ def _check(client: Client, result: Checked, *, project: bool) -> Iterator[Findin
     else:
         message = f"{path} belongs to the project, differs from what an installation writes, and was not run"
         yield warning("HOOK_NOT_TRIED", name, message, install)
-
-
-def _check_entries(
-    client: Settings, installed: list[Entry], listed: dict[str, Any], install: str, *, may_run: bool
-) -> Iterator[Finding]:
-    """How the installed entries differ from those that this version writes."""
-    name, path = client.name, listed["path"]
-    matchers = {event.name: event.matcher for event in client.events}
-    missing = [event for event in matchers if event not in {entry.place.event for entry in installed}]
-    outdated = dict.fromkeys(entry.place.event for entry in installed if _is_outdated(entry, name, matchers))
-    other = ""
-    with suppress(Failure):
-        command = plan.command_for(project=listed["scope"] == "project")
-        other = next((entry.executable for entry in installed if entry.executable != command), "")
-    receipt = Receipt.load(path)
-    if missing:
-        message = f"no hook is installed for {', '.join(missing)}: those events are neither recorded nor answered"
-        yield error("HOOKS_MISSING", name, message, install)
-    elif outdated:
-        message = f"its hooks for {', '.join(outdated)} are not what this version writes"
-        yield warning("HOOKS_OUTDATED", name, message, install)
-    elif not listed["current"] and not other:
-        if receipt is not None and not receipt.is_of(plan.read(path) or b""):
-            message = f"an entry of joelclaw in {path} was changed since it was installed"
-            yield warning("HOOKS_CHANGED", name, message, install)
-        else:
-            version = f", written by version {receipt.version}" if receipt is not None else ""
-            message = f"the installed entries differ from those of this version{version}"
-            yield warning("HOOKS_OUTDATED", name, message, install)
-    if other and plan.command_fault(other) is None:
-        version = (version_of(other) if may_run else "") or "unknown version"
-        message = f"its hooks call {other} ({version}); this is {own_command.path()} ({VERSION})"
-        yield warning("HOOK_OTHER_COMMAND", name, message, install)
-    if client.events and entries.foreign_calls(plan.json_settings(client, path), client):
-        message = f"another command in {path} also calls joelclaw: such an event is reported twice"
-        yield note("HOOK_FOREIGN", name, message, f"look at {path}")
-
-
-def _is_outdated(entry: Entry, name: str, matchers: dict[str, str]) -> bool:
-    current = entries.hook_command(entry.executable, name), matchers.get(entry.place.event)
-    return bool(entry.command) and (entry.command, entry.matcher) != current
-
-
-def version_of(path: str) -> str:
-    """The version that a joelclaw prints, "" if it prints none within 5 seconds."""
-    ended = Command([path, "--version"], seconds=MAX_SECONDS).run()
-    words = ended.output.decode("utf-8", "replace").split()
-    return words[1] if ended.status == 0 and words[:1] == [own_command.NAME] and len(words) > 1 else ""
 
 
 def calls(db: apsw.Connection | None, since: int) -> list[Called]:
@@ -231,76 +184,45 @@ def _run_entries(client: Client, installed: Sequence[Entry], fix: str) -> tuple[
             fix = f"joelclaw install {client.name}" if os.sep in executable else "put joelclaw on this user's PATH"
             return None, error(code, client.name, f"the hooks of {client.name} do nothing: {message}", fix)
     slowest = 0
-    start = next(name for name, kind in client.events.items() if kind == "start")  # its answer reaches the model
-    by_command: dict[str, Entry] = {}
-    for entry in sorted(installed, key=lambda entry: entry.place.event != start):
-        by_command.setdefault(entry.command, entry)
-    for entry in by_command.values():
+    start = next(name for name, kind in client.events.items() if kind == "start")
+    for entry in {entry.command: entry for entry in reversed(installed)}.values():
         event = entry.place.event or start
         direct = [entry.executable, "hook", client.name, event]
         words = direct if client.extension else [*settings_of(client).shell(), entry.command]
-        try:
-            run = direct_run = _run(words, client, event, entry.executable)
-            if not run.events and run.ended.reason != "timeout":  # the shell command hides stderr
-                direct_run = _run(direct, client, event, entry.executable)
-        except OSError as fault:
-            message = f"its hook was not run: no temporary folder can be made: {fault}"
-            return None, warning("HOOK_NOT_TRIED", client.name, message, "free some space on the disk of TMPDIR")
+        run = _run(words, client, event)
+        if not run.events and run.ended.reason != "timeout":  # the shell command hides stderr
+            run = _run(direct, client, event)._replace(events=[])
         slowest = max(slowest, run.ms)
-        if finding := _fault_of(client, entry, run, direct_run, fix):
+        if finding := _fault_of(client, entry, run, fix):
             return slowest, finding
     return slowest, None
 
 
-def _fault_of(client: Client, entry: Entry, run: Run, direct_run: Run, fix: str) -> Finding | None:
-    """The fault of an entry, going by its run and by a run of joelclaw without the shell."""
+def _fault_of(client: Client, entry: Entry, run: Run, fix: str) -> Finding | None:
+    """The fault that an entry's run shows."""
     event = entry.place.event
     what = f"the hook for {event}" if entry.command else "the command of the extension"
     reinstall = f"run `{entry.executable} status`; if that fails too, reinstall joelclaw"
     if run.ended.reason == "timeout":
         message = f"{what} did not answer within {MAX_SECONDS:g} s and was stopped"
         return error("HOOK_HANGS", client.name, message, reinstall)
-    if not direct_run.events:
-        message = f"{what} does not reach joelclaw: {entry.executable}: {direct_run.ended.explain()}"
-        return error("HOOK_FAILS", client.name, message, fix)
     if not run.events:
-        message = f"{what} does not reach joelclaw, though {entry.executable} works: {run.ended.explain()}"
-        return error("HOOK_NOT_REACHED", client.name, message, fix)
-    answer = run.ended.output.decode("utf-8", "replace").strip()
-    if not (_is_valid_answer(client, event, answer) if answer else not client.extension):
-        message = f"{what} prints an answer that the client does not accept: {answer[:80]!r}"
-        return error("HOOK_ANSWER_REFUSED", client.name, message, fix)
-    action, reason, injected = run.events[-1]
+        message = f"{what} does not reach joelclaw: {entry.executable}: {run.ended.explain()}"
+        return error("HOOK_FAILS", client.name, message, fix)
+    action, reason = run.events[-1]
     if action in ("hook.failed", "hook.timeout"):
         return error("HOOK_FAILS", client.name, f"{what} failed: {reason}", reinstall)
     if action == "hook.degraded":
         return warning("HOOK_DEGRADED", client.name, f"{what} did only part of its work: {reason}", reinstall)
-    if injected and not answer:
-        message = f"{what} has a text for the model that the installed entry does not pass on"
-        return error("HOOK_ANSWER_LOST", client.name, message, fix)
     return None
 
 
-def _is_valid_answer(client: Client, event: str, answer: str) -> bool:
-    try:
-        parsed: Any = json.loads(answer)
-        if client.extension:
-            return isinstance(parsed["messages"], list) and all("content" in message for message in parsed["messages"])
-        output = parsed["hookSpecificOutput"]
-        return isinstance(output["additionalContext"], str) and output["hookEventName"] == event
-    except (ValueError, KeyError, TypeError):
-        return False
-
-
-def _run(words: list[str], client: Client, event: str, executable: str) -> Run:
+def _run(words: list[str], client: Client, event: str) -> Run:
     """Run a hook in a temporary home, with what the client would send: a session without a transcript."""
     with tempfile.TemporaryDirectory(prefix="joelclaw-doctor-", ignore_cleanup_errors=True) as folder:
         home = os.path.join(folder, "home")
         environment = {**_environment(), "JOELCLAW_HOME": home}
         kind = client.events.get(event, "")
-        if kind == "start":
-            memory = [executable, "memory", "write", "--global", MEMORY]
-            Command(memory, seconds=MAX_SECONDS, environment=environment).run()
         payload: dict[str, Any] = {"session_id": "joelclaw-doctor", "cwd": folder}
         if client.extension:
             payload |= {**dict.fromkeys(("transcript_path", "percent", "tokens", "window")), "messages": []}
@@ -311,12 +233,9 @@ def _run(words: list[str], client: Client, event: str, executable: str) -> Run:
         data = json.dumps(payload).encode()
         ended = Command(words, seconds=MAX_SECONDS, environment=environment, data=data, max_bytes=1_000_000).run()
         ms = round((time.monotonic() - began) * 1000)
-        spooled = [
-            (event["action"], event.get("error", ""), bool(event["metadata"].get("injected")))
-            for event in log.spooled_in(home)
-            if event["component"] == "hook"
-        ]
-        return Run(ended, ms, hook_calls.traces(home) or spooled)
+        spooled = log.spooled_in(home)
+        events = [(event["action"], event.get("error", "")) for event in spooled if event["component"] == "hook"]
+        return Run(ended, ms, hook_calls.traces(home) or events)
 
 
 def _environment() -> dict[str, str]:

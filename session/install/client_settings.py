@@ -122,10 +122,6 @@ class Settings:
         """Entries and folders that the user must trust before the client runs our hooks."""
         return []
 
-    def settings_beside(self, *, project: bool) -> list[str]:  # noqa: ARG002  # for subclasses
-        """Other files of the client. If any is damaged, our hooks do not run."""
-        return []
-
 
 class ClaudeSettings(Settings):
     """Claude Code."""
@@ -149,7 +145,7 @@ class ClaudeSettings(Settings):
         return {"type": "stdio", **super().server(command)}
 
     def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # all files count for either
-        """`disableAllHooks` in the nearest file, an administrator's rules, and the simple mode."""
+        """`disableAllHooks` in the nearest file, and an administrator's rules."""
         found = []
         for path in MANAGED_FILES:
             rules = read_settings(path)
@@ -165,14 +161,7 @@ class ClaudeSettings(Settings):
                 found.append(Obstacle(about, f"delete the line `disableAllHooks` in {path}"))
             if value is not None:
                 break
-        if os.environ.get("CLAUDE_CODE_SIMPLE", "") not in ("", "0", "false"):
-            found.append(Obstacle("CLAUDE_CODE_SIMPLE is set: no hook runs", "unset CLAUDE_CODE_SIMPLE"))
         return found
-
-    def settings_beside(self, *, project: bool) -> list[str]:
-        """The other settings files that Claude Code reads."""
-        own = self.path(project=project)
-        return [path for path in dict.fromkeys(self._nearest_first()) if path != own]
 
     def _nearest_first(self) -> tuple[str, ...]:
         local = os.path.abspath(os.path.join(self.client.home_folder, "settings.local.json"))
@@ -204,9 +193,9 @@ class CodexSettings(Settings):
         """The user's own shell, as at a login."""
         return (os.environ.get("SHELL") or "/bin/sh", "-lc")
 
-    def switched_off(self, *, project: bool) -> list[Obstacle]:  # it is the user's for either
+    def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # it is the user's for either
         """The feature, in the user's configuration."""
-        [path] = self.settings_beside(project=project)
+        path = self.below(self.servers_file, project=False)
         features = read_settings(path, "features")
         if features.get("hooks", features.get("codex_hooks")) is not False:
             return []
@@ -215,7 +204,7 @@ class CodexSettings(Settings):
     def untrusted(self, places: Sequence[Place], *, project: bool) -> list[Obstacle]:
         """Entries that were not reviewed or were switched off in the review, and a folder that is not trusted."""
         # Whether a trusted hook has changed since cannot be checked: the mark is Codex's own hash.
-        known = read_settings(self.settings_beside(project=project)[0])
+        known = read_settings(self.below(self.servers_file, project=False))
         path = self.path(project=project)
         states = {
             one.event: table(known, "hooks", "state", f"{path}:{_event_label(one.event)}:{one.group}:{one.position}")
@@ -235,10 +224,6 @@ class CodexSettings(Settings):
             about = f"{here} is not trusted, so its hooks do not run"
             found.append(Obstacle(about, f"start `codex` in {here} and trust it"))
         return found
-
-    def settings_beside(self, *, project: bool) -> list[str]:  # noqa: ARG002  # it is the user's for either
-        """The file that says whether hooks run and which are trusted."""
-        return [os.path.join(self.client.home(), "config.toml")]
 
 
 def _event_label(event: str) -> str:
@@ -295,10 +280,6 @@ class GeminiSettings(Settings):
                 return []
         return [Obstacle(f"{here} is not trusted, so its hooks do not run", f"start `gemini` in {here} and trust it")]
 
-    def settings_beside(self, *, project: bool) -> list[str]:
-        """The file of the other scope: its switch counts too."""
-        return [self.path(project=not project)]
-
 
 class PiSettings(Settings):
     """pi."""
@@ -313,10 +294,6 @@ class PiSettings(Settings):
         out = [one for one in texts if one[:1] in "-!" and one.endswith(os.path.basename(self.file))]
         about = f"our extension is switched off by `extensions` in {path}"
         return [Obstacle(about, f"remove `{out[0]}` from `extensions` in {path}")] if out else []
-
-    def settings_beside(self, *, project: bool) -> list[str]:
-        """The file that lists the excluded extensions."""
-        return [self.below("settings.json", project=project)]
 
 
 class OpenCodeSettings(Settings):
@@ -348,19 +325,6 @@ def table(value: object, *names: str) -> dict[str, Any]:
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
-
-
-def damage(path: str) -> str:
-    """Why a JSON or TOML file cannot be read; "" if it can, or if there is none."""
-    try:
-        _parsed(path)
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        return error.strerror or str(error)
-    except (ValueError, RecursionError) as error:
-        return str(error)
-    return ""
 
 
 def _parsed(path: str) -> Any:

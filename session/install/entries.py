@@ -37,7 +37,6 @@ class Entry:
     place: Place
     command: str
     executable: str
-    matcher: str = ""
 
 
 def executable() -> str:
@@ -102,25 +101,20 @@ def same_extension(text: str, other: str) -> bool:
     return EXTENSION_LINE.sub("", text, count=1) == EXTENSION_LINE.sub("", other, count=1)
 
 
-def joelclaw_call(hook: object, agent: str) -> tuple[str, bool] | None:
-    """The path or name of joelclaw in a hook that runs `joelclaw hook`, and whether it does nothing else."""
+def joelclaw_call(hook: object, agent: str) -> str | None:
+    """The path or name of joelclaw in a hook that only runs `joelclaw hook`; None for any other hook."""
     command = hook.get("command") if isinstance(hook, dict) else None
     call = re.search(CALL % agent, command) if isinstance(command, str) else None
     if call is None:
         return None
     before, after = call.string[: call.start()], call.string[call.end() :]
     is_ours = not before.strip() and re.fullmatch(r"(?:\s|2?>/dev/null|2>&1|\|\||:|true)*", after)
-    return shlex.split(call[0])[0], bool(is_ours)
+    return shlex.split(call[0])[0] if is_ours else None
 
 
 def installed_entries(value: Any, client: Settings) -> list[Entry]:
     """Our hooks in a client's settings."""
-    return [entry for entry, is_ours in _calls(value, client) if is_ours]
-
-
-def foreign_calls(value: Any, client: Settings) -> list[str]:
-    """The events for which a command that is not ours also calls joelclaw."""
-    return list(dict.fromkeys(entry.place.event for entry, is_ours in _calls(value, client) if not is_ours))
+    return list(_calls(value, client))
 
 
 def paths(value: object, above: str = "") -> set[str]:
@@ -246,22 +240,20 @@ class Entries:
     def _without_ours(self, group: Any) -> Any:
         """A hook group without our hooks; `_EMPTY` if nothing else is in it."""
         hooks = _hooks_of(group)
-        others = [hook for hook in hooks if not (joelclaw_call(hook, self.client.name) or ("", False))[1]]
+        others = [hook for hook in hooks if joelclaw_call(hook, self.client.name) is None]
         if len(others) == len(hooks):
             return group
         return {**group, "hooks": others} if others or set(group) - {"hooks", "matcher"} else _EMPTY
 
 
-def _calls(value: Any, client: Settings) -> Iterator[tuple[Entry, bool]]:
-    """The hooks that call joelclaw, and whether each is ours."""
+def _calls(value: Any, client: Settings) -> Iterator[Entry]:
     hooks = value.get("hooks") if isinstance(value, dict) else None
     for event, groups in hooks.items() if isinstance(hooks, dict) else ():
         for number, group in enumerate(groups if isinstance(groups, list) else ()):
             for position, hook in enumerate(_hooks_of(group)):
                 call = joelclaw_call(hook, client.name)
                 if call:
-                    matcher = str(group.get("matcher") or "")
-                    yield Entry(Place(event, number, position), hook["command"], call[0], matcher), call[1]
+                    yield Entry(Place(event, number, position), hook["command"], call)
 
 
 def _hooks_of(group: Any) -> list[Any]:

@@ -152,7 +152,7 @@ class Plan:
         wanted = ours.put_in(value, command, made, mcp=mcp)
         if not settings_text.same(value, wanted):
             text = settings_text.edited(self.text, wanted, comments=self.client.comments)
-        self.notes = self._hook_notes(value) if ours.hooks else []
+        self.notes = self._hook_notes() if ours.hooks else []
         if ours.has_foreign_server(wanted) and mcp:
             self.notes.append(FOREIGN_SERVER)
         elif ours.server and entries.SERVER in wanted.get("mcpServers", {}):
@@ -192,14 +192,10 @@ class Plan:
         written = [entries.own_files(self.client, command, project=self.project) for command in commands]
         return any((path, text) == (self.path, self.text) for each in written for path, text, _ in each)
 
-    def _hook_notes(self, value: Any) -> list[str]:
+    def _hook_notes(self) -> list[str]:
         """What the user must know or do after an installation."""
         client = self.client
         notes = [client.applies, *client.notes(project=self.project)]
-        notes += [
-            f"hooks.{event} also has another command that calls joelclaw; it stays unchanged"
-            for event in entries.foreign_calls(value, client)
-        ]
         if self.project:
             with suppress(Failure):
                 if entries.installed_entries(json_settings(client, client.path(project=False)), client):

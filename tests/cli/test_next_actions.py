@@ -54,7 +54,6 @@ ANSWERS: tuple[tuple[str, ...], ...] = (
     ("checkpoint", "show"),
     ("session", "list"),
     ("session", "show", "s-1"),
-    ("report",),
     ("memory", "show", "call:s-1:1"),
     ("status",),
 )

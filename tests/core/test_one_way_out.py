@@ -144,7 +144,6 @@ TABLE: dict[str, list[list[str]] | str] = {
     "session show": [
         ["session", "show", SESSION], ["session", "show", SESSION, "--full"], ["session", "show", "s"],
     ],
-    "report": [["report"], ["report", "--hours", "800000"]],
     "briefing": [["briefing", "--repo", "{repo}"], ["briefing", "--repo", "{repo}", "--format", "text"]],
     "compaction decide": [["compaction", "decide", _COMPACTION]],
     "compaction prepare": [["compaction", "prepare", _COMPACTION]],

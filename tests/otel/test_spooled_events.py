@@ -86,7 +86,7 @@ def test_what_the_disk_has_no_room_for_takes_no_other_along(folder: Path, monkey
     assert [event["id"] for event in log.spooled_in(str(folder.parent))] == ["e2"]
 
 
-@pytest.mark.parametrize("words", [("otel", "list"), ("otel", "stats"), ("report",), ("memory", "scorecard")])
+@pytest.mark.parametrize("words", [("otel", "list"), ("otel", "stats"), ("memory", "scorecard")])
 def test_the_log_is_read_where_the_settings_cannot_be(run: Run, folder: Path, words: tuple[str, ...]) -> None:
     run("otel", "emit", "a.b")
     run("recall", "what is there")

@@ -12,7 +12,7 @@ import pytest
 from conftest import NOW_MS, Run
 
 from core import config
-from core.store import overview, sqlite
+from core.store import sqlite
 from otel import log
 from otel.event import new_event
 from session.hook import Hook
@@ -153,7 +153,7 @@ def test_an_event_that_a_full_spool_does_not_take_is_stored_though_a_step_failed
     assert session.has_unspooled_events
     session.store_events()
     db = sqlite.open_reading()
-    assert db is not None and overview.event_counts(db, 0) == {"a.b": 1}
+    assert db is not None and db.execute("SELECT action FROM event WHERE level <> 'debug'").fetchall() == [("a.b",)]
     assert not log.has_spooled()
 
 

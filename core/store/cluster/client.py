@@ -5,10 +5,9 @@ from __future__ import annotations
 import http.client
 import os
 import time
-from contextlib import suppress
 from urllib.parse import quote, urlsplit
 
-from core import TYPE_CHECKING, clock, files, json_text
+from core import TYPE_CHECKING, json_text
 from core.errors import Failure
 
 if TYPE_CHECKING:
@@ -96,30 +95,6 @@ def refusal(nodes: Sequence[str], status: int, message: str) -> Failure:
         f"the Typesense cluster refuses the request ({status}): {message}",
         "run `joelclaw store init`; if that does not help, report this",
     )
-
-
-def recent_fault(config: Config) -> Failure | None:
-    """The fault that `note_fault` recorded for this cluster in the last ten seconds, if any."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        with open(_fault_path(), "rb") as handle:
-            fault = json_text.loads(handle.read())
-        if fault["nodes"] == _identity(config) and 0 <= clock.now_ms() - fault["at"] < 10_000:
-            return Failure(str(fault["code"]), str(fault["message"]), "wait a few seconds")
-    return None
-
-
-def note_fault(config: Config, code: str, message: str) -> None:
-    """Record a fault of the cluster itself, so that the next recalls do not wait for it."""
-    if code not in (UNREACHABLE, UNAUTHORIZED, NOT_INITIALISED, KEY_MISSING) or recent_fault(config) is not None:
-        return
-    fault = {"nodes": _identity(config), "at": clock.now_ms(), "code": code, "message": message}
-    with suppress(OSError):  # then the next recall waits again
-        files.write_whole(_fault_path(), json_text.dumps(fault).encode())
-
-
-def forget_fault() -> None:
-    """Record that the cluster answers."""
-    files.remove(_fault_path())
 
 
 class SearchClient:
@@ -269,16 +244,6 @@ def _output_of(command: str) -> str:
         fix = "run it by hand: it must print the key and exit with 0"
         raise Failure(KEY_MISSING, f"store.key_command failed ({reason})", fix)
     return done.stdout.decode("utf-8", "replace").strip()
-
-
-def _fault_path() -> str:
-    return os.path.join(files.home(), "cache", "typesense-down.json")
-
-
-def _identity(config: Config) -> str:
-    """Identifies a cluster and the source of its key, without the key."""
-    key_source = "key" if os.environ.get("TYPESENSE_API_KEY") else "command"
-    return f"{_configured_urls(config)} {config.get_str('store.prefix')} {key_source}"
 
 
 def _connection_to(node: str, timeout_s: float) -> http.client.HTTPConnection:

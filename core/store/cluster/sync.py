@@ -52,7 +52,6 @@ def initialise(config: Config) -> dict[str, Any]:
     """Create or upgrade the collections, and queue all writes from now on; all documents for a new collection."""
     with _connected(config) as (db, cluster):
         collections = cluster.create_collections()
-        client.forget_fault()
         outbox.enable(db)
         if any(collection["created"] for collection in collections):
             outbox.queue_everything(db)
@@ -156,7 +155,6 @@ def _push(
             background.postpone(background.PUSH, retry_at)
         raise
     outbox.record_success(db)
-    client.forget_fault()
 
 
 def _push_documents(db: apsw.Connection, cluster: "Cluster", entries: "Sequence[outbox.Entry]", pushed: Pushed) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -232,15 +231,3 @@ def test_without_collections_the_fix_is_init(server: Server, home: Path, command
     done = machine.run("store", command)
     assert done.assert_failed() == "TYPESENSE_NOT_INITIALISED"
     assert "store init" in done.envelope["fix"]
-
-
-def test_recall_asks_the_cluster_again_after_a_push_has_reached_it(machine: Machine) -> None:
-    machine.write(FACTS[0])
-    mark = machine.home / "cache" / "typesense-down.json"
-    nodes = f"{machine.environment['TYPESENSE_URL']} {machine.environment['JOELCLAW_STORE_PREFIX']} key"
-    fault = {"nodes": nodes, "at": int(time.time() * 1000), "code": "TYPESENSE_UNREACHABLE", "message": "no answer"}
-    mark.write_text(json.dumps(fault))
-    assert machine.result("recall", FACTS[0])["fallback"]["code"] == "TYPESENSE_UNREACHABLE"
-    machine.push()
-    answer = machine.result("recall", FACTS[0])
-    assert (answer["backend"], answer.get("fallback")) == ("typesense", None)

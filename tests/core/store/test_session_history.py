@@ -118,17 +118,3 @@ def say(db: apsw.Connection, text: str, at: int, **more: Any) -> None:
     one: Any = documents.blank(more.pop("collection", "episodes"), f"d{db.total_changes()}", text, at)
     one |= {"session_id": "s", "observation_type": "episode", **more}
     documents.insert(db, one, b"", signatures=False)
-
-
-def test_errors_are_counted_together_where_they_are_alike(db: apsw.Connection) -> None:
-    put(
-        db, event("a", 4, level="error", error="e", sessionId="s1"), event("b", 6, level="error", error="e"),
-        event("c", 5, level="fatal"), event("d", 7, level="warn"), event("e", 8, level="debug"),
-        event("f", 3, level="error", component="d"),
-    )  # fmt: skip
-    latest = {"at": 6, "component": "c", "action": "a", "error": "e", "count": 2, "sessionId": "s1"}
-    fatal = {"at": 5, "component": "c", "action": "a", "error": "", "count": 1, "sessionId": "s"}
-    assert overview.errors(db, 4) == [latest, fatal]
-    assert overview.errors(db, 5) == [{**latest, "count": 1, "sessionId": "s"}, fatal]
-    assert [sum(one["count"] for one in overview.errors(db, since)) for since in (3, 4, 5, 6, 7)] == [4, 3, 2, 1, 0]
-    assert overview.event_counts(db, 4) == {"a": 4} and overview.event_counts(db, 8) == {}

@@ -87,21 +87,6 @@ def test_a_large_log_is_folded(user: User, monkeypatch: pytest.MonkeyPatch) -> N
     assert user.call("memory", "stats")["total"] == 3
 
 
-def test_a_store_that_is_mostly_free(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "FREE_BYTES", 100_000)
-    db = apsw.Connection(str(user.memory / "store.db"))
-    db.execute("CREATE TABLE filled (text); INSERT INTO filled VALUES (zeroblob(1000000)); DROP TABLE filled")
-    db.close()
-    found = the(user, "STORE_MOSTLY_FREE")
-    assert (found["severity"], found["fix"]) == ("note", "joelclaw store prune")
-    assert found["message"].startswith("1.0 of the file's 1.") and found["message"].endswith(" MB are unused")
-
-
-def test_a_clock_that_is_behind(user: User) -> None:
-    found = the(user, "CLOCK_BEHIND", JOELCLAW_NOW_MS=str(NOW_MS - 3 * HOUR_MS))
-    assert (found["severity"], "3 h" in found["message"] or "180 min" in found["message"]) == ("warning", True)
-
-
 def test_modes_that_let_others_in(user: User) -> None:
     user.memory.chmod(0o755)
     (user.memory / "store.db").chmod(0o644)
@@ -236,13 +221,6 @@ def test_a_cluster_that_does_not_answer(user: User, closed_port: int) -> None:
     assert "TYPESENSE_API_KEY_MISSING" in [one["code"] for one in user.doctor()["findings"]]
 
 
-def test_a_collector_that_is_not_there(user: User, closed_port: int) -> None:
-    settings(user, '[otel]\nexport = "auto"\n')
-    where = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{closed_port}"}
-    found = the(user, "EXPORT_UNREACHABLE", **where)
-    assert (found["subject"], found["severity"]) == ("exporter", "warning")
-
-
 def test_a_collector_that_got_nothing_for_long(user: User) -> None:
     settings(user, '[otel]\nexport = "auto"\n')
     there = Receiver().start()
@@ -299,5 +277,5 @@ def test_every_code_is_on_the_page() -> None:
         r'\b(?:note|warning|error|severity)(?:\(|, )\s*"([A-Z_]+)"|^[A-Z_]+ = "(HOOK_[A-Z_]+)"', re.MULTILINE
     )
     written = {one or other for path in modules for one, other in made.findall(path.read_text())}
-    assert len(written) > 40
+    assert len(written) > 30
     assert written - listed == set()
