@@ -117,23 +117,9 @@ def installed_entries(value: Any, client: Settings) -> list[Entry]:
     return list(_calls(value, client))
 
 
-def paths(value: object, above: str = "") -> set[str]:
-    """The containers and listed strings of a value: `hooks`, `hooks/EVENT`, `permissions/allow/RULE`."""
-    if isinstance(value, list):
-        return {f"{above}/{item}" for item in value if isinstance(item, str)}
-    found: set[str] = set()
-    for key, inner in value.items() if isinstance(value, dict) else ():
-        path = f"{above}/{key}" if above else str(key)
-        found |= {path} | paths(inner, path)
-    return found
-
-
 @dataclass(frozen=True)
 class Entries:
-    """Our entries in one JSON file of a client: which of hooks, rules (what runs without asking) and server it holds.
-
-    `made` are the `paths` that an installation created: only those are removed again. None if that is unknown.
-    """
+    """Our entries in a JSON file of a client: which of hooks, rules (what runs without asking) and server it holds."""
 
     client: Settings
     hooks: bool
@@ -159,16 +145,15 @@ class Entries:
                 shown = ".".join(path) or "the file"
                 raise Malformed(f"{shown} is not {'an object' if kind is dict else 'a list'}")
 
-    def are_in(self, value: Any, *, keyed: bool = False) -> bool:
-        """Whether any of our entries is there. With `keyed`, a rule does not count: it may be the user's own."""
-        has_hooks = self.hooks and bool(installed_entries(value, self.client))
-        return has_hooks or self._has_server(value) or bool(not keyed and self._rules_in(value))
+    def are_in(self, value: Any) -> bool:
+        """Whether hooks or a server of ours are there. A rule does not count: it may be the user's own."""
+        return (self.hooks and bool(installed_entries(value, self.client))) or self._has_server(value)
 
-    def put_in(self, value: Any, command: str, made: frozenset[str], *, mcp: bool) -> Any:
+    def put_in(self, value: Any, command: str, *, mcp: bool) -> Any:
         """The value with our entries as this version writes them; with `mcp` also our server and its rules."""
         value = copy.deepcopy(value)
         if self.hooks:
-            self._put_hooks(value.setdefault("hooks", {}), command, made)
+            self._put_hooks(value.setdefault("hooks", {}), command)
         if self.rules:
             words = recall_commands(command)
             wanted = [self.client.rule.format(" ".join(map(shlex.quote, call))) for call in words]
@@ -177,29 +162,29 @@ class Entries:
             first, second = self.client.allowed
             rules = value.setdefault(first, {}).setdefault(second, [])
             for rule in self._rules_in(value):
-                if rule not in wanted and f"{first}/{second}/{rule}" in made:
+                if rule not in wanted:
                     rules.remove(rule)
             rules.extend(rule for rule in wanted if rule not in rules)
-        if self.server and (mcp or self._has_server(value)):
-            servers = value.setdefault("mcpServers", {})
-            if SERVER not in servers or (self._has_server(value) and f"mcpServers/{SERVER}" in made):
-                servers[SERVER] = self.client.server(command)
+        if self.server and (mcp or self._has_server(value)) and not self.has_foreign_server(value):
+            value.setdefault("mcpServers", {})[SERVER] = self.client.server(command)
         return value
 
-    def take_out(self, value: Any, made: frozenset[str] | None) -> Any:
-        """The value without our entries, and without the containers that were made for them."""
+    def take_out(self, value: Any) -> Any:
+        """The value without our entries, and without containers that are empty then."""
         value = copy.deepcopy(value)
         if self.hooks:
-            for event in list(value.get("hooks", {})):
-                self._remove_event(value["hooks"], event, made)
-            _remove_empty(value, ("hooks",), made)
+            hooks = value.get("hooks", {})
+            for event in list(hooks):
+                self._remove_from(hooks, event)
         for rule in self._rules_in(value):
-            if made is None or "/".join((*self.client.allowed, rule)) in made:
-                value[self.client.allowed[0]][self.client.allowed[1]].remove(rule)
-                _remove_empty(value, self.client.allowed, made)
-        if self._has_server(value) and (made is None or f"mcpServers/{SERVER}" in made):
+            value[self.client.allowed[0]][self.client.allowed[1]].remove(rule)
+        if self._has_server(value):
             del value["mcpServers"][SERVER]
-            _remove_empty(value, ("mcpServers",), made)
+        paths = [("hooks",)] * self.hooks + [("mcpServers",)] * self.server
+        for path in [self.client.allowed, self.client.allowed[:1]] * self.rules + paths:
+            holder = value.get(path[0], {}) if path[1:] else value
+            if holder.get(path[-1]) in ({}, []):
+                del holder[path[-1]]
         return value
 
     def has_foreign_server(self, value: Any) -> bool:
@@ -219,22 +204,21 @@ class Entries:
         rules = value.get(self.client.allowed[0], {}).get(self.client.allowed[1], [])
         return [rule for rule in rules if isinstance(rule, str) and RECALL_RULE.fullmatch(rule)]
 
-    def _put_hooks(self, hooks: Any, command: str, made: frozenset[str]) -> None:
+    def _put_hooks(self, hooks: Any, command: str) -> None:
         wanted = hook_groups(self.client, command)
         for event in list(hooks):
             if event not in wanted:
-                self._remove_event(hooks, event, made)
+                self._remove_from(hooks, event)
         for event, group in wanted.items():
             rest = [self._without_ours(other) for other in hooks.get(event, ())]
             place = rest.index(_EMPTY) if _EMPTY in rest else len(rest)
             hooks[event] = [*rest[:place], group, *(other for other in rest[place:] if other is not _EMPTY)]
 
-    def _remove_event(self, hooks: Any, event: str, made: frozenset[str] | None) -> None:
-        groups = hooks[event] if isinstance(hooks[event], list) else []
-        rest = [self._without_ours(group) for group in groups]
-        if rest != groups:
+    def _remove_from(self, hooks: Any, event: str) -> None:
+        if isinstance(hooks[event], list):
+            rest = [self._without_ours(group) for group in hooks[event]]
             hooks[event] = [group for group in rest if group is not _EMPTY]
-            if not hooks[event] and (made is None or f"hooks/{event}" in made):
+            if not hooks[event]:
                 del hooks[event]
 
     def _without_ours(self, group: Any) -> Any:
@@ -259,19 +243,6 @@ def _calls(value: Any, client: Settings) -> Iterator[Entry]:
 def _hooks_of(group: Any) -> list[Any]:
     hooks = group.get("hooks") if isinstance(group, dict) else None
     return hooks if isinstance(hooks, list) else []
-
-
-def _remove_empty(value: Any, path: tuple[str, ...], made: frozenset[str] | None) -> None:
-    """Delete empty containers that were made for our entries, from the innermost outwards."""
-    *above, name = path
-    holder = value
-    for key in above:
-        holder = holder[key]
-    if holder.get(name, True) or (made is not None and "/".join(path) not in made):
-        return
-    del holder[name]
-    if above:
-        _remove_empty(value, tuple(above), made)
 
 
 def _packaged(name: str) -> str:

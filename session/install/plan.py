@@ -63,9 +63,6 @@ class Plan:
         has_server = client.has_servers and path == client.servers(project=project)
         has_rules = is_main and bool(client.allowed)
         self._entries = Entries(client, hooks=is_main, rules=has_rules, server=has_server, project=project)
-        known = self.receipt or (None if is_main else Receipt.load(client.path(project=project)))
-        # What installations created in this file; None if nothing is known about any.
-        self._made = self.receipt.made if self.receipt else frozenset[str]() if known else None
         self._is_toml = path.endswith(".toml")
         self._is_unedited = bool(self.receipt and self.before is not None and self.receipt.is_of(self.before))
 
@@ -102,16 +99,22 @@ class Plan:
             if self._is_toml:
                 server = TomlServer(self.text)
                 if server.is_ours:
-                    self._restore(server.take_out(), settings_text.same_toml)
+                    text = server.take_out()
+                    self._restore(lambda: text, lambda old: settings_text.same_toml(old, text))
                 elif server.exists and self.receipt is not None:
                     self.new_receipt = self.receipt
                     self.notes = [EDITED.format(f"{self.path}: [mcp_servers.joelclaw]")]
             elif self.before is not None:
                 value = self._value(self.text)
-                rest = self._entries.take_out(value, self._made)
-                if not settings_text.same(value, rest):
-                    text = settings_text.edited(self.text, rest, comments=self.client.comments)
-                    self._restore(text, lambda old, new: settings_text.same(self._value(old), self._value(new)))
+                if self._entries.are_in(value):
+                    rest = self._entries.take_out(value)
+                    self._restore(
+                        lambda: settings_text.edited(self.text, rest, comments=self.client.comments),
+                        lambda old: (
+                            self._entries.take_out(self._value(old)) == rest
+                            and not self._entries.are_in(self._value(old))
+                        ),
+                    )
         return self
 
     def own_file(self, text: str, purpose: str, *, remove: bool) -> "Plan":
@@ -143,13 +146,8 @@ class Plan:
         return value
 
     def _put_in_json(self, command: str, *, mcp: bool) -> None:
-        ours, value, made, text = self._entries, self._value(self.text), frozenset[str](), self.text
-        had_ours = ours.are_in(value)
-        if had_ours and self._made is not None:
-            made = self._made
-        elif ours.are_in(value, keyed=True):  # without a receipt: what an installation would have created
-            made = frozenset(entries.paths(value) - entries.paths(ours.take_out(value, None)))
-        wanted = ours.put_in(value, command, made, mcp=mcp)
+        ours, value, text = self._entries, self._value(self.text), self.text
+        wanted = ours.put_in(value, command, mcp=mcp)
         if not settings_text.same(value, wanted):
             text = settings_text.edited(self.text, wanted, comments=self.client.comments)
         self.notes = self._hook_notes() if ours.hooks else []
@@ -157,8 +155,7 @@ class Plan:
             self.notes.append(FOREIGN_SERVER)
         elif ours.server and entries.SERVER in wanted.get("mcpServers", {}):
             self.notes += [SHARED_SERVER] * self.project
-        now = entries.paths(wanted)
-        self._set_text(text, created=had_ours, made=frozenset(made & now | now - entries.paths(value)))
+        self._set_text(text, created=ours.are_in(value))
 
     def _put_in_toml(self, command: str, *, mcp: bool) -> None:
         server, text = TomlServer(self.text), self.text
@@ -169,18 +166,19 @@ class Plan:
             text, self.notes = server.put_in(command), [SHARED_SERVER] * self.project
         self._set_text(text, created=server.is_ours)
 
-    def _set_text(self, text: str, *, created: bool, made: frozenset[str] = frozenset()) -> None:
+    def _set_text(self, text: str, *, created: bool) -> None:
         created = self.before is None or (created and self.receipt is not None and self.receipt.created)
         if self.before is not None or text:
             self.after = text.encode()
-            self.new_receipt = Receipt.of(self.path, self.after, created=created, made=made)
+            self.new_receipt = Receipt.of(self.path, self.after, created=created)
 
-    def _restore(self, text: str, same: Callable[[str, str], bool]) -> None:
-        """Plan the text without our entries: no file if we created it, and the white space from before."""
-        if text.strip() in ("", "{}") and self.receipt is not None and self.receipt.created:
-            self.after = None
-        else:
-            self.after = (undo.original_layout(self.path, text, same) if self._is_unedited else text).encode()
+    def _restore(self, without_ours: Callable[[], str], is_original: Callable[[str], bool]) -> None:
+        """Plan the file from before the installation, or else the text without our entries; no file if it was ours."""
+        original = undo.original(self.path, is_original) if self._is_unedited else None
+        if original is None:
+            original = without_ours().encode()
+        is_blank = original.strip() in (b"", b"{}")
+        self.after = None if is_blank and self.receipt is not None and self.receipt.created else original
 
     def _is_own_text(self, data: bytes) -> bool:
         """Whether a skill or rules file does not exist, or holds what this or an installed joelclaw writes."""
@@ -335,7 +333,7 @@ def _refusals(client: Settings, path: str) -> Iterator[None]:
     try:
         yield
     except Malformed as error:
-        what = "TOML" if path.endswith(".toml") else "JSON, comments allowed" if client.comments else "plain JSON"
+        what = "TOML" if path.endswith(".toml") else "JSON" if client.comments else "plain JSON"
         fix = f"fix {path} ({client.name} reads {what}) and run this again; nothing was changed"
         raise Failure(REFUSED, f"{path}: {error}", fix) from None
 

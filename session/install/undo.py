@@ -22,12 +22,11 @@ class Receipt:
     version: str
     created: bool = False  # we created the file
     folders: tuple[str, ...] = ()  # that we created for it, the outermost first
-    made: frozenset[str] = frozenset()  # `entries.paths` of our entries and of the containers created for them
 
     @classmethod
-    def of(cls, path: str, data: bytes, *, created: bool, made: frozenset[str] = frozenset()) -> "Receipt":
+    def of(cls, path: str, data: bytes, *, created: bool) -> "Receipt":
         """The receipt for a file that now holds `data`."""
-        return cls(path, sha256(data).hexdigest(), VERSION, created, (), made)
+        return cls(path, sha256(data).hexdigest(), VERSION, created)
 
     def is_of(self, data: bytes) -> bool:
         """Whether a file holds exactly what we wrote."""
@@ -39,16 +38,14 @@ class Receipt:
         try:
             with open(_receipt_path(path), encoding="utf-8") as file:
                 value = json.load(file)
-            folders, made = tuple(map(str, value["folders"])), frozenset(map(str, value["emptied"]))
-            return cls(path, value["fingerprint"], value["version"], value["created"] is True, folders, made)
+            folders = tuple(map(str, value["folders"]))
+            return cls(path, value["fingerprint"], value["version"], value["created"] is True, folders)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def save(self) -> None:
         """Store the receipt."""
-        value = asdict(self)
-        value |= {"folders": list(self.folders), "emptied": sorted(value.pop("made"))}
-        files.write_whole(_receipt_path(self.path), json.dumps(value).encode())
+        files.write_whole(_receipt_path(self.path), json.dumps(asdict(self)).encode())
 
 
 def delete_receipt(path: str) -> None:
@@ -105,15 +102,14 @@ def useful_backups(path: str) -> list[str]:
     return backups(path)
 
 
-def original_layout(path: str, text: str, same: Callable[[str, str], bool]) -> str:
-    """The newest backup that differs from a text only in white space and has the same meaning; else the text."""
-    wanted = "".join(text.split())
+def original(path: str, is_original: Callable[[str], bool]) -> bytes | None:
+    """The newest backup that holds what the file held before our entries; None if there is none."""
     for name in reversed(backups(path)):
+        data = _data(name)
         with suppress(UnicodeDecodeError):
-            old = (_data(name) or b"").decode()
-            if ("".join(old.split()) == wanted and same(old, text)) or (not old.strip() and wanted == "{}"):
-                return old
-    return text
+            if data is not None and is_original(data.decode()):
+                return data
+    return None
 
 
 def _receipt_path(path: str) -> str:

@@ -50,4 +50,4 @@ def test_why_a_command_cannot_be_started(tmp_path: Path, monkeypatch: pytest.Mon
     ],
 )
 def test_which_commands_call_joelclaw_and_which_are_ours(command: str, called: str, ours: bool) -> None:
-    assert entries.joelclaw_call({"command": command}, "claude") == ((called, ours) if called else None)
+    assert entries.joelclaw_call({"command": command}, "claude") == (called if ours else None)

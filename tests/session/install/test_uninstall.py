@@ -12,14 +12,13 @@ from test_install import FILES, FOREIGN, Install, install, project, user
 __all__ = ["install", "project", "user"]
 
 TEXTS = {
-    "foreign hooks and comments": FOREIGN,
+    "foreign hooks": FOREIGN,
     "an empty object": "{}",
     "spaces in it": "{ \n\n }\n",
     "an empty file": "",
     "only a line end": "\n",
     "empty hooks": '{\n  "hooks": { }\n}\n',
     "an empty event": '{"hooks": {"Stop": [ ], "Other": []}, "x": []}',
-    "a comment in an empty event": '{\n\t"hooks": {\n\t\t"SessionEnd": [ // none yet\n\t\t]\n\t}\n}',
     "CRLF": '{\r\n  "a": [\r\n    1\r\n  ]\r\n}',
 }
 
