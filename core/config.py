@@ -109,7 +109,6 @@ SETTINGS: dict[str, Setting] = {
     "retention.events_days": Setting(90, "age at which events expire, in days; 0 never", 0, 36_500),
     "retention.events_mb": Setting(200, "space for events, debug ones first; 0: no limit", 0, 1_000_000),
     "retention.episodes_days": Setting(0, "age at which episodes expire, in days; 0 never", 0, 36_500),
-    "retention.store_mb": Setting(0, "size beyond which old turns expire; 0: no limit", 0, 1_000_000),
 }
 FORMER_NAMES = {
     "otel.retention_days": "retention.events_days",

@@ -86,7 +86,7 @@ def prune(
             return 0
         raise
     metadata = {"events": result["events"]["byAge"] + result["events"]["bySize"]}
-    metadata |= {name: result[name] for name in ("episodes", "toolCalls", "hooksAndInjections")}
+    metadata |= {name: result[name] for name in ("episodes", "toolCalls")}
     freed = result["bytes"]["before"] - result["bytes"]["after"]
     if any(metadata.values()) or freed > 0:
         metadata["bytes"] = freed

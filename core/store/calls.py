@@ -107,12 +107,6 @@ def successful_after(db: apsw.Connection, call: FoundCall, most: int) -> list[tu
     return list(db.execute(f"SELECT number, command FROM call WHERE {where}", parameters))
 
 
-def frequent_commands(db: apsw.Connection, most: int) -> list[str]:
-    """The commands that succeeded most often, the most frequent first."""
-    ran = "SELECT command FROM call WHERE outcome = 'ok' AND command <> '' GROUP BY command ORDER BY count(*) DESC"
-    return [command for (command,) in db.execute(f"{ran} LIMIT ?", (most,))]
-
-
 def latest_commands(db: apsw.Connection, prefixes: Sequence[str], most: int) -> list[tuple[str, int]]:
     """Session and number of the last commands with a word that begins like one of these."""
     matching = "SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ?"

@@ -1,7 +1,6 @@
 """Retention: what is older or more than the settings `retention.*` allow is deleted, daily and by `store prune`."""
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import apsw
@@ -15,7 +14,6 @@ from core.store.rows import row_range
 
 AT_ONCE = 1_000  # events per transaction
 EPISODES_AT_ONCE = 100
-SESSIONS_AT_ONCE = 20
 PAUSE_S = 0.01  # between transactions, for other writers
 MB = 1_000_000
 QUICK_BYTES = 64 * MB  # a file up to this size is rewritten in the background: it takes .8 s, and hooks wait 2 s
@@ -48,11 +46,11 @@ class Retention:
         self._vectors = sqlite.load_vectors(db)
         self._now = clock.now_ms()
         self._size = store_file.sizes(db)[0]
-        self._events = self._by_size = self._episodes = self._calls = self._history = 0
+        self._events = self._by_size = self._episodes = self._calls = 0
         self._may_age = not background or self._is_clock_plausible()
 
     def look(self) -> dict[str, Any]:
-        """The numbers of what would be deleted; of `store_mb`, by how much the store exceeds it."""
+        """The numbers of what would be deleted."""
         before = self._before("retention.events_days")
         self._events = self._count("SELECT count(*) FROM event WHERE timestamp < ?", before)
         self._by_size = len(self._surplus_events(before))
@@ -73,8 +71,7 @@ class Retention:
         if before := self._before("retention.episodes_days"):
             while self._delete_episodes(before):
                 time.sleep(PAUSE_S)
-            self._delete_sessions(self._old_sessions(before))
-        self._prune_to_size()
+            self._delete_sessions(before)
         if self._episodes >= documents.MERGE_AFTER:
             store_file.merge(self._db, "lexicon")
         wiped = store_file.is_owed(self._db)
@@ -105,26 +102,15 @@ class Retention:
     def _count(self, query: str, *values: int) -> int:
         return int(self._db.execute(query, values).get)
 
-    def _used(self) -> int:
-        size, free = store_file.sizes(self._db)
-        return size - free
-
     def _result(self, *, wiped: bool, dry: bool) -> dict[str, Any]:
         size, free = store_file.sizes(self._db)
-        limit = self._config.get_int("retention.store_mb") * MB
-        names = ("events_days", "events_mb", "episodes_days", "store_mb")
+        names = ("events_days", "events_mb", "episodes_days")
         return {
             "dryRun": dry,
             "events": {"byAge": self._events, "bySize": self._by_size, "all": events.count(self._db)},
             "episodes": self._episodes,
             "toolCalls": self._calls,
-            "hooksAndInjections": self._history,
-            "bytes": {
-                "before": self._size,
-                "after": size,
-                "free": free,
-                "overLimit": max(0, size - free - limit) if limit else 0,
-            },
+            "bytes": {"before": self._size, "after": size, "free": free},
             "purgeFinished": wiped,
             "settings": {f"retention.{name}": self._config.get_int(f"retention.{name}") for name in names},
         }
@@ -140,15 +126,10 @@ class Retention:
         )
         return [int(seq) for (seq,) in self._db.execute(query, (since, limit))] if limit else []
 
-    def _oldest_events(self, where: str) -> list[int]:
-        rows = self._db.execute(f"SELECT seq FROM event WHERE {where} ORDER BY timestamp LIMIT {AT_ONCE}")
-        return [int(seq) for (seq,) in rows]
-
-    def _delete_events(self, numbers: list[int]) -> int:
+    def _delete_events(self, numbers: list[int]) -> None:
         with sqlite.transaction(self._db):
             self._db.executemany("DELETE FROM event WHERE seq = ?", [(seq,) for seq in numbers])
         self._by_size += len(numbers)
-        return len(numbers)
 
     def _delete_episodes(self, before: int) -> int:
         """Delete some of the oldest episodes from this file; a cluster, and its other machines, keep theirs."""
@@ -165,48 +146,11 @@ class Retention:
         self._episodes += len(rows)
         return len(rows)
 
-    def _old_sessions(self, before: int) -> list[tuple[int, str]]:
-        rows = self._db.execute(f"SELECT updated_at, id FROM {_OLD_SESSIONS} ORDER BY 1, 2", (before,))
-        return [(int(at), str(session)) for at, session in rows]
-
-    def _delete_sessions(self, old: list[tuple[int, str]]) -> None:
-        for _, session in old:
+    def _delete_sessions(self, before: int) -> None:
+        for (session,) in self._db.execute(f"SELECT id FROM {_OLD_SESSIONS}", (before,)).fetchall():
             with sqlite.transaction(self._db):
-                self._calls += sessions.drop(self._db, session)
+                self._calls += sessions.drop(self._db, str(session))
             time.sleep(PAUSE_S)
-
-    def _prune_to_size(self) -> None:
-        """Delete debug events, then episodes and sessions, then events, until the store fits `store_mb`."""
-        limit = self._config.get_int("retention.store_mb") * MB
-        if not limit or self._used() <= limit:
-            return
-        waiting = self._old_sessions(self._now + 1)
-        steps: tuple[Callable[[], int], ...] = (
-            lambda: self._delete_events(self._oldest_events("level = 'debug'")),
-            lambda: self._delete_oldest_work(waiting),
-            self._delete_oldest_history,
-        )
-        for delete in steps:
-            while self._used() > limit and delete():
-                time.sleep(PAUSE_S)
-
-    def _delete_oldest_work(self, waiting: list[tuple[int, str]]) -> int:
-        """Delete the oldest episodes, and the sessions that were over before the first episode that is left."""
-        deleted = self._delete_episodes(self._now)
-        query = f"SELECT created_at {_OLD_EPISODES} ORDER BY created_at LIMIT 1"
-        first = self._db.execute(query, (self._now,)).get
-        over = [session for session in waiting[:SESSIONS_AT_ONCE] if first is None or session[0] < first]
-        del waiting[: len(over)]
-        self._delete_sessions(over)
-        return deleted + len(over)
-
-    def _delete_oldest_history(self) -> int:
-        deleted = self._delete_events(self._oldest_events("true"))
-        first = self._db.execute("SELECT min(timestamp) FROM event").get
-        with sqlite.transaction(self._db):
-            more = hook_calls.delete_before(self._db, self._now + 1 if first is None else int(first), AT_ONCE)
-        self._history += more
-        return deleted + more
 
     def _give_back(self) -> None:
         """Return free pages one by one if the file was created that way; else rewrite it if that is worth it."""

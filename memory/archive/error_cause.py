@@ -52,15 +52,8 @@ def error_line(output: str) -> str:
     for line in lines[:3]:  # what a program says about its arguments
         if re.match(r"[\w./-]+: (?:[^:]+: )?(?:No such file or directory|Permission denied|unrecognized)", line):
             return _cut(line)
-    for find in (
-        _conflict,
-        _python_error,
-        _pytest_error,
-        _compiler_errors,
-        _go_test_error,
-        _js_test_error,
-        _marked_line,
-    ):
+    tests = (_pytest_error, _compiler_errors, _go_test_error, _js_test_error)
+    for find in (_conflict, _python_error, *tests, _marked_line):
         if found := find(lines):
             return _cut(found)
     package = next((line for line in lines if line.startswith("FAIL\t")), "")
@@ -89,7 +82,7 @@ def _compiler_errors(lines: list[str]) -> str:
     """The first errors of compilers and linters, up to three: `a.go:3:1: undefined: x`, `a.ts(3,1): error …`, an error
     above its place, a row of eslint under the name of its file."""
     # after a place: a package, a frame, a warning
-    no_error = re.compile(r": #|\+0x|in |\W*warn|note|info\b|remark|debug", re.IGNORECASE)
+    no_error = re.compile(r"\+0x|in |\W*warn|note|info\b|remark|debug", re.IGNORECASE)
     heading = re.compile(r"\s*(?:error(?:\[\w+\])?:|\*\* \(|error )")
     pointer = re.compile(r"^\s*(?:-->|└─|╭─\[|at) ?(\S+\.\w+:\d+(?::\d+)?)")
     eslint = re.compile(r"\s+(\d+:\d+)\s+error\s+(.*)")
@@ -102,7 +95,7 @@ def _compiler_errors(lines: list[str]) -> str:
         place, error = PLACE.match(bare), ""
         if place and is_file(place["file"]):
             text = re.match(r"(?::| -)?\s+(\S.*)$", bare[place.end() :])
-            error = bare.strip() if text and not HEADER.search(text[1]) and not no_error.match(text[0]) else ""
+            error = bare.strip() if text and not HEADER.search(text[1]) and not no_error.match(text[1]) else ""
         elif heading.match(bare) and not HEADER.search(bare):
             below = next(filter(None, map(pointer.match, _indented(near))), None)
             error = f"{below[1]}: {bare.strip()}" if below else ""
@@ -129,6 +122,8 @@ def _go_test_error(lines: list[str]) -> str:
             return f"{failed[-1]}: {line.partition(' [recovered')[0]}"
         elif message := GO_MESSAGE.match(line):
             messages.setdefault(test, []).append(message[1].strip())
+        elif messages.get(test) and (testify := re.match(r"\s+Error:\s+(.*)", line)):
+            messages[test][-1] += f" {testify[1]}"
     for name in sorted(failed, key=lambda name: (not messages.get(name), -name.count("/"))):
         own = messages.get(name, [])
         # what failed a test is its last message; its logs before come from other files

@@ -89,7 +89,6 @@ DAY_S = 86_400
         (DAY_S, {}, True, DAY_S), (DAY_S - 1, {}, False, 1), (0, {}, False, DAY_S), (9 * DAY_S, {}, True, DAY_S),
         (-1, {}, False, DAY_S), (DAY_S, {"retention.events_days": 0, "retention.events_mb": 0}, False, 0),
         (DAY_S, {"retention.events_days": 0}, True, DAY_S), (DAY_S, {"retention.events_mb": 0}, True, DAY_S),
-        (DAY_S, {"retention.events_days": 0, "retention.events_mb": 0, "retention.store_mb": 1}, True, DAY_S),
         (DAY_S, {"retention.events_days": 0, "retention.events_mb": 0, "retention.episodes_days": 1}, True, DAY_S),
     ],
 )  # fmt: skip

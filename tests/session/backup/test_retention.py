@@ -110,21 +110,6 @@ def lines(count: int) -> str:
     )
 
 
-def test_a_store_that_is_too_large(run: Run, home: Path) -> None:
-    run("memory", "import", "-", stdin=lines(1500))
-    run("memory", "write", "the scheduler of the gateway runs in UTC")
-    before = (home / "store.db").stat().st_size
-    set_to(home, store_mb=2)
-    would = run("store", "prune", "--dry-run").json
-    assert would["result"]["bytes"]["overLimit"] > 1_000_000 and would["next_actions"], "it is said that more goes"
-    result = run("store", "prune").result
-    assert result["bytes"]["overLimit"] == 0
-    assert before > 3_000_000 and result["episodes"] > 300
-    assert (home / "store.db").stat().st_size <= 2_200_000
-    assert run("recall", "scheduler gateway").result["hits"]
-    assert run("recall", "turn 1499 harbour").result["hits"], "the newest stay"
-
-
 def test_a_cluster_keeps_its_turns(run: Run, home: Path) -> None:
     run("memory", "import", "-", stdin=lines(30))
     db = sqlite.open_writing(busy_ms=1000, durable=False)
@@ -140,42 +125,6 @@ def test_a_cluster_keeps_its_turns(run: Run, home: Path) -> None:
     assert run("store", "prune", env=NOW).result["episodes"] == 1
     assert outbox.next_entries(db, 100) == [] and outbox.state(db, "quiet") == 0
     db.close()
-
-
-def fill_history(home: Path, sessions: int, calls: int) -> None:
-    """Sessions of tool calls, the first the oldest, with hooks and injected texts."""
-    db = sqlite.open_writing(busy_ms=1000, durable=False)
-    with sqlite.transaction(db):
-        for number in range(sessions):
-            name, at = f"s{number:03}", NOW_MS - (sessions - number) * DAY
-            db.execute("INSERT INTO session VALUES (?, 'claude', '', '', ?, 1, ?, '[]', 0, '')", (name, at, calls))
-            for call in range(1, calls + 1):
-                values = (name, call, f"{name}-{call}", at, f"make target{call} " + "x y " * 200)
-                db.execute("INSERT INTO call VALUES (NULL, ?, ?, ?, 1, ?, 'Bash', '', ?, 'ok', '', '')", values)
-            db.execute("INSERT INTO name VALUES (?, 'target1', 1, 1, 1, 1.0, '', 0)", (name,))
-            for hook in range(10):
-                values = (f"{name}-{hook}", name, at, "text " * 500)
-                db.execute("INSERT INTO injection VALUES (?, ?, ?, 'memory-recall', ?, 500, 1.0, '[]')", values)
-    db.close()
-
-
-def test_tool_calls_and_injected_texts_go_too_where_the_store_is_too_large(run: Run, home: Path) -> None:
-    fill_history(home, sessions=60, calls=60)
-    run("memory", "write", "the scheduler of the gateway runs in UTC")
-    set_to(home, events_days=0, store_mb=5)
-    result = run("store", "prune", env=NOW).result
-    db = apsw.Connection(str(home / "store.db"))
-    left = [str(name) for (name,) in db.execute("SELECT id FROM session ORDER BY id")]
-    assert 0 < len(left) < 60 and left[-1] == "s059", "the oldest sessions go first"
-    assert {str(name) for (name,) in db.execute("SELECT DISTINCT session_id FROM call")} == set(left)
-    assert db.execute("SELECT count(*) FROM injection").get == 600, "no more goes than must"
-    db.close()
-    assert result["toolCalls"] == (60 - len(left)) * 60
-    assert (home / "store.db").stat().st_size <= 5_200_000
-    set_to(home, events_days=0, store_mb=1)
-    result = run("store", "prune", env=NOW).result
-    assert result["hooksAndInjections"] > 0 and (home / "store.db").stat().st_size <= 1_200_000
-    assert run("recall", "scheduler gateway").result["hits"]
 
 
 @pytest.mark.parametrize("kind", ["made so", "of an older version"])
