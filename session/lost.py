@@ -4,7 +4,6 @@ An entry is what `joelclaw lost` prints. `promptsBefore` and `callsBefore` count
 and the compaction, `again` says that it was used again since, and `get` is the command that brings it back.
 """
 
-import os
 import shlex
 import time
 from collections import Counter
@@ -24,7 +23,7 @@ from core.quoting import clip, one_line
 from core.records import Call, Name, Place, Session
 from core.shell_command import place_of
 from core.store import calls as stored_calls
-from core.store import places_and_names, progress, sessions
+from core.store import places_and_names, sessions
 from core.store.places_and_names import FADING_CALLS
 from core.store.sqlite import as_failure
 from session import own_command
@@ -53,7 +52,7 @@ SHOWN_TEXTS = 3
 def of_project(db: apsw.Connection | None, given: str, kinds: Sequence[str], *, project: str) -> dict[str, Any]:
     """What the last compaction dropped from the `given` session, else from the session that was compacted last.
 
-    Raises SESSION_NOT_FOUND, NO_COMPACTION and CALLS_NOT_ARCHIVED.
+    Raises SESSION_NOT_FOUND and NO_COMPACTION.
     """
     if db is None:
         raise _nothing_archived()
@@ -375,24 +374,10 @@ def _without_filters(command: str) -> tuple[str, ...]:
 
 def _named_session(db: apsw.Connection, given: str) -> Session:
     """The session with this id, or the only session whose id begins with it."""
-    known = sessions.by_id(db, given)
-    if known is not None:
-        return known
-    whole = "" if sessions.is_forgotten(db, given) else sessions.whole_id(db, given, least=1)
-    forgotten = "" if whole else sessions.forgotten_beginning(db, given)
-    if forgotten:
-        message = f"session {forgotten} was forgotten: nothing of it is stored, now or later"
-        fix = "name another session; without ID it is the session that was compacted last: joelclaw lost"
-        raise Failure("SESSION_NOT_FOUND", message, fix)
-    if not whole:
+    known = sessions.by_id(db, given) or sessions.by_id(db, sessions.whole_id(db, given, least=1))
+    if known is None:
         fix = f"archive its transcript: joelclaw memory archive PATH, or {ARCHIVE_ALL}"
         raise Failure("SESSION_NOT_FOUND", f"no session {given[:80]!r} is archived", fix)
-    known = sessions.by_id(db, whole)
-    if known is None:
-        paths = [path for path in progress.sources_naming(db, whole) if os.path.isfile(path)]
-        message = f"an older joelclaw archived only the messages of session {whole}, not its tool calls"
-        path = shlex.quote(paths[0]) if paths else "PATH"
-        raise Failure("CALLS_NOT_ARCHIVED", message, f"read its transcript again: joelclaw memory archive {path}")
     return known
 
 

@@ -10,7 +10,6 @@ from core import clock, shell_command, words
 from core.quoting import clip
 from core.store import calls as stored_calls
 from core.store import sessions
-from core.store.search import LocalCandidates
 from memory.archive.texts import is_error_line
 from session.notes import command_runs
 
@@ -50,7 +49,7 @@ def ways(db: apsw.Connection, text: str, most: int) -> list[dict[str, Any]]:
 
 
 def endings(db: apsw.Connection, error: str, most: int) -> list[dict[str, Any]]:
-    """Calls that ended with an error like this, and prompts that it was pasted in, the most similar and latest first.
+    """Calls that ended with an error like this, the most similar and latest first.
 
     Each says what the agent answered, what it did, how the program ran next, and the first run that worked.
     """
@@ -67,13 +66,16 @@ def endings(db: apsw.Connection, error: str, most: int) -> list[dict[str, Any]]:
 
 
 def _similar(db: apsw.Connection, errors: Sequence[list[str]], whole: set[str]) -> Iterator[dict[str, Any]]:
-    """Calls and prompts with a line like one of the errors.
+    """Calls that failed, or may have, with a line like one of the errors.
 
     A line is compared by its words, by pairs of words next to each other and, a little, by the `whole` pasted text.
     """
-    for call, lines in _with_words(db, list({term: None for terms in errors for term in terms})):
+    every = list({term: None for terms in errors for term in terms})
+    for call in stored_calls.holding_any(db, every, {}) if every else ():
+        if shell_command.reliable_outcome(call["command"], call["outcome"]) in ("ok", stored_calls.FORGOTTEN):
+            continue
         best = 0.0, ""
-        for line in lines:
+        for line in (call["error"], *call["passage"].splitlines()):
             inside = words.split(line[:LONG])
             parts_inside = {*inside, *pairwise(inside)}
             rest = 0.03 * (len(whole.intersection(inside)) / len(whole) - 1)
@@ -85,23 +87,6 @@ def _similar(db: apsw.Connection, errors: Sequence[list[str]], whole: set[str]) 
             yield {**call, "error": best[1], "like": best[0]}
 
 
-def _with_words(db: apsw.Connection, terms: Sequence[str]) -> Iterator[tuple[Any, Sequence[str]]]:
-    """Calls that failed, or may have, and their lines; then prompts, as calls with the number 0, and their lines."""
-    for call in stored_calls.holding_any(db, terms, {}) if terms else ():
-        if shell_command.reliable_outcome(call["command"], call["outcome"]) not in ("ok", stored_calls.FORGOTTEN):
-            yield call, [call["error"], *call["passage"].splitlines()]
-    turns = LocalCandidates(db, vectors=False)
-    found = turns.candidates(terms, b"", {"collections": ("episodes",)}, 100, 0)
-    for turn in turns.documents([candidate["rowid"] for candidate in found]):
-        if turn["text"].startswith("user: ") and turn["session_id"] and turn["forgotten_at"] is None:
-            prompt = {
-                "number": 0, "tool": "", "file": "", "command": "", "outcome": "", "folder": "", "id": turn["id"],
-                "at": turn["created_at"], "session": turn["session_id"], "project": turn["project"],
-                "client": turn["source"],
-            }  # fmt: skip
-            yield prompt, turn["text"][6:].splitlines()
-
-
 def _error_terms(line: str) -> list[str]:
     """The words that identify an error; numbers and paths may differ, unless the line has nothing else."""
     plain = " ".join(chunk for chunk in line.split() if "/" not in chunk)
@@ -109,19 +94,15 @@ def _error_terms(line: str) -> list[str]:
 
 
 def _aftermath(db: apsw.Connection, failed: Any) -> dict[str, Any]:
-    """What the agent said and did after an error, until its program, or a check, ran again; and the run that worked.
+    """What the agent said and did after an error, until its program ran again; and the run that worked.
 
     If the agent edited a file, the run after that edit counts.
     """
     number, at = failed["number"], failed["at"] or 0
     calls = stored_calls.of_session(db, failed["session"], last=1 << 30)
-    after = [call for call in calls if call["number"] > number and (number or (call["at"] or 0) >= at)]
-    kinds = _kinds(failed) if number else set()
-    runs = [
-        call
-        for call in after
-        if (kinds & _kinds(call, with_words=True) if kinds else command_runs.is_check(call["command"]))
-    ]
+    after = [call for call in calls if call["number"] > number]
+    kinds = _kinds(failed)
+    runs = [call for call in after if kinds & _kinds(call, with_words=True)]
     edits = [call["number"] for call in after[:CALLS_AFTER] if _is_edit(call)]
     following = next((call for call in runs if call["number"] > (edits or [0])[0]), runs[0] if runs else None)
     worked = next(
@@ -164,12 +145,11 @@ def _kinds(call: Any, *, with_words: bool = False) -> set[str]:
 
 
 def _as_result(call: Any) -> dict[str, Any]:
-    number = call["number"]
     return {
-        "id": f"call:{call['session']}:{number}" if number else call["id"], "tool": call["tool"], "file": call["file"],
+        "id": f"call:{call['session']}:{call['number']}", "tool": call["tool"], "file": call["file"],
         "command": call["command"], "outcome": shell_command.reliable_outcome(call["command"], call["outcome"]),
         "error": call["error"], "folder": call["folder"], "at": clock.iso(call["at"]), "session": call["session"],
-        "project": call["project"], "client": call["client"], "origin": "tool" if number else "prompt",
+        "project": call["project"], "client": call["client"], "origin": "tool",
     }  # fmt: skip
 
 

@@ -181,8 +181,7 @@ def past_lines(result: dict[str, Any]) -> Iterator[str]:
         yield f"    {run['outcome'] or 'no outcome'} · {_origin(run, runs)}"
     for error in result.get("errors", ()):
         yield f"{error['error'][:200] or error['tool'] + ' failed'} · {_origin(error)}"
-        called = f"{error['outcome'] or 'no outcome'}: {_command_line(error)}"
-        yield f"    {called if error['origin'] == 'tool' else 'pasted in a prompt'}"
+        yield f"    {error['outcome'] or 'no outcome'}: {_command_line(error)}"
         if error["said"]:
             yield f"    said: {error['said']}"
         yield from (f"    then: {line}" for line in error["did"])

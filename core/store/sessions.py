@@ -194,12 +194,6 @@ def ids_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
-def forgotten_beginning(db: apsw.Connection, start: str) -> str:
-    """The first forgotten session whose id begins like this, "" if none does."""
-    query = "SELECT id FROM session WHERE id >= ? AND id < ? AND updated_at = ? ORDER BY id LIMIT 1"
-    return str(db.execute(query, (start, start + "\U0010ffff", FORGOTTEN)).get or "")
-
-
 def with_recovery_note(db: apsw.Connection, text: str, most: int) -> list[str]:
     """The sessions whose recovery note, among the newest `most`, holds a text, the newest first."""
     rows = db.execute(

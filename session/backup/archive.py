@@ -17,15 +17,14 @@ from contextlib import suppress
 from glob import escape, glob
 from typing import IO, Any
 
-from core import VERSION, clock, files, home_files, json_text
+from core import VERSION, clock, files, home_files
 from core.errors import Failure, reported
 from core.store import sqlite, store_file
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 STORE = files.STORE
-BACKUPS = "backups.json"  # in the home: where its backups are, so that a purge can name them
-LEFT_OUT = frozenset({"cache", "acknowledged", BACKUPS})  # "acknowledged" was written by 0.2.0
+LEFT_OUT = frozenset({"cache", "acknowledged", "backups.json"})  # the last two were written by 0.2.0
 MAX_MEMBER_BYTES = 1 << 30  # except the store: a state has at most a megabyte
 STALE_S = 3600  # no backup or restore takes so long: its process id belongs to another process by then
 UNREADABLE = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, LookupError, RecursionError)
@@ -57,7 +56,6 @@ def write(target: str, *, force: bool) -> dict[str, Any]:
         finally:
             _remove(temporary)
             _remove(store)
-    _note_backup(home, path, manifest["createdAt"], known())
     about = {"file": path, "bytes": size, "files": len(manifest["members"])}
     return {**about, **manifest, "counts": _shown_counts(manifest["counts"])}
 
@@ -84,7 +82,6 @@ def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str
                 if store_file.examine(store).counts != manifest["counts"]:
                     raise _damaged("its store does not match the manifest")
                 store_file.set_wal(store)
-            _note_backup(staging, source, str(manifest["createdAt"]), known(target))
             if not verify_only:
                 aside = _replace(staging, target)
         finally:
@@ -114,18 +111,14 @@ def is_kept(name: str) -> bool:
     return not is_momentary and (".work" not in parts or "observe-waiting" in parts)
 
 
-def leftovers(path: str = "", *, over: bool = True) -> list[str]:
-    """Files that killed backups and restores left next to `path`, or to this home and its backups.
-
-    With `over` False: those of processes that still run.
-    """
-    places = [path] if path else [os.path.realpath(files.home()), *(backup["file"] for backup in known())]
+def leftovers(path: str = "") -> list[str]:
+    """Files that killed backups and restores left next to `path`, or to this home."""
+    place = path or os.path.realpath(files.home())
     left = []
-    for place in places:
-        for found in sorted(glob(escape(place) + ".*.tmp*")):
-            writer = re.fullmatch(r"\.(?:store\.|restoring\.)?(\d+)\.\d+\.tmp(?:-journal)?", found.removeprefix(place))
-            if writer and _is_over(int(writer[1]), found) == over:
-                left.append(found)
+    for found in sorted(glob(escape(place) + ".*.tmp*")):
+        writer = re.fullmatch(r"\.(?:store\.|restoring\.)?(\d+)\.\d+\.tmp(?:-journal)?", found.removeprefix(place))
+        if writer and _is_over(int(writer[1]), found):
+            left.append(found)
     return left
 
 
@@ -137,27 +130,12 @@ def sweep(path: str = "") -> int:
     return len(found)
 
 
-def known(home: str = "") -> list[dict[str, Any]]:
-    """`file` and time (`at`) of each backup of a home, by default of this one; the newest is last."""
-    try:
-        with open(os.path.join(home or files.home(), BACKUPS), "rb") as file:
-            return [{"file": str(item["file"]), "at": str(item["at"])} for item in json_text.loads(file.read())]
-    except (OSError, json_text.InvalidJSON, TypeError, KeyError):
-        return []
-
-
 def lost_store() -> Failure | None:
     """STORE_LOST, with the ways to recover, if this home has session files but its store is missing or empty."""
     if not files.is_store_lost():
         return None
-    again = "`joelclaw memory archive --all` archives the transcripts that the clients still have"
-    newest = _newest_readable()
-    if newest is None:
-        fix = f"no readable backup is known; {again}. Memories written by hand, observed or imported, and feedback come"
-        fix += " back only from a backup of your own: `joelclaw restore FILE --force`"
-    else:
-        fix = f"`joelclaw restore {shlex.quote(newest['file'])} --force` restores the state of {newest['at']}"
-        fix += f" (the current data is set aside); then {again}"
+    fix = "`joelclaw restore FILE --force` restores a backup (the current data is set aside); then"
+    fix += " `joelclaw memory archive --all` archives the transcripts that the clients still have"
     return Failure("STORE_LOST", f"{sqlite.path()} is missing or empty, but this home has sessions", fix)
 
 
@@ -276,46 +254,23 @@ def _check_target(target: str, file: str, *, force: bool) -> None:
 
 
 def _replace(staging: str, target: str) -> list[str]:
-    """Move the restored folder in place of the home; returns where the old home is, and any that a hook has made."""
-    aside: list[str] = []
-    for _ in range(5):
-        if os.path.isdir(target) and os.listdir(target):
-            free = f"{target}.before-restore-{clock.now_ms()}"
-            while os.path.lexists(free):
-                free += "-2"
-            os.rename(target, free)
-            aside.append(free)
-        try:
-            os.rename(staging, target)
-            _sync_folder(os.path.dirname(target))
-            return aside
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                if aside:
-                    with suppress(OSError):
-                        os.rename(aside[0], target)
-                raise
-    message = f"{target} keeps being written to; the previous home is in {aside[0]}"
-    fix = (
-        f"stop the running agents, then: rm -r {shlex.quote(target)}; mv {shlex.quote(aside[0])} {shlex.quote(target)}"
-    )
-    raise Failure("RESTORE_BUSY", message, fix)
-
-
-def _newest_readable() -> dict[str, Any] | None:
-    """The newest known backup of this home that exists and begins like one; it is not verified."""
-    for backup in sorted(known(), key=lambda backup: str(backup["at"]), reverse=True):
-        with suppress(*UNREADABLE, OSError), tarfile.open(backup["file"], "r:gz") as tar:
-            first = tar.next()
-            if first is not None and (first.name == MANIFEST or is_kept(first.name)):
-                return backup
-    return None
-
-
-def _note_backup(home: str, path: str, at: str, before: list[dict[str, Any]]) -> None:
-    kept = [*(backup for backup in before if backup["file"] != path), {"file": path, "at": at}]
-    with suppress(OSError):  # a home that can only be read was backed up all the same
-        files.write_whole(os.path.join(home, BACKUPS), json_text.dumps(kept[-20:]).encode())
+    """Move the restored folder in place of the home; returns where the old home is, if there was one."""
+    aside = ""
+    if os.path.isdir(target) and os.listdir(target):
+        aside = f"{target}.before-restore-{clock.now_ms()}"
+        os.rename(target, aside)
+    try:
+        os.rename(staging, target)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            if aside:
+                os.rename(aside, target)
+            raise
+        message = f"{target} was written to meanwhile; the previous home is in {aside}"
+        moved = f"rm -r {shlex.quote(target)}; mv {shlex.quote(aside)} {shlex.quote(target)}"
+        raise Failure("RESTORE_BUSY", message, f"stop the running agents, then: {moved}") from None
+    _sync_folder(os.path.dirname(target))
+    return [aside] if aside else []
 
 
 def _shown_counts(counts: dict[str, int]) -> dict[str, int]:

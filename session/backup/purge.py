@@ -24,15 +24,14 @@ from recall.vectors import document_vector
 from session import known_sessions
 from session.backup import archive
 from session.reactions import daily_log
-from session.state import Damaged, SessionState, TooNew
-from session.state_file import remove_state, state_lock
+from session.state_file import remove_state
 
 LISTED = 50  # ids, sessions and transcripts in the answer
 WRITTEN_BY_HAND = ("config.toml", "switches.json", "knowledge.json", "installs/")
 NOT_SEARCHED = {
-    "ids": "other memories, prompts and events that repeat parts of it: purge them with --match TEXT",
-    "sessions": "other sessions and events that repeat what they said: purge it with --match TEXT",
-    "match": "other spellings, encoded text, and text whose words are joined by other characters",
+    "ids": "backups; other memories, prompts and events that repeat parts of it: purge them with --match TEXT",
+    "sessions": "backups; other sessions and events that repeat what they said: purge it with --match TEXT",
+    "match": "backups; other spellings, encoded text, and text whose words are joined by other characters",
 }
 
 
@@ -75,9 +74,7 @@ class Purge:
 
     def result(self, *, done: bool) -> dict[str, Any]:
         """The numbers, the names of what stays, and what was not searched."""
-        copies = [backup["file"] for backup in archive.known() if os.path.exists(backup["file"])]
-        copies += sorted(glob(escape(os.path.realpath(files.home())) + ".before-restore-*"))
-        copies += archive.leftovers(over=False) + (archive.leftovers() if done else [])
+        old_homes = sorted(glob(escape(os.path.realpath(files.home())) + ".before-restore-*"))
         touched = {*self._selection.touched, *self._selection.sessions}
         named = {path for session in touched for path in progress.sources_naming(self._db, session)}
         transcripts = sorted(filter(os.path.exists, named))[:LISTED]
@@ -94,7 +91,7 @@ class Purge:
             "namedOnly": sorted(self._sweep.named_only),
             "bytes": os.stat(sqlite.path()).st_size,
             "cluster": cluster,
-            "notTouched": [*copies, *transcripts, *sorted(self._sweep.not_touched)],
+            "notTouched": [*old_homes, *transcripts, *sorted(self._sweep.not_touched)],
             "notSearched": NOT_SEARCHED[kind],
         }
 
@@ -106,7 +103,6 @@ class Purge:
             "namesAndPlans": len(found["plans"]) + len(found["names"]) + len(found["carries"]),
             "logSections": sweep.log_sections,
             "states": sorted(sweep.states),
-            "statesChanged": sorted(sweep.states_changed),
             "filesDeleted": [*sorted(sweep.files_deleted), *self._leftovers],
         }
 
@@ -145,7 +141,6 @@ class _Sweep:
         self._dry = dry
         self.states: set[str] = set()
         """Sessions whose state is deleted."""
-        self.states_changed: set[str] = set()
         self.files_deleted: set[str] = set()
         self.named_only: set[str] = set()
         self.not_touched: set[str] = set()
@@ -164,7 +159,7 @@ class _Sweep:
     def _clean(self, path: str, name: str) -> None:
         folder, base = os.path.split(name)
         is_link = os.path.islink(path)
-        if path == log.spool_path() or name == archive.BACKUPS:  # new events; where backups are
+        if path == log.spool_path():  # new events
             return
         if folder == "sessions" and base.endswith(".json") and not is_link and self._clean_state(path):
             return
@@ -185,51 +180,24 @@ class _Sweep:
                 files.remove(path)
 
     def _clean_state(self, path: str) -> bool:
-        """Delete or change the state of a session; False if the file is not one."""
+        """Delete the state of a session that goes, or that quotes what goes; False if the file is not a state."""
         text, criteria = _read(path), self._criteria
-        state = _parse(text)
+        try:
+            state = json_text.loads(text)
+        except json_text.InvalidJSON:
+            return False
         session = state.get("sessionId") if isinstance(state, dict) else None
         if not isinstance(session, str):
             return False
         by_age = criteria.before is not None and not (criteria.has_ids or criteria.phrases)
         is_old = by_age and isinstance(state["updatedAt"], int) and state["updatedAt"] < (criteria.before or 0)
         is_meant = criteria.session in ("", session) and (not criteria.project or session in criteria.live)
-        if session in self._sessions or (is_old and is_meant):
+        quotes = criteria.holds(text) or not self._ids.isdisjoint(text.split('"'))
+        if session in self._sessions or (is_old and is_meant) or quotes:
             self.states.add(session)
             if not self._dry:
                 remove_state(session)
-        elif self._quotes(text):
-            self.states_changed.add(session)
-            if not self._dry:
-                self._scrub_state(session, path)
         return True
-
-    def _scrub_state(self, session: str, path: str) -> None:
-        with state_lock(session):
-            state = _parse(_read(path))
-            if not isinstance(state, dict):
-                return
-            kept = {**self._without(state), "sessionId": session}
-            try:
-                SessionState.from_json(kept, session)
-            except (Damaged, TooNew):
-                os.unlink(path)  # the rest of it could not be read
-            else:
-                files.write_whole(path, json_text.dumps(kept).encode())
-
-    def _without(self, value: Any) -> Any:
-        """A JSON value without the strings, list items and keys that quote what goes."""
-        if isinstance(value, str):
-            return "" if self._quotes(value) else value
-        if isinstance(value, list):
-            return [item for item in value if not self._quotes(json_text.dumps(item))]
-        if isinstance(value, dict):
-            return {key: self._without(item) for key, item in value.items() if not self._quotes(key)}
-        return value
-
-    def _quotes(self, text: str) -> bool:
-        """If a part of a state holds a phrase, or names a memory that goes."""
-        return self._criteria.holds(text) or not self._ids.isdisjoint(text.split('"'))
 
     def _clean_log(self, path: str) -> None:
         if os.path.islink(path) or (not path.endswith(".md") and "\ufffd" in _read(path)):
@@ -294,10 +262,3 @@ def _read(path: str) -> str:
     with suppress(OSError), open(path, "rb") as file:
         return file.read().decode("utf-8", "replace")
     return ""
-
-
-def _parse(text: str) -> Any:
-    try:
-        return json_text.loads(text)
-    except json_text.InvalidJSON:
-        return None

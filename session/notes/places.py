@@ -17,7 +17,7 @@ from core.store import sessions as stored_sessions
 from core.store.places_and_names import FADING_CALLS, faded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     import apsw
 
@@ -140,7 +140,7 @@ def _fitting(places: Iterable[Place], names: Mapping[str, str], room: int, most_
 
 
 def of_names(db: apsw.Connection, names: Sequence[str], *, session: str, project: str, folder: str) -> list[Place]:
-    """The definitions of names, and the names used most in the files among them, as the working tree has it now.
+    """The definitions of names, else their uses, and the names used most in the files among them, as the files are now.
 
     Names that the session saw since its last compaction are left out: `session` has them in its context.
     """
@@ -151,29 +151,35 @@ def of_names(db: apsw.Connection, names: Sequence[str], *, session: str, project
     files = [name for name in names if is_file(name)]
     files += [f"{name}." for name in names if "_" in name and name not in files]  # or the stem of a file
     in_view = {place["name"] for place in places_and_names.places(db, session, names=names) if place["number"] > since}
-    left = [name for name in names if name not in files and name not in in_view]
-    definitions = _latest_places(db, left, sessions, defined=True)
-    uses = _latest_places(db, [name for name in left if name not in definitions], sessions, defined=False)
-    if len(definitions) + len(uses) > 6:  # among many names, a use is shown only if a single file has the name
-        uses = {name: found for name, found in uses.items() if len({place["file"] for place in found}) == 1}
-    by_name = [found[name] for found in (definitions, uses) for name in left if name in found][:16]
-    names_in: dict[str, int] = {}
-    for file in (file for found in by_name for file in {place["file"] for place in found}):
-        names_in[file] = names_in.get(file, 0) + 1
-    for found in by_name:
-        found.sort(
-            key=lambda place: (
-                not any(_has_name(place["file"], file) for file in files), -names_in[place["file"]], -place["number"]
-            )
-        )  # fmt: skip
-    candidates = [place for rank in range(3) for found in by_name for place in found[rank : rank + 1]]
-    candidates += _places_in_files(
-        db, files, left, sessions, lambda identifier, place: identifier == session and place["number"] > since
-    )
+    missing = [name for name in names if name not in files and name not in in_view]
+    found: list[Place] = []
+    for defined in (True, False):
+        for holding in places_and_names.sessions_with(db, missing, sessions, 5, defined=defined) if missing else ():
+            found += [
+                place
+                for place in places_and_names.places(db, holding, names=missing)
+                if place["defines"] >= defined and _is_own_source(place["file"])
+            ]
+            known = {place["name"] for place in found}
+            missing = [name for name in missing if name not in known]
+    for file in files[:4]:
+        for holding in places_and_names.sessions_in(db, [file], sessions, 1):
+            inside = _places_in_file(db, holding, file)
+            if holding != session or all(place["number"] <= since for place in inside):
+                found += inside[:6]
     first: dict[str, Place] = {}
-    for place in worktree.current_places(folder, candidates, time.monotonic() + 0.08):
+    for place in worktree.current_places(folder, found, time.monotonic() + 0.08):
         first.setdefault(place["name"], place)
     return list(first.values())
+
+
+def _places_in_file(db: apsw.Connection, session: str, file: str) -> list[Place]:
+    """The places in a file as a session saw it, the names used most and the definitions first."""
+    paths = [path for path in places_and_names.paths(db, session) if _has_name(path, file) and _is_own_source(path)]
+    inside = places_and_names.places(db, session, files=paths) if paths else []
+    used = places_and_names.known_names(db, session, [place["name"] for place in inside])
+    weights = {name: used[name]["weight"] for name in used}
+    return sorted(inside, key=lambda place: -weights.get(place["name"], 0.0) * (3.0 if place["defines"] else 1.0))
 
 
 def lines_of_names(places: Sequence[Place]) -> list[str]:
@@ -181,58 +187,6 @@ def lines_of_names(places: Sequence[Place]) -> list[str]:
     paths = {place["file"]: one_line(place["file"]) for place in places}
     by_file = _fitting(places, paths, room=800, most_files=len(paths))
     return [f"- {paths[file]}: {' '.join(entries)}" for file, entries in by_file.items()]
-
-
-def _latest_places(
-    db: apsw.Connection, names: Sequence[str], sessions: Sequence[str], *, defined: bool
-) -> dict[str, list[Place]]:
-    """By name, its definitions, or its uses, in the project's sources, as the latest session saw it."""
-    found: dict[str, list[Place]] = {}
-    left = list(names)
-    for _ in range(5):  # sessions
-        holding = places_and_names.sessions_with(db, left, sessions, 1, defined=defined) if left else []
-        if not holding:
-            break
-        for place in places_and_names.places(db, holding[0], names=left):
-            if place["defines"] >= defined and _is_own_source(place["file"]):
-                found.setdefault(place["name"], []).append(place)
-        left = [name for name in left if name not in found]
-        sessions = sessions[sessions.index(holding[0]) + 1 :]
-    return found
-
-
-def _places_in_files(
-    db: apsw.Connection, files: Iterable[str], names: Container[str], sessions: Sequence[str],
-    is_in_view: Callable[[str, Place], bool],
-) -> list[Place]:  # fmt: skip
-    """The names used most in each of the first files that a session knows, or those nearest to a name in `names`."""
-    found: list[Place] = []
-    files_found = 0
-    for file in list(files)[:4]:
-        if files_found == 2:
-            break
-        known: dict[str, tuple[float, Place]] = {}
-        holding = places_and_names.sessions_in(db, [file], sessions, 5)
-        for session in holding:
-            paths = [
-                path for path in places_and_names.paths(db, session) if _has_name(path, file) and _is_own_source(path)
-            ]
-            inside = places_and_names.places(db, session, files=paths) if paths else []
-            if any(is_in_view(session, place) for place in inside):
-                known = {}
-                break
-            used = places_and_names.known_names(db, session, [place["name"] for place in inside])
-            for place in inside:
-                if name := used.get(place["name"]):
-                    weight = name["weight"] * (3.0 if place["defines"] else 1.0)
-                    known.setdefault(place["name"], (weight, place))
-        files_found += bool(known)
-        asked = [place["line"] for name, (_, place) in known.items() if name in names]
-        ordered = [place for _, place in sorted(known.values(), key=lambda entry: -entry[0])]
-        if asked:
-            ordered.sort(key=lambda place: (not place["defines"], min(abs(place["line"] - line) for line in asked)))
-        found += ordered[:6]
-    return found
 
 
 def _is_own_source(path: str) -> bool:

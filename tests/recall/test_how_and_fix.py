@@ -145,15 +145,6 @@ def test_an_error_with_other_values_is_shown_with_the_next_steps(locked: Path, p
     ]
 
 
-def test_an_error_that_was_pasted_in_a_prompt_is_found(locked: Path) -> None:
-    error = "Error: ENOENT: no such file or directory, open '/home/me/boats.json'"
-    [found] = attempt(locked, "fix", error, env=NOW).result["errors"]
-    assert (found["origin"], found["said"]) == ("prompt", "The ferry looks for the quays of yesterday.")
-    assert found["error"].endswith("open '/srv/ferry/quays.json'")
-    assert "    pasted in a prompt" in attempt(locked, "fix", error, "--raw", env=NOW).out.splitlines()
-    assert attempt(locked, "recall", "show", found["id"], env=NOW).code == 0
-
-
 def test_what_a_command_is_given_belongs_to_what_is_asked(locked: Path) -> None:
     asked = attempt(locked, "how", "-n", "3", "git", "add", "-p", "--limit=2", env=NOW).result
     assert asked["query"] == "git add -p"

@@ -39,14 +39,6 @@ def test_nothing_chooses_it(run: Run, home: Path, forgotten: Path) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("given", [SESSION, SESSION[:8], SESSION[:5]])
-def test_it_is_said_to_be_forgotten(run: Run, forgotten: Path, given: str) -> None:
-    refused = run("lost", given, ok=False).json
-    assert refused["error"]["code"] == "SESSION_NOT_FOUND"
-    assert "forgotten" in refused["error"]["message"]
-    assert "memory archive" not in refused["fix"]
-
-
 def test_a_hook_writes_nothing_to_it(run: Run, home: Path, forgotten: Path) -> None:
     event = {
         "hook_event_name": "SubagentStop", "session_id": SESSION, "transcript_path": str(forgotten), "cwd": CWD,

@@ -177,12 +177,10 @@ def test_only_said_with_dry_run(run: Run, filled: Path) -> None:
     assert left(filled, *MARKS)
 
 
-def test_what_is_not_touched_is_named(run: Run, filled: Path, transcript: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy.tar.gz"
-    run("backup", str(copy))
+def test_what_is_not_touched_is_named(run: Run, filled: Path, transcript: Path) -> None:
     (filled / "config.toml").write_text(f'[inject]\nquery = "{SAID} again"\n')
     result = run("memory", "forget", "--purge", "--session", SESSION, "--yes").result
-    assert {str(copy), str(transcript)} <= set(result["notTouched"])
+    assert str(transcript) in result["notTouched"] and "backups" in result["notSearched"]
     assert (
         result["cluster"] is None
         and result["namedOnly"] in ([], ["config.toml"])
@@ -228,7 +226,7 @@ def test_killed_half_way_and_run_again(run: Run, filled: Path, tmp_path: Path) -
     whole = tmp_path / "whole"
     shutil.copytree(filled, whole)
     killed = 0
-    for at in (*range(1, 40, 5), *range(40, 400, 40)):
+    for at in (*range(1, 40, 3), *range(40, 400, 40)):
         shutil.rmtree(filled)
         shutil.copytree(whole, filled)
         process = paused(filled, *words, step=at)

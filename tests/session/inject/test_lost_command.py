@@ -260,21 +260,6 @@ def test_without_an_id_it_is_the_session_compacted_last_in_this_project(
     assert "project has no such session" in without_style(on_terminal(home, "lost").out)
 
 
-def test_a_session_of_which_only_the_messages_are_archived(run: Run, archived: Path, home: Path) -> None:
-    """As an older joelclaw left it; its transcript can be read again."""
-    import apsw
-
-    db = apsw.Connection(str(home / "store.db"))
-    for table in ("session", "call", "name", "compaction"):
-        db.execute(f"DELETE FROM {table}")
-    db.execute("UPDATE transcript SET head = ''; DELETE FROM seen_file")
-    db.close()
-    refused = run("lost", SESSION[:8], ok=False).json
-    assert refused["error"]["code"] == "CALLS_NOT_ARCHIVED"
-    run(*shlex.split(refused["fix"].partition("joelclaw ")[2]))
-    assert lost(run, SESSION)["names"]
-
-
 @pytest.mark.parametrize("words", [("--kind", "thoughts"), ("--limit", "0"), ("a", "b")])
 def test_wrong_usage(run: Run, words: tuple[str, ...]) -> None:
     refused = run("lost", *words, ok=False)
