@@ -99,7 +99,6 @@ def _parameter(declared: inspect.Parameter) -> Parameter:
     else:
         on, off = _flags(info, declared.name)
         given |= {"flags": on, "off": off, "metavar": info.metavar or on[0].lstrip("-").upper()}
-    given["completions"] = info.autocompletion
     return Parameter(declared.name, **given)
 
 

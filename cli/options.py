@@ -7,7 +7,6 @@ import typer
 from typer.core import TyperCommand
 
 from cli.parser import is_text
-from core.errors import Failure
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -84,26 +83,6 @@ class OneOf:
         return text
 
 
-def stored(kind: str) -> Callable[[], list[str]]:
-    """Completions for an option: the newest values in the store of a kind (sessions, projects, tags or memories)."""
-
-    def values() -> list[str]:
-        import re
-
-        from core import ids
-        from core.store import overview, sqlite
-
-        try:
-            db = sqlite.open_reading()
-            found = overview.newest(db, kind, 100) if db is not None else []
-        except (Failure, sqlite.StoreError):
-            found = []
-        shown = [ids.shown(value) if kind == "sessions" else value for value in found]
-        return [value for value in shown if re.fullmatch(r"[\w./:@+,=-]+", value)]  # a shell expands other characters
-
-    return values
-
-
 Query = Annotated[list[str] | None, typer.Argument(metavar="QUERY", help="What to look for")]
 RequiredQuery = Annotated[list[str], typer.Argument(metavar="QUERY", help="What to look for")]
 Hits = Annotated[int | None, typer.Option("--limit", "-n", min=1, max=100, help="Most hits (default: recall.limit)")]
@@ -112,10 +91,8 @@ Verbatim = Annotated[
     bool, typer.Option("--verbatim", help="Print only the text, exactly as stored; refused on a terminal")
 ]
 Hours = Annotated[float, typer.Option("--hours", min=0, max=876_000, help="How far back, in hours")]
-Session = Annotated[
-    str | None, typer.Option("--session", metavar="ID", help="Session id", autocompletion=stored("sessions"))
-]
+Session = Annotated[str | None, typer.Option("--session", metavar="ID", help="Session id")]
 Percent = Annotated[
     float | None, typer.Option("--percent", min=0, max=1000, metavar="P", help="Context usage, 0 to 100")
 ]
-Project = Annotated[str | None, typer.Option("--project", help="Only this project", autocompletion=stored("projects"))]
+Project = Annotated[str | None, typer.Option("--project", help="Only this project")]

@@ -26,8 +26,7 @@ class Parameter:
 
     `kind` is `text`, `whole` or `number` (from `low` to `high`), `truth` (an option with the value true or false) or
     `flag` (an option without a value; `off` are the flags that mean no). An argument has no `flags`. `many`: it may be
-    repeated, and the command gets a list. `choices` are the only values allowed. `completions` returns
-    values from the store.
+    repeated, and the command gets a list. `choices` are the only values allowed.
     """
 
     kind = "text"
@@ -41,7 +40,6 @@ class Parameter:
     required = False
     metavar = ""
     help = ""
-    completions: Callable[[], list[str]] | None = None
 
     def __init__(self, name: str, **declared: Any) -> None:
         self.name = name

@@ -10,7 +10,7 @@ import typer
 
 from cli.commands import memory_bulk, memory_forget, memory_hot, recall_hot
 from cli.input import read_text
-from cli.options import Commands, Hits, Hours, Query, Raw, Verbatim, stored
+from cli.options import Commands, Hits, Hours, Query, Raw, Verbatim
 from cli.output import Answer, quoted, refuse_terminal, step, write_verbatim
 from core import clock
 from core.errors import usage
@@ -23,9 +23,7 @@ CODE = "MEMORY_INVALID_ARGS"
 _TEXT_NAMES = ("observation", "text", "place")  # the names of the text in the result for a memory or tool call
 _STYLES = {"allow": "green", "hold": "yellow", "discard": "dim"}
 
-MemoryId = Annotated[
-    str, typer.Argument(metavar="ID", help="Its id, or the beginning of it", autocompletion=stored("memories"))
-]
+MemoryId = Annotated[str, typer.Argument(metavar="ID", help="Its id, or the beginning of it")]
 Tags = Annotated[str, typer.Option(metavar="CSV", help="Comma-separated tags")]
 Source = Annotated[str, typer.Option(help="Where it comes from")]
 
@@ -38,12 +36,10 @@ def write(
     ] = "",
     tags: Annotated[str, typer.Option("--tags", "-t", metavar="CSV", help="Comma-separated tags")] = "",
     source: Annotated[str, typer.Option("--source", "-s", help="Where it comes from")] = "cli",
-    session: Annotated[
-        str, typer.Option(metavar="ID", help="The session it was learned in", autocompletion=stored("sessions"))
-    ] = "",
+    session: Annotated[str, typer.Option(metavar="ID", help="The session it was learned in")] = "",
     project: Annotated[
         str,
-        typer.Option(help="Its project (default: the session's, else the folder's)", autocompletion=stored("projects")),
+        typer.Option(help="Its project (default: the session's, else the folder's)"),
     ] = "",
     type: Annotated[
         Literal["observation", "lesson", "pattern", "failed_target"],
@@ -109,14 +105,12 @@ def stats() -> Answer:
 def list_(
     tag: Annotated[
         list[str] | None,
-        typer.Option("--tag", "-t", help="Only those with all of these tags", autocompletion=stored("tags")),
+        typer.Option("--tag", "-t", help="Only those with all of these tags"),
     ] = None,
     category: Annotated[
         str | None, typer.Option("--category", "-c", help="Only this category, or an alias such as ops")
     ] = None,
-    project: Annotated[
-        str | None, typer.Option(help="Only this project (NAME or OWNER/NAME)", autocompletion=stored("projects"))
-    ] = None,
+    project: Annotated[str | None, typer.Option(help="Only this project (NAME or OWNER/NAME)")] = None,
     all: Annotated[
         bool,
         typer.Option("--all", help="Also tasks of sessions, and forgotten, superseded, held or discarded memories"),
@@ -141,7 +135,7 @@ def list_(
 
 @memory.command("show")
 def show(
-    id: Annotated[str, typer.Argument(metavar="ID", help="Its id", autocompletion=stored("memories"))],
+    id: Annotated[str, typer.Argument(metavar="ID", help="Its id")],
     verbatim: Verbatim = False,
 ) -> Answer | int:
     """Show everything known of a memory or a tool call."""
@@ -209,9 +203,7 @@ def edit(
 def supersede(
     id: Annotated[
         str,
-        typer.Argument(
-            metavar="ID", help="The id of the memory that no longer holds", autocompletion=stored("memories")
-        ),
+        typer.Argument(metavar="ID", help="The id of the memory that no longer holds"),
     ],
     text: Annotated[str | None, typer.Argument(metavar="TEXT", help="What holds now (- reads it from stdin)")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Bring back the old memory and forget its replacement")] = False,

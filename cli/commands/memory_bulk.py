@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import clients
-from cli.options import Commands, OneOf, stored
+from cli.options import Commands, OneOf
 from cli.output import Answer, is_for_person, quoted, step, tell, write_bytes
 from core import clock, config, files
 from core.errors import FAILED, Failure, usage
@@ -228,9 +228,7 @@ def draw_archived(answer: Answer) -> None:
 @app.command("observe")
 def observe(
     transcript: Annotated[str | None, typer.Argument(metavar="TRANSCRIPT", help="A transcript, archived first")] = None,
-    session: Annotated[
-        str, typer.Option(metavar="ID", help="A session whose turns are archived", autocompletion=stored("sessions"))
-    ] = "",
+    session: Annotated[str, typer.Option(metavar="ID", help="A session whose turns are archived")] = "",
     command: Annotated[str, typer.Option(metavar="CMD", help="Runs the model (default: model.command)")] = "",
     detach: Annotated[bool, typer.Option("--detach", help="Continue in the background")] = False,
 ) -> Answer:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.options import Commands, stored
+from cli.options import Commands
 from cli.output import Answer, is_for_person, quoted, step
 from core import clock, config, files
 from core.errors import usage
@@ -37,19 +37,11 @@ def open_writing(identifier: str = "") -> tuple["apsw.Connection", dict[str, Any
 def forget(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="ID",
-            help="Their ids; a tool call (call:...) is deleted permanently",
-            autocompletion=stored("memories"),
-        ),
+        typer.Argument(metavar="ID", help="Their ids; a tool call (call:...) is deleted permanently"),
     ] = None,
     session: Annotated[
         str | None,
-        typer.Option(
-            metavar="ID",
-            help="Everything of a session; its tool calls are deleted permanently",
-            autocompletion=stored("sessions"),
-        ),
+        typer.Option(metavar="ID", help="Everything of a session; its tool calls are deleted permanently"),
     ] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Bring them back")] = False,
 ) -> Answer:
@@ -117,13 +109,9 @@ def _forget_session(given: str, ids: list[str], *, undo: bool) -> Answer:
 
 @app.command("purge")
 def purge(
-    ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="Their ids", autocompletion=stored("memories"))
-    ] = None,
-    session: Annotated[
-        str | None, typer.Option(metavar="ID", help="Everything of a session", autocompletion=stored("sessions"))
-    ] = None,
-    project: Annotated[str, typer.Option(help="Everything of a project", autocompletion=stored("projects"))] = "",
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Their ids")] = None,
+    session: Annotated[str | None, typer.Option(metavar="ID", help="Everything of a session")] = None,
+    project: Annotated[str, typer.Option(help="Everything of a project")] = "",
     before: Annotated[str, typer.Option(metavar="DATE", help="Everything older than this day")] = "",
     match: Annotated[str, typer.Option(metavar="TEXT", help="Everything that contains this text")] = "",
     confirmed: Annotated[

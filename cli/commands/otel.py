@@ -12,7 +12,7 @@ import typer
 
 from cli.commands import memory_hot
 from cli.input import time_range
-from cli.options import Commands, Hours, stored, true_or_false
+from cli.options import Commands, Hours, true_or_false
 from cli.output import Answer, is_for_person, quoted, step, write_json
 from core import clock, config, json_text
 from core.errors import usage
@@ -72,9 +72,7 @@ def search(
     level: Annotated[str | None, typer.Option(metavar="CSV", help="Severities, comma-separated")] = None,
     source: Sources = None,
     component: Components = None,
-    session: Annotated[
-        str | None, typer.Option(metavar="ID", help="Only this session", autocompletion=stored("sessions"))
-    ] = None,
+    session: Annotated[str | None, typer.Option(metavar="ID", help="Only this session")] = None,
     system: Annotated[str | None, typer.Option(metavar="ID", help="Only this machine")] = None,
     success: Annotated[
         Any,
@@ -175,7 +173,7 @@ OneLimit = Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Mo
 
 @o11y.command("session")
 def of_session(
-    id: Annotated[str, typer.Argument(metavar="ID", help="The session's id", autocompletion=stored("sessions"))],
+    id: Annotated[str, typer.Argument(metavar="ID", help="The session's id")],
     hours: Hours = 24,
     limit: OneLimit = 50,
 ) -> Answer:

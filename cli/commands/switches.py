@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from cli.input import current_session
-from cli.options import Commands, stored
+from cli.options import Commands
 from cli.output import Answer, quoted, step
 from core import clock, project, switches
 from core.errors import Failure, usage
@@ -18,12 +18,7 @@ CODE = "SWITCH_INVALID_ARGS"
 
 OneSession = Annotated[
     str | None,
-    typer.Option(
-        "--session",
-        metavar="ID",
-        help="This session (default: the session that runs this command)",
-        autocompletion=stored("sessions"),
-    ),
+    typer.Option("--session", metavar="ID", help="This session (default: the session that runs this command)"),
 ]
 OneProject = Annotated[bool, typer.Option("--project", help="The folder's project (default if no session is known)")]
 Everywhere = Annotated[bool, typer.Option("--everywhere", help="All sessions")]

@@ -7,7 +7,6 @@ import os
 import shlex
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -17,8 +16,6 @@ import clients
 from core import VERSION, clock, files, home_files, switches
 from core.errors import Failure
 from core.store import sqlite, store_file
-from core.store.cluster import client
-from core.store.cluster.client import SearchClient
 from core.store.hook_calls import Called
 from core.store.sqlite import fold_log, log_bytes
 from memory.archive import transcript_files
@@ -218,6 +215,8 @@ def check_cluster(examination: Examination) -> Iterator[Finding]:
     examination.subjects["cluster"] = about
     if not is_used:
         return
+    from core.store.cluster import client
+
     try:
         nodes = client.nodes(settings)
         client.api_key(settings)
@@ -227,7 +226,7 @@ def check_cluster(examination: Examination) -> Iterator[Finding]:
     for url in nodes:
         reason = ""
         try:
-            with closing(SearchClient([url], "", limit_s=CONNECT_SECONDS)) as search:
+            with closing(client.SearchClient([url], "", limit_s=CONNECT_SECONDS)) as search:
                 search.ping()
         except Failure as failure:
             reason = failure.message.rpartition(": ")[2]
@@ -261,9 +260,8 @@ def check_clients(examination: Examination) -> Iterator[Finding]:
         calls = hooks.calls(examination.facts.db, clock.now_ms() - clock.DAY_MS)
     known = examination.facts.switches
     rows = [client for client in clients.rows() if not names or client.name in names]
-    with ThreadPoolExecutor(4) as pool:  # each waits for the hooks that it runs
-        checked = list(pool.map(lambda client: hooks.check(client, project=examination.project), rows))
-    for row, result in zip(rows, checked, strict=True):
+    for row in rows:
+        result = hooks.check(row, project=examination.project)
         about = result.facts
         if names or about["present"] or about["installed"] or result.findings:
             yield from result.findings

@@ -3,10 +3,10 @@
 import json
 import os
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
 
 BOM = "\ufeff"
 STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
@@ -90,6 +90,8 @@ class TomlServer:
         text = self.text
         newline = "\r\n" if "\r\n" in text else "\n"
         gap = newline * ((not text.endswith("\n")) + 1) if text else ""
+        import tomlkit
+
         lines = tomlkit.dumps({SERVERS: {NAME: _server(command)}}).replace("\n", newline)
         return self._checked(text + gap + lines, _server(command))
 
@@ -117,7 +119,10 @@ def same_toml(one: str, other: str) -> bool:
     return bool(_toml(one).unwrap() == _toml(other).unwrap())
 
 
-def _toml(text: str) -> tomlkit.TOMLDocument:
+def _toml(text: str) -> "TOMLDocument":
+    import tomlkit  # slow to load, and most commands need none
+    from tomlkit.exceptions import TOMLKitError
+
     try:
         return tomlkit.parse(text)
     except TOMLKitError as error:
