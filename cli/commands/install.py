@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +13,7 @@ from cli.commands import memory_bulk
 from cli.options import Commands, OneOf
 from cli.output import Answer, is_for_person, quoted, step
 from core import files
-from core.errors import Failure, usage
+from core.errors import usage
 
 if TYPE_CHECKING:
     from session.install.client_settings import Settings
@@ -46,7 +45,6 @@ def install(
     agents: Agents = None,
     project: OfProject = False,
     confirmed: Confirmed = None,
-    mcp: Annotated[bool, typer.Option("--mcp", help="Also add the MCP server, if the client supports it")] = False,
     archive: Annotated[
         bool | None,
         typer.Option("--archive/--no-archive", help="Archive past sessions, or do not (default: ask on a terminal)"),
@@ -54,19 +52,13 @@ def install(
     list: Annotated[bool, typer.Option("--list", help="Show what is installed where")] = False,
 ) -> Answer:
     """Add joelclaw to an agent's settings; offer to archive past sessions."""
-    from core.process import extras
-    from session.install import plan
 
     if list:
         if agents:
             raise usage(CODE, "--list takes no client", "leave the names out")
         return _list_installs()
     dry_run = confirmed is False
-    if mcp and not dry_run and extras.version("mcp") is None:
-        wanted = extras.requirement("mcp", "mcp")
-        about = f"the server needs the package {wanted!r}, which is not installed for {sys.executable}"
-        raise Failure(plan.FAILED, about, f"run `{extras.command(wanted)}`, then this again; nothing was changed")
-    answer = _Change("install", agents or [], project=project, mcp=mcp).run(confirmed)
+    answer = _Change("install", agents or [], project=project).run(confirmed)
     result: Any = answer.result
     if dry_run or "declined" in result:
         return answer
@@ -100,10 +92,9 @@ def _list_installs() -> Answer:
 class _Change:
     """An installation or its removal: which clients, the plans for their files, and the result."""
 
-    def __init__(self, verb: str, agents: Sequence[str], *, project: bool, mcp: bool = False) -> None:
+    def __init__(self, verb: str, agents: Sequence[str], *, project: bool) -> None:
         self.verb = verb
         self.project = project
-        self.mcp = mcp
         self.clients, self.skipped = self._choose(list(dict.fromkeys(agents)))
 
     def run(self, confirmed: bool | None) -> Answer:
@@ -169,7 +160,7 @@ class _Change:
         from session.install import plan
 
         if self.verb == "install":
-            plans = [plan.installing(client, project=self.project, mcp=self.mcp) for client in self.clients]
+            plans = [plan.installing(client, project=self.project) for client in self.clients]
         else:
             plans = [plan.removing(client, project=self.project) for client in self.clients]
         plan.require_inside_project(one for of_client in plans for one in of_client)

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import os
 import re
 import shlex
 import shutil
@@ -16,7 +15,6 @@ from session import own_command
 from session.install.client_settings import Place, Settings
 from session.install.settings_text import Malformed
 
-SERVER = "joelclaw"
 EXTENSION = "the extension of joelclaw, which the client loads"
 FAIL_OPEN = "2>/dev/null || :"
 """If joelclaw is gone, the client sees neither a message nor a status: Claude Code takes 2 for a refusal."""
@@ -119,24 +117,16 @@ def installed_entries(value: Any, client: Settings) -> list[Entry]:
 
 @dataclass(frozen=True)
 class Entries:
-    """Our entries in a JSON file of a client: which of hooks, rules (what runs without asking) and server it holds."""
+    """Our entries in a client's JSON settings: hooks, and rules if it has them there (what runs without asking)."""
 
     client: Settings
-    hooks: bool
-    rules: bool
-    server: bool
-    project: bool
 
     def check(self, value: Any) -> None:
         """Raise Malformed if a container of our entries has the wrong type."""
-        types: dict[tuple[str, ...], type] = {(): dict}
-        if self.hooks:
-            types["hooks",] = dict
-            types |= {("hooks", event.name): list for event in self.client.events}
-        if self.rules:
+        types: dict[tuple[str, ...], type] = {(): dict, ("hooks",): dict}
+        types |= {("hooks", event.name): list for event in self.client.events}
+        if self.client.allowed:
             types |= {self.client.allowed[:1]: dict, self.client.allowed: list}
-        if self.server:
-            types["mcpServers",] = dict
         for path, kind in types.items():
             container = value
             for name in path:
@@ -146,60 +136,40 @@ class Entries:
                 raise Malformed(f"{shown} is not {'an object' if kind is dict else 'a list'}")
 
     def are_in(self, value: Any) -> bool:
-        """Whether hooks or a server of ours are there. A rule does not count: it may be the user's own."""
-        return (self.hooks and bool(installed_entries(value, self.client))) or self._has_server(value)
+        """Whether hooks of ours are there. A rule does not count: it may be the user's own."""
+        return bool(installed_entries(value, self.client))
 
-    def put_in(self, value: Any, command: str, *, mcp: bool) -> Any:
-        """The value with our entries as this version writes them; with `mcp` also our server and its rules."""
+    def put_in(self, value: Any, command: str) -> Any:
+        """The value with our entries as this version writes them."""
         value = copy.deepcopy(value)
-        if self.hooks:
-            self._put_hooks(value.setdefault("hooks", {}), command)
-        if self.rules:
+        self._put_hooks(value.setdefault("hooks", {}), command)
+        if self.client.allowed:
             words = recall_commands(command)
             wanted = [self.client.rule.format(" ".join(map(shlex.quote, call))) for call in words]
-            if mcp or any(rule.startswith("mcp__") for rule in self._rules_in(value)):
-                wanted += [f"mcp__{SERVER}__{tool}" for tool in ("recall", "show", "session")]  # these change nothing
             first, second = self.client.allowed
             rules = value.setdefault(first, {}).setdefault(second, [])
             for rule in self._rules_in(value):
                 if rule not in wanted:
                     rules.remove(rule)
             rules.extend(rule for rule in wanted if rule not in rules)
-        if self.server and (mcp or self._has_server(value)) and not self.has_foreign_server(value):
-            value.setdefault("mcpServers", {})[SERVER] = self.client.server(command)
         return value
 
     def take_out(self, value: Any) -> Any:
         """The value without our entries, and without containers that are empty then."""
         value = copy.deepcopy(value)
-        if self.hooks:
-            hooks = value.get("hooks", {})
-            for event in list(hooks):
-                self._remove_from(hooks, event)
+        hooks = value.get("hooks", {})
+        for event in list(hooks):
+            self._remove_from(hooks, event)
         for rule in self._rules_in(value):
             value[self.client.allowed[0]][self.client.allowed[1]].remove(rule)
-        if self._has_server(value):
-            del value["mcpServers"][SERVER]
-        paths = [("hooks",)] * self.hooks + [("mcpServers",)] * self.server
-        for path in [self.client.allowed, self.client.allowed[:1]] * self.rules + paths:
+        for path in filter(None, (self.client.allowed, self.client.allowed[:1], ("hooks",))):
             holder = value.get(path[0], {}) if path[1:] else value
             if holder.get(path[-1]) in ({}, []):
                 del holder[path[-1]]
         return value
 
-    def has_foreign_server(self, value: Any) -> bool:
-        """Whether a server that is not ours has our name."""
-        return self.server and SERVER in value.get("mcpServers", {}) and not self._has_server(value)
-
-    def _has_server(self, value: Any) -> bool:
-        """Whether our server is there, with any path of our command; in a project, with its name only."""
-        server: Any = value.get("mcpServers", {}).get(SERVER) if self.server else None
-        command = str(server.get("command")) if isinstance(server, dict) else ""
-        is_our_command = os.path.basename(command) == SERVER and os.path.isabs(command) != self.project
-        return is_our_command and server == self.client.server(command)
-
     def _rules_in(self, value: Any) -> list[str]:
-        if not self.rules:
+        if not self.client.allowed:
             return []
         rules = value.get(self.client.allowed[0], {}).get(self.client.allowed[1], [])
         return [rule for rule in rules if isinstance(rule, str) and RECALL_RULE.fullmatch(rule)]

@@ -20,7 +20,7 @@ from session import own_command
 from session.install import entries, settings_text, undo
 from session.install.client_settings import Place, Settings
 from session.install.entries import Entries, Entry
-from session.install.settings_text import Malformed, TomlServer
+from session.install.settings_text import Malformed
 from session.install.undo import Receipt
 
 FAILED = "INSTALL_FAILED"
@@ -32,11 +32,7 @@ INTERPRETER_GONE = "HOOK_INTERPRETER_GONE"
 # Notes for the user.
 CHECK = "to check: use the client, then run `joelclaw doctor`"
 ON_PATH = "`joelclaw` must be on the PATH of everyone who uses this project; without it, the hooks do nothing"
-SHARED_SERVER = (
-    "for anyone who uses this project without `joelclaw`, the client reports that its server failed to start"
-)
 EDITED = "{} was edited and stays unchanged"
-FOREIGN_SERVER = f"a server `{entries.SERVER}` already exists and stays unchanged"
 
 
 class Plan:
@@ -59,11 +55,7 @@ class Plan:
         self.notes: list[str] = []
         self.purpose = ""
         self.backs_up = True
-        is_main = path == client.path(project=project)
-        has_server = client.has_servers and path == client.servers(project=project)
-        has_rules = is_main and bool(client.allowed)
-        self._entries = Entries(client, hooks=is_main, rules=has_rules, server=has_server, project=project)
-        self._is_toml = path.endswith(".toml")
+        self._entries = Entries(client)
         self._is_unedited = bool(self.receipt and self.before is not None and self.receipt.is_of(self.before))
 
     @property
@@ -86,25 +78,17 @@ class Plan:
             lines = lines[:2]
         return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
-    def put_in(self, command: str, *, mcp: bool) -> "Plan":
-        """Plan to add our entries; with `mcp` also our server."""
+    def put_in(self, command: str) -> "Plan":
+        """Plan to add our entries."""
         with _refusals(self.client, self.path):
-            (self._put_in_toml if self._is_toml else self._put_in_json)(command, mcp=mcp)
+            self._put_in_json(command)
         return self
 
     def take_out(self) -> "Plan":
-        """Plan to remove our entries. An edited server in TOML stays."""
+        """Plan to remove our entries."""
         self.backs_up = not self._is_unedited
         with _refusals(self.client, self.path):
-            if self._is_toml:
-                server = TomlServer(self.text)
-                if server.is_ours:
-                    text = server.take_out()
-                    self._restore(lambda: text, lambda old: settings_text.same_toml(old, text))
-                elif server.exists and self.receipt is not None:
-                    self.new_receipt = self.receipt
-                    self.notes = [EDITED.format(f"{self.path}: [mcp_servers.joelclaw]")]
-            elif self.before is not None:
+            if self.before is not None:
                 value = self._value(self.text)
                 if self._entries.are_in(value):
                     rest = self._entries.take_out(value)
@@ -145,26 +129,13 @@ class Plan:
         self._entries.check(value)
         return value
 
-    def _put_in_json(self, command: str, *, mcp: bool) -> None:
+    def _put_in_json(self, command: str) -> None:
         ours, value, text = self._entries, self._value(self.text), self.text
-        wanted = ours.put_in(value, command, mcp=mcp)
+        wanted = ours.put_in(value, command)
         if not settings_text.same(value, wanted):
             text = settings_text.edited(self.text, wanted, comments=self.client.comments)
-        self.notes = self._hook_notes() if ours.hooks else []
-        if ours.has_foreign_server(wanted) and mcp:
-            self.notes.append(FOREIGN_SERVER)
-        elif ours.server and entries.SERVER in wanted.get("mcpServers", {}):
-            self.notes += [SHARED_SERVER] * self.project
+        self.notes = self._hook_notes()
         self._set_text(text, created=ours.are_in(value))
-
-    def _put_in_toml(self, command: str, *, mcp: bool) -> None:
-        server, text = TomlServer(self.text), self.text
-        if server.exists and not server.is_ours:
-            edited = EDITED.format(f"{self.path}: [mcp_servers.joelclaw]")
-            self.notes = [FOREIGN_SERVER if self.receipt is None else edited]
-        elif mcp or server.is_ours:
-            text, self.notes = server.put_in(command), [SHARED_SERVER] * self.project
-        self._set_text(text, created=server.is_ours)
 
     def _set_text(self, text: str, *, created: bool) -> None:
         created = self.before is None or (created and self.receipt is not None and self.receipt.created)
@@ -203,17 +174,17 @@ class Plan:
         return [*notes, CHECK]
 
 
-def installing(client: Settings, *, project: bool, mcp: bool = False) -> list[Plan]:
-    """The plans of an installation, the settings first. Without `mcp`, a server of ours is updated but not added."""
+def installing(client: Settings, *, project: bool) -> list[Plan]:
+    """The plans of an installation, the settings first."""
     command = command_for(project=project)
-    plans = [Plan(client, path, project).put_in(command, mcp=mcp) for path in _shared_files(client, project, mcp=mcp)]
+    plans = [Plan(client, path, project).put_in(command) for path in _shared_files(client, project)]
     own = entries.own_files(client, command, project=project)
     return plans + [Plan(client, path, project).own_file(text, what, remove=False) for path, text, what in own]
 
 
 def removing(client: Settings, *, project: bool) -> list[Plan]:
     """The plans of an uninstall. Files of ours that were edited stay."""
-    plans = [Plan(client, path, project).take_out() for path in _shared_files(client, project, mcp=False)]
+    plans = [Plan(client, path, project).take_out() for path in _shared_files(client, project)]
     own = entries.own_files(client, command_for(project=project), project=project)
     return plans + [Plan(client, path, project).own_file(text, what, remove=True) for path, text, what in own]
 
@@ -313,18 +284,13 @@ def json_settings(client: Settings, path: str) -> Any:
         return settings_text.parsed(decoded(path, read(path)), comments=client.comments)
 
 
-def _shared_files(client: Settings, project: bool, *, mcp: bool) -> list[str]:
-    """The client's own files that hold or will hold entries of ours: its settings, and its file with servers."""
+def _shared_files(client: Settings, project: bool) -> list[str]:
+    """The client's own files that hold or will hold entries of ours."""
     path = client.path(project=project)
     if project and os.path.realpath(path) == os.path.realpath(client.path(project=False)):
         fix = "run this in a project's folder, or without --project"
         raise Failure(FAILED, f"{path} is the user's file, not a project's", fix)
-    paths = [path] if client.events else []
-    servers = client.servers(project=project) if client.has_servers else path
-    # A file without anything of ours is not even parsed.
-    if servers != path and (mcp or Receipt.load(servers) or entries.SERVER.encode() in (read(servers) or b"")):
-        paths.append(servers)
-    return paths
+    return [path] if client.events else []
 
 
 @contextmanager
@@ -333,7 +299,7 @@ def _refusals(client: Settings, path: str) -> Iterator[None]:
     try:
         yield
     except Malformed as error:
-        what = "TOML" if path.endswith(".toml") else "JSON" if client.comments else "plain JSON"
+        what = "JSON" if client.comments else "plain JSON"
         fix = f"fix {path} ({client.name} reads {what}) and run this again; nothing was changed"
         raise Failure(REFUSED, f"{path}: {error}", fix) from None
 

@@ -1,4 +1,4 @@
-"""What `install CLIENT --mcp` writes, as a plugin of the client: `python -m session.install.plugin CLIENT FOLDER`.
+"""A plugin of the client, with the hooks and our MCP server: `python -m session.install.plugin CLIENT FOLDER`.
 
 The folder is a marketplace of one plugin, as `/plugin` takes it. It calls `joelclaw` by name, since it may be copied to
 another machine.
@@ -13,7 +13,6 @@ import clients
 from core import VERSION
 from session import own_command
 from session.install import client_settings, entries
-from session.install.entries import SERVER
 
 _NAME = own_command.NAME
 _ABOUT = "Keeps what a compaction throws away: recall, checkpoints, a recovery note."
@@ -30,7 +29,7 @@ def files(name: str) -> dict[str, str]:
         ".claude-plugin/plugin.json": plugin,
         ".claude-plugin/marketplace.json": {"name": _NAME, "description": _ABOUT, "owner": _OWNER, "plugins": [listed]},
         "hooks/hooks.json": {"description": _ABOUT, "hooks": hooks},
-        ".mcp.json": {"mcpServers": {SERVER: client.server(_NAME)}},
+        ".mcp.json": {"mcpServers": {_NAME: {"type": "stdio", "command": _NAME, "args": ["mcp"]}}},
     }
     texts = {path: json.dumps(value, indent=2) + "\n" for path, value in parts.items()}
     skill = next(text for path, text, _ in entries.own_files(client, _NAME, project=True) if path.endswith("SKILL.md"))

@@ -1,17 +1,11 @@
-"""Reads and writes a client's settings, JSON or TOML. What is not ours keeps its value and its order."""
+"""Reads and writes a client's JSON settings. What is not ours keeps its value and its order."""
 
 import json
-import os
 import re
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from tomlkit import TOMLDocument
+from typing import Any
 
 BOM = "\ufeff"
 STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
-SERVERS = "mcp_servers"
-NAME = "joelclaw"
 
 
 class Malformed(Exception):
@@ -65,69 +59,3 @@ def _without_comments(text: str, *, comments: bool) -> str:
     if not comments:
         return text
     return STRING_OR_COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else " " * len(found[0]), text)
-
-
-class TomlServer:
-    """Our MCP server in a client's TOML: whether a server of its name exists, and whether it is as we write it."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._document = _toml(text)
-        if self._document.as_string() != text:
-            raise Malformed("it cannot be written back unchanged")
-        servers = self._document.unwrap().get(SERVERS)
-        found = servers.get(NAME) if isinstance(servers, dict) else None
-        command = found.get("command") if isinstance(found, dict) else None
-        self.exists = found is not None
-        self.is_ours = isinstance(command, str) and os.path.basename(command) == NAME and found == _server(command)
-
-    def put_in(self, command: str) -> str:
-        """The text with our server."""
-        if self.exists:
-            servers: Any = self._document[SERVERS]
-            servers[NAME]["command"] = command
-            return self._checked(self._document.as_string(), _server(command))
-        text = self.text
-        newline = "\r\n" if "\r\n" in text else "\n"
-        gap = newline * ((not text.endswith("\n")) + 1) if text else ""
-        import tomlkit
-
-        lines = tomlkit.dumps({SERVERS: {NAME: _server(command)}}).replace("\n", newline)
-        return self._checked(text + gap + lines, _server(command))
-
-    def take_out(self) -> str:
-        """The text without our server."""
-        document = _toml(self.text)
-        servers: Any = document[SERVERS]
-        servers.remove(NAME)
-        if not servers:
-            document.remove(SERVERS)
-        return self._checked(document.as_string(), None)
-
-    def _checked(self, text: str, wanted: dict[str, Any] | None) -> str:
-        """The text, after checking that our server is as wanted and everything else is unchanged."""
-        before, after = (_toml(one).unwrap() for one in (self.text, text))
-        servers = [value.get(SERVERS, {}).pop(NAME, None) for value in (before, after)]
-        rest = [{key: one for key, one in value.items() if key != SERVERS or one} for value in (before, after)]
-        if servers[1] != wanted or rest[0] != rest[1]:
-            raise Malformed("our server cannot be added without changing other entries")
-        return text
-
-
-def same_toml(one: str, other: str) -> bool:
-    """Whether two texts have the same value."""
-    return bool(_toml(one).unwrap() == _toml(other).unwrap())
-
-
-def _toml(text: str) -> "TOMLDocument":
-    import tomlkit  # slow to load, and most commands need none
-    from tomlkit.exceptions import TOMLKitError
-
-    try:
-        return tomlkit.parse(text)
-    except TOMLKitError as error:
-        raise Malformed(str(error)) from None
-
-
-def _server(command: str) -> dict[str, Any]:
-    return {"command": command, "args": ["mcp"], "env_vars": ["JOELCLAW_HOME"]}
