@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-TYPE_CHECKING = False
+from core import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
@@ -13,15 +14,11 @@ if TYPE_CHECKING:
     from clients.event import CompactionSettings, HookEvent, Kind, Text
     from core.config import Config
 
-LONG_WINDOW = 1_000_000  # tokens, of a model whose name ends so
-LONG_WINDOW_MARKS = ("[1m]", "-1m")
 # Part of a model's name and its window in tokens; for GPT-5 and Codex's models without the room for the answer.
 WINDOWS = (
     ("claude", 200_000), ("gemini", 1_048_576), ("gpt-5", 272_000), ("codex", 272_000), ("gpt-4.1", 1_047_576),
     ("gpt-4o", 128_000), ("o4-mini", 200_000), ("o3", 200_000), ("deepseek", 128_000),
 )  # fmt: skip
-MAX_TEXT_CHARS = 20_000  # of a text in a payload
-MAX_SUMMARY_CHARS = 300_000  # three times what the store keeps, which cuts it after redaction
 
 
 class Client:
@@ -101,7 +98,8 @@ class Client:
             answer = content.string(payload.get("last_assistant_message"))
             summary, end, _ = answer.partition("<summary>")[2].partition("</summary>")
             is_summary = end and not text_field(payload, "agent_type")  # else another subagent has stopped
-            event["summary"] = summary.strip()[:MAX_SUMMARY_CHARS] if is_summary else ""
+            # three times what the store keeps, which cuts it after redaction
+            event["summary"] = summary.strip()[:300_000] if is_summary else ""
             event["kind"] = "summary" if event["summary"] else "ignored"
         elif event["kind"] == "tool":
             given = content.table(payload.get("tool_input"))
@@ -148,13 +146,13 @@ class Client:
         if given.isascii() and given.isdigit() and int(given[:12]) > 0:
             return int(given[:12])
         names = [model.lower() for model in models if model]
-        if any(mark in name for name in names for mark in LONG_WINDOW_MARKS):
-            return LONG_WINDOW
+        if any(mark in name for name in names for mark in ("[1m]", "-1m")):
+            return 1_000_000
         window = next((window for name in names for part, window in WINDOWS if part in name), self.window)
         return self.long_window if self.long_window and window < used else window
 
 
-def text_field(payload: dict[str, Any], key: str) -> str:
-    """A string in a payload, cut to 20,000 characters; "" if it is anything else."""
+def text_field(payload: dict[str, Any], key: str, max_chars: int = 20_000) -> str:
+    """A string in a payload, cut to `max_chars`; "" if it is anything else."""
     value = payload.get(key)
-    return value[:MAX_TEXT_CHARS] if isinstance(value, str) else ""
+    return value[:max_chars] if isinstance(value, str) else ""

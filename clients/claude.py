@@ -21,13 +21,10 @@ from clients.entries import (
     usage_entry,
     with_node,
 )
+from core import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-PLANNING_TOOLS = ("TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList")
-STOPPING_TOOLS = {"KillShell": "shell_id", "KillBash": "shell_id", "TaskStop": "task_id"}  # and what names the process
 
 
 class Claude(Client):
@@ -106,6 +103,8 @@ class Claude(Client):
         return found
 
     def _answer_entries(self, line: dict[str, Any], at: int | None) -> list[Entry]:
+        planning_tools = ("TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList")
+        stopping_tools = {"KillShell": "shell_id", "KillBash": "shell_id", "TaskStop": "task_id"}
         message = table(line.get("message"))
         given, model = message.get("content"), string(message.get("model"))
         answer = Entry("answer", at)
@@ -117,7 +116,7 @@ class Claude(Client):
                 continue
             tool, fields = string(part.get("name")), table(part.get("input"))
             # the text of a plan is an entry of its own
-            about = {key: value for key, value in fields.items() if tool not in PLANNING_TOOLS and key != "output_mode"}
+            about = {key: value for key, value in fields.items() if tool not in planning_tools and key != "output_mode"}
             command = fields.get("command") if tool == "Bash" else ""
             call = call_entry(part.get("id"), tool, about, self.written_files(tool, fields), command)
             call.at, call.whole = at, tool == "Write"
@@ -125,8 +124,8 @@ class Claude(Client):
                 call.read_files = paths(fields, *self.path_keys)
             if tool == "BashOutput":
                 call.process = string(fields.get("bash_id"))
-            elif tool in STOPPING_TOOLS:
-                process = string(fields.get(STOPPING_TOOLS[tool])) or string(fields.get("shell_id"))
+            elif tool in stopping_tools:
+                process = string(fields.get(stopping_tools[tool])) or string(fields.get("shell_id"))
                 others.append(process_end(process, "", None))
             found.append(call)
             others += _plan(call.call, tool, fields)

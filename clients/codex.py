@@ -20,17 +20,13 @@ from clients.entries import (
     usage_entry,
     with_node,
 )
+from core import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-CALLS = ("function_call", "custom_tool_call", "local_shell_call")
-OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 TEXT_KINDS = ("input_text", "output_text", "text")
 PATCHING_TOOLS = ("apply_patch", "applypatch")
-PATCH_BEGIN = "*** Begin Patch"
-MAX_HEAD_CHARS = 600  # of the sentences in front of a summary
 
 
 class Codex(Client):
@@ -64,14 +60,15 @@ class Codex(Client):
     def written_files(self, tool: str, given: object) -> list[str]:
         """The files of a patch, handed to `apply_patch` as a tool or in a shell command: each once, in order."""
         text = "\n".join(texts_in(given))
-        if PATCH_BEGIN not in text or not (tool in PATCHING_TOOLS or any(name in text for name in PATCHING_TOOLS)):
+        begin = "*** Begin Patch"
+        if begin not in text or not (tool in PATCHING_TOOLS or any(name in text for name in PATCHING_TOOLS)):
             return []
         heads = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
         found: dict[str, None] = {}
         inside = False
         for line in text.split("\n"):
             if not inside:
-                inside = PATCH_BEGIN in line
+                inside = begin in line
             elif line.startswith("*** End Patch"):
                 inside = False
             elif line.startswith(heads) and (path := line.partition(": ")[2].strip()):
@@ -97,9 +94,10 @@ class Codex(Client):
 
     def _item_entries(self, line: dict[str, Any], payload: dict[str, Any], at: int | None) -> list[Entry]:
         kind, given = payload.get("type"), payload.get("content")
-        if kind in OUTPUTS:
+        calls = ("function_call", "custom_tool_call", "local_shell_call")
+        if kind in [f"{call}_output" for call in calls]:
             return [_result(payload)]
-        if kind in CALLS:
+        if kind in calls:
             return self._call_entries(payload, at)
         entry = Entry("answer", at)
         if kind == "reasoning":
@@ -174,7 +172,7 @@ def _bare_summary(text: str) -> str:
     """A summary without the sentences with which Codex hands it to the model."""
     begin = "Another language model started to solve this problem"
     head, found, rest = text.partition(":\n")
-    return rest.strip() if found and text.startswith(begin) and len(head) < MAX_HEAD_CHARS else text.strip()
+    return rest.strip() if found and text.startswith(begin) and len(head) < 600 else text.strip()
 
 
 def _seen(row: dict[str, Any]) -> list[Any]:

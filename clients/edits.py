@@ -5,13 +5,12 @@ from __future__ import annotations
 from clients.content import rows, string, table, whole
 from clients.entries import Hunk
 
-MAX_LINES = 2000  # of a new file
 SIGNS = ("+", "-", " ")
 
 
-def of_content(file: str, text: str) -> list[Hunk]:
-    """A file that was written as a whole."""
-    lines = text.removesuffix("\n").split("\n", MAX_LINES)[:MAX_LINES]
+def of_content(file: str, text: str, max_lines: int = 2000) -> list[Hunk]:
+    """A file that was written as a whole: its first lines."""
+    lines = text.removesuffix("\n").split("\n", max_lines)[:max_lines]
     return [Hunk(file, 1, [("+", line) for line in lines])] if file and text else []
 
 

@@ -8,8 +8,8 @@ archive, the context usage, the compaction tools and `lost` all read this form.
 from __future__ import annotations
 
 from clients.content import paths, rows, string, table, whole, without_ours
+from core import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, Literal
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     history: the client has written its whole history again. rollback: the user took turns back.
     shell: a command that the user ran. note: a message of an extension. node: a line without content."""
 
-MAX_HUNKS = 60  # in an edit
 COMMAND_KEYS = ("command", "cmd")
-PATH_KEYS = ("file_path", "path", "notebook_path", "absolute_path", "filePath")
 
 
 class Entry:
@@ -84,7 +82,8 @@ class Entry:
     @property
     def target(self) -> str:
         """The file that a call works on, as the client names it; "" if it names none."""
-        named = self.files or self.read_files or paths(self.given, *PATH_KEYS)
+        keys = ("file_path", "path", "notebook_path", "absolute_path", "filePath")
+        named = self.files or self.read_files or paths(self.given, *keys)
         return named[0] if named else ""
 
 
@@ -160,12 +159,12 @@ def usage_entry(used: object, names: Iterable[str], model: object = "", window: 
     return entry
 
 
-def edit_entries(call: object, hunks: list[Hunk]) -> list[Entry]:
-    """What a call changed in files; nothing if it changed no line."""
+def edit_entries(call: object, hunks: list[Hunk], max_hunks: int = 60) -> list[Entry]:
+    """What a call changed in files: its first hunks; nothing if it changed no line."""
     if not hunks:
         return []
     entry = Entry("edit")
-    entry.call, entry.hunks = string(call), hunks[:MAX_HUNKS]
+    entry.call, entry.hunks = string(call), hunks[:max_hunks]
     return [entry]
 
 

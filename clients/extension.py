@@ -5,8 +5,8 @@ from __future__ import annotations
 from clients.base import Client, text_field
 from clients.content import given_text, parse_timestamp, rows
 from clients.entries import Entry, call_entry, edit_entries, plan_entries, result_entry
+from core import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
@@ -18,9 +18,6 @@ NOTICE = "compaction-notice"  # the extension shows it to the user
 CANCEL = "compaction-cancelled"  # why the client should leave the compaction out
 SUMMARY = "compaction-summary"  # the extension should ask for a summary of ours: how long it may wait, in ms
 FIELDS = {NOTICE: "notice", CANCEL: "cancel", SUMMARY: "summary"}
-MAX_ENTRIES = 400  # messages in a payload
-MAX_TEXTS = 32  # texts in a list
-MAX_INPUT_CHARS = 4_000  # of a tool's input
 
 
 class ExtensionClient(Client):
@@ -50,7 +47,7 @@ class ExtensionClient(Client):
         event["window"] = _number(payload.get("window"))
         event["said"] = _number(payload.get("said"))
         event["instructions"] = text_field(payload, "instructions")
-        for message in rows(payload.get("entries"))[-MAX_ENTRIES:]:
+        for message in rows(payload.get("entries"))[-400:]:
             event["items"] += _message_entries(message, self.name)
         return event
 
@@ -77,8 +74,8 @@ def _message_entries(message: dict[str, Any], agent: str) -> list[Entry]:
     calls, others = [], []
     for number, tool in enumerate(rows(message.get("tools"))):
         files, given = _texts(tool, "files"), given_text(tool.get("given"))
-        if len(given) > MAX_INPUT_CHARS:
-            given = f"{given[: MAX_INPUT_CHARS // 2]}\n{given[-MAX_INPUT_CHARS // 2 :]}"
+        if len(given) > 4_000:  # both ends of a long input
+            given = f"{given[:2_000]}\n{given[-2_000:]}"
         call = call_entry(f"{identifier}/{number}", text_field(tool, "name"), given, files, text_field(tool, "command"))
         if target := text_field(tool, "target"):
             call.read_files = [] if files else [target]
@@ -95,10 +92,10 @@ def _message_entries(message: dict[str, Any], agent: str) -> list[Entry]:
     return [said, *calls, *others]
 
 
-def _texts(payload: dict[str, Any], key: str) -> list[str]:
+def _texts(payload: dict[str, Any], key: str, most: int = 32) -> list[str]:
     """A list of strings; the last ones of a long list."""
     given = payload.get(key)
-    given = given[-MAX_TEXTS:] if isinstance(given, list) else []
+    given = given[-most:] if isinstance(given, list) else []
     return [text for value in given if (text := text_field({key: value}, key))]
 
 

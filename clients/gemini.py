@@ -11,12 +11,10 @@ import os
 from clients.base import Client
 from clients.content import parse_timestamp, rows, string, table, text_of, typed, whole, without_ours
 from clients.entries import Entry, call_entry, edit_entries, plan_entries, result_entry, usage_entry, with_node
+from core import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-EXIT_CODE = "Exit Code: "
 
 
 class Gemini(Client):
@@ -121,7 +119,8 @@ def _result_entries(row: dict[str, Any]) -> list[Entry]:
     text = text.removeprefix("<untrusted_context>").removesuffix("</untrusted_context>").strip()
     failed = row.get("status") == "error" or any("error" in answer for answer in answers)
     if row.get("name") == "run_shell_command" and not failed:
-        codes = [line[len(EXIT_CODE) :].strip() for line in text.split("\n") if line.startswith(EXIT_CODE)]
+        begin = "Exit Code: "
+        codes = [line[len(begin) :].strip() for line in text.split("\n") if line.startswith(begin)]
         failed = bool(codes) and codes[-1] not in ("0", "(none)")
     entry = result_entry(row.get("id"), text, failed)
     entry.content = None  # the next message holds it again

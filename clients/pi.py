@@ -20,16 +20,14 @@ from clients.entries import (
     with_node,
 )
 from clients.extension import ExtensionClient
+from core import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from clients.event import CompactionSettings
 
 SETTINGS_FILE = "settings.json"
-MAX_SETTINGS_BYTES = 65_536
-MAX_TOKENS = 100_000_000  # in the settings: a larger number is a mistake
 
 
 class Pi(ExtensionClient):
@@ -140,9 +138,10 @@ class Pi(ExtensionClient):
             return super().compaction(folder)
         from core import project
 
+        max_bytes = 65_536
         try:
             with open(os.path.join(self.home(), SETTINGS_FILE), "rb") as handle:
-                own = _compaction_table(handle.read(MAX_SETTINGS_BYTES + 1))
+                own = _compaction_table(handle.read(max_bytes + 1))
         except (OSError, ValueError):  # pi ignores such a file, too
             own = {}
         root = project.real_root(folder)
@@ -150,7 +149,7 @@ class Pi(ExtensionClient):
         shared: dict[str, Any] = {}
         dropped: tuple[tuple[str, str], ...] = ()
         try:
-            shared = _compaction_table(project.read_file(path, root, MAX_SETTINGS_BYTES))
+            shared = _compaction_table(project.read_file(path, root, max_bytes))
         except project.UnusableFile as fault:
             dropped = ((path, fault.reason),)
         except ValueError:
@@ -232,8 +231,8 @@ def _compaction_table(data: bytes | None) -> dict[str, Any]:
 
 
 def _token_setting(name: str, shared: dict[str, Any], own: dict[str, Any]) -> int | None:
-    """A number of tokens from the project's file, else from the user's; anything else is ignored."""
+    """A number of tokens from the project's file, else from the user's; a larger one than 100 million is a mistake."""
     for value in (shared.get(name), own.get(name)):
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= MAX_TOKENS:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 100_000_000:
             return int(value)
     return None

@@ -5,10 +5,10 @@ Hot path: loads no `re`.
 
 from __future__ import annotations
 
+from core import TYPE_CHECKING
 from core.redaction import MARK, MAX_NAME_CHARS, find_secrets
 from core.redaction.values import family, is_placeholder, is_prose, is_strong, names_password, words_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

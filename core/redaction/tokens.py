@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from math import log2
 
+from core import TYPE_CHECKING
 from core.redaction.values import DIGITS, Span, compiled, is_placeholder, is_strong
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable

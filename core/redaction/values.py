@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from core import TYPE_CHECKING
 from core.redaction import MARK, NAME_PARTS
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable
