@@ -1,7 +1,7 @@
 """The records that packages exchange: memories, hits, events, archived sessions and their calls. Types only."""
 
 from collections.abc import Sequence
-from typing import Any, NotRequired, Protocol, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 
 class Document(TypedDict):
@@ -94,39 +94,6 @@ class Traits(TypedDict):
     """In a session with calls: "asked", "under way", "ended" (a turn); in a conversation: "question", or ""."""
 
 
-class CandidateSource(Protocol):
-    """The read side of a backend. It returns raw scores; `recall` fuses and ranks them."""
-
-    backend: str
-
-    @property
-    def semantic(self) -> bool:
-        """Whether vector search is available."""
-
-    def candidates(
-        self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
-    ) -> list[Candidate]:
-        """The best `lexical` documents by BM25, the best `semantic` by cosine (b"" for no vector), with both scores."""
-
-    def documents(self, rowids: Sequence[int]) -> list[Document]:
-        """The documents themselves, in the requested order."""
-
-    def around(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
-        """The segments around episodes: BM25, and how much of the query's weight they cover."""
-
-    def absent(self, terms: Sequence[str]) -> float:
-        """The share of a query's single words that no document has, 0 to 1; asked after `candidates`."""
-
-    def segments(self) -> int:
-        """Roughly the number of segments."""
-
-    def size(self) -> int:
-        """Roughly the number of documents; forgotten documents may count."""
-
-    def traits(self, rowids: Sequence[int]) -> list[Traits]:
-        """The facts about these documents that the ranking needs, in any order."""
-
-
 class Hit(TypedDict):
     """One memory or tool call that answers a query. `score` is 0 to 1."""
 
@@ -155,42 +122,6 @@ class Hit(TypedDict):
     """Its origin: see `recall.hit`."""
     more: int
     """How many more hits of its session say nearly the same."""
-
-
-class Budget(TypedDict):
-    """How much work a recall may do. The trust pass chooses from `fetchMultiplier` times the limit."""
-
-    requested: str
-    applied: str
-    reason: str
-    fetchMultiplier: float
-    maxInject: int
-    rewriteEnabled: bool
-
-
-class RecallResult(TypedDict):
-    """The result of the mirrored CLI's `recall`."""
-
-    query: str
-    rewrittenQuery: str
-    rewrite: dict[str, Any]
-    filtersApplied: list[str]
-    includeHold: bool
-    includeDiscard: bool
-    categoryFilter: dict[str, Any]
-    budget: Budget
-    semantic: str
-    droppedByTrustPass: int
-    droppedDiagnostics: list[dict[str, Any]]
-    hits: list[Hit]
-    count: int
-    found: int
-    backend: str
-    preferredProject: str | None
-    """The project whose hits go before near equals of other projects."""
-    fallback: NotRequired[dict[str, str]]
-    warnings: NotRequired[list[str]]
-    """Says that the store was lost, and how to restore it."""
 
 
 class Event(TypedDict):

@@ -18,14 +18,15 @@ from recall.vectors import document_vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     import apsw
 
     from core.config import Config
-    from core.records import CandidateSource, Document, Filters, Hit, RecallResult
+    from core.records import Document, Filters, Hit
     from recall.names import CallMatch, QueryNames
     from recall.query import Query
-    from recall.ranking import Ranked
+    from recall.ranking import Ranked, Source
 
 CANDIDATES = 50  # by words, at least; 100 find nothing more among ten hits
 MEANING_SHARE = 0.4  # of the candidates are searched by meaning: sqlite-vec takes longer the more it returns
@@ -47,7 +48,7 @@ BEST_HIT_SHARE = 2.5  # times the room of the others: the first hit holds the an
 def recall(
     db: apsw.Connection | None, query: Query, *, now: int, vectors: bool, config: Config,
     patience_ms: float | None = None,
-) -> RecallResult:  # fmt: skip
+) -> dict[str, Any]:  # fmt: skip
     """The memories that answer a query, best first.
 
     Asks the cluster if `store.backend` says so, for `patience_ms` at most, and falls back to the local file if that
@@ -85,7 +86,7 @@ def recall(
 class _Recall:
     """One recall and what its stages found."""
 
-    def __init__(self, source: CandidateSource, db: apsw.Connection, query: Query, now: int, config: Config) -> None:
+    def __init__(self, source: Source, db: apsw.Connection, query: Query, now: int, config: Config) -> None:
         self.source = source
         self.db = db
         self.query = query
@@ -115,7 +116,7 @@ class _Recall:
         self.ranked: list[Ranked] = []
         self.dropped: list[tuple[Ranked, list[str]]] = []
 
-    def result(self) -> RecallResult:
+    def result(self) -> dict[str, Any]:
         """The result of the contract, with the keys `semantic`, `preferredProject` and `fallback` added."""
         query, source = self.query, self.source
         if query.by_name:

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.records import Budget
 
 # The mirrored CLI's budgets: whether to expand the query, how many times the hits asked for are candidates, most hits.
 PROFILES = {"lean": (False, 1.8, 5), "balanced": (True, 3.0, 10), "deep": (True, 5.0, 10)}
@@ -59,7 +58,7 @@ class Query:
                 raise TypeError(f"Query has no field {name}")
             setattr(self, name, value)
 
-    def profile(self) -> Budget:
+    def profile(self) -> dict[str, Any]:
         """The budget in force; auto is deep for a query of over 90 characters, or with " and " or "why" (contract)."""
         applied, reason = self.budget, "explicit"
         if applied == "auto":

@@ -22,8 +22,12 @@ from recall import dates
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.records import CandidateSource, Document, Filters, Traits
+    from core.records import Document, Filters, Traits
+    from core.store.cluster.source import ClusterSource
+    from core.store.search import LocalCandidates
     from recall.query import Query, Scope
+
+    Source = LocalCandidates | ClusterSource
 
 MIN_SCORE = 0.05  # of words and meaning; what scores less shares nothing with the query that matters
 
@@ -82,7 +86,7 @@ class Ranking:
         self._episode_decay = episode_decay
 
     def rank(
-        self, source: CandidateSource, terms: Sequence[str], vector: bytes, filters: Filters, wide: int, near: int
+        self, source: Source, terms: Sequence[str], vector: bytes, filters: Filters, wide: int, near: int
     ) -> list[Ranked]:
         """The candidates that score MIN_SCORE or more, best first, the newest first among equals.
 
@@ -186,7 +190,7 @@ def _max_meaning(traits: Traits, size: int) -> float:
     return MAX_MEANING - loss if _is_work(traits) else MAX_MEANING
 
 
-def _segment_scores(source: CandidateSource, rowids: list[int], terms: Sequence[str]) -> tuple[dict[int, float], float]:
+def _segment_scores(source: Source, rowids: list[int], terms: Sequence[str]) -> tuple[dict[int, float], float]:
     """The scores of the segments around archived turns, by the turns' rows, and how far they can be trusted, 0 to 1.
 
     A cluster has no segments.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from core.config import Config
-    from core.records import Event, RecallResult
+    from core.records import Event
     from recall.query import Query
 
 COMPONENT = "recall-cli"
@@ -51,7 +51,7 @@ class RecordedRecall:
 
         return named if any(project.same(named, known) for known in sessions.projects(self._db)) else ""
 
-    def ask(self, query: Query, *, now: int) -> RecallResult:
+    def ask(self, query: Query, *, now: int) -> dict[str, Any]:
         """Recall, and leave events; a failure leaves an event, too."""
         began = time.perf_counter()
         about: dict[str, Any] = {"query": query_excerpt(query.text), "budget": query.budget, "limit": query.limit}

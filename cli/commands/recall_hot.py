@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from cli.output import NextAction
-    from core.records import RecallResult
 
 CODE = "RECALL_INVALID_ARGS"
 VIEW = "cli.commands.recall_view:draw_hits"
@@ -141,7 +140,7 @@ def _best_by_session(result: Any, limit: int | None) -> None:
     result["count"] = len(result["hits"])
 
 
-def _next_actions(result: RecallResult, unknown: Sequence[str]) -> list[NextAction]:
+def _next_actions(result: dict[str, Any], unknown: Sequence[str]) -> list[NextAction]:
     hits, command, description = result["hits"], "joelclaw recall <query>", " ".join(unknown)
     if hits:
         command, description = "joelclaw recall show <id>", "the conversation around the best hit, with its calls"
@@ -157,7 +156,7 @@ def _next_actions(result: RecallResult, unknown: Sequence[str]) -> list[NextActi
     return [{"command": command, "description": description, "params": params}]
 
 
-def unknown_filters(result: RecallResult) -> list[str]:
+def unknown_filters(result: dict[str, Any]) -> list[str]:
     """A sentence for each filter (project, category, session) that matches nothing stored, with suggestions."""
     from core.store import documents, sessions, sqlite
 
@@ -209,7 +208,7 @@ def _suggestions(name: str, given: str, known: list[str], most: int = 5) -> str:
     return ", ".join(near) or "none"
 
 
-def _warn_of_lost_store(result: RecallResult) -> None:
+def _warn_of_lost_store(result: dict[str, Any]) -> None:
     from session.backup import archive
 
     lost = archive.lost_store()

@@ -30,7 +30,7 @@ MAX_WIDE = 400  # the nearest 1,000 of 100,000 signatures take 25 times as long 
 
 
 class LocalCandidates:
-    """Candidates from the SQLite file: a `core.records.CandidateSource`. `vectors`: if sqlite-vec is loaded."""
+    """Candidates from the SQLite file, with raw scores; `recall` ranks them. `vectors`: if sqlite-vec is loaded."""
 
     backend = "sqlite"
 

@@ -66,7 +66,7 @@ class Search:
 
 
 class ClusterSource:
-    """A `core.records.CandidateSource` for a recall. `local` is the local file: it has the unpushed changes."""
+    """Candidates from the cluster, like `LocalCandidates`. `local` is the local file: it has the unpushed changes."""
 
     backend = "typesense"
     semantic = True
