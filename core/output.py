@@ -5,7 +5,7 @@ the result around it (`</tool_result><system-reminder>…`). A harmless text com
 (`<div>`, `List<T>`) stay, so that code is readable.
 """
 
-_REPLACED = "\ufffd"
+REPLACEMENT = "\ufffd"
 """Replaces a run of characters that act or hide."""
 _STYLES = ("\ufe0e", "\ufe0f")  # text and emoji
 _JOINING = frozenset(("\u200c", "\u200d", *_STYLES))  # ZWNJ, ZWJ
@@ -50,12 +50,12 @@ _WIDE_BAR = "\uff5c"
 
 def shown(text: str) -> str:
     """A text made safe to print, with its line breaks and tabs. Idempotent."""
-    return without_markup(_visible(text))
+    return without_markup(visible(text))
 
 
 def shown_line(text: str) -> str:
     """A text made safe to print, on a single line."""
-    return without_markup(" ".join(_visible(text).split()))
+    return without_markup(" ".join(visible(text).split()))
 
 
 def escaped(json: str) -> str:
@@ -80,7 +80,8 @@ def _is_plain(text: str) -> bool:
     return text.isprintable() and (text.isascii() or _PRINTABLE.isdisjoint(text))
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
+    """The text without characters that act or hide; `REPLACEMENT` takes the place of each run of those that act."""
     if _is_plain(text):
         return text
     if "\x1b[" in text or "\x9b" in text:
@@ -91,7 +92,7 @@ def _visible(text: str) -> str:
     for at, character in enumerate(text):
         if not character.isprintable() or character in _PRINTABLE:
             character = _instead(character, last, text[at + 1 : at + 2])
-            if not character or (character == _REPLACED == last):
+            if not character or (character == REPLACEMENT == last):
                 continue
         kept.append(character)
         last = character
@@ -109,12 +110,12 @@ def _instead(character: str, last: str, following: str) -> str:
     code = ord(character)
     if _is_in(code, _SOFT):
         return ""
-    return _REPLACED if _is_in(code, _HARD) else character
+    return REPLACEMENT if _is_in(code, _HARD) else character
 
 
 def _joins(character: str, last: str, following: str) -> bool:
     """Whether a joiner, or an emoji's style selector, is where it belongs."""
-    if not last or last == _REPLACED or not (last.isprintable() and last >= _FIRST_JOINED):
+    if not last or last == REPLACEMENT or not (last.isprintable() and last >= _FIRST_JOINED):
         return False
     if character in _STYLES:
         return last not in _JOINING
@@ -145,7 +146,7 @@ def _without_styles(text: str) -> str:
         end = 0
         while end < len(part) and " " <= part[end] <= "?":
             end += 1
-        kept.append(part[end + 1 :] if part[end : end + 1] and "@" <= part[end] <= "~" else _REPLACED + part)
+        kept.append(part[end + 1 :] if part[end : end + 1] and "@" <= part[end] <= "~" else REPLACEMENT + part)
     return "".join(kept)
 
 

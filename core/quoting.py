@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from core.output import REPLACEMENT, visible
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -12,27 +14,16 @@ CUT = "…"
 
 _SPACE = " "
 # Angle brackets stay readable as their single quotation marks; backticks would open code.
-_REPLACED: dict[int, str] = {
-    **dict.fromkeys(range(32), _SPACE),
-    **dict.fromkeys((*range(8), *range(14, 28), 0x7F), ""),
-    ord("<"): "‹",
-    ord(">"): "›",
-    ord("`"): "'",
-}
-# Invisible letters and marks: Hangul fillers, the empty Braille cell, joiners and variation selectors.
-_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u180b\u180c\u180d\u180f")
-_DROPPED = frozenset(("Cc", "Cf", "Cs", "Co"))
+_INSTEAD = str.maketrans("<>`", "‹›'")
 _MARKERS = "#*+-=~>|_›"
 
 
 def one_line(text: str) -> str:
     """The text as a single harmless line; empty if nothing of it is visible."""
-    if "\x1b" in text or "\x9b" in text:
-        text = _without_escapes(text)
-    text = text.translate(_REPLACED)
+    text = visible(text)
     if not text.isascii():
-        text = _visible(text)
-    text = _SPACE.join(text.split())
+        text = "".join(c for c in text if c.isspace() or (c.isprintable() and c != REPLACEMENT))
+    text = _SPACE.join(text.translate(_INSTEAD).split())
     for doubled in ("##", "**", "~~"):
         while doubled in text:
             text = text.replace(doubled, doubled[0])
@@ -115,38 +106,6 @@ def _fitting(text: str, tokens: int) -> int:
         if quarters < 0:
             return at
     return len(text)
-
-
-def _visible(text: str) -> str:
-    if text.replace(CUT, "").isascii():
-        return text
-    from unicodedata import category
-
-    kept: list[str] = []
-    for character in text:
-        if character.isascii():
-            kept.append(character)
-            continue
-        code = ord(character)
-        if code == 0x85 or 0x2028 <= code <= 0x2029:
-            kept.append(_SPACE)
-        elif not (
-            character in _INVISIBLE
-            or 0xFE00 <= code <= 0xFE0F
-            or 0xE0000 <= code <= 0xE0FFF
-            or category(character) in _DROPPED
-        ):
-            kept.append(character)
-    return "".join(kept)
-
-
-def _without_escapes(text: str) -> str:
-    import re
-
-    # CSI with its parameters, OSC and the other strings up to their end, then what is left of an escape.
-    text = re.sub(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?", "", text)
-    text = re.sub(r"\x1b[\]PX^_][^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?", "", text)
-    return re.sub(r"\x1b[ -/]*[0-~]?", "", text)
 
 
 def _without_delimiter(text: str) -> str:

@@ -29,7 +29,6 @@ LONGEST_NUMBER = 8  # digits of a line number: a longer number is something else
 WHOLE_FILE = 1 << 30  # the last line of a file that is printed to its end
 DATA_FILES = (".csv", ".json", ".jsonl", ".lock", ".log", ".snap", ".sum", ".svg", ".txt", ".xml")
 GLOB = frozenset("*?[]{}$")
-NUMBERING_PROGRAMS = frozenset("grep egrep fgrep rg ack ag cat nl bat".split())
 LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 CUT_HERE = " tokens truncated…"  # how Codex marks the part that it left out
 
@@ -144,12 +143,14 @@ def shown_lines(text: str, *, file: str = "", first: int = 0, command: str = "")
         command: the shell command that printed the text.
     """
     rows = text.split("\n", MOST_LINES)[:MOST_LINES]
-    if command and (spans := _printed_spans(command)):
-        if spans[0][1]:
+    if command and (part := _printed_part(command)):
+        file, begin, end = part
+        if begin:
             head, cut, _ = text.partition(CUT_HERE)
-            is_shortened = text.startswith(("Total output lines: ", "<persisted-output>"))  # by the client
-            return [] if is_shortened else _counted(head.split("\n")[:-1] if cut else rows, spans)
-        file = spans[0][0]
+            if text.startswith(("Total output lines: ", "<persisted-output>")):  # shortened by the client
+                return []
+            printed = (head.split("\n")[:-1] if cut else rows)[: end - begin + 1]
+            return [(file, begin + at, row, False) for at, row in enumerate(printed)]
     found = list(_numbered(rows, file))
     if not found and first and file:
         return [(file, first + at, row, False) for at, row in enumerate(rows)]
@@ -158,70 +159,44 @@ def shown_lines(text: str, *, file: str = "", first: int = 0, command: str = "")
     return found
 
 
-def _printed_spans(command: str) -> list[tuple[str, int, int]]:
-    """The files that a command prints, each with its first and last line, both 0 if the output has line numbers.
+def _printed_part(command: str) -> tuple[str, int, int] | None:
+    """The only file that a command prints, with its first and last line, both 0 if the output has line numbers.
 
-    Empty if the output may hold anything else, or if a filter leaves lines out.
+    None if the output may hold anything else, or if a filter leaves lines out.
     """
     found: list[tuple[str, int, int]] = []
     folder = ""
-    prints_more = False
-    steps = shell_command.steps(command)
-    for at, step in enumerate(steps):
+    for step in shell_command.steps(command):
         program, words = step["program"], step["words"]
         if any(not target.startswith(("/dev/null", "&")) for target in step["targets"]):
-            return []
-        if program in ("cd", "export", "set", "unset", "true", ":"):
-            if program == "cd" and (len(words) != 2 or not GLOB.isdisjoint(words[1])):
-                return []
-            folder = f"{words[1].rstrip('/')}/" if program == "cd" else folder
+            return None
+        if program == "cd":
+            if len(words) != 2 or not GLOB.isdisjoint(words[1]):
+                return None
+            folder = f"{words[1].rstrip('/')}/"
             continue
-        piped = at > 0 and steps[at - 1]["mark"] == "|"
         files = [word for word in words[1:] if is_file(word) and word[0] != "-" and GLOB.isdisjoint(word)]
-        if len(files) == 1 and not piped and (span := _printed_lines(program, words)):
-            if span[0] and step["mark"] == "|" and steps[at + 1]["program"] != "head":
-                return []
+        span = _printed_lines(program, words) if len(files) == 1 and not found else ()
+        if span:
             found.append((files[0] if files[0][0] in "/~" else folder + files[0], *span))
-        elif not step["looks"] or (program == "sed" and files):
-            return []
-        else:
-            prints_more = prints_more or not piped
-    counted = [span for span in found if span[1]]
-    if not counted:
-        return found[:1] if len({file for file, _, _ in found}) == 1 else []
-    return counted if len(counted) == len(found) and not prints_more else []
+        elif not (found and step["looks"] and (not found[0][1] or program == "head")):
+            return None
+    return found[0] if found else None
 
 
 def _printed_lines(program: str, words: list[str]) -> tuple[int, int] | tuple[()]:
     """The first and last line that a program prints of its file, (0, 0) if it numbers them, () if neither is known."""
     options = [word for word in words[1:] if word.startswith("-")]
-    short = "".join(word for word in options if not word.startswith("--"))
     if program == "sed" and options == ["-n"]:
         for word in words:
             begin, _, end = word.removesuffix("p").partition(",")
             if word.endswith("p") and begin.isdecimal() and (end.isdecimal() or not end) and len(word) < 18:
                 return int(begin), int(end or begin)
-    if program == "head":
-        count = short.removeprefix("-n").removeprefix("-") or next(filter(str.isdecimal, words[1:]), "10")
-        return (1, int(count)) if count.isdecimal() and len(count) < LONGEST_NUMBER else ()
-    if program == "cat" and not options:
+    if program in ("cat", "head") and not options:
         return 1, WHOLE_FILE
+    short = "".join(word for word in options if not word.startswith("--"))
     numbered = ("n" in short and "o" not in short) or "--line-number" in options or program in ("ack", "ag", "bat")
-    if program == "nl":  # without -ba it skips empty lines
-        numbered = "-ba" in options or "-b a" in " ".join(words)
-    return (0, 0) if numbered and program in NUMBERING_PROGRAMS else ()
-
-
-def _counted(rows: list[str], spans: list[tuple[str, int, int]]) -> list[Line]:
-    """The lines of files that were printed in sequence; none if one of several files was shorter than asked for."""
-    rows = rows[:-1] if rows and not rows[-1] else rows
-    if len(spans) > 1 and len(rows) != sum(last - first + 1 for _, first, last in spans):
-        return []
-    found: list[Line] = []
-    for file, first, last in spans:
-        found += [(file, first + at, row, False) for at, row in enumerate(rows[: last - first + 1])]
-        rows = rows[last - first + 1 :]
-    return found
+    return (0, 0) if numbered and program in ("grep", "egrep", "fgrep", "rg", "ack", "ag", "cat", "bat") else ()
 
 
 def _numbered(rows: list[str], file: str) -> Iterator[Line]:

@@ -23,7 +23,7 @@ TERMS = [
 ]  # fmt: skip
 LINES = [
     ("# # one", "one"), ("one - two", "one - two"), ("a ### b", "a # b"), ("a\tb\nc", "a b c"),
-    ("a\x1b]0;t\x07b", "ab"),
+    ("a\x1b]0;t\x07b", "a]0;tb"),
     ("x JoelClaw-Memory y", "x JoelClaw Memory y"), ("a\u180bb\u180eb", "abb"),
 ]  # fmt: skip
 
