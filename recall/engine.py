@@ -70,10 +70,7 @@ def recall(
         limit_ms = config.get_float("store.timeout_ms")
         limit_s = (limit_ms if patience_ms is None else min(limit_ms, patience_ms)) / 1000
         link = client.connect(config, limit_s=limit_s)
-        try:
-            return _Recall(ClusterSource(link, db), db, query, now, config).result()
-        finally:
-            link.close()
+        return _Recall(ClusterSource(link, db), db, query, now, config).result()
     except Exception as error:  # a server may answer anything
         if isinstance(error, Failure):
             code, message = error.code, error.message

@@ -7,7 +7,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
@@ -17,8 +17,6 @@ from core import VERSION, clock, files, home_files, switches
 from core.errors import Failure
 from core.store import sqlite, store_file
 from core.store.hook_calls import Called
-from core.store.sqlite import fold_log, log_bytes
-from memory.archive import transcript_files
 from otel import export, log
 from session import own_command
 from session.backup import archive
@@ -32,12 +30,10 @@ FIXABLE_HOOKS = frozenset({
     "HOOKS_MISSING", "HOOKS_OUTDATED", "HOOK_FAILS",
 })  # fmt: skip
 """Installing again repairs these; a copy of the client's file is kept."""
-FIXABLE = FIXABLE_HOOKS | {"MODES_OPEN", "STALE_FILES", "WAL_LARGE"}
+FIXABLE = FIXABLE_HOOKS | {"MODES_OPEN", "STALE_FILES"}
 SUBJECTS = ("command", "store", "home", "switches", "settings", "model", "cluster", "exporter")
 LITTLE_DISK_BYTES = 200_000_000
 HARDLY_ANY_DISK_BYTES = 20_000_000
-LARGE_LOG_BYTES = 16_000_000  # each write merges a log of more than 1 MB, so a reader holds this one, or merging fails
-CONNECT_SECONDS = 2.0
 
 
 @dataclass
@@ -116,7 +112,7 @@ def check_command(examination: Examination) -> Iterator[Finding]:
 
 
 def check_store(examination: Examination) -> Iterator[Finding]:
-    """Whether the store's file is intact, its size, and the size of its log."""
+    """Whether the store's file is intact, and its figures."""
     status, db = examination.facts.status["store"], examination.facts.db
     about = examination.subjects["store"] = {name: status[name] for name in ("path", "exists", "schema", "knownSchema")}
     if db is None:
@@ -131,9 +127,6 @@ def check_store(examination: Examination) -> Iterator[Finding]:
     figures = store_file.figures(db)
     newest = figures.newest or 0
     about |= {**asdict(figures), "newest": clock.iso(newest) if newest else None}
-    if figures.log > LARGE_LOG_BYTES:
-        message = f"the write-ahead log has {figures.log / 1e6:,.1f} MB: every command reads all of it when it starts"
-        yield warning("WAL_LARGE", "store", message, "joelclaw doctor --fix")
 
 
 def check_home(examination: Examination) -> Iterator[Finding]:
@@ -226,8 +219,7 @@ def check_cluster(examination: Examination) -> Iterator[Finding]:
     for url in nodes:
         reason = ""
         try:
-            with closing(client.SearchClient([url], "", limit_s=CONNECT_SECONDS)) as search:
-                search.ping()
+            client.SearchClient([url], "", limit_s=2.0).ping()
         except Failure as failure:
             reason = failure.message.rpartition(": ")[2]
         about["nodes"].append({"url": url, "answers": not reason})
@@ -236,20 +228,15 @@ def check_cluster(examination: Examination) -> Iterator[Finding]:
             yield warning("CLUSTER_UNREACHABLE", "cluster", message, "check the node, then `joelclaw store push`")
 
 
-def check_exporter(examination: Examination) -> Iterator[Finding]:
-    """Whether events have waited for long."""
+def check_exporter(examination: Examination) -> Iterable[Finding]:
+    """Which collectors get events. `facts` reports what keeps them from it."""
     if examination.facts.settings is None:
-        return
+        return ()
     mode = examination.facts.settings.get_str("otel.export")
     places = (examination.facts.status["otelExport"] or {}).get("destinations", [])
     is_used = mode == "auto" and not export.is_disabled()
     examination.subjects["exporter"] = {"used": is_used, "mode": mode, "destinations": places}
-    current = [place for place in places if place["current"]] if is_used else []
-    for place in current:
-        if place["waiting"] and _is_an_hour_ago(place["lastExportAt"]):
-            since = place["lastExportAt"]
-            message = f"{place['waiting']:,} events wait for {place['endpoint']}: none was sent since {since}"
-            yield warning("EXPORT_BEHIND", "exporter", message, "joelclaw otel export")
+    return ()
 
 
 def check_clients(examination: Examination) -> Iterator[Finding]:
@@ -269,18 +256,6 @@ def check_clients(examination: Examination) -> Iterator[Finding]:
             examination.clients[row.name] = {**about, "events": hooks.events(row, calls)}
 
 
-def check_history(examination: Examination) -> Iterator[Finding]:
-    """Whether the clients have sessions that were never archived."""
-    left = []
-    with suppress(Failure):  # `check_store` reports it
-        left = transcript_files.not_archived(examination.facts.db, examination.clients)
-    if left:
-        megabytes = sum(file.size for file in left) / 1e6
-        sessions = "1 past session" if len(left) == 1 else f"{len(left):,} past sessions"
-        message = f"{sessions} ({megabytes:,.1f} MB) not archived: recall does not find them"
-        yield note("HISTORY_NOT_ARCHIVED", "store", message, "joelclaw memory archive --all")
-
-
 CHECKS: tuple[Callable[[Examination], Iterable[Finding]], ...] = (
     check_command,
     check_store,
@@ -290,7 +265,6 @@ CHECKS: tuple[Callable[[Examination], Iterable[Finding]], ...] = (
     check_cluster,
     check_exporter,
     check_clients,
-    check_history,
 )
 
 
@@ -306,7 +280,6 @@ def _repair(findings: Sequence[Finding], examination: Examination) -> list[Findi
     for code, subject, repair in (
         ("MODES_OPEN", "home", _close_modes),
         ("STALE_FILES", "home", _delete_leftovers),
-        ("WAL_LARGE", "store", _merge_log),
     ):
         repairs += [(code, subject, repair)] if code in codes else []
     done = []
@@ -337,25 +310,9 @@ def _delete_leftovers() -> str:
     return f"{home_files.sweep_temporary(files.home()) + archive.sweep()} leftovers were deleted"
 
 
-def _merge_log() -> str:
-    db = sqlite.open_writing(busy_ms=1_000, durable=True)
-    fold_log(db, over=0)
-    left = log_bytes()
-    db.close()
-    if left:
-        message = f"{left:,} bytes of the write-ahead log could not be merged: another process is reading them"
-        raise Failure("FIX_FAILED", message, "stop the process that reads it, then run `joelclaw doctor --fix`")
-    return "the write-ahead log was merged into the store file"
-
-
 def _entries(home: str) -> Iterator[tuple[str, os.stat_result]]:
     """The files and folders of the home, without links."""
     for path in home_files.entries(home):
         with suppress(OSError):  # deleted meanwhile
             if not os.path.islink(path):
                 yield path, os.lstat(path)
-
-
-def _is_an_hour_ago(time: str | None) -> bool:
-    at = clock.parse_iso(time) if time else None
-    return at is not None and clock.now_ms() - at > clock.HOUR_MS

@@ -176,26 +176,21 @@ def check_calls(client: Client, calls: Sequence[Called], checked: Checked, silen
 
 
 def _run_entries(client: Client, installed: Sequence[Entry], fix: str) -> tuple[int | None, Finding | None]:
-    """Run each different command until a run has a fault. Returns the slowest time in ms and the fault."""
+    """Run the first hook. Returns its time in ms and its fault."""
     for executable in dict.fromkeys(entry.executable for entry in installed):
         if fault := plan.command_fault(executable):
             code, message = fault
             # In a project's file, joelclaw goes by its bare name.
             fix = f"joelclaw install {client.name}" if os.sep in executable else "put joelclaw on this user's PATH"
             return None, error(code, client.name, f"the hooks of {client.name} do nothing: {message}", fix)
-    slowest = 0
-    start = next(name for name, kind in client.events.items() if kind == "start")
-    for entry in {entry.command: entry for entry in reversed(installed)}.values():
-        event = entry.place.event or start
-        direct = [entry.executable, "hook", client.name, event]
-        words = direct if client.extension else [*settings_of(client).shell(), entry.command]
-        run = _run(words, client, event)
-        if not run.events and run.ended.reason != "timeout":  # the shell command hides stderr
-            run = _run(direct, client, event)._replace(events=[])
-        slowest = max(slowest, run.ms)
-        if finding := _fault_of(client, entry, run, fix):
-            return slowest, finding
-    return slowest, None
+    entry = installed[0]  # the others run the same command
+    event = entry.place.event or next(name for name, kind in client.events.items() if kind == "start")
+    direct = [entry.executable, "hook", client.name, event]
+    words = direct if client.extension else [*settings_of(client).shell(), entry.command]
+    run = _run(words, client, event)
+    if not run.events and run.ended.reason != "timeout":  # the shell command hides stderr
+        run = _run(direct, client, event)._replace(events=[])
+    return run.ms, _fault_of(client, entry, run, fix)
 
 
 def _fault_of(client: Client, entry: Entry, run: Run, fix: str) -> Finding | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import os
 import time
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from core import TYPE_CHECKING, json_text
 from core.errors import Failure
@@ -105,7 +105,6 @@ class SearchClient:
         self.prefix = prefix
         self._headers = {"X-TYPESENSE-API-KEY": key, "Content-Type": "application/json"}
         self._deadline = time.monotonic() + limit_s
-        self._connection: http.client.HTTPConnection | None = None
 
     def multi_search(self, searches: Sequence[Mapping[str, Any]]) -> list[Row]:
         """Run several searches in a single request. Each names its `collection` without the prefix."""
@@ -125,12 +124,7 @@ class SearchClient:
         documents: list[tuple[str, Row]] = []
         searches = []
         for collection, ids in ids_by_collection.items():
-            for document_id in ids:
-                if "`" in document_id:  # a filter cannot quote a backtick
-                    path = f"/collections/{self.prefix}{collection}/documents/{quote(document_id, safe='')}"
-                    row = self._request("GET", path, missing_ok=True)
-                    documents += [(collection, row)] if row else []
-            quoted = [f"`{document_id}`" for document_id in ids if "`" not in document_id]
+            quoted = [f"`{document_id}`" for document_id in ids if "`" not in document_id]  # a filter cannot quote it
             for start in range(0, len(quoted), PAGE):
                 by_id = f"id:=[{','.join(quoted[start : start + PAGE])}]"
                 searches.append({"collection": collection, "q": "*", "filter_by": by_id, "per_page": PAGE})
@@ -144,16 +138,8 @@ class SearchClient:
         if status >= 500:
             raise unreachable(self.nodes, f"status {status}")
 
-    def close(self) -> None:
-        """Close the connection."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    def _request(self, method: str, path: str, body: bytes = b"", *, missing_ok: bool = False) -> Any:
+    def _request(self, method: str, path: str, body: bytes) -> Any:
         status, data = self._ask_nodes(method, path, body)
-        if status == 404 and missing_ok and "Could not find a document" in error_message(data):
-            return None
         if not 200 <= status < 300:
             raise refusal(self.nodes, status, error_message(data))
         try:
@@ -179,36 +165,26 @@ class SearchClient:
                     self.nodes.insert(0, self.nodes.pop(number))  # begin the next request with this node
                     return answer
                 server_error = answer
-            self.close()
         if server_error is not None:
             return server_error
         raise unreachable(self.nodes, reason)
 
     def _ask_node(self, node: str, method: str, path: str, body: bytes, deadline: float) -> tuple[int, bytes]:
-        connection, is_reused = self._connection, self._connection is not None
-        if connection is None:
-            connection = self._connection = _connection_to(node, _seconds_until(deadline))
-            connection.connect()
-        socket = connection.sock
+        connection = _connection_to(node, _seconds_until(deadline))
         try:
-            socket.settimeout(_seconds_until(deadline))
+            connection.connect()
+            socket = connection.sock
             connection.request(method, urlsplit(node).path + path, body, self._headers)
+            response = connection.getresponse()
             pieces = []
-            # Python 3.11.7 and 3.12.1 send no further request over this connection until the response is closed.
-            with connection.getresponse() as response:
-                while piece := response.read1(65_536):
-                    pieces.append(piece)
-                    socket.settimeout(_seconds_until(deadline))
+            while piece := response.read1(65_536):
+                pieces.append(piece)
+                socket.settimeout(_seconds_until(deadline))
             if response.length:
                 raise http.client.IncompleteRead(b"", response.length)
-        except NETWORK_ERRORS as error:
-            self.close()
-            if not is_reused or isinstance(error, TimeoutError):
-                raise
-            return self._ask_node(node, method, path, body, deadline)  # the node may have closed the connection
-        if response.will_close:
-            self.close()
-        return response.status, b"".join(pieces)
+            return response.status, b"".join(pieces)
+        finally:
+            connection.close()
 
 
 def _configured_urls(config: Config) -> str:

@@ -218,8 +218,6 @@ class Cluster:
     def __init__(self, nodes: Sequence[str], key: str, prefix: str, timeout_s: float) -> None:
         self.nodes = list(nodes)
         self.prefix = prefix
-        self._timeout_s = timeout_s
-        self._key = key
         settings: Any = {
             "nodes": self.nodes,
             "api_key": key,
@@ -294,25 +292,11 @@ class Cluster:
                     raise
 
     def export(self, collection: str) -> Iterator[Row]:
-        """Every document as it arrives. The official client would hold all of them in memory."""
-        path = f"/collections/{self.prefix}{collection}/documents/export?exclude_fields=lexicon,lexicon_context"
-        headers = {"X-TYPESENSE-API-KEY": self._key}
-        for number, node in enumerate(self.nodes, 1):
-            try:
-                with httpx.stream("GET", node + path, headers=headers, timeout=self._timeout_s) as answer:
-                    if answer.status_code != 200:
-                        raise client.refusal(self.nodes, answer.status_code, client.error_message(answer.read()))
-                    rest = b""
-                    for piece in answer.iter_bytes():
-                        *lines, rest = (rest + piece).split(b"\n")
-                        yield from map(json_text.loads, filter(None, lines))
-                    yield from map(json_text.loads, filter(None, [rest]))
-                    return
-            except httpx.ConnectError as error:  # any other fault may come after the first document
-                if number == len(self.nodes):
-                    raise client.unreachable(self.nodes, str(error)) from None
-            except httpx.HTTPError as error:
-                raise client.unreachable(self.nodes, str(error) or type(error).__name__) from None
+        """Every document of a collection."""
+        with self._failures():
+            documents = self._client.collections[self.prefix + collection].documents
+            lines = documents.export({"exclude_fields": "lexicon,lexicon_context"}).split("\n")
+            yield from map(json_text.loads, filter(None, lines))
 
     def close(self) -> None:
         """Close the connections."""

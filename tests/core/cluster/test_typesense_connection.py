@@ -135,8 +135,7 @@ def test_a_wrong_key_is_told_and_stands_nowhere(run: Run, home: Path, server: Se
 
 def search(nodes: str, limit_s: float) -> list[Any]:
     """What a recall does."""
-    with contextlib.closing(SearchClient(parse_nodes(nodes), KEY, limit_s=limit_s)) as client:
-        return client.multi_search([{"collection": "episodes", "q": "*"}])
+    return SearchClient(parse_nodes(nodes), KEY, limit_s=limit_s).multi_search([{"collection": "episodes", "q": "*"}])
 
 
 def create(nodes: str, limit_s: float) -> list[Any]:

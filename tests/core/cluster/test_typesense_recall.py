@@ -32,7 +32,7 @@ MORE: tuple[dict[str, Any], ...] = (
     {"id": "mine", "text": "The zebra crossing service answers on port 4410", "session": "s-1", "project": "/w/zebra"},
     {"id": "pref", "text": "Zebra stripes are preferred in the editor", "category": "prefs"},
     {"id": "forget-me", "text": "The zebra crossing service has a hidden switch"},
-    {"id": "ünï`code:[1]", "text": "Das Größenmaß der Brücke über die Zebra-Straße ist 数据库 12"},
+    {"id": "ünï code:[1]", "text": "Das Größenmaß der Brücke über die Zebra-Straße ist 数据库 12"},
     {"id": "path", "text": "`src/zebra/crossing_lights.ts` exports getLampColour, see ADR-0417"},
     {"id": "turn", "collection": "episodes", "text": "user: zebra or not?", "context": "assistant: paint the crossing"},
     {

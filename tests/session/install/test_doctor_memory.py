@@ -17,7 +17,6 @@ from conftest import JOELCLAW, NOW_MS, PATIENCE_S, ROOT, Run
 from doctors import User
 from doctors import user as made
 from faults import WITHOUT_COLUMNS, fold_log
-from otlp_receiver import Receiver
 
 from core.store import migrations
 from session.doctor import checks, hooks
@@ -70,23 +69,6 @@ def test_a_torn_page_that_status_does_not_meet(user: User) -> None:
     assert (found["severity"], found["subject"], result["healthy"]) == ("error", "store", False)
 
 
-def test_a_large_log_is_folded(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = apsw.Connection(str(user.memory / "store.db"))
-    reader.execute("BEGIN")
-    reader.execute("SELECT count(*) FROM document").fetchall()
-    user.call("memory", "write", "the harbour master answers on channel 12")
-    monkeypatch.setattr(checks, "LARGE_LOG_BYTES", 1_000)
-    assert the(user, "WAL_LARGE")["severity"] == "warning"
-    codes = [(one["code"], one["severity"]) for one in user.doctor("--fix")["findings"]]
-    assert ("FIX_FAILED", "warning") in codes, "somebody reads it"
-    reader.close()
-    user.call("memory", "write", "the tide tables lie in three files")
-    (done,) = user.doctor("--fix")["findings"]
-    assert (done["code"], done["severity"], done["fix"]) == ("WAL_LARGE", "ok", "")
-    assert (user.memory / "store.db-wal").stat().st_size == 0
-    assert user.call("memory", "stats")["total"] == 3
-
-
 def test_modes_that_let_others_in(user: User) -> None:
     user.memory.chmod(0o755)
     (user.memory / "store.db").chmod(0o644)
@@ -132,19 +114,6 @@ def test_it_writes_nothing_and_says_what_status_says(user: User, store: str) -> 
     assert (examined["healthy"], seen["healthy"]) == (store != "lost",) * 2
     assert seen["store"]["schema"] == {"current": len(migrations.STEPS), "old": at, "lost": 0}[store]
     assert "MODES_OPEN" in {code for _, code, _ in problems}
-
-
-def test_history_that_is_not_archived(user: User) -> None:
-    place = user.folder / ".claude" / "projects" / "p" / "0198c1d2-0000-7000-8000-00000000aaaa.jsonl"
-    place.parent.mkdir(parents=True)
-    said = {"type": "user", "uuid": "u", "sessionId": place.stem, "cwd": "/p", "timestamp": "2026-01-01T00:00:00Z"}
-    place.write_text(json.dumps({**said, "message": {"role": "user", "content": "Raise the lease, please."}}) + "\n")
-    told = {one["code"]: one for one in user.doctor()["findings"]}
-    assert told.keys() == {"NOT_INSTALLED", "HISTORY_NOT_ARCHIVED"}
-    assert told["HISTORY_NOT_ARCHIVED"]["message"].startswith("1 past session (")
-    user.call("memory", "archive", "--all")
-    place.write_text(place.read_text() * 2)
-    assert "HISTORY_NOT_ARCHIVED" not in [one["code"] for one in user.doctor()["findings"]], "hooks take in the rest"
 
 
 def test_what_killed_writers_left(user: User) -> None:
@@ -219,24 +188,6 @@ def test_a_cluster_that_does_not_answer(user: User, closed_port: int) -> None:
     assert url in found["CLUSTER_UNREACHABLE"]["message"]
     assert found["TYPESENSE_NOT_INITIALISED"]["fix"] == "run `joelclaw store init`"
     assert "TYPESENSE_API_KEY_MISSING" in [one["code"] for one in user.doctor()["findings"]]
-
-
-def test_a_collector_that_got_nothing_for_long(user: User) -> None:
-    settings(user, '[otel]\nexport = "auto"\n')
-    there = Receiver().start()
-    try:
-        where = {**there.env, "OTEL_METRICS_EXPORTER": "none"}
-        user.call("otel", "emit", "build.ok")
-        user.call("otel", "export", **where)
-        assert user.doctor(**where)["findings"] == []
-        settings(user, "")  # so that nothing is sent in the background
-        user.call("otel", "emit", "build.broke", **where)
-        settings(user, '[otel]\nexport = "auto"\n')
-        where["JOELCLAW_NOW_MS"] = str(NOW_MS + 3 * HOUR_MS)
-        codes = {one["code"] for one in user.doctor(**where)["findings"]}
-    finally:
-        there.stop()
-    assert codes == {"EXPORT_BEHIND"}
 
 
 def test_entries_are_mended(user: User) -> None:
