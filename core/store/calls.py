@@ -77,16 +77,6 @@ def by_number(db: apsw.Connection, session: str, number: int) -> FoundCall | Non
     return fetch_one(db, sql, (session, number), as_dict)
 
 
-def command_outcomes(db: apsw.Connection, session: str, *, last: int) -> list[tuple[int, str, str]]:
-    """Number, command and outcome of the commands among the last calls of a session, oldest first.
-
-    The outcome is `printed` if the command succeeded and printed an error.
-    """
-    outcome = "CASE WHEN outcome = 'ok' AND error <> '' THEN 'printed' ELSE outcome END"
-    newest = f"SELECT number, command, {outcome} FROM call WHERE session_id = ? ORDER BY number DESC LIMIT ?"
-    return list(db.execute(f"SELECT * FROM ({newest}) WHERE command <> '' ORDER BY number", (session, last)))
-
-
 def files_read(db: apsw.Connection, session: str, most: int) -> list[str]:
     """The files that a session's tools read last, the newest first."""
     where = "session_id = ? AND file <> '' AND lower(tool) LIKE 'read%' AND outcome NOT IN ('failed', 'forgotten')"

@@ -232,12 +232,6 @@ def subjects_of(step: Step) -> set[str]:
     return subjects
 
 
-def subjects_of_command(command: str) -> frozenset[str]:
-    """The subjects of all steps of a command that do something."""
-    steps = filter(shell_command.does, shell_command.steps(command))
-    return frozenset(subject for step in steps for subject in subjects_of(step))
-
-
 def _changes_failing_line(edit: Edit, failure: Call) -> bool:
     """Whether a later edit changed the line that an error names: `a.go:3:1:`, `a.ts(3,1):`, `(a.go:3)`."""
     for part in failure["error"].split() if edit["number"] > failure["number"] else ():

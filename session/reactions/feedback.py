@@ -30,29 +30,6 @@ if TYPE_CHECKING:
 TURNS = 3
 FEWEST_TERMS = 3
 
-# Any talk about work has these words, so they do not show that a memory was used.
-_COMMON_WORDS = frozenset(
-    "about above according actually added adding after again agreed allow allowed along already although always among"
-    " another answer anything approach around asked asking available because become before begin behavior behaviour"
-    " being below better between branch bring broken called calls cannot cause caused causes change changed changes"
-    " changing check checked checking checkpoint checks choose clear clearly close code command commit common complete"
-    " completed confirm correct correctly could create created current currently decide decided decision default"
-    " delete different directory document during either enough ensure error errors every everything exactly example"
-    " existing expected explain failed failing fails failure feature figure figures final finally finding finished"
-    " first fixed fixes folder follow following found function further given going handle happen happens having helper"
-    " implement implementation important include including inside insight instead issue issues itself keeps known"
-    " later leave likely listed little longer looked looking looks makes making matter maybe means memory method might"
-    " missing module moment needed needs never nothing number observation often other otherwise output parts passed"
-    " passes pending people place please point possible prefer preferred prefers present previous probably problem"
-    " problems project properly question quickly rather reading ready really reason recall related relevant remember"
-    " remove removed request requires result results retry return returned right running safely second section should"
-    " similar simple simply since single small solution something special specific start started starting state stays"
-    " still stops summary support system takes tasks testing tests their there therefore these thing things think"
-    " those though three through together total tried tries trying under understand unless until update updated usage"
-    " using usually value values version wanted wants whether which while whole without worked working works would"
-    " write writing written wrong".split()
-)
-
 
 def react(event: HookEvent, session: Session) -> Reaction:
     """Judge the pending memories by the newly archived entries, and move the priorities of those that are decided."""
@@ -146,31 +123,22 @@ def _words_used(entry: Entry) -> set[str]:
 
 
 def _distinctive(text: str, known: Collection[str]) -> list[str]:
-    """The words that identify a text: numbers and parts of names and paths first, then long words."""
-    weights: dict[str, int] = {}
+    """The words that identify a text: numbers and parts of names and paths first, then words of eight letters."""
+    of_names: dict[str, bool] = {}
     for chunk in text.split():
         inner = chunk.strip("\"'`.,;:!?()[]{}<>*_-‹›")
-        is_name = any(not sign.isalnum() and sign not in "'’" for sign in inner)  # a path, an identifier or the like
-        is_name = is_name or (any(map(str.isalpha, inner)) and not (inner.islower() or inner.istitle()))
+        is_name = not inner.isalpha() or not (inner.islower() or inner.istitle())
         for word in sorted(_words_of(chunk)):
-            is_common = word in words.STOP_WORDS or word in _COMMON_WORDS
-            if word not in known and not is_common and len(word) <= 40:
-                weights[word] = max(_weight(word, is_name=is_name), weights.get(word, 0))
-    return sorted((word for word in weights if weights[word]), key=lambda word: -weights[word])
+            if word.isascii():
+                is_telling = len(word) >= 8 or (len(word) > 1 and (is_name or any(map(str.isdigit, word))))
+            else:  # in a script without spaces, pairs of characters count as words
+                is_telling = not words.parts(word) or len(word) == 2
+            if is_telling and len(word) <= 40 and word not in known and word not in words.STOP_WORDS:
+                of_names[word] = is_name or of_names.get(word, False)
+    return sorted(of_names, key=lambda word: not of_names[word])
 
 
 def _words_of(text: str) -> set[str]:
     """The words of a text; of a script without spaces, pairs of characters."""
     text = text[:50_000]
     return {*words.split(text), *(() if text.isascii() else words.parts(text).split())}
-
-
-def _weight(word: str, *, is_name: bool) -> int:
-    """How well a word tells a memory from others; 0 if it does not."""
-    if not word.isascii() and words.parts(word):  # a script without spaces: its pairs count as words
-        return 1 if len(word) == 2 else 0
-    if any(map(str.isdigit, word)):
-        return 3 if len(word) > 1 else 0
-    if is_name and len(word) > 2:
-        return 3 if len(word) >= 5 else 2
-    return 2 if len(word) >= 8 else 1 if len(word) >= 5 else 0

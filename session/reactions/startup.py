@@ -1,4 +1,4 @@
-"""What a new session is given, once: what the project's last sessions left, checks that work, memories. Hot path."""
+"""What a new session is given, once: what the project's last sessions left, and memories. Hot path."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from core import TYPE_CHECKING, shell_command
 from core.clock import DAY_MS, HOUR_MS
 from core.project import folder_of
-from core.quoting import as_code, clip, enclose, one_line
+from core.quoting import clip, enclose, one_line
 from core.store import calls as stored_calls
 from core.store import places_and_names
 from core.store import sessions as stored_sessions
@@ -70,8 +70,7 @@ def react(event: HookEvent, session: Session, *, query: str = "", project: str =
 def lines_left(db: apsw.Connection, sessions: Sequence[ArchivedSession], folder: str, now: int) -> list[str]:
     """What the last sessions of a project left. `sessions` begins with the latest.
 
-    The lines are the last request, the work of the latest session that worked in `folder` if it is still open, and the
-    checks that worked in several sessions.
+    The lines are the last request, and the work of the latest session that worked in `folder` if it is still open.
     """
     lines: list[str] = []
     worked = [session for session in sessions if session["calls"]]  # the latest may only have talked
@@ -83,8 +82,7 @@ def lines_left(db: apsw.Connection, sessions: Sequence[ArchivedSession], folder:
             lines.append(_task_line(db, session, calls, now))
         if session in worked[:1] and session["folder"] == folder:
             lines += [_unrun_line(db, session, calls), _failing_line(db, session, calls)]
-    outcomes = [stored_calls.command_outcomes(db, session["id"], last=200) for session in worked]
-    return [line for line in (*lines, _checks_line(outcomes)) if line]
+    return [line for line in lines if line]
 
 
 def _task_line(db: apsw.Connection, session: ArchivedSession, calls: Sequence[Call], now: int) -> str:
@@ -119,40 +117,6 @@ def _commits(call: Call) -> bool:
 def _failing_line(db: apsw.Connection, session: ArchivedSession, calls: Sequence[Call]) -> str:
     failure = command_runs.failing(calls, places_and_names.edits(db, session["id"]))
     return command_runs.failure_line(failure, clip(one_line(failure["error"]), 110)) if failure else ""
-
-
-def _checks_line(sessions: Sequence[Sequence[tuple[int, str, str]]]) -> str:
-    """Up to three checks that worked, word for word, in at least two of the sessions, which begin with the latest.
-
-    Each row of a session is a call's number, command and outcome. A check is left out if anything of the same kind
-    failed since it last worked.
-    """
-    worked: dict[str, set[int]] = {}
-    last: dict[str, tuple[int, int, bool]] = {}  # by command: its latest run, and whether it worked
-    for at, ran in enumerate(sessions):
-        known = [run for run in ran if run[2] in ("ok", "failed", "printed")]
-        last = {command: (at, -number, outcome == "ok") for number, command, outcome in known} | last
-        for _, command, outcome in known:
-            if outcome == "ok":
-                worked.setdefault(command, set()).add(at)
-    failed = {command: run for command, run in last.items() if not run[2]}
-    shown: dict[frozenset[str], str] = {}
-    for command in sorted(worked, key=lambda command: -len(worked[command])):
-        if len(worked[command]) < 2 or len(shown) == 3:
-            break
-        code = as_code(command)
-        if not (
-            code and command_runs.is_check(command) and command_runs.is_form(command, shell_command.steps(command))
-        ):
-            continue
-        subjects = command_runs.subjects_of_command(command)
-        failed_since = any(
-            run <= last[command] and not subjects.isdisjoint(command_runs.subjects_of_command(other))
-            for other, run in failed.items()
-        )
-        if not failed_since and sum(map(len, (*shown.values(), code))) <= 200:
-            shown.setdefault(subjects, code)
-    return f"**Works:** {', '.join(shown.values())}" if shown else ""
 
 
 def _age(age_ms: int) -> str:

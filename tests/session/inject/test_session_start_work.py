@@ -156,16 +156,6 @@ def edited(folder: Path, session: str, *after: tuple[str, str], hour: int = 10) 
     return made.path
 
 
-def test_checks_that_worked_in_several_sessions_are_shown(run: Run, tmp_path: Path) -> None:
-    done = ("make lint", "All checks passed"), ("make test", "3 passed"), ("git push", "done")
-    run("memory", "archive", str(edited(tmp_path, "one", *done)))
-    assert "Works" not in start(run, session="first")
-    run("memory", "archive", str(edited(tmp_path, "two", *done[:1], ("make e2e", "ok"))))
-    assert "**Works:** `make lint`\n" in start(run, session="second")
-    run("memory", "archive", str(edited(tmp_path, "three", ("make test", "3 passed"))))
-    assert "**Works:** `make lint`, `make test`\n" in start(run, session="third")
-
-
 def test_a_last_task_that_chooses_is_quoted_with_the_options(run: Run, tmp_path: Path) -> None:
     made = Transcript(tmp_path / "before.jsonl")
     made.user(TASK)
