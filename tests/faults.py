@@ -185,6 +185,8 @@ if any(word.endswith("joelclaw") for word in sys.orig_argv[:2]):
     import signal
     from core import files
     from core.process import background
+    from otel import log
+    log.BUSY_MS = 60 * log.BUSY_MS
     begin, wait = files.FileLock.__init__, background.wait_for_lock
     files.FileLock.__init__ = lambda lock, path, wait_s=1.0: begin(lock, path, 60 * wait_s)
     background.wait_for_lock = lambda lock, seconds: wait(lock, 60 * seconds)
@@ -195,7 +197,7 @@ if any(word.endswith("joelclaw") for word in sys.orig_argv[:2]):
 
 
 def patient(home: Path) -> dict[str, str]:
-    """Variables for commands that wait sixty times as long for locks and jobs and may use sixty times the CPU time.
+    """Variables for commands that wait sixty times as long for locks, jobs and the store and may use sixty times the CPU time.
 
     Within the product's own limits, a busy machine leaves work out.
     """

@@ -85,7 +85,7 @@ def test_an_idle_session_is_compacted_and_resumed_with_its_note(claude: Claude) 
     session = claude.prompt(0)
     claude.prompt(1, "--resume", session)
     (timer,) = claude.joelclaw("idle", "list")["timers"]
-    assert claude.joelclaw("idle", "list")["count"] == 0
+    assert timer["standing"] != "due" and timer["dueInSeconds"] > 0
     before = len(claude.asked())
     due = {"JOELCLAW_NOW_MS": str(timer["dueAt"])}
     (ran,) = claude.joelclaw("idle", "run", "--once", **due)["sessions"]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, clean_environment
+from faults import patient
 from test_memory_observe import EACH, Fake, made, model, stored
 from test_memory_observe_detached import holder
 from test_memory_observe_faults import children
@@ -58,17 +59,15 @@ def end(run: Run, path: Path | None, session: str = SESSION) -> None:
 
 
 def at_once(home: Path, payloads: list[str]) -> None:
-    """Hooks beside each other."""
+    """Hooks at the same time."""
+    env = clean_environment(home, **patient(home))
+
+    def hook(data: str) -> int:
+        command = [JOELCLAW, "hook", "claude"]
+        return subprocess.run(command, input=data.encode(), env=env, timeout=PATIENCE_S).returncode
+
     with ThreadPoolExecutor(len(payloads)) as pool:
-        done = pool.map(
-            lambda data: (
-                subprocess.run(
-                    [JOELCLAW, "hook", "claude"], input=data.encode(), env=clean_environment(home), timeout=PATIENCE_S
-                ).returncode
-            ),
-            payloads,
-        )
-    assert set(done) == {0}
+        assert set(pool.map(hook, payloads)) == {0}
 
 
 def waiting(home: Path) -> list[str]:
@@ -195,7 +194,7 @@ def test_twenty_sessions_that_end_at_once_let_two_models_work(run: Run, home: Pa
         transcript.write({**transcript.entry("user", f"Let gateway {name} retry."), "uuid": name, "sessionId": name})
         ends.append(payload("SessionEnd", transcript.path, name))
     at_once(home, ends)
-    until(lambda: sum(path.name.isdecimal() for path in told.iterdir()) == MAX_JOBS)
+    until(lambda: any(path.suffix == f".saw-{MAX_JOBS}" for path in told.iterdir()))
     assert len(waiting(home)) == len(names) - MAX_JOBS
     go.touch()
     over(home)

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from conftest import Run
+from faults import patient
 
 LOG = "first line of the log\n" + "SLOW OUTPUT \x1b[31mtoken=\x1b[0m\n" * 24_000 + "harbour.py:31: the last line"
 
@@ -43,7 +44,7 @@ def archive(run: Run, tmp_path: Path, *outputs: str) -> None:
     transcript = tmp_path / "s.jsonl"
     transcript.write_text("".join(json.dumps(line) + "\n" for line in lines(tmp_path, *outputs)), encoding="utf-8")
     event = {"hook_event_name": "Stop", "session_id": "s", "transcript_path": str(transcript), "cwd": str(tmp_path)}
-    assert run("hook", "claude", stdin=json.dumps(event)).code == 0
+    assert run("hook", "claude", stdin=json.dumps(event), env=patient(tmp_path / "home")).code == 0
 
 
 def hostile(size: int, seed: int = 5) -> str:

@@ -129,7 +129,8 @@ def test_a_first_write_by_many_on_a_fresh_machine(home: Path) -> None:
         ("memory", "stats"),
     )  # fmt: skip
     done: list[Attempt] = []
-    all_at_once(lambda words=words: done.append(attempt(home, *words, env=PATIENT)) for words in commands * 2)  # type: ignore[misc]
+    env = {**PATIENT, **patient(home)}
+    all_at_once(lambda words=words: done.append(attempt(home, *words, env=env)) for words in commands * 2)  # type: ignore[misc]
     assert [one for one in done if one.code != 0 or one.err] == []
     assert {fact(1), fact(2)} <= {memory["text"] for memory in exported(home)}
     assert_whole(home)
