@@ -197,7 +197,7 @@ if any(word.endswith("joelclaw") for word in sys.orig_argv[:2]):
 
 
 def patient(home: Path) -> dict[str, str]:
-    """Variables for commands that wait sixty times as long for locks, jobs and the store and may use sixty times the CPU time.
+    """Variables for commands that wait sixty times as long and may use sixty times the CPU time.
 
     Within the product's own limits, a busy machine leaves work out.
     """

@@ -65,26 +65,6 @@ def test_claude_what_nobody_said_is_a_node_without_content(line: dict[str, Any])
     assert (node.kind, node.text, node.session) == ("node", "", "s-1")
 
 
-@pytest.mark.parametrize(
-    ("text", "failed", "outcome"),
-    [
-        ("fine", True, ("fine", True, "")),
-        ("<tool_use_error>no such file</tool_use_error>", True, ("no such file", True, "")),
-        *(
-            (text, False, (text.strip(), False, process))
-            for text, process in (
-                ("Command running in background with ID: b-1. Output", "b-1"),
-                ("Command running in background with ID:  ", ""),
-                ("said <status>failed</status>", ""),
-            )
-        ),
-    ],
-)
-def test_claude_the_outcome_of_a_call(text: str, failed: bool, outcome: tuple[str, bool, str]) -> None:
-    result = {"type": "tool_result", "tool_use_id": "t", "content": text, "is_error": failed}
-    assert outcomes(CLAUDE.entries(of_claude("user", [result]))) == [outcome]
-
-
 def of_codex(payload: dict[str, Any], kind: str = "response_item", **fields: Any) -> dict[str, Any]:
     return {"timestamp": STAMP, "ordinal": 4, "type": kind, "payload": payload, **fields}
 
@@ -180,12 +160,6 @@ def of_gemini(kind: str, given_content: Any, identifier: str = "g-1", **fields: 
     return {"id": identifier, "timestamp": STAMP, "type": kind, "content": given_content, **fields}
 
 
-def gemini_outcome(name: str, *answers: Any, status: str = "success") -> list[Any]:
-    rows = [{"functionResponse": {"response": answer}} for answer in answers]
-    call = {"id": "w", "name": name, "args": {}, "result": rows, "status": status}
-    return outcomes(GEMINI.entries({"type": "gemini", "toolCalls": [call], "timestamp": STAMP}))
-
-
 def test_gemini_prompts_and_what_is_none() -> None:
     prompt = [{"text": "Bake two."}, {"text": f"<hook_context>{OURS}</hook_context>"}]
     assert said(GEMINI.entries(of_gemini("user", prompt))) == [("prompt", "Bake two.")]
@@ -200,18 +174,6 @@ def test_gemini_prompts_and_what_is_none() -> None:
         of_gemini("info", "Request cancelled."),
     ):
         assert said(GEMINI.entries(line)) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "failed"),
-    [
-        ("Exit Code: 0", False), ("Exit Code: 2", True), ("Exit Code: (none)", False), ("x", False),
-        ("Exit Code: 2\nExit Code: 0", False), (" Exit Code: 1", True), ("said Exit Code: 1", False),
-    ],
-)  # fmt: skip
-def test_gemini_the_last_exit_code_decides_whether_a_command_failed(text: str, failed: bool) -> None:
-    assert gemini_outcome("run_shell_command", {"output": text}) == [(text.strip(), failed, "")]
-    assert gemini_outcome("read_file", {"output": text}) == [(text.strip(), False, "")]
 
 
 def of_pi(message: dict[str, Any]) -> dict[str, Any]:

@@ -8,12 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import shell_command
-from core.shell_command import place_in, place_of
+from core.shell_command import place_of
 from session.notes import command_runs
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
 
 LINEAR_S = 2.0
 """A reading that is quadratic takes minutes."""
@@ -106,33 +102,6 @@ def test_what_a_command_does() -> None:
     for command, kinds in WHAT_A_COMMAND_DOES:
         run = [step for step in shell_command.steps(command) if not step["looks"]]
         assert [f"{step['program']} {step['verb']}".rstrip() for step in run] == kinds
-
-
-OUTPUT = """\
-src/tide.ts:12: one
-./lib/a.go:3: two
-  web/b.py:1: three
-no file here: four
-diff --git a/x b/x
---- a/src/old.rs
-+++ b/src/new.rs
-@@
-+five
-diff --git a/y b/y
-+six
-src/my file.ts: seven
-"""
-
-
-THE_FILE_THAT_A_PLACE_IN_AN_OUTP = (
-    ("one", "src/tide.ts"), ("two", "lib/a.go"), ("three", "web/b.py"), ("four", ""), ("five", "src/new.rs"),
-    ("six", ""), ("seven", ""),
-)  # fmt: skip
-
-
-def test_the_file_that_a_place_in_an_output_belongs_to() -> None:
-    for word, place in THE_FILE_THAT_A_PLACE_IN_AN_OUTP:
-        assert place_in(OUTPUT, OUTPUT.index(word)) == place
 
 
 PIECES = [

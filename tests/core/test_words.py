@@ -8,12 +8,6 @@ from hypothesis import strategies as st
 from core import words
 from core.quoting import as_code, enclose, one_line
 
-PARTS = [
-    ("plain words Only HERE 12", ""), ("getUser and putUser", "get user put user"), ("v2", "v 2"), ("snake_case", ""),
-    ("数据库 and 库", "数据 据库 库"), ("ก\u0e00ข", "ก ข"), ("x1" * 32 + "x", ""), ("數aB數", "數a b數 數 數"),
-    ("HTTPServer2", "http server 2"), ("userID", "user id"),
-]  # fmt: skip
-CLEAN = [("é😀", "é😀"), ("\udcc3\udca9", "é"), ("\udc80", "\ufffd"), ("\ud800\udcc3", "\ufffd\ufffd")]
 TERMS = [
     ("what was decided about the port", ["decided", "port"]), ("who was it", ["who", "was", "it"]),
     ("ADR-0203", ["adr 0203", "adr", "0203"]),
@@ -26,13 +20,6 @@ LINES = [
     ("a\x1b]0;t\x07b", "a]0;tb"),
     ("x JoelClaw-Memory y", "x JoelClaw Memory y"), ("a\u180bb\u180eb", "abb"),
 ]  # fmt: skip
-
-
-def test_the_words_that_the_index_holds() -> None:
-    for text, parts in PARTS:
-        assert words.parts(text) == parts
-    for text, clean in CLEAN:
-        assert words.clean(text) == clean
 
 
 def test_the_terms_of_a_query() -> None:

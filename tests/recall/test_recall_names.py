@@ -10,8 +10,6 @@ import pytest
 from claude_transcript import Transcript
 from conftest import NOW_MS, Run, attempt
 
-from recall.names import QueryNames
-
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 HARBOUR = "11111111-2222-4333-8444-555555555555"
 LIGHTHOUSE = "99999999-2222-4333-8444-555555555555"
@@ -212,56 +210,6 @@ def test_memory_show_prints_the_whole_call(archived: Path) -> None:
     for unknown in ("call:", "call:x", f"call:{HARBOUR}:99", f"call:{HARBOUR}:-1", "call::1"):
         missing = attempt(archived, "memory", "show", unknown)
         assert (missing.code, json.loads(missing.out)["error"]["code"]) == (1, "MEMORY_NOT_FOUND")
-
-
-@pytest.mark.parametrize(
-    ("query", "names", "alone"),
-    [
-        ("TideTable", ["TideTable"], True),
-        ("`tides/table.go:12:3`,", ["tides/table.go"], True),
-        ("--dry-run", ["--dry-run"], True),
-        ("8108", ["8108"], True),
-        ("why does TideTable fail in 3 tests", ["TideTable"], False),
-        ("the well-known user's question, e.g. this one", [], False),
-        ("redis", [], False),
-        ("tide_table", ["tide_table"], True),
-        ("iPhone notes", ["iPhone"], False),
-        ("the API, an Api, and Tide's end", [], False),
-        ("ab", [], False),
-        # numbers
-        ("42", [], False),
-        ("123", ["123"], True),
-        ("1234 tests", [], False),
-        ("12345 tests", ["12345"], False),
-        ("a1b", [], False),
-        ("ab12", ["ab12"], True),
-        ("x12 tests in ab12", ["ab12"], False),
-        ("é12é", [], False),
-        # signs
-        ("well-known", ["well-known"], True),
-        ("a-b-c thing", ["a-b-c"], False),
-        ("utf-8 text", ["utf-8"], False),
-        ("--flag of it", ["--flag"], False),
-        ("core.names and core/names", ["core.names", "core/names"], False),
-        ("std::move of it", ["std::move"], False),
-        ("win\\path of it", ["win\\path"], False),
-        ("E.g. this, I.E. that, at 9 A.M. in the U.S.A.", [], False),
-        # folders
-        ("core/ of it", [], False),
-        ("src/core/ of it", ["src/core/"], False),
-        # places in files
-        ("main.go:12 of it", ["main.go"], False),
-        ("main.go:12:5 of it", ["main.go"], False),
-        ("host:8108 of it", [], False),
-        ("main.go:x1 of it", ["main.go:x1"], False),
-        ("TideTable and TideTable", ["TideTable"], False),
-        ("", [], False),
-        ("...", [], False),
-    ],
-)
-def test_names_of_a_query(query: str, names: list[str], alone: bool) -> None:
-    found = QueryNames(query)
-    assert (found.names, found.is_single) == (names, alone)
 
 
 @pytest.mark.parametrize(

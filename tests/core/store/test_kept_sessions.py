@@ -106,23 +106,3 @@ def test_a_forgotten_call_leaves_its_number_and_no_name_of_its_own(db: apsw.Conn
     assert calls.holding_any(db, ["shard_17"], {}) == [] and len(calls.holding_any(db, ["make"], {})) == 1
     assert {one["name"] for one in places_and_names.names(db, "a", every=True)} == {"from", "to"}
     assert sessions.totals(db) == (0, 2)
-
-
-def test_calls_are_searched_for_in_a_session_or_a_project(db: apsw.Connection) -> None:
-    keep(db, session("a"), session("b", project="q", client="pi"))
-    for one in ("a", "b", "c"):
-        calls.save(db, call(one, 1, passage="the queue"))
-    calls.save(db, call("a", 2, passage="the queue, the queue"))
-
-    def found(**more: Any) -> list[tuple[str, int]]:
-        return [(one["session"], one["number"]) for one in calls.holding_all(db, ["the", "queue"], more)]
-
-    assert found(session="a") == [("a", 2), ("a", 1)], "the best first"
-    assert sorted(found(projects=["p", "q"])) == [("a", 1), ("a", 2), ("b", 1)]
-    assert found(session="a", projects=["q"]) == [] and found(session="b", projects=["q"]) == [("b", 1)]
-    assert len(found()) == 4 and calls.holding_all(db, ["queue", "absent"], {}) == []
-    one = calls.by_number(db, "b", 1)
-    assert one == {**call("b", 1, passage="the queue"), "rowid": 2, "project": "q", "client": "pi", "folder": "/p"}
-    unknown = calls.by_number(db, "c", 1)
-    assert unknown is not None and (unknown["project"], unknown["client"]) == ("", "")
-    assert calls.by_number(db, "b", 2) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,7 @@ from session.compaction.messages import Message, messages_of
 from session.compaction.session_tree import (
     Compaction,
     Node,
-    Problems,
     Transcript,
-    lines,
-    path_to,
 )
 
 
@@ -144,29 +140,3 @@ def test_claude_parallel_calls_are_on_the_branch(claude: Session) -> None:
         of_claude("user", "end", "r2"),
     ]  # fmt: skip
     assert [node.id for node in claude.branch(*given)] == ["u", "a1", "a2", "r1", "r2", "end"]
-
-
-def read(data: bytes) -> tuple[list[Any], tuple[str, ...]]:
-    problems = Problems()
-    return [(*line, value) for line, value in lines(io.BytesIO(data), problems)], problems.first()
-
-
-def test_a_line_without_an_object_and_a_line_that_was_cut_off_are_problems() -> None:
-    assert read(b'[1]\nhm\n{"a":') == (
-        [(1, 0, 4, None), (2, 4, 3, None), (3, 7, 5, None)],
-        ("line 1 is not a JSON object", "line 2 is not a JSON object", "line 3 is cut off"),
-    )
-
-
-def test_a_branch_begins_at_a_missing_parent_or_a_circle() -> None:
-    problems = Problems()
-    parents = {"a": "", "b": "a", "c": "gone", "d": "e", "e": "d"}
-    tree = {name: Node(name, parent, "message", 1, 0, 0) for name, parent in parents.items()}
-    assert [node.id for node in path_to("b", tree, problems)] == ["a", "b"]
-    assert (path_to("x", tree, problems), problems.first()) == ([], ())
-    assert [node.id for node in path_to("c", tree, problems)] == ["c"]
-    assert [node.id for node in path_to("d", tree, problems)] == ["e", "d"]
-    assert problems.first() == (
-        "gone, the parent of c, is not in the file; the branch begins there",
-        "the parents of d form a circle; the branch begins at e",
-    )

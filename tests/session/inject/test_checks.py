@@ -97,16 +97,6 @@ def test_a_committed_merge_closes_its_failure() -> None:
     assert command_runs.failing(calls(merge, ("git merge --abort", "ok"))) is None
 
 
-def test_the_last_failure_is_shown_unless_it_is_too_old() -> None:
-    found = command_runs.failing(calls(RED, ("npm run lint", "failed"), ("ls", "ok")))
-    assert found is not None
-    assert found["command"] == "npm run lint"
-    found = command_runs.failing(calls(RED, ("npm run lint", "failed"), ("npm run lint", "ok")))
-    assert found is not None
-    assert found["command"] == "go test ./tide/..."
-    assert command_runs.failing(calls(RED, *[("ls", "ok")] * 60)) is None
-
-
 @pytest.mark.parametrize(
     ("error", "edited", "stands"),
     [
@@ -167,19 +157,3 @@ def test_commands_that_work() -> None:
 )  # fmt: skip
 def test_commands_that_are_never_suggested(command: str) -> None:
     assert works(*[(command, "ok")] * 3) == []
-
-
-@pytest.mark.parametrize(
-    ("command", "checked"),
-    [
-        ("go test ./...", True), ("cd web && npm run lint 2>&1 | tail -3", True), ("pytest -q tests", True),
-        ("make", True), ("bun apps/cli/src/cli.ts grade x", True), ("npx tsc --noEmit", True),
-        ("mise run test:ci", True),
-        ("python3 tide.py", True), ("golangci-lint run", True), ("./tide --read", True),
-        ("git commit -m 'make test'", False), ("gh pr create", False), ("npm install", False), ("go mod tidy", False),
-        ("uv sync", False), ("ls", False), ("grep -rn test .", False), ("cat a | head", False), ("rm a", False),
-        ("gofmt -w .", False), ("mise run fmt", False), ("go test --help", False), ("", False),
-    ],
-)  # fmt: skip
-def test_commands_that_check_the_work(command: str, checked: bool) -> None:
-    assert command_runs.is_check(command) is checked

@@ -12,8 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.quoting import cost
-from session import record
-from session.notes import requests
 from session.reactions import injection
 
 if TYPE_CHECKING:
@@ -205,24 +203,3 @@ def test_the_text_keeps_its_frame_and_its_bound(memories: list[tuple[str, str]])
     assert (lines[0], lines[1], lines[-1]) == (OPEN, "## Context Refresh", "</joelclaw-memory>")
     assert (content.count("##"), content.count("**")) == (1, 2)
     assert sum(line.startswith("- ") for line in lines) == len(shown) <= 3
-
-
-def test_topics() -> None:
-    for said in [
-        TASK,
-        "why does error: cannot find show up in the log of the importer",
-        "/etc/hosts is wrong on the harbour box",
-        "cron jobs on the harbour box fail at night",
-        "webhook handler drops retries from stripe",
-        "commit your changes and open the pull request",
-        "total rewrite of the parser is needed",
-        "ok, then let's rewrite the parser of the importer",
-        "修复导入程序的内存使用问题吧",
-        "events of the harbour box come twice",
-        "I've fixed the importer, now the parser",
-        "Okay is what the vendor's API returns on success",
-    ]:
-        assert requests.is_topic(said)
-        kept = record.message(said)
-        assert kept is not None
-        assert requests.is_topic(kept["text"]), "and as the state keeps it"

@@ -12,8 +12,6 @@ import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import NOW_MS, Run
 
-from core.records import Place
-
 OTHER = "6b4f8d22-2222-4333-8444-555566667777"
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 TASK = "Make the importer of the tide tables wait twice as long after each failed request"
@@ -255,14 +253,6 @@ def test_names_and_commands_cannot_leave_the_frame(run: Run, tmp_path: Path) -> 
     assert text.count("</joelclaw-memory>") == 1
     assert text.endswith("</joelclaw-memory>")
     assert text.count("<joelclaw-memory") == 1
-
-
-def places(files: list[str], names: list[str]) -> list[Place]:
-    return [
-        {"file": file, "name": name, "line": 10 * (at + 1), "number": 9, "shown": 1, "defines": True}
-        for file in files
-        for at, name in enumerate(names)
-    ]
 
 
 def test_a_new_process_of_pi_gets_the_last_note_again(run: Run) -> None:
