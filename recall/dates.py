@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     Days = tuple[date, date]
     """The first and the last day."""
 
-OTHER_TIME = 0.7  # of the score of a memory of another time than the query names
-OLDEST_SHARE = 0.5  # of a memory of ten years ago, if the query asks for the latest
-
-_RECENT = frozenset(("latest", "newest", "recent", "recently"))
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
@@ -25,10 +21,8 @@ _MONTHS = (
 _SHORT_MONTHS = {"feb": 2, "apr": 4, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12}
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _UNITS = {"day": 1, "days": 1, "week": 7, "weeks": 7, "month": 30, "months": 30, "year": 365, "years": 365}
-_TIME_WORDS = frozenset(("ago", "today", "yesterday", *_UNITS, *_WEEKDAYS, *_MONTHS, *_SHORT_MONTHS))
 _PREPOSITIONS = frozenset(("in", "of", "since", "during", "last", "this", "on", "early", "late", "mid"))
 _LAST = ("last", "past", "this", "previous")
-_NUMBERS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 
 
 class Span:
@@ -39,20 +33,24 @@ class Span:
         self.end = end
 
     def factor(self, at: int) -> float:
-        """The share of its score that a memory of the time `at` (ms) keeps."""
+        """The share of its score that a memory of the time `at` (ms) keeps.
+
+        For the latest, a memory of ten years ago keeps half; for a time, a memory of another time keeps .7.
+        """
         if self.start is None:
-            years = max(self.end - at, 0) / DAY_MS / 365
-            return 1 - OLDEST_SHARE * min(log(1 + 365 * years) / log(1 + 3650), 1.0)
-        return 1.0 if self.start <= at < self.end else OTHER_TIME
+            days = max(self.end - at, 0) / DAY_MS
+            return 1 - 0.5 * min(log(1 + days) / log(1 + 3650), 1.0)
+        return 1.0 if self.start <= at < self.end else 0.7
 
 
 def span_named(query: str, now: int) -> Span | None:
     """The first time that a query names, or None; `now` in ms."""
     asked = words.split(query)
+    time_words = ("ago", "today", "yesterday", *_UNITS, *_WEEKDAYS, *_MONTHS, *_SHORT_MONTHS)
     for at, word in enumerate(asked):
-        if word in _RECENT or asked[at : at + 2] == ["last", "time"]:
+        if word in ("latest", "newest", "recent", "recently") or asked[at : at + 2] == ["last", "time"]:
             return Span(None, now)
-        if word in _TIME_WORDS or (len(word) == 4 and word[:2] in ("19", "20")):
+        if word in time_words or (len(word) == 4 and word[:2] in ("19", "20")):
             found = named(asked, now)
             if found is not None:
                 return Span(*found)
@@ -95,7 +93,8 @@ def _relative(asked: Sequence[str], at: int, today: date) -> Days | None:
         day = today - timedelta((today.weekday() - _WEEKDAYS.index(after) - 1) % 7 + 1)
         return day, day
     if word == "ago" and at > 1 and asked[at - 1] in _UNITS:
-        count, unit = _NUMBERS.get(asked[at - 2]) or _number(asked[at - 2]), _UNITS[asked[at - 1]]
+        numbers = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+        count, unit = numbers.get(asked[at - 2]) or _number(asked[at - 2]), _UNITS[asked[at - 1]]
         if count:
             day, around = today - timedelta(count * unit), timedelta(unit // 2)
             return day - around, day + around

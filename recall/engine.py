@@ -28,21 +28,10 @@ if TYPE_CHECKING:
     from recall.query import Query
     from recall.ranking import Ranked, Source
 
-CANDIDATES = 50  # by words, at least; 100 find nothing more among ten hits
-MEANING_SHARE = 0.4  # of the candidates are searched by meaning: sqlite-vec takes longer the more it returns
+CANDIDATES = 50  # that are searched by words and checked for a name, at least; 100 find no more among ten hits
 MAX_QUERY_CHARS = 4_000  # of a pasted query, its beginning and its end are searched
-MIN_SHARE_OF_BEST = 0.25  # of the best score: lower hits share just a common word with the query
-SIMILAR_SHARE = 0.75  # of the words of two texts of a session: sharing more, they repeat each other
-SIMILAR_WORDS = 8  # a shorter text counts as this long: two short answers are not a repetition
-NAME_SEARCH_DEPTH = 50  # ranked documents whose text is checked for the query's name
-
-# Characters of an answer of five hits; more hits get more. Longer ones use up the context that recall is to save.
-ROOM_FOR_NAME = 820
-ROOM_LEAN = 1_000
-ROOM_FOR_WORDS = 1_800
 SNIPPET_CHARS = 320  # of a call, if nothing limits the answer
 MIN_SNIPPET_CHARS = 160  # a shorter extract cannot be understood
-BEST_HIT_SHARE = 2.5  # times the room of the others: the first hit holds the answer as often as the next four
 
 
 def recall(
@@ -195,7 +184,7 @@ class _Recall:
     ) -> list[Hit]:
         """The hits for these terms, only those whose text meets the condition, if given."""
         wide = max(int(self.limit * self.budget["fetchMultiplier"]) + 1, CANDIDATES)
-        near = max(int(wide * MEANING_SHARE), self.limit)
+        near = max(int(wide * 0.4), self.limit)  # sqlite-vec takes longer the more it returns
         vector = document_vector(self.expanded) if by_meaning and self.source.semantic else b""
         self.ranked = self.ranking.rank(self.source, terms, vector, self.filters, wide, near)
         if condition is not None:
@@ -211,7 +200,7 @@ class _Recall:
 
     def _meeting(self, condition: Callable[[str], bool]) -> list[Ranked]:
         """The best ranked documents whose title, path or text meets a condition."""
-        first = {ranked.traits["rowid"]: ranked for ranked in self.ranked[:NAME_SEARCH_DEPTH]}
+        first = {ranked.traits["rowid"]: ranked for ranked in self.ranked[:CANDIDATES]}
         return [
             first[document["rowid"]]
             for document in (self.source.documents(list(first)) if first else ())
@@ -236,8 +225,8 @@ class _Recall:
         scored.sort(key=lambda entry: -entry[0])  # stable: equal scores stay in the order of the ranking
         chosen: list[tuple[set[str], Hit]] = []
         for score, document, ranked in scored:
-            if score < MIN_SHARE_OF_BEST * scored[0][0]:
-                break
+            if score < 0.25 * scored[0][0]:
+                break  # it shares just a common word with the query
             text_words = set(words.split(document["text"]))
             repeated = next((hit for others, hit in chosen if _repeats(document, text_words, hit, others)), None)
             if repeated is not None:
@@ -268,7 +257,8 @@ class _Recall:
         is_short = self.is_lean or (self.query.raw and self.budget["requested"] != "deep")
         if not is_short:
             return [item if isinstance(item, dict) else item.hit(SNIPPET_CHARS) for item in chosen]
-        room = ROOM_FOR_NAME if names.is_single else ROOM_LEAN if self.is_lean else ROOM_FOR_WORDS
+        # Characters of five hits; more hits get more. Longer answers use up the context that recall is to save.
+        room = 820 if names.is_single else 1_000 if self.is_lean else 1_800
         left = max(room, used) * max(self.limit, 5) // 5 - used
         needed = [len(item["observation"]) if isinstance(item, dict) else SNIPPET_CHARS for item in chosen]
         hits: list[Hit] = []
@@ -276,9 +266,9 @@ class _Recall:
             if used and left < MIN_SNIPPET_CHARS:
                 break
             share = _equal_share(left, needed[at:])
-            if at == 0:
+            if at == 0:  # the first hit holds the answer as often as the next four
                 others = (MIN_SNIPPET_CHARS + 1) * (len(needed) - 1)
-                share = max(share, min(int(BEST_HIT_SHARE * share), left - others))
+                share = max(share, min(int(2.5 * share), left - others))
             share = max(MIN_SNIPPET_CHARS, share - 1)
             if not isinstance(item, dict):
                 hits.append(item.hit(share))
@@ -293,8 +283,8 @@ class _Recall:
 def _repeats(document: Document, text_words: set[str], hit: Hit, hit_words: set[str]) -> bool:
     """Whether a document says nearly the same as a hit from the same session."""
     is_same_session = hit["session"] == document["session_id"] != "" and hit["project"] == document["project"]
-    longer = max(len(text_words), len(hit_words), SIMILAR_WORDS)
-    return is_same_session and len(text_words & hit_words) >= SIMILAR_SHARE * longer
+    longer = max(len(text_words), len(hit_words), 8)  # two short answers are not a repetition
+    return is_same_session and len(text_words & hit_words) >= 0.75 * longer
 
 
 def _equal_share(room: int, needed: Sequence[int]) -> int:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 EXTERNAL = ("tool", "web", "file")  # texts that neither the user nor an agent wrote
 CUT = "…"
 
-_WEB_TOOLS = ("web", "fetch", "browse", "http", "url")  # in the names of tools that read pages: WebFetch, web_search
-_SOURCES_OF_AGENTS = ("observe", "mcp")
 _MAX_PATH_CHARS = 80
 
 
@@ -56,7 +54,8 @@ def document_hit(document: Document, score: float, raw: float, boost: float) -> 
 def origin_of_call(tool: str) -> str:
     """The origin of a tool's output: `tool Bash`, `web WebFetch`."""
     lower = tool.lower()
-    kind = "web" if any(word in lower for word in _WEB_TOOLS) else "tool"
+    reads_pages = any(word in lower for word in ("web", "fetch", "browse", "http", "url"))
+    kind = "web" if reads_pages else "tool"
     return f"{kind} {tool}".rstrip()
 
 
@@ -73,7 +72,7 @@ def origin_of(document: Document) -> str:
         return "import"
     if source in ("user", "prompt", "agent", "import"):
         return source
-    return "agent" if source in _SOURCES_OF_AGENTS else "written"
+    return "agent" if source in ("observe", "mcp") else "written"
 
 
 def written(hit: Hit) -> str:

@@ -22,21 +22,11 @@ if TYPE_CHECKING:
 
 CALLS = "calls"  # the name of the collection
 CALL_PREFIX = "call:"
-COMMANDS = "commands"  # in a query of names and files: also the session's commands
 
-# Scores of calls that contain what was asked literally: the closer, the higher.
-WHOLE_QUERY = 0.85  # the query word for word: a copied error or command
-SINGLE_NAME = 0.8
-OTHER_CASE = 0.75
-NAME_PREFIX = 0.45  # a longer name, if no call contains the name itself
-WORDS_WEIGHT = 0.9  # of BM25 scores of calls: what was said answers more often than what a tool printed
-
-MAX_PLACE_CHARS = 110  # of a file's path in a call's place
+# Scores of calls that contain what was asked literally: the closer, the higher. "whole": the query word for word, a
+# copied error or command; "longer": a longer name, if no call contains the name itself.
+SCORES = {"whole": 0.85, "name": 0.8, "other case": 0.75, "longer": 0.45}
 MAX_COMMAND_CHARS = 60  # of a command in a call's place
-NEXT_CALLS = 10  # after a failed command: they may contain its correction
-
-_PUNCTUATION = "\"'`“”‘’.,;:!?()[]{}<>*#$=|&…"
-_ABBREVIATIONS = frozenset(("e.g", "i.e", "a.m", "p.m", "u.s.a"))
 
 
 class QueryNames:
@@ -75,12 +65,11 @@ class PlacesQuery:
     def __init__(self) -> None:
         self.files: list[str] = []  # and folders, which end in "/"
         self.names: list[str] = []
-        self.with_commands = False
 
     @property
     def is_single(self) -> bool:
         """Whether it asks for a single name or file."""
-        return len(self.names) + len(self.files) == 1 and not self.with_commands
+        return len(self.names) + len(self.files) == 1
 
 
 def places_query(query: str) -> PlacesQuery | None:
@@ -89,9 +78,7 @@ def places_query(query: str) -> PlacesQuery | None:
     chunks = query.replace(",", " ").split()
     for chunk in chunks:
         bare = chunk if chunk.endswith("/") else bare_name(chunk)
-        if bare == COMMANDS:
-            asked.with_commands = True
-        elif is_file_or_folder(bare):
+        if is_file_or_folder(bare):
             asked.files.append(bare)
         elif is_name(bare, is_single=len(chunks) == 1):
             asked.names.append(bare.replace("::", ".").rpartition(".")[2])
@@ -102,7 +89,7 @@ def places_query(query: str) -> PlacesQuery | None:
 
 def bare_name(chunk: str) -> str:
     """A word of a query without surrounding punctuation, `./` in front and `:12` or `:12:5` at its end."""
-    bare = chunk.strip(_PUNCTUATION).removesuffix("'s")
+    bare = chunk.strip("\"'`“”‘’.,;:!?()[]{}<>*#$=|&…").removesuffix("'s")
     while "/" in bare or "." in bare:
         head, colon, tail = bare.rpartition(":")
         if not (colon and tail.isdigit() and head):
@@ -126,7 +113,7 @@ def is_name(bare: str, *, is_single: bool) -> bool:
     if "_" in inner or "/" in inner or "\\" in inner or "::" in inner:
         return True
     if "." in inner:
-        return bare.lower() not in _ABBREVIATIONS
+        return bare.lower() not in ("e.g", "i.e", "a.m", "p.m", "u.s.a")
     if "-" in bare:
         return is_single or bare[0] == "-" or inner.count("-") > 1 or not inner.replace("-", "").isalpha()
     return False
@@ -225,15 +212,16 @@ def _calls_containing(db: apsw.Connection, query: str, names: QueryNames, filter
     found: dict[int, CallMatch] = {}
     if names.is_single:
         for call in calls.holding_any(db, wanted, filters):
-            score = SINGLE_NAME if wanted[0] in _searched_text(call) else OTHER_CASE
+            score = SCORES["name" if wanted[0] in _searched_text(call) else "other case"]
             found[call["rowid"]] = CallMatch(call, score, wanted)
     elif wanted:
         half = ranking.half_score(ranking.LEXICAL_SCALE, len(wanted), max(calls.size(db), calls.SMALL))
         for bm25, call in calls.best(db, wanted, filters):
-            found[call["rowid"]] = CallMatch(call, WORDS_WEIGHT * ranking.saturated(bm25, half), wanted)
+            # What was said answers more often than what a tool printed.
+            found[call["rowid"]] = CallMatch(call, 0.9 * ranking.saturated(bm25, half), wanted)
     if len(query.split()) > 1:
         for call in calls.holding_all(db, [query], filters):
-            match = CallMatch(call, WHOLE_QUERY, [query, *wanted])
+            match = CallMatch(call, SCORES["whole"], [query, *wanted])
             # a phrase of one or two common words was not copied from a call
             is_distinctive = bool(names.names) or len(names.words) > 2
             is_inside = is_distinctive and query.lower() in _searched_text(call).lower()
@@ -248,7 +236,7 @@ def _calls_with_prefix(db: apsw.Connection, names: QueryNames, filters: Filters)
     parts = [part for part in whole.split("/") if part]
     for name in (whole, *("/".join(parts[at:]) for at in range(1, len(parts) - 1))):
         if name and (found := calls.holding_any(db, [name], filters, beginning=True)):
-            return [CallMatch(call, NAME_PREFIX, [name]) for call in found]
+            return [CallMatch(call, SCORES["longer"], [name]) for call in found]
     return []
 
 
@@ -262,7 +250,7 @@ def _corrected_command(db: apsw.Connection, failed: FoundCall) -> str:
 
     run = shell_command.steps(failed["command"])
     tried = [{step["program"], *step["verb"].split()} for step in run if shell_command.does(step)]
-    for number, command in calls.successful_after(db, failed, NEXT_CALLS):
+    for number, command in calls.successful_after(db, failed, 10):
         ran = [{step["program"], *step["words"]} for step in shell_command.steps(command)]
         if any(program <= words_run for program in tried for words_run in ran):
             shown = "the same" if command == failed["command"] else " ".join(command.split())
@@ -289,13 +277,13 @@ def call_text(call: FoundCall, wanted: Sequence[str], room: int) -> str:
     return f"{where}: {passage}" if passage else where
 
 
-def call_place(call: FoundCall) -> str:
+def call_place(call: FoundCall, max_path_chars: int = 110) -> str:
     """`Bash make test (session 1a2b3c4d, prompt 3, call 17, failed)`."""
     from core import ids, shell_command
 
     about = call["file"] or " ".join(call["command"].split())
-    if call["file"] and len(about) > MAX_PLACE_CHARS:
-        about = CUT + about[1 - MAX_PLACE_CHARS :]
+    if call["file"] and len(about) > max_path_chars:
+        about = CUT + about[1 - max_path_chars :]
     elif not call["file"] and len(about) > MAX_COMMAND_CHARS:
         about = about[: MAX_COMMAND_CHARS - 1] + CUT
     head = f"{call['tool']} {about}".strip()

@@ -11,34 +11,22 @@ from math import exp, sqrt
 
 from core import TYPE_CHECKING, clock, files, ids, worktree
 from core.project import OUTSIDE, folder_of, name_of, same
-from core.quoting import clip_ends, clip_path
-from core.store import calls as stored_calls
+from core.quoting import clip_path
 from core.store import places_and_names
 from core.store import sessions as stored_sessions
 from recall.hit import new_hit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
     import apsw
 
-    from core.records import Call, Hit, Place, Session
+    from core.records import Hit, Place, Session
     from recall.names import PlacesQuery
     from recall.query import Query
 
 COLLECTION = "work"
-MAX_CHARS = 3_900  # of an answer: about 1,000 tokens
-MAX_CHARS_LEAN = 1_000
-MAX_CHARS_SINGLE = 700  # for a single name, which other hits follow
-MAX_LINE_CHARS = 64
-MAX_PATH_CHARS = 90
-LINES_SHARE = 0.6  # of an answer for places with their line's text; the rest lists further names by file
 MAX_SESSIONS = 8  # in an answer
-LOOKUP_S = 0.15  # the time limit for reading the working tree
-FADING_CALLS = 100  # after so many calls the use of a name counts 1/e
-IMPORTANT_NAME = 4.0  # times as important: a name that the file defines, or that the client's summary mentions
-
-_UNDOING = frozenset("rm checkout restore reset stash clean amend --amend --force -f drop push".split())
 
 
 def answer(
@@ -53,19 +41,18 @@ def answer(
     note_session = _session_that_printed(db, text, query.prefer)
     own = query.asking_session or ("" if query.session else note_session)
     sessions = [query.session] if query.session else _sessions_in_order(db, projects, query.prefer, own)
-    room = MAX_CHARS_LEAN if lean else MAX_CHARS_SINGLE if asked.is_single and asked.names else MAX_CHARS
+    # A whole answer has about 1,000 tokens; other hits follow the places of a single name.
+    room = 1_000 if lean else 700 if asked.is_single and asked.names else 3_900
     blocks: list[str] = []
     first: Session | None = None
     best: Place | None = None
     for _ in range(MAX_SESSIONS):
         places = _places_by_session(db, asked, sessions, with_others=bool(note_session))
-        if asked.with_commands and sessions and not places:
-            places = {sessions[0]: []}
         for session in (session for session in sessions if session in places):
             about = stored_sessions.by_id(db, session)
             if about is None:
                 continue
-            block, place = _block(about, places[session], room, _extra_lines(db, about, asked, room, first is None))
+            block, place = _block(about, places[session], room)
             if block:
                 if first is None:
                     first, best = about, place
@@ -165,9 +152,9 @@ def _places_in_files(db: apsw.Connection, session: str, paths: Collection[str], 
 
     def importance(place: Place) -> float:
         name = uses.get(place["name"])
-        use: float = name["weight"] * exp((name["last"] - calls) / FADING_CALLS) if name else 0.0
-        is_summarised = place["name"] in summarised  # the agent knows the name, but not where it is
-        return sqrt(use) * (IMPORTANT_NAME if place["defines"] else 1.0) * (IMPORTANT_NAME if is_summarised else 1.0)
+        use: float = name["weight"] * exp((name["last"] - calls) / 100) if name else 0.0  # fades over 100 calls
+        # The agent knows a name of the summary, but not where it is.
+        return sqrt(use) * 4.0 ** (int(place["defines"]) + int(place["name"] in summarised))
 
     places = places_and_names.places(db, session)
     own = sorted((place for place in places if place["file"] in paths), key=importance, reverse=True)
@@ -180,18 +167,18 @@ def _places_in_files(db: apsw.Connection, session: str, paths: Collection[str], 
     return [*own, *sorted(others.values(), key=importance, reverse=True)]
 
 
-def _block(about: Session, places: Sequence[Place], room: int, extra_lines: Sequence[str]) -> tuple[str, Place | None]:
-    """A heading, the extra lines, places with the text of their lines, then names by file; and the first place."""
+def _block(about: Session, places: Sequence[Place], room: int) -> tuple[str, Place | None]:
+    """A heading, places with the text of their lines, then names by file; and the first place."""
     folder = _working_tree(about)
-    current = worktree.current_lines(folder, places, time.monotonic() + LOOKUP_S)
+    current = worktree.current_lines(folder, places, time.monotonic() + 0.15)
     heading = f"session {ids.shown(about['id'])} of {about['project'] or 'no project'}"
-    lines = [f"{heading}, {'as the files are now' if folder else 'as it saw them'}:", *extra_lines]
-    left = room - sum(len(line) + 1 for line in lines)
-    left_for_lines = left * LINES_SHARE
+    lines = [f"{heading}, {'as the files are now' if folder else 'as it saw them'}:"]
+    left = room - len(lines[0]) - 1
+    left_for_lines = left * 0.6  # the rest lists further names by file
     by_file: dict[str, list[tuple[int, str]]] = {}
     for place, text in current:
-        path = clip_path(place["file"], MAX_PATH_CHARS)
-        shown = worktree.excerpt(text, place["name"], MAX_LINE_CHARS)
+        path = clip_path(place["file"], 90)
+        shown = worktree.excerpt(text, place["name"], 64)
         line = f"{path}:{place['line']}: {shown}" if shown else ""
         if line and len(line) < left_for_lines:
             left_for_lines -= len(line) + 1
@@ -218,74 +205,3 @@ def _working_tree(about: Session) -> str:
         return folder
     here = folder_of(files.current_folder())
     return here if about["project"] and same(name_of(here), about["project"]) else ""
-
-
-def _extra_lines(db: apsw.Connection, about: Session, asked: PlacesQuery, room: int, is_first: bool) -> list[str]:
-    """The first session's commands and files, if the query asks for commands."""
-    if not (is_first and asked.with_commands):
-        return []
-    calls = stored_calls.of_session(db, about["id"])
-    return [*_command_lines(calls, room // 3), *_files_line(calls, room // 20)]
-
-
-def _command_lines(calls: Sequence[Call], room: int) -> Iterator[str]:
-    """`$ command  (outcome: error)` for the session's commands, the most used first."""
-    from core import shell_command
-
-    for call in _ranked_commands(calls):
-        outcome = shell_command.reliable_outcome(call["command"], call["outcome"]) or (
-            "printed" if call["error"] else "no outcome"
-        )
-        if call["error"]:
-            outcome += f": {clip_ends(call['error'], 120)}"
-        line = f"$ {call['command']}  ({outcome})"
-        room -= len(line) + 1
-        if room < 0:
-            break
-        yield line
-
-
-def _ranked_commands(calls: Sequence[Call]) -> list[Call]:
-    """The last call of each short command that does something, by fading use and shortness.
-
-    Commands that hide or undo work are left out, and failed ones whose program and verb worked later.
-    """
-    from core import shell_command
-
-    last_success: dict[str, int] = {}
-    uses: dict[str, float] = {}
-    last: dict[str, Call] = {}
-    total = calls[-1]["number"] if calls else 0
-    for call in calls:
-        command = call["command"]
-        if not command:
-            continue
-        if call["outcome"] in ("ok", "running"):
-            for step in shell_command.steps(command):
-                last_success[f"{step['program']} {step['verb']}"] = call["number"]
-        if len(command) <= 200 and "\n" not in command and "[redacted:" not in command:
-            uses[command] = uses.get(command, 0.0) + exp((call["number"] - total) / FADING_CALLS)
-            last[command] = call
-
-    def is_useful(call: Call) -> bool:
-        steps = shell_command.steps(call["command"])
-        working = [step for step in steps if step["verb"] or shell_command.does(step)]
-        if not working or not all(_UNDOING.isdisjoint(step["words"]) for step in steps):
-            return False
-        programs = (f"{step['program']} {step['verb']}" for step in working)
-        return call["outcome"] != "failed" or not any(last_success.get(p, 0) > call["number"] for p in programs)
-
-    useful = [call for call in last.values() if is_useful(call)]
-    return sorted(useful, key=lambda call: -uses[call["command"]] / len(call["command"]) ** 0.5)
-
-
-def _files_line(calls: Sequence[Call], room: int) -> Iterator[str]:
-    """The names of the files that the last calls worked on."""
-    shown: list[str] = []
-    for file in dict.fromkeys(call["file"].rpartition("/")[2] for call in reversed(calls) if call["file"]):
-        room -= len(file) + 2
-        if room < 0:
-            break
-        shown.append(file)
-    if shown:
-        yield f"files, last first: {', '.join(shown)}"

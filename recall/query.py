@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     import apsw
 
 
-# The mirrored CLI's budgets: whether to expand the query, how many times the hits asked for are candidates, most hits.
-PROFILES = {"lean": (False, 1.8, 5), "balanced": (True, 3.0, 10), "deep": (True, 5.0, 10)}
 OTHER_PROJECT = 0.8  # of the score of another project's hit, if a project is preferred: near equals come second
 
 # A short word and its long form, in turn.
@@ -24,11 +22,6 @@ _ABBREVIATIONS = (
     " infra infrastructure prod production dev development impl implementation fn function msg message err error"
     " lib library pkg package cmd command ctx context creds credentials"
 ).split()
-_COMMANDS = frozenset(
-    "git npm npx pnpm yarn bun node deno python python3 pip uv cargo rustc go make cmake docker kubectl helm terraform"
-    " curl ssh scp rsync ls cd cat grep rg sed awk find chmod chown sudo apt brew systemctl psql sqlite3 redis-cli"
-    " joelclaw".split()
-)
 
 
 class Query:
@@ -68,10 +61,10 @@ class Query:
                 applied, reason = "deep", "auto.long_query"
             elif " and " in lowered or "why" in lowered:
                 applied, reason = "deep", "auto.complex_query"
-        rewrite, multiplier, max_hits = PROFILES[applied]
         return {
-            "requested": self.budget, "applied": applied, "reason": reason, "fetchMultiplier": multiplier,
-            "maxInject": max_hits, "rewriteEnabled": rewrite,
+            "requested": self.budget, "applied": applied, "reason": reason,
+            "fetchMultiplier": {"lean": 1.8, "balanced": 3.0, "deep": 5.0}[applied],
+            "maxInject": 5 if applied == "lean" else 10, "rewriteEnabled": applied != "lean",
         }  # fmt: skip
 
 
@@ -101,7 +94,13 @@ def _reason_to_skip(text: str) -> str:
     parts = text.split()
     if len(parts) == 1 and ("/" in text or "\\" in text or "." in text.strip(".") or "::" in text or "_" in text):
         return "skip.direct_identifier"
-    if parts[0] in _COMMANDS and len(parts) > 1 and parts[1].isascii() and (parts[1].islower() or parts[1][0] == "-"):
+    programs = (
+        "git npm npx pnpm yarn bun node deno python python3 pip uv cargo rustc go make cmake docker kubectl helm"
+        " terraform curl ssh scp rsync ls cd cat grep rg sed awk find chmod chown sudo apt brew systemctl psql sqlite3"
+        " redis-cli joelclaw"
+    )
+    argument = parts[1] if len(parts) > 1 else ""
+    if parts[0] in programs.split() and argument.isascii() and (argument.islower() or argument[:1] == "-"):
         return "skip.command_like"
     return "skip.short_query" if len(text) <= 24 and len(parts) <= 3 else ""
 

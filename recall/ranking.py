@@ -34,33 +34,11 @@ MIN_SCORE = 0.05  # of words and meaning; what scores less shares nothing with t
 # Scores
 LEXICAL_SCALE = 0.7  # of the BM25 that scores .5: see `half_score`
 MAX_MEANING = 0.35  # the most that meaning scores by itself; words find more than static vectors do
-MAX_MEANING_AT_WORK = 0.2  # in sessions with tool calls, in a large store: identifiers have no vectors
 UNRELATED_COSINE = 0.3  # unrelated texts are below it
-SAME_COSINE = 0.8  # paraphrases are above it
-
-# Segments
-SEGMENT_SCALE = 0.35  # as LEXICAL_SCALE; a segment is ten times as long as a turn, which lowers its BM25
-SEGMENT_WEIGHT = 0.65  # of the segment in a turn's score: a conversation spreads an answer over several turns
-SEGMENT_WEIGHT_AT_WORK = 0.45  # in sessions with calls: their turns summarise the work
-FEW_SEGMENTS = 25  # that many count for half of the weight: BM25 needs many texts to know rare words from common ones
 
 # Factors
-STAGE_FACTORS = {"asked": 0.9, "under way": 0.95}  # in sessions with calls: the end of a turn knows more
-SHORT_TURN = 300  # characters; BM25 favours short texts, and "Good, go on." says nothing
-SHORT_TURN_LOSS = 0.3  # the most that a short turn loses, in sessions with calls
 SMALL_STORE = 200  # documents: in a store of that size an absent word counts half, since it lacks most words anyway
-OBSERVATION_DECAY = 0.01  # per day, as in the mirrored CLI …
-OLD_OBSERVATION = 0.4  # … but never below it: an old fact that matches well is still the answer
-EPISODE_DAYS = 30  # most of what age takes of an archived turn is gone after so many days
 ECHO = 0.5  # of the score of a memory that only repeats the question: its answer comes first
-
-# Conclusions
-STEPS_BEFORE = 6  # messages before the end of a turn that may have led to it
-MIN_CONCLUSION = 0.8  # of their score, which the end of a turn needs to come before them
-
-# Trust pass, as in the mirrored CLI
-MIN_CHARS = 12
-STALE_DAYS = 90
 
 
 class Ranked:
@@ -110,7 +88,8 @@ class Ranking:
             raw = combined(candidate["bm25"], candidate["cosine"], half, _max_meaning(traits, size))
             score = raw * stage_factor(traits)
             if traits["rowid"] in segments:
-                weight = segment_share * (SEGMENT_WEIGHT_AT_WORK if _is_work(traits) else SEGMENT_WEIGHT)
+                # A conversation spreads an answer over several turns; turns with calls summarise the work.
+                weight = segment_share * (0.45 if _is_work(traits) else 0.65)
                 score = (1 - weight) * score + weight * segments[traits["rowid"]]
             boost = _boost(traits)
             score *= self._time_factor(traits) * self._scope.factor(traits["project"], traits["session"]) * boost
@@ -140,7 +119,7 @@ def combined(bm25: float, cosine: float | None, half: float, max_meaning: float 
     """The probabilistic sum of words and meaning, 0 to 1; `cosine` is None without vectors."""
     score = saturated(bm25, half)
     if cosine is not None and cosine > UNRELATED_COSINE:
-        similarity = min(1.0, (cosine - UNRELATED_COSINE) / (SAME_COSINE - UNRELATED_COSINE))
+        similarity = min(1.0, (cosine - UNRELATED_COSINE) / (0.8 - UNRELATED_COSINE))  # paraphrases are above .8
         score += max_meaning * similarity * (1 - score)
     return score
 
@@ -163,9 +142,10 @@ def age_factor(collection: str, age_ms: int, episode_decay: float) -> float:
     """What age leaves of a score. Knowledge does not age."""
     days = max(age_ms, 0) / DAY_MS
     if collection == "observations":
-        return max(exp(-OBSERVATION_DECAY * days), OLD_OBSERVATION)
+        # The mirrored CLI's decay, but an old fact that matches well is still the answer.
+        return max(exp(-0.01 * days), 0.4)
     if collection == "episodes":
-        return 1 - episode_decay * (1 - exp(-days / EPISODE_DAYS))
+        return 1 - episode_decay * (1 - exp(-days / 30))  # mostly within a month
     return 1.0
 
 
@@ -173,10 +153,11 @@ def stage_factor(traits: Traits) -> float:
     """What stage and length leave of the score of a turn in a session with calls."""
     if not _is_work(traits):
         return 1.0
-    factor = STAGE_FACTORS.get(traits["stage"], 1.0)
-    if traits["stage"] != "asked":
-        factor *= 1 - SHORT_TURN_LOSS * (1 - min(traits["chars"] / SHORT_TURN, 1.0))
-    return factor
+    if traits["stage"] == "asked":
+        return 0.9  # the end of a turn knows more
+    # BM25 favours short texts, and "Good, go on." says nothing.
+    length_factor = 1 - 0.3 * (1 - min(traits["chars"] / 300, 1.0))
+    return (0.95 if traits["stage"] == "under way" else 1.0) * length_factor
 
 
 def _is_work(traits: Traits) -> bool:
@@ -184,9 +165,12 @@ def _is_work(traits: Traits) -> bool:
     return traits["stage"] not in ("", "question")
 
 
-def _max_meaning(traits: Traits, size: int) -> float:
-    """The most that meaning can score for a document: less for turns with calls, the larger the store."""
-    loss = (MAX_MEANING - MAX_MEANING_AT_WORK) * size / (size + SMALL_STORE)
+def _max_meaning(traits: Traits, size: int, max_at_work: float = 0.2) -> float:
+    """The most that meaning can score for a document.
+
+    It is less for turns with calls, the larger the store: identifiers have no vectors.
+    """
+    loss = (MAX_MEANING - max_at_work) * size / (size + SMALL_STORE)
     return MAX_MEANING - loss if _is_work(traits) else MAX_MEANING
 
 
@@ -197,8 +181,9 @@ def _segment_scores(source: Source, rowids: list[int], terms: Sequence[str]) -> 
     """
     around = source.around(rowids, terms)
     count = source.segments() if around else 0
-    half = half_score(SEGMENT_SCALE, len(terms), count)
-    return {rowid: saturated(bm25, half) for rowid, (bm25, _) in around.items()}, count / (count + FEW_SEGMENTS)
+    half = half_score(LEXICAL_SCALE / 2, len(terms), count)  # a segment is ten times as long, which lowers its BM25
+    scores = {rowid: saturated(bm25, half) for rowid, (bm25, _) in around.items()}
+    return scores, count / (count + 25)  # BM25 needs many texts to know rare words from common ones
 
 
 def _boost(traits: Traits) -> float:
@@ -207,20 +192,21 @@ def _boost(traits: Traits) -> float:
     return usage_boost(traits["retrieval_priority"], recalls)
 
 
-def concluded(ranked: Sequence[Ranked]) -> list[Ranked]:
+def concluded(ranked: Sequence[Ranked], max_steps: int = 6, min_share: float = 0.8) -> list[Ranked]:
     """The documents with conclusions moved up to what they conclude, best first.
 
-    In a session with calls the end of a turn gets the score of the prompt and the steps up to STEPS_BEFORE messages
-    before it, unless its own is clearly lower. In a conversation that holds for the reply directly after a question.
+    In a session with calls the end of a turn gets the score of the prompt and the steps up to `max_steps` messages
+    before it, unless its own is less than `min_share` of it. In a conversation
+    that holds for the reply directly after a question.
     """
     by_place = {(r.traits["session"], r.traits["rowid"]): r for r in ranked}
     order: list[tuple[float, int, int, Ranked]] = []
     for position, own in enumerate(ranked):
         session, row, is_work = own.traits["session"], own.traits["rowid"], _is_work(own.traits)
-        steps = STEPS_BEFORE if own.traits["stage"] == "ended" else 0 if is_work else 1
+        steps = max_steps if own.traits["stage"] == "ended" else 0 if is_work else 1
         before = (by_place.get((session, row - distance)) for distance in range(1, steps + 1))
         scores = [r.score for r in before if r is not None and (is_work or r.traits["stage"] == "question")]
-        score = max([own.score, *(other for other in scores if own.score >= MIN_CONCLUSION * other)])
+        score = max([own.score, *(other for other in scores if own.score >= min_share * other)])
         order.append((-score, -row if is_work or score != own.score else position, position, own))
     order.sort(key=lambda entry: entry[:3])
     for negative, _, _, own in order:
@@ -260,14 +246,14 @@ def _repeats_question(text: str, asked: frozenset[str]) -> bool:
 
 
 def distrust(traits: Traits, score: float, now: int, query: Query) -> list[str]:
-    """The trust pass: the reasons to drop a candidate, under the mirrored CLI's names; empty if it may be shown."""
+    """The trust pass: the reasons to drop a candidate; empty if it may be shown. Names and bounds: the mirrored CLI."""
     is_observation = traits["collection"] == "observations"
     is_unused = traits["recall_count"] == 0 and not traits["pinned"]
     verdict = traits["write_verdict"]
     rules = {
-        "too_short": traits["chars"] < MIN_CHARS and is_observation and not traits["by_hand"],
+        "too_short": traits["chars"] < 12 and is_observation and not traits["by_hand"],
         "stale_tagged": traits["stale"],
-        "stale_age": is_observation and is_unused and now - traits["confirmed_at"] > STALE_DAYS * DAY_MS,
+        "stale_age": is_observation and is_unused and now - traits["confirmed_at"] > 90 * DAY_MS,
         "invalid_score": not 0 <= score <= 1,
         "below_min_score": 0 <= score < query.min_score,
         "held_by_write_gate": verdict == "hold" and not query.include_hold,

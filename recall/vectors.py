@@ -24,27 +24,21 @@ if TYPE_CHECKING:
 
 DIMENSIONS = 256
 SPACE = "minilm-256-v1"  # vectors of different spaces cannot be compared
-MAX_TEXT_CHARS = 20_000
 CONTEXT_WEIGHT = 0.4  # of the neighbouring turns in a turn's vector, relative to the turn itself
-MAX_WORD_CHARS = 100  # a longer word is unknown, as in BERT
-MAX_CACHED_WORDS = 16_384  # 1.1 KB each: 18 MB while many documents are embedded
 
 MAGIC = b"JCLSTAT1"
 HEADER_SIZE = 40
 EMPTY = 0xFFFF
 
-_TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "minilm-256.i8")
 # A vector is summed as a big integer with a signed 32-bit lane for each component.
 _LANE_BYTES = 4 * DIMENSIONS
 _ROW_BIAS = int.from_bytes(b"\x80\0\0\0" * DIMENSIONS, "little")
 _SUM_BIAS = int.from_bytes(b"\0\0\0\x80" * DIMENSIONS, "little")
 _FLIP_SIGN_BIT = bytes([*range(128, 256), *range(128)])
-_CJK = (
-    (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2CEAF), (0x2F800, 0x2FA1F),
-)  # fmt: skip
-_ASCII: dict[int, str] = dict.fromkeys((*range(32), 127), "")
-_ASCII.update({ord(char): " " for char in "\t\n\r "})
-_ASCII.update({ord(char): f" {char} " for char in "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"})
+_ASCII: dict[int, str] = {
+    **dict.fromkeys((*range(32), 127), ""), **dict.fromkeys(map(ord, "\t\n\r "), " "),
+    **{ord(char): f" {char} " for char in "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"},
+}  # fmt: skip
 
 
 class TableDamaged(Exception):
@@ -86,7 +80,7 @@ class Table:
     """An open table file. Raises TableDamaged if its header does not fit its size."""
 
     def __init__(self, path: str = "") -> None:
-        self.path = path = path or _TABLE
+        self.path = path = path or os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "minilm-256.i8")
         try:
             with open(path, "rb") as file:
                 self._data = data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -154,7 +148,7 @@ class _BertCharacters(dict[int, str]):
             entry = " "
         elif category == "Mn" or category[0] == "C" or code == 0xFFFD:
             entry = ""
-        elif category[0] == "P" or any(low <= code <= high for low, high in _CJK):
+        elif category[0] == "P" or unicodedata.name(char, "").startswith(("CJK UNIFIED", "CJK COMPATIBILITY I")):
             entry = f" {char} "
         else:
             entry = char.lower()  # character by character: a final sigma is a sigma, as in BERT
@@ -178,7 +172,7 @@ def pieces(word: str, lookup: Callable[[str], int], longest: int) -> list[int]:
     """The rows of a word's tokens, each the longest that `lookup` knows (-1: unknown); empty if a part is unknown."""
     size = len(word)
     rows: list[int] = []
-    start = 0 if size <= MAX_WORD_CHARS else size
+    start = 0 if size <= 100 else size  # a longer word is unknown, as in BERT
     while start < size:
         prefix = "##" if start else ""
         ends = range(min(size, start + longest), start, -1)
@@ -201,7 +195,7 @@ class _WordSums(dict[str, int]):
         for row in pieces(word, table.row_of, table.longest):
             lanes[::4] = table.row(row).translate(_FLIP_SIGN_BIT)  # component + 128
             total += int.from_bytes(lanes, "little") - _ROW_BIAS
-        if len(self) >= MAX_CACHED_WORDS:
+        if len(self) >= 16_384:  # 1.1 KB each: 18 MB while many documents are embedded
             self.clear()
         self[word] = total
         return total
@@ -210,8 +204,8 @@ class _WordSums(dict[str, int]):
 _word_sums = _WordSums()
 
 
-def _sum(text: str) -> int:
-    return sum(map(_word_sums.__getitem__, split_words(text[:MAX_TEXT_CHARS])))
+def _sum(text: str, max_chars: int = 20_000) -> int:
+    return sum(map(_word_sums.__getitem__, split_words(text[:max_chars])))
 
 
 def _components(total: int) -> list[int]:
