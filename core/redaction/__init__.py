@@ -46,8 +46,9 @@ _TOKEN_STARTS = tuple(
 LOGINS = tuple(
     "creds|credentials|login:|login =|login is |login with|login for |login to |logins |log in |logged in |logging in "
     "|sign in |/pass|:pass|net use|ssh into|ssh to|zugang|benutzer|accès|identifiants|credencia|credenziali|acceso"
-    "|inloggegevens|inloggen|toegang|anmelden|einloggen|basic auth|test account|test user|demo user|admin user"
-    "|recovery code|backup code".split("|")
+    "|inloggegevens|inloggen|toegang|anmelden|einloggen|basic auth|test account|test user|demo user|admin user".split(
+        "|"
+    )
 )
 CALLS = (
     "mysqli(", "mysqli_connect(", "mysql_connect(", "getConnection(", "PDO(", ".login(", "Auth(", "basic_auth(",
@@ -58,11 +59,11 @@ COMMANDS = (
     "TRUE\t", "FALSE\t", "freerdp", "evil-winrm", "rdesktop", "ipmitool", "snmp", "::set-output", "::save-state",
     "::add-mask", "curl", " login", '"login"', "'login'", "sshpass", "redis-cli", "mysql", "mariadb", "mongo", "ldap",
     "cqlsh", "twine", "7z", "unrar", "zip", "sqlcmd", "bcp", "http -", "https -", " -a ", "keyvault", "SecureString",
-    "secretsmanager", "secret", "smbclient", "rclone", "htpasswd", "pulumi", "-pass", " -p'", ' -p"', "chpasswd",
-    "--password-stdin", "sudo -S", "--with-token", "sqlplus", "jdbc:oracle:", "openssl", "useradd", "usermod",
-    "rabbitmqctl", "plink", "pscp", "psftp", "lftp", "http-basic.", "github-oauth.", "gitlab-token.", "<<<",
+    "secret", "smbclient", "rclone", "htpasswd", "-pass", "chpasswd",
+    "--password-stdin", "sudo -S", "--with-token", "openssl", "useradd", "usermod",
+    "rabbitmqctl", "plink", "pscp", "psftp", "<<<",
     "-server", "isakmp", "netexec", "nxc ", "mosquitto", "kinit", "samba-tool", "alias set", "ssh-keygen", "etcdctl",
-    "wpa_passphrase", "send \"", "psexec", "wmiexec", "smbexec", "impacket-", "consul kv", "nmcli", "cryptsetup",
+    "wpa_passphrase", "psexec", "wmiexec", "smbexec", "impacket-", "consul kv", "nmcli", "cryptsetup",
     "--passphrase-fd", "op read ", "vault ", "versions access", "find-generic", "pass show ", "passwd ",
 )  # fmt: skip
 """Parts of commands that take or print a secret."""

@@ -33,7 +33,6 @@ _SEPARATOR = re.compile(
     r"(?:[ \t]{1,4}(?==)|(?==(?:\"\"|''|[\"'`]?(?![\s=,;})\]\"'`]|\\[nrt]|\Z))))|:(?==))?"
     r"(=>|={1,3}|\|\|=|\?\?=|:(?!:)|(?:,|\|\||\?\?)(?=[ \t]{0,4}\\{0,3}[\"'])|>)[ \t]{0,16}"
 )
-_WRAPPER = re.compile(r"<!\[CDATA\[|Some\(\s{0,40}(?=\")")
 _OPTION_GAP = re.compile(r" (?:\\\r?\n[ \t]*)?")
 _QUOTE = re.compile(r"[rbufN]?(\\{0,3}[\"'`])")
 # A separator inside a bare value ends it only if the next field or white space follows: `p@ss,word` is one value.
@@ -44,12 +43,10 @@ _BARE = re.compile(
 _SCHEME = re.compile(r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|splunk|key)[ \t]{1,4})?+")
 # After this, the value is on the next line, indented further: YAML, perhaps as a block.
 _NEXT_LINE = re.compile(r"[ \t]*+(?:[|>][-+]?)?+(?:[ \t]*+(?:\r?\n|(?<!\\)(?:\\r)?\\n)){1,2}+")
-_WHOLE_LINE = re.compile(r"(?i:(?:digest|aws4-hmac-sha256|hmac|signature|oauth)[ \t])[^\n]{1,4096}")
 # A value of several words that is the rest of its line, what may precede its name, and a line of settings.
 _WORDS = re.compile(r"[^\s\"'`<>{}()\[\]=|;$][^\n\"'`<>{}()\[\]=|;$]{2,80}(?=\r?\n|\Z)")
 _LINE_HEAD = re.compile(r"[ \t]*(?:- )?(?:[\w.-]+ ){0,2}\Z")
 _SETTING_LINE = re.compile(r"[ \t]*(?:- )?[\w. -]{1,60}[:=]")
-_WORD_GROUPS = re.compile(r"(?:[A-Z2-7]{4} ){3,}[A-Z2-7]{2,4}\Z|(?:[a-z]{4} ){3}[a-z]{4}\Z")
 _CODE = re.compile(
     r"[!*]?(?!\d)[\w.]+[(\[]|\w+::|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z|[A-Za-z_][\w.]*[?!]+\.\w|&(?:\[|mut |'\w)"
 )
@@ -70,14 +67,11 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
             continue
         sign, at = separator
         tight = sign == " " or (sign[0] == "=" and at - name_end == len(sign))
-        wrapper = _WRAPPER.match(text, at)
-        at = wrapper.end() if wrapper else at
         if text.startswith("**", at):  # `**Password:** …`
             at += 2 + (text[at + 2 : at + 3] == " ")
         next_line = _NEXT_LINE.match(text, at) if sign == ":" else None
         opened = _QUOTE.match(text, at)
         mark, begin = (opened.group(1), opened.end()) if opened else ("", at)
-        line = _WHOLE_LINE.match(text, begin) if kind == "authorization" else None
         if sign == "," and text[start] == "-" and text[begin : begin + 1] != "-":  # `["login", "--password", "…"]`
             sign = " "
         has_scheme = kind in ("authorization", "auth", "token", "api-key")
@@ -86,10 +80,6 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
         begin = scheme.end() if scheme is not None else begin
         if next_line is not None:
             begin, end = _value_on_next_line(text, start, next_line.end(), kind)
-        elif line is not None:
-            begin, end = line.start(), (text.find(mark, line.start(), line.end()) if mark else -1)
-            end = end if end > 0 else line.end()
-            end = 0 if is_placeholder(text[begin:end].partition(" ")[2]) else end
         elif mark and not (schemed and kind == "authorization"):
             end = _quoted_end(text, (start, name_end, kind), begin, mark, sign, tight)
         else:
@@ -107,10 +97,7 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
             end = begin + len(_trimmed(full.group())) if full else 0
             end = max(end, _end_of_words(text, (start, name_end, kind), begin, end, sign))
         # After `>` only the text of an element counts, not what follows a placeholder such as `<password>`.
-        if end > begin and (sign != ">" or text[end : end + 1] == "<" or text.startswith("]]>", end)):
-            if 8 <= end - begin < 40 and "secret" in text[start:name_end].lower():  # a key of AWS, wrapped
-                rest = re.compile(rf"\s*\n\s*[A-Za-z0-9+/]{{{40 - end + begin}}}(?![\w+/])").match(text, end)
-                end = rest.end() if rest is not None else end
+        if end > begin and (sign != ">" or text[end : end + 1] == "<"):
             spans.append((begin, end, label(kind)))
             done = end
     return spans
@@ -240,8 +227,8 @@ def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int
     words = value.split()
     if not 1 < len(words) < 9 or is_placeholder(words[0]) or value[-1] in ",.!?:" or is_prose(value):
         return 0
-    if kind not in ("password", "pw") or _WORD_GROUPS.match(value):
-        return begin + len(value) if _WORD_GROUPS.match(value) and kind in ("secret", "password") else 0
+    if kind not in ("password", "pw"):
+        return 0
     # `password: 3 attempts left` is a message. A passphrase has both cases in a word other than the first.
     cased = any(word.lower() != word != word.upper() for word in value.replace("-", " ").split()[1:])
     whole = tight or text[name_end - 1] in "kK" or (cased and not DIGITS.isdisjoint(value))

@@ -43,24 +43,14 @@ RULES = (
     (("http ", "https "), "", "", rf"(?:-a|--auth){TO}{USER_PAIR}"),
     (("curl", "smbclient", "etcdctl"), "", "", rf"(?:-[uU]|--user|--proxy-user)(?:{TO})?{USER_PAIR}"),
     (("az ",), "", "keyvault", rf"--value{TO}{VALUE}"),
-    (("aws ",), "", "SecureString", rf"--value{TO}{VALUE}"),
-    (("aws ",), "", "secretsmanager", rf"--secret-string{TO}{VALUE}"),
     (("tacacs-server", "radius-server", "snmp-server", "isakmp"), "", "",
      rf"(?:key|community) (?:\d )?(?=\S*[\d!#$%&*+@]|\S+ address){VALUE}"),
-    (("kubectl ", "oc "), "", "secret", rf"--from-literal[= ][\"']?[\w.-]+={VALUE}"),
     (("gh ",), "", "secret", rf"(?:--body|-b){TO}{VALUE}"),
     (("openssl",), "", "", rf"-(?:pass(?:in|out)? pass:|[kK][ \t]+){VALUE}"),
     (("rabbitmqctl", "samba-tool"), "", "",
      rf"(?:add_user|change_password|authenticate_user|user (?:create|add|setpassword))[ \t]+\S{{1,64}}[ \t]+{VALUE}"),
     (("plink", "pscp", "psftp"), "", "", rf"-pw[ \t]+{VALUE}"),
-    (("lftp",), "", "", r"(?:-u|--user)[ =]?[\"']?[^\s,\"']{1,64},([^\s\"']{1,128})"),
-    (("sqlplus",), "", "", r"[\w.$#]{1,64}/([^\s@\"'/]{1,128})@"),
-    (("composer",), "", "",
-     rf"(?:http-basic\.\S{{1,99}}[ \t]+|git(?:hub|lab)-(?:oauth|token)\.)\S{{1,99}}[ \t]+{VALUE}"),
     (("htpasswd", "mosquitto_passwd"), "", "", rf"-\w*b\w*[ \t]+(?:-\w+[ \t]+)*[^\s-]\S*[ \t]+\S+[ \t]+{VALUE}"),
-    (("pulumi",), "", "--secret", rf"set[ \t]+(?:-\S+[ \t]+)*[^\s-]\S*[ \t]+(?:-\S+[ \t]+)*{VALUE}"),
-    (("ConvertTo-SecureString",), "", "-AsPlainText", rf"(?:-String[ \t]+)?(?!-){VALUE}"),
-    (("vault ",), "", "", r"(?:login|unseal)[ \t]+(?![A-Za-z]+(?:\s|$))([\w.+/-]{16,}=*)(?![^\s\"'`])"),
     (("mc ",), "", "", rf"alias set(?:[ \t]+\S+){{3}}[ \t]+{VALUE}"),
     (("ssh-keygen",), "", "", rf"-[NP]{TO}{VALUE}"),
     (("wpa_passphrase",), "", "", rf"\S+[ \t]+{VALUE}"),
@@ -82,21 +72,15 @@ _PIPED = re.compile(
     r"[^\n|;&]{0,100}?(?:--password-stdin|sudo -S|--passphrase-fd|--with-token)|(?:(?:sudo|ssh|chroot|docker|podman"
     r"|kubectl)[ \t](?:[^\n|;&]{0,80}?[ \t])?)?[\"']?(?:/[a-z/]*bin/)?([a-z]{0,4}passwd|cryptsetup|kinit)(?![\w./-]))"
 )
-_QUOTED_OPTION = re.compile(r"-p(?<=\s-p)(?:'(?! )([^'\n]{1,200})'|\"(?! )([^\"\n]{1,200})\")")
-_EXPECT = re.compile(r"assword[^\n]{0,40}[\s;}]{1,9}send (?:-- )?[\"{]([^\"{}\n$]{3,80}?)\\{1,2}[rn]")
 _WORKFLOW = re.compile(
     r"::(?:set-output|save-state) name=([\w-]{1,64})::([^\s\"'`]{4,1024})|::add-mask::([^\s\"'`$]{4,1024})"
 )
-_ORACLE_URL = re.compile(r"jdbc:oracle:(?:thin|oci8?):[\w.$#]{1,64}/([^\s@\"'/]{1,128})@")
 
 
 def find_in_commands(text: str) -> list[Span]:
     """The (start, end, kind) of each secret that a command takes or prints."""
     spans: list[Span] = []
     _apply_rules(text, spans)
-    for pattern in (_QUOTED_OPTION, _ORACLE_URL, _EXPECT):
-        for match in pattern.finditer(text):
-            _add(match, "password", spans)
     for match in _WORKFLOW.finditer(text) if "::" in text else ():
         if match.group(3) or family(match.group(1)):
             _add(match, "secret", spans)
@@ -109,9 +93,6 @@ def find_in_commands(text: str) -> list[Span]:
             if printed is not None:
                 _add(printed, "secret", spans)
     _add_here_strings(text, spans)
-    for words in re.finditer(r"secrets set ([^\n]{0,2000})", text):
-        for setting in compiled(rf"[A-Za-z_]\w{{0,63}}={VALUE}").finditer(text, *words.span(1)):
-            _add(setting, "secret", spans)
     return spans
 
 
@@ -137,7 +118,7 @@ def _apply_rules(text: str, spans: list[Span]) -> None:
                 if is_program and (not needed or needed in text[at : at + 400].partition("\n")[0]):
                     match = rule.match(text, done)
                     if match is not None:
-                        _add(match, "token" if "unseal" in secret else "password", spans)
+                        _add(match, "password", spans)
                         done = match.end() - 1
                     else:
                         end = compiled(r"[;|&\n]").search(text, done, done + 150)
