@@ -222,10 +222,10 @@ def _events_of(path: str) -> list[Event]:
             event = json_text.loads(line)
         except json_text.InvalidJSON:
             continue
+        names = ("id", "sessionId", "systemId", "level", "source", "component", "action")
         if (
             isinstance(event, dict)
-            and all(isinstance(event.get(name), str) for name in ("id", "sessionId", "systemId", "level"))
-            and all(isinstance(event.get(name), str) for name in ("source", "component", "action"))
+            and all(isinstance(event.get(name), str) for name in names)
             and isinstance(event.get("timestamp"), int)
             and isinstance(event.get("success"), bool)
             and isinstance(event.get("metadata"), dict)

@@ -5,7 +5,7 @@ injection, the text as the agent got it and the memories in it with their outcom
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -16,7 +16,6 @@ from core.quoting import DELIMITER, clip
 from core.store import calls as stored_calls
 from core.store import documents, hook_calls, overview, sessions
 from memory.gate import is_own
-from memory.reports import MIN_COUNT
 from session import known_sessions
 from session.known_sessions import KnownSession
 from session.record import zone_of
@@ -80,48 +79,18 @@ def session_report(db: apsw.Connection, session: str, config: Config) -> Row:
             **{name: outcomes.count(name) for name in ("echo", "fizzle", "open")},
         },
         "hooks": _hook_figures(hooks),
-        "hooksByEvent": _hooks_by(hooks, "event"),
         "problem": known.problem,
         "turns": turns,
     }
 
 
-def _durations(durations: Iterable[float | None]) -> Row:
-    """Sum and percentiles (nearest rank) of durations in ms; None if there are none."""
-    known = sorted(duration for duration in durations if duration is not None)
-
-    def percentile(percent: int) -> float | None:
-        rank = -(-len(known) * percent // 100)
-        return round(known[max(0, rank - 1)], 1) if known else None
-
-    return {
-        "count": len(known),
-        "totalMs": round(sum(known), 1),
-        "p50": percentile(50),
-        "p95": percentile(95),
-        "max": percentile(100),
-    }
-
-
-def _rate(part: int, whole: int) -> float | None:
-    """A share from 0 to 1; None if there are too few to say."""
-    return round(part / whole, 4) if whole >= MIN_COUNT else None
-
-
 def _hook_figures(hooks: Sequence[Row]) -> Row:
-    """Durations, and how many hooks had each outcome (`late`: the empty answer was given at the deadline)."""
+    """The durations (ms) and outcomes of hooks; `late`: the empty answer was given at the deadline."""
     outcomes = [hook["outcome"] for hook in hooks]
     counts = {name: outcomes.count(name) for name in ("ok", "degraded", "failed", "late")}
-    return {**_durations(hook["ms"] for hook in hooks), "count": len(hooks), **counts}
-
-
-def _hooks_by(hooks: Sequence[Row], *names: str) -> list[Row]:
-    """The figures of the hooks in groups by these columns, the groups with the longest total first."""
-    groups: dict[tuple[str, ...], list[Row]] = {}
-    for hook in hooks:
-        groups.setdefault(tuple(hook[name] for name in names), []).append(hook)
-    rows = [{**dict(zip(names, key, strict=True)), **_hook_figures(group)} for key, group in groups.items()]
-    return sorted(rows, key=lambda row: (row.get("client", ""), -row["totalMs"], row["event"]))
+    times = sorted(hook["ms"] for hook in hooks if hook["ms"] is not None)
+    median = round(times[(len(times) - 1) // 2], 1) if times else None
+    return {"count": len(hooks), "totalMs": round(sum(times), 1), "p50": median, **counts}
 
 
 def _texts(db: apsw.Connection, events: Sequence[Row], injections: Sequence[Row]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from cli.commands.session import lost_text
 from cli.output import Answer
-from cli.terminal import age, console, next_steps, pairs, plain, rows_table, safe, score_bar, view
+from cli.terminal import age, console, next_steps, pairs, plain, safe, score_bar, view
 from core import clock, ids
 from core.quoting import clip
 
@@ -59,9 +59,6 @@ def draw_session(screen: Console, result: Any) -> None:
     for turn in result["turns"]:
         if turn["moments"] or result["full"]:
             _draw_turn(screen, turn, full=result["full"])
-    if result["hooksByEvent"]:
-        columns = ("event", "count", "p50", "p95", "totalMs", "late", "failed")
-        screen.print(rows_table(result["hooksByEvent"], columns))
 
 
 def _draw_turn(screen: Console, turn: Any, *, full: bool) -> None:

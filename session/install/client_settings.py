@@ -242,32 +242,11 @@ class GeminiSettings(Settings):
                 break
         return found
 
-    def untrusted(self, _places: Sequence[Place], *, project: bool) -> list[Obstacle]:
-        """A folder that is not trusted, if the user has switched folder trust on."""
-        asked = read_settings(self.path(project=False), "security", "folderTrust").get("enabled") is True
-        if not project or not asked:
-            return []
-        here = os.getcwd()
-        for folder, level in read_settings(os.path.join(self.client.home(), "trustedFolders.json")).items():
-            around = os.path.dirname(folder) if level == "TRUST_PARENT" else folder
-            if level in ("TRUST_FOLDER", "TRUST_PARENT") and os.path.commonpath((around, here)) == around:
-                return []
-        return [Obstacle(f"{here} is not trusted, so its hooks do not run", f"start `gemini` in {here} and trust it")]
-
 
 class PiSettings(Settings):
     """pi."""
 
     applies = "takes effect when pi starts next, or after /reload"
-
-    def switched_off(self, *, project: bool) -> list[Obstacle]:
-        """An entry of `extensions` in its settings that excludes ours (`-extensions/joelclaw.ts`, or with `!`)."""
-        path = self.below("settings.json", project=project)
-        listed = read_settings(path).get("extensions")
-        texts = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
-        out = [one for one in texts if one[:1] in "-!" and one.endswith(os.path.basename(self.file))]
-        about = f"our extension is switched off by `extensions` in {path}"
-        return [Obstacle(about, f"remove `{out[0]}` from `extensions` in {path}")] if out else []
 
 
 class OpenCodeSettings(Settings):

@@ -8,9 +8,8 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import Any
 
 from core import files, home_files
@@ -81,24 +80,34 @@ class Plan:
     def put_in(self, command: str) -> "Plan":
         """Plan to add our entries."""
         with _refusals(self.client, self.path):
-            self._put_in_json(command)
+            value, text = self._value(self.text), self.text
+            wanted = self._entries.put_in(value, command)
+            if not settings_text.same(value, wanted):
+                text = settings_text.edited(self.text, wanted, comments=self.client.comments)
+            was_ours = self._entries.are_in(value) and self.receipt is not None and self.receipt.created
+            self.after = text.encode()
+            self.new_receipt = Receipt.of(self.path, self.after, created=self.before is None or was_ours)
+            self.notes = [self.client.applies, *self.client.notes(project=self.project)]
+            self.notes += [*[ON_PATH] * self.project, CHECK]
         return self
 
     def take_out(self) -> "Plan":
-        """Plan to remove our entries."""
+        """Plan the file from before the installation, or else the text without our entries; no file if it was ours."""
         self.backs_up = not self._is_unedited
         with _refusals(self.client, self.path):
-            if self.before is not None:
-                value = self._value(self.text)
-                if self._entries.are_in(value):
-                    rest = self._entries.take_out(value)
-                    self._restore(
-                        lambda: settings_text.edited(self.text, rest, comments=self.client.comments),
-                        lambda old: (
-                            self._entries.take_out(self._value(old)) == rest
-                            and not self._entries.are_in(self._value(old))
-                        ),
-                    )
+            value = self._value(self.text)
+            if self.before is not None and self._entries.are_in(value):
+                rest = self._entries.take_out(value)
+
+                def is_original(text: str) -> bool:
+                    old = self._value(text)
+                    return not self._entries.are_in(old) and bool(self._entries.take_out(old) == rest)
+
+                original = undo.original(self.path, is_original) if self._is_unedited else None
+                if original is None:
+                    original = settings_text.edited(self.text, rest, comments=self.client.comments).encode()
+                is_blank = original.strip() in (b"", b"{}")
+                self.after = None if is_blank and self.receipt is not None and self.receipt.created else original
         return self
 
     def own_file(self, text: str, purpose: str, *, remove: bool) -> "Plan":
@@ -129,28 +138,6 @@ class Plan:
         self._entries.check(value)
         return value
 
-    def _put_in_json(self, command: str) -> None:
-        ours, value, text = self._entries, self._value(self.text), self.text
-        wanted = ours.put_in(value, command)
-        if not settings_text.same(value, wanted):
-            text = settings_text.edited(self.text, wanted, comments=self.client.comments)
-        self.notes = self._hook_notes()
-        self._set_text(text, created=ours.are_in(value))
-
-    def _set_text(self, text: str, *, created: bool) -> None:
-        created = self.before is None or (created and self.receipt is not None and self.receipt.created)
-        if self.before is not None or text:
-            self.after = text.encode()
-            self.new_receipt = Receipt.of(self.path, self.after, created=created)
-
-    def _restore(self, without_ours: Callable[[], str], is_original: Callable[[str], bool]) -> None:
-        """Plan the file from before the installation, or else the text without our entries; no file if it was ours."""
-        original = undo.original(self.path, is_original) if self._is_unedited else None
-        if original is None:
-            original = without_ours().encode()
-        is_blank = original.strip() in (b"", b"{}")
-        self.after = None if is_blank and self.receipt is not None and self.receipt.created else original
-
     def _is_own_text(self, data: bytes) -> bool:
         """Whether a skill or rules file does not exist, or holds what this or an installed joelclaw writes."""
         if self.before in (None, data) or self._is_unedited or self.receipt is not None:
@@ -161,30 +148,18 @@ class Plan:
         written = [entries.own_files(self.client, command, project=self.project) for command in commands]
         return any((path, text) == (self.path, self.text) for each in written for path, text, _ in each)
 
-    def _hook_notes(self) -> list[str]:
-        """What the user must know or do after an installation."""
-        client = self.client
-        notes = [client.applies, *client.notes(project=self.project)]
-        if self.project:
-            with suppress(Failure):
-                if entries.installed_entries(json_settings(client, client.path(project=False)), client):
-                    undone = f"`joelclaw uninstall {client.name}`"
-                    notes.append(f"it is also installed for the user and would run twice: {undone}")
-            notes.append(ON_PATH)
-        return [*notes, CHECK]
-
 
 def installing(client: Settings, *, project: bool) -> list[Plan]:
     """The plans of an installation, the settings first."""
     command = command_for(project=project)
-    plans = [Plan(client, path, project).put_in(command) for path in _shared_files(client, project)]
+    plans = [plan.put_in(command) for plan in _settings_plan(client, project)]
     own = entries.own_files(client, command, project=project)
     return plans + [Plan(client, path, project).own_file(text, what, remove=False) for path, text, what in own]
 
 
 def removing(client: Settings, *, project: bool) -> list[Plan]:
     """The plans of an uninstall. Files of ours that were edited stay."""
-    plans = [Plan(client, path, project).take_out() for path in _shared_files(client, project)]
+    plans = [plan.take_out() for plan in _settings_plan(client, project)]
     own = entries.own_files(client, command_for(project=project), project=project)
     return plans + [Plan(client, path, project).own_file(text, what, remove=True) for path, text, what in own]
 
@@ -284,13 +259,13 @@ def json_settings(client: Settings, path: str) -> Any:
         return settings_text.parsed(decoded(path, read(path)), comments=client.comments)
 
 
-def _shared_files(client: Settings, project: bool) -> list[str]:
-    """The client's own files that hold or will hold entries of ours."""
+def _settings_plan(client: Settings, project: bool) -> list[Plan]:
+    """The plan for the client's own settings; none for a client that loads our extension."""
     path = client.path(project=project)
     if project and os.path.realpath(path) == os.path.realpath(client.path(project=False)):
         fix = "run this in a project's folder, or without --project"
         raise Failure(FAILED, f"{path} is the user's file, not a project's", fix)
-    return [path] if client.events else []
+    return [Plan(client, path, project)] if client.events else []
 
 
 @contextmanager
@@ -334,7 +309,7 @@ def carry_out(plans: Sequence[Plan], changed: list[str]) -> dict[str, str | None
 
 
 def _carry_out(plan: Plan) -> str | None:
-    backup, created = None, list[str]()
+    backup = None
     if plan.changed:
         if read(plan.target) != plan.before:
             raise Failure("INSTALL_CHANGED", f"{plan.path} has changed in the meantime", "run this again")
@@ -342,19 +317,17 @@ def _carry_out(plan: Plan) -> str | None:
             if plan.before is not None and plan.backs_up:
                 backup = undo.back_up(plan.path, plan.target, plan.before)
             if plan.after is not None:
-                _write(plan, plan.after, created)
+                _write(plan, plan.after)
             else:
                 os.unlink(plan.target)
-                folder = os.path.dirname(plan.target)
-                ours = (folder,) if os.path.basename(folder) == own_command.NAME else ()
+                root, folder = plan.client.below("", project=plan.project), os.path.dirname(plan.target)
                 with suppress(OSError):  # only empty folders can be removed
-                    for folder in reversed((plan.receipt.folders if plan.receipt else ()) or ours):
+                    while folder == root or is_below(folder, root):
                         os.rmdir(folder)
+                        folder = os.path.dirname(folder)
         except OSError as error:
             if backup:
                 os.unlink(backup)
-            for folder in reversed(created):
-                os.rmdir(folder)
             raise _write_failure(plan.path, error) from None
         undo.delete_middle_backups(plan.path)
     if plan.new_receipt is None:
@@ -362,18 +335,11 @@ def _carry_out(plan: Plan) -> str | None:
     return backup
 
 
-def _write(plan: Plan, data: bytes, created: list[str]) -> None:
-    """Replace the file, keeping its mode and owner. Folders that this creates are appended to `created`."""
-    folder, missing = os.path.dirname(plan.target), list[str]()
-    while folder and not os.path.isdir(folder):
-        missing.append(folder)
-        folder = os.path.dirname(folder)
-    for folder in reversed(missing):
-        os.mkdir(folder, 0o777 if plan.project else 0o700)
-        created.append(folder)
+def _write(plan: Plan, data: bytes) -> None:
+    """Replace the file, keeping its mode and owner."""
+    os.makedirs(os.path.dirname(plan.target), 0o777 if plan.project else 0o700, exist_ok=True)
     if plan.new_receipt is not None:  # first, so that an uninstall never knows too little
-        before = plan.receipt.folders if plan.receipt and plan.new_receipt.created else ()
-        replace(plan.new_receipt, folders=(*before, *created)).save()
+        plan.new_receipt.save()
     old = None if plan.before is None else os.stat(plan.target)
     home_files.sweep_beside(plan.target)
     temporary = f"{plan.target}.{os.getpid()}.{time.monotonic_ns()}.tmp"

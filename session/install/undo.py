@@ -21,7 +21,6 @@ class Receipt:
     fingerprint: str  # the SHA-256 of what we wrote
     version: str
     created: bool = False  # we created the file
-    folders: tuple[str, ...] = ()  # that we created for it, the outermost first
 
     @classmethod
     def of(cls, path: str, data: bytes, *, created: bool) -> "Receipt":
@@ -38,8 +37,7 @@ class Receipt:
         try:
             with open(_receipt_path(path), encoding="utf-8") as file:
                 value = json.load(file)
-            folders = tuple(map(str, value["folders"]))
-            return cls(path, value["fingerprint"], value["version"], value["created"] is True, folders)
+            return cls(path, value["fingerprint"], value["version"], value["created"] is True)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 

@@ -108,22 +108,6 @@ def test_gemini_the_project_s_file_decides_where_it_says_something() -> None:
     assert GEMINI.switched_off(project=False) == []
 
 
-def test_gemini_asks_for_trust_where_the_user_has_switched_that_on(tmp_path: Path) -> None:
-    here = tmp_path / "project"
-    said = [f"{here} is not trusted, so its hooks do not run"]
-    assert GEMINI.untrusted([], project=True) == []
-    written(GEMINI.path(project=False), {"security": {"folderTrust": {"enabled": True}}})
-    assert GEMINI.untrusted([], project=False) == []
-    folders = Path(GEMINI.client.home()) / "trustedFolders.json"
-    for level, folder, found in (
-        ("TRUST_FOLDER", here, []), ("TRUST_FOLDER", tmp_path, []), ("TRUST_FOLDER", here / "below", said),
-        ("TRUST_FOLDER", str(here) + "-2", said), ("TRUST_PARENT", here / "below", []),
-        ("TRUST_PARENT", tmp_path / "other", []), ("DO_NOT_TRUST", here, said),
-    ):  # fmt: skip
-        written(folders, {str(folder): level})
-        assert told(GEMINI.untrusted([], project=True)) == found, (level, folder)
-
-
 def test_a_file_that_a_client_cannot_read_is_damaged(tmp_path: Path) -> None:
     rows: list[Any] = [
         ("a.json", '{"a": 1} // x', False),

@@ -43,7 +43,7 @@ def test_a_file_that_was_made_goes_with_its_folders(install: Install, user: Path
     install(agent)
     install(agent, "--project")
     install(agent, verb="uninstall")
-    assert not list(user.iterdir())
+    assert not [path for path in user.rglob("*") if path.is_file()]
     assert len(list(project.iterdir())) == 1
     install(agent, "--project", verb="uninstall")
     assert not list(project.iterdir())

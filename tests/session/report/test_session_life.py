@@ -49,9 +49,6 @@ def test_a_turn_says_what_was_asked_how_full_it_was_and_what_it_cost(run: Run, l
         "and now test the receipts under load",
     )
     assert life["hooks"]["count"] == 13
-    assert {one["event"]: one["count"] for one in life["hooksByEvent"]} == {
-        "SessionStart": 2, "UserPromptSubmit": 3, "PostToolUse": 3, "Stop": 3, "PreCompact": 1, "SubagentStop": 1,
-    }  # fmt: skip
 
 
 def test_what_was_injected_is_told_word_for_word_and_whether_it_was_used(run: Run, lived: Lived) -> None:
