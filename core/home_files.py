@@ -74,22 +74,8 @@ def _close(root: str, path: str) -> list[str]:
 
 def sweep_temporary(home: str) -> int:
     """Remove files that killed writers left in the home more than an hour ago; returns how many."""
-    return _remove(stale_temporary(home))
-
-
-def stale_temporary(home: str) -> list[str]:
-    """Files that killed writers left in the home more than an hour ago."""
-    return [path for name in ("", "sessions", "cache", "installs") for path in _stale(os.path.join(home, name))]
-
-
-def sweep_beside(path: str) -> int:
-    """Remove files that killed writers left next to this file more than an hour ago; returns how many."""
-    return _remove(_stale(os.path.dirname(path), os.path.basename(path) + "."))
-
-
-def _remove(paths: list[str]) -> int:
     swept = 0
-    for path in paths:
+    for path in stale_temporary(home):
         try:
             os.unlink(path)
             swept += 1
@@ -98,12 +84,16 @@ def _remove(paths: list[str]) -> int:
     return swept
 
 
-def _stale(folder: str, prefix: str = "") -> list[str]:
+def stale_temporary(home: str) -> list[str]:
+    """Files that killed writers left in the home more than an hour ago."""
+    return [path for name in ("", "sessions", "cache", "installs") for path in _stale(os.path.join(home, name))]
+
+
+def _stale(folder: str) -> list[str]:
     found = []
     try:
         for entry in os.scandir(folder):
-            is_ours = entry.name.startswith(prefix) and _is_temporary(entry.name)
-            if not is_ours or not entry.is_file(follow_symlinks=False):
+            if not _is_temporary(entry.name) or not entry.is_file(follow_symlinks=False):
                 continue
             if entry.stat(follow_symlinks=False).st_mtime < time.time() - _STALE_S:
                 found.append(entry.path)

@@ -39,36 +39,19 @@ def _not_serialisable(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-def _make_scan() -> Callable[[str, int], tuple[Any, int]] | None:
-    try:
-        from _json import make_scanner
-
-        context: Any = _ScannerContext  # the C code wants an object with these attributes, whatever its type
-        scan: Callable[[str, int], tuple[Any, int]] = make_scanner(context)
-        return scan
-    except (ImportError, AttributeError, TypeError):
-        return None
-
-
 # Where the C encoder notes the containers it is in. A refused value leaves its notes behind, and the next object at the
 # same address would be taken for a circle.
 _markers: dict[int, object] = {}
+_scan: Callable[[str, int], tuple[Any, int]] | None
+_encode: Callable[[Any, int], tuple[str, ...]] | None
+try:
+    from _json import encode_basestring, make_encoder, make_scanner
 
-
-def _make_encode() -> Callable[[Any, int], tuple[str, ...]] | None:
-    try:
-        from _json import encode_basestring, make_encoder
-
-        encode: Callable[[Any, int], tuple[str, ...]] = make_encoder(
-            _markers, _not_serialisable, encode_basestring, None, ": ", ", ", False, False, False
-        )
-        return encode if "".join(encode({"a": [1]}, 0)) == '{"a": [1]}' else None
-    except (ImportError, AttributeError, TypeError):
-        return None
-
-
-_scan = _make_scan()
-_encode = _make_encode()
+    _context: Any = _ScannerContext  # the C code wants an object with these attributes, whatever its type
+    _scan = make_scanner(_context)
+    _encode = make_encoder(_markers, _not_serialisable, encode_basestring, None, ": ", ", ", False, False, False)
+except (ImportError, AttributeError, TypeError):
+    _scan = _encode = None
 
 
 def _public_loads(text: str) -> Any:

@@ -193,11 +193,8 @@ class Observer:
             if progress.observed_position(self.db, self.session) != before:
                 about, fix = "another process has observed the same turns", "run it again: it continues from there"
                 raise Failure("OBSERVE_BUSY", about, fix)
-            ids_of = [one["id"] for one in episodes]
-            number = progress.add_range(self.db, self.session, ids_of, now) if made else 0
             for document in made:
                 kept, is_merged = write.place(self.db, document, now=now, vectors=self.vectors)
-                progress.add_evidence(self.db, kept["id"], number)
                 stored.append((document["observation_type"], kept["write_verdict"], is_merged))
             progress.save_observed_position(self.db, self.session, episodes[-1]["rowid"], "", now)
         told = self.report["observations"]

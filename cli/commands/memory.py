@@ -139,7 +139,7 @@ def show(
     verbatim: Verbatim = False,
 ) -> Answer | int:
     """Show everything known of a memory or a tool call."""
-    from core.store import progress, sqlite
+    from core.store import sqlite
     from memory import curate, json_form
     from recall.names import CALL_PREFIX
 
@@ -157,7 +157,7 @@ def show(
     curate.refuse_purged(document)
     if verbatim:
         return write_verbatim(document["text"])
-    result = {**json_form.to_view(document), "evidence": progress.evidence(db, document["id"]) if db else []}
+    result = json_form.to_view(document)
     undo = " --undo" if result["forgotten"] else ""
     about = "bring it back" if result["forgotten"] else "remove it from memory"
     steps = [step(f"joelclaw memory forget{undo} {result['id']}", about)]

@@ -9,7 +9,7 @@ Functions that write belong inside the caller's transaction.
 
 from __future__ import annotations
 
-from core import TYPE_CHECKING, json_text, words
+from core import TYPE_CHECKING, words
 from core.store import sqlite
 from core.store.rows import as_dict, fetch, row_range
 
@@ -100,30 +100,6 @@ def unobserved(db: apsw.Connection, session: str, after: int) -> tuple[int, int]
     query = f"SELECT count(*), coalesce(sum(length(text)), 0) {_OF_SESSION}"
     ((count, characters),) = db.execute(query, (session, max(after, first), last))
     return count, characters
-
-
-def add_range(db: apsw.Connection, session: str, episode_ids: Sequence[str], at: int) -> int:
-    """Record the episodes that a reply was about; returns the number of this range, for `add_evidence`."""
-    new = "INSERT INTO observed_range (session_id, episodes, observed_at) VALUES (?, ?, ?)"
-    db.execute(new, (session, json_text.dumps(list(episode_ids)), at))
-    return db.last_insert_rowid()
-
-
-def add_evidence(db: apsw.Connection, document_id: str, observed_range: int) -> None:
-    """Record that an observation comes from a range; a merged observation comes from several."""
-    db.execute("INSERT OR IGNORE INTO evidence VALUES (?, ?)", (document_id, observed_range))
-
-
-def evidence(db: apsw.Connection, document_id: str) -> list[dict[str, Any]]:
-    """The evidence of an observation, oldest first: session, ids of the episodes, and when it was observed (ms)."""
-    sql = (
-        "SELECT session_id AS session, episodes, observed_at AS at FROM evidence"
-        " JOIN observed_range ON observed_range.id = from_range WHERE document = ? ORDER BY from_range"
-    )
-    found: list[dict[str, Any]] = fetch(db, sql, (document_id,), as_dict)
-    for item in found:
-        item["episodes"] = json_text.loads(item["episodes"])
-    return found
 
 
 def renew_segments(db: apsw.Connection, session: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from core import files, home_files
+from core import files
 from core.errors import Failure
 from core.project import is_below, real_root
 from session import own_command
@@ -341,7 +341,6 @@ def _write(plan: Plan, data: bytes) -> None:
     if plan.new_receipt is not None:  # first, so that an uninstall never knows too little
         plan.new_receipt.save()
     old = None if plan.before is None else os.stat(plan.target)
-    home_files.sweep_beside(plan.target)
     temporary = f"{plan.target}.{os.getpid()}.{time.monotonic_ns()}.tmp"
     undo.create(temporary, data, old.st_mode & 0o7777 if old else None if plan.project else 0o600)
     try:

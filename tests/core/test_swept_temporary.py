@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Run, clean_environment
 
-from core import home_files
-
 KILLED = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[1])
@@ -62,10 +60,3 @@ def test_what_is_swept_and_what_is_not(run: Run, home: Path, words: tuple[str, .
     run(*words)
     assert [path for path in swept if path.exists()] == []
     assert all(path.exists() for path in (*kept, outside, link))
-
-
-def test_beside_a_file_only_its_own_are_swept(tmp_path: Path) -> None:
-    mine, other = aged(tmp_path / "settings.json.5.6.tmp"), aged(tmp_path / "settings.jsonc.5.6.tmp")
-    assert home_files.sweep_beside(str(tmp_path / "settings.json")) == 1
-    assert not mine.exists() and other.exists()
-    assert home_files.sweep_beside(str(tmp_path / "no" / "folder.json")) == 0
