@@ -13,14 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LONGEST = 80
-_LONGEST_PATH = 160
 MOST = 5000
 """Most names of a text: longer texts are listings and data."""
 _LEAST = 4
-_LEAST_DIGITS = 4
-_LEAST_HEX = 7
-_LEAST_VERSION = 3
-"""Digits of a number worth keeping: two could be any decimal."""
 ENDINGS = frozenset(
     "c cc cfg cjs clj conf cpp cs css csv cts dart env erl ex exs fs gd go gradle graphql h hpp hs htm html ini java jl"
     " js json jsonl jsx kt less lock log lua md mdx mjs ml mod mts nim nix php pl plist prisma proto ps1 py pyi r rb rs"
@@ -50,8 +45,6 @@ _MODIFIERS = frozenset(
     "export default async public private protected static final abstract pub pub(crate) declare readonly override"
     " inline extern unsafe data sealed open internal".split()
 )
-_DIGITS = frozenset("0123456789")
-_HEX = frozenset("0123456789abcdef")
 
 
 def names_in(text: str) -> tuple[set[str], set[str]]:
@@ -120,7 +113,7 @@ def _names_of(raw: bytes) -> tuple[tuple[str, bool], ...]:
     pieces[-1] = _without_line(pieces[-1])
     if len(pieces) > 1:
         path = "/".join(pieces)
-        if _LEAST <= len(path) <= _LONGEST_PATH and not path.replace("/", "").isdigit():
+        if _LEAST <= len(path) <= 2 * LONGEST and not path.replace("/", "").isdigit():
             found.setdefault(path, False)
     for piece in pieces:
         _add_piece(piece, found)
@@ -168,7 +161,7 @@ def _is_joined(piece: str) -> bool:
         return False
     parts = piece.removeprefix("v").split(".")
     if all(map(str.isdigit, parts)):
-        return len(parts) >= _LEAST_VERSION
+        return len(parts) >= 3  # two could be any decimal
     return all(map(str.isidentifier, parts))
 
 
@@ -190,11 +183,10 @@ def _is_identifier(part: str) -> bool:
 
 
 def _is_number(part: str) -> bool:
-    if len(part) < _LEAST_DIGITS or len(part) > LONGEST:
-        return False
+    """Whether a word is a number worth keeping, or a hash of seven or more hexadecimal digits."""
     if part.isdigit():
-        return True
-    return len(part) >= _LEAST_HEX and _HEX.issuperset(part) and not _DIGITS.isdisjoint(part)
+        return _LEAST <= len(part) <= LONGEST
+    return 7 <= len(part) <= LONGEST and not part.strip("0123456789abcdef") and any(map(str.isdigit, part))
 
 
 def defined_in(line: str) -> str:

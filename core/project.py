@@ -24,9 +24,7 @@ OUTSIDE = ("/", "~", "../")
 MAX_LEVELS = 40  # parent folders that are looked at
 MAX_GIT_FILE_BYTES = 65_536
 MAX_NAME_CHARS = 200
-_WORKTREE_FOLDERS = (".worktrees/", ".claude/worktrees/")  # in a repository
 _WORKTREE_MARKS = ("/.worktrees/", "/.claude/worktrees/", ".worktrees/")  # between a repository's path and a worktree
-_URL_SCHEMES = ("https", "http", "ssh", "git", "git+ssh", "git+https", "ssh+git")
 
 
 def name_of(cwd: str) -> str:
@@ -59,7 +57,9 @@ def relative(path: str, folder: str) -> str:
     if not folder or not path.startswith(inside[:-1]):
         return path
     within = path.removeprefix(inside)
-    if (within == path or within.startswith(_WORKTREE_FOLDERS)) and (worktree := worktree_of(path, folder)):
+    if (within == path or within.startswith((".worktrees/", ".claude/worktrees/"))) and (
+        worktree := worktree_of(path, folder)
+    ):
         return path.removeprefix(worktree + "/")
     return within
 
@@ -190,7 +190,7 @@ def _name_of_url(url: str) -> str:
     """`host/owner/name` of a remote's URL, in lower case, without `.git` or GitHub's host; of a path its last part."""
     scheme, separator, rest = url.partition("://")
     host = ""
-    if separator and scheme.lower() in _URL_SCHEMES:
+    if separator and scheme.lower() in ("https", "http", "ssh", "git", "git+ssh", "git+https", "ssh+git"):
         host, _, path = rest.partition("/")
     elif separator or url.startswith(("/", ".", "~")) or ":" not in url.partition("/")[0]:
         path = _root_of_repository(rest if separator else url.rstrip("/")).rstrip("/").rpartition("/")[2]

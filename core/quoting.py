@@ -15,7 +15,6 @@ CUT = "…"
 _SPACE = " "
 # Angle brackets stay readable as their single quotation marks; backticks would open code.
 _INSTEAD = str.maketrans("<>`", "‹›'")
-_MARKERS = "#*+-=~>|_›"
 
 
 def one_line(text: str) -> str:
@@ -29,7 +28,7 @@ def one_line(text: str) -> str:
             text = text.replace(doubled, doubled[0])
     text = _without_delimiter(text)
     first, _, rest = text.partition(_SPACE)
-    while first and not first.strip(_MARKERS):  # a list marker, a heading or a quote, at the start only
+    while first and not first.strip("#*+-=~>|_›"):  # a list marker, a heading or a quote, at the start only
         first, _, rest = rest.partition(_SPACE)
     return f"{first} {rest}" if rest else first
 

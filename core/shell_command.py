@@ -48,7 +48,6 @@ _WITH_VERB = frozenset(
     "git gh go npm pnpm yarn bun cargo docker make uv uvx npx pip python python3 node mise task just kubectl mix rake"
     " bundle poetry dotnet mvn gradle gradlew terraform".split()
 )
-_RUNNERS = frozenset("run exec x tool compose".split())
 _VALUED = frozenset("-C -c -e -f -F -R --prefix --filter --cwd --dir --directory --repo --file --project".split())
 """Options before a verb that take the next word."""
 _WRAPPERS = {
@@ -58,13 +57,10 @@ _WRAPPERS = {
 }  # fmt: skip
 """Programs that run another, and their options that take the next word."""
 _KEYWORDS = frozenset("if then else elif do while until ! { coproc".split())
-_CONDITIONS = frozenset("if elif while until !".split())
 _BLOCKS = frozenset("for select case function done fi esac } in ;;".split())
 _CLOSING = frozenset("done fi esac }".split())
-_SHELLS = frozenset("bash sh zsh dash".split())
 _NO_PROGRAM = frozenset("(){}<>=\"'`,;&|")
 _ENDS_WORD = frozenset(" \t\r\n;|&()<>")
-_TESTED = frozenset("|&<>()")
 _SPECIAL = _ENDS_WORD | frozenset("\"'`\\$")
 _CLOSED_BY = {"(": ")", "{": "}", '"': '"', "`": "`"}
 _PLACE_CHARS = 160
@@ -82,7 +78,12 @@ def steps(command: str) -> list[Step]:
         if not given:
             continue
         program, verb = given[0].rpartition("/")[2], _verb(given)
-        if program in _SHELLS and len(given) > 2 and given[1].startswith("-") and given[1][-1] == "c":
+        if (
+            program in ("bash", "sh", "zsh", "dash")
+            and len(given) > 2
+            and given[1].startswith("-")
+            and given[1][-1] == "c"
+        ):
             inner = steps(given[2])
             for step in inner:
                 step["start"] = start
@@ -94,7 +95,7 @@ def steps(command: str) -> list[Step]:
         found.append({
             "program": program, "verb": verb, "words": given, "targets": targets, "start": start,
             "looks": looks or "--help" in given or "--version" in given,
-            "mark": "||" if words[0] in _CONDITIONS else mark,
+            "mark": "||" if words[0] in ("if", "elif", "while", "until", "!") else mark,
         })  # fmt: skip
     return found
 
@@ -217,7 +218,7 @@ def _verb(words: list[str]) -> str:
             if word.startswith("$") or len(word.split()) > 1:
                 break
             verbs.append(word)
-            if len(verbs) == 2 or word not in _RUNNERS:
+            if len(verbs) == 2 or word not in ("run", "exec", "x", "tool", "compose"):
                 break
     return " ".join(verbs)
 
@@ -258,7 +259,7 @@ class _Scan:
 
     def _is_in_test(self, char: str) -> bool:
         """Whether a character belongs to a `[[ … ]]`."""
-        return "[[" in self.words[:2] and char in _TESTED and "]]" not in (self.words[-1], *self.pieces[-1:])
+        return "[[" in self.words[:2] and char in "|&<>()" and "]]" not in (self.words[-1], *self.pieces[-1:])
 
     def _end_word(self, char: str) -> None:
         if not self.pieces:

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 
     from core.records import Place
 
-MAX_FILES = 12  # of one lookup
 MAX_FILE_BYTES = 1 << 20
 MAX_MATCHES = 400  # of a name in a file: with more, its line cannot be told from the others
-STATUS_SHARE = 0.8  # of the time for `git status`; the rest is left for branch and commit
 _NAME_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _GIT_STATUS = "status --porcelain=v2 --branch --no-ahead-behind --untracked-files=normal --ignore-submodules=all"
 _GIT_OPTIONS = "--no-optional-locks --no-pager -c core.fsmonitor=false -c core.hooksPath=/dev/null"
@@ -37,7 +35,8 @@ def git_state(folder: str, timeout_s: float = 0.3) -> str:
     if not git:
         return ""
     if _runs_no_program(top):
-        status = _run_git(git, top, _GIT_STATUS.split(), begun + timeout_s * STATUS_SHARE)
+        # a fifth of the time is left for branch and commit
+        status = _run_git(git, top, _GIT_STATUS.split(), begun + timeout_s * 0.8)
         if status:
             return _describe_status(status)
     head = _run_git(git, top, ["rev-parse", "HEAD", "--abbrev-ref", "HEAD"], begun + timeout_s)
@@ -166,7 +165,7 @@ def current_lines(folder: str, places: Sequence[Place], deadline: float) -> list
     for index, place in enumerate(places):
         by_file.setdefault(place["file"], []).append(index)
     current: dict[int, tuple[Place, str]] = {}
-    for file in list(by_file)[:MAX_FILES]:
+    for file in list(by_file)[:12]:
         if time.monotonic() >= deadline:
             break
         try:

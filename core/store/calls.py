@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 FORGOTTEN = "forgotten"  # the outcome of a call that was forgotten
 EMPTIED = "tool = '', file = '', command = '', error = '', passage = '', outcome = ?"
 SMALL = 64  # in so few calls FTS5's idf is 0 for a word that half of them have
-MOST_FOUND = 200
 MOST_SCORED = 5_000  # matches of a frequent word that get a BM25: the newest
 COLUMNS = "session_id AS session, number, key, prompt, at, tool, file, command, outcome, error, passage"
 WITH_SESSION = (
@@ -151,7 +150,7 @@ def _matching(
     match: str,
     filters: Filters,
     scores: dict[int, float] | None = None,
-    most: int = MOST_FOUND,
+    most: int = 200,
 ) -> list[FoundCall]:
     """The best of the matching calls, best first; `scores` receives the BM25 of each row."""
     where = ""

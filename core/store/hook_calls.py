@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from core.records import Event
 
-INJECTED_CHARS = 12_000  # of a text that are stored; none of ours is longer
-
 
 class Called(Record):
     """Calls of a client's hook for one event. Times in ms; `count` and `faults` since a given time."""
@@ -162,7 +160,7 @@ def record_injection(db: apsw.Connection, event: Event) -> None:
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
             event["id"], event["sessionId"], event["timestamp"], str(given.get("kind", "")),
-            given["text"][:INJECTED_CHARS], _typed(about, "estimatedTokens", int, 0), event.get("duration_ms"),
+            given["text"][:12_000], _typed(about, "estimatedTokens", int, 0), event.get("duration_ms"),
             json_text.dumps(_typed(about, "memoryIds", list, [])),
         ),
     )  # fmt: skip

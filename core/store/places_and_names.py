@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from core.records import Edit, Name, Place
 
 FADING_CALLS = 40  # after so many further calls a use of a name weighs 1/e: best of 10 to 160 on 29 real sessions
-INPUT_WEIGHT = 2.0  # an agent needs what it writes itself sooner than what it is shown
-OUTPUT_WEIGHT = 1.0
-RECENT_CALLS = 400  # after so many further calls a name weighs nothing
 LISTED = "(SELECT value FROM json_each(?))"
 
 
@@ -37,7 +34,7 @@ def names(db: apsw.Connection, session: str, *, every: bool = False) -> list[Nam
         "SELECT name, first, last, calls, weight, place, written FROM name WHERE session_id = ?1 AND weight > 0"
         " AND (?2 OR last > (SELECT calls FROM session WHERE id = ?1) - ?3)"
     )
-    return fetch(db, sql, (session, every, RECENT_CALLS), as_dict)
+    return fetch(db, sql, (session, every, 400), as_dict)
 
 
 def known_names(db: apsw.Connection, session: str, among: Iterable[str]) -> dict[str, Name]:

@@ -18,7 +18,6 @@ from core.store import calls, documents, progress, sessions, sqlite, store_file
 from core.store.rows import marks
 
 PURGED = "purged"  # the `write_reason` of an emptied document
-SHORTEST_QUOTE = 24  # a memory's lines of so many characters are looked for everywhere: shorter ones occur by chance
 ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|([nrt]))")
 
 
@@ -91,10 +90,10 @@ def folded(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-def quotable(texts: Iterable[str]) -> tuple[str, ...]:
-    """The lines of texts that are long enough to be looked for elsewhere."""
+def quotable(texts: Iterable[str], shortest: int = 24) -> tuple[str, ...]:
+    """The lines of texts that are long enough to be looked for elsewhere: shorter ones occur there by chance."""
     lines = {" ".join(line.split()) for text in texts for line in text.splitlines()}
-    return tuple(sorted(line for line in lines if len(line) >= SHORTEST_QUOTE))
+    return tuple(sorted(line for line in lines if len(line) >= shortest))
 
 
 def select(db: apsw.Connection, criteria: Criteria) -> Selection:

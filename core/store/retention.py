@@ -16,10 +16,7 @@ AT_ONCE = 1_000  # events per transaction
 EPISODES_AT_ONCE = 100
 PAUSE_S = 0.01  # between transactions, for other writers
 MB = 1_000_000
-QUICK_BYTES = 64 * MB  # a file up to this size is rewritten in the background: it takes .8 s, and hooks wait 2 s
 WORTH_BYTES = 4 * MB  # free pages that make it worth rewriting the file
-WORTH_SHARE = 0.2  # in the background, this share must be free as well
-CLOCK_JUMP_MS = 30 * clock.DAY_MS
 
 
 def prune_events(db: apsw.Connection, before: int) -> tuple[int, int]:
@@ -86,7 +83,7 @@ class Retention:
 
         Otherwise the clock may have jumped, and ages are not believed; a day later they are.
         """
-        between = (self._now - CLOCK_JUMP_MS, self._now - clock.HOUR_MS)
+        between = (self._now - 30 * clock.DAY_MS, self._now - clock.HOUR_MS)
         return bool(
             self._db.execute(
                 "SELECT EXISTS (SELECT 1 FROM event WHERE timestamp BETWEEN ?1 AND ?2)"
@@ -153,11 +150,9 @@ class Retention:
             time.sleep(PAUSE_S)
 
     def _give_back(self) -> None:
-        """Return free pages one by one if the file was created that way; else rewrite it if that is worth it."""
-        size, free = store_file.sizes(self._db)
-        if store_file.give_back(self._db) or free < WORTH_BYTES:
-            return
-        if not self._background or (free >= size * WORTH_SHARE and size - free <= QUICK_BYTES):
+        """Return free pages one by one if the file was created that way; else rewrite it if nothing waits for it."""
+        free = store_file.sizes(self._db)[1]
+        if not store_file.give_back(self._db) and free >= WORTH_BYTES and not self._background:
             store_file.rewrite(self._db)
 
 

@@ -25,8 +25,6 @@ ENOUGH_MATCHES = 50  # of all terms together: then no single term needs to be se
 SMALL_SIZE = 64  # in so few documents FTS5's idf is 0 for a word that half of them have
 FEW_ROWS = 4_096  # rows that are always gathered for a filter: it takes a millisecond
 LARGE_SHARE = 1 / 3  # a filter that admits more is checked against the best matches instead
-UNCOUNTED_SHARE = 1 / 4  # assumed share of a category, tag or time, which no index counts
-MAX_WIDE = 400  # the nearest 1,000 of 100,000 signatures take 25 times as long as the nearest 50
 
 
 class LocalCandidates:
@@ -255,13 +253,14 @@ class RowFilter:
             self._conditions.append((holds, [json_text.dumps(tag), tag]))
         self._share = 0.0
         if not session and rows > max(FEW_ROWS, size * LARGE_SHARE):
-            self._share = rows / size * (UNCOUNTED_SHARE if category or tags or between else 1)
+            # no index counts a category, a tag or a time: a quarter is assumed
+            self._share = rows / size * (1 / 4 if category or tags or between else 1)
 
     def first(self, search: Callable[[int], dict[int, float]], limit: int) -> dict[int, float] | None:
         """The first admitted rows of a search for its best matches; None if `where` is faster."""
         # half as many again as would do if matches were spread evenly
         wide = int(limit / self._share * 1.5) + 1 if self._share and not self._is_gathered else 0
-        if not 0 < wide <= MAX_WIDE:
+        if not 0 < wide <= 400:  # the nearest 1,000 of 100,000 signatures take 25 times as long as the nearest 50
             return None
         best = search(wide)
         admitted = self.among(list(best))[:limit]

@@ -27,9 +27,6 @@ finally:
         del sys.modules[_name]
 
 SCHEMA = 14  # number of steps in `core.store.migrations`
-LOG_BYTES = 1_000_000  # the log is folded into the file when it is larger
-READING_CACHE_PAGES = 32  # a reader needs most pages once; SQLite's default costs a tenth of a bare start of Python
-FOLDING_BUSY_MS = 10_000  # patience of statements after a folding: those of an import, or of a follower
 
 StoreError = apsw.Error
 """The base class of SQLite's errors; `as_failure` explains them."""
@@ -71,7 +68,8 @@ def open_reading() -> apsw.Connection | None:
         db = _connect_reading(where)
         version = schema_of(db)
         if version == SCHEMA:
-            db.execute(f"PRAGMA cache_size = {READING_CACHE_PAGES}")
+            # a reader needs most pages once; SQLite's default costs a tenth of a bare start of Python
+            db.execute("PRAGMA cache_size = 32")
             return db
         if version > SCHEMA:
             raise too_new(where, version)
@@ -185,7 +183,7 @@ def log_bytes(where: str = "") -> int:
         return 0
 
 
-def fold_log(db: apsw.Connection, *, over: int = LOG_BYTES) -> None:
+def fold_log(db: apsw.Connection, *, over: int = 1_000_000) -> None:
     """Fold the write-ahead log into the file if it is larger than `over` bytes; never waits for other processes."""
     if log_bytes(db.filename) <= over:
         return
@@ -195,7 +193,7 @@ def fold_log(db: apsw.Connection, *, over: int = LOG_BYTES) -> None:
     except apsw.Error:
         pass  # a later transaction tries again
     finally:
-        db.set_busy_handler(_busy_handler(FOLDING_BUSY_MS))
+        db.set_busy_handler(_busy_handler(10_000))  # for later statements, those of an import or a follower
 
 
 def schema_of(db: apsw.Connection) -> int:

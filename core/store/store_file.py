@@ -11,10 +11,8 @@ from core.store import sqlite
 from core.store.sqlite import apsw, fold_log, log_bytes, reported
 
 WIPE = "wipe"  # the row of `upkeep` that says that deleted text is still in the file
-LEXICONS = ("lexicon", "call_lexicon", "segment_lexicon")
 MERGED_PAGES = 1_000  # per transaction of a merge: some 30 ms
 PAUSE_S = 0.01  # between transactions, for other writers
-WIPE_PATIENCE_S = 60.0  # how long a wipe waits for readers that hold the log
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ def is_owed(db: apsw.Connection) -> bool:
 def wipe(db: apsw.Connection) -> None:
     """Remove deleted text from the indexes, the file and the log. Writers wait meanwhile, readers do not."""
     with reported():
-        for name in LEXICONS:
+        for name in ("lexicon", "call_lexicon", "segment_lexicon"):
             merge(db, name)
         rewrite(db)
         if not _retry(lambda: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0] == 0):
@@ -172,8 +170,9 @@ def set_wal(path: str) -> None:
         db.close()
 
 
-def _retry(work: Callable[[], bool]) -> bool:
-    until = time.monotonic() + WIPE_PATIENCE_S
+def _retry(work: Callable[[], bool], patience_s: float = 60.0) -> bool:
+    """Work until it succeeds; False if other processes are in the way for as long as `patience_s`."""
+    until = time.monotonic() + patience_s
     while time.monotonic() < until:
         try:
             if work():

@@ -33,7 +33,6 @@ MAX_COMMAND_CHARS = 1000
 MAX_STEP_CHARS = 200  # of a step of the plan
 MAX_STEPS = 60
 MAX_READ_CHARS = 400_000  # of an input or output; if it is longer, its head and its tail are read
-MAX_PLAIN_CHARS = 30  # an identifier of this length is no secret, so it is not redacted
 MAX_CARRIED = 60  # facts about calls that outlive a piece
 RUNNING = "running"  # outcome of a call whose process goes on in the background
 STOPPED = "stopped"  # outcome of a call whose background process was stopped
@@ -63,7 +62,7 @@ class CallDraft:
     def begin(self, call: Entry) -> None:
         """Note what is called."""
         self.is_late = False
-        is_plain = call.tool.isidentifier() and len(call.tool) <= MAX_PLAIN_CHARS
+        is_plain = call.tool.isidentifier() and len(call.tool) <= 30  # which is no secret
         self.tool = (call.tool if is_plain else start(call.tool, MAX_TOOL_CHARS)) or "tool"
         target = call.target
         if call.files or is_file(target):
@@ -339,7 +338,7 @@ class _Names:
             written: the text is the input of the call, not its output.
             failed: the call failed, so that its error lines are returned, too.
         """
-        weight = places_and_names.INPUT_WEIGHT if written else places_and_names.OUTPUT_WEIGHT
+        weight = 2.0 if written else 1.0  # an agent needs what it writes itself sooner than what it is shown
         new: list[tuple[int, str]] = []
         at = 0
         for name, is_identifier in names:
