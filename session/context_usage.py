@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 4 * 1024 * 1024  # read of a transcript, from its end
 MAX_KEPT_BYTES = 8 * 1024 * 1024  # read to find what a compaction kept: a context holds less
-CHARS_PER_TOKEN = 4  # as in pi's own estimate of a context
-FIRST_BLOCK = 32 * 1024  # of a backward read: the newest usage is usually near the end
-LAST_BLOCK = 1024 * 1024
 
 
 def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> ContextUsage:
@@ -124,7 +121,7 @@ class _Newest:
 
 
 def _estimate(handle: BinaryIO, client: Client, boundary: int | None) -> int:
-    """Estimated tokens since a compaction, with its summary; of everything if there was none."""
+    """Estimated tokens since a compaction, with its summary; of everything if there was none. Four characters each."""
     count = 0
     seen = set()
     for offset, line in lines_backward(handle, MAX_BYTES):
@@ -137,20 +134,20 @@ def _estimate(handle: BinaryIO, client: Client, boundary: int | None) -> int:
         count += 0 if is_excluded else content.characters([entry.content for entry in entries])
         if offset == boundary:
             break
-    return -(-count // CHARS_PER_TOKEN)
+    return -(-count // 4)
 
 
 def lines_backward(handle: BinaryIO, most: int) -> Iterator[tuple[int, bytes]]:
     """The lines of a file with their offsets, the last first; only those that begin in its last `most` bytes."""
     at = handle.seek(0, os.SEEK_END)
     lowest = max(0, at - most)
-    block = FIRST_BLOCK
+    block = 32 * 1024  # the newest usage is usually near the end
     tail = b""
     while at > lowest:
         start = max(lowest, at - block)
         handle.seek(start)
         text = (handle.read(at - start) or b"") + tail
-        at, block = start, min(2 * block, LAST_BLOCK)
+        at, block = start, min(2 * block, 1024 * 1024)
         lines = text.split(b"\n")
         tail = lines[0]  # its beginning may be further up
         offset = at + len(text)

@@ -34,19 +34,12 @@ from session.session import SessionStore
 Entry = dict[str, Any]
 
 KINDS = ("files", "names", "commands", "errors", "words")
-EDIT_WEIGHT = 3.0  # of an edit in the order of the files; a read weighs 1
-CHECK_WEIGHT = 4.0  # of a test, build or linter in the order of the commands; any other weighs 1
 MAX_CALLS = 5_000  # of a session that are looked at, as many messages
 MAX_COMMAND_CHARS = 200  # a longer command is a script for a single look
 MAX_ERROR_CHARS = 200
-MAX_TEXT_CHARS = 300  # of the user's words
 MAX_QUERY_CHARS = 80
-KEY_CHARS = 60  # letters and digits that identify a text in a summary
-LOOK_UP_S = 2.0  # to look names up in the working tree
 ALL_TIME = 1 << 62
 ARCHIVE_ALL = "joelclaw memory archive --all"
-SHOWN_NAMES = 24  # in the state of the work
-SHOWN_TEXTS = 3
 
 
 def of_project(db: apsw.Connection | None, given: str, kinds: Sequence[str], *, project: str) -> dict[str, Any]:
@@ -121,9 +114,9 @@ def state_of_work(config: Config, folder: str, session: str) -> list[str]:
     except apsw.Error as error:
         raise as_failure(error) from None
     head = f"session {about['id']} of {about['client']}, project {about['project']}, {about['calls']} tool calls"
-    rows = [("words", entry["text"]) for entry in dropped.get("words", [])[:SHOWN_TEXTS]]
-    rows += [("errors", entry["error"]) for entry in dropped.get("errors", [])[:SHOWN_TEXTS]]
-    rows += [("names", line) for line in by_file(dropped.get("names", [])[:SHOWN_NAMES])]
+    rows = [("words", entry["text"]) for entry in dropped.get("words", [])[:3]]
+    rows += [("errors", entry["error"]) for entry in dropped.get("errors", [])[:3]]
+    rows += [("names", line) for line in by_file(dropped.get("names", [])[:24])]
     lines = [f"- {kind}: {clip(one_line(text), 800)}" for kind, text in rows]
     if lines:
         lines.insert(0, "**Dropped by the last compaction; recall brings it back:**")
@@ -204,7 +197,7 @@ class _Work:
         self._places: list[Place] = places_and_names.places(db, self._session)
 
     def files(self) -> list[Entry]:
-        """Files, by their weight: edits count more than reads, and both fade with the calls after them."""
+        """Files, by their weight: an edit counts as three reads, and both fade with the calls after them."""
         again = {file for call in self._after for file, _ in self._touched(call)}
         uses: dict[str, list[int]] = {}
         last: dict[str, Call] = {}
@@ -213,7 +206,7 @@ class _Work:
             for file, edited in self._touched(call):
                 uses.setdefault(file, [0, 0])[edited] += 1
                 last[file] = call
-                weight = self._faded(EDIT_WEIGHT if edited else 1.0, call["number"])
+                weight = self._faded(3.0 if edited else 1.0, call["number"])
                 weights[file] = weights.get(file, 0.0) + weight
         found = [
             {
@@ -252,8 +245,8 @@ class _Work:
         return [entry for *_, entry in sorted(ranked, key=lambda row: row[:3])]
 
     def _current(self, places: Sequence[Place]) -> Iterator[Place]:
-        """The places as the files are now, file by file."""
-        until = time.monotonic() + LOOK_UP_S
+        """The places as the files are now, file by file; files are read for two seconds at most."""
+        until = time.monotonic() + 2.0
         by_file: dict[str, list[Place]] = {}
         for place in places:
             by_file.setdefault(place["file"], []).append(place)
@@ -261,7 +254,10 @@ class _Work:
             yield from worktree.current_places(self._folder, inside, until)
 
     def commands(self) -> list[Entry]:
-        """Commands as they ran last, by how often and how recently; without those that only look or run once."""
+        """Commands as they ran last, by how often and how recently; a check counts four times.
+
+        Commands that only look at something, and scripts for a single look, are left out.
+        """
         again = {_without_filters(call["command"]) for call in self._after}
         runs: dict[tuple[str, ...], list[Call]] = {}
         weights: dict[tuple[str, ...], float] = {}
@@ -273,7 +269,7 @@ class _Work:
             if any(program not in ("git", "gh", own_command.NAME) for program in programs):
                 key = _without_filters(self._in_folder(command))
                 runs.setdefault(key, []).append(call)
-                weight = self._faded(CHECK_WEIGHT if command_runs.is_check(command) else 1.0, call["number"])
+                weight = self._faded(4.0 if command_runs.is_check(command) else 1.0, call["number"])
                 weights[key] = weights.get(key, 0.0) + weight
         found = []
         for key, calls in sorted(runs.items(), key=lambda run: -weights[run[0]]):
@@ -318,7 +314,7 @@ class _Work:
             key = _key_of(text)
             is_telling = requests.is_topic(text) or requests.is_request(text)
             if is_telling and key not in found and not self._summary.has_text(text):
-                shown = clip(" ".join(text.split()), MAX_TEXT_CHARS)
+                shown = clip(" ".join(text.split()), 300)
                 get = f"{own_command.word()} memory show {shlex.quote(identifier)}"
                 found[key] = {"text": shown, "by": "prompt", "id": identifier, "promptsBefore": behind, "get": get}
         return list(found.values())
@@ -357,8 +353,8 @@ def _reason(call: Call) -> str:
 
 
 def _key_of(text: str) -> str:
-    """The first letters and digits of a text, without anything between them."""
-    return "".join(filter(str.isalnum, text.lower()))[:KEY_CHARS]
+    """The first sixty letters and digits of a text, which identify it in a summary."""
+    return "".join(filter(str.isalnum, text.lower()))[:60]
 
 
 def _without_filters(command: str) -> tuple[str, ...]:

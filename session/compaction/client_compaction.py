@@ -21,11 +21,6 @@ if TYPE_CHECKING:
 
 NOTHING_SINCE = "nothing-since-compaction"
 ACTION = "compaction.cancelled"
-EXTRACT_MS = 30_000  # for a summary without a model
-MODEL_CALLS = 2  # a split turn has two summaries
-NOTIFY_S = 10  # for `notify.command`
-NOTIFY_PROCESS_S = 15  # for the process that runs it
-MAX_NOTICE_CHARS = 500
 
 
 def cancelled(event: HookEvent, session: Session) -> list[Text]:
@@ -51,8 +46,9 @@ def summary(event: HookEvent, session: Session) -> list[Text]:
         return []
     from clients.extension import SUMMARY
 
-    model_ms = config.get_int("model.timeout_seconds") * 1000 * MODEL_CALLS if has_model else 0
-    return [{"customType": SUMMARY, "content": str(EXTRACT_MS + model_ms)}]
+    extract_ms = 30_000  # for a summary without a model; with one, a split turn has two summaries
+    model_ms = config.get_int("model.timeout_seconds") * 1000 * 2 if has_model else 0
+    return [{"customType": SUMMARY, "content": str(extract_ms + model_ms)}]
 
 
 def announce(agent: str, config: Config) -> list[Text]:
@@ -73,7 +69,7 @@ def announce(agent: str, config: Config) -> list[Text]:
 def _notice(config: Config) -> str:
     from core.quoting import clip, one_line
 
-    return clip(one_line(config.get_str("compaction.notify_on_start_text")), MAX_NOTICE_CHARS)
+    return clip(one_line(config.get_str("compaction.notify_on_start_text")), 500)
 
 
 def start_notify_command(config: Config) -> None:
@@ -84,7 +80,7 @@ def start_notify_command(config: Config) -> None:
     from core.process import background
 
     folder = os.path.join(files.home(), "sessions", ".work", "notify")
-    background.start(["background", "notice"], NOTIFY_PROCESS_S, folder)
+    background.start(["background", "notice"], 15, folder)
 
 
 def notify(config: Config) -> dict[str, Any]:
@@ -103,7 +99,7 @@ def notify(config: Config) -> dict[str, Any]:
     except ValueError as error:
         ended = Ended(None, f"notify.command: {error}".encode(), "not-started")
     else:
-        ended = Command(words, seconds=NOTIFY_S, data=b"" if "{text}" in command else notice.encode() + b"\n").run()
+        ended = Command(words, seconds=10, data=b"" if "{text}" in command else notice.encode() + b"\n").run()
     is_done = ended.status == 0
     now, name = clock.now_ms(), f"compaction.notify.{'completed' if is_done else 'failed'}"
     level, why = ("info", None) if is_done else ("warn", ended.explain())

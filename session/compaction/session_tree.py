@@ -34,9 +34,6 @@ SAID: tuple[Role, ...] = ("user", "assistant", "tool_result", "bash")  # not wha
 TURN_STARTS: tuple[Role, ...] = ("user", "bash", "custom", "branch_summary")
 MAX_PROBLEMS = 20
 BOM = b"\xef\xbb\xbf"
-PEEK_LINES = 1000  # read at most to find out which client wrote the file
-PEEK_BYTES = 32 * 1024 * 1024
-READ_BUFFER = 1024 * 1024
 SEEK_BUFFER = 64 * 1024  # to read single lines again
 
 
@@ -387,7 +384,7 @@ def _sorted(paths: Iterable[str]) -> list[str]:
 
 
 @contextmanager
-def opened(path: str, buffer: int = READ_BUFFER) -> Iterator[BinaryIO]:
+def opened(path: str, buffer: int = 1024 * 1024) -> Iterator[BinaryIO]:
     """A transcript, open for reading. Raises TRANSCRIPT_NOT_FOUND and TRANSCRIPT_UNREADABLE, also while it is read."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -404,7 +401,7 @@ def opened(path: str, buffer: int = READ_BUFFER) -> Iterator[BinaryIO]:
 def _detected(
     found: Iterator[tuple[Line, dict[str, Any] | None]], path: str, client: str
 ) -> tuple[Iterator[tuple[Line, dict[str, Any] | None]], str]:
-    """All lines, and the client that wrote them."""
+    """All lines, and the client that wrote them, as the first 1,000 lines or 32 MB show."""
     first: list[tuple[Line, dict[str, Any] | None]] = []
     size = 0
     for line, value in found:
@@ -416,7 +413,7 @@ def _detected(
         if whose:
             what = f"{path} is a transcript of {whose}; compactions of {', '.join(clients.with_entries())} are known"
             raise Failure("TRANSCRIPT_UNSUPPORTED", what, "name a session of one of them")
-        if len(first) >= PEEK_LINES or size > PEEK_BYTES:
+        if len(first) >= 1000 or size > 32 * 1024 * 1024:
             break
     if not first:
         raise Failure("TRANSCRIPT_EMPTY", f"{path} is empty", "name a session with messages")

@@ -16,13 +16,8 @@ from session.compaction.preparation import Preparation
 from session.compaction.session_tree import FileOperations
 
 QUOTED_TOKENS = 2_000  # of a summary that quotes, without its lists of files
-MIN_TOKENS = 500  # of any summary
 MAX_TOKENS = 4_000
-RESERVE_SHARE = 0.8  # of the tokens that are reserved for an answer, as in pi
 TURN_SHARE = 0.4  # of the tokens: the beginning of a split turn
-EARLIER_SHARE = 0.5  # of a quoting summary: what the summary before it held
-PROMPTS_SHARE = 0.6  # of the rest: prompts; commands get the remainder
-HEADING_TOKENS = 90  # headings and the first line
 MAX_QUOTE_CHARS = 600
 MAX_COMMAND_CHARS = 240
 MAX_READ_CHARS = 24_000  # of a text that is quoted
@@ -79,7 +74,8 @@ def spoken(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 def summarize(parts: Sequence[Part], file_ops: FileOperations, model: Model, *, reserve: int = 0) -> dict[str, Any]:
     """The summary as commands print it; `problems` lists its shortcomings. `reserve` is in tokens, 0 for no limit."""
-    tokens = max(MIN_TOKENS, min(int(reserve * RESERVE_SHARE), MAX_TOKENS)) if reserve > 0 else MAX_TOKENS
+    # 0.8 of the reserve, as in pi
+    tokens = max(500, min(int(reserve * 0.8), MAX_TOKENS)) if reserve > 0 else MAX_TOKENS
     texts: list[str] = []
     sources: list[dict[str, str]] = []
     problems: list[str] = []
@@ -143,13 +139,16 @@ def _asked(ask: Callable[[str], str], part: Part, model: Model, tokens: int, pro
 
 
 def quoted(messages: Sequence[Message], previous: str, tokens: int) -> tuple[dict[str, str], int]:
-    """The sections of a quoting summary within `tokens`, and how many lines of the previous summary did not fit."""
-    room = max(0, tokens - HEADING_TOKENS)
-    found, left_out = _earlier(previous, int(room * EARLIER_SHARE))
+    """The sections of a quoting summary within `tokens`, and how many lines of the previous summary did not fit.
+
+    The previous summary gets half of the room, prompts three fifths of the rest, commands the remainder.
+    """
+    room = max(0, tokens - 90)  # headings and the first line
+    found, left_out = _earlier(previous, room // 2)
     room -= sum(map(cost, found.values()))
     typed = (message.text for message in reversed(messages) if message.role == "user")
     said = (text for text in typed if text.strip() and not is_own(text))
-    prompts = _newest((_line(text, "- ") for text in said), int(room * PROMPTS_SHARE))
+    prompts = _newest((_line(text, "- ") for text in said), int(room * 0.6))
     room -= sum(map(cost, prompts))
     commands = _newest(_commands(reversed(messages)), room)
     for name, lines in ((form.GOAL, prompts), (form.CONTEXT, commands)):
