@@ -12,7 +12,7 @@ DEMO := $(VENV)/.demo-stamp
 # Where it is set, every one of the thousands of processes that the tests start would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all e2e lint format docs wheel claude-plugin pictures bench recall-bench recovery-bench redaction-bench clean
+.PHONY: help demo test test-all e2e lint format docs wheel pictures bench recall-bench recovery-bench redaction-bench clean
 
 help:  ## show this help
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-16s %s\n' "$$name" "$$what"; done
@@ -61,9 +61,6 @@ docs: $(STAMP)  ## write the generated parts of docs/, and cli/hot_table.py
 
 wheel: $(STAMP)  ## build dist/joelclaw-VERSION-py3-none-any.whl, for pipx
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
-
-claude-plugin: $(STAMP)  ## write dist/claude-plugin, which Claude Code's /plugin takes
-	$(BIN)/python -m session.install.plugin claude dist/claude-plugin
 
 pictures: $(STAMP)  ## draw docs/pictures/ anew: what commands print on a terminal
 	$(BIN)/python demo/pictures.py
