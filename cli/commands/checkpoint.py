@@ -10,7 +10,7 @@ import typer
 import clients
 from cli import hot
 from cli.commands import checkpoint_hot
-from cli.options import Commands, Percent, Raw, Session
+from cli.declarations import Commands, Percent, Raw, Session
 from cli.output import Answer, step
 from core.errors import Failure
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import clients
+from cli.declarations import Commands, OneOf, Percent, Raw, Session
 from cli.input import required_session
-from cli.options import Commands, OneOf, Percent, Raw, Session
 from cli.output import Answer, is_terminal, quoted, step, write_out
 from core import config, files
 from core.errors import Failure, usage

@@ -10,7 +10,7 @@ import typer
 
 import clients
 from cli.commands import memory_bulk
-from cli.options import Commands, OneOf
+from cli.declarations import Commands, OneOf
 from cli.output import Answer, is_for_person, quoted, step
 from core import files
 from core.errors import usage

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from cli.commands import memory_hot
-from cli.options import Commands, Raw, RequiredQuery, Verbatim
+from cli.declarations import Commands, Raw, RequiredQuery, Verbatim
 from cli.output import Answer, quoted, refuse_terminal, step, write_verbatim
 from core import clock, config
 from core.errors import FAILED, usage

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import clients
 from cli import declarations, errors, hot
 from cli.commands.recall import past_lines
+from cli.declarations import Commands
 from cli.input import current_session
-from cli.options import Commands
 from cli.output import runnable
 from cli.parser import Command, Parameter
 from core import VERSION, config, json_text

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import clients
-from cli.options import Commands, OneOf
+from cli.declarations import Commands, OneOf
 from cli.output import Answer, is_for_person, quoted, step, tell, write_bytes
 from core import clock, config, files
 from core.errors import FAILED, Failure, usage

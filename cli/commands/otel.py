@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from cli.commands import memory_hot
+from cli.declarations import Commands, Hours, true_or_false
 from cli.input import time_range
-from cli.options import Commands, Hours, true_or_false
 from cli.output import Answer, is_for_person, quoted, step, write_json
 from core import clock, config, json_text
 from core.errors import usage

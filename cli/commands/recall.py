@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from cli.commands import recall_hot
-from cli.options import Commands, Hits, Query, Raw, RequiredQuery, ShellCommand, Verbatim
+from cli.declarations import Commands, Hits, Query, Raw, RequiredQuery, ShellCommand, Verbatim
 from cli.output import Answer, quoted, step
 from core import files, ids
 from core.errors import Failure, usage

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 import clients
+from cli.declarations import Commands, OneOf, Raw, RequiredQuery
 from cli.input import current_session, session_from_environment
-from cli.options import Commands, OneOf, Raw, RequiredQuery
 from cli.output import Answer, FramedText, quoted, runnable, step
 from core import clock, config, files, ids, project
 from core.errors import Failure

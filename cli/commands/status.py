@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import clients
-from cli.options import Commands, OneOf
+from cli.declarations import Commands, OneOf
 from cli.output import Answer, runnable, step
 from core.errors import FAILED, usage
 

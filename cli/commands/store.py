@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.options import Commands
+from cli.declarations import Commands
 from cli.output import Answer, quoted, step
 from core import clock, config, files
 from core.errors import Failure

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from cli.declarations import Commands
 from cli.input import current_session
-from cli.options import Commands
 from cli.output import Answer, quoted, step
 from core import clock, project, switches
 from core.errors import Failure, usage

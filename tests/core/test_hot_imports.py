@@ -39,7 +39,7 @@ DEAR = {
         "shlex",
     ),
     *("socket", "inspect", "logging", "asyncio", "threading", "traceback", "importlib.util", "importlib.metadata"),
-    *("cli.app", "cli.declarations", "cli.options", "cli.terminal", "core.store.overview"),
+    *("cli.app", "cli.declarations", "cli.terminal", "core.store.overview"),
 }
 
 NOTES = [

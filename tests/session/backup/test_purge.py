@@ -17,7 +17,7 @@ from conftest import JOELCLAW, PATIENCE_S, Run, attempt, clean_environment
 from faults import paused, snapshot
 
 from cli import output
-from cli.commands import memory_forget as purging
+from cli.commands import memory as purging
 from core.store import documents, sqlite
 from core.store.cluster import outbox
 

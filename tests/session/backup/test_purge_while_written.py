@@ -14,7 +14,7 @@ from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 from faults import snapshot
 
 from cli import output
-from cli.commands import memory_forget as purging
+from cli.commands import memory as purging
 from core.store import documents, sqlite
 from session.backup.purge import _Sweep
 
