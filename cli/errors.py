@@ -1,6 +1,5 @@
 """Reports errors: failures of commands, wrong usage, and faults that a command met on the way."""
 
-import shlex
 from collections.abc import Sequence
 from difflib import get_close_matches
 
@@ -20,7 +19,6 @@ SYNONYMS = {
     **{name: f"memory {name}" for name in ("forget", "import", "export", "stats")}, "find": "recall", "ask": "recall",
 }  # fmt: skip
 """What other programs call a command, or how it is mistyped: the command here."""
-LONGEST_WORD = 60  # characters of the user's words that are repeated
 
 
 def report(name: str, error: Exception, *, as_json: bool) -> int:
@@ -85,7 +83,7 @@ def called_name(words: Sequence[str]) -> str:
     command = declarations.called(list(words))
     if command is not None:
         return command.path
-    return words[0] if declarations.group_help(words[0]) else _printable(words[0], LONGEST_WORD)
+    return words[0] if declarations.group_help(words[0]) else _printable(words[0])
 
 
 def wrong_usage(words: Sequence[str], message: str) -> Failure:
@@ -96,48 +94,33 @@ def wrong_usage(words: Sequence[str], message: str) -> Failure:
     message = _printable(message, 2_000)
     command = declarations.called(list(words))
     if command is not None:
-        return usage(command.code, message, _fix(command, list(words[len(command.path.split()) :]), message))
+        return usage(command.code, message, _fix(command, message))
     group = words[0] if words and declarations.group_help(words[0]) else ""
     meant = probable_command(words, group)
     if meant:
-        typed = _printable(" ".join(words[: 1 + bool(group)]), LONGEST_WORD)
+        typed = _printable(" ".join(words[: 1 + bool(group)]))
         return usage("USAGE", f"there is no command {typed!r}", f"did you mean `joelclaw {meant}`?")
     if group:
         return usage("USAGE", message, f"use one of: {', '.join(declarations.declared(group))}")
     if words and words[0][:1] != "-":
-        message = f"there is no command {_printable(words[0], LONGEST_WORD)!r}"
+        message = f"there is no command {_printable(words[0])!r}"
     known = ", ".join(MODULES)
     return usage("USAGE", message, f"use one of: {known}; joelclaw --help --all says what each does")
 
 
-def _fix(command: Command, rest: list[str], message: str) -> str:
+def _fix(command: Command, message: str) -> str:
     texts = {one.metavar for one in command.parameters if not one.flags}
     if "TEXT" in texts and "extra argument" in message:
-        return f"put it in quotes: {_with_quotes(command, rest)}"
+        return "put the text in quotes"
     if "QUERY" in texts and "No such option" in message and "Possible" not in message and "ean" not in message:
-        return f"put a query that has a flag in it in quotes: {_with_quotes(command, rest)}"
+        return "put a query that has a flag in it in quotes, after the options and --"
     return f"see what it takes: joelclaw {command.path} --help"
 
 
-def _printable(text: str, most: int) -> str:
+def _printable(text: str, most: int = 60) -> str:
     """The user's words without control characters, shortened to `most` characters."""
     text = text if len(text) <= most else text[: most - 1] + "…"
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
-
-
-def _with_quotes(command: Command, rest: list[str]) -> str:
-    """The call with its text in quotes, behind the options."""
-    takes_value = {flag: one.kind != "flag" for one in command.parameters for flag in one.flags}
-    options: list[str] = []
-    text: list[str] = []
-    while rest:
-        word = rest.pop(0)
-        (options if word.partition("=")[0] in takes_value else text).append(word)
-        if rest and takes_value.get(word):
-            options.append(rest.pop(0))
-    dashes = ["--"] if text and text[0][:2] == "--" else []
-    words = [_printable(word, LONGEST_WORD) for word in (*options, *dashes, " ".join(text))]
-    return shlex.join(["joelclaw", *command.path.split(), *words])
 
 
 def probable_command(words: Sequence[str], group: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-TYPE_CHECKING = False
+from core import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

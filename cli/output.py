@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 
 PROGRAM = "joelclaw "
-DEFAULT_VIEW = "cli.terminal:print_values"
-NO_VIEW = ""
 
 
 class StdoutFullError(Exception):
@@ -54,14 +52,14 @@ class Answer:
     """What a command returns.
 
     `result` is the result in the envelope. `text` is printed instead of it (`--raw`). On a terminal, `view` draws the
-    result (a function, or `module:function` to load it only there; `NO_VIEW` prints JSON even there), after `message`.
+    result (a function, or `module:function` to load it only there; "" prints JSON even there), after `message`.
     """
 
     __slots__ = ("exit_code", "message", "next_actions", "result", "text", "view")
 
     def __init__(
         self, result: object, next_actions: list[NextAction] | None = None, text: str | None = None, *,
-        view: View | str = DEFAULT_VIEW, message: str = "", exit_code: int = 0
+        view: View | str = "cli.terminal:print_values", message: str = "", exit_code: int = 0
     ) -> None:  # fmt: skip
         self.result = result
         self.next_actions = next_actions or []

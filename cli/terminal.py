@@ -17,7 +17,6 @@ from core.output import shown
 LONGEST_WORD = 40  # a column of words up to this length is not broken, so that ids can be copied
 LONGEST_PHRASE = 20  # the same for a column of several words, such as times
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
-_FIRST_MS = 10**12  # September 2001 in ms since the epoch: smaller numbers are no times
 _AGES = (("y", 525_960), ("mo", 43_830), ("d", 1440), ("h", 60), ("min", 1))
 
 
@@ -115,7 +114,7 @@ def plain(value: object, name: str = "") -> str:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int) and value >= _FIRST_MS and name.endswith(("At", "timestamp")):
+    if isinstance(value, int) and value >= 10**12 and name.endswith(("At", "timestamp")):
         value = clock.iso(value)
     if isinstance(value, int):
         return size(value) if name.lower().endswith("bytes") else f"{value:,}"

@@ -53,21 +53,14 @@ def enqueue(session: str, trigger: Trigger, *, agent: str, transcript: str) -> N
         _start_job()
 
 
-def observe_detached(session: str, words: list[str]) -> None:
-    """Start `joelclaw WORDS...`, which observes the session, unless one is running. Raises Failure: OBSERVE_FAILED."""
-    if not background.start(words, LIMIT_S, work_lock(session, LOCK)):
-        raise Failure("OBSERVE_FAILED", "no background process could be started", "run it without --detach")
-
-
-def observe(config: Config, model: Model, session: str, transcript: str, *, locked: bool) -> dict[str, Any]:
+def observe(config: Config, model: Model, session: str, transcript: str) -> dict[str, Any]:
     """Observe what the session said since the last time; returns the result of `memory observe`.
 
-    `locked`: this process holds the session's lock already. Raises Failure: OBSERVE_*, MODEL_*, SESSION_NOT_FOUND.
+    Raises Failure: OBSERVE_*, MODEL_*, SESSION_NOT_FOUND.
     """
     lock = files.FileLock(work_lock(session, LOCK), 0)
     try:
-        if not locked:
-            lock.__enter__()
+        lock.__enter__()
     except files.LockTimeout:
         fix = "wait for it; the next run continues where it stops"
         raise Failure("OBSERVE_BUSY", "another process is observing this session", fix) from None

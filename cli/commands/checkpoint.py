@@ -21,7 +21,6 @@ app.add_typer(checkpoint, name="checkpoint")
 app.add_typer(inject, name="inject")
 
 # Values that are only compared with the next state.
-_INTERNAL = ("version", "taskHash", "recalledHash", "writtenHash", "messages")
 
 Role = Annotated[
     str | None, typer.Option("--role", help="interactive (default), gateway or another; remembered for the session")
@@ -149,7 +148,7 @@ def draw_state(answer: Answer) -> None:
     """Everything known of a session except internal values."""
     from cli.terminal import print_values
 
-    print_values(answer, without=_INTERNAL)
+    print_values(answer, without=("version", "taskHash", "recalledHash", "writtenHash", "messages"))
 
 
 def draw_injection(answer: Answer) -> None:

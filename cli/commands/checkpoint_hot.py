@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 CODE = "CHECKPOINT_INVALID_ARGS"
 INJECT_CODE = "INJECT_INVALID_ARGS"
-_EXAMPLE = 'give an object, such as {"session": "ID", "percent": 45, "messages": ["..."]}'
-_USAGE_KEYS = ("percent", "contextPercent", "tokens")
 
 
 def save(options: Mapping[str, Any]) -> Answer:
@@ -28,11 +26,16 @@ def save(options: Mapping[str, Any]) -> Answer:
 
     given: dict[str, Any] = {}
     if options["stdin"]:
-        given = read_json(4_000_000, CODE, "give the last messages only", _EXAMPLE)
+        given = read_json(
+            4_000_000,
+            CODE,
+            "give the last messages only",
+            'give an object, such as {"session": "ID", "percent": 45, "messages": ["..."]}',
+        )
     session_id = required_session(options["session"] or "".join(_texts(given, "session", "sessionId")[:1]), CODE)
     flags = {name: value for name, value in options.items() if value not in (None, [])}
     if "percent" in flags or "tokens" in flags:  # flags replace the context usage that stdin gives
-        given = {name: value for name, value in given.items() if name not in _USAGE_KEYS}
+        given = {name: value for name, value in given.items() if name not in ("percent", "contextPercent", "tokens")}
     given = {**given, **flags}
     result = task.save_checkpoint(
         _event("turn", session_id, given), config.load(), role="".join(_texts(given, "role")[:1])

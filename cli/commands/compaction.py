@@ -225,17 +225,15 @@ def summarize(
     instructions: Instructions = "",
     command: ModelCommand = "",
     keep_recent: KeepRecent = None,
-    window: Window = None,
     at: At = "",
     client: WhichClient = None,
-    raw: Raw = False,
 ) -> Answer:
     """Write the structured summary, with your model command, else from the transcript."""
     from session.compaction import session_tree, summary
     from session.compaction.messages import messages_of
 
     session = _Session(transcript, client, at=at, keep_recent=keep_recent)
-    limits, cut, problems = session.limits(window), session.prepared(), session.problems
+    limits, cut, problems = session.limits(), session.prepared(), session.problems
     is_ready = cut.reason == "ready"
     if is_ready:
         parts, file_ops, reserve = summary.parts_of(cut), cut.file_ops, limits.reserve
@@ -257,7 +255,7 @@ def summarize(
         "isSplitTurn": is_ready and cut.is_split_turn,
         "problems": [*problems, *written["problems"]],
     }
-    return Answer(result, text=written["summary"] if raw else None, view=TEXT_VIEW)
+    return Answer(result, view=TEXT_VIEW)
 
 
 @compaction.command("branch")
@@ -267,12 +265,6 @@ def branch(
         str, typer.Option("--from", metavar="LEAF", help="Id of the entry to leave (default: the newest)")
     ] = "",
     to: Annotated[str, typer.Option(metavar="ENTRY", help="Id of the entry to go back to")] = "",
-    budget: Annotated[
-        int | None,
-        typer.Option(
-            min=0, metavar="TOKENS", help="Most tokens, newest first; 0 for all (default: window minus reserve)"
-        ),
-    ] = None,
     instructions: Instructions = "",
     command: ModelCommand = "",
     client: WhichClient = None,
@@ -284,9 +276,8 @@ def branch(
     if not to:
         raise usage("COMPACTION_INVALID_ARGS", "--to is missing", "give --to ID, the entry to go back to")
     session = _Session(transcript, client)
-    if budget is None:
-        limits = session.limits()
-        budget = limits.window - limits.reserve
+    limits = session.limits()
+    budget = limits.window - limits.reserve
     found = preparation.prepare_branch(session.transcript, leaf, to, budget=budget)
     result: dict[str, Any] = {
         **session.about,

@@ -1,7 +1,6 @@
 """`joelclaw install` and `uninstall`: our entries in the settings of the clients."""
 
 import os
-import re
 from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any
@@ -202,12 +201,12 @@ def _describe_file(one: "Plan", backups: dict[str, str | None]) -> dict[str, Any
 
 def draw_install(answer: Answer) -> None:
     """The installations, or the changes of each client's files."""
-    from cli.terminal import console, next_steps, safe
+    from cli.terminal import console, next_steps, rows_table, safe
 
     screen = console()
     result: Any = answer.result
     if "installs" in result:
-        _draw_list(screen, result["installs"])
+        screen.print(rows_table(result["installs"], ("agent", "scope", "present", "installed", "current", "path")))
     else:
         _draw_changes(screen, result)
         if archived := result.get("archived"):
@@ -215,27 +214,6 @@ def draw_install(answer: Answer) -> None:
         elif result.get("memoryLeft"):
             screen.print(safe(f"The memory stays in {result['memoryLeft']}."))
     next_steps(answer, screen)
-
-
-def _draw_list(screen: Any, rows: list[dict[str, Any]]) -> None:
-    from cli.terminal import rows_table, safe
-
-    home = os.path.expanduser("~/")
-    table = []
-    for of_user, of_project in zip(rows[::2], rows[1::2], strict=True):
-        path = re.sub(f"^{re.escape(home)}", "~/", of_user["path"])
-        states = {"for you": _state(of_user), "for this project": _state(of_project)}
-        table.append({"agent": of_user["agent"], **states, "settings": path})
-    screen.print(rows_table(table))
-    for row in rows[::2]:
-        for note in row["notes"]:
-            screen.print(safe(f"{row['agent']}: {note}", "dim"))
-
-
-def _state(row: dict[str, Any]) -> str:
-    if row["installed"]:
-        return "current" if row["current"] else "another version"
-    return "–" if row["installed"] is None else "no" if row["present"] else "not here"
 
 
 def _draw_changes(screen: Any, result: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from cli.commands import memory_hot
 from cli.declarations import Commands, Raw, RequiredQuery, Verbatim
-from cli.output import Answer, quoted, refuse_terminal, step, write_verbatim
+from cli.output import Answer, is_for_person, quoted, refuse_terminal, step, write_verbatim
 from core import clock, config
 from core.errors import FAILED, usage
 
@@ -23,7 +23,6 @@ app.add_typer(vault, name="vault")
 VAULT_CODE = "VAULT_INVALID_ARGS"
 NOTE_CODE = "INVALID_KNOWLEDGE_NOTE"
 SKIP_REASONS = ("routine-heartbeat", "duplicate-signal", "no-new-information")
-_EVENT_COUNTS = ("files", "sections", "added", "updated", "removed", "unchanged", "ms")
 
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Most hits")]
 
@@ -55,7 +54,10 @@ def sync(
     files = documents.sections_by_file(db)
     indexed["adrs"] = sum(f"/{decisions.FOLDER}/" in path for path in files)
     indexed["skills"] = sum(path.endswith("/SKILL.md") for path in files)
-    metadata = {**{name: indexed[name] for name in _EVENT_COUNTS}, "skipped_count": indexed["skippedCount"]}
+    metadata = {
+        **{name: indexed[name] for name in ("files", "sections", "added", "updated", "removed", "unchanged", "ms")},
+        "skipped_count": indexed["skippedCount"],
+    }
     event = new_event(
         "knowledge.sync.completed", component="knowledge-cli", metadata=metadata, duration_ms=indexed["ms"], now=now
     )
@@ -208,7 +210,7 @@ def read(
         "resolution": [{"path": path, "reason": reason, "score": score} for (path, reason, score), _ in found],
     }
     text = "\n".join(f"[file {path}]\n" + note["content"].rstrip("\n") for (path, *_), note in found)
-    return Answer(result, [], text if raw else None, view=draw_notes)
+    return Answer(result, [], text if raw or is_for_person() else None)
 
 
 @vault.command("search")
@@ -373,20 +375,4 @@ def draw_hits(answer: Answer) -> None:
     if not result.get("complete", True):
         screen.print(safe("time ran out before all notes were read", "yellow"))
     screen.print(safe(f"top {len(result['hits'])} of {result['found']}", "dim"))
-    next_steps(answer, screen)
-
-
-def draw_notes(answer: Answer) -> None:
-    """Each note under a line with its path, and why it was found."""
-    from cli.terminal import console, next_steps, safe
-
-    screen = console()
-    result: Any = answer.result
-    for note, why in zip(result["resolved"], result["resolution"], strict=True):
-        line = safe(note["path"], "bold cyan")
-        line.append(f"  {why['reason']} {why['score']:.2f}", "dim")
-        screen.print(line)
-        screen.print(safe(note["content"].rstrip("\n")))
-        if note["truncated"]:
-            screen.print(safe(f"… of {note['total_lines']:,} lines", "dim"))
     next_steps(answer, screen)

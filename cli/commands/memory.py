@@ -24,10 +24,7 @@ app = Commands()
 memory = Commands("Write, find, move and forget memories.")
 app.add_typer(memory, name="memory")
 
-CODE = "MEMORY_INVALID_ARGS"
-LEAST_MATCH = 3  # characters of --match
-MOST_SHOWN = 10  # memories that a purge lists before it asks
-MOST_NAMED = 500  # ids in a printed command: more than a shell may take
+CODE = memory_hot.MEMORY_CODE
 _TEXT_NAMES = ("observation", "text", "place")  # the names of the text in the result for a memory or tool call
 _STYLES = {"allow": "green", "hold": "yellow", "discard": "dim"}
 
@@ -306,7 +303,7 @@ def _forget_session(given: str, ids: list[str], *, undo: bool) -> Answer:
     remove_state(session)  # fails if the session is locked, before anything is changed
     files.remove(*glob(escape(state_path(session)) + ".damaged-*"))
     names, calls = curate.forget_session(db, session, **about)
-    back = f"joelclaw memory forget --undo {' '.join(names[:MOST_NAMED])}"
+    back = f"joelclaw memory forget --undo {' '.join(names[:500])}"
     result = {"ids": names, "forgotten": names, "unchanged": [], "undo": False, "toolCalls": calls}
     return Answer(result, [step(back, "bring its memories back; `ids` has all of them")] if names else [])
 
@@ -347,14 +344,15 @@ def _checked_filters(ids: list[str], filters: dict[str, str], confirmed: bool | 
     """The time that `--before` names (ms), or None; raises a Failure if a purge cannot be made of these words."""
     from core.store.purge import folded
 
+    least_match = 3  # characters of --match
     before = filters["before"]
     before_ms = clock.parse_iso(before) if before else None
     message = fix = ""
     if bool(ids) == any(filters.values()):
         message = "ids and filters cannot be used together" if ids else "no memory was given"
         fix = "give ids, or some of --session, --project, --before and --match"
-    elif filters["match"] and len(folded(filters["match"])) < LEAST_MATCH:
-        message, fix = "--match is too short", f"give {LEAST_MATCH} characters or more"
+    elif filters["match"] and len(folded(filters["match"])) < least_match:
+        message, fix = "--match is too short", f"give {least_match} characters or more"
     elif before and before_ms is None:
         message, fix = f"--before is {before[:60]!r}, which is not a date", "give it as 2026-01-31"
     elif confirmed is None and not (is_for_person() and os.isatty(0)):
@@ -369,8 +367,9 @@ def _preview(result: dict[str, Any], actions: Sequence[Any] = ()) -> Answer:
     """What would be deleted, with the beginnings of the first memories for a person."""
     from core.store import documents, sqlite
 
+    most_shown = 10  # memories that a purge lists before it asks
     db = sqlite.open_reading()
-    texts = documents.beginnings(db, result["ids"][:MOST_SHOWN], 100) if db is not None else {}
+    texts = documents.beginnings(db, result["ids"][:most_shown], 100) if db is not None else {}
     shown = [f"  {' '.join(text.split())}" for text in texts.values()]
     more = len(result["ids"]) - len(shown)
     lines = ["Would be deleted permanently:", *shown, *([f"  and {more} more"] if more > 0 else [])]

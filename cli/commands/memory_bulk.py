@@ -10,15 +10,13 @@ import typer
 import clients
 from cli.declarations import Commands, OneOf
 from cli.output import Answer, is_for_person, quoted, step, tell, write_bytes
-from core import clock, config, files
+from core import clock, config
 from core.errors import FAILED, Failure, usage
 
 app = Commands()
 
 CODE = "MEMORY_INVALID_ARGS"
 CLIENT = OneOf(*clients.keeping_files())
-LONGEST_LINE = 16 * 1024 * 1024
-ARCHIVED_PER_SECOND = 5_000_000  # bytes; two busy cores took 13 to 18 s for 74 MB
 
 
 @app.command("import")
@@ -42,7 +40,7 @@ def import_(
     is_ours = form == transfer.LINES
     about: dict[str, Any] = {"preview": preview, "now": clock.now_ms(), "config": config.load()}
     if is_ours:
-        with numbered_lines(file, longest=LONGEST_LINE, code=CODE, content="JSON lines") as (lines, advance):
+        with numbered_lines(file, longest=16 * 1024 * 1024, code=CODE, content="JSON lines") as (lines, advance):
             report = transfer.import_lines(lines, **about, progress=advance)
     elif file == "-":
         raise usage(CODE, f"{form} is read from a file", "name the file; stdin takes only joelclaw's own JSON lines")
@@ -109,7 +107,7 @@ def archive(
     if agent:
         fix = "name files or folders, or give --all for those that the clients keep"
         raise usage(CODE, "no transcript is named", fix)
-    offered, actions = offer_past_sessions(again=True)
+    offered, actions = offer_past_sessions()
     if "archived" in offered:
         return Answer(offered["archived"], actions, view=draw_archived)
     history = offered["history"]
@@ -176,11 +174,12 @@ def past_sessions() -> dict[str, Any]:
     from core.store import sqlite
     from memory.archive import transcript_files
 
+    archived_per_second = 5_000_000  # bytes; two busy cores took 13 to 18 s for 74 MB
     db = sqlite.open_reading()
     left = {name: transcript_files.not_archived(db, [name]) for name in clients.keeping_files()}
     size = sum(file.size for some in left.values() for file in some)
     counts = {name: len(some) for name, some in left.items() if some}
-    seconds = max(1, round(size / ARCHIVED_PER_SECOND))
+    seconds = max(1, round(size / archived_per_second))
     return {"sessions": sum(counts.values()), "clients": counts, "bytes": size, "seconds": seconds}
 
 
@@ -191,24 +190,15 @@ def describe(history: dict[str, Any]) -> str:
     return f"{count} found ({', '.join(history['clients'])}), {size}"
 
 
-def offer_past_sessions(
-    *, yes: bool = False, no: bool = False, again: bool = False
-) -> tuple[dict[str, Any], list[Any]]:
-    """Archive past sessions if the user agrees on a terminal. Returns values for the result, and next steps.
-
-    A user who has declined is asked `again` only if another client has sessions too.
-    """
+def offer_past_sessions(*, yes: bool = False, no: bool = False) -> tuple[dict[str, Any], list[Any]]:
+    """Archive past sessions if the user agrees on a terminal. Returns values for the result, and next steps."""
     history = past_sessions()
-    declined_file = os.path.join(files.home(), "cache", "declined-history")
-    declined = () if yes or again else files.start_of(declined_file, 1000).split()
-    if not history["clients"].keys() - declined:
+    if not history["sessions"]:
         return {"history": history}, []
     asking = is_for_person() and os.isatty(0) and not (yes or no)
     if (yes and not no) or (asking and _confirm(f"{describe(history)}: archive them now?", default=True)):
         done = archive_files([], "", all=True)
         return {"history": history, "archived": done.result}, done.next_actions
-    if asking:
-        files.write_whole(declined_file, " ".join(history["clients"]).encode())
     return {"history": history}, [step("joelclaw memory archive --all", describe(history))]
 
 
@@ -230,27 +220,17 @@ def observe(
     transcript: Annotated[str | None, typer.Argument(metavar="TRANSCRIPT", help="A transcript, archived first")] = None,
     session: Annotated[str, typer.Option(metavar="ID", help="A session whose turns are archived")] = "",
     command: Annotated[str, typer.Option(metavar="CMD", help="Runs the model (default: model.command)")] = "",
-    detach: Annotated[bool, typer.Option("--detach", help="Continue in the background")] = False,
 ) -> Answer:
     """Let a model record facts from a session that are worth remembering."""
-    from core.process import background
     from core.process.command import model_from_config, model_not_configured
     from session import observe_job
 
-    in_background = background.obey_limit()
     settings = config.load()
     session_id = _observed_session(transcript or "", session)
     model = model_from_config(settings, command)
     if model is None:
         raise model_not_configured()
-    if detach:
-        words = ["memory", "observe", "--json"]
-        words += [os.path.abspath(transcript)] if transcript else [f"--session={session}"]
-        words += [f"--command={command}"] if command else []
-        observe_job.observe_detached(session_id, words)
-        outcome = step("joelclaw otel search memory.observe --hours 1", "its outcome")
-        return Answer({"session": session_id, "detached": True}, [outcome])
-    result = observe_job.observe(settings, model, session_id, transcript or "", locked=in_background)
+    result = observe_job.observe(settings, model, session_id, transcript or "")
     rest = step(f"joelclaw memory observe --session {quoted(session_id)}", "continue with the rest")
     recent = step("joelclaw memory recent", "what is remembered now")
     return Answer(result, [rest if result["left"]["turns"] else recent])

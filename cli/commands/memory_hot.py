@@ -26,11 +26,6 @@ _EVENT_KEYS = {
 """The keys of an event on stdin and the names of these fields here."""
 _AFTER_EMIT: list[NextAction] = [
     {"command": "joelclaw otel list --hours 1", "description": "the events of the last hour"},
-    {
-        "command": "joelclaw otel search <query> --follow",
-        "description": "watch events as they come",
-        "params": {"query": {"description": "all words must match", "required": True}},
-    },
 ]
 _NOTE_KEYS = {
     "id": "id", "text": "observation", "source": "source", "createdAt": "created_at", "tags": "tags",

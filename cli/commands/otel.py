@@ -3,9 +3,7 @@
 `otel emit` is a hot command: `memory_hot.py` runs it.
 """
 
-import select
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 import typer
@@ -13,18 +11,17 @@ import typer
 from cli.commands import memory_hot
 from cli.declarations import Commands, Hours, true_or_false
 from cli.input import time_range
-from cli.output import Answer, is_for_person, quoted, step, write_json
+from cli.output import Answer, quoted, step
 from core import clock, config, json_text
 from core.errors import usage
 
 app = Commands()
-otel = Commands("Emit, search and follow events.")
+otel = Commands("Emit and search events.")
 o11y = Commands("Show all events of a session or machine.")
 app.add_typer(otel, name="otel")
 app.add_typer(o11y, name="o11y")
 
-CODE = "OTEL_INVALID_ARGS"
-LAST_MS = 253_402_300_799_999  # the end of the year 9999
+CODE = memory_hot.OTEL_CODE
 _STYLES = {"debug": "dim", "info": "green", "warn": "yellow", "error": "bold red", "fatal": "bold white on red"}
 
 Sources = Annotated[str | None, typer.Option("--source", metavar="CSV", help="Sources, comma-separated")]
@@ -50,7 +47,7 @@ def emit(
     metadata: Annotated[str | None, typer.Option(metavar="JSON", help="A JSON object")] = None,
     id: Annotated[str | None, typer.Option(help="Its id; a second event with the same id is not stored")] = None,
     timestamp: Annotated[
-        int | None, typer.Option(min=0, max=LAST_MS, help="When it happened, in ms since the epoch")
+        int | None, typer.Option(min=0, max=253_402_300_799_999, help="When it happened, in ms since the epoch")
     ] = None,
     error: Annotated[str | None, typer.Option(help="What went wrong")] = None,
     duration_ms: Annotated[float | None, typer.Option(min=0, help="How long it took, in ms")] = None,
@@ -83,9 +80,7 @@ def search(
     hours: Hours = 24,
     limit: Limit = 30,
     page: Annotated[int, typer.Option(min=1, max=1_000_000, help="Which page of them")] = 1,
-    invert: Annotated[bool, typer.Option("--invert", "-v", help="Only events that do not match the query")] = False,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Print new events, until Ctrl-C")] = False,
-) -> Answer | int:
+) -> Answer:
     """List or find events."""
     from otel import log
     from otel import search as events
@@ -95,8 +90,6 @@ def search(
     if since:
         filters["since_ms"] = time_range(since, None, CODE)[0]
     asked = events.query(filters, clock.now_ms())
-    if follow:
-        return _follow(asked, limit)
     log.store_spooled()
     result = events.find(asked, limit=limit, page=page, text=text)
     steps = []
@@ -110,27 +103,6 @@ def search(
     return Answer(result, steps, view=draw_events)
 
 
-def _follow(asked: Any, limit: int) -> int:
-    """Print matching events as they come, until Ctrl-C or until the reader goes away."""
-    from otel import log
-    from otel import search as events
-
-    on_terminal = is_for_person()
-    reader = select.poll()
-    reader.register(1, 0)  # reports only that the reading end of a pipe was closed
-    with suppress(KeyboardInterrupt):
-        log.store_spooled()
-        for found in events.follow(asked, limit):
-            if on_terminal and found:
-                draw_lines(map(events.event_row, found))
-            elif not all(write_json(json_text.dumps(events.event_row(event))) for event in found):
-                break
-            if reader.poll(250):  # milliseconds
-                break
-            log.store_spooled()
-    return 0
-
-
 @otel.command("stats")
 def stats(source: Sources = None, component: Components = None, hours: Hours = 24) -> Answer:
     """Count events and errors, in the last hours and in the last 15 minutes."""
@@ -141,9 +113,7 @@ def stats(source: Sources = None, component: Components = None, hours: Hours = 2
     asked = events.query({"source": source, "component": component, "hours": hours, "all": True}, now)
     log.store_spooled()
     result = events.stats(asked, hours=hours, now=now)
-    return Answer(
-        result, [step("joelclaw otel list --level error,fatal", "the errors of the last day")], view=draw_stats
-    )
+    return Answer(result, [step("joelclaw otel list --level error,fatal", "the errors of the last day")])
 
 
 @otel.command("export")
@@ -168,14 +138,11 @@ def export(
     return Answer({"disabled": done is None, "destinations": done or []}, [again])
 
 
-OneLimit = Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Most events to show")]
-
-
 @o11y.command("session")
 def of_session(
     id: Annotated[str, typer.Argument(metavar="ID", help="The session's id")],
     hours: Hours = 24,
-    limit: OneLimit = 50,
+    limit: Limit = 50,
 ) -> Answer:
     """Show the events of a session."""
     return _events_of("session", id, hours, limit)
@@ -183,7 +150,7 @@ def of_session(
 
 @o11y.command("system")
 def of_system(
-    id: Annotated[str, typer.Argument(metavar="ID", help="The machine's id")], hours: Hours = 24, limit: OneLimit = 50
+    id: Annotated[str, typer.Argument(metavar="ID", help="The machine's id")], hours: Hours = 24, limit: Limit = 50
 ) -> Answer:
     """Show the events of a machine."""
     return _events_of("system", id, hours, limit)
@@ -213,7 +180,7 @@ def _events_of(scope: str, id: str, hours: float, limit: int) -> Answer:
 
 
 def draw_events(answer: Answer) -> None:
-    """A page of events, one line each, and their most frequent levels, sources and components."""
+    """A page of events, a line each."""
     from cli.terminal import console, next_steps, safe
 
     screen = console()
@@ -225,32 +192,7 @@ def draw_events(answer: Answer) -> None:
         screen.print(safe(f"\n{first} to {first + len(found) - 1} of {result['found']:,}\n", "dim"))
     else:
         screen.print(safe("No event matches. Earlier ones: --hours 168", "yellow"))
-    _draw_facets(result.get("facets", ()))
     next_steps(answer, screen)
-
-
-def draw_stats(answer: Answer) -> None:
-    """How many events and errors there are, and their most frequent values."""
-    from cli.terminal import console, next_steps
-
-    screen = console()
-    result: Any = answer.result
-    all_hours, recent = (f"{one['total']:,}, errors: {one['errors']:,}" for one in (result, result["recent15m"]))
-    screen.print(f"Events in the last {result['windowHours']} h: {all_hours}; in the last 15 minutes: {recent}\n")
-    _draw_facets(result["facets"])
-    next_steps(answer, screen)
-
-
-def _draw_facets(facets: Iterable[Any]) -> None:
-    from cli.terminal import console, rows_table
-
-    rows = [
-        {"flag": "" if place else f"--{facet['field_name']}", "value": count["value"], "events": count["count"]}
-        for facet in facets
-        for place, count in enumerate(facet["counts"][:8])
-    ]
-    if rows:
-        console().print(rows_table(rows))
 
 
 def draw_lines(events: Iterable[Mapping[str, Any]]) -> None:

@@ -12,7 +12,7 @@ import typer
 import clients
 from cli.declarations import Commands, OneOf, Raw, RequiredQuery
 from cli.input import current_session, session_from_environment
-from cli.output import Answer, FramedText, quoted, runnable, step
+from cli.output import Answer, FramedText, is_for_person, quoted, runnable, step
 from core import clock, config, files, ids, project
 from core.errors import Failure
 from core.quoting import clip, enclose, one_line
@@ -332,4 +332,4 @@ def extract(
         result["markdown"] = archived.markdown(extraction)
     words = {"query": {"description": "what to look for", "required": True}}
     again = step(f"joelclaw recall <query> --session {quoted(transcript.session)}", "search the session", words)
-    return Answer(result, [again], view=f"{VIEWS}:draw_extraction")
+    return Answer(result, [again], archived.markdown(extraction) if is_for_person() else None)

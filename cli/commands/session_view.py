@@ -117,15 +117,3 @@ def draw_found_sessions(screen: Console, result: Any) -> None:
         for text in hit["snippets"]:
             screen.print(Padding(safe(" ".join(text.split())), (0, 0, 1, 4)))
     screen.print(safe(f"top {len(result['hits'])} of {result['found']} sessions", "dim"))
-
-
-@view
-def draw_extraction(screen: Console, result: Any) -> None:
-    """An extraction as Markdown."""
-    from memory import sessions
-
-    extraction = result["extraction"]
-    screen.print(safe(sessions.markdown(extraction)))
-    if extraction["query"] and not extraction["matched"]:
-        query = extraction["query"][:120]
-        screen.print(safe(f"Nothing in this session matches {query!r}: this is its beginning.", "yellow"))

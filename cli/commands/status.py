@@ -203,7 +203,7 @@ def draw_doctor(answer: Answer) -> None:
     repaired = f", {result['fixed']} repaired" if result["fixed"] else ""
     screen.print(safe(_verdict(result["errors"] + result["warnings"]) + repaired, style))
     lines = {name: _client_line(facts) for name, facts in result["clients"].items()}
-    lines |= {name: _subject_line(name, facts) for name, facts in result["subjects"].items()}
+    lines |= {name: _subject_line(facts) for name, facts in result["subjects"].items()}
     for name, line in lines.items():
         findings = [finding for finding in result["findings"] if finding["subject"] == name]
         worst = max((finding["severity"] for finding in findings), key=list(_SIGNS).index, default="ok")
@@ -233,26 +233,11 @@ def _draw_findings(screen: Any, findings: Sequence[dict[str, Any]]) -> None:
 def _client_line(facts: dict[str, Any]) -> str:
     if not facts["installed"]:
         return "not installed" if facts["installed"] is False else "its settings cannot be read"
-    parts = ["installed for this project" if facts["scope"] == "project" else "installed"]
-    parts += ["current"] if facts["current"] else []
-    parts += [f"answers in {facts['trialMs']} ms"] if facts["trialMs"] is not None else []
-    called = [event for event in facts["events"] if event["lastAt"]]
-    if called:
-        last = max(event["lastAt"] for event in called)[:16].replace("T", " ")
-        calls = sum(event["calls24h"] for event in called)
-        parts.append(f"{calls:,} call{'s' * (calls != 1)} in 24 h, last {last}")
-    return ", ".join(parts)
+    calls = sum(event["calls24h"] for event in facts["events"])
+    return f"installed, {calls:,} call{'s' * (calls != 1)} in 24 h"
 
 
-def _subject_line(name: str, facts: dict[str, Any]) -> str:
-    from cli.terminal import size
-
-    if name == "store" and "size" in facts:
-        return f"intact, {size(facts['size'])} + {size(facts['log'])} log, schema {facts['schema']}"
-    if name == "switches":
-        return f"{len(facts['off'])} off, {len(facts['excluded'])} excluded"
-    if name == "settings":
-        return f"{len(facts['changed'])} changed" if facts["changed"] else "defaults"
+def _subject_line(facts: dict[str, Any]) -> str:
     if not facts.get("exists", True):
         return "none yet"
-    return str(facts["path"]) if "path" in facts else "in use" if facts["used"] else "not in use"
+    return str(facts["path"]) if "path" in facts else "" if facts.get("used", True) else "not in use"

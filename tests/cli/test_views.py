@@ -26,7 +26,7 @@ def used_home(home: Path, run: Run, tmp_path: Path) -> Path:
         ("status", ["Everything works", "schema", "observations", "queue.failed"]),
         ("doctor --client claude", ["claude", "not installed", "✓ store", "NOT_INSTALLED"]),
         ("install pi --yes", ["pi done", "joelclaw.ts"]),
-        ("install --list", ["agent", "opencode", "not here"]),
+        ("install --list", ["agent", "opencode", "present"]),
         ("uninstall pi --yes", ["nothing to change"]),
         ("off --everywhere", ["Everything is off: hooks inject", "off yes", "resume"]),
         ("on --everywhere", ["scope everywhere"]),

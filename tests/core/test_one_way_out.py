@@ -150,9 +150,7 @@ TABLE: dict[str, list[list[str]] | str] = {
     "compaction serialize": [
         ["compaction", "serialize", _COMPACTION], ["compaction", "serialize", _COMPACTION, "--raw"],
     ],
-    "compaction summarize": [
-        ["compaction", "summarize", _COMPACTION], ["compaction", "summarize", _COMPACTION, "--raw"],
-    ],
+    "compaction summarize": [["compaction", "summarize", _COMPACTION]],
     "compaction branch": [["compaction", "branch", _COMPACTION, "--to", ALL[:60]]],
     "idle schedule": [["idle", "schedule", "--session", "s"]],
     "idle cancel": [["idle", "cancel", "--session", "s"]],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,6 @@ from claude_transcript import SESSION, Transcript
 from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, clean_environment
 from faults import patient
 from test_memory_observe import EACH, Fake, made, model, stored
-from test_memory_observe_detached import holder
 from test_memory_observe_faults import children
 from test_model_command import FAMILY, pids, runs, script, until
 
@@ -38,6 +38,17 @@ while not os.path.exists(go): time.sleep(0.01)
 os.unlink(begun)
 """
 """A model that works until a file is there, and tells how many work at that time."""
+
+
+def holder(home: Path) -> int:
+    """The process of the run in the background: it has the lock open."""
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            if os.readlink(link) == str(lock_of(home)):
+                return int(link.parts[2])
+        except OSError:
+            continue
+    raise AssertionError("nobody holds the lock")
 
 
 def settings(home: Path, command: str, observe: str = "") -> None:
@@ -236,3 +247,15 @@ def test_a_repository_chooses_neither_the_model_nor_where_it_works(
     over(home)
     assert [path.name for path in marks.iterdir()] == ["where"]
     assert ["MODEL_NOT_FOUND" in event["error"] for event in events(run, "failed")] == [True, True]
+
+
+def test_a_hook_of_the_model_starts_no_other(run: Run, home: Path, made: Transcript, tmp_path: Path) -> None:
+    """A model's command that is an agent fires the agent's hooks, and may even call us."""
+    out = tmp_path / "inner.json"
+    inner = f"{JOELCLAW} memory observe {made.path} --command cat > {out} 2>&1"
+    event = json.dumps({"hook_event_name": "Stop", "session_id": "inner"})
+    shell = f"{inner}; echo {shlex.quote(event)} | {JOELCLAW} hook claude; echo '<observations></observations>'"
+    command = f"sh -c {shlex.quote(shell)}"
+    run("memory", "observe", str(made.path), "--command", command)
+    assert json.loads(out.read_text())["error"]["code"] == "MODEL_FAILED"
+    assert not list((home / "sessions").glob("inner*"))

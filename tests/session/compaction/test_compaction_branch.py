@@ -52,10 +52,12 @@ def test_a_summary_is_squeezed_in(run: Run, tmp_path: Path) -> None:
     details = {"readFiles": ["r.py"], "modifiedFiles": ["m.py"]}
     session.add("branch_summary", fromId="e001", summary="x" * 800, details=details)
     session.answer("y" * 400)
-    result = run("compaction", "branch", str(session.path), "--to", "e001", "--budget", "150").result
+    words, reserve = ("compaction", "branch", str(session.path), "--to", "e001"), 1_000
+    env = {"JOELCLAW_COMPACTION_RESERVE_TOKENS": str(reserve)}
+    result = run(*words, env={**env, "JOELCLAW_CONTEXT_WINDOW": str(reserve + 150)}).result
     assert (result["entries"], result["tokens"]) == (["e003", "e002"], 300)
     assert result["fileOps"] == {"read": ["r.py"], "written": [], "edited": ["m.py"]}
-    result = run("compaction", "branch", str(session.path), "--to", "e001", "--budget", "110").result
+    result = run(*words, env={**env, "JOELCLAW_CONTEXT_WINDOW": str(reserve + 110)}).result
     assert result["entries"] == ["e003"]
     assert result["fileOps"]["edited"] == ["m.py"], "what was done stays known"
 
@@ -66,7 +68,6 @@ def test_a_summary_is_squeezed_in(run: Run, tmp_path: Path) -> None:
         (("--from", "e005"), "COMPACTION_INVALID_ARGS"),
         (("--from", "nowhere", "--to", "e001"), "ENTRY_UNKNOWN"),
         (("--to", "nowhere"), "ENTRY_UNKNOWN"),
-        (("--to", "e001", "--budget", "-1"), "COMPACTION_INVALID_ARGS"),
     ],
 )
 def test_wrong_words(run: Run, session: PiSession, words: tuple[str, ...], code: str) -> None:
