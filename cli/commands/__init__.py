@@ -12,7 +12,7 @@ MODULES = {
     word: module
     for module, words in (
         ("recall", "recall show how fix search"),
-        ("session", "lost session report briefing sessions"),
+        ("session", "lost session briefing sessions"),
         ("memory", "memory note"),
         ("knowledge", "knowledge vault"),
         ("otel", "otel o11y"),
