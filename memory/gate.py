@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 VERSION = "v1"
 VERDICTS = ("allow", "hold", "discard")  # the best first
 MIN_WIDTH = 12  # letters; the mirrored CLI's trust pass has the same bound
-MAX_REASON_CHARS = 120  # the mirrored CLI's
 MAX_CHARS_READ = 4_000  # the rules look at the beginning of a text
 NOT_REMEMBERED = "not remembered: write it as a sentence that says what and why"  # the hint for a discarded text
 
@@ -154,7 +153,7 @@ def _annotation(text: str) -> Verdict | None:
         "text": body[head.end() :].strip(),
         "verdict": verdict,
         "confidence": confidence if 0 <= confidence <= 1 else 0.65,  # the mirrored CLI's, if none is given
-        "reason": " ".join(fields.get("reason", "").split())[:MAX_REASON_CHARS] or "annotated",
+        "reason": " ".join(fields.get("reason", "").split())[:120] or "annotated",  # the mirrored CLI's bound
         "category": fields.get("category", "").strip(),
         "fallback": False,
     }

@@ -17,9 +17,6 @@ from memory.write import COLLECTION, MAX_CHARS, clean_name, clean_tags, set_cate
 from recall import categories, hit
 
 MAX_TEXT_CHARS = 1_000_000  # of an episode or a section; an observation has write.MAX_CHARS
-MAX_ID_CHARS = 200
-MAX_PATH_CHARS = 4096
-LAST_MS = 253_402_300_799_999  # the end of the year 9999, the last that ISO 8601 writes with four digits
 
 _EXPECTED = {
     "tags": "a list of strings", "context": "a string or a list of strings", "flag": "true or false",
@@ -167,7 +164,7 @@ def _converted(kind: str, value: Any, redacted: list[str]) -> Any:
         return int(value) if kind == "count" else float(value)
     if kind == "time":
         at = clock.parse_iso(value) if isinstance(value, str) and not value.isdigit() else int(value)
-        if at is None or not 0 <= at <= LAST_MS:
+        if at is None or not 0 <= at <= 253_402_300_799_999:  # the end of the year 9999
             raise ValueError
         return at
     if kind == "history":
@@ -184,7 +181,7 @@ def _converted(kind: str, value: Any, redacted: list[str]) -> Any:
     if kind == "flag" or not isinstance(value, str):
         raise TypeError
     if kind == "path":
-        return _clean_text(value, redacted)[:MAX_PATH_CHARS]
+        return _clean_text(value, redacted)[:4096]
     clean, kinds = _clean_name(value)
     redacted += kinds
     return clean
@@ -210,8 +207,8 @@ def _identifier(given: Any, document: Document, *, has_time: bool) -> str:
         at = str(document["created_at"]) if has_time else ""
         about = (document["collection"], document["text"], document["session_id"], at)
         return "im-" + ids.fingerprint("\0".join(about))
-    if not isinstance(given, str) or not 0 < len(given) <= MAX_ID_CHARS:
-        raise BadLineError(f"id must be 1 to {MAX_ID_CHARS} characters")
+    if not isinstance(given, str) or not 0 < len(given) <= 200:
+        raise BadLineError("id must be 1 to 200 characters")
     identifier = words.clean(given)
     clean = clean_name(identifier, [])
     return clean if clean == identifier else "im-" + ids.fingerprint(identifier)

@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
     from core.records import Document, Filters
 
-MIN_JACCARD = 0.85  # the mirrored CLI's bound
-NEIGHBOURS = 16  # candidates that are compared word by word
-MAX_TERMS = 12  # of the words search, if there are no vectors; the longest are the rarest
-MAX_CHARS = 20_000  # of a text for the words search
-
 _OPENING = "([{\"'`*_<“‘«„:;,"
 _CLOSING = ")]}\"'`*_>”’».,;:!…。，；：！、"
 _BULLETS = frozenset("- – — • * · ... … 🔴 🟡 🟢".split())
@@ -32,7 +27,6 @@ _FILLERS = frozenset(
     "a an the this that these those is are was were be been being am has have had do does did and of as it its there"
     " so also too very really quite just simply actually basically currently now indeed please already still".split()
 )
-_SUFFIXES = ("ing", "ed", "es", "s")
 
 
 class Tokens:
@@ -65,7 +59,7 @@ def _folded(word: str) -> str:
 
 
 def _stem(token: str) -> str:
-    for suffix in _SUFFIXES if token.isascii() and token.isalpha() and token.islower() else ():
+    for suffix in ("ing", "ed", "es", "s") if token.isascii() and token.isalpha() and token.islower() else ():
         if token.endswith(suffix) and len(token) - len(suffix) >= 4:  # "is" and "used" are no plurals or past tenses
             return token[: -len(suffix)]
     return token
@@ -86,7 +80,7 @@ def same(first: Tokens, second: Tokens) -> bool:
     if first.key == second.key or (first.content and first.content == second.content):
         return True
     shorter, longer = sorted((first.content, second.content), key=len)
-    if len(set(shorter)) < MIN_JACCARD * len(set(longer)):
+    if len(set(shorter)) < 0.85 * len(set(longer)):  # the mirrored CLI's bound
         return False
     added = []
     rest = iter(longer)
@@ -110,9 +104,9 @@ def find(db: apsw.Connection, document: Document, *, vectors: bool) -> Document 
     source = LocalCandidates(db, vectors=vectors)
     tokens, vector = Tokens(document["text"]), document_vector(document["text"], document["context"])
     # The words search takes four times as long as the vector search, and finds no further near duplicates.
-    terms = [] if vector and source.semantic else words.query_terms(document["text"][:MAX_CHARS])
-    rarest = sorted(terms, key=lambda term: (" " not in term, -len(term)))[:MAX_TERMS]
-    neighbours = source.candidates(rarest, vector, filters, NEIGHBOURS, NEIGHBOURS)
+    terms = [] if vector and source.semantic else words.query_terms(document["text"][:20_000])
+    rarest = sorted(terms, key=lambda term: (" " not in term, -len(term)))[:12]  # the longest are the rarest
+    neighbours = source.candidates(rarest, vector, filters, 16, 16)
     duplicates = [
         stored
         for stored in source.documents([candidate["rowid"] for candidate in neighbours])

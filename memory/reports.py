@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 NOT_ENOUGH = "not enough yet"
 MIN_COUNT = 5  # of fewer things, a single failure would be more than a fifth
-MAX_EVENTS = 200_000  # that a scorecard counts
 # Description, unit, and the contract's bounds for green and yellow; high values are good if green is the higher bound.
 METRICS = {
     "rewrite_fallback_rate": ("rewrites of a query that fell back to the query as it was", "rewrites", 0.1, 0.3),
@@ -98,7 +97,7 @@ def _counts(db: apsw.Connection, since: int) -> dict[str, tuple[int, int]]:
         "any_of": [["recall", "completed"]], "levels": [], "sources": [], "components": ["recall-cli"], "session": "",
         "system": "", "success": None, "since": since,
     }  # fmt: skip
-    recalls = [event for event in events.newest(db, query, MAX_EVENTS) if event["action"] == "memory.recall.completed"]
+    recalls = [event for event in events.newest(db, query, 200_000) if event["action"] == "memory.recall.completed"]
     rewrites = [event["metadata"].get("rewrite") for event in recalls]
     strategies = [str((entry.get("strategy") if isinstance(entry, dict) else entry) or "") for entry in rewrites]
     tried = [strategy for strategy in strategies if strategy and not strategy.startswith(("skip", "disabled"))]

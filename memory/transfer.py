@@ -33,17 +33,9 @@ from recall import categories
 LINES = "ours"  # the value of `--format` for our own JSON lines
 MARKDOWN = "markdown"
 LINES_PER_COMMIT = 500  # takes about 0.1 s, during which a hook's write waits
-ITEMS_PER_COMMIT = 20  # each bullet is compared with its neighbours, which takes 20 times as long
-MAX_MARKDOWN_BYTES = 4 * 1024 * 1024  # 20,000 bullets; CLAUDE.md files have 10 to 200
-MAX_PARAGRAPH_CHARS = 600  # a longer paragraph is documentation, not a memory
 LISTED = 20  # memories and complaints that a report quotes
-EXCERPT_CHARS = 160
 
 _BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
-_TASK_BOX = re.compile(r"\[[ xX-]\]\s+")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
-_REFERENCE = re.compile(r"@[\w~./-]+$")
 
 Progress = Callable[[int], None]
 Line = tuple[int, bytes | None]  # its number, and None for a line too long to read
@@ -74,7 +66,7 @@ def import_markdown(path: str, *, preview: bool, now: int, config: Config, progr
     The memories belong to the project of the repository that contains the file. Raises Failure IMPORT_FAILED.
     """
     run = _MarkdownImport(preview, now, config)
-    return run.store(run.parse(path, progress), ITEMS_PER_COMMIT)
+    return run.store(run.parse(path, progress), 20)  # comparing a bullet with its neighbours takes 20 times as long
 
 
 def export_lines(db: apsw.Connection, collections: Sequence[str]) -> Iterator[bytes]:
@@ -249,9 +241,9 @@ class _MarkdownImport(_Import):
             self.report["leftOut"].append({"where": item.where, "text": _excerpt(item.text), "reason": reason})
 
 
-def _excerpt(text: str) -> str:
+def _excerpt(text: str, max_chars: int = 160) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= EXCERPT_CHARS else line[: EXCERPT_CHARS - 1] + "…"
+    return line if len(line) <= max_chars else line[: max_chars - 1] + "…"
 
 
 @dataclass(frozen=True)
@@ -269,7 +261,7 @@ class Item:
         return f"line {self.line}"
 
 
-def markdown_items(text: str) -> Iterator[Item]:
+def markdown_items(text: str, max_paragraph_chars: int = 600) -> Iterator[Item]:
     """Each bullet and paragraph, with the headings above it as context, in order.
 
     A bullet that ends in ":" introduces the ones nested below it: it becomes the beginning of their texts.
@@ -278,7 +270,8 @@ def markdown_items(text: str) -> Iterator[Item]:
     parents: list[_Block] = []
     blocks = _blocks(text)
     for block, following in zip_longest(blocks, blocks[1:]):
-        said = _TASK_BOX.sub("", _BOLD.sub(r"\2", block.text), count=1).strip()
+        without_bold = re.sub(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2", block.text)
+        said = re.sub(r"\[[ xX-]\]\s+", "", without_bold, count=1).strip()  # without the box of a task
         if block.is_heading:
             headings = [*(heading for heading in headings if heading.depth < block.depth), block]
             parents = []
@@ -287,9 +280,9 @@ def markdown_items(text: str) -> Iterator[Item]:
         has_nested = following is not None and not following.is_heading and following.depth > block.depth
         if said.endswith(":") and has_nested:
             parents.append(_Block(block.line, block.depth, said))
-        elif _REFERENCE.match(said):
+        elif re.match(r"@[\w~./-]+$", said):
             yield Item(block.line, said, left_out="refers to another file: import that one too")
-        elif not block.depth and len(said) > MAX_PARAGRAPH_CHARS:
+        elif not block.depth and len(said) > max_paragraph_chars:
             yield Item(block.line, said, left_out="a long paragraph; `knowledge sync` takes whole documents")
         elif said:
             introduced = [parent.text for parent in parents if parent.depth]
@@ -311,7 +304,7 @@ def _blocks(text: str) -> list[_Block]:
     """The headings, bullets and paragraphs of a Markdown text, without code, tables, comments and front matter."""
     body = markdown.front_matter(text)[1]
     skipped = text.count("\n") - body.count("\n")
-    body = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), body)
+    body = re.sub(r"(?s)<!--.*?-->", lambda comment: "\n" * comment[0].count("\n"), body)
     blocks: list[_Block] = []
     depth = 0
     is_new_bullet = False
@@ -334,13 +327,13 @@ def _blocks(text: str) -> list[_Block]:
     return blocks
 
 
-def _read_text(path: str) -> str:
+def _read_text(path: str, max_bytes: int = 4 * 1024 * 1024) -> str:
     try:
-        data, is_longer = markdown.read(path, MAX_MARKDOWN_BYTES)
+        data, is_longer = markdown.read(path, max_bytes)
     except OSError as error:
         raise Failure("IMPORT_FAILED", f"{path}: {error.strerror}", "name a file that can be read") from None
     if is_longer:
-        message = f"{path} has more than {MAX_MARKDOWN_BYTES:,} bytes"
+        message = f"{path} has more than {max_bytes:,} bytes"
         raise Failure("IMPORT_FAILED", message, "split it, and import the parts")
     text = markdown.decode(data)
     if text is None:

@@ -29,8 +29,6 @@ MAX_TASK_CHARS = 1_500  # of a session's task memory: the last three prompts and
 VERDICT_FIELDS = ("write_verdict", "write_confidence", "write_reason", "write_gate_version", "write_gate_fallback")
 CATEGORY_FIELDS = ("category_id", "category_confidence", "category_source")
 
-_KEPT_ON_REPLACEMENT = ("rowid", "id", "created_at", "recall_count", "retrieval_priority", "last_used_at", "history")
-_CATEGORY_SOURCES = ("fallback", "keyword", "annotation", "flag")  # the weakest first
 _RESULT_KEYS = {
     "observation": "text", "source": "source", "tags": "tags", "id": "id", "verdict": "write_verdict",
     "confidence": "write_confidence", "reason": "write_reason", "categoryId": "category_id",
@@ -188,7 +186,8 @@ def replacing(older: Document | None, newer: Document, now: int) -> Document:
     """The newer document in the row of the older, with its id, history and use."""
     document: Document = {**newer, "updated_at": now}
     if older is not None:
-        copy_fields(document, older, _KEPT_ON_REPLACEMENT)
+        kept = ("rowid", "id", "created_at", "recall_count", "retrieval_priority", "last_used_at", "history")
+        copy_fields(document, older, kept)
     return document
 
 
@@ -233,7 +232,7 @@ def _category_strength(document: Document) -> int:
     source = document["category_source"]
     if source == "flag" and document["category_id"] == categories.OPERATIONS:
         return 0  # most often the flag's default, not a choice
-    return _CATEGORY_SOURCES.index(source) if source in _CATEGORY_SOURCES else 0
+    return {"keyword": 1, "annotation": 2, "flag": 3}.get(source, 0)
 
 
 def write_task(db: apsw.Connection, draft: Draft, known_ids: Sequence[str], *, now: int, vectors: bool) -> str:

@@ -278,16 +278,7 @@ def tree() -> Answer:
     return Answer(result, [step("joelclaw vault ls", "the contents of its sections")])
 
 
-_ADR_USAGES = {
-    "list": "joelclaw vault adr list [--status STATUS] [--limit LIMIT]",
-    "locate": "joelclaw vault adr locate QUERY [--limit LIMIT]",
-    "refs": "joelclaw vault adr refs QUERY",
-    "prompt": "joelclaw vault adr prompt TEXT",
-    "collisions": "joelclaw vault adr collisions",
-    "audit": "joelclaw vault adr audit",
-    "rank": "joelclaw vault adr rank [--band BAND] [--unscored] [--all]",
-    "next": "joelclaw vault adr next [--count COUNT]",
-}
+_ADR_VERBS = ("list", "locate", "refs", "prompt", "collisions", "audit", "rank", "next")
 _ADR_WITH_QUERY = ("locate", "refs", "prompt")
 _BANDS = ("do-now", "do-next", "next", "de-risk", "park")
 
@@ -317,12 +308,13 @@ def adr(
 
     text = " ".join(query or [])
     if verb in _ADR_WITH_QUERY and not text.strip():
-        raise usage(VAULT_CODE, f"`vault adr {verb}` needs a query", f"run: {_ADR_USAGES[verb]}")
+        raise usage(VAULT_CODE, f"`vault adr {verb}` needs a query", f"run: joelclaw vault adr {verb} QUERY")
     if verb not in _ADR_WITH_QUERY and query:
         raise usage(VAULT_CODE, f"`vault adr {verb or ''}` takes no further word", "leave it out, or use locate")
     root = notes.root()
     if not verb:
-        about = {"description": "The decision records of the vault.", "vault_root": root, "subcommands": _ADR_USAGES}
+        verbs = {name: f"joelclaw vault adr {name}" for name in _ADR_VERBS}
+        about = {"description": "The decision records of the vault.", "vault_root": root, "subcommands": verbs}
         return Answer(about, [step("joelclaw vault adr list", "all of them")])
     records = decisions.read_all(root)
     if verb == "list":

@@ -18,19 +18,11 @@ from memory.knowledge import markdown
 
 FOLDER = "docs/decisions"
 STATUSES = ("proposed", "accepted", "shipped", "superseded", "deprecated", "rejected")
-OPEN_STATUSES = ("accepted", "proposed")
 BANDS = {"do-now": 80, "do-next": 60, "de-risk": 40, "park": 0}  # the lowest score of each band
 WEIGHTS = {"need": 0.5, "readiness": 0.3, "confidence": 0.2}  # of the score; each part is 0 to 5
-MAX_BODY_CHARS = 400
-MAX_CONTEXT_CHARS = 240
 
-_FILE_NAME = re.compile(r"(\d{4})-(.+)\.md$")
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t]*#*$")
-_NUMBER_IN_TITLE = re.compile(r"(?:adr[- ]?)?\d{1,4}[:.—–-]?\s+", re.IGNORECASE)
-_NUMBER_ASKED = re.compile(r"(?:adr[- _#]*)?0*(\d{1,4})$", re.IGNORECASE)
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t]*#*$")  # its level and text
 _LINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
-_FOUR_DIGITS = re.compile(r"(?<!\d)\d{4}(?!\d)")
-_INDEX_ROW = re.compile(r"\|\s*\[(\d{4})\]\(([^)\s]+)\)\s*\|")
 _LIST_THEM = "list them: joelclaw vault adr list"
 
 
@@ -44,12 +36,14 @@ class Record:
         self.number = number
         self.text = text
         self.front, body = markdown.front_matter(text)
-        told = markdown.stated(self.front, body)
-        self.status = told["status"].lower() if "status" in told else None
-        self.date = told.get("date")
+        declared = markdown.stated(self.front, body)
+        self.status = declared["status"].lower() if "status" in declared else None
+        self.date = declared.get("date")
         headings = (head[2] for line in text.splitlines() if (head := _HEADING.match(line)))
-        title = " ".join((told.get("title") or next(headings, "")).split())
-        self.title = _NUMBER_IN_TITLE.sub("", title, count=1) or self.stem[5:].replace("-", " ")
+        title = " ".join((declared.get("title") or next(headings, "")).split())
+        title = re.sub(r"(?i)^(?:adr[- ]?)?\d{1,4}[:.—–-]?\s+", "", title)
+        self.title = title or self.stem[5:].replace("-", " ")
+        self.is_open = self.status in ("accepted", "proposed")
 
     @cached_property
     def priority(self) -> dict[str, Any]:
@@ -79,7 +73,7 @@ def read_all(vault: str) -> list[Record]:
     records = []
     folder = os.path.join(vault, FOLDER)
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-        match, path = _FILE_NAME.match(name), os.path.join(folder, name)
+        match, path = re.match(r"(\d{4})-.+\.md$", name), os.path.join(folder, name)
         text = markdown.text_of(path) if match and not os.path.islink(path) else None
         if match and text is not None:
             records.append(Record(path, match[1], text))
@@ -97,24 +91,18 @@ def listing(records: list[Record], status: str, limit: int) -> dict[str, Any]:
     keys = ("number", "title", "status", "date", "filename")
     return {
         "total": len(records), "filtered": len(chosen), "status_filter": status or None, "limit": limit,
-        "collisions": len(_collisions(records)),
+        "collisions": collisions(records)["collision_count"],
         "items": [{key: getattr(record, key) for key in keys} for record in chosen[:limit]],
     }  # fmt: skip
 
 
 def collisions(records: list[Record]) -> dict[str, Any]:
     """The numbers that several records share."""
-    shared = _collisions(records)
+    by_number: dict[str, list[str]] = {}
+    for record in records:
+        by_number.setdefault(record.number, []).append(record.filename)
+    shared = [{"number": number, "files": names} for number, names in by_number.items() if len(names) > 1]
     return {"total": len(records), "collision_count": len(shared), "collisions": shared}
-
-
-def _collisions(records: list[Record]) -> list[dict[str, Any]]:
-    counts = Counter(record.number for record in records)
-    return [
-        {"number": number, "files": [record.filename for record in records if record.number == number]}
-        for number, count in counts.items()
-        if count > 1
-    ]
 
 
 def locate(records: list[Record], query: str, limit: int) -> dict[str, Any]:
@@ -128,7 +116,7 @@ def locate(records: list[Record], query: str, limit: int) -> dict[str, Any]:
 def _matches(records: list[Record], query: str, limit: int) -> list[dict[str, Any]]:
     """An exact number or name scores 1000, an exact heading 950, a title or heading with half of the words less."""
     wanted, asked = words.split(query), query.strip().lower()
-    number = _NUMBER_ASKED.match(asked)
+    number = re.match(r"(?:adr[- _#]*)?0*(\d{1,4})$", asked)
     found = []
     for section in (section for record in records for section in _sections(record)):
         is_file, name = section["kind"] == "file", section["id"].lower()
@@ -148,18 +136,18 @@ def _matches(records: list[Record], query: str, limit: int) -> list[dict[str, An
 
 
 def _sections(record: Record) -> Iterator[dict[str, Any]]:
-    """The record as a whole, and its parts under headings; lines count from 1."""
+    """The record as a whole, and its parts under headings below the title; lines count from 1."""
     lines = record.text.splitlines()
-    heads = [(at, match[2]) for at, line in enumerate(lines) if (match := _HEADING.match(line))]
+    heads = [(at, match[1], match[2]) for at, line in enumerate(lines) if (match := _HEADING.match(line))]
     parts = [("file", record.stem, record.title, 0, len(lines), lines)]
-    for (at, heading), end in zip(heads, [*(at for at, _ in heads[1:]), len(lines)], strict=False):
-        if at != heads[0][0] or not heading.endswith(record.title):
+    for (at, marks, heading), end in zip(heads, [*(at for at, *_ in heads[1:]), len(lines)], strict=False):
+        if marks != "#":
             parts.append(("section", f"{record.stem}#{heading}", heading, at, end, lines[at + 1 : end]))
     for kind, identifier, title, start, end, body in parts:
         yield {
             "id": identifier, "kind": kind, "number": record.number, "title": title, "filename": record.filename,
             "path": record.path, "start_line": start + 1, "end_line": max(end, 1),
-            "body": " ".join(" ".join(body).split())[:MAX_BODY_CHARS],
+            "body": " ".join(" ".join(body).split())[:400],
         }  # fmt: skip
 
 
@@ -226,7 +214,7 @@ def audit(vault: str, records: list[Record]) -> dict[str, Any]:
             ambiguous.append({**about, "candidates": sorted(paths)})
     index_path = os.path.join(vault, FOLDER, "README.md")
     index = markdown.text_of(index_path)
-    rows = [os.path.basename(match[2]) for match in _INDEX_ROW.finditer(index or "")]
+    rows = re.findall(r"\|\s*\[\d{4}\]\((?:[^)\s]*/)?([^)\s/]+)\)\s*\|", index or "")
     names = [record.filename for record in records]
     numbers = {record.number for record in records}
     superseded = [(record, str(record.front.get("superseded-by") or "")) for record in records]
@@ -236,7 +224,7 @@ def audit(vault: str, records: list[Record]) -> dict[str, Any]:
             {"filename": record.filename, "status": record.status}
             for record in records if record.status is not None and record.status not in STATUSES
         ],
-        "collisions": _collisions(records),
+        "collisions": collisions(records)["collisions"],
         "superseded_by_missing_targets": [
             {"from": record.filename, "target": target} for record, target in superseded
             if target and ((n := re.search(r"\d{1,4}", target)) is None or n[0].zfill(4) not in numbers)
@@ -263,7 +251,7 @@ def _links(records: list[Record]) -> Iterator[Link]:
     for record in records:
         for number, line in enumerate(record.text.splitlines(), 1):
             for match in _LINK.finditer(line):
-                yield Link(record, number, _target(match[1]), line.strip()[:MAX_CONTEXT_CHARS])
+                yield Link(record, number, _target(match[1]), line.strip()[:240])
 
 
 def _target(inner: str) -> str:
@@ -287,11 +275,15 @@ def _files_linked(vault: str, records: list[Record], notes: Iterable[str], targe
     """The files that a link may mean: records by number or name, else a path in the vault, else notes by name."""
     name, _, heading = target.partition("#")
     wanted = os.path.basename(name).removesuffix(".md").lower()
-    number = _FOUR_DIGITS.search(name)
+    number = re.search(r"(?<!\d)\d{4}(?!\d)", name)
     numbered = [record for record in records if number is not None and record.number == number[0]]
     if numbered:
         exact = [record for record in numbered if record.stem.lower() == wanted]
-        return [record.path for record in exact or numbered if not heading or _has_heading(record, heading)]
+        wanted_id = f"#{heading.strip().lower()}" if heading else ""
+        sections = (
+            (record.path, section["id"].lower()) for record in exact or numbered for section in _sections(record)
+        )
+        return list(dict.fromkeys(path for path, identifier in sections if identifier.endswith(wanted_id)))
     for folder in (vault, os.path.join(vault, FOLDER)):
         path = os.path.realpath(os.path.join(folder, name.removesuffix(".md") + ".md"))
         if markdown.is_below(path, vault) and os.path.isfile(path):
@@ -299,15 +291,10 @@ def _files_linked(vault: str, records: list[Record], notes: Iterable[str], targe
     return [path for path in notes if os.path.splitext(os.path.basename(path))[0].lower() == wanted]
 
 
-def _has_heading(record: Record, heading: str) -> bool:
-    headings = (line.lstrip("#").strip().lower() for line in record.text.splitlines() if line[:1] == "#")
-    return heading.strip().lower() in headings
-
-
 def rank(records: list[Record], *, band: str, only_unscored: bool, closed_too: bool) -> dict[str, Any]:
     """The open records by the score that they declare, and those that declare none."""
     band = "do-next" if band == "next" else band
-    rows = [_row(record) for record in records if closed_too or record.status in OPEN_STATUSES]
+    rows = [_row(record) for record in records if closed_too or record.is_open]
     scored = sorted((row for row in rows if row["score"] is not None), key=lambda row: (-row["score"], row["number"]))
     missing = [row for row in rows if row["score"] is None]
     ranked = [row for row in scored if not only_unscored and band in ("", row["band"])]
@@ -317,7 +304,7 @@ def rank(records: list[Record], *, band: str, only_unscored: bool, closed_too: b
 
 def recommend(records: list[Record], count: int) -> dict[str, Any]:
     """The open records to take on next: by band, then score, need and number. The score is computed from its parts."""
-    rows = [_candidate(record) for record in records if record.status in OPEN_STATUSES]
+    rows = [_candidate(record) for record in records if record.is_open]
     scored = [row for row in rows if row["score"] is not None]
     order = list(BANDS)
     scored.sort(key=lambda row: (order.index(row["band"]), -row["score"], -row["need"], row["number"]))

@@ -22,10 +22,6 @@ TINY = 80  # characters; a shorter section has nothing by which it could be foun
 
 _FOLDER_TYPES = {**TYPE_NAMES, "lesson": "lesson", "pattern": "pattern", "retro": "retro", "runbook": "runbook"}
 _KEY = re.compile(r"([A-Za-z_][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*)|)$")
-_ITEM = re.compile(r"[ \t]*-[ \t]+(.*)$")
-_ADR = re.compile(r"adr[-_ #]*\d", re.IGNORECASE)
-_FIELD = re.compile(r"[-*+ \t]*(status|date)[*_ \t]*:[*_ \t]*(.+)$", re.IGNORECASE)
-_OVER = re.compile(r"[*_\s]*(?:superseded|deprecated)\b", re.IGNORECASE)
 _BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 
 FrontMatter = dict[str, str | list[str]]
@@ -151,7 +147,7 @@ def parse(text: str, path: str) -> MarkdownDocument:
         type=kind,
         tags=[tag for tag in (tag.strip().lstrip("#") for tag in listed) if tag],
         category=_text(front, "category"),
-        stale=bool(_OVER.match(status)),
+        stale=bool(re.match(r"(?i)[*_\s]*(?:superseded|deprecated)\b", status)),
         sections=_sections(parts),
     )
 
@@ -172,7 +168,7 @@ def front_matter(text: str) -> tuple[FrontMatter, str]:
         if named := _KEY.match(line):
             key = named[1].strip().lower()
             found[key] = _value((named[2] or "").strip())
-        elif item := _ITEM.match(line):
+        elif item := re.match(r"[ \t]*-[ \t]+(.*)$", line):
             found[key] = [*(value if isinstance(value, list) else filter(None, [value])), _unquoted(item[1])]
         elif line[0] in " \t" and isinstance(value, str):
             found[key] = f"{value} {line.strip()}".strip()
@@ -184,7 +180,7 @@ def stated(front: FrontMatter, body: str) -> dict[str, str]:
     found = {key: value for key in ("title", "status", "date") if (value := _text(front, key))}
     lines = [line for line in body.split("\n", 400)[:400] if line.strip()]
     for line in lines[:30]:
-        if match := _FIELD.match(line):
+        if match := re.match(r"(?i)[-*+ \t]*(status|date)[*_ \t]*:[*_ \t]*(.+)$", line):
             found.setdefault(match[1].lower(), match[2].strip("*_ \t"))
     for line, below in pairwise(lines):
         if line.startswith("#") and line.lstrip("# \t").strip().lower() == "status":
@@ -215,7 +211,7 @@ def _type(front: FrontMatter, path: str, title: str) -> str:
         return declared
     if name.lower() == "skill.md":
         return "skill"
-    if "adr" in front or any(map(_ADR.match, (name, title, _text(front, "id")))):
+    if "adr" in front or any(re.match(r"(?i)adr[-_ #]*\d", text) for text in (name, title, _text(front, "id"))):
         return "adr"
     nearest = reversed(folder.lower().split(os.sep)[-4:])  # a folder `patterns` further up is somebody's home
     return next((_FOLDER_TYPES[part] for part in nearest if part in _FOLDER_TYPES), "note")

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 COLLECTION = "knowledge"
 SNIPPET_CHARS = 200  # the contract's
-PER_FILE = 2  # sections of a file among the hits; further ones would say the same
 TYPE_NAMES = {
     "decision": "adr", "decisions": "adr", "decision-record": "adr", "architecture-decision-record": "adr",
     "adrs": "adr", "adr": "adr", "skills": "skill", "skill": "skill", "lessons": "lesson", "lessons-learned": "lesson",
@@ -27,7 +26,7 @@ TYPE_NAMES = {
 
 
 def search(
-    query: str, *, limit: int, types: Sequence[str] = (), below: str = "", per_file: int = PER_FILE,
+    query: str, *, limit: int, types: Sequence[str] = (), below: str = "", per_file: int = 2,
     min_score: float = 0.0,
 ) -> tuple[dict[str, Any], apsw.Connection | None]:  # fmt: skip
     """The sections that answer a query, only of some types or below a folder, best first; and the connection used.

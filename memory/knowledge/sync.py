@@ -24,9 +24,6 @@ from memory.write import clean_name, clean_tags, replacing, set_category, set_un
 MAX_LISTED = 50  # skipped files that a report lists
 SECTIONS_PER_COMMIT = 200  # a hook's write waits for a transaction at most
 STATE_VERSION = 2  # a change of how files become sections increments it, so that every file is read again
-RACY_MS = 2_000  # a file changed so recently may change again within the resolution of its times
-
-_COMPARED = ("text", "title", "path", "observation_type", "tags", "stale", "source")
 
 Progress = Callable[[int], None]
 Entry = tuple[str, int, str]  # of a file: its stamp (size and times), how many sections are stored, why it was cut
@@ -189,8 +186,8 @@ class _Sync:
     def sync_file(self, name: str, path: str, status: os.stat_result) -> None:
         """Store the changed sections of a file, unless its size and times are as before."""
         stamp = f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
-        if max(status.st_mtime_ns, status.st_ctime_ns) // 1_000_000 > self.now - RACY_MS:
-            stamp = ""
+        if max(status.st_mtime_ns, status.st_ctime_ns) // 1_000_000 > self.now - 2_000:
+            stamp = ""  # it may change again within the resolution of its times
         rows = self.stored_rows.get(name, [])
         before, count, note = self.entries.get(name, ("", -1, ""))
         if stamp and before == stamp and count == len(rows):
@@ -271,7 +268,8 @@ def _differs(older: Document | None, newer: Document) -> bool:
     """Whether a section must be stored. A forgotten section stays forgotten."""
     if older is None:
         return True
-    return _is_live(older) and any(older[name] != newer[name] for name in _COMPARED)  # type: ignore[literal-required]
+    compared = ("text", "title", "path", "observation_type", "tags", "stale", "source")
+    return _is_live(older) and any(older[name] != newer[name] for name in compared)  # type: ignore[literal-required]
 
 
 def store_note(

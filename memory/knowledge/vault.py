@@ -20,16 +20,10 @@ from memory.knowledge import search as sections
 SECTIONS = {"projects": "Projects", "decisions": "docs/decisions", "inbox": "inbox", "resources": "Resources"}
 MAX_NOTES = 3  # that a reference may name (the contract's)
 MAX_LINES = 500  # of a note (the contract's)
-MAX_CHARS = 400_000
-MAX_FILE_BYTES = 64 * 1024 * 1024
 LISTING_S = 5.0  # the time limit for listing or searching a vault
-MIN_NAME_SCORE = 0.55
-MIN_COVERED = 0.66  # of a reference's words that a file's name must have
 
 _ADR = re.compile(r"\badr[-_ #]*0*(\d{1,6})\b", re.IGNORECASE)
-_PROJECT = re.compile(r"projects?[\s:#/-]+(.+)$", re.IGNORECASE | re.DOTALL)
 _NUMBERED = re.compile(r"(adr[-_ #]*)?0*(\d{1,6})(?!\d)", re.IGNORECASE)
-_QUESTION_WORDS = frozenset("what why how which when who where whose".split())
 
 Match = tuple[str, str, float]  # path, reason and score of a note that a reference names
 
@@ -73,14 +67,14 @@ def find(vault: str, reference: str) -> list[tuple[Match, dict[str, Any]]]:
 
 def _read(path: str) -> dict[str, Any] | None:
     """The beginning of a note; None for a binary file. Raises OSError."""
-    data, is_longer = markdown.read(path, MAX_FILE_BYTES)
+    data, is_longer = markdown.read(path, 64 * 1024 * 1024)
     text = markdown.decode(data)
     return None if text is None else _beginning(path, text, is_longer)
 
 
 def _beginning(path: str, text: str, is_longer: bool = False) -> dict[str, Any]:
     lines = text.split("\n")
-    shown = "\n".join([*lines[:MAX_LINES], ""] if len(lines) > MAX_LINES else lines)[:MAX_CHARS]
+    shown = "\n".join([*lines[:MAX_LINES], ""] if len(lines) > MAX_LINES else lines)[:400_000]
     total = len(lines) - (not lines[-1])
     return {"path": path, "content": shown, "total_lines": total, "truncated": is_longer or len(shown) < len(text)}
 
@@ -129,7 +123,7 @@ def _resolve(vault: str, reference: str) -> list[Match]:
     records = [path for number in numbers for path in _by_decision(vault, listed, number)[:share]]
     if records:
         return [(path, "adr", 1.0) for path in records[:MAX_NOTES]]
-    project = _PROJECT.match(reference)
+    project = re.match(r"(?is)projects?[\s:#/-]+(.+)$", reference)
     if project and (folders := _by_project(vault, listed, project[1].strip())):
         return [(path, "project", score) for path, score in folders[:MAX_NOTES]]
     if numbers and _ADR.fullmatch(reference):
@@ -202,7 +196,7 @@ def _by_name(reference: str, names: Iterable[tuple[str, str]]) -> list[tuple[str
     wanted = list(dict.fromkeys([word for word in asked if word not in words.STOP_WORDS] or asked))
     if not wanted or len(wanted) > 12:  # a longer text is not a name
         return []
-    is_question = reference.rstrip().endswith("?") or asked[0] in _QUESTION_WORDS
+    is_question = reference.rstrip().endswith("?") or asked[0] in "what why how which when who where whose".split()
     scored = []
     for key, name in names:
         folder, base = os.path.split(name)
@@ -212,7 +206,7 @@ def _by_name(reference: str, names: Iterable[tuple[str, str]]) -> list[tuple[str
         named = [word for word in own if not word.isdigit()] or own
         reverse = sum(_likeness(word, wanted) for word in named) / max(len(named), 1)
         score = round(0.75 * covered + 0.25 * reverse, 4)
-        if score >= MIN_NAME_SCORE and covered >= MIN_COVERED and (all(covers) or not is_question):
+        if score >= 0.55 and covered >= 0.66 and (all(covers) or not is_question):
             scored.append((key, score))
     return sorted(scored, key=lambda entry: (-entry[1], len(entry[0]), entry[0]))[:MAX_NOTES]
 
