@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     Value = str | int | float | bool
 
 ENVIRONMENT = "the environment"
-_NOT_SETTINGS = ("JOELCLAW_IDLE_RUN",)
-"""Variables of ours that look like settings."""
-_BOOLEANS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
-"""How the environment, which holds only text, spells a boolean."""
-_SCOPES = "scopes."
 
 
 class Setting:
@@ -45,9 +40,13 @@ class Setting:
             if isinstance(given, str) and (not self.choices or given in self.choices):
                 return given
         elif kind is bool:
-            truth = _BOOLEANS.get(given.strip().lower()) if isinstance(given, str) and source == ENVIRONMENT else given
-            if isinstance(truth, bool):
-                return truth
+            if isinstance(given, bool):
+                return given
+            if isinstance(given, str) and source == ENVIRONMENT:  # which holds only text
+                if given.strip().lower() in ("true", "1", "yes", "on"):
+                    return True
+                if given.strip().lower() in ("false", "0", "no", "off"):
+                    return False
         elif given is not None and not isinstance(given, bool):
             try:
                 number = float(given)
@@ -181,11 +180,11 @@ def load() -> Config:
     scopes: dict[str, str] = {}
     unknown: list[tuple[str, str]] = []
     for name, value in table.items():
-        if name.startswith(_SCOPES):
+        if name.startswith("scopes."):
             if not isinstance(value, str):
                 message = f"{path}: {name} is {value!r}, which is not text"
                 raise Failure("CONFIG_INVALID", message, f"set {name} to text")
-            scopes[name.removeprefix(_SCOPES)] = value
+            scopes[name.removeprefix("scopes.")] = value
         elif name not in SETTINGS and name not in FORMER_NAMES:  # misspelled, removed, or of a later version
             unknown.append((path, name))
     return Config(values, scopes, tuple(unknown))
@@ -194,7 +193,7 @@ def load() -> Config:
 def unknown_variables() -> tuple[tuple[str, str], ...]:
     """Environment variables that look like settings but are not."""
     sections = tuple({variable(name.partition(".")[0]) + "_" for name in SETTINGS})
-    ours = [name for name in os.environ if name.startswith(sections) and name not in _NOT_SETTINGS]
+    ours = [name for name in os.environ if name.startswith(sections) and name != "JOELCLAW_IDLE_RUN"]
     known = {variable(name) for name in (*FORMER_NAMES, *SETTINGS)} if ours else set()
     return tuple((ENVIRONMENT, name) for name in ours if name not in known)
 

@@ -33,31 +33,25 @@ from recall import categories
 Place = tuple[int, str] | None
 Range = tuple[list[Episode], str, Place]
 
-SOURCE = "observe"
 MAX_TOKENS = 60_000  # estimated, of all prompts and replies of a run: limits its price
 SECONDS = 300  # longest run
 RANGE_TOKENS = 12_000  # estimated, of the conversation in a prompt: a small model still reads this carefully
 TRIES = 3  # unreadable replies in a row, after which a range is skipped so that later ones are observed
-LONGEST = 2_000  # characters of an observation; longer ones are cut
-MOST = 200  # observations of an answer
-_REPLY_TOKENS = 1_000  # left for the answer when a range is cut to what the budget has left
 _CHARS_PER_TOKEN = 4
-_LONGEST_TURN = 4_600  # characters: archived messages are shorter, imported ones may be longer
-_PAGE = 200
-_SHOWN_CHARS = 120
 _TYPES = {"narrative": "segment_narrative", "facts": "segment_fact", "fact": "segment_fact"}  # the mirrored CLI's
-_TEXT = "observation_text"
 _NAMES = "observations|observation|segment|narrative|facts|fact"
-_FORM = re.compile(rf"<(?=[ \t]{{0,3}}/?[ \t]{{0,3}}(?:{_NAMES}|transcript))", re.IGNORECASE)
-_ANNOTATIONS = re.compile(r"\[(?=[ \t]{0,3}(?:gate|verdict)[ \t]{0,3}=)", re.IGNORECASE)
-# A tag within backticks is talk about the form. Bounded repetitions keep the search linear.
-_TAG = re.compile(rf"(?<!`)<[ \t]{{0,3}}(/?)[ \t]{{0,3}}({_NAMES})\b[^<>]{{0,200}}>", re.IGNORECASE)
-_THOUGHTS = re.compile(r"<(think|thinking)>.*?</\1>", re.DOTALL)
-_FENCE = re.compile(r"```[a-z]{0,12}", re.IGNORECASE)
-_HALF_A_TAG = re.compile(r"</?[a-z]{0,12}\Z", re.IGNORECASE)
-_LONE_TAG = re.compile(r"</?[a-z][\w-]{0,40}/?>", re.IGNORECASE)
-_BULLET = re.compile(r"\A(?:[-*•–+]|\(?\d{1,3}[.)])[ \t]+")
-_HEAD = re.compile(r"(?:[🔴🟡🟢]\ufe0f?\s*)?\[\s*(?:gate|verdict)\s*=[^\]]{0,600}(\]?)", re.IGNORECASE)
+_RE: dict[str, re.Pattern[str]] = {
+    "form": re.compile(rf"<(?=[ \t]{{0,3}}/?[ \t]{{0,3}}(?:{_NAMES}|transcript))", re.IGNORECASE),
+    "annotations": re.compile(r"\[(?=[ \t]{0,3}(?:gate|verdict)[ \t]{0,3}=)", re.IGNORECASE),
+    # A tag within backticks is talk about the form. Bounded repetitions keep the search linear.
+    "tag": re.compile(rf"(?<!`)<[ \t]{{0,3}}(/?)[ \t]{{0,3}}({_NAMES})\b[^<>]{{0,200}}>", re.IGNORECASE),
+    "thoughts": re.compile(r"<(think|thinking)>.*?</\1>", re.DOTALL),
+    "fence": re.compile(r"```[a-z]{0,12}", re.IGNORECASE),
+    "half a tag": re.compile(r"</?[a-z]{0,12}\Z", re.IGNORECASE),
+    "lone tag": re.compile(r"</?[a-z][\w-]{0,40}/?>", re.IGNORECASE),
+    "bullet": re.compile(r"\A(?:[-*•–+]|\(?\d{1,3}[.)])[ \t]+"),
+    "head": re.compile(r"(?:[🔴🟡🟢]\ufe0f?\s*)?\[\s*(?:gate|verdict)\s*=[^\]]{0,600}(\]?)", re.IGNORECASE),
+}
 
 
 class Item(NamedTuple):
@@ -120,13 +114,14 @@ class Observer:
         None if there are no turns since the last run.
         """
         frame = prompt_of(())
-        tokens = min(RANGE_TOKENS, left_tokens - _tokens(frame) - _REPLY_TOKENS)
+        reply_tokens = 1_000
+        tokens = min(RANGE_TOKENS, left_tokens - _tokens(frame) - reply_tokens)
         room = self.config.get_int("model.max_prompt_bytes") - len(frame.encode())
         before = progress.observed_position(self.db, self.session)
         after = before[0] if before else 0
         episodes: list[Episode] = []
         turns: list[tuple[str, str, int]] = []
-        while page := progress.episodes(self.db, self.session, after, _PAGE):
+        while page := progress.episodes(self.db, self.session, after, 200):
             for one in page:
                 turn = _turn(one)
                 block = _turn_block(turn)
@@ -161,7 +156,7 @@ class Observer:
                 plain = redact(" ".join("".join(c if c.isprintable() else " " for c in reply).split()))[0]
                 raise Failure(
                     "OBSERVE_REPLY_INVALID",
-                    f"the model's reply is not in the requested format ({reason}): {_shortened(plain, _SHOWN_CHARS)}",
+                    f"the model's reply is not in the requested format ({reason}): {_shortened(plain, 120)}",
                     "nothing of it was stored; run it again, or use --command with a model that follows the format",
                 ) from None
             self._store(found, [])
@@ -185,7 +180,7 @@ class Observer:
         project = next((one["project"] for one in reversed(episodes) if one["project"]), "")
         most, made, stored = write.MAX_CHARS, [], []
         for item in items:
-            draft = write.Draft(item.text[:most], source=SOURCE, session=self.session, project=project)
+            draft = write.Draft(item.text[:most], source="observe", session=self.session, project=project)
             document = write.compose(draft, [], now=now)
             document["observation_type"] = item.type
             made.append(document)
@@ -220,22 +215,22 @@ def prompt_of(turns: Sequence[tuple[str, str, int]]) -> str:
 
 def _turn_block(turn: tuple[str, str, int]) -> str:
     role, text, at = turn
-    lines = _ANNOTATIONS.sub("(", _FORM.sub("&lt;", text)).splitlines()
+    lines = _RE["annotations"].sub("(", _RE["form"].sub("&lt;", text)).splitlines()
     return "\n  ".join((f"{role}, {clock.iso(at)[:10]}:", *lines))
 
 
 def _turn(episode: Episode) -> tuple[str, str, int]:
-    """An episode as a turn: role, text and time."""
+    """An episode as a turn: role, text (only imported ones are longer than the limit) and time."""
     role, colon, text = episode["text"].partition(": ")
     if not colon or role not in ("user", "assistant"):
         role, text = "user", episode["text"]  # imported from elsewhere: the speaker's name stays in the text
-    return role, _shortened(text, _LONGEST_TURN), episode["created_at"]
+    return role, _shortened(text, 4_600), episode["created_at"]
 
 
 def parse(reply: str) -> tuple[list[Item], bool]:
     """The observations of a reply, and whether it broke off; then the last observation is dropped."""
-    text = _HALF_A_TAG.sub("", _FENCE.sub("", _THOUGHTS.sub("", reply)))
-    tags = list(_TAG.finditer(text))
+    text = _RE["half a tag"].sub("", _RE["fence"].sub("", _RE["thoughts"].sub("", reply)))
+    tags = list(_RE["tag"].finditer(text))
     opened = [number for number, tag in enumerate(tags) if not _closes(tag) and tag[2].lower() == "observations"]
     tags = tags[opened[-1] if opened else 0 :]  # before, the form was only spoken of
     if not tags:
@@ -249,7 +244,7 @@ def parse(reply: str) -> tuple[list[Item], bool]:
         del found[-1:]  # it may be half of one
     if not found and not is_whole:
         raise NotTheFormError("it ends before the first observation")
-    return found[:MOST], not is_whole
+    return found[:200], not is_whole
 
 
 def _closes(tag: re.Match[str]) -> bool:
@@ -258,8 +253,8 @@ def _closes(tag: re.Match[str]) -> bool:
 
 def _items(name: str, text: str) -> list[Item]:
     """The observations in an element: the whole of a narrative, otherwise each bullet, or each line without bullets."""
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not _LONE_TAG.fullmatch(line.strip())]
-    begins = [bool(_BULLET.match(line) or _HEAD.match(line)) for line in lines]
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not _RE["lone tag"].fullmatch(line.strip())]
+    begins = [bool(_RE["bullet"].match(line) or _RE["head"].match(line)) for line in lines]
     groups = [""]
     for line, is_begin in zip(lines, begins, strict=True):
         if name != "narrative" and (is_begin or not any(begins)):
@@ -267,10 +262,10 @@ def _items(name: str, text: str) -> list[Item]:
         groups[-1] += f" {line}"
     found = []
     for group in groups:
-        one = " ".join(html.unescape(_BULLET.sub("", group.strip(), count=1)).split())
-        head = _HEAD.match(one)
+        one = " ".join(html.unescape(_RE["bullet"].sub("", group.strip(), count=1)).split())
+        head = _RE["head"].match(one)
         if any(map(str.isalnum, one[head.end() if head and head[1] else 0 :])):  # else it says nothing
-            found.append(Item(_TYPES.get(name, _TEXT), _shortened(one, LONGEST)))
+            found.append(Item(_TYPES.get(name, "observation_text"), _shortened(one, 2_000)))
     return found
 
 

@@ -20,12 +20,8 @@ LOCK_DESCRIPTOR = "JOELCLAW_DETACHED_LOCK"
 """Variable with the descriptor of the lock that a background command inherits."""
 PUSH = "store-push"
 EXPORT = "otel-export"
-PUSH_EVERY_S = 30  # least time between two pushes to the cluster
 PUSH_BUDGET_S = 10  # after this time, a push sends no further batch
-PUSH_LIMIT_S = 40  # after this time, a push is killed; what the cluster did not confirm is sent again
 EXPORT_EVERY_S = 60  # least time between two exports, as in the SDK
-EXPORT_LIMIT_S = 60
-PRUNE_LIMIT_S = 600
 DAY_S = 86_400
 
 _inherited_locks: list[int] = []
@@ -119,9 +115,10 @@ def start_due(config: Config) -> None:
     """Start the jobs that are switched on and due: push, export and prune. Costs a few `stat` calls."""
     outbox_lock = os.path.join(files.home(), "outbox.lock")  # exists if this home has a cluster
     if config.get_str("store.backend") == "typesense" and os.path.exists(outbox_lock):
-        _start_if_due(PUSH, ("store", "push"), PUSH_EVERY_S, PUSH_LIMIT_S, outbox_lock)
+        # what the cluster did not confirm when a push is killed is sent again
+        _start_if_due(PUSH, ("store", "push"), every_s=30, limit_s=40, lock=outbox_lock)
     if config.get_str("otel.export") == "auto":
-        _start_if_due(EXPORT, ("otel", "export"), EXPORT_EVERY_S, EXPORT_LIMIT_S, export_lock())
+        _start_if_due(EXPORT, ("otel", "export"), every_s=EXPORT_EVERY_S, limit_s=60, lock=export_lock())
     _start_daily_prune(config)
 
 
@@ -138,7 +135,7 @@ def _start_daily_prune(config: Config) -> None:
     except OSError:  # there is no store yet, or the home is read-only
         return
     if age_s > 0:  # otherwise the clock was wrong
-        start(("store", "prune"), PRUNE_LIMIT_S, os.path.join(files.home(), "cache", "store-prune.lock"))
+        start(("store", "prune"), 600, os.path.join(files.home(), "cache", "store-prune.lock"))
 
 
 def export_lock() -> str:

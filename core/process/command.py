@@ -28,9 +28,6 @@ IN_MODEL = "JOELCLAW_IN_MODEL"
 MAX_OUTPUT_BYTES = 200_000  # of a model's answer: far more than a summary or a list of observations takes
 
 POLL_S = 0.1
-GRACE_S = 3.0  # between SIGTERM and SIGKILL
-TAIL_BYTES = 8_000  # kept of an output that is not wanted whole
-CHUNK_BYTES = 65_536
 GUARD = """\
 import os, sys
 alive = int(sys.argv[1])
@@ -190,18 +187,18 @@ class _Exchange:
     def _read(self) -> None:
         for descriptor, text in list(self._readers.items()):
             try:
-                chunk = os.read(descriptor, CHUNK_BYTES)
+                chunk = os.read(descriptor, 65_536)
             except BlockingIOError:
                 continue
             text += chunk
             if not (self._max_bytes and text is self.output):
-                del text[:-TAIL_BYTES]
+                del text[:-8_000]
             if not chunk:
                 del self._readers[descriptor]
 
     def _write(self) -> None:
         try:
-            self._input = self._input[os.write(self._writers[0], self._input[:CHUNK_BYTES]) :]
+            self._input = self._input[os.write(self._writers[0], self._input[:65_536]) :]
         except BrokenPipeError:
             self._input = self._input[:0]
         if not self._input and self._process.stdin is not None:
@@ -218,7 +215,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """End what is left of the process group, and take the exit status."""
     if not _is_over(process.pid):
         _signal(process.pid, signal.SIGTERM)
-        deadline = time.monotonic() + GRACE_S
+        deadline = time.monotonic() + 3.0
         while not _is_over(process.pid) and time.monotonic() < deadline:
             time.sleep(POLL_S / 5)
     _signal(process.pid, signal.SIGKILL)

@@ -23,11 +23,8 @@ NAME_PARTS = (*ANNOUNCING, "kennwort", "sig", "_salt", "psk", "_pat")
 """Every name that announces a secret contains one of these."""
 KEYWORDS = (*NAME_PARTS, "cookie", "bearer", "basic ", "identified ", "senha", "contrase", "wachtwoord")
 _FINDERS = "core.redaction.tokens"  # once loaded, the finders are faster than the pre-check
-MAX_PASSES = 6  # of `redact`: taking a secret out may show another
 MIN_TOKEN_PART = 12  # characters of the shortest part by which a token is known
 MAX_NAME_CHARS = 120
-MAX_KNOWN_WORDS = 100_000  # of earlier texts
-MAX_KNOWN_CHARS = 160
 _SEPARATORS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "+_-")}
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")  # a keyword surrounded by nothing else has no value
 
@@ -77,8 +74,6 @@ _SPACED_ANCHORS = [[word for word in words if word.split() != [word]] for words 
 _WORD_ANCHORS = tuple({word.lower() for words in (COMMANDS, LOGINS, CALLS) for word in words if word.split() == [word]})
 
 # What hides a secret: colours of a terminal, invisible characters, encoded signs, the word for "password" elsewhere.
-_ESCAPES = ("\x1b[", "\\u001b[", "\\x1b[", "\\033[")
-_ESCAPE = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -98,7 +93,6 @@ FOREIGN = (
     "パスワード", "비밀번호", "parola", "lösenord", "adgangskode", "passord", "salasana", "heslo", "key content",
 )  # fmt: skip
 """Words for "password" in other languages."""
-_LINK = r"(?:[ \t]{0,2}(?:est|es|é|è|is|это|jest|je|er|är|este)(?=[ \t:])|[ \t]{0,2}(?:是|为|為|は))?"
 
 _harmless_words: set[str] = set()
 """Words of earlier texts without a token or an anchor: a session repeats most of its words."""
@@ -112,7 +106,7 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     if _FINDERS not in sys.modules and not may_hold_secret(text):
         return text, ()
     kinds: list[str] = []
-    for _ in range(MAX_PASSES):
+    for _ in range(6):  # taking a secret out may show another
         spans = find_secrets(text)
         if not spans:
             break
@@ -183,7 +177,9 @@ def is_obfuscated(text: str, lower: str) -> bool:
             return True
         if "\ufe0f" in signs and any(before[-1:].isascii() for before in text.split("\ufe0f")[:-1]):
             return True  # after an emoji, it selects its form
-    if any(word in lower for word in FOREIGN) or ("[" in text and any(begin in lower for begin in _ESCAPES)):
+    if any(word in lower for word in FOREIGN) or (
+        "[" in text and any(map(lower.__contains__, ("\x1b[", "\\u001b[", "\\x1b[", "\\033[")))
+    ):
         return True
     return ("%" in text or "&" in text or "\\u00" in text) and (
         any(sign in lower for sign in _SIGNS if sign.isascii()) and any(keyword in lower for keyword in ANNOUNCING)
@@ -228,7 +224,7 @@ def _may_name_secret(text: str) -> bool:
 
 def find_secrets(text: str) -> list[Span]:
     """The (start, end, kind) of each secret, in order and disjoint."""
-    if len(_harmless_words) > MAX_KNOWN_WORDS:
+    if len(_harmless_words) > 100_000:
         _harmless_words.clear()
     spans = _find_obfuscated(text) if is_obfuscated(text, text.lower()) else _find_plain(text)
     return _merged(spans) if spans else spans
@@ -268,7 +264,7 @@ def _find_plain(text: str) -> list[Span]:
         spans += tokens.find_random(text, find_secrets)
     if not (is_anchored or spans or has_random):
         _harmless_words.update(
-            word for word in words if len(word) <= MAX_KNOWN_CHARS and (":" not in word or not may_be_login(word))
+            word for word in words if len(word) <= 160 and (":" not in word or not may_be_login(word))
         )
     return spans
 
@@ -297,11 +293,13 @@ def _find_obfuscated(text: str) -> list[Span]:
     import re
     from bisect import bisect_right
 
+    escape = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
+    link = r"(?:[ \t]{0,2}(?:est|es|é|è|is|это|jest|je|er|är|este)(?=[ \t:])|[ \t]{0,2}(?:是|为|為|は))?"
     firsts = re.escape("".join({word[0] for word in ("\x1b", *_SIGNS, *FOREIGN)}))
     pattern = re.compile(
         f"(?=[{firsts}{_INVISIBLE}])"
-        f"(?:({_ESCAPE}|[{_INVISIBLE}]+)|({'|'.join(map(re.escape, _SIGNS))})"
-        f"|(?<![^\\W\\d_])(?:{'|'.join(FOREIGN)})(?![a-z])({_LINK}))",
+        f"(?:({escape}|[{_INVISIBLE}]+)|({'|'.join(map(re.escape, _SIGNS))})"
+        f"|(?<![^\\W\\d_])(?:{'|'.join(FOREIGN)})(?![a-z])({link}))",
         re.IGNORECASE,
     )
     decoded: list[str] = []
@@ -310,8 +308,8 @@ def _find_obfuscated(text: str) -> list[Span]:
     size = done = 0
     for match in pattern.finditer(text):
         start, end = match.span()
-        hidden, sign, link = match.groups()
-        meaning = "" if hidden else _SIGNS[sign.lower()] if sign else "password is " if link else "password"
+        hidden, sign, is_linked = match.groups()
+        meaning = "" if hidden else _SIGNS[sign.lower()] if sign else "password is " if is_linked else "password"
         decoded += (text[done:start], meaning)
         spaced += (text[done:start], " " * (end - start) if hidden else text[start:end])
         size += start - done

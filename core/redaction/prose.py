@@ -20,7 +20,6 @@ from core.redaction.values import (
 )
 
 MAX_REACH = 220  # characters after a name that are read
-MAX_WORDS = 12  # words after a name that are read
 NOTHING = (0, 0)
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "„": "“", "«": "»"}
 _WORDS = {
@@ -40,33 +39,36 @@ _WORDS = {
 _SETS = {topic: frozenset(words.split()) for topic, words in _WORDS.items()}
 _FOR = "zum|zur|für|fürs|auf|au|aux|à|a|al|alla|para|per|pour|voor|de|del|do|du|des|vom|von|der|dem"
 _ARE = "are|is|were|was|ist|sind|lauten|sont|est|son|es|são|sono|zijn"
-_LOGIN = (
-    r"(?:(?:(?:c(?<!\wc)red(?:s|entials)|l(?<!\wl)ogins?|u(?<!\wu)ser(?:name)?[/:]pass(?:word)?|b(?<!\wb)asic auth"
-    r"|z(?<!\wz)ugang(?:sdaten)?|b(?<!\wb)enutzer|accès|identifiants|credencia(?:le|i)s|credenziali|acc?eso"
-    r"|inloggegevens|toegang|(?:test|demo|admin)[ -]?(?:account|user|konto))"
-    rf"(?:[ \t](?:for|to|of|{_FOR}) ?[^\n:>→]{{1,40}}(?::|[=-]?>|→| (?:{_ARE}))|[ \t]*[:=]"
-    rf"|[ \t]+(?:{_ARE}|=|-|–|—))"
-    r"|l(?<!\wl)og(?:(?:ged|ging)? in (?:with|as)|in with)|s(?<!\ws)ign in (?:with|as)"
-    r"|i(?<!\wi)nloggen met|a(?<!\wa)nmelden (?:mit|als)|e(?<!\we)inloggen (?:mit|als)|c(?<!\wc)on[eé]cta(?:te|rse) con"
-    r"|s(?<![\w.]s)sh (?:in)?to [^\n:]{1,40} (?:with|as))"
-    r"(?:[ \t]+(?:here|these|is|are))?[:=]?[ \t]*[\"'`*(]{0,3})"
-    r"(?!https?:|\d+\W)[\w.@\\-]{1,64}(?::|[ \t]+(?:[/|:]|with|using|mit|con|avec|und|and)[ \t]+|(/|[, \t]{1,3}))"
-    r"[\"'`*(]{0,2}([^\s\\]{3,160})"
-)
-_USER_WITH_IT = (
-    r"(?:u(?<!\wu)(?:ser|sername|sr|id)|l(?<!\wl)ogin|a(?<!\wa)(?:ccount|s))[ :,]+"
-    r"(?!(?:can|could|must|should|may|might|will|would|to|does|did|not)\b)[^\s:,]{1,64}"
-    r"(?:[,:]?[ \t]+(?:with|and|the|/))*[,:]?[ \t]+(?:pass|pw|passwd|password)[ \t]+(\S{3,160})"
-)
-_NET_USE = (
-    r"net use [^\n]{0,160}?(?<= )(?![/\\*]|[a-z]: )([^\s\"'`]{4,})(?= [^\n]{0,80}/user:)"
-    r"|net use [^\n]{0,160}?/user:\S+ ([^\s\"'`/]{4,})|net user [^\s/]+ ([^\s/\"'`*]{4,}) [^\n]{0,80}/"
-)
-# Who logs in on many machines; the password of another user must have a sign and a digit.
-_KNOWN_USER = (
-    r"(?:\w*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)\w*|sa|ubuntu|debian|centos|vagrant|guest)\Z"
-)
-_HOST = r"[\"'{\[]*(?=[\w.-]*[\d.-])[A-Za-z0-9][\w.-]{2,}(?:\]:\d+)?[\"']?:?\Z"
+_RE: dict[str, str] = {
+    "login": (
+        r"(?:(?:(?:c(?<!\wc)red(?:s|entials)|l(?<!\wl)ogins?|u(?<!\wu)ser(?:name)?[/:]pass(?:word)?|b(?<!\wb)asic auth"
+        r"|z(?<!\wz)ugang(?:sdaten)?|b(?<!\wb)enutzer|accès|identifiants|credencia(?:le|i)s|credenziali|acc?eso"
+        r"|inloggegevens|toegang|(?:test|demo|admin)[ -]?(?:account|user|konto))"
+        rf"(?:[ \t](?:for|to|of|{_FOR}) ?[^\n:>→]{{1,40}}(?::|[=-]?>|→| (?:{_ARE}))|[ \t]*[:=]"
+        rf"|[ \t]+(?:{_ARE}|=|-|–|—))"
+        r"|l(?<!\wl)og(?:(?:ged|ging)? in (?:with|as)|in with)|s(?<!\ws)ign in (?:with|as)"
+        r"|i(?<!\wi)nloggen met|a(?<!\wa)nmelden (?:mit|als)|e(?<!\we)inloggen (?:mit|als)"
+        r"|c(?<!\wc)on[eé]cta(?:te|rse) con"
+        r"|s(?<![\w.]s)sh (?:in)?to [^\n:]{1,40} (?:with|as))"
+        r"(?:[ \t]+(?:here|these|is|are))?[:=]?[ \t]*[\"'`*(]{0,3})"
+        r"(?!https?:|\d+\W)[\w.@\\-]{1,64}(?::|[ \t]+(?:[/|:]|with|using|mit|con|avec|und|and)[ \t]+|(/|[, \t]{1,3}))"
+        r"[\"'`*(]{0,2}([^\s\\]{3,160})"
+    ),
+    "user with it": (
+        r"(?:u(?<!\wu)(?:ser|sername|sr|id)|l(?<!\wl)ogin|a(?<!\wa)(?:ccount|s))[ :,]+"
+        r"(?!(?:can|could|must|should|may|might|will|would|to|does|did|not)\b)[^\s:,]{1,64}"
+        r"(?:[,:]?[ \t]+(?:with|and|the|/))*[,:]?[ \t]+(?:pass|pw|passwd|password)[ \t]+(\S{3,160})"
+    ),
+    "net use": (
+        r"net use [^\n]{0,160}?(?<= )(?![/\\*]|[a-z]: )([^\s\"'`]{4,})(?= [^\n]{0,80}/user:)"
+        r"|net use [^\n]{0,160}?/user:\S+ ([^\s\"'`/]{4,})|net user [^\s/]+ ([^\s/\"'`*]{4,}) [^\n]{0,80}/"
+    ),
+    # Who logs in on many machines; the password of another user must have a sign and a digit.
+    "user": (
+        r"(?:\w*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)\w*|sa|ubuntu|debian|centos|vagrant|guest)\Z"
+    ),
+    "host": r"[\"'{\[]*(?=[\w.-]*[\d.-])[A-Za-z0-9][\w.-]{2,}(?:\]:\d+)?[\"']?:?\Z",
+}
 
 
 def may_be_described(text: str, lower: str, start: int, end: int) -> bool:
@@ -114,8 +116,8 @@ def _find_described(text: str, lower: str, names: list[Name]) -> list[Span]:
 def _find_logins(text: str, lower: str) -> list[Span]:
     """Each password next to a user's name."""
     spans: list[Span] = []
-    pairs = compiled(_USER_WITH_IT).finditer(lower) if " pass" in lower or " pw " in lower else ()
-    for match in (*compiled(_LOGIN).finditer(lower), *pairs):
+    pairs = compiled(_RE["user with it"]).finditer(lower) if " pass" in lower or " pw " in lower else ()
+    for match in (*compiled(_RE["login"]).finditer(lower), *pairs):
         start, end = match.span(match.lastindex or 0)
         value = text[start:end].strip("\"'`*()").rstrip(".,;")
         vague = match.re.groups > 1 and value.islower() and value.isalnum() and len(value) < 10
@@ -127,7 +129,7 @@ def _find_logins(text: str, lower: str) -> list[Span]:
         if value and not vague and is_described(value, "password"):
             start = text.index(value, start)
             spans.append((start, start + len(value), "password"))
-    for match in compiled(_NET_USE).finditer(lower) if "net use" in lower else ():
+    for match in compiled(_RE["net use"]).finditer(lower) if "net use" in lower else ():
         start, end = match.span(match.lastindex or 0)
         if not text[start:end].isalpha() and not is_placeholder(text[start:end]):
             spans.append((start, end, "password"))
@@ -146,8 +148,8 @@ def find_mapped_logins(text: str, fresh: set[str]) -> list[Span]:
         user = user.replace("@", "").replace(".", "")
         if len(value) < 6 or not (digits or signs) or not user.isidentifier() or value.upper() == value:
             continue
-        is_known = (digits and signs) or compiled(_KNOWN_USER).match(user.lower())
-        if not is_known or not compiled(_HOST).match(host) or not is_described(value, "password"):
+        is_known = (digits and signs) or compiled(_RE["user"]).match(user.lower())
+        if not is_known or not compiled(_RE["host"]).match(host) or not is_described(value, "password"):
             continue
         at = text.find(login, at)
         start = at + login.index(value)
@@ -167,7 +169,7 @@ def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tupl
     at, linked = _after_name(text, end, kind)
     rest = lower[at : end + MAX_REACH].split("\n", 1)[0].split("\\n", 1)[0].replace("\t", " ")
     words: list[tuple[int, str]] = []
-    for word in rest.split(" ", MAX_WORDS):
+    for word in rest.split(" ", 12):
         if word:
             words.append((at, word))
         at += len(word) + 1
