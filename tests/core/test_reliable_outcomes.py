@@ -44,8 +44,6 @@ def test_all_say_the_same_of_a_command_behind_a_pipe(run: Run, tmp_path: Path) -
     boundary = made.entry("system", "", subtype="compact_boundary", compactMetadata={"postTokens": 900})
     made.write(boundary, made.entry("user", "The user works.", isCompactSummary=True))
     run("memory", "archive", str(made.path))
-    answer = run("recall", "src/ commands", "--raw").out
-    assert "$ make tide_check 2>&1 | tail -3  (no outcome)" in answer
     shown = run("memory", "show", f"call:{SESSION}:6").result
     assert shown["outcome"] == ""
     assert ", ok" not in shown["place"]
