@@ -12,7 +12,7 @@ import time
 from core import TYPE_CHECKING
 from core.clock import MINUTE_MS
 from core.names import names_in_order
-from core.quoting import cost, enclose
+from core.quoting import cost, enclose, one_line
 from session.reactions import FAILED, HALF_FULL_PERCENT, NO_RESULTS, Reaction
 from session.session import COOLDOWN_MS, fault_boundary
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from clients.event import HookEvent
     from core.records import Hit
     from session.session import Session
+    from session.state import SessionState
 
 
 def react(event: HookEvent, session: Session) -> Reaction:
@@ -46,16 +47,18 @@ def react(event: HookEvent, session: Session) -> Reaction:
     from session.reactions.injection import Injection, fit, give, names_shared, select, written_to_be_kept
 
     places, placed = _places(names, session, event["cwd"], project) if names else ([], [])
+    notes = _vault_notes(message, state) if is_asked else {}
     fresh = [hit for hit in written_to_be_kept(hits, state) if hit["id"] not in state.injected_memories]
     names_in = {hit["id"]: shared for hit in fresh if (shared := names_shared(hit, names))}
     changed = set() if trigger == "named" else _changed(session, [hit["id"] for hit in fresh])
     memories = select([hit for hit in fresh if is_asked or hit["id"] in names_in or hit["id"] in changed], state)
     head = ["## Context Refresh"]
     head += ["**Where it stands:**", *places] if places else []
+    head += ["**In the vault:**", *notes.values()] if notes else []
     title, most = ("**Changed in memory:**", 3) if changed else ("**Noted about it:**", 2)
     content, shown = fit(
         "context-refresh", [*head, title], memories, mark="- [{category}] ", most=most,
-        max_tokens=350 + cost("\n".join(places)),
+        max_tokens=350 + cost("\n".join((*places, *notes.values()))),
     )  # fmt: skip
     if trigger != "named":  # a prompt that names something does not put the next refresh off
         state.last_refresh_at = session.now
@@ -63,7 +66,7 @@ def react(event: HookEvent, session: Session) -> Reaction:
     if not content and len(head) == 1:
         return Reaction(NO_RESULTS, about=about)
     named = [name for memory in shown for name in names_in.get(memory["id"], ())]
-    state.told_names = [*state.told_names, *dict.fromkeys((*placed, *named))]
+    state.told_names = [*state.told_names, *dict.fromkeys((*placed, *notes, *named))]
     content = content or enclose("context-refresh", head)
     injection = Injection("context-refresh", content, shown, "context.refresh.injected", about)
     injection.event_about, injection.query = {"reason": trigger}, query
@@ -147,3 +150,25 @@ def _changed(session: Session, identifiers: Sequence[str]) -> set[str]:
     last = session.state.last_refresh_at
     since = session.state.started_at if last is None or last > session.now else int(last)
     return session.store.attempt("recall", lambda db: documents.changed_since(db, identifiers, since), set())
+
+
+def _vault_notes(message: str, state: SessionState) -> dict[str, str]:
+    """By name, a line for each note of the vault that a prompt names by number or path, or asks for ("decisions …")."""
+    words = [word.strip("`'\"()[],;:?!") for word in message.split()]
+    paths = [word for word in words if word.endswith(".md") or "/Vault/" in word]
+    if not (paths or any(word.lower().startswith(("adr", "decision")) for word in words)):
+        return {}
+    from contextlib import suppress
+
+    from core.errors import Failure
+    from memory.knowledge import vault
+
+    lines: dict[str, str] = {}
+    for reference in paths or [message]:
+        with suppress(Failure):  # there is no vault, or nothing in it
+            for (path, *_), note in vault.find(vault.root(), reference):
+                name = path.rpartition("/")[2]
+                heading = next((line for line in note["content"].splitlines() if line.startswith("# ")), name)
+                if name not in state.told_names:
+                    lines[name] = f"- {one_line(heading)}: {one_line(path)}"
+    return dict(list(lines.items())[:3])

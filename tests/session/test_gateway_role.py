@@ -97,10 +97,36 @@ def test_a_gateway_without_conversation_gets_nothing(run: Run) -> None:
         assert (result["injected"], result["reason"], result["content"]) == (False, "no-seed", "")
 
 
+def vault(folder: Path) -> dict[str, str]:
+    """A vault with two decisions; the variable that names it."""
+    for name, title, text in (
+        ("0203-recovery", "ADR-0203: Recovery pointers", "What a compaction loses comes back by pointers."),
+        ("0204-context", "ADR-0204: Seamless context", "The gateway looks around every half hour."),
+    ):
+        path = folder / "docs" / "decisions" / f"{name}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"---\nstatus: accepted\n---\n# {title}\n\n{text}\n")
+    return {"VAULT_PATH": str(folder)}
+
+
 def asked(run: Run, message: str, minutes: float, env: dict[str, str], role: str = "gateway") -> dict[str, Any]:
     words = ("inject", "refresh", "--session", f"{SESSION}-{role}", "--role", role, "--message", message)
     result: dict[str, Any] = run(*words, env={**env, **at(minutes)}).result
     return result
+
+
+def test_a_prompt_to_a_gateway_gets_the_notes_that_it_names(run: Run, tmp_path: Path) -> None:
+    env = vault(tmp_path / "Vault")
+    decision = tmp_path / "Vault" / "docs" / "decisions" / "0203-recovery.md"
+    named = asked(run, "please tell me what ADR-203 says on the pointers", 1, env)
+    assert f"**In the vault:**\n- ADR-0203: Recovery pointers: {decision}\n" in named["content"]
+    assert named["trigger"] == "named"
+    assert asked(run, "and what else does ADR-203 say on the pointers", 2, env)["injected"] is False, "told once"
+    other = tmp_path / "Vault" / "docs" / "decisions" / "0204-context.md"
+    by_path = asked(run, f"read {other} and summarize what it wants", 3, env)
+    assert f"- ADR-0204: Seamless context: {other}" in by_path["content"]
+    assert asked(run, "please tell me what ADR-203 says on the pointers", 1, env, "interactive")["injected"] is False
+    assert asked(run, "please tell me what ADR-999 says on the pointers", 4, env)["injected"] is False
 
 
 def test_a_prompt_to_a_gateway_gets_the_memory_that_answers_it(run: Run) -> None:
