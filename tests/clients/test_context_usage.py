@@ -209,12 +209,6 @@ def test_gemini_a_history_that_was_compressed_is_a_boundary(tmp_path: Path) -> N
     assert told(tmp_path / "t", "gemini", lines) == usage(100, "estimate", window)
 
 
-# -- the window
-
-
-# -- files as they come
-
-
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "pi", "opencode", "x"])
 def test_what_cannot_be_read_is_not_known(tmp_path: Path, agent: str) -> None:
     nothing = {"tokens": None, "percent": None, "source": "none"}

@@ -54,22 +54,6 @@ def test_a_line_with_only_a_text_gets_verdict_category_and_id() -> None:
     assert len({read({"text": text, **more}).document["id"] for more in others}) == 4
 
 
-@pytest.mark.parametrize(
-    ("more", "expected"),
-    [
-        ({"verdict": "Hold"}, ("hold", 1.0, "imported with this verdict", "v1")),
-        ({"verdict": "hold", "confidence": 0}, ("hold", 0.0, "imported with this verdict", "v1")),
-        ({"verdict": "hold", "reason": "r", "gate_version": "v0"}, ("hold", 1.0, "r", "v0")),
-        ({"collection": "episodes"}, ("allow", 1.0, "archived", "v1")),
-        ({"collection": "knowledge"}, ("allow", 1.0, "archived", "v1")),
-        ({}, ("discard", 0.8, "announces a step and states no fact", "v1")),
-    ],
-)
-def test_where_a_verdict_and_its_reason_come_from(more: dict[str, Any], expected: tuple[str, float, str, str]) -> None:
-    one = read({"text": "Let me check the logs", **more}).document
-    assert tuple(one[f"write_{name}"] for name in ("verdict", "confidence", "reason", "gate_version")) == expected
-
-
 MOMENT = "must be an ISO 8601 time or ms since 1970"
 
 

@@ -141,32 +141,3 @@ def test_a_terminal_names_the_project_and_raw_prints_only_texts(run: Run, alpha:
 def test_a_store_that_is_not_there_yet_prefers_too(run: Run, tmp_path: Path) -> None:
     result = run("recall", QUERY, env=NOW, cwd=repository(tmp_path / "alpha")).result
     assert (result["preferredProject"], result["hits"]) == ("acme/alpha", [])
-
-
-@pytest.mark.parametrize("reworded", [False, True])
-def test_a_page_of_another_project_that_repeats_the_question_goes_behind(
-    run: Run, alpha: Path, tmp_path: Path, reworded: bool
-) -> None:
-    asked = "how often does the tide gauge of the inner harbour send a reading"
-    made = Transcript(tmp_path / "faq.jsonl", first=500)
-    for page in range(10):
-        made.write(made.entry("user", f"read me page {page}", sessionId="s-faq", cwd=str(tmp_path / "beta")))
-        said = f"The FAQ says: {asked}? Each minute, run faq-{page}.sh. So {asked}? By faq-{page}.sh alone."
-        if reworded:
-            said = (
-                f"The gauge in the tide harbour does send its inner reading often, by faq-{page}.sh.\n"
-                f"A reading that an inner harbour's tide gauge may send: run faq-{page}.sh.\n"
-                f"Often the harbour asks the inner tide gauge for one reading: faq-{page}.sh sends it."
-            )
-        made.write(made.entry("assistant", said, sessionId="s-faq", cwd=str(tmp_path / "beta")))
-    repository(tmp_path / "beta")
-    own = {
-        "id": "own",
-        "text": "The gauge of the inner harbour sends what it read six times an hour",
-        "verdict": "allow",
-    }
-    run("memory", "import", "-", stdin=json.dumps({**own, "project": "acme/alpha"}) + "\n", env=NOW)
-    run("memory", "archive", str(made.path), env=NOW)
-    assert run("recall", asked, "--everywhere", env=NOW, cwd=alpha).result["hits"][0]["session"] == "s-faq"
-    hits = run("recall", asked, env=NOW, cwd=alpha).result["hits"]
-    assert (hits[0]["id"], "s-faq" in [hit["session"] for hit in hits]) == ("own", True)

@@ -213,29 +213,6 @@ def test_memory_show_prints_the_whole_call(archived: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "score"),
-    [
-        ("TideTable", 0.8),
-        ("TIDETable", 0.75),
-        ("make gauges", 0.85),  # how the command begins, or one of those that it runs in turn
-        ("make tides", 0.85),
-        ("rows of the harbour master", 0.85),  # word for word counts from three words on that mean something
-        ("zebra giraffe", None),
-        ("another/clone/tide/table.go", 0.45),  # the longest end that stands anywhere
-        ("another/clone/of/table.go", None),
-        ("TideTab", 0.45),  # what begins so
-    ],
-)
-def test_how_well_a_call_answers(run: Run, tmp_path: Path, query: str, score: float | None) -> None:
-    made = Transcript(tmp_path / "s.jsonl")
-    made.call("c", "Bash", command="make gauges && make tides")
-    made.outcome("c", "TideTable holds rows of the harbour master\nneap_offset of the gauge in tide/table.go")
-    run("memory", "archive", str(made.path), env=NOW)
-    found = [hit["score"] for hit in run("recall", query, "--collection", "calls", env=NOW).result["hits"]]
-    assert found == ([] if score is None else [score])
-
-
-@pytest.mark.parametrize(
     ("then", "told"),
     [
         ([("mise exec -- seal-lint run ./...", False)], "then ok (call 2): mise exec -- seal-lint run ./..."),

@@ -34,21 +34,6 @@ def test_the_end_of_a_turn_comes_before_its_steps(run: Run, made: Transcript) ->
     assert ["cut short" in text for text in said] == [True, False, False]
 
 
-def test_the_later_of_two_conclusions_comes_first(run: Run, tmp_path: Path) -> None:
-    session = Transcript(tmp_path / "t" / "t.jsonl")
-    session.user("why does the sluice gate leak at spring tide?" + FILLER)
-    session.call("c1", "Bash", command="make hinges")
-    session.outcome("c1", "hinges")
-    session.assistant("The sluice gate leaks at spring tide: the hinge of the sluice gate is bent." + FILLER)
-    session.user("no, look again why the sluice gate leaks, at spring tide it was straight" + FILLER)
-    session.call("c2", "Bash", command="make seals")
-    session.outcome("c2", "sealed")
-    session.assistant("At spring tide the sluice gate let water in since its seal was cut short." + FILLER)
-    run("memory", "archive", str(session.path), env=NOW)
-    first, second, *_ = run("recall", "why did the sluice gate leak at spring tide", env=NOW).result["hits"]
-    assert ("cut short" in first["observation"], "is bent" in second["observation"]) == (True, True)
-
-
 def test_an_answer_comes_before_its_question(run: Run, tmp_path: Path) -> None:
     session = Transcript(tmp_path / "u" / "u.jsonl")
     session.user("the gauge of the sluice gate shows neap tide at noon and spring tide at six, make it right" + FILLER)

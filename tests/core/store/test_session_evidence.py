@@ -11,7 +11,7 @@ import pytest
 from conftest import Run
 from faults import WITHOUT_COLUMNS
 
-from core.store import migrations, progress
+from core.store import migrations
 
 
 def talk(folder: Path, name: str, *texts: str) -> Path:
@@ -68,15 +68,6 @@ def test_a_session_that_grows_is_found_by_what_is_new(run: Run, archived: Path, 
     assert db_of(home).execute("SELECT count(*) FROM segment").get == before
     hits = found(run, "parrot ferry noon")
     assert {hit["session"] for hit in hits[:2]} == {"plain-07"}
-
-
-def test_a_long_session_has_several_segments(run: Run, tmp_path: Path, home: Path) -> None:
-    text = "a sentence that says little of harbours and much of nothing " * 10
-    talk(tmp_path, "long", *(f"{number} {text}" for number in range(20)))
-    run("memory", "archive", str(tmp_path))
-    rows = list(db_of(home).execute("SELECT first FROM segment WHERE session_id = 'long' ORDER BY first"))
-    lengths = progress.SEGMENT_CHARS // (len(text) + 2) + 1
-    assert len(rows) == -(-20 // lengths)
 
 
 def test_what_is_forgotten_leaves_the_segments_and_comes_back(run: Run, archived: Path, home: Path) -> None:
