@@ -76,8 +76,6 @@ def compose(db: apsw.Connection, call: Session, *, kept: str, more_queries: Sequ
     folder = checkout or session["folder"]
     existing = _existing_files(folder, places)
     queries = file_queries([place for place in places if place["file"] in existing], shown_as)
-    if queries and len(calls) > FEWEST_CALLS:
-        queries[-1] += " commands"
     draft = _Draft(work, queries or list(more_queries), max_tokens, call.agent or call.state.agent)
     current = worktree.current_places(folder, _first_files(places, draft.room), time.monotonic() + 0.1)
     if not draft.fit(current, shown_as, call.state.recalled_memories):

@@ -73,7 +73,7 @@ _NOTHING = "prints nothing that is stored"
 TABLE: dict[str, list[list[str]] | str] = {
     "recall": [
         ["recall", "harbour gauge"], ["recall", "harbour gauge", "--raw", "--limit", "50"],
-        ["recall", "harbourGauge"], ["recall", "harbourGauge", "--raw"], ["recall", "quay.py commands", "--raw"],
+        ["recall", "harbourGauge"], ["recall", "harbourGauge", "--raw"],
         ["recall", "--batch", "{queries}"], ["recall", "harbour", "--include-hold", "--include-discard"],
         ["recall", "harbour", "--tag", NASTY["title"][:60]],
     ],
