@@ -17,6 +17,7 @@ from typer.models import ArgumentInfo, ParameterInfo
 
 from cli.commands import MODULES
 from cli.parser import Command, Parameter, is_text
+from core.errors import Failure
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -93,6 +94,26 @@ class OneOf:
         return text
 
 
+def stored(kind: str) -> Callable[[], list[str]]:
+    """Completions for an option: the newest values in the store of a kind (sessions, projects, tags or memories)."""
+
+    def values() -> list[str]:
+        import re
+
+        from core import ids
+        from core.store import overview, sqlite
+
+        try:
+            db = sqlite.open_reading()
+            found = overview.newest(db, kind, 100) if db is not None else []
+        except (Failure, sqlite.StoreError):
+            found = []
+        shown = [ids.shown(value) if kind == "sessions" else value for value in found]
+        return [value for value in shown if re.fullmatch(r"[\w./:@+,=-]+", value)]  # a shell expands other characters
+
+    return values
+
+
 Query = Annotated[list[str] | None, typer.Argument(metavar="QUERY", help="What to look for")]
 RequiredQuery = Annotated[list[str], typer.Argument(metavar="QUERY", help="What to look for")]
 Hits = Annotated[int | None, typer.Option("--limit", "-n", min=1, max=100, help="Most hits (default: recall.limit)")]
@@ -101,11 +122,13 @@ Verbatim = Annotated[
     bool, typer.Option("--verbatim", help="Print only the text, exactly as stored; refused on a terminal")
 ]
 Hours = Annotated[float, typer.Option("--hours", min=0, max=876_000, help="How far back, in hours")]
-Session = Annotated[str | None, typer.Option("--session", metavar="ID", help="Session id")]
+Session = Annotated[
+    str | None, typer.Option("--session", metavar="ID", help="Session id", autocompletion=stored("sessions"))
+]
 Percent = Annotated[
     float | None, typer.Option("--percent", min=0, max=1000, metavar="P", help="Context usage, 0 to 100")
 ]
-Project = Annotated[str | None, typer.Option("--project", help="Only this project")]
+Project = Annotated[str | None, typer.Option("--project", help="Only this project", autocompletion=stored("projects"))]
 
 
 # Reading the declarations
@@ -195,6 +218,7 @@ def _parameter(declared: inspect.Parameter) -> Parameter:
     else:
         on, off = _flags(info, declared.name)
         given |= {"flags": on, "off": off, "metavar": info.metavar or on[0].lstrip("-").upper()}
+    given["completions"] = info.autocompletion
     return Parameter(declared.name, **given)
 
 

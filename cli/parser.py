@@ -26,7 +26,8 @@ class Parameter:
 
     `kind` is `text`, `whole` or `number` (from `low` to `high`), `truth` (an option with the value true or false) or
     `flag` (an option without a value; `off` are the flags that mean no). An argument has no `flags`. `many`: it may be
-    repeated, and the command gets a list. `choices` are the only values allowed.
+    repeated, and the command gets a list. `choices` are the only values allowed. `completions` returns
+    values from the store.
     """
 
     kind = "text"
@@ -40,6 +41,7 @@ class Parameter:
     required = False
     metavar = ""
     help = ""
+    completions: Callable[[], list[str]] | None = None
 
     def __init__(self, name: str, **declared: Any) -> None:
         self.name = name

@@ -152,6 +152,7 @@ class EventQuery(TypedDict, total=False):
 
     any_of: Sequence[Sequence[str]]
     """An event must hold all words of at least one list."""
+    inverted: bool
     """Whether the words must not be there."""
     levels: Sequence[str]
     sources: Sequence[str]

@@ -1,10 +1,11 @@
-"""Searching and counting the stored events."""
+"""Searching, counting and following the stored events."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from core import clock
-from core.errors import usage
+from core.errors import Failure, usage
 from core.records import Event, EventQuery
 from core.store import events as stored_events
 from core.store import sqlite
@@ -35,6 +36,7 @@ def query(options: Mapping[str, Any], now: int) -> EventQuery:
     hidden = [action for action in ROUTINE if not any(word in as_words(action) for word in words)]
     return {
         "any_of": alternatives,
+        "inverted": bool(options.get("invert")),
         "levels": levels,
         "sources": _names(options.get("source")),
         "components": components,
@@ -78,8 +80,36 @@ def stats(query: EventQuery, *, hours: float, now: int) -> dict[str, Any]:
     }
 
 
+def follow(query: EventQuery, limit: int) -> Iterator[list[Event]]:
+    """First the newest `limit` events, then at each step those that were stored meanwhile, oldest first."""
+    last: int | None = None
+    inode = 0
+    while True:
+        events: list[Event] = []
+        try:
+            db = sqlite.open_reading()
+            if db is not None:
+                if inode != (inode := os.stat(db.filename).st_ino) and last is not None:
+                    last = 0  # another store was put in place
+                newest = stored_events.last_seq(db)
+                if last is None:
+                    events = stored_events.newest(db, query, limit)[::-1]
+                elif newest != last:
+                    since: EventQuery = {**query, "since": 0} if last else query
+                    events = [event for _, event in stored_events.stored_after(db, last, upto=newest, query=since)]
+                last = newest
+                db.close()
+            else:
+                last = last or 0
+        except (sqlite.StoreError, Failure) as error:
+            failure = error if isinstance(error, Failure) else sqlite.as_failure(error)
+            if failure.code != "STORE_BUSY":
+                raise failure from None
+        yield events
+
+
 def event_row(event: Event) -> dict[str, Any]:
-    """An event as `list` and `search` print it."""
+    """An event as `list`, `search` and `--follow` print it."""
     return {
         "id": event["id"],
         "ts": clock.iso(event["timestamp"]),

@@ -10,7 +10,7 @@ import typer
 import clients
 from cli import hot
 from cli.commands import checkpoint_hot
-from cli.declarations import Commands, Percent, Raw, Session
+from cli.declarations import Commands, Percent, Raw, Session, stored
 from cli.output import Answer, step
 from core.errors import Failure
 
@@ -64,7 +64,9 @@ def flush(
 def show(
     id: Annotated[
         str | None,
-        typer.Argument(metavar="ID", help="Session id, or the beginning of it (default: all)"),
+        typer.Argument(
+            metavar="ID", help="Session id, or the beginning of it (default: all)", autocompletion=stored("sessions")
+        ),
     ] = None,
 ) -> Answer:
     """Show everything known of a session; without ID, list all sessions with a state file."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cli.commands import memory_bulk, memory_hot, recall_hot
-from cli.declarations import Commands, Hits, Hours, Query, Raw, Verbatim
+from cli.declarations import Commands, Hits, Hours, Query, Raw, Verbatim, stored
 from cli.input import read_text
 from cli.output import Answer, is_for_person, quoted, refuse_terminal, step, write_verbatim
 from core import clock, config, files
@@ -28,7 +28,9 @@ CODE = memory_hot.MEMORY_CODE
 _TEXT_NAMES = ("observation", "text", "place")  # the names of the text in the result for a memory or tool call
 _STYLES = {"allow": "green", "hold": "yellow", "discard": "dim"}
 
-MemoryId = Annotated[str, typer.Argument(metavar="ID", help="Its id, or the beginning of it")]
+MemoryId = Annotated[
+    str, typer.Argument(metavar="ID", help="Its id, or the beginning of it", autocompletion=stored("memories"))
+]
 Tags = Annotated[str, typer.Option(metavar="CSV", help="Comma-separated tags")]
 Source = Annotated[str, typer.Option(help="Where it comes from")]
 
@@ -41,10 +43,12 @@ def write(
     ] = "",
     tags: Annotated[str, typer.Option("--tags", "-t", metavar="CSV", help="Comma-separated tags")] = "",
     source: Annotated[str, typer.Option("--source", "-s", help="Where it comes from")] = "cli",
-    session: Annotated[str, typer.Option(metavar="ID", help="The session it was learned in")] = "",
+    session: Annotated[
+        str, typer.Option(metavar="ID", help="The session it was learned in", autocompletion=stored("sessions"))
+    ] = "",
     project: Annotated[
         str,
-        typer.Option(help="Its project (default: the session's, else the folder's)"),
+        typer.Option(help="Its project (default: the session's, else the folder's)", autocompletion=stored("projects")),
     ] = "",
     type: Annotated[
         Literal["observation", "lesson", "pattern", "failed_target"],
@@ -110,12 +114,14 @@ def stats() -> Answer:
 def list_(
     tag: Annotated[
         list[str] | None,
-        typer.Option("--tag", "-t", help="Only those with all of these tags"),
+        typer.Option("--tag", "-t", help="Only those with all of these tags", autocompletion=stored("tags")),
     ] = None,
     category: Annotated[
         str | None, typer.Option("--category", "-c", help="Only this category, or an alias such as ops")
     ] = None,
-    project: Annotated[str | None, typer.Option(help="Only this project (NAME or OWNER/NAME)")] = None,
+    project: Annotated[
+        str | None, typer.Option(help="Only this project (NAME or OWNER/NAME)", autocompletion=stored("projects"))
+    ] = None,
     all: Annotated[
         bool,
         typer.Option("--all", help="Also tasks of sessions, and forgotten, superseded, held or discarded memories"),
@@ -140,7 +146,7 @@ def list_(
 
 @memory.command("show")
 def show(
-    id: Annotated[str, typer.Argument(metavar="ID", help="Its id")],
+    id: Annotated[str, typer.Argument(metavar="ID", help="Its id", autocompletion=stored("memories"))],
     verbatim: Verbatim = False,
 ) -> Answer | int:
     """Show everything known of a memory or a tool call."""
@@ -208,7 +214,9 @@ def edit(
 def supersede(
     id: Annotated[
         str,
-        typer.Argument(metavar="ID", help="The id of the memory that no longer holds"),
+        typer.Argument(
+            metavar="ID", help="The id of the memory that no longer holds", autocompletion=stored("memories")
+        ),
     ],
     text: Annotated[str | None, typer.Argument(metavar="TEXT", help="What holds now (- reads it from stdin)")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Bring back the old memory and forget its replacement")] = False,
@@ -238,11 +246,19 @@ def supersede(
 def forget(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ID", help="Their ids; a tool call (call:...) is deleted permanently"),
+        typer.Argument(
+            metavar="ID",
+            help="Their ids; a tool call (call:...) is deleted permanently",
+            autocompletion=stored("memories"),
+        ),
     ] = None,
     session: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="Everything of a session; its tool calls are deleted permanently"),
+        typer.Option(
+            metavar="ID",
+            help="Everything of a session; its tool calls are deleted permanently",
+            autocompletion=stored("sessions"),
+        ),
     ] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Bring them back")] = False,
 ) -> Answer:
@@ -310,9 +326,13 @@ def _forget_session(given: str, ids: list[str], *, undo: bool) -> Answer:
 
 @memory.command("purge")
 def purge(
-    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Their ids")] = None,
-    session: Annotated[str | None, typer.Option(metavar="ID", help="Everything of a session")] = None,
-    project: Annotated[str, typer.Option(help="Everything of a project")] = "",
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="ID", help="Their ids", autocompletion=stored("memories"))
+    ] = None,
+    session: Annotated[
+        str | None, typer.Option(metavar="ID", help="Everything of a session", autocompletion=stored("sessions"))
+    ] = None,
+    project: Annotated[str, typer.Option(help="Everything of a project", autocompletion=stored("projects"))] = "",
     before: Annotated[str, typer.Option(metavar="DATE", help="Everything older than this day")] = "",
     match: Annotated[str, typer.Option(metavar="TEXT", help="Everything that contains this text")] = "",
     confirmed: Annotated[

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import clients
-from cli.declarations import Commands, OneOf
+from cli.declarations import Commands, OneOf, stored
 from cli.output import Answer, is_for_person, quoted, step, tell, write_bytes
 from core import clock, config
 from core.errors import FAILED, Failure, usage
@@ -218,7 +218,9 @@ def draw_archived(answer: Answer) -> None:
 @app.command("observe")
 def observe(
     transcript: Annotated[str | None, typer.Argument(metavar="TRANSCRIPT", help="A transcript, archived first")] = None,
-    session: Annotated[str, typer.Option(metavar="ID", help="A session whose turns are archived")] = "",
+    session: Annotated[
+        str, typer.Option(metavar="ID", help="A session whose turns are archived", autocompletion=stored("sessions"))
+    ] = "",
     command: Annotated[str, typer.Option(metavar="CMD", help="Runs the model (default: model.command)")] = "",
 ) -> Answer:
     """Let a model record facts from a session that are worth remembering."""

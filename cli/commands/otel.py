@@ -1,22 +1,24 @@
-"""`joelclaw otel …` and `o11y …`: emit, search and export events.
+"""`joelclaw otel …` and `o11y …`: emit, search, follow and export events.
 
 `otel emit` is a hot command: `memory_hot.py` runs it.
 """
 
+import select
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 import typer
 
 from cli.commands import memory_hot
-from cli.declarations import Commands, Hours, true_or_false
+from cli.declarations import Commands, Hours, stored, true_or_false
 from cli.input import time_range
-from cli.output import Answer, quoted, step
+from cli.output import Answer, is_for_person, quoted, step, write_json
 from core import clock, config, json_text
 from core.errors import usage
 
 app = Commands()
-otel = Commands("Emit and search events.")
+otel = Commands("Emit, search and follow events.")
 o11y = Commands("Show all events of a session or machine.")
 app.add_typer(otel, name="otel")
 app.add_typer(o11y, name="o11y")
@@ -69,7 +71,9 @@ def search(
     level: Annotated[str | None, typer.Option(metavar="CSV", help="Severities, comma-separated")] = None,
     source: Sources = None,
     component: Components = None,
-    session: Annotated[str | None, typer.Option(metavar="ID", help="Only this session")] = None,
+    session: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only this session", autocompletion=stored("sessions"))
+    ] = None,
     system: Annotated[str | None, typer.Option(metavar="ID", help="Only this machine")] = None,
     success: Annotated[
         Any,
@@ -80,7 +84,9 @@ def search(
     hours: Hours = 24,
     limit: Limit = 30,
     page: Annotated[int, typer.Option(min=1, max=1_000_000, help="Which page of them")] = 1,
-) -> Answer:
+    invert: Annotated[bool, typer.Option("--invert", "-v", help="Only events that do not match the query")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Print new events, until Ctrl-C")] = False,
+) -> Answer | int:
     """List or find events."""
     from otel import log
     from otel import search as events
@@ -90,6 +96,8 @@ def search(
     if since:
         filters["since_ms"] = time_range(since, None, CODE)[0]
     asked = events.query(filters, clock.now_ms())
+    if follow:
+        return _follow(asked, limit)
     log.store_spooled()
     result = events.find(asked, limit=limit, page=page, text=text)
     steps = []
@@ -101,6 +109,27 @@ def search(
     if session:
         steps.append(step(f"joelclaw o11y session {quoted(session)}", "all events of this session"))
     return Answer(result, steps, view=draw_events)
+
+
+def _follow(asked: Any, limit: int) -> int:
+    """Print matching events as they come, until Ctrl-C or until the reader goes away."""
+    from otel import log
+    from otel import search as events
+
+    on_terminal = is_for_person()
+    reader = select.poll()
+    reader.register(1, 0)  # reports only that the reading end of a pipe was closed
+    with suppress(KeyboardInterrupt):
+        log.store_spooled()
+        for found in events.follow(asked, limit):
+            if on_terminal and found:
+                draw_lines(map(events.event_row, found))
+            elif not all(write_json(json_text.dumps(events.event_row(event))) for event in found):
+                break
+            if reader.poll(250):  # milliseconds
+                break
+            log.store_spooled()
+    return 0
 
 
 @otel.command("stats")
@@ -140,7 +169,7 @@ def export(
 
 @o11y.command("session")
 def of_session(
-    id: Annotated[str, typer.Argument(metavar="ID", help="The session's id")],
+    id: Annotated[str, typer.Argument(metavar="ID", help="The session's id", autocompletion=stored("sessions"))],
     hours: Hours = 24,
     limit: Limit = 50,
 ) -> Answer:

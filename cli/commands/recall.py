@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from cli.commands import recall_hot
-from cli.declarations import Commands, Hits, Query, Raw, RequiredQuery, ShellCommand, Verbatim
+from cli.declarations import Commands, Hits, Query, Raw, RequiredQuery, ShellCommand, Verbatim, stored
 from cli.output import Answer, quoted, step
 from core import files, ids
 from core.errors import Failure, usage
@@ -39,18 +39,24 @@ def recall(
     category: Annotated[
         str | None, typer.Option("--category", "-c", help="Only this category, or an alias such as ops")
     ] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Only memories with all of these tags")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Only memories with all of these tags", autocompletion=stored("tags"))
+    ] = None,
     collection: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help="Only observations, episodes, knowledge or calls (comma-separated)"),
     ] = None,
     session: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="Only this session (its id, or the beginning of it)"),
+        typer.Option(
+            metavar="ID", help="Only this session (its id, or the beginning of it)", autocompletion=stored("sessions")
+        ),
     ] = None,
     project: Annotated[
         str | None,
-        typer.Option(help="Only this project (NAME or OWNER/NAME), and memories of no project"),
+        typer.Option(
+            help="Only this project (NAME or OWNER/NAME), and memories of no project", autocompletion=stored("projects")
+        ),
     ] = None,
     everywhere: Annotated[bool, typer.Option("--everywhere", help="Do not rank this folder's project first")] = False,
     since: Annotated[
@@ -73,7 +79,11 @@ def recall(
 def show(
     id: Annotated[
         str,
-        typer.Argument(metavar="N|ID", help="The number of a hit, or the id of a memory, tool call or session"),
+        typer.Argument(
+            metavar="N|ID",
+            help="The number of a hit, or the id of a memory, tool call or session",
+            autocompletion=stored("memories"),
+        ),
     ],
     before: Annotated[int, typer.Option(min=0, max=1000, help="Entries before it")] = 4,
     after: Annotated[int, typer.Option(min=0, max=1000, help="Entries after it")] = 8,

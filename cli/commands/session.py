@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import clients
-from cli.declarations import Commands, OneOf, Raw, RequiredQuery
+from cli.declarations import Commands, OneOf, Raw, RequiredQuery, stored
 from cli.input import current_session, session_from_environment
 from cli.output import Answer, FramedText, is_for_person, quoted, runnable, step
 from core import clock, config, files, ids, project
@@ -38,7 +38,7 @@ KIND = OneOf(*ENTRIES_PRINTED)
 @session.command("list")
 def list_(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="Most sessions to list")] = 20,
-    project: Annotated[str | None, typer.Option(help="Only this project")] = None,
+    project: Annotated[str | None, typer.Option(help="Only this project", autocompletion=stored("projects"))] = None,
     client: Annotated[str | None, typer.Option(metavar=CLIENT.metavar, parser=CLIENT, help="Only this client")] = None,
     hours: Annotated[
         float | None, typer.Option(min=0, max=876_000, help="Only those active in the last N hours")
@@ -65,6 +65,7 @@ def show(
         typer.Argument(
             metavar="ID",
             help="Session id, or the beginning of it (default: this session, else the newest of this project)",
+            autocompletion=stored("sessions"),
         ),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Every turn, and injected texts in full")] = False,
@@ -164,6 +165,7 @@ def lost(
         typer.Argument(
             metavar="SESSION",
             help="Session id, or the beginning of it (default: this session, else the last compacted here)",
+            autocompletion=stored("sessions"),
         ),
     ] = None,
     limit: Annotated[
@@ -313,7 +315,11 @@ def search(
 def extract(
     session: Annotated[
         str,
-        typer.Argument(metavar="SESSION", help="Its id, the beginning of it, or its transcript file"),
+        typer.Argument(
+            metavar="SESSION",
+            help="Its id, the beginning of it, or its transcript file",
+            autocompletion=stored("sessions"),
+        ),
     ],
     query: Annotated[str, typer.Option(help="The topic (default: the session's beginning)")] = "",
     format: Annotated[

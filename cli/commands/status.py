@@ -145,11 +145,13 @@ def _commands(before: list[str], word: str) -> dict[str, str]:
 
 
 def _values(parameter: Any) -> Sequence[str]:
-    """The values that a parameter may have, or `FILES`."""
+    """The values that a parameter may have, or those in the store."""
     if parameter.kind == "truth":
         return ("true", "false")
     if parameter.choices:
         return tuple(parameter.choices)
+    if parameter.completions is not None:
+        return tuple(parameter.completions())
     return (FILES,) if parameter.metavar in _FILE_METAVARS else ()
 
 

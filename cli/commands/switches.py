@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.declarations import Commands
+from cli.declarations import Commands, stored
 from cli.input import current_session
 from cli.output import Answer, quoted, step
 from core import clock, project, switches
@@ -18,7 +18,12 @@ CODE = "SWITCH_INVALID_ARGS"
 
 OneSession = Annotated[
     str | None,
-    typer.Option("--session", metavar="ID", help="This session (default: the session that runs this command)"),
+    typer.Option(
+        "--session",
+        metavar="ID",
+        help="This session (default: the session that runs this command)",
+        autocompletion=stored("sessions"),
+    ),
 ]
 OneProject = Annotated[bool, typer.Option("--project", help="The folder's project (default if no session is known)")]
 Everywhere = Annotated[bool, typer.Option("--everywhere", help="All sessions")]

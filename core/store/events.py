@@ -73,10 +73,13 @@ def last_seq(db: apsw.Connection) -> int:
     return int(db.execute("SELECT coalesce(max(seq), 0) FROM event").get)
 
 
-def stored_after(db: apsw.Connection, number: int, *, upto: int = ALL, most: int = -1) -> list[tuple[int, Event]]:
-    """The events stored after a number, each with its own number, in the order they were stored."""
-    sql = f"SELECT seq, {COLUMNS} FROM event WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
-    return fetch(db, sql, (number, upto, most), lambda seq, **columns: (int(seq), _event(**columns)))
+def stored_after(
+    db: apsw.Connection, number: int, *, upto: int = ALL, query: EventQuery | None = None, most: int = -1
+) -> list[tuple[int, Event]]:
+    """The matching events stored after a number, each with its own number, in the order they were stored."""
+    where, values = _where(query or {"since": -ALL})
+    sql = f"SELECT seq, {COLUMNS} FROM event WHERE seq > ? AND seq <= ? AND {where} ORDER BY seq LIMIT ?"
+    return fetch(db, sql, (number, upto, *values, most), lambda seq, **columns: (int(seq), _event(**columns)))
 
 
 def tally(db: apsw.Connection, query: EventQuery) -> list[tuple[str, str, str, str, int]]:
@@ -202,6 +205,6 @@ def _where(query: EventQuery) -> tuple[str, tuple[Any, ...]]:
         values.extend(hidden)
     if any_of := query.get("any_of", ()):
         holds = " OR ".join(" AND ".join("instr(search_text, ?) > 0" for _ in words) for words in any_of)
-        conditions.append(f"({holds})")
+        conditions.append(f"NOT ({holds})" if query.get("inverted") else f"({holds})")
         values.extend(word for words in any_of for word in words)
     return " AND ".join(conditions), tuple(values)

@@ -91,6 +91,19 @@ def verdicts_since(db: apsw.Connection, collection: str, since: int) -> dict[str
     return dict(db.execute(f"SELECT write_verdict, count(*) FROM document WHERE {where} GROUP BY 1", values))
 
 
+def newest(db: apsw.Connection, kind: str, most: int) -> list[str]:
+    """The newest names of `projects` or `tags`, or ids of `sessions` or `memories`."""
+    first, last = row_range("observations")
+    memories = f"FROM document WHERE rowid BETWEEN {first} AND {last} AND forgotten_at IS NULL"
+    sql = {
+        "sessions": "SELECT id FROM session ORDER BY updated_at DESC",
+        "memories": f"SELECT id {memories} ORDER BY rowid DESC",
+        "projects": "SELECT DISTINCT project FROM tally WHERE documents > 0 AND project <> ''",
+        "tags": f"SELECT DISTINCT value FROM (SELECT tags {memories} ORDER BY rowid DESC LIMIT 1000), json_each(tags)",
+    }
+    return [str(value) for (value,) in db.execute(f"{sql[kind]} LIMIT ?", (most,))]
+
+
 def last_used(db: apsw.Connection) -> int | None:
     """When a document was last marked as used (ms), None if never."""
     value: int | None = db.execute("SELECT max(last_used_at) FROM document").get

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
-from conftest import JOELCLAW, PATIENCE_S, ROOT, Run
+from claude_transcript import SESSION, Transcript
+from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, clean_environment
 
 from cli.declarations import every_command, every_group
 
@@ -121,6 +124,32 @@ def test_the_shell_offers_what_may_follow(
     found = {offer.replace("\\ ", " ") for offer in SHELLS[shell](line, folder)}
     assert offered <= found, found
     assert not_offered not in found
+
+
+KEPT = [
+    ("joelclaw recall x --project ", "buoyline"), ("joelclaw memory list --tag ", "harbour"),
+    ("joelclaw memory edit ", "a-memory"), ("joelclaw recall x --session ", SESSION[:8]),
+    ("joelclaw session show ", SESSION[:8]), ("joelclaw session list --client ", "claude"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_is_in_the_store_is_offered(shell: str, tmp_path: Path, home: Path, run: Run, monkeypatch: Any) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed here")
+    tags = ["harbour", "$(touch evil)"]
+    note = {"id": "a-memory", "text": "the lease is renewed", "tags": tags, "project": "buoyline"}
+    run("memory", "import", "-", stdin=json.dumps(note) + "\n")
+    Transcript(tmp_path / f"{SESSION}.jsonl").user("renew the lease")
+    run("memory", "archive", str(tmp_path / f"{SESSION}.jsonl"))
+    for name, value in clean_environment(home).items():
+        monkeypatch.setenv(name, value)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    for line, wanted in KEPT:
+        found = SHELLS[shell](line, folder)
+        assert wanted in found, (line, found)
+    assert not list(folder.iterdir()), "a tag is no command"
 
 
 def test_every_flag_of_every_command_is_offered(run: Run) -> None:

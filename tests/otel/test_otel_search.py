@@ -139,6 +139,7 @@ def test_filters(run: Run, seeded: Path, words: list[str], found: list[str], fil
         (["search", "mail|ECONNREFUSED"], ["mail", "failed"]),
         (["search", "compaction skipped|mail sent"], ["skipped", "mail"]),
         (["search", "|"], ["inject", "skipped", "mail", "failed"]),
+        (["search", "-v", "compaction|mail"], ["failed"]),
         (["list", "--action", "mail.sent,recall.failed"], ["mail", "failed"]),
         (["list", "--since", "2d"], ["inject", "skipped", "mail", "failed", "old"]),
         (["list", "--since", "soon"], None),
