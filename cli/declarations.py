@@ -22,6 +22,10 @@ from core.errors import Failure
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+def _no_type(ctx: Any) -> None:  # noqa: ARG001  called by Typer's help
+    return None
+
+
 class TextCommand(TyperCommand):
     """A command that takes text with dashes: `note "- take care"`.
 
@@ -29,6 +33,14 @@ class TextCommand(TyperCommand):
     """
 
     has_shell_text = False
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """All parameters. Arguments and flags get no Python type in the help, such as <list[str]> or <bool>."""
+        parameters: list[Any] = super().get_params(ctx)
+        for parameter in parameters:
+            if parameter.param_type_name == "argument" or parameter.is_flag:
+                parameter.display_type_rich = _no_type
+        return parameters
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Move texts behind all options, after `--` if one of them begins with a dash."""
@@ -70,7 +82,17 @@ class Commands(typer.Typer):
 
     def command(self, name: str | None = None, **more: Any) -> Callable[[Function], Function]:
         """Declare a command, as `typer.Typer.command` does."""
-        return super().command(name, **{"cls": TextCommand, **more})
+        declare = super().command(name, **{"cls": TextCommand, **more})
+
+        def with_metavars(function: Function) -> Function:
+            for declared in inspect.signature(function).parameters.values():
+                info = get_args(declared.annotation)[1]
+                parameter = _parameter(declared)
+                if info.metavar is None and parameter.kind != "flag":
+                    info.metavar = "|".join(parameter.choices) or parameter.metavar  # else Typer shows a Python type
+            return declare(function)
+
+        return with_metavars
 
 
 def true_or_false(text: str) -> bool:
@@ -217,7 +239,8 @@ def _parameter(declared: inspect.Parameter) -> Parameter:
         given["metavar"] = info.metavar or declared.name.upper()
     else:
         on, off = _flags(info, declared.name)
-        given |= {"flags": on, "off": off, "metavar": info.metavar or on[0].lstrip("-").upper()}
+        name = "N" if kind in _KINDS.values() else on[0].lstrip("-").upper()
+        given |= {"flags": on, "off": off, "metavar": info.metavar or name}
     given["completions"] = info.autocompletion
     return Parameter(declared.name, **given)
 

@@ -28,9 +28,10 @@ def first_page(*, whole: bool = False) -> str:
         lines += ["", title]
         for name in names.split():
             command = commands.get(name)
-            arguments = [one.metavar for one in command.parameters if not one.flags] if command else []
+            arguments = [one for one in command.parameters if not one.flags] if command else []
+            shown = [one.metavar if one.required else f"[{one.metavar}]" for one in arguments]
             about = re.split(" ?[.:;(]", command.help if command else groups[name])[0]
-            line = f"  {' '.join([name, *arguments]):<18}{about}"
+            line = f"  {' '.join([name, *shown]):<19} {about}"
             lines.append(line if len(line) <= 80 else line.rpartition(",")[0] or line)
     lines += ["", "Options of a command: joelclaw COMMAND --help"]
     lines += ["Version: joelclaw --version" if whole else "All commands: joelclaw --help --all; version: --version"]

@@ -58,6 +58,13 @@ def cost(text: str) -> int:
     return -(-plain // 4) + len(text) - plain
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 memory`, `2 memories`, `1,200 turns`."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun[:-1]}ies" if noun[-1:] == "y" else f"{number:,} {noun}s"
+
+
 def clip(text: str, characters: int, tokens: int | None = None) -> str:
     """The text within a number of characters and estimated tokens; a cut ends in `…`, between words if possible."""
     if len(text) <= characters and (tokens is None or cost(text) <= tokens):

@@ -19,7 +19,7 @@ from core.errors import Failure
 from core.names import ENDINGS, names_in
 from core.project import OUTSIDE, folder_of, name_of, relative
 from core.project import names_of as project_names
-from core.quoting import clip, one_line
+from core.quoting import clip, counted, one_line
 from core.records import Call, Name, Place, Session
 from core.shell_command import place_of
 from core.store import calls as stored_calls
@@ -113,14 +113,15 @@ def state_of_work(config: Config, folder: str, session: str) -> list[str]:
         dropped = of_session(db, about, ("words", "errors", "names"))["lost"] if compactions else {}
     except apsw.Error as error:
         raise as_failure(error) from None
-    head = f"session {about['id']} of {about['client']}, project {about['project']}, {about['calls']} tool calls"
+    head = f"session {about['id']} of {about['client']}, project {about['project']}"
+    counts = f"{counted(about['calls'], 'tool call')}, {counted(compactions, 'compaction')}"
     rows = [("words", entry["text"]) for entry in dropped.get("words", [])[:3]]
     rows += [("errors", entry["error"]) for entry in dropped.get("errors", [])[:3]]
     rows += [("names", line) for line in by_file(dropped.get("names", [])[:24])]
     lines = [f"- {kind}: {clip(one_line(text), 800)}" for kind, text in rows]
     if lines:
         lines.insert(0, "**Dropped by the last compaction; recall brings it back:**")
-    return [f"{one_line(head)}, {compactions} compactions", *left, *lines]
+    return [f"{one_line(head)}, {counts}", *left, *lines]
 
 
 def by_file(names: Sequence[Entry]) -> list[str]:

@@ -12,7 +12,7 @@ import apsw
 
 from core import clock
 from core.config import Config
-from core.quoting import DELIMITER, clip
+from core.quoting import DELIMITER, clip, counted
 from core.store import calls as stored_calls
 from core.store import documents, hook_calls, overview, sessions
 from memory.gate import is_own
@@ -141,19 +141,20 @@ def _describe(event: Row, texts: Mapping[str, str], *, is_hot: bool) -> tuple[st
         return "zone", f"{action.rpartition('.')[2]} from {_percent(about.get('percent'))} on"
     elif action == "compaction.checkpoint":
         counts = (
-            f"task of {_count(about, 'taskChars')} characters",
-            f"{_count(about, 'filesCount')} files",
-            f"{_count(about, 'recallHits')} memories",
-            f"{_count(about, 'queriesCount')} queries",
+            f"task of {counted(_number(about, 'taskChars'), 'character')}",
+            counted(_number(about, "filesCount"), "file"),
+            counted(_number(about, "recallHits"), "memory"),
+            counted(_number(about, "queriesCount"), "query"),
         )
         return "checkpoint", ", ".join(counts) + ("; the task is in memory" if about.get("written") else "")
     elif action in RECALLS and (about.get("returned") or action != "task.recalled"):
-        what = " memories for the task" if action == "task.recalled" else f" of {_count(about, 'found')} memories"
+        returned, found = _number(about, "returned"), counted(_number(about, "found"), "memory")
+        what = f"{counted(returned, 'memory')} for the task" if action == "task.recalled" else f"{returned} of {found}"
         query = f": “{about['query']}”" if about.get("query") else ""  # missing for an excluded folder
-        return "recall", f"{_count(about, 'returned')}{what}{query}"
+        return "recall", f"{what}{query}"
     elif action in ("memory.echo", "memory.fizzle"):
         memory = str(about.get("memoryId", ""))
-        used = f"used, the agent said {_count(about, 'termsMatched')} of its words"
+        used = f"used, the agent said {_number(about, 'termsMatched')} of its words"
         return "feedback", f"{used if action == 'memory.echo' else 'ignored'}: {texts.get(memory) or memory}"
     elif action == "compaction.inject.skipped":
         return "skipped", f"no note: {about.get('reason', '')}"
@@ -294,6 +295,6 @@ def _percent(value: object) -> str:
     return f"{value:.0f} %" if is_known else "a context of unknown size"
 
 
-def _count(about: Mapping[str, Any], name: str) -> str:
+def _number(about: Mapping[str, Any], name: str) -> int:
     value = about.get(name)
-    return f"{value:,}" if isinstance(value, int) else "0"
+    return value if isinstance(value, int) else 0

@@ -79,7 +79,7 @@ def show(
         if sessions:
             newest = {"id": {"description": "its id", "value": sessions[0]["sessionId"], "required": True}}
             actions.append(step("joelclaw checkpoint show <id>", "everything known of a session", newest))
-        return Answer({"count": len(sessions), "sessions": sessions}, actions)
+        return Answer({"count": len(sessions), "sessions": sessions}, actions, view=draw_states)
     name = stored_id(id)
     state = read_state(name)
     if state is None and len(name) >= 8:
@@ -144,6 +144,28 @@ def hook(
 ) -> int:
     """Answer an agent's event on stdin; agents call this. Always exits 0. To test it, run `joelclaw doctor`."""
     return hot.hook([agent or "", event or ""])
+
+
+def draw_states(answer: Answer) -> None:
+    """All sessions with a state file, a row for each: the task is as wide as the terminal allows."""
+    from cli.terminal import age, console, next_steps, rows_table, safe
+    from core import clock, ids
+    from core.quoting import clip
+
+    screen, now = console(), clock.now_ms()
+    result: Any = answer.result
+    rows = [
+        {
+            "session": ids.shown(row["sessionId"]),
+            "context": f"{row['percent']:.0f} %" if row["percent"] else "",
+            "compactions": row["compactionCount"],
+            "updated": age(clock.iso(row["updatedAt"]), now),
+            "task": clip(row.get("problem") or row["task"], 200),
+        }
+        for row in result["sessions"]
+    ]
+    screen.print(rows_table(rows, most=len(rows)) if rows else safe("No session has a state file.", "yellow"))
+    next_steps(answer, screen)
 
 
 def draw_state(answer: Answer) -> None:

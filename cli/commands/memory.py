@@ -354,7 +354,7 @@ def purge(
         same = step(f"joelclaw memory purge {' '.join(words)} --yes", "delete it permanently")
         return _preview(selected.result(done=False), [same])
     if confirmed is None and not _confirm_purge(_preview(selected.result(done=False))):
-        return Answer({"declined": "nothing was deleted"})
+        return Answer({}, message="Cancelled; nothing was deleted.")
     result = selected.run()
     actions = [step("joelclaw store push", "delete it in the cluster too")] if result["cluster"] else []
     return Answer(result, [*actions, step("joelclaw status", "what is left")])

@@ -10,7 +10,7 @@ from cli.commands.session import lost_text
 from cli.output import Answer
 from cli.terminal import age, console, next_steps, pairs, plain, safe, score_bar, view
 from core import clock, ids
-from core.quoting import clip
+from core.quoting import clip, counted
 
 LINE_CHARACTERS = 150
 _CHOSEN = {
@@ -24,7 +24,8 @@ def draw_list(screen: Console, result: Any) -> None:
     """Two lines for each session: its id and numbers, and its last task."""
     now = clock.now_ms()
     for row in result["sessions"]:
-        counts = [f"{row['turns']} turns", f"{row['toolCalls']} calls", f"{row['compactions']} compactions"]
+        numbers = {"turn": row["turns"], "call": row["toolCalls"], "compaction": row["compactions"]}
+        counts = [counted(number, noun) for noun, number in numbers.items()]
         percent = "" if row["contextPercent"] is None else f"{row['contextPercent']:.0f} %"
         parts = [row["client"], row["project"], age(row["updatedAt"], now), *counts, percent]
         about = safe("  " + " · ".join(filter(None, parts)), "dim")
@@ -44,13 +45,14 @@ def draw_session(screen: Console, result: Any) -> None:
     hooks, memories, injections = result["hooks"], result["memories"], result["injections"]
     times = f", median {milliseconds(hooks['p50'])}, {milliseconds(hooks['totalMs'])} in all" if hooks["count"] else ""
     percent = "" if result["contextPercent"] is None else f"{result['contextPercent']:.0f} % {result['zone']}"
+    compactions, recalls = counted(result["compactions"], "compaction"), counted(result["recalls"], "recall")
     summary = {
         "session": result["sessionId"],
         "client": ", ".join(filter(None, (result["client"], result["project"]))),
         "time (UTC)": " to ".join(plain(result[name])[:16] for name in ("startedAt", "updatedAt")),
         "task": clip(result["task"] or "", LINE_CHARACTERS),
-        "turns": f"{result['turnCount']}, {result['toolCalls']} calls ({result['failedCalls']} failed)",
-        "context": f"{percent}, {result['compactions']} compactions, {result['recalls']} recalls".removeprefix(", "),
+        "turns": f"{result['turnCount']}, {counted(result['toolCalls'], 'call')} ({result['failedCalls']} failed)",
+        "context": ", ".join(filter(None, (percent, compactions, recalls))),
         "injections": f"{injections['count']}, {plain(injections['tokens'])} tokens",
         "memories": f"{memories['injected']}: {memories['echo']} used, {memories['fizzle']} ignored",
         "hooks": f"{hooks['count']}{times}",
@@ -65,7 +67,7 @@ def _draw_turn(screen: Console, turn: Any, *, full: bool) -> None:
     """A line with the prompt, then a line for each event in the turn, with the texts that were injected."""
     failed = f", {turn['failedCalls']} failed" if turn["failedCalls"] else ""
     percent = "" if turn["contextPercent"] is None else f"{turn['contextPercent']:.0f} %"
-    calls = f"{turn['toolCalls']} calls{failed}" if turn["toolCalls"] else ""
+    calls = f"{counted(turn['toolCalls'], 'call')}{failed}" if turn["toolCalls"] else ""
     about = "  ".join(filter(None, [turn["at"][11:19], percent, calls]))
     prompt = turn["prompt"] or ("(prompt not archived)" if turn["number"] else "")
     number = f"#{turn['number']}" if turn["number"] else "before"

@@ -29,9 +29,13 @@ OneProject = Annotated[bool, typer.Option("--project", help="The folder's projec
 Everywhere = Annotated[bool, typer.Option("--everywhere", help="All sessions")]
 
 
-@app.command("off")
+@app.command(
+    "off",
+    help="Turn joelclaw off for a session, a project or everything: hooks do not inject, recall, archive or save "
+    "anything.",
+)
 def off(session: OneSession = None, project: OneProject = False, everywhere: Everywhere = False) -> Answer:
-    """Turn joelclaw off for a session, a project or everything: hooks inject, recall, archive and save nothing."""
+    """Turn joelclaw off for a session, a project or everything."""
     scope, name, chosen_by = _scope(session, project, everywhere)
     damaged = switches.load()[1]
     switched, changed = switches.turn_off(scope, name)
@@ -39,7 +43,7 @@ def off(session: OneSession = None, project: OneProject = False, everywhere: Eve
         "scope": scope, "name": name, "off": True, "chosenBy": chosen_by, "since": clock.iso(switched["since"]),
         "changed": changed,
     }  # fmt: skip
-    message = "is off: hooks inject, recall, archive and save nothing; recall and memory write still work."
+    message = "is off: hooks do not inject, recall, archive or save anything; recall and memory write still work."
     return _switched("switch.off", result, [step(_on_command(scope, name), "resume")], message, damaged)
 
 
@@ -155,5 +159,5 @@ def _exclude(folder: str | None) -> Answer:
     steps = [step(f"joelclaw memory forget --session {quoted(one)}", about) for one in archived[:20]]
     steps.append(step(f"joelclaw exclude --remove {quoted(path)}", "archive its sessions again"))
     result = {"path": path, "exists": exists, "excluded": True, "changed": changed, "archivedBefore": archived}
-    message = "" if exists else f"There is no folder {path}; its sessions are left out."
+    message = "" if exists else f"{path} does not exist; it is excluded anyway. Check the spelling."
     return Answer(result, steps, message=message)

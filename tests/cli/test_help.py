@@ -29,6 +29,7 @@ def test_every_command_has_help_with_all_its_parameters(capfd: pytest.CaptureFix
             for word in (*parameter.flags, *(() if parameter.flags else (parameter.metavar,))):
                 assert word in text
             assert all(choice in flat for choice in parameter.choices)
+        assert not re.search(r"<(str|int|float|list)", text), "a metavar says more than a Python type"
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -63,6 +64,7 @@ def test_help_is_plain_in_a_pipe_and_drawn_on_a_terminal(run: Run, home: Path) -
     assert drawn.code == 0
     assert "\x1b[" in drawn.out
     assert "╭" in drawn.out
+    assert "bool" not in drawn.out
     assert "\x1b[3" not in on_terminal(home, "memory", "import", "--help").out  # NO_COLOR
 
 
@@ -95,6 +97,7 @@ def test_without_words_a_person_gets_help(home: Path) -> None:
 def test_the_first_page_fits_a_screen_and_says_where_the_rest_is(run: Run, home: Path) -> None:
     page = without_style(on_terminal(home, "--help", columns=80).out).splitlines()
     assert len(page) <= 30 and max(map(len, page)) <= 80
+    assert any(line.startswith("  lost [SESSION] ") for line in page), "the session is optional"
     assert run("--help").out == run("-h").out and "joelclaw --help --all" in "\n".join(page)
     named = {line.split()[0] for line in page if line.startswith("  ")}
     assert {"recall", "show", "how", "fix", "lost", "install", "doctor"} <= named

@@ -28,7 +28,7 @@ def used_home(home: Path, run: Run, tmp_path: Path) -> Path:
         ("install pi --yes", ["pi done", "joelclaw.ts"]),
         ("install --list", ["agent", "opencode", "present"]),
         ("uninstall pi --yes", ["nothing to change"]),
-        ("off --everywhere", ["Everything is off: hooks inject", "off yes", "resume"]),
+        ("off --everywhere", ["Everything is off: hooks do not inject", "off yes", "resume"]),
         ("on --everywhere", ["scope everywhere"]),
         ("exclude .", ["excluded yes", "archive its sessions again"]),
         ("otel list", ["queue.failed", "bad worse", "1 to 1 of 1"]),

@@ -271,5 +271,5 @@ def test_on_a_terminal_it_asks(
     monkeypatch.setattr(purging.os, "isatty", lambda _: True)
     monkeypatch.setattr(output, "is_terminal", lambda: True)
     done = run("memory", "forget", "--purge", "--match", CALLED, stdin=answer)
-    assert "delete it permanently?" in done.out and ("nothing was deleted" in done.out) != gone
+    assert "delete it permanently?" in done.out and ("Cancelled; nothing was deleted." in done.out) != gone
     assert (left(filled, CALLED) == []) == gone

@@ -38,7 +38,7 @@ def test_the_session_and_what_its_compaction_dropped(run: Run, tmp_path: Path) -
     made.write(made.entry("user", "The gateway is to retry a lost lease.", isCompactSummary=True))
     run("memory", "archive", str(made.path))
     head, *lines = lost.state_of_work(Config({}), CWD, "")
-    assert head.endswith("2 tool calls, 1 compactions")
+    assert head.endswith("2 tool calls, 1 compaction")
     told = lines[lines.index("**Dropped by the last compaction; recall brings it back:**") + 1 :]
     assert told[0] == f"- words: {RULE}"
     assert [line.partition(":")[0] for line in told] == ["- words", "- words", "- errors", "- names"]

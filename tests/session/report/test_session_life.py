@@ -155,7 +155,7 @@ def test_on_a_terminal_it_is_one_screen(run: Run, lived: Lived, home: Path) -> N
     out = without_style(on_terminal(home, "session", "show", SESSION, env=lived.env(), columns=120).out)
     lines = out.splitlines()
     assert lines[0].split() == ["session", SESSION] and lines[1].split() == ["client", "claude,", "gateway"]
-    assert "3, 3 calls (1 failed)" in out and "1 compactions" in out
+    assert "3, 3 calls (1 failed)" in out and "1 compaction," in out
     (second,) = [line for line in lines if line.startswith("#2 ")]
     assert "47 %" in second and "then mend the retry" in second
     assert any(line.strip().startswith("injection") and "Session Recovery" in line for line in lines)
