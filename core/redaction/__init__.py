@@ -23,8 +23,11 @@ NAME_PARTS = (*ANNOUNCING, "kennwort", "sig", "_salt", "psk", "_pat")
 """Every name that announces a secret contains one of these."""
 KEYWORDS = (*NAME_PARTS, "cookie", "bearer", "basic ", "identified ", "senha", "contrase", "wachtwoord")
 _FINDERS = "core.redaction.tokens"  # once loaded, the finders are faster than the pre-check
+MAX_PASSES = 6  # of `redact`: taking a secret out may show another
 MIN_TOKEN_PART = 12  # characters of the shortest part by which a token is known
 MAX_NAME_CHARS = 120
+MAX_KNOWN_WORDS = 100_000  # of earlier texts
+MAX_KNOWN_CHARS = 160
 _SEPARATORS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "+_-")}
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")  # a keyword surrounded by nothing else has no value
 
@@ -43,9 +46,8 @@ _TOKEN_STARTS = tuple(
 LOGINS = tuple(
     "creds|credentials|login:|login =|login is |login with|login for |login to |logins |log in |logged in |logging in "
     "|sign in |/pass|:pass|net use|ssh into|ssh to|zugang|benutzer|accès|identifiants|credencia|credenziali|acceso"
-    "|inloggegevens|inloggen|toegang|anmelden|einloggen|basic auth|test account|test user|demo user|admin user".split(
-        "|"
-    )
+    "|inloggegevens|inloggen|toegang|anmelden|einloggen|basic auth|test account|test user|demo user|admin user"
+    "|recovery code|backup code".split("|")
 )
 CALLS = (
     "mysqli(", "mysqli_connect(", "mysql_connect(", "getConnection(", "PDO(", ".login(", "Auth(", "basic_auth(",
@@ -56,11 +58,11 @@ COMMANDS = (
     "TRUE\t", "FALSE\t", "freerdp", "evil-winrm", "rdesktop", "ipmitool", "snmp", "::set-output", "::save-state",
     "::add-mask", "curl", " login", '"login"', "'login'", "sshpass", "redis-cli", "mysql", "mariadb", "mongo", "ldap",
     "cqlsh", "twine", "7z", "unrar", "zip", "sqlcmd", "bcp", "http -", "https -", " -a ", "keyvault", "SecureString",
-    "secret", "smbclient", "rclone", "htpasswd", "-pass", "chpasswd",
-    "--password-stdin", "sudo -S", "--with-token", "openssl", "useradd", "usermod",
-    "rabbitmqctl", "plink", "pscp", "psftp", "<<<",
+    "secretsmanager", "secret", "smbclient", "rclone", "htpasswd", "pulumi", "-pass", " -p'", ' -p"', "chpasswd",
+    "--password-stdin", "sudo -S", "--with-token", "sqlplus", "jdbc:oracle:", "openssl", "useradd", "usermod",
+    "rabbitmqctl", "plink", "pscp", "psftp", "lftp", "http-basic.", "github-oauth.", "gitlab-token.", "<<<",
     "-server", "isakmp", "netexec", "nxc ", "mosquitto", "kinit", "samba-tool", "alias set", "ssh-keygen", "etcdctl",
-    "wpa_passphrase", "psexec", "wmiexec", "smbexec", "impacket-", "consul kv", "nmcli", "cryptsetup",
+    "wpa_passphrase", "send \"", "psexec", "wmiexec", "smbexec", "impacket-", "consul kv", "nmcli", "cryptsetup",
     "--passphrase-fd", "op read ", "vault ", "versions access", "find-generic", "pass show ", "passwd ",
 )  # fmt: skip
 """Parts of commands that take or print a secret."""
@@ -74,6 +76,8 @@ _SPACED_ANCHORS = [[word for word in words if word.split() != [word]] for words 
 _WORD_ANCHORS = tuple({word.lower() for words in (COMMANDS, LOGINS, CALLS) for word in words if word.split() == [word]})
 
 # What hides a secret: colours of a terminal, invisible characters, encoded signs, the word for "password" elsewhere.
+_ESCAPES = ("\x1b[", "\\u001b[", "\\x1b[", "\\033[")
+_ESCAPE = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -93,6 +97,7 @@ FOREIGN = (
     "パスワード", "비밀번호", "parola", "lösenord", "adgangskode", "passord", "salasana", "heslo", "key content",
 )  # fmt: skip
 """Words for "password" in other languages."""
+_LINK = r"(?:[ \t]{0,2}(?:est|es|é|è|is|это|jest|je|er|är|este)(?=[ \t:])|[ \t]{0,2}(?:是|为|為|は))?"
 
 _harmless_words: set[str] = set()
 """Words of earlier texts without a token or an anchor: a session repeats most of its words."""
@@ -106,7 +111,7 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     if _FINDERS not in sys.modules and not may_hold_secret(text):
         return text, ()
     kinds: list[str] = []
-    for _ in range(6):  # taking a secret out may show another
+    for _ in range(MAX_PASSES):
         spans = find_secrets(text)
         if not spans:
             break
@@ -177,9 +182,7 @@ def is_obfuscated(text: str, lower: str) -> bool:
             return True
         if "\ufe0f" in signs and any(before[-1:].isascii() for before in text.split("\ufe0f")[:-1]):
             return True  # after an emoji, it selects its form
-    if any(word in lower for word in FOREIGN) or (
-        "[" in text and any(map(lower.__contains__, ("\x1b[", "\\u001b[", "\\x1b[", "\\033[")))
-    ):
+    if any(word in lower for word in FOREIGN) or ("[" in text and any(begin in lower for begin in _ESCAPES)):
         return True
     return ("%" in text or "&" in text or "\\u00" in text) and (
         any(sign in lower for sign in _SIGNS if sign.isascii()) and any(keyword in lower for keyword in ANNOUNCING)
@@ -224,7 +227,7 @@ def _may_name_secret(text: str) -> bool:
 
 def find_secrets(text: str) -> list[Span]:
     """The (start, end, kind) of each secret, in order and disjoint."""
-    if len(_harmless_words) > 100_000:
+    if len(_harmless_words) > MAX_KNOWN_WORDS:
         _harmless_words.clear()
     spans = _find_obfuscated(text) if is_obfuscated(text, text.lower()) else _find_plain(text)
     return _merged(spans) if spans else spans
@@ -264,7 +267,7 @@ def _find_plain(text: str) -> list[Span]:
         spans += tokens.find_random(text, find_secrets)
     if not (is_anchored or spans or has_random):
         _harmless_words.update(
-            word for word in words if len(word) <= 160 and (":" not in word or not may_be_login(word))
+            word for word in words if len(word) <= MAX_KNOWN_CHARS and (":" not in word or not may_be_login(word))
         )
     return spans
 
@@ -293,13 +296,11 @@ def _find_obfuscated(text: str) -> list[Span]:
     import re
     from bisect import bisect_right
 
-    escape = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
-    link = r"(?:[ \t]{0,2}(?:est|es|é|è|is|это|jest|je|er|är|este)(?=[ \t:])|[ \t]{0,2}(?:是|为|為|は))?"
     firsts = re.escape("".join({word[0] for word in ("\x1b", *_SIGNS, *FOREIGN)}))
     pattern = re.compile(
         f"(?=[{firsts}{_INVISIBLE}])"
-        f"(?:({escape}|[{_INVISIBLE}]+)|({'|'.join(map(re.escape, _SIGNS))})"
-        f"|(?<![^\\W\\d_])(?:{'|'.join(FOREIGN)})(?![a-z])({link}))",
+        f"(?:({_ESCAPE}|[{_INVISIBLE}]+)|({'|'.join(map(re.escape, _SIGNS))})"
+        f"|(?<![^\\W\\d_])(?:{'|'.join(FOREIGN)})(?![a-z])({_LINK}))",
         re.IGNORECASE,
     )
     decoded: list[str] = []
@@ -308,8 +309,8 @@ def _find_obfuscated(text: str) -> list[Span]:
     size = done = 0
     for match in pattern.finditer(text):
         start, end = match.span()
-        hidden, sign, is_linked = match.groups()
-        meaning = "" if hidden else _SIGNS[sign.lower()] if sign else "password is " if is_linked else "password"
+        hidden, sign, link = match.groups()
+        meaning = "" if hidden else _SIGNS[sign.lower()] if sign else "password is " if link else "password"
         decoded += (text[done:start], meaning)
         spaced += (text[done:start], " " * (end - start) if hidden else text[start:end])
         size += start - done

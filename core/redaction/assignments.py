@@ -27,33 +27,34 @@ MAX_LINE = 200  # characters of a line before and after a name
 _SETTERS = frozenset(
     "define set setproperty setitem setenv putenv setdefault put putstring hset add append header values".split()
 )
-_RE: dict[str, re.Pattern[str]] = {
-    "separator": re.compile(
-        r"\\{0,3}[\"'`]?\]?\??[ \t]{0,24}"
-        r"(?::[ \t]{0,4}[A-Za-z][\w.\[\]|]{0,30}"
-        r"(?:[ \t]{1,4}(?==)|(?==(?:\"\"|''|[\"'`]?(?![\s=,;})\]\"'`]|\\[nrt]|\Z))))|:(?==))?"
-        r"(=>|={1,3}|\|\|=|\?\?=|:(?!:)|(?:,|\|\||\?\?)(?=[ \t]{0,4}\\{0,3}[\"'])|>)[ \t]{0,16}"
-    ),
-    "option gap": re.compile(r" (?:\\\r?\n[ \t]*)?"),
-    "quote": re.compile(r"[rbufN]?(\\{0,3}[\"'`])"),
-    # A separator inside a bare value ends it only if the next field or white space follows: `p@ss,word` is one value.
-    "bare": re.compile(
-        r"(?:[^\s\"'`<>,;&\\]|\\(?![nrt\"'])|[\"']\w{1,40}[\"'](?=\w)"
-        r"|[,;&](?!\s|\Z|&|[\w.\[\]-]{1,30}[=:]|[\w-]{1,20} [\w-]{1,20}=))*+"
-    ),
-    "scheme": re.compile(r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|splunk|key)[ \t]{1,4})?+"),
-    # After this, the value is on the next line, indented further: YAML, perhaps as a block.
-    "next line": re.compile(r"[ \t]*+(?:[|>][-+]?)?+(?:[ \t]*+(?:\r?\n|(?<!\\)(?:\\r)?\\n)){1,2}+"),
-    # A value of several words that is the rest of its line, what may precede its name, and a line of settings.
-    "words": re.compile(r"[^\s\"'`<>{}()\[\]=|;$][^\n\"'`<>{}()\[\]=|;$]{2,80}(?=\r?\n|\Z)"),
-    "head": re.compile(r"[ \t]*(?:- )?(?:[\w.-]+ ){0,2}\Z"),
-    "setting": re.compile(r"[ \t]*(?:- )?[\w. -]{1,60}[:=]"),
-    "code": re.compile(
-        r"[!*]?(?!\d)[\w.]+[(\[]|\w+::|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z|[A-Za-z_][\w.]*[?!]+\.\w|&(?:\[|mut |'\w)"
-    ),
-    "command": re.compile(r"(?s).*(?:\A|\s)(?:--?[a-z]|\S*\w\.[a-z]{2,4}(?:\s|\Z))"),
-    "path": re.compile(r".+/[^/]*\.\w{2,5}\Z"),
-}
+_SEPARATOR = re.compile(
+    r"\\{0,3}[\"'`]?\]?\??[ \t]{0,24}"
+    r"(?::[ \t]{0,4}[A-Za-z][\w.\[\]|]{0,30}"
+    r"(?:[ \t]{1,4}(?==)|(?==(?:\"\"|''|[\"'`]?(?![\s=,;})\]\"'`]|\\[nrt]|\Z))))|:(?==))?"
+    r"(=>|={1,3}|\|\|=|\?\?=|:(?!:)|(?:,|\|\||\?\?)(?=[ \t]{0,4}\\{0,3}[\"'])|>)[ \t]{0,16}"
+)
+_WRAPPER = re.compile(r"<!\[CDATA\[|Some\(\s{0,40}(?=\")")
+_OPTION_GAP = re.compile(r" (?:\\\r?\n[ \t]*)?")
+_QUOTE = re.compile(r"[rbufN]?(\\{0,3}[\"'`])")
+# A separator inside a bare value ends it only if the next field or white space follows: `p@ss,word` is one value.
+_BARE = re.compile(
+    r"(?:[^\s\"'`<>,;&\\]|\\(?![nrt\"'])|[\"']\w{1,40}[\"'](?=\w)"
+    r"|[,;&](?!\s|\Z|&|[\w.\[\]-]{1,30}[=:]|[\w-]{1,20} [\w-]{1,20}=))*+"
+)
+_SCHEME = re.compile(r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|splunk|key)[ \t]{1,4})?+")
+# After this, the value is on the next line, indented further: YAML, perhaps as a block.
+_NEXT_LINE = re.compile(r"[ \t]*+(?:[|>][-+]?)?+(?:[ \t]*+(?:\r?\n|(?<!\\)(?:\\r)?\\n)){1,2}+")
+_WHOLE_LINE = re.compile(r"(?i:(?:digest|aws4-hmac-sha256|hmac|signature|oauth)[ \t])[^\n]{1,4096}")
+# A value of several words that is the rest of its line, what may precede its name, and a line of settings.
+_WORDS = re.compile(r"[^\s\"'`<>{}()\[\]=|;$][^\n\"'`<>{}()\[\]=|;$]{2,80}(?=\r?\n|\Z)")
+_LINE_HEAD = re.compile(r"[ \t]*(?:- )?(?:[\w.-]+ ){0,2}\Z")
+_SETTING_LINE = re.compile(r"[ \t]*(?:- )?[\w. -]{1,60}[:=]")
+_WORD_GROUPS = re.compile(r"(?:[A-Z2-7]{4} ){3,}[A-Z2-7]{2,4}\Z|(?:[a-z]{4} ){3}[a-z]{4}\Z")
+_CODE = re.compile(
+    r"[!*]?(?!\d)[\w.]+[(\[]|\w+::|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z|[A-Za-z_][\w.]*[?!]+\.\w|&(?:\[|mut |'\w)"
+)
+_COMMAND = re.compile(r"(?s).*(?:\A|\s)(?:--?[a-z]|\S*\w\.[a-z]{2,4}(?:\s|\Z))")
+_STORED_PATH = re.compile(r".+/[^/]*\.\w{2,5}\Z")
 
 
 def find_assigned(text: str, names: list[Name]) -> list[Span]:
@@ -69,24 +70,31 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
             continue
         sign, at = separator
         tight = sign == " " or (sign[0] == "=" and at - name_end == len(sign))
+        wrapper = _WRAPPER.match(text, at)
+        at = wrapper.end() if wrapper else at
         if text.startswith("**", at):  # `**Password:** …`
             at += 2 + (text[at + 2 : at + 3] == " ")
-        next_line = _RE["next line"].match(text, at) if sign == ":" else None
-        opened = _RE["quote"].match(text, at)
+        next_line = _NEXT_LINE.match(text, at) if sign == ":" else None
+        opened = _QUOTE.match(text, at)
         mark, begin = (opened.group(1), opened.end()) if opened else ("", at)
+        line = _WHOLE_LINE.match(text, begin) if kind == "authorization" else None
         if sign == "," and text[start] == "-" and text[begin : begin + 1] != "-":  # `["login", "--password", "…"]`
             sign = " "
         has_scheme = kind in ("authorization", "auth", "token", "api-key")
-        scheme = _RE["scheme"].match(text, begin) if has_scheme else None
+        scheme = _SCHEME.match(text, begin) if has_scheme else None
         schemed = scheme is not None and scheme.end() > begin
         begin = scheme.end() if scheme is not None else begin
         if next_line is not None:
             begin, end = _value_on_next_line(text, start, next_line.end(), kind)
+        elif line is not None:
+            begin, end = line.start(), (text.find(mark, line.start(), line.end()) if mark else -1)
+            end = end if end > 0 else line.end()
+            end = 0 if is_placeholder(text[begin:end].partition(" ")[2]) else end
         elif mark and not (schemed and kind == "authorization"):
             end = _quoted_end(text, (start, name_end, kind), begin, mark, sign, tight)
         else:
             if begin > judged - MAX_JUDGED // 2:
-                shown = _RE["bare"].match(text, begin, min(len(text), begin + MAX_JUDGED))
+                shown = _BARE.match(text, begin, min(len(text), begin + MAX_JUDGED))
                 judged = shown.end() if shown else begin
             # the value of a name inside a value that was no secret ends where that value did
             value = _trimmed(text[begin:judged])
@@ -95,11 +103,14 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
             is_value = is_assigned(value, context) and not (
                 _is_argument(text, begin, value, kind) or _is_sentence(text, start, name_end, value, kind)
             )
-            full = _RE["bare"].match(text, begin) if is_value else None
+            full = _BARE.match(text, begin) if is_value else None
             end = begin + len(_trimmed(full.group())) if full else 0
             end = max(end, _end_of_words(text, (start, name_end, kind), begin, end, sign))
         # After `>` only the text of an element counts, not what follows a placeholder such as `<password>`.
-        if end > begin and (sign != ">" or text[end : end + 1] == "<"):
+        if end > begin and (sign != ">" or text[end : end + 1] == "<" or text.startswith("]]>", end)):
+            if 8 <= end - begin < 40 and "secret" in text[start:name_end].lower():  # a key of AWS, wrapped
+                rest = re.compile(rf"\s*\n\s*[A-Za-z0-9+/]{{{40 - end + begin}}}(?![\w+/])").match(text, end)
+                end = rest.end() if rest is not None else end
             spans.append((begin, end, label(kind)))
             done = end
     return spans
@@ -135,7 +146,7 @@ def is_assigned(value: str, context: Context) -> bool:
         return False  # the name of a variable: `TOKEN_VARIABLE = "API_TOKEN"`
     if kind in ("key", "auth", "query", "schemed", "authorization") or sign == ",":
         return _is_strong_for(value, context)
-    if (not quoted and _RE["code"].match(value)) or is_name_of_code(value, kind, quoted=quoted or tight):
+    if (not quoted and _CODE.match(value)) or is_name_of_code(value, kind, quoted=quoted or tight):
         return False
     if kind in ("pass", "pw"):
         return _is_short_password(value, context)
@@ -147,7 +158,7 @@ def is_assigned(value: str, context: Context) -> bool:
     if (is_name and names_password(value)) or (len(value) < 4 and not any(map(str.isalnum, value))):
         return False
     if quoted or tight:  # it may be any word
-        return tight or " " not in value or not (is_prose(value) or _RE["command"].match(value))
+        return tight or " " not in value or not (is_prose(value) or _COMMAND.match(value))
     return len(value) >= 3 if context.alone else is_described(value, kind)
 
 
@@ -167,7 +178,7 @@ def _is_strong_for(value: str, context: Context) -> bool:
     if kind == "schemed":
         return len(value) >= 6 and (context.alone or not value.isalpha())
     if kind in ("key", "auth", "query"):
-        is_path = _RE["path"].match(value) and not is_strong(value.partition("/")[0])
+        is_path = _STORED_PATH.match(value) and not is_strong(value.partition("/")[0])
         return is_strong(value) and not is_path and not (kind == "auth" and is_technical(value))
     is_word = len(value) >= 8 and " " not in value and "://" not in value
     return is_strong(value) or (context.quoted and context.sign != "," and is_word)
@@ -194,11 +205,11 @@ def _is_token(value: str, context: Context) -> bool:
 
 def _separator(text: str, start: int, end: int) -> tuple[str, int] | None:
     """The sign after the name at start..end, and where the value begins."""
-    match = _RE["separator"].match(text, end)
+    match = _SEPARATOR.match(text, end)
     is_test = match is not None and match.group(1) == "||" and text[start - 1 : start] in ("$", "{")
     if match is not None and text[match.start(1) - 1] != "!" and not (is_test and text[end] in '"}'):
         return match.group(1), match.end()
-    gap = _RE["option gap"].match(text, end) if text[start] == "-" else None
+    gap = _OPTION_GAP.match(text, end) if text[start] == "-" else None
     return (" ", gap.end()) if gap is not None else None
 
 
@@ -221,23 +232,23 @@ def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int
     stop = text.find(quote, end, end + 80) if tight and end and quote in ("'", '"') else -1
     if stop > end:  # `-e "PASSWORD=two words"`
         return 0 if any(char in text[end:stop] for char in "=;&,\n\\") else stop
-    given = _RE["words"].match(text, begin) if sign == ":" or tight else None
+    given = _WORDS.match(text, begin) if sign == ":" or tight else None
     head = text[max(0, start - MAX_LINE) : start].rsplit("\n", 1)[-1]
-    if given is None or not _RE["head"].match(head) or (tight and text[start:name_end].isupper() and "- " not in head):
+    if given is None or not _LINE_HEAD.match(head) or (tight and text[start:name_end].isupper() and "- " not in head):
         return 0  # `TOKEN=… make test`
     value = given.group().rstrip()
     words = value.split()
     if not 1 < len(words) < 9 or is_placeholder(words[0]) or value[-1] in ",.!?:" or is_prose(value):
         return 0
-    if kind not in ("password", "pw"):
-        return 0
+    if kind not in ("password", "pw") or _WORD_GROUPS.match(value):
+        return begin + len(value) if _WORD_GROUPS.match(value) and kind in ("secret", "password") else 0
     # `password: 3 attempts left` is a message. A passphrase has both cases in a word other than the first.
     cased = any(word.lower() != word != word.upper() for word in value.replace("-", " ").split()[1:])
     whole = tight or text[name_end - 1] in "kK" or (cased and not DIGITS.isdisjoint(value))
     first = start - len(head)
     line_before = text[max(0, first - MAX_LINE) : first].rstrip().rsplit("\n", 1)[-1]
     around = (line_before, text[given.end() :][:MAX_LINE].lstrip())
-    return begin + len(value) if whole and any(map(_RE["setting"].match, around)) else 0
+    return begin + len(value) if whole and any(map(_SETTING_LINE.match, around)) else 0
 
 
 def _is_argument(text: str, at: int, value: str, kind: str) -> bool:

@@ -43,14 +43,24 @@ RULES = (
     (("http ", "https "), "", "", rf"(?:-a|--auth){TO}{USER_PAIR}"),
     (("curl", "smbclient", "etcdctl"), "", "", rf"(?:-[uU]|--user|--proxy-user)(?:{TO})?{USER_PAIR}"),
     (("az ",), "", "keyvault", rf"--value{TO}{VALUE}"),
+    (("aws ",), "", "SecureString", rf"--value{TO}{VALUE}"),
+    (("aws ",), "", "secretsmanager", rf"--secret-string{TO}{VALUE}"),
     (("tacacs-server", "radius-server", "snmp-server", "isakmp"), "", "",
      rf"(?:key|community) (?:\d )?(?=\S*[\d!#$%&*+@]|\S+ address){VALUE}"),
+    (("kubectl ", "oc "), "", "secret", rf"--from-literal[= ][\"']?[\w.-]+={VALUE}"),
     (("gh ",), "", "secret", rf"(?:--body|-b){TO}{VALUE}"),
     (("openssl",), "", "", rf"-(?:pass(?:in|out)? pass:|[kK][ \t]+){VALUE}"),
     (("rabbitmqctl", "samba-tool"), "", "",
      rf"(?:add_user|change_password|authenticate_user|user (?:create|add|setpassword))[ \t]+\S{{1,64}}[ \t]+{VALUE}"),
     (("plink", "pscp", "psftp"), "", "", rf"-pw[ \t]+{VALUE}"),
+    (("lftp",), "", "", r"(?:-u|--user)[ =]?[\"']?[^\s,\"']{1,64},([^\s\"']{1,128})"),
+    (("sqlplus",), "", "", r"[\w.$#]{1,64}/([^\s@\"'/]{1,128})@"),
+    (("composer",), "", "",
+     rf"(?:http-basic\.\S{{1,99}}[ \t]+|git(?:hub|lab)-(?:oauth|token)\.)\S{{1,99}}[ \t]+{VALUE}"),
     (("htpasswd", "mosquitto_passwd"), "", "", rf"-\w*b\w*[ \t]+(?:-\w+[ \t]+)*[^\s-]\S*[ \t]+\S+[ \t]+{VALUE}"),
+    (("pulumi",), "", "--secret", rf"set[ \t]+(?:-\S+[ \t]+)*[^\s-]\S*[ \t]+(?:-\S+[ \t]+)*{VALUE}"),
+    (("ConvertTo-SecureString",), "", "-AsPlainText", rf"(?:-String[ \t]+)?(?!-){VALUE}"),
+    (("vault ",), "", "", r"(?:login|unseal)[ \t]+(?![A-Za-z]+(?:\s|$))([\w.+/-]{16,}=*)(?![^\s\"'`])"),
     (("mc ",), "", "", rf"alias set(?:[ \t]+\S+){{3}}[ \t]+{VALUE}"),
     (("ssh-keygen",), "", "", rf"-[NP]{TO}{VALUE}"),
     (("wpa_passphrase",), "", "", rf"\S+[ \t]+{VALUE}"),
@@ -61,24 +71,47 @@ RULES = (
      rf"[\"']?[\w./:-]*(?:passw(?:or)?d|passphrase|psk|secret|token|api_?key|PASSWORD|Password)[\"']?[ \t]+"
      rf"(?![\"']?(?:\d{{1,7}}(?:ms|[smhd])?|true|false|yes|no|on|off)(?:[\"']|\s|\Z)){VALUE}"),
 )  # fmt: skip
+# Commands that print the secret on the line below; the last ones only if the line says so.
+_PRINTING = re.compile(
+    r"base64 (?:-d|--decode|-D)|op read |vault (?:kv get|read) -field|get-secret-value|versions access"
+    r"|keyvault secret show|find-generic-password|pass show "
+)
+_PRINTED = re.compile(r"[^\n]{0,400}\n[ \t]*((?![/.{\[<-])(?=[^\s]*\d)(?=[^\s]*[A-Za-z])\S{6,240})[ \t]*(?:\n|\Z)")
+_PIPED = re.compile(
+    r"(?:e(?<![\w-]e)cho|p(?<![\w-]p)rintf)[ \t]([^\n|]{1,240})\|[ \t]*(?:"
+    r"[^\n|;&]{0,100}?(?:--password-stdin|sudo -S|--passphrase-fd|--with-token)|(?:(?:sudo|ssh|chroot|docker|podman"
+    r"|kubectl)[ \t](?:[^\n|;&]{0,80}?[ \t])?)?[\"']?(?:/[a-z/]*bin/)?([a-z]{0,4}passwd|cryptsetup|kinit)(?![\w./-]))"
+)
+_QUOTED_OPTION = re.compile(r"-p(?<=\s-p)(?:'(?! )([^'\n]{1,200})'|\"(?! )([^\"\n]{1,200})\")")
+_EXPECT = re.compile(r"assword[^\n]{0,40}[\s;}]{1,9}send (?:-- )?[\"{]([^\"{}\n$]{3,80}?)\\{1,2}[rn]")
+_WORKFLOW = re.compile(
+    r"::(?:set-output|save-state) name=([\w-]{1,64})::([^\s\"'`]{4,1024})|::add-mask::([^\s\"'`$]{4,1024})"
+)
+_ORACLE_URL = re.compile(r"jdbc:oracle:(?:thin|oci8?):[\w.$#]{1,64}/([^\s@\"'/]{1,128})@")
 
 
 def find_in_commands(text: str) -> list[Span]:
     """The (start, end, kind) of each secret that a command takes or prints."""
     spans: list[Span] = []
     _apply_rules(text, spans)
-    for match in _RE["workflow"].finditer(text) if "::" in text else ():
+    for pattern in (_QUOTED_OPTION, _ORACLE_URL, _EXPECT):
+        for match in pattern.finditer(text):
+            _add(match, "password", spans)
+    for match in _WORKFLOW.finditer(text) if "::" in text else ():
         if match.group(3) or family(match.group(1)):
             _add(match, "secret", spans)
-    for match in _RE["piped"].finditer(text) if "|" in text else ():
+    for match in _PIPED.finditer(text) if "|" in text else ():
         _add_piped(match, spans)
-    for match in _RE["printing"].finditer(text):
+    for match in _PRINTING.finditer(text):
         line = text[max(0, text.rfind("\n", 0, match.start()) + 1, match.start() - 400) : match.end() + 400]
         if not match.group().startswith(("base64", "versions")) or "secret" in line.partition("\n")[0]:
-            printed = _RE["printed"].match(text, match.end())
+            printed = _PRINTED.match(text, match.end())
             if printed is not None:
                 _add(printed, "secret", spans)
     _add_here_strings(text, spans)
+    for words in re.finditer(r"secrets set ([^\n]{0,2000})", text):
+        for setting in compiled(rf"[A-Za-z_]\w{{0,63}}={VALUE}").finditer(text, *words.span(1)):
+            _add(setting, "secret", spans)
     return spans
 
 
@@ -104,7 +137,7 @@ def _apply_rules(text: str, spans: list[Span]) -> None:
                 if is_program and (not needed or needed in text[at : at + 400].partition("\n")[0]):
                     match = rule.match(text, done)
                     if match is not None:
-                        _add(match, "password", spans)
+                        _add(match, "token" if "unseal" in secret else "password", spans)
                         done = match.end() - 1
                     else:
                         end = compiled(r"[;|&\n]").search(text, done, done + 150)
@@ -159,68 +192,50 @@ PRINTING_COMMANDS = tuple(
         "|* acl bootstrap|* acl token create|* acl token read|* acl token update|* acl token clone|* acl token info"
     ).split("|")
 )
-_WORDS = {
-    "readers": "cat bat head tail less more type base64 sed",  # of files
-    "listers": "ls find stat wc test [ sha1sum sha256sum shasum md5sum cksum git joelclaw",  # print names or sums
-    "listing": "list ls -l -rl --list put patch delete",  # words with which others do
-    "value options": "-H --header -l --selector --filter --name -k -m --message --grep --spec -u --user",
-}
-_SETS = {topic: frozenset(words.split()) for topic, words in _WORDS.items()}
-# Fields that hold names, not contents.
+_SILENT = re.compile(r"(?:cd|export|set|source)\b|echo\Z")
+_FILES = re.compile(
+    r"(?:^|/)(?:(?:var/)?run/secrets/.|\.(?:netrc|pgpass|git-credentials|vault-token|vault_pass)$|master\.key$|node-token$)"
+)
+_READERS = frozenset("cat bat head tail less more type base64 sed".split())
+# Commands that select or make something named after a secret: `jq -r .db.password`, `ssh db "cat /etc/password"`.
+_LISTING = frozenset("list ls -l -rl --list put patch delete".split())
+_SELECTED = re.compile(r"(?a)[A-Za-z_][\w-]*+(?!\.(?!(?:value|result|plaintext|data|S)\b)\w|\[|/\w)")
+# Commands that print names, sums or sizes, not contents.
+_LISTERS = frozenset("ls find stat wc test [ sha1sum sha256sum shasum md5sum cksum git joelclaw".split())
 _NAMES = re.compile(r"\bkeys\b|to_entries.*\.key\W*\Z|\.(?:name|id)\W*\Z|\A(?:[^.]*\.)?metadata\b(?!.*\.data)|^policy$")
+# The arguments of a command: the word after an option, and a variable unless it is printed.
+_VALUE_OPTIONS = frozenset("-H --header -l --selector --filter --name -k -m --message --grep --spec -u --user".split())
+_VARIABLE = re.compile(r"\$\{?(\w+)\}?")
+_NUMBER = re.compile(r"[ \t]*\d+(?:[→\t]|\) )")
+_FIELD = re.compile(r"""[ \t{,-]*["']?([\w.@/ -]{1,60}?)["']?[ \t]*(?:=>|[:=])[ \t]*["']?""")
+_MEMBER = re.compile(r'"([^"\\]{1,60})"[ \t]*:[ \t]*"((?:[^"\\]|\\.)*+)"')
+_CELL = re.compile(r"[^\t|]+")
+_WORD = re.compile(r"\S+")
+_LOGIN = re.compile(
+    r"(?:[\w.@\\-]{1,80}|[\w.-]{1,80}:[\w.-]{1,80}@[\w.-]{1,80}):(?=[^\s:/]+\Z)"
+)  # in a map of users: `ann@h.test:…`
+_PATH = re.compile(r"[a-z]{3,}[a-z.-]*(?:/[a-z\d][a-z\d._-]*)+")  # `pod/web-7d9f8`, a branch, a file
 _PUBLIC_FIELDS = frozenset(
     "name id arn kind type version versionid created updated namespace apiversion uid resourceversion labels object"
     " annotations metadata data field tenant subscription tokentype title vault status expireson lease_id path"
     " accessorid description global local policies roles".split()
 ) | {"accessor id", "create time", "expiry time"}
-_RE: dict[str, re.Pattern[str]] = {
-    # Commands that print the secret on the line below; the last ones only if the line says so.
-    "printing": re.compile(
-        r"base64 (?:-d|--decode|-D)|op read |vault (?:kv get|read) -field|get-secret-value|versions access"
-        r"|keyvault secret show|find-generic-password|pass show "
-    ),
-    "printed": re.compile(r"[^\n]{0,400}\n[ \t]*((?![/.{\[<-])(?=[^\s]*\d)(?=[^\s]*[A-Za-z])\S{6,240})[ \t]*(?:\n|\Z)"),
-    "piped": re.compile(
-        r"(?:e(?<![\w-]e)cho|p(?<![\w-]p)rintf)[ \t]([^\n|]{1,240})\|[ \t]*(?:"
-        r"[^\n|;&]{0,100}?(?:--password-stdin|sudo -S|--passphrase-fd|--with-token)|(?:(?:sudo|ssh|chroot|docker|podman"
-        r"|kubectl)[ \t](?:[^\n|;&]{0,80}?[ \t])?)?[\"']?(?:/[a-z/]*bin/)?"
-        r"([a-z]{0,4}passwd|cryptsetup|kinit)(?![\w./-]))"
-    ),
-    "workflow": re.compile(
-        r"::(?:set-output|save-state) name=([\w-]{1,64})::([^\s\"'`]{4,1024})|::add-mask::([^\s\"'`$]{4,1024})"
-    ),
-    "silent": re.compile(r"(?:cd|export|set|source)\b|echo\Z"),
-    "files": re.compile(
-        r"(?:^|/)(?:(?:var/)?run/secrets/.|\.(?:netrc|pgpass|git-credentials|vault-token|vault_pass)$|master\.key$|node-token$)"
-    ),
-    "selected": re.compile(r"(?a)[A-Za-z_][\w-]*+(?!\.(?!(?:value|result|plaintext|data|S)\b)\w|\[|/\w)"),
-    "variable": re.compile(r"\$\{?(\w+)\}?"),
-    "number": re.compile(r"[ \t]*\d+(?:[→\t]|\) )"),
-    "field": re.compile(r"""[ \t{,-]*["']?([\w.@/ -]{1,60}?)["']?[ \t]*(?:=>|[:=])[ \t]*["']?"""),
-    "member": re.compile(r'"([^"\\]{1,60})"[ \t]*:[ \t]*"((?:[^"\\]|\\.)*+)"'),
-    "cell": re.compile(r"[^\t|]+"),
-    "word": re.compile(r"\S+"),
-    # in a map of users: `ann@h.test:…`
-    "login": re.compile(r"(?:[\w.@\\-]{1,80}|[\w.-]{1,80}:[\w.-]{1,80}@[\w.-]{1,80}):(?=[^\s:/]+\Z)"),
-    # `pod/web-7d9f8`, a branch, a file
-    "path": re.compile(r"[a-z]{3,}[a-z.-]*(?:/[a-z\d][a-z\d._-]*)+"),
-    "fault": re.compile(
-        r"(?i)^\W*(?:error|fatal|warning|usage|unable|could not|cannot|no such|permission|not logged|you are)\b"
-        r"|\b(?:not found|denied|no such|failed|unauthori[sz]ed|forbidden|not set|does not exist|exit code|expired)\b"
-        r"|\sh1:"
-    ),
-}
+_FAULT = re.compile(
+    r"(?i)^\W*(?:error|fatal|warning|usage|unable|could not|cannot|no such|permission|not logged|you are)\b"
+    r"|\b(?:not found|denied|no such|failed|unauthori[sz]ed|forbidden|not set|does not exist|exit code|expired)\b|\sh1:"
+)
+MIN_PRINTED_CHARS = 4
 
 
 def find_printed(command: str, path: str, output: str) -> list[Span]:
     """The secrets in a call's output, in order. Error messages, prose, keys and listings stay."""
     command = command or "cat '" + path.replace("'", "") + "'"
-    steps = [step for step in shell_command.steps(command) if not _RE["silent"].match(" ".join(step["words"]))]
+    steps = [step for step in shell_command.steps(command) if not _SILENT.match(" ".join(step["words"]))]
     printing = [_prints_secret(step, command) and not any(map(_NAMES.search, step["words"])) for step in steps]
     if not any(printing) and not _selects_secret(steps):
         return []
     is_whole = any(printing) and (all(printing) or not {step["mark"] for step in steps[:-1]} - {"|"})
-    parts = _RE["word"] if any(step["program"] in _SETS["readers"] for step in steps) else _RE["cell"]
+    parts = _WORD if any(step["program"] in _READERS for step in steps) else _CELL
     spans: list[Span] = []
     at = 0
     for line in output.split("\n"):
@@ -234,7 +249,7 @@ def _prints_secret(step: Step, command: str) -> bool:
     """Whether a step of a command prints a secret and nothing else."""
     program, words = step["program"], step["words"]
     if program in ("echo", "printf"):
-        names = [name for word in words for name in _RE["variable"].findall(word)]
+        names = [name for word in words for name in _VARIABLE.findall(word)]
         return any(family(name) if name.isupper() else family(name) == "password" for name in names)
     if program == "printenv":
         return any(map(family, words[1:]))
@@ -242,7 +257,7 @@ def _prints_secret(step: Step, command: str) -> bool:
         return any(family(word) for word in re.findall(r"\w+", command) if word != "base64")
     if program in ("pass", "gopass") and len(words) == 2:
         return words[1] not in ("ls", "git", "init", "version", "help") and not words[1].startswith("-")
-    if program in _SETS["readers"] and any(map(_RE["files"].search, words[1:])):
+    if program in _READERS and any(map(_FILES.search, words[1:])):
         return True
     if program == "git" and "config" in words:
         return any("credential" in word or family(word.rpartition(".")[2]) for word in words[2:])
@@ -259,7 +274,7 @@ def _selects_secret(steps: list[Step]) -> bool:
     selects = False
     for step in steps:
         program, words = step["program"], step["words"]
-        lists = program in _SETS["listers"] or not _SETS["listing"].isdisjoint(words) or any(map(_NAMES.search, words))
+        lists = program in _LISTERS or not _LISTING.isdisjoint(words) or any(map(_NAMES.search, words))
         if program in ("kubectl", "oc"):
             lists = lists or {"exec", "token", "run", "config", "debug", "view-secret"}.isdisjoint(words)
         selects = not lists and (selects or any(map(_names_secret, _names_in(step))))
@@ -277,13 +292,13 @@ def _names_in(step: Step) -> list[str]:
         parts = word.removesuffix(".txt").split("/")
         if is_value or word == "/etc/passwd":
             is_value = False
-        elif word in _SETS["value options"] or (word[:1] == "-" and family(word.strip("-").partition("=")[0])):
+        elif word in _VALUE_OPTIONS or (word[:1] == "-" and family(word.strip("-").partition("=")[0])):
             is_value = "=" not in word
-        elif step["program"] in _SETS["readers"] and not is_file(word.removesuffix(".txt")):
+        elif step["program"] in _READERS and not is_file(word.removesuffix(".txt")):
             names += [*parts, *parts[-1].split(".")]
         elif not is_file(word):
             prints = re.search(r"\b(?:echo|print\w*|env)\b", word)
-            names += _RE["selected"].findall(word if prints else _RE["variable"].sub("", word))
+            names += _SELECTED.findall(word if prints else _VARIABLE.sub("", word))
     return names
 
 
@@ -297,12 +312,12 @@ def _values_of_line(line: str) -> list[tuple[int, int]]:
     """The secrets in a line that holds nothing else, without error messages, prose and public fields."""
     text = line.rstrip("\r ,")
     start = _line_start(text)
-    if len(text) - start < 4 or _RE["fault"].search(text):
+    if len(text) - start < MIN_PRINTED_CHARS or _FAULT.search(text):
         return []
-    members = list(_RE["member"].finditer(text, start))
+    members = list(_MEMBER.finditer(text, start))
     if members:
         return [member.span(2) for member in members if _is_secret_field(member.group(1), member.group(2))]
-    field = _RE["field"].match(text, start)
+    field = _FIELD.match(text, start)
     if field is not None and "://" not in field.group():
         end = len(text.rstrip("\"' \t,}]"))
         return [(field.end(), end)] if _is_secret_field(field.group(1), text[field.end() : end]) else []
@@ -316,13 +331,13 @@ def _values_among_others(line: str, parts: re.Pattern[str]) -> list[tuple[int, i
     """The secrets in a line of mixed output: a word or cell that looks like a secret and is no path."""
     text = line.rstrip("\r ,")
     start = _line_start(text)
-    if len(text) - start < 4 or _RE["fault"].search(text):
+    if len(text) - start < MIN_PRINTED_CHARS or _FAULT.search(text):
         return []
     words = text[start:].split()
     if len(words) > 3 + (" * " in text) or "(" in text or "->" in text:
-        parts = _RE["cell"]  # a sentence, or code
-    field = _RE["field"].match(text, start)
-    begin = field.end() if field is not None and parts is _RE["cell"] and "://" not in text else start
+        parts = _CELL  # a sentence, or code
+    field = _FIELD.match(text, start)
+    begin = field.end() if field is not None and parts is _CELL and "://" not in text else start
     cells = [match.span() for match in parts.finditer(text, begin)] if len(words) > 1 else []
     spans = [_secret_between(text, first, end, is_cell=bool(cells)) for first, end in cells or [(start, len(text))]]
     return [span for span in spans if span is not None]
@@ -330,7 +345,7 @@ def _values_among_others(line: str, parts: re.Pattern[str]) -> list[tuple[int, i
 
 def _line_start(text: str) -> int:
     """Where a line begins after its number or its indentation."""
-    numbered = _RE["number"].match(text)
+    numbered = _NUMBER.match(text)
     return numbered.end() if numbered else len(text) - len(text.lstrip())
 
 
@@ -338,11 +353,11 @@ def _secret_between(text: str, start: int, end: int, *, is_cell: bool) -> tuple[
     """The secret that is the only word between start and end; a cell among several must look random."""
     word = text[start:end].strip(" \"'")
     start = text.index(word, start)
-    login = _RE["login"].match(word)
+    login = _LOGIN.match(word)
     if login is not None and is_described(word[login.end() :], "password"):
         return start + login.end(), start + len(word)
     is_mixed = re.fullmatch(r"[^:/]*\d[A-Za-z]+\d[^:/]*", word)
-    is_name = _RE["path"].fullmatch(word) or (any(part in word.lower() for part in ANNOUNCING) and not is_mixed)
+    is_name = _PATH.fullmatch(word) or (any(part in word.lower() for part in ANNOUNCING) and not is_mixed)
     fits = not is_cell or (is_made_up(word) and "/" not in word and word.count(":") < 2)
     is_secret = len(word.split()) == 1 and is_described(word, "password") and fits and not is_name
     return (start, start + len(word)) if is_secret else None
@@ -350,4 +365,4 @@ def _secret_between(text: str, start: int, end: int, *, is_cell: bool) -> tuple[
 
 def _is_secret_field(key: str, value: str) -> bool:
     is_public = key.strip().lower() in _PUBLIC_FIELDS
-    return len(value) >= 4 and not is_public and not is_placeholder(value)
+    return len(value) >= MIN_PRINTED_CHARS and not is_public and not is_placeholder(value)

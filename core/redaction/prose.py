@@ -20,6 +20,7 @@ from core.redaction.values import (
 )
 
 MAX_REACH = 220  # characters after a name that are read
+MAX_WORDS = 12  # words after a name that are read
 NOTHING = (0, 0)
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "„": "“", "«": "»"}
 _WORDS = {
@@ -37,57 +38,73 @@ _WORDS = {
     " hint name value change update login account auth protected encrypted based generator validator strength storage",
 }
 _SETS = {topic: frozenset(words.split()) for topic, words in _WORDS.items()}
+_BEFORE_NAME = tuple(
+    f" {link} {whose}{what}"
+    for link in ("as", "is")
+    for whose in ("", "the ", "my ", "your ", "its ", "a ")
+    for what in ("", "root ", "admin ", "db ", "new ", "login ")
+    if whose or (link == "as" and not what)
+)
+"""Words between a value and the name after it: `use "…" as the password`."""
+_ABOUT_SECRETS = r"(passw|\bpw\b)|\b(?:logins?|rotated|swapped)\b|(key|token|secret|credential)"
+_SAID_OF_IT = r"\b(?:(?:changed?|set|reset|updated?|rotated) it to|one (?:is|was)|it['’]s(?: now)?) "
+_REPLACED = r"[\"'`”’*]{0,3} (?:to|auf|was replaced by|was replaced with|was changed to) "
 _FOR = "zum|zur|für|fürs|auf|au|aux|à|a|al|alla|para|per|pour|voor|de|del|do|du|des|vom|von|der|dem"
 _ARE = "are|is|were|was|ist|sind|lauten|sont|est|son|es|são|sono|zijn"
-_RE: dict[str, str] = {
-    "login": (
-        r"(?:(?:(?:c(?<!\wc)red(?:s|entials)|l(?<!\wl)ogins?|u(?<!\wu)ser(?:name)?[/:]pass(?:word)?|b(?<!\wb)asic auth"
-        r"|z(?<!\wz)ugang(?:sdaten)?|b(?<!\wb)enutzer|accès|identifiants|credencia(?:le|i)s|credenziali|acc?eso"
-        r"|inloggegevens|toegang|(?:test|demo|admin)[ -]?(?:account|user|konto))"
-        rf"(?:[ \t](?:for|to|of|{_FOR}) ?[^\n:>→]{{1,40}}(?::|[=-]?>|→| (?:{_ARE}))|[ \t]*[:=]"
-        rf"|[ \t]+(?:{_ARE}|=|-|–|—))"
-        r"|l(?<!\wl)og(?:(?:ged|ging)? in (?:with|as)|in with)|s(?<!\ws)ign in (?:with|as)"
-        r"|i(?<!\wi)nloggen met|a(?<!\wa)nmelden (?:mit|als)|e(?<!\we)inloggen (?:mit|als)"
-        r"|c(?<!\wc)on[eé]cta(?:te|rse) con"
-        r"|s(?<![\w.]s)sh (?:in)?to [^\n:]{1,40} (?:with|as))"
-        r"(?:[ \t]+(?:here|these|is|are))?[:=]?[ \t]*[\"'`*(]{0,3})"
-        r"(?!https?:|\d+\W)[\w.@\\-]{1,64}(?::|[ \t]+(?:[/|:]|with|using|mit|con|avec|und|and)[ \t]+|(/|[, \t]{1,3}))"
-        r"[\"'`*(]{0,2}([^\s\\]{3,160})"
-    ),
-    "user with it": (
-        r"(?:u(?<!\wu)(?:ser|sername|sr|id)|l(?<!\wl)ogin|a(?<!\wa)(?:ccount|s))[ :,]+"
-        r"(?!(?:can|could|must|should|may|might|will|would|to|does|did|not)\b)[^\s:,]{1,64}"
-        r"(?:[,:]?[ \t]+(?:with|and|the|/))*[,:]?[ \t]+(?:pass|pw|passwd|password)[ \t]+(\S{3,160})"
-    ),
-    "net use": (
-        r"net use [^\n]{0,160}?(?<= )(?![/\\*]|[a-z]: )([^\s\"'`]{4,})(?= [^\n]{0,80}/user:)"
-        r"|net use [^\n]{0,160}?/user:\S+ ([^\s\"'`/]{4,})|net user [^\s/]+ ([^\s/\"'`*]{4,}) [^\n]{0,80}/"
-    ),
-    # Who logs in on many machines; the password of another user must have a sign and a digit.
-    "user": (
-        r"(?:\w*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)\w*|sa|ubuntu|debian|centos|vagrant|guest)\Z"
-    ),
-    "host": r"[\"'{\[]*(?=[\w.-]*[\d.-])[A-Za-z0-9][\w.-]{2,}(?:\]:\d+)?[\"']?:?\Z",
-}
+_LOGIN = (
+    r"(?:(?:(?:c(?<!\wc)red(?:s|entials)|l(?<!\wl)ogins?|u(?<!\wu)ser(?:name)?[/:]pass(?:word)?|b(?<!\wb)asic auth"
+    r"|z(?<!\wz)ugang(?:sdaten)?|b(?<!\wb)enutzer|accès|identifiants|credencia(?:le|i)s|credenziali|acc?eso"
+    r"|inloggegevens|toegang|(?:test|demo|admin)[ -]?(?:account|user|konto))"
+    rf"(?:[ \t](?:for|to|of|{_FOR}) ?[^\n:>→]{{1,40}}(?::|[=-]?>|→| (?:{_ARE}))|[ \t]*[:=]"
+    rf"|[ \t]+(?:{_ARE}|=|-|–|—))"
+    r"|l(?<!\wl)og(?:(?:ged|ging)? in (?:with|as)|in with)|s(?<!\ws)ign in (?:with|as)"
+    r"|i(?<!\wi)nloggen met|a(?<!\wa)nmelden (?:mit|als)|e(?<!\we)inloggen (?:mit|als)|c(?<!\wc)on[eé]cta(?:te|rse) con"
+    r"|s(?<![\w.]s)sh (?:in)?to [^\n:]{1,40} (?:with|as))"
+    r"(?:[ \t]+(?:here|these|is|are))?[:=]?[ \t]*[\"'`*(]{0,3})"
+    r"(?!https?:|\d+\W)[\w.@\\-]{1,64}(?::|[ \t]+(?:[/|:]|with|using|mit|con|avec|und|and)[ \t]+|(/|[, \t]{1,3}))"
+    r"[\"'`*(]{0,2}([^\s\\]{3,160})"
+)
+_RECOVERY_CODES = (
+    r"(?:recovery|backup)[ -]codes?[^\n]{0,80}:[ \t*]*\n\s*(?=[^:]{0,24}?(?:\d[a-z]|\d{4} \d{4}))"
+    r"((?:[ \t]*(?:\d{1,2}[.)][ \t]+|[-*•][ \t]+)?(?=[^\n]*\d)[a-z\d]{4,10}(?:[- ]+[a-z\d]{4,10}){0,3}[ \t]*"
+    r"(?:\n|\Z)){2,16})"
+)
+_USER_WITH_IT = (
+    r"(?:u(?<!\wu)(?:ser|sername|sr|id)|l(?<!\wl)ogin|a(?<!\wa)(?:ccount|s))[ :,]+"
+    r"(?!(?:can|could|must|should|may|might|will|would|to|does|did|not)\b)[^\s:,]{1,64}"
+    r"(?:[,:]?[ \t]+(?:with|and|the|/))*[,:]?[ \t]+(?:pass|pw|passwd|password)[ \t]+(\S{3,160})"
+)
+_NET_USE = (
+    r"net use [^\n]{0,160}?(?<= )(?![/\\*]|[a-z]: )([^\s\"'`]{4,})(?= [^\n]{0,80}/user:)"
+    r"|net use [^\n]{0,160}?/user:\S+ ([^\s\"'`/]{4,})|net user [^\s/]+ ([^\s/\"'`*]{4,}) [^\n]{0,80}/"
+)
+# Who logs in on many machines; the password of another user must have a sign and a digit.
+_KNOWN_USER = (
+    r"(?:\w*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)\w*|sa|ubuntu|debian|centos|vagrant|guest)\Z"
+)
+_HOST = r"[\"'{\[]*(?=[\w.-]*[\d.-])[A-Za-z0-9][\w.-]{2,}(?:\]:\d+)?[\"']?:?\Z"
 
 
 def may_be_described(text: str, lower: str, start: int, end: int) -> bool:
     """Cheap pre-check: could a sentence or a field give a value to the name at start..end?"""
     char = text[end : end + 1]
     if not char or char in ".;)]}!?":
-        return False
+        return lower.endswith(_BEFORE_NAME, max(0, start - 16), start)
     words = lower[end + 1 : end + 41].split(None, 1) if char == " " else ()
     if not words or not words[0].rstrip(".,;!?").isalpha():
         return True
     if words[0] in _SETS["links"] or words[0] in _SETS["openers"]:
         return True
-    return _is_stated(text, lower, start, "password")
+    return _is_stated(text, lower, start, "password") or lower.endswith(_BEFORE_NAME, max(0, start - 16), start)
 
 
 def find_in_prose(text: str, lower: str, names: list[Name], *, has_login: bool) -> list[Span]:
     """The (start, end, kind) of each secret in a sentence; `has_login`: the text has words of a login."""
     has = lower.__contains__
     spans = _find_described(text, lower, names) if names else []
+    topics = ("passw", " pw ", "key", "token", "secret", "credential", "login", "rotated", "swapped")
+    if any(map(has, topics)) and any(map(has, (" it to ", "it's ", "it’s ", "one is ", "one was "))):
+        spans += _find_said_of_it(text, lower)
     users = ("user", "login", " as ", "usr", "account", "uid")
     if has_login or (any(map(has, (" pass", " pw "))) and any(map(has, users))):
         spans += _find_logins(text, lower)
@@ -98,6 +115,7 @@ def _find_described(text: str, lower: str, names: list[Name]) -> list[Span]:
     """Each value that a sentence, or SQL, gives to one of the names."""
     spans: list[Span] = []
     done = 0
+    has_next_line = ":\n" in text or ")\n" in text or ":**\n" in text
     for start, end, kind in names:
         if kind not in LOOSE and kind not in ("secret", "token", "api-key", "private-key"):
             continue
@@ -107,17 +125,45 @@ def _find_described(text: str, lower: str, names: list[Name]) -> list[Span]:
             continue  # an option
         follows = text[end : end + 1] != "" and text[end] in " \t'’,\"`*)("
         at, stop = _value_after(text, lower, start, end, kind) if follows else NOTHING
-        if stop:
+        if follows and has_next_line and not stop:
+            at, stop = _value_on_next_line(text, end, kind)
+        if not stop and kind != "pass" and lower.endswith(_BEFORE_NAME, max(0, start - 16), start):
+            at, stop = _value_before(text, lower, start, kind)
+            if stop:
+                spans.append((at, stop, label(kind)))
+            continue
+        while stop:
             spans.append((at, stop, label(kind)))
             done = stop
+            # "changed from … to …"
+            link = compiled(_REPLACED).match(text, stop) if " " in text[stop : stop + 4] else None
+            at, stop = _value_at(text, link.end(), kind) if link is not None else NOTHING
+    return spans
+
+
+def _find_said_of_it(text: str, lower: str) -> list[Span]:
+    """Each password in "I changed it to …", "the new one is …", if the sentence is about a secret."""
+    spans: list[Span] = []
+    for match in compiled(_SAID_OF_IT).finditer(lower):
+        sentence = lower[max(0, match.start() - 160) : match.start()].rpartition("\n")[2]
+        topic = compiled(_ABOUT_SECRETS).search(sentence)
+        kind = "token" if topic and topic[2] else "password"
+        at, stop = _value_at(text, match.end(), kind) if topic else NOTHING
+        if topic and stop and (topic[1] or is_made_up(text[at:stop])):
+            spans.append((at, stop, kind))
     return spans
 
 
 def _find_logins(text: str, lower: str) -> list[Span]:
-    """Each password next to a user's name."""
+    """Each password next to a user's name, and recovery codes."""
     spans: list[Span] = []
-    pairs = compiled(_RE["user with it"]).finditer(lower) if " pass" in lower or " pw " in lower else ()
-    for match in (*compiled(_RE["login"]).finditer(lower), *pairs):
+    for match in compiled(_RECOVERY_CODES).finditer(lower) if "code" in lower else ():
+        start, codes = match.start(1), match.group(1).rstrip()
+        sizes = [len(line.strip()) for line in codes.split("\n")]
+        if max(sizes) <= min(sizes) + 1:
+            spans.append((start, start + len(codes), "codes"))
+    pairs = compiled(_USER_WITH_IT).finditer(lower) if " pass" in lower or " pw " in lower else ()
+    for match in (*compiled(_LOGIN).finditer(lower), *pairs):
         start, end = match.span(match.lastindex or 0)
         value = text[start:end].strip("\"'`*()").rstrip(".,;")
         vague = match.re.groups > 1 and value.islower() and value.isalnum() and len(value) < 10
@@ -129,7 +175,7 @@ def _find_logins(text: str, lower: str) -> list[Span]:
         if value and not vague and is_described(value, "password"):
             start = text.index(value, start)
             spans.append((start, start + len(value), "password"))
-    for match in compiled(_RE["net use"]).finditer(lower) if "net use" in lower else ():
+    for match in compiled(_NET_USE).finditer(lower) if "net use" in lower else ():
         start, end = match.span(match.lastindex or 0)
         if not text[start:end].isalpha() and not is_placeholder(text[start:end]):
             spans.append((start, end, "password"))
@@ -148,8 +194,8 @@ def find_mapped_logins(text: str, fresh: set[str]) -> list[Span]:
         user = user.replace("@", "").replace(".", "")
         if len(value) < 6 or not (digits or signs) or not user.isidentifier() or value.upper() == value:
             continue
-        is_known = (digits and signs) or compiled(_RE["user"]).match(user.lower())
-        if not is_known or not compiled(_RE["host"]).match(host) or not is_described(value, "password"):
+        is_known = (digits and signs) or compiled(_KNOWN_USER).match(user.lower())
+        if not is_known or not compiled(_HOST).match(host) or not is_described(value, "password"):
             continue
         at = text.find(login, at)
         start = at + login.index(value)
@@ -169,7 +215,7 @@ def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tupl
     at, linked = _after_name(text, end, kind)
     rest = lower[at : end + MAX_REACH].split("\n", 1)[0].split("\\n", 1)[0].replace("\t", " ")
     words: list[tuple[int, str]] = []
-    for word in rest.split(" ", 12):
+    for word in rest.split(" ", MAX_WORDS):
         if word:
             words.append((at, word))
         at += len(word) + 1
@@ -186,10 +232,40 @@ def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tupl
         return _value_at(text, at, kind, sure=True)
     if kind != "pass" and not linked and _may_be_value(word):
         found = _value_at(text, at, kind, linked=False, sure=kind in LOOSE and _is_sql(lower, start, word))
+        if not found[1] and kind in LOOSE:
+            found = _unlinked_value(lower, at, word)
         if found[1]:
             return found
     found = _linked_value(text, lower, (start, end, kind), words, linked=linked)
     return NOTHING if kind == "pass" and word == "for" and not is_made_up(text[slice(*found)]) else found
+
+
+def _value_on_next_line(text: str, at: int, kind: str) -> tuple[int, int]:
+    """A single word below a line that ends with a colon or a bracket after the name."""
+    stop = text.find("\n", at, at + MAX_REACH)
+    if stop < 0 or text[at:stop].rstrip(" \t\r\"'`*")[-1:] not in (":", ")"):
+        return NOTHING
+    first, *below = [line.strip(" \t\r\"'`*") for line in text[at : at + MAX_REACH].split("\n")[:5]]
+    value = next(filter(None, below), "") if first[-1:] == ":" or (first[-1:] == ")" and "" in below[:1]) else ""
+    is_password = is_made_up(value) or (kind == "password" and len(value) > 15)
+    at = text.index(value, at)
+    fits = " " not in value and is_password and is_described(value, kind)
+    return (at, at + len(value)) if fits else NOTHING
+
+
+def _unlinked_value(lower: str, at: int, word: str) -> tuple[int, int]:
+    """A plain word with digits after the name of a password, if the sentence ends there or goes on about it."""
+    bare = word.strip("*")
+    value = bare.rstrip(".,;:!?")
+    stem = value.rstrip("0123456789")
+    mixed = value.isalnum() and value.isascii() and len(stem) > 2 and not DIGITS.isdisjoint(value)
+    if len(value) < 7 or not mixed or not value[0].isalpha() or stem in _SETS["not values"]:
+        return NOTHING
+    rest = lower[at + len(word) : at + len(word) + 24].split("\n", 1)[0].strip()
+    goes_on = "was is works worked does did has had no for on and or in to expired leaked never still".split()
+    ends = word != value or not rest or rest[0] in ".,;:!?)\"'" or rest.split(" ", 1)[0] in goes_on
+    at += word.index(value)
+    return (at, at + len(value)) if ends and is_described(value, "password", sure=True) else NOTHING
 
 
 def _after_name(text: str, at: int, kind: str) -> tuple[int, bool]:
@@ -280,3 +356,19 @@ def _value_at(text: str, at: int, kind: str, *, linked: bool = True, sure: bool 
     if value and not is_call and is_described(value, kind, linked=linked, sure=sure):
         return at, at + len(value)
     return NOTHING
+
+
+def _value_before(text: str, lower: str, start: int, kind: str) -> tuple[int, int]:
+    """The value in `use "…" as the password`: quoted, or bare with digits and signs."""
+    head = lower[max(0, start - 16) : start]
+    before = next((words for words in _BEFORE_NAME if head.endswith(words)), "")
+    stop = start - len(before)
+    mark = {end: begin for begin, end in _QUOTES.items()}.get(text[stop - 1 : stop], "")
+    if mark:
+        stop -= 1
+        at = text.rfind(mark, max(0, stop - 80), stop) + 1
+    else:
+        at = max(text.rfind(" ", max(0, stop - 80), stop), text.rfind("\n", max(0, stop - 80), stop)) + 1
+    value = text[at:stop] if at else ""
+    fits = value and "\n" not in value and is_described(value, kind, quoted=bool(mark), linked=False)
+    return (at, stop) if fits else NOTHING

@@ -22,38 +22,35 @@ from core.redaction.values import (
 )
 
 _VALUE = r"(\\{0,3}[\"'`])((?:(?!\1)[^\n]){1,240})\1|(?<!\n)([^\s\"'<>,}\\]{1,240})(?<![({\[])"
+_LABEL = re.compile(
+    r"(?:name|key|(variable)|field|setting|property|parameter|param|option|entry|-n)[ \t\"'\\:=>]{1,24}[\w./-]{0,40}\Z",
+    re.I,
+)
 _BETWEEN = r"(?:(?!\}|</|/>|\n\n|- |(?:name|key)[\"'\\ ]{0,3}[:=])[\s\S]){0,200}?"
 _FIELD = re.compile(rf"{_BETWEEN}(?:value[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t>]{{0,8}}|--value +)(?:{_VALUE})", re.I)
+_DEFAULT = re.compile(rf"{_BETWEEN}default[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t]{{0,8}}(?:{_VALUE})", re.I)
+_ELEMENT = re.compile(r"[\"'\\]*(?:</key>(?:\s|\\[nt])*<string>|[\"'\\]>(?:\s*<value>)?)([^<\n]{1,240})<")
 _ARGUMENT = r"[\s,\\]{0,8}(?:'[^'\n]{0,200}'|\"[^\"\n]{0,200}\")"
 _VARIABLE = r"\s{0,8}(?:\{[^{}\n]{0,120}\}|[^\s,'\"(){}][^,'\"(){}\n]{0,80}),"
+_PASSWORD_ARGUMENT = re.compile(r"[\s,\\]{1,8}(['\"])([^'\"\n]{4,200})\1")
+_IDENTIFIED = re.compile(rf"identified +(?:with +\S{{1,64}} +)?by[ \t]{{1,4}}(?:password )?(?:{_VALUE})", re.I)
 _CELL_MARGIN = " \t\"'`*[]\r"
+_HEADER = re.compile(r"[\w \t\"'`*.|,;+-]{3,400}\Z")
+_INSERT = re.compile(
+    r"(?i)\b(?:insert|replace)(?:\s+ignore)?\s+into\s[^(\n]{1,120}\(([^()]{1,2000})\)(?:\s|\\[nr]){0,16}values"
+)
+_INSERTED = re.compile(r"'((?:[^'\\]|\\.|'')*+)'|\"((?:[^\"\\]|\\.|\"\")*+)\"|[(),;]|[^'\"(),;]++|['\"]", re.S)
 _YAML_LINE = r"((?:- |[ \t])*)([^\n\\]*+(?:\\(?!n)[^\n\\]*+)*+)(?:\n|\\n|\Z)|\n|\\n"
-_JSON_KIND = r"\"kind\\{0,3}\"\s{0,8}:\s{0,8}\\{0,3}\"Secret\\{0,3}\""
+_YAML_KIND = re.compile(r"kind:[ \t]*[\"']?Secret[\"']?\s*$")
+_YAML_DATA = re.compile(r"(?:data|stringData):\s*(?:$|\{)")
+_YAML_VALUE = re.compile(r"(?:\\{0,3}[\"']?[\w./-]+\\{0,3}[\"']?:(?=\s|$)[ \t]*)?[\"']?([^\"'\n]*)")
+_YAML_PAIR = re.compile(r"[\w.-]+:[ \t]*[\"']?([^\s,}\"'$][^,}\"'\n]*)")
+_JSON_KIND = re.compile(r"\"kind\\{0,3}\"\s{0,8}:\s{0,8}\\{0,3}\"Secret\\{0,3}\"")
 _JSON_DATA = r"\"(?:data|stringData)\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}\{((?:\$\{\w*\}|\{\{[^{}]*\}\}|[^{}])*+)"
-_RE: dict[str, re.Pattern[str]] = {
-    "label": re.compile(
-        r"(?:name|key|(variable)|field|setting|property|parameter|param|option|entry|-n)"
-        r"[ \t\"'\\:=>]{1,24}[\w./-]{0,40}\Z",
-        re.I,
-    ),
-    "default": re.compile(rf"{_BETWEEN}default[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t]{{0,8}}(?:{_VALUE})", re.I),
-    "element": re.compile(r"[\"'\\]*(?:</key>(?:\s|\\[nt])*<string>|[\"'\\]>(?:\s*<value>)?)([^<\n]{1,240})<"),
-    "argument": re.compile(r"[\s,\\]{1,8}(['\"])([^'\"\n]{4,200})\1"),
-    "identified": re.compile(rf"identified +(?:with +\S{{1,64}} +)?by[ \t]{{1,4}}(?:password )?(?:{_VALUE})", re.I),
-    "header": re.compile(r"[\w \t\"'`*.|,;+-]{3,400}\Z"),
-    "insert": re.compile(
-        r"(?i)\b(?:insert|replace)(?:\s+ignore)?\s+into\s[^(\n]{1,120}\(([^()]{1,2000})\)(?:\s|\\[nr]){0,16}values"
-    ),
-    "inserted": re.compile(r"'((?:[^'\\]|\\.|'')*+)'|\"((?:[^\"\\]|\\.|\"\")*+)\"|[(),;]|[^'\"(),;]++|['\"]", re.S),
-    "yaml kind": re.compile(r"kind:[ \t]*[\"']?Secret[\"']?\s*$"),
-    "yaml data": re.compile(r"(?:data|stringData):\s*(?:$|\{)"),
-    "yaml value": re.compile(r"(?:\\{0,3}[\"']?[\w./-]+\\{0,3}[\"']?:(?=\s|$)[ \t]*)?[\"']?([^\"'\n]*)"),
-    "yaml pair": re.compile(r"[\w.-]+:[ \t]*[\"']?([^\s,}\"'$][^,}\"'\n]*)"),
-    "json sign": re.compile(rf"[{{}}]|{_JSON_KIND}|{_JSON_DATA}"),
-    "json pair": re.compile(
-        r"\"[^\"\\]++\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}(?:\"((?:[^\"\\]|\\.)*+)|\\+\"([^\"\\]*+))"
-    ),
-}
+_JSON_SIGN = re.compile(rf"[{{}}]|{_JSON_KIND.pattern}|{_JSON_DATA}")
+_JSON_PAIR = re.compile(
+    r"\"[^\"\\]++\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}(?:\"((?:[^\"\\]|\\.)*+)|\\+\"([^\"\\]*+))"
+)
 
 
 def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
@@ -76,10 +73,10 @@ def _in_fields(text: str, lower: str, names: list[Name]) -> list[Span]:
         is_labelled = kind in LOOSE or kind in ("secret", "token", "api-key", "private-key", "key")
         if start < done or not is_labelled or not is_in_field(lower, start):
             continue
-        field = _RE["label"].search(text, max(0, start - 64), start)
+        field = _LABEL.search(text, max(0, start - 64), start)
         if field is None:
             continue
-        match = _RE["element"].match(text, end) or (_RE["default"] if field.group(1) else _FIELD).match(text, end)
+        match = _ELEMENT.match(text, end) or (_DEFAULT if field.group(1) else _FIELD).match(text, end)
         if match is not None and _fits_field(match.group(match.lastindex or 0), kind):
             spans.append((*match.span(match.lastindex or 0), label(kind)))
             done = match.end()
@@ -101,15 +98,15 @@ def _in_calls(text: str, lower: str) -> list[Span]:
         if call in text:
             before = 2 if call.startswith(("mysql", "getConnection", "PDO")) else 1
             for match in re.finditer(rf"{re.escape(call)}(?:{_ARGUMENT}|({_VARIABLE})){{{before}}}", text):
-                argument, is_sure = _RE["argument"].match(text, match.end()), not match.group(1)
+                argument, is_sure = _PASSWORD_ARGUMENT.match(text, match.end()), not match.group(1)
                 while argument is not None:
                     word = argument.group(2).strip("\\")
                     is_plain = word.isalpha() and (word[1:].islower() or word.isupper() or family(word))
                     is_sure &= not is_plain and not is_placeholder(word) and "@" not in word
                     if " " not in word and (is_sure or (is_made_up(word) and is_described(word, "password"))):
                         spans.append((*argument.span(2), "password"))
-                    argument, is_sure = _RE["argument"].match(text, argument.end()), False
-    for match in _RE["identified"].finditer(text) if "identified " in lower else ():
+                    argument, is_sure = _PASSWORD_ARGUMENT.match(text, argument.end()), False
+    for match in _IDENTIFIED.finditer(text) if "identified " in lower else ():
         group = match.lastindex or 0
         value = match.group(group).rstrip(";,)")
         head = lower[max(0, match.start() - 160) : match.start()]
@@ -133,7 +130,7 @@ def _in_columns(text: str, names: list[Name]) -> list[Span]:
         done = end
         header = _without_line_number(text[begin:end])
         delimiter = next((sign for sign in "|\t;," if sign in header), "")
-        if not delimiter or not _RE["header"].match(header):
+        if not delimiter or not _HEADER.match(header):
             continue
         cells = [cell.strip(_CELL_MARGIN) for cell in header.split(delimiter)]
         kinds = [family(cell) if cell else "" for cell in cells]
@@ -172,10 +169,10 @@ def _add_rows(text: str, at: int, delimiter: str, kinds: list[str], spans: list[
 def _in_inserts(text: str) -> list[Span]:
     """Each quoted value that an `INSERT` puts into a secret's column."""
     spans: list[Span] = []
-    for insert in _RE["insert"].finditer(text):
+    for insert in _INSERT.finditer(text):
         kinds = [family(name.strip(" \t\r\n`\"'[]\\")) for name in insert.group(1).split(",")]
         depth = column = 0
-        for match in _RE["inserted"].finditer(text, insert.end()) if any(kinds) else ():
+        for match in _INSERTED.finditer(text, insert.end()) if any(kinds) else ():
             sign = match.group()
             if sign == "(":
                 depth += 1
@@ -198,7 +195,7 @@ def _in_json_manifests(text: str) -> list[Span]:
     opened = [0]  # where the enclosing objects begin
     secrets: set[int] = set()
     data: list[tuple[int, tuple[int, int]]] = []
-    for match in _RE["json sign"].finditer(text) if re.search(_JSON_KIND, text) else ():
+    for match in _JSON_SIGN.finditer(text) if _JSON_KIND.search(text) else ():
         if match.group() == "}":
             opened.pop()
             opened = opened or [-match.end()]  # an object that was opened before the text
@@ -210,7 +207,7 @@ def _in_json_manifests(text: str) -> list[Span]:
         else:
             secrets.add(opened[-1])
     for owner, span in data:
-        for pair in _RE["json pair"].finditer(text, *span) if owner in secrets else ():
+        for pair in _JSON_PAIR.finditer(text, *span) if owner in secrets else ():
             _add(pair, spans)
     return spans
 
@@ -226,19 +223,19 @@ def _in_yaml_manifests(text: str) -> list[Span]:
         if body and body[0] != "#"
     ]
     for number, (indent, begins, body, start) in enumerate(lines):
-        if not body.startswith(("data:", "stringData:")) or not _RE["yaml data"].match(body):
+        if not body.startswith(("data:", "stringData:")) or not _YAML_DATA.match(body):
             continue
         above = range(number - 1, max(-1, number - 201), -1)
         below = range(number + 1, min(len(lines), number + 200))
         if not any(_has_kind(lines, numbers, indent, begins) for numbers in (above, below)):
             continue
         if "{" in body:
-            for pair in _RE["yaml pair"].finditer(text, start + body.index("{"), start + len(body)):
+            for pair in _YAML_PAIR.finditer(text, start + body.index("{"), start + len(body)):
                 _add(pair, spans)
         for inner, _, value, at in lines[number + 1 :]:
             if inner <= indent:
                 break
-            match = _RE["yaml value"].match(text, at, at + len(value))
+            match = _YAML_VALUE.match(text, at, at + len(value))
             if match is not None and match.group(1).strip("|>+-0123456789 "):
                 _add(match, spans)
     return spans
@@ -252,7 +249,7 @@ def _has_kind(lines: list[tuple[int, bool, str, int]], numbers: range, indent: i
             return False
         if numbers.step > 0 and item and other == indent:
             return False
-        if other == indent and _RE["yaml kind"].match(body):
+        if other == indent and _YAML_KIND.match(body):
             return True
         begins = item and other == indent
     return False

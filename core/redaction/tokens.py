@@ -97,37 +97,40 @@ SHAPES: tuple[tuple[str, tuple[str, ...], int, str], ...] = (
      r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)*+"),
 )  # fmt: skip
 """(kind, anchors, tail, pattern): `tail` is the least number of characters without white space after the anchor."""
+INNER_ANCHORS = frozenset(["azure-client-secret", "telegram-token", "terraform-token"])
+"""Kinds whose anchor is not at the beginning."""
+BEFORE_ANCHOR = 200  # characters before such an anchor that are searched
+AFTER_ANCHOR = 300
 
 _PEM_LABEL = r"(?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
 # The body of a block that was cut off: header lines of RFC 1421, then runs of base64. A run is 16 characters or longer,
 # so that the prose after the cut stays; the last line of the key may be shorter if it ends the text or is padded.
 _PEM_GAP = r"(?:[\s\"'+,]|\\[nrt\\])"
-_RE: dict[str, str] = {
-    "pem": (
-        rf"-----BEGIN {_PEM_LABEL}(?:(?:(?!-----BEGIN)[\s\S]){{0,20000}}?-----END {_PEM_LABEL}"
-        rf"|(?:{_PEM_GAP}{{0,8}}(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{{0,120}})*+"
-        rf"(?:{_PEM_GAP}{{0,40}}+(?:[A-Za-z0-9+/]{{16,}}+=*+|[A-Za-z0-9+/]{{1,15}}+(?:=+|\Z)))*+)"
-    ),
-    "bearer": r"(?i:b(?<![a-z0-9]b)(?:earer|asic)[ \t]{1,4})([A-Za-z0-9._~+/=-]{8,}+)",
-    # The digits after the `:` may be a port: `ssh://git:22@h`, `http://localhost:8080@2x.png`.
-    "url user": (
-        r"://[^\s/@:\"'<>\[]{0,128}(?:(?<!//git)(?<!//localhost)(?<!//127\.0\.0\.1)|(?!:\d{1,5}@))"
-        r":(?!\d{1,5}@\dx\.)([^\s/\"'<>]{1,256})@(?=[^\s@])"
-    ),
-    # A password that contains a `/`: the characters before the slash are no port.
-    "url slashed": (
-        r"://[^\s/@:\"'<>\[]{0,128}:(?!\d*/)([^\s@/\"'<>]{1,128}/[^\s@\"'<>]{1,256})@(?=[\w.-]+(?:[:/?\s\"',)]|\Z))"
-    ),
-    "user": r"://([\w-]{16,300})(?::[^\s/@]{0,100})?@(?!\S{0,40}ingest)",
-    "dsn": r"(?<![\w.-])[\w.-]{1,64}:([^\s:@\"'/\]]{1,128})@(?:tcp|unix)\(",
-    "pgpass": r"(?m)(?:^|(?<=[\s\"']))[^\s:#\"']{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:\"']{3,128})(?=[\s\"']|$)",
-    "wrapped aws key": (
-        LEFT + r"A(?:KI|SI)A(?=(?:\s*[A-Z0-9]){16}(?![A-Za-z0-9]))(?=[A-Z\s]{,99}\d)[A-Z0-9]*\s*\n\s*[A-Z0-9]+"
-    ),
-    "jar": r"\t(?:TRUE|FALSE)\t/[^\t\n]*\t(?:TRUE|FALSE)\t\d+\t[^\t\n]+\t([^\s]{6,4096})",
-    "cookies": r"(?i:cookie[\"'\\]{0,3}[:=]|set-cookie[\"'\\]{0,3},)[^\n]*",
-    "cookie": r"(?<![^\s;:\"',])([A-Za-z0-9_.$-]{1,64})=([^\s;,\"']{1,4096})",
-}
+_PEM = (
+    rf"-----BEGIN {_PEM_LABEL}(?:(?:(?!-----BEGIN)[\s\S]){{0,20000}}?-----END {_PEM_LABEL}"
+    rf"|(?:{_PEM_GAP}{{0,8}}(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{{0,120}})*+"
+    rf"(?:{_PEM_GAP}{{0,40}}+(?:[A-Za-z0-9+/]{{16,}}+=*+|[A-Za-z0-9+/]{{1,15}}+(?:=+|\Z)))*+)"
+)
+MIN_PEM_CHARS = 43 + 16
+_BEARER = r"(?i:b(?<![a-z0-9]b)(?:earer|asic)[ \t]{1,4})([A-Za-z0-9._~+/=-]{8,}+)"
+# The digits after the `:` may be a port: `ssh://git:22@h`, `http://localhost:8080@2x.png`.
+_URL_USER = (
+    r"://[^\s/@:\"'<>\[]{0,128}(?:(?<!//git)(?<!//localhost)(?<!//127\.0\.0\.1)|(?!:\d{1,5}@))"
+    r":(?!\d{1,5}@\dx\.)([^\s/\"'<>]{1,256})@(?=[^\s@])"
+)
+# A password that contains a `/`: the characters before the slash are no port.
+_URL_SLASHED = (
+    r"://[^\s/@:\"'<>\[]{0,128}:(?!\d*/)([^\s@/\"'<>]{1,128}/[^\s@\"'<>]{1,256})@(?=[\w.-]+(?:[:/?\s\"',)]|\Z))"
+)
+_URL_ALONE = r"://([\w-]{16,300})(?::[^\s/@]{0,100})?@(?!\S{0,40}ingest)"
+_DSN = r"(?<![\w.-])[\w.-]{1,64}:([^\s:@\"'/\]]{1,128})@(?:tcp|unix)\("
+_PGPASS = r"(?m)(?:^|(?<=[\s\"']))[^\s:#\"']{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:\"']{3,128})(?=[\s\"']|$)"
+_WRAPPED_AWS_KEY = (
+    LEFT + r"A(?:KI|SI)A(?=(?:\s*[A-Z0-9]){16}(?![A-Za-z0-9]))(?=[A-Z\s]{,99}\d)[A-Z0-9]*\s*\n\s*[A-Z0-9]+"
+)
+_COOKIE_JAR = r"\t(?:TRUE|FALSE)\t/[^\t\n]*\t(?:TRUE|FALSE)\t\d+\t[^\t\n]+\t([^\s]{6,4096})"
+_COOKIES = r"(?i:cookie[\"'\\]{0,3}[:=]|set-cookie[\"'\\]{0,3},)[^\n]*"
+_COOKIE = r"(?<![^\s;:\"',])([A-Za-z0-9_.$-]{1,64})=([^\s;,\"']{1,4096})"
 
 
 def find_formed(text: str, lower: str, fresh: str) -> list[Span]:
@@ -138,26 +141,21 @@ def find_formed(text: str, lower: str, fresh: str) -> list[Span]:
         if not present.isdisjoint(anchors) and any(
             _has_tail(fresh, anchor, tail) for anchor in anchors if anchor in present
         ):
-            is_inside = kind in ("azure-client-secret", "telegram-token", "terraform-token")
-            spans += _shaped(text, kind, anchors, pattern, 200 if is_inside else 0)
+            spans += _shaped(text, kind, anchors, pattern, BEFORE_ANCHOR if kind in INNER_ANCHORS else 0)
     if "-----BEGIN" in text:
-        spans += [span for span in _matches(text, "private-key", _RE["pem"]) if span[1] - span[0] > 58]
-    spans += _shaped(text, "aws-access-key", ("AKIA", "ASIA"), _RE["wrapped aws key"])
-    spans += _matches(text, "cookie", _RE["jar"]) if "TRUE\t" in text or "FALSE\t" in text else []
+        spans += [span for span in _matches(text, "private-key", _PEM) if span[1] - span[0] >= MIN_PEM_CHARS]
+    spans += _shaped(text, "aws-access-key", ("AKIA", "ASIA"), _WRAPPED_AWS_KEY)
+    spans += _matches(text, "cookie", _COOKIE_JAR) if "TRUE\t" in text or "FALSE\t" in text else []
     if "@" in text and "://" in text:
-        for pattern in (_RE["url user"], _RE["url slashed"]):
+        for pattern in (_URL_USER, _URL_SLASHED):
             spans += _matches(text, "url-password", pattern)
-        spans += [
-            span for span in _matches(text, "url-password", _RE["user"]) if _is_url_token(text[span[0] : span[1]])
-        ]
-    spans += _shaped(text, "url-password", ("@tcp(", "@unix("), _RE["dsn"], 200)
-    spans += _shaped(text, "password", (":5432:",), _RE["pgpass"], 200)
+        spans += [span for span in _matches(text, "url-password", _URL_ALONE) if _is_url_token(text[span[0] : span[1]])]
+    spans += _shaped(text, "url-password", ("@tcp(", "@unix("), _DSN, BEFORE_ANCHOR)
+    spans += _shaped(text, "password", (":5432:",), _PGPASS, BEFORE_ANCHOR)
     if _has_tail(lower, "bearer ", 8) or _has_tail(lower, "basic ", 8):
-        spans += [
-            span for span in _matches(text, "authorization", _RE["bearer"]) if _is_credential(text[span[0] : span[1]])
-        ]
-    for line in compiled(_RE["cookies"]).finditer(text) if "cookie" in lower else ():
-        for match in compiled(_RE["cookie"]).finditer(text, line.start() + 6, line.end()):
+        spans += [span for span in _matches(text, "authorization", _BEARER) if _is_credential(text[span[0] : span[1]])]
+    for line in compiled(_COOKIES).finditer(text) if "cookie" in lower else ():
+        for match in compiled(_COOKIE).finditer(text, line.start() + 6, line.end()):
             name, value = match.group(1).lower(), match.group(2)
             secrets = ("sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "login", "remember")
             is_named = len(value) >= 6 and any(part in name for part in secrets)
@@ -179,16 +177,13 @@ def _has_tail(text: str, anchor: str, tail: int) -> bool:
 
 
 def _shaped(text: str, kind: str, anchors: tuple[str, ...], pattern: str, before: int = 0) -> list[Span]:
-    """The secrets of a shape that begins with one of its anchors, or at most `before` characters before it.
-
-    It is searched up to 300 characters after the anchor.
-    """
+    """The secrets of a shape that begins with one of its anchors, or at most `before` characters before it."""
     spans: list[Span] = []
     for anchor in anchors:
         done, at = 0, text.find(anchor)
         form = compiled(pattern) if at >= 0 else None
         while form is not None and at >= 0:
-            place = form.search(text, max(done, at - before), at + 300) if before else None
+            place = form.search(text, max(done, at - before), at + AFTER_ANCHOR) if before else None
             match = form.match(text, at if place is None else place.start())
             if match is not None:
                 spans += _span(match, kind)
@@ -226,8 +221,15 @@ def _is_credential(value: str) -> bool:
 
 
 MIN_TOKEN = 24  # characters below which no bare token is judged: more are hashes and identifiers than secrets
+MIN_ENTROPY = 3.6  # bits per character; 24 random base62 characters have 4.2 on average
+MAX_WORD_SHARE = 0.75
+"""Largest share of characters in word-like runs (3 or more letters of one case, or a capital and what follows it). Of
+random base62 tokens it misses some 5 % at 24 characters, 2 % at 32; 33 MB of Python sources contain five that pass."""
+MAX_WORD_SHARE_ONE_NUMBER = 0.6  # if all digits are together, as in `WriteI32BE` or `exception-2017`
+MIN_UNWORDED = 17  # characters outside of words and numbers: fewer are the random end of a name
 MAX_ENCODED = 4_096  # characters of base64 that are decoded
 MIN_IN_TEMPORARY = 40  # in a folder for temporary files, whose names are random
+MIN_FILE_CHARS = 64
 
 # Public by design: content hashes, key fingerprints, public keys, publishable keys, mangled symbols of compilers, the
 # ids of model providers.
@@ -238,11 +240,21 @@ _PUBLIC = (
     "nonce-", "MFkwEwYHKoZI", "MHYwEAYHKoZI", "MIGbMBAGByqGSM49", "MIIBIjAN", "MIICIjAN",
     "MIIBojAN", "MIGfMA0G", "MCowBQYDK2V", "MFYwEAYHKoZI", "_ZN", "_ZK", "_ZT", "_ZS", "_ZL", "__ZN", "_RN", "_RI",
 )  # fmt: skip
+_PUBLIC_LABELS = ("sha256:", "sha384:", "sha512:", "sha256=", "sha384=", "sha512=", "h1:", ";base64,")
+_PUBLIC_NAMES = (
+    "public_key", "public-key", "publickey", "public key", "pubkey", "pub_key", "verifykey", "verify_key",
+    "etag", "if-none-match", "peer", "-version-id", "-id-2", "request-id", "sec-websocket-accept", "sec-websocket-key",
+)  # fmt: skip
+# Prefixes of Stripe's ids; its keys begin otherwise, and a client secret has a second `_`.
+_STRIPE_IDS = frozenset(
+    "acct ba card ch cus evt fee il in mandate pi plan pm po price prod pst re seti si sli sub txn vs we".split()
+)
 # How images, fonts, sounds, PDF and archives begin in base64.
 _FILES = (
     "iVBORw0KGgo", "/9j/4", "R0lGOD", "UklGR", "d09GMg", "d09GRg", "T1RUTw", "AAABAA", "SUQz", "JVBERi0", "UEsDB",
     "H4sIA", "PHN2Zy",
 )  # fmt: skip
+_TEMPORARY = ("/tmp/", "/tmp.", "/var/folders/", "/dev/shm/", "/data/app/~~", "\\Temp\\", "/Temp/")  # noqa: S108
 _CERTIFICATES = (
     r"-----BEGIN (?:CERTIFICATE(?: REQUEST)?|(?:RSA )?PUBLIC KEY|X509 CRL)-----(?:(?!-----BEGIN)[\s\S])*?-----END"
 )
@@ -283,10 +295,9 @@ def find_random(text: str, find: Find) -> list[Span]:
                 continue
         if word.lower() == word or word.upper() == word or DIGITS.isdisjoint(word):
             continue
-        labels = ("sha256:", "sha384:", "sha512:", "sha256=", "sha384=", "sha512=", "h1:", ";base64,")
-        if _is_public(word) or text[max(0, start - 8) : start].lower().endswith(labels):
+        if _is_public(word) or text[max(0, start - 8) : start].lower().endswith(_PUBLIC_LABELS):
             continue
-        if len(word) >= 64 and word.startswith(_FILES):
+        if len(word) >= MIN_FILE_CHARS and word.startswith(_FILES):
             continue
         tokens: list[tuple[int, int]] = []
         if "/" in word:
@@ -304,15 +315,10 @@ def find_random(text: str, find: Find) -> list[Span]:
 
 def _is_published(text: str, start: int, end: int, find: Find) -> bool:
     """Whether the random token at start..end is public by its form or by the name before it."""
-    public_names = (
-        "public_key", "public-key", "publickey", "public key", "pubkey", "pub_key", "verifykey", "verify_key",
-        "etag", "if-none-match", "peer", "-version-id", "-id-2", "request-id", "sec-websocket-accept",
-        "sec-websocket-key",
-    )  # fmt: skip
     word, before = text[start:end].lstrip("-"), text[max(0, start - 64) : start].lower()
     size = len(word)
     named = before.removesuffix('w/"').rstrip(" \t\"'`:=>\\")  # a weak ETag
-    if word.startswith(_PUBLIC) or compiled(_NODE_ID).match(word) or named.endswith(public_names):
+    if word.startswith(_PUBLIC) or compiled(_NODE_ID).match(word) or named.endswith(_PUBLIC_NAMES):
         return True
     base58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
     is_address = (size == 46 and word.startswith("Qm")) or (word[0] in "13" and 26 <= size <= 35)  # IPFS, Bitcoin
@@ -367,10 +373,8 @@ def _is_folder(part: str) -> bool:
 
 def _is_public(word: str) -> bool:
     """Whether a token is public by its beginning: an id, a hash, a publishable key."""
-    # Stripe's keys begin otherwise, and a client secret has a second `_`
-    stripe_ids = "acct ba card ch cus evt fee il in mandate pi plan pm po price prod pst re seti si sli sub txn vs we"
     head, _, rest = word.partition("_")
-    return word.startswith(_PUBLIC) or (head in stripe_ids.split() and rest.isalnum() and len(rest) <= 40)
+    return word.startswith(_PUBLIC) or (head in _STRIPE_IDS and rest.isalnum() and len(rest) <= 40)
 
 
 def _word_before(text: str, start: int) -> str:
@@ -381,20 +385,12 @@ def _word_before(text: str, start: int) -> str:
 
 def _is_temporary(text: str, start: int, word: str) -> bool:
     """Whether the token at `start` belongs to a path through a folder for temporary files."""
-    folders = ("/tmp/", "/tmp.", "/var/folders/", "/dev/shm/", "/data/app/~~", "\\Temp\\", "/Temp/")  # noqa: S108
     path = _word_before(text, start) + word
-    return any(folder in path for folder in folders)
+    return any(folder in path for folder in _TEMPORARY)
 
 
 def is_random(token: str) -> bool:
-    """Whether a token has upper and lower case and digits, few word-like runs, and the entropy of chance.
-
-    Word-like runs (3 or more letters of one case, or a capital and what follows it) may take three quarters of it, and
-    six tenths if all digits are together, as in `WriteI32BE`. Of random base62 tokens this misses some 5 % at 24
-    characters, 2 % at 32; 33 MB of Python sources contain five that pass.
-    """
-    min_entropy = 3.6  # bits per character; 24 random base62 characters have 4.2 on average
-    min_unworded = 17  # characters outside of words and numbers: fewer are the random end of a name
+    """Whether a token has upper and lower case and digits, few word-like runs, and the entropy of chance."""
     if len(token) < MIN_TOKEN or token.isalpha() or token.upper() == token or token.lower() == token:
         return False
     if not token[2:].strip("0123456789abcdefABCDEF"):  # two letters and a hex number: `0x…`, an id such as Twilio's
@@ -405,14 +401,14 @@ def is_random(token: str) -> bool:
     size = len(token)
     numbers = compiled("[0-9]+").findall(token)
     digits = sum(map(len, numbers))
-    max_share = 0.75 if len(numbers) > 1 else 0.6
+    max_share = MAX_WORD_SHARE if len(numbers) > 1 else MAX_WORD_SHARE_ONE_NUMBER
     words = sum(map(len, compiled(_WORD_RUN).findall(token)))
     if not digits or digits * 3 > size * 2 or words > size * max_share:
         return False
     repeated = size - len(set(token)) + 1  # occurrences of a single character, at most
-    if log2(size) - repeated * log2(repeated) / size < min_entropy:  # a lower bound: the entropy may be too low
+    if log2(size) - repeated * log2(repeated) / size < MIN_ENTROPY:  # a lower bound: the entropy may be too low
         shares = [token.count(char) / size for char in set(token)]
-        if -sum(share * log2(share) for share in shares) < min_entropy:
+        if -sum(share * log2(share) for share in shares) < MIN_ENTROPY:
             return False
     parts = token.replace("/", "-").replace("_", "-").split("-")  # words with too few random characters after them
-    return sum(len(part) for part in parts if not compiled(_NAME_PART).match(part)) >= min_unworded
+    return sum(len(part) for part in parts if not compiled(_NAME_PART).match(part)) >= MIN_UNWORDED

@@ -21,14 +21,8 @@ def test_a_part_is_within_the_bounds(part: str) -> None:
     secrets, missed, harmless, changed = bench.wrong(part)
     least = {"held out later": 40, "promised": 20, "code and output": 40, "settings of servers": 30}.get(part, 75)
     assert len(secrets) >= least and len(harmless) >= least
-    assert 1 - len(missed) / len(secrets) >= bench.PART_DETECTION
+    assert 1 - len(missed) / len(secrets) >= bench.DETECTION
     assert len(changed) / len(harmless) <= bench.FALSE_POSITIVES
-
-
-def test_the_corpus_is_within_the_bounds() -> None:
-    parts = [bench.wrong(part) for part in bench.PARTS]
-    missed, every = (sum(len(part[number]) for part in parts) for number in (1, 0))
-    assert 1 - missed / every >= bench.DETECTION
 
 
 def test_the_halves_are_the_corpus_and_share_nothing() -> None:
