@@ -71,16 +71,17 @@ class CallDraft:
         self.command = start(call.command.strip(), MAX_COMMAND_CHARS)
         if prints_secret(call.command, target):
             self.printing = (call.command[:MAX_READ_CHARS], target)
-        self.given = both_ends(given_text(call.given), MAX_READ_CHARS)
+        self.given = both_ends(given_text(call.given), MAX_READ_CHARS)[0]
         self.given_names = self._names(self.given)
         self.key = self.key or call_key(f"{self.tool}\0{self.at}\0{self.given}")
 
-    def finish(self, text: str, outcome: str, process: str) -> None:
-        """Note what it returned and the process that goes on."""
-        self.returned = both_ends(text, MAX_READ_CHARS, *self.printing, whole=False)
+    def finish(self, text: str, outcome: str, process: str) -> bool:
+        """Note what it returned and the process that goes on; returns whether parts of the text were left out."""
+        self.returned, is_cut = both_ends(text, MAX_READ_CHARS, *self.printing, whole=False)
         self.returned_names = self._names(self.returned)
         self.come_to(outcome, self.returned)
         self.error = start(process, MAX_TOOL_CHARS) if process.isalnum() else self.error
+        return is_cut
 
     def come_to(self, outcome: str, text: str) -> None:
         """Note the outcome, and for a failure the reason, from a redacted text."""
@@ -114,6 +115,7 @@ class SessionCalls:
     """
 
     def __init__(self, carry: dict[str, str], folder: str) -> None:
+        self.is_cut = False  # parts of an output were left out
         self._carry = carry
         self._last_before = carry.get(LAST_CALL, "")
         self._latest = self._ended = 0  # times of the last message and of the last end of a turn
@@ -187,7 +189,7 @@ class SessionCalls:
         if asked:
             process = shown_process = ""
         outcome = RUNNING if process else "failed" if failed else "ok"
-        draft.finish(result.text, outcome, shown_process)
+        self.is_cut |= draft.finish(result.text, outcome, shown_process)
         if process:
             self._remember(RUNS + process, draft.key)
             if printed:
@@ -200,7 +202,7 @@ class SessionCalls:
                 del self._carry[RUNS + process]
             outcome = STOPPED if failed is None else "failed" if failed else "ok"
             draft = self._draft(key)
-            reason = both_ends(text, MAX_READ_CHARS, *draft.printing, whole=False) if failed else ""
+            reason = both_ends(text, MAX_READ_CHARS, *draft.printing, whole=False)[0] if failed else ""
             draft.come_to(outcome, reason)
 
     def _remember(self, name: str, value: str) -> None:

@@ -2,7 +2,7 @@
 
 Each tool has its own form: a compiler names file and line, a test runner the test and what it got, Python the error
 after its frames. What a runner says about a runner (`task failed`, `exit status 1`) is used only if there is nothing
-else.
+else. Each class below reads the form of one kind of tool.
 """
 
 import re
@@ -17,7 +17,6 @@ MAX_LINES = 4_000  # read of an output: half of them from its end
 MAX_LINE_CHARS = 4_000
 NEAR_LINES = 12  # after an error, in which its place or its values follow
 TEST_CHARS = 40  # of a test's name
-GO_MESSAGE = re.compile(r"^\s+([\w.-]+\.go:\d+: ?.*)$")
 # What a task runner puts in front of each line: `[lint:go] `, `@acme/core test: `.
 TASK_PREFIX = re.compile(r"^(?:\[[\w:.@/ -]+\] |[@\w/.-]+ \w[\w:.-]*: )")
 PLACE = re.compile(r"(?P<file>(?:[A-Za-z]:)?[^\s:()\"'`…]+\.\w{1,6})(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\))(?=[:\s)]|$)")
@@ -52,8 +51,7 @@ def error_line(output: str) -> str:
     for line in lines[:3]:  # what a program says about its arguments
         if re.match(r"[\w./-]+: (?:[^:]+: )?(?:No such file or directory|Permission denied|unrecognized)", line):
             return _cut(line)
-    tests = (_pytest_error, _compiler_errors, _go_test_error, _js_test_error)
-    for find in (_conflict, _python_error, *tests, _marked_line):
+    for find in (_conflict, _python_error, _pytest_error, Compiler.errors, GoTest.error, JsTest.error, _marked_line):
         if found := find(lines):
             return _cut(found)
     package = next((line for line in lines if line.startswith("FAIL\t")), "")
@@ -73,74 +71,158 @@ def verdict_line(output: str) -> str:
     lines = [line.strip() for line in whole]
     for sign in signs:
         if found := next(filter(re.compile(sign).match, lines), ""):
-            return _cut(next(filter(PLACE.search, (_compiler_errors(whole), _go_test_error(whole))), found))
+            return _cut(next(filter(PLACE.search, (Compiler.errors(whole), GoTest.error(whole))), found))
     package = re.compile(r"# [\w.-]+(?:/[\w.-]+)*(?: \[.+\])?$")
     return _cut(next((below for line, below in pairwise(lines) if package.match(line) and PLACE.match(below)), ""))
 
 
-def _compiler_errors(lines: list[str]) -> str:
-    """The first errors of compilers and linters, up to three: `a.go:3:1: undefined: x`, `a.ts(3,1): error …`, an error
-    above its place, a row of eslint under the name of its file."""
+class Compiler:
+    """Compilers and linters: `a.go:3:1: undefined: x`, `a.ts(3,1): error …`, an error above its place, and the
+    reports of biome and eslint under the name of a file."""
+
+    MOST = 3  # errors of an output
+    message = re.compile(r"(?::| -)?\s+(?P<text>\S.*)$")
     # after a place: a package, a frame, a warning
-    no_error = re.compile(r"\+0x|in |\W*warn|note|info\b|remark|debug", re.IGNORECASE)
+    no_error = re.compile(r": #|\+0x|in |\W*warn|note|info\b|remark|debug", re.IGNORECASE)
     heading = re.compile(r"\s*(?:error(?:\[\w+\])?:|\*\* \(|error )")
     pointer = re.compile(r"^\s*(?:-->|└─|╭─\[|at) ?(\S+\.\w+:\d+(?::\d+)?)")
     eslint = re.compile(r"\s+(\d+:\d+)\s+error\s+(.*)")
-    found: list[str] = []
-    for at, line in enumerate(lines):
-        bare = TASK_PREFIX.sub("", line)
-        if SOURCE_LINE.match(bare) or GO_MESSAGE.match(line) or DEPENDENCY.search(bare):
-            continue
-        near = lines[at + 1 : at + NEAR_LINES]
-        place, error = PLACE.match(bare), ""
-        if place and is_file(place["file"]):
-            text = re.match(r"(?::| -)?\s+(\S.*)$", bare[place.end() :])
-            error = bare.strip() if text and not HEADER.search(text[1]) and not no_error.match(text[1]) else ""
-        elif heading.match(bare) and not HEADER.search(bare):
-            below = next(filter(None, map(pointer.match, _indented(near))), None)
-            error = f"{below[1]}: {bare.strip()}" if below else ""
-        elif near and is_file(bare) and (row := eslint.match(near[0])):
-            error = f"{bare}:{row[1]}: {row[2]}"
-        if found and (len(found) == 3 or len(" · ".join([*found, error])) > ERROR_CHARS):
-            break
-        found += [error] * bool(error)
-    return " · ".join(found)
+
+    @classmethod
+    def errors(cls, lines: list[str]) -> str:
+        """The first errors, up to three."""
+        found: list[str] = []
+        for at, line in enumerate(lines):
+            bare = TASK_PREFIX.sub("", line)
+            if SOURCE_LINE.match(bare) or GoTest.message.match(line) or DEPENDENCY.search(bare):
+                continue
+            near = lines[at + 1 : at + NEAR_LINES]
+            place = PLACE.match(bare)
+            if place and is_file(place["file"]):
+                error = cls._at(bare, place.end(), near)
+            elif cls.heading.match(bare) and not HEADER.search(bare):
+                pointer = next(filter(None, map(cls.pointer.match, _indented(near))), None)
+                error = f"{pointer[1]}: {bare.strip()}" if pointer else ""
+            else:
+                error = cls._under_file(bare, near[:3])
+            if found and (len(found) == cls.MOST or len(" · ".join([*found, error])) > ERROR_CHARS):
+                break
+            found += [error] * bool(error)
+        return " · ".join(found)
+
+    @classmethod
+    def _at(cls, line: str, end: int, near: list[str]) -> str:
+        """The error that follows a place, which ends at `end`; "" if it is none."""
+        found = cls.message.match(line, end)
+        text = found["text"] if found else ""
+        if text.endswith("━"):  # biome: this is the rule
+            return cls._crossed(line[:end], near[:3])
+        if not text or HEADER.search(text) or cls.no_error.match(text):
+            return ""
+        whole = line.strip()
+        for more in near[:6]:  # a quoted text of several lines
+            if whole.count("`") % 2 == 0:
+                break
+            whole = f"{whole} {more.strip()}"
+        return whole
+
+    @classmethod
+    def _under_file(cls, line: str, near: list[str]) -> str:
+        file, _, more = line.partition(" ")
+        if not is_file(file):
+            return ""
+        if more.endswith("━"):
+            return cls._crossed(file.removeprefix("./"), near)
+        found = cls.eslint.match(near[0]) if near and not more else None
+        return f"{file}:{found[1]}: {found[2]}" if found else ""
+
+    @staticmethod
+    def _crossed(place: str, near: list[str]) -> str:
+        text = next((line for line in near if line.strip()[:1] in ("×", "✖")), "")
+        return f"{place}: {text.strip(' ×✖')}" if text else ""
 
 
-def _go_test_error(lines: list[str]) -> str:
-    """The first failed test of `go test`, its innermost part, and the last message of it."""
-    messages: dict[str, list[str]] = {}
-    failed: list[str] = []
-    test = ""
-    for line in lines:
-        if begins := re.match(r"^=== (?:RUN|CONT|NAME|PAUSE)\s+(\S+)", line):
-            test = begins[1]
-        elif ends := re.match(r"^\s*--- FAIL: (\S+)", line):
-            test = ends[1]
-            failed.append(test)
-        elif line.startswith("panic: ") and failed:
-            return f"{failed[-1]}: {line.partition(' [recovered')[0]}"
-        elif message := GO_MESSAGE.match(line):
-            messages.setdefault(test, []).append(message[1].strip())
-        elif messages.get(test) and (testify := re.match(r"\s+Error:\s+(.*)", line)):
-            messages[test][-1] += f" {testify[1]}"
-    for name in sorted(failed, key=lambda name: (not messages.get(name), -name.count("/"))):
-        own = messages.get(name, [])
-        # what failed a test is its last message; its logs before come from other files
-        telling = [message for message in own if "_test.go:" in message] or own
-        return f"{clip(name, TEST_CHARS)}: {telling[-1]}" if telling else f"--- FAIL: {name}"
-    return ""
+class GoTest:
+    """`go test`, with testify."""
+
+    failed = re.compile(r"^\s*--- FAIL: (\S+)")
+    running = re.compile(r"^=== (?:RUN|CONT|NAME|PAUSE)\s+(\S+)")
+    message = re.compile(r"^\s+([\w.-]+\.go:\d+: ?.*)$")
+    cut_message = re.compile(r"^…[\w.-]*_test\.go:\d+: \S")  # after what the client left out
+    frame = re.compile(r"\t(?:.*/)?([\w.-]+\.go:\d+) \+0x")
+    testify_place = re.compile(r"\s+Error Trace:\s+(\S+)")
+    testify = re.compile(r"\s+(Error|Test|Messages|):?\s+\t?(.*)")
+
+    @classmethod
+    def error(cls, lines: list[str]) -> str:
+        """The first failed test, its innermost part, and the last message of it."""
+        messages: dict[str, list[str]] = {}
+        failed: list[str] = []
+        test = ""
+        for at, line in enumerate(lines):
+            if begins := cls.running.match(line):
+                test = begins[1]
+            elif ends := cls.failed.match(line):
+                test = ends[1]
+                failed.append(test)
+            elif line.startswith("panic: ") and failed:
+                frames = (cls.frame.match(below) for below in lines[at:] if not DEPENDENCY.search(below))
+                place = next((f" ({frame[1]})" for frame in frames if frame), "")
+                return f"{failed[-1]}: {line.partition(' [recovered')[0]}{place}"
+            elif message := cls.message.match(line):
+                messages.setdefault(test, []).append(message[1].strip())
+            elif (traced := cls.testify_place.match(line)) and messages.get(test):
+                messages[test][-1] = cls._testify_error(lines[at + 1 : at + NEAR_LINES], traced[1])
+        for name in sorted(failed, key=lambda name: (not messages.get(name), -name.count("/"))):
+            own = messages.get(name, [])
+            # what failed a test is its last message; its logs before come from other files
+            telling = [message for message in own if "_test.go:" in message] or own
+            return f"{clip(name, TEST_CHARS)}: {telling[-1]}" if telling else f"--- FAIL: {name}"
+        # without -v only failed tests print anything
+        return "" if test else next(filter(cls.cut_message.match, lines), "")
+
+    @classmethod
+    def _testify_error(cls, lines: list[str], place: str) -> str:
+        """Place, error and message of testify, which prints labels and texts in two columns."""
+        parts: dict[str, str] = {}
+        label = ""
+        for line in lines:
+            found = cls.testify.match(line)
+            if not found:
+                break
+            label = found[1] or label
+            parts[label] = f"{parts.get(label, '')} {found[2].strip()}".strip()
+        return f"{place.rpartition('/')[2]}: {parts.get('Error', '')} {parts.get('Messages', '')}"
 
 
-def _js_test_error(lines: list[str]) -> str:
-    """The first failed test of jest or vitest, with its error."""
-    raised = re.compile(r"\s*(?:[\w.]*Error\b.*?:|error:|expect\()")
-    for at, line in enumerate(lines):
-        if test := re.match(r"^\s*(?:● (.+)|FAIL\s+\S+\.\w+ > (.+))$", TASK_PREFIX.sub("", line)):
-            name = (test[1] or test[2]).replace(" › ", " > ").rpartition(" > ")[2]
-            error = next(filter(raised.match, lines[at + 1 : at + NEAR_LINES]), "")
-            return f"{clip(name, TEST_CHARS * 2)}: {error.strip()}" if error else name
-    return ""
+class JsTest:
+    """jest, vitest and bun."""
+
+    failed = re.compile(
+        r"^\s*(?:● (?P<jest>.+)|FAIL\s+\S+\.\w+ > (?P<vitest>.+)|\(fail\) (?P<bun>.+?)(?: \[[\d.]+m?s\])?)$"
+    )
+    raised = re.compile(r"\s*(?:[\w.]*Error\b.*?:|error:|expect\(|\^ this)")
+    values = re.compile(r"\s*(?:Expected|Received)\b.*:")
+
+    @classmethod
+    def error(cls, lines: list[str]) -> str:
+        """The first failed test, with its error and the values that it compared."""
+        for at, line in enumerate(lines):
+            found = cls.failed.match(TASK_PREFIX.sub("", line))
+            if not found:
+                continue
+            name = str(next(filter(None, found.groups()))).replace(" › ", " > ").rpartition(" > ")[2]
+            near = lines[at + 1 : at + 30]
+            if found["bun"]:  # it names the test at the end
+                ends = [n for n in range(at) if lines[n].lstrip().startswith(("(pass)", "(fail)"))]
+                near = lines[ends[-1] + 1 if ends else 0 : at + 2]
+            errors = [n for n, near_line in enumerate(near) if cls.raised.match(near_line)]
+            error = next((n for n in errors if not HEADER.search(near[n])), errors[0] if errors else -1)
+            if error < 0:
+                return name
+            values = [line.strip() for line in near[error + 1 : error + NEAR_LINES] if cls.values.match(line)]
+            return f"{clip(name, TEST_CHARS * 2)}: {', '.join([near[error].strip(' ^'), *values[:2]])}"
+        return ""
 
 
 def _conflict(lines: list[str]) -> str:

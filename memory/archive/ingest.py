@@ -20,7 +20,6 @@ from core.store import progress as stored_progress
 from core.store import sqlite
 from core.words import clean
 from memory.archive import Limits, Origin
-from memory.archive.texts import ends_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 PIECE_BYTES = 256 * 1024  # of a piece in a hook, which checks its deadline after each; a longer line is read, too
 BULK_BYTES = 1024 * 1024  # of a piece without a deadline
 MAX_LINE_BYTES = 16 * 1024 * 1024  # a longer line is left out
-LARGE_BYTES = 512 * 1024  # of a larger line, a hook archives the ends of its texts: all of it could take too long
+LARGE_BYTES = 64 * 1024  # a larger line may take longer than a hook has
 GLANCE_BYTES = 16 * 1024  # of new lines that are skipped unread if none of them has a message
 HEAD_BYTES = 1024  # of the beginning of a file, which identify it
 MAX_ENTRIES = 400  # given back, for the feedback about memories
@@ -50,11 +49,15 @@ class Ingested:
         self.added = self.updated = self.calls = self.bytes = self.bad_lines = 0
         self.entries: list[Entry] = []
 
-    def add(self, stored: tuple[int, int, int], piece: Piece) -> None:
-        """Count a piece that was stored (`SessionArchive.store`)."""
+    def add(self, stored: tuple[int, int, int], piece: Piece, source: str) -> None:
+        """Count a piece that was stored (`SessionArchive.store`), and note a source whose outputs were cut."""
         added, updated, calls = stored
         self.added, self.updated, self.calls = self.added + added, self.updated + updated, self.calls + calls
         self.entries = [*self.entries, *piece.entries][-MAX_ENTRIES:]
+        if piece.calls.is_cut:
+            from memory.archive.slow_lines import Attempt
+
+            Attempt(source, -1, 0.0).ended(cut=True)
 
 
 def ingest_file(
@@ -81,7 +84,7 @@ def ingest_file(
         raise unreadable(path, error) from None
     try:
         source = source_of(path)
-        lines = _Lines(descriptor, origin, until)
+        lines = _Lines(descriptor, source, origin, until)
         archive: SessionArchive | None = None
         tries = 0
         while tries < MAX_TRIES:
@@ -96,13 +99,18 @@ def ingest_file(
                 archive = SessionArchive(db, origin)
             piece = Piece(archive.session, archive.folder, carried)
             read = lines.add_to(piece, offset)
+            if read is None:  # a large line took too long; the next hook begins with it again
+                break
             if read.end == offset:
                 return ingested
-            stored = archive.store(source, position, piece, read.end, _head(descriptor, read.end))
+            try:
+                stored = archive.store(source, position, piece, read.end, _head(descriptor, read.end))
+            finally:  # the store may be busy or full, but the line itself was not too slow
+                read.ended()
             if stored is None:  # another process was faster: continue from its offset
                 tries += 1
                 continue
-            ingested.add(stored, piece)
+            ingested.add(stored, piece, source)
             ingested.bad_lines += read.bad_lines
             ingested.bytes += read.end - offset
             progress(read.end - offset)
@@ -134,7 +142,7 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
                 piece.add(entry)
         stored = archive.store(source, position, piece)
         if stored is not None:
-            ingested.add(stored, piece)
+            ingested.add(stored, piece, source)
             break
     return ingested
 
@@ -146,13 +154,15 @@ class _Read:
         self.end = end
         self.bad_lines = bad_lines
         self.is_last = is_last
+        self.ended: Callable[[], None] = lambda: None  # to be called after the piece was stored
 
 
 class _Lines:
     """Reads the lines of a transcript in pieces and hands their entries over."""
 
-    def __init__(self, descriptor: int, origin: Origin, until: float | None) -> None:
+    def __init__(self, descriptor: int, source: str, origin: Origin, until: float | None) -> None:
         self._descriptor = descriptor
+        self._source = source
         self._client = clients.with_transcript(origin.agent)
         self._silences = _Silences(origin)
         self._until = until
@@ -170,18 +180,31 @@ class _Lines:
         new = os.pread(self._descriptor, left, offset)
         return not any(mark in new for mark in self._client.said_marks)
 
-    def add_to(self, piece: Piece, offset: int) -> _Read:
-        """Add the next lines to a piece."""
+    def add_to(self, piece: Piece, offset: int) -> _Read | None:
+        """Add the next piece to a piece; None if its first line is large and takes too long."""
         most = BULK_BYTES if self._until is None else PIECE_BYTES
         lines, end, too_long, is_end = read(self._descriptor, offset, most)
-        bad, left = self._add(piece, lines)
-        return _Read(end - left, bad + too_long, is_last=is_end and not left)
+        if self._until is None or not lines or len(lines[0]) <= LARGE_BYTES:
+            bad, left = self._add(piece, lines)
+            return _Read(end - left, bad + too_long, is_last=is_end and not left)
+        from memory.archive.slow_lines import Attempt
 
-    def _add(self, piece: Piece, lines: list[bytes]) -> tuple[int, int]:
+        attempt = Attempt(self._source, offset, self._until)
+        added = attempt.within(lambda: self._add(piece, lines[:1], attempt.cut))
+        if added is None:
+            return None
+        left = sum(len(line) + 1 for line in lines[1:])
+        found = _Read(end - left, added[0] + too_long, is_last=is_end and not left)
+        found.ended = attempt.ended
+        return found
+
+    def _add(
+        self, piece: Piece, lines: list[bytes], cut: Callable[[Entry], Entry] = lambda entry: entry
+    ) -> tuple[int, int]:
         """Add lines until the deadline, but at least one. Returns how many lines held no object, and the bytes left."""
         bad = 0
         for place, line in enumerate(lines):
-            if place and self._until is not None and time.monotonic() >= self._until:
+            if place and self._until is not None and (len(line) > LARGE_BYTES or time.monotonic() >= self._until):
                 return bad, sum(len(rest) + 1 for rest in lines[place:])
             if not line.strip():
                 continue
@@ -193,20 +216,8 @@ class _Lines:
                 continue
             for number, entry in enumerate(self._client.entries(value)):
                 if not entry.is_meta:
-                    if self._until is not None and len(line) > LARGE_BYTES:
-                        _shorten(entry)
-                    piece.add(entry, line, number)
+                    piece.add(cut(entry), line, number)
         return bad, 0
-
-
-def _shorten(entry: Entry) -> None:
-    """Keep only the head and the tail of long texts in an entry."""
-    entry.text, entry.command = ends_of(entry.text), ends_of(entry.command)
-    if entry.given is not None:
-        entry.given = ends_of(content.given_text(entry.given))
-    for hunk in entry.hunks:  # the lines of an edit and their signs belong together
-        if ends_of(hunk.text) != hunk.text:
-            hunk.text = hunk.signs = ""
 
 
 def source_of(path: str) -> str:

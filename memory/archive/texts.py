@@ -39,22 +39,18 @@ def start(text: str, most: int, command: str = "", path: str = "") -> str:
     return (kept if len(text) <= most + MARGIN else kept[:-MARGIN])[:most]
 
 
-def both_ends(text: str, most: int, command: str = "", path: str = "", *, whole: bool = True) -> str:
+def both_ends(text: str, most: int, command: str = "", path: str = "", *, whole: bool = True) -> tuple[str, bool]:
     """The text without secrets; of a text longer than `most` the head and the tail, half of it each.
 
-    With `whole=False`, a text that is dense with secrets is cut much shorter, since redacting it would take seconds.
+    With `whole=False`, a text that is dense with secrets is cut much shorter, since redacting it would take seconds;
+    then the second value is True.
     """
     if len(text) > (most if whole else DENSE_CHECK_CHARS):
         if not whole and is_dense(text[: most // 2] + text[most // 2 :][-most // 2 :]):
-            return in_part(text, lambda part: plain(part, command, path))
+            return in_part(text, lambda part: plain(part, command, path)), True
         if len(text) > most:
-            return in_part(text, lambda part: plain(part, command, path), most // 2, MARGIN)
-    return plain(text, command, path)
-
-
-def ends_of(text: str) -> str:
-    """The text; of a long text only the head and the tail, without secrets."""
-    return text if len(text) <= 3 * END_CHARS else in_part(text, plain)
+            return in_part(text, lambda part: plain(part, command, path), most // 2, MARGIN), False
+    return plain(text, command, path), False
 
 
 def one_line(text: str, most: int) -> str:

@@ -8,6 +8,7 @@ tick of a coarse clock, so its state is not stored.
 from __future__ import annotations
 
 import os
+import sys
 from stat import S_ISREG
 
 import clients
@@ -36,6 +37,10 @@ LASTING = (SUBAGENT, NO_LINES, NO_CLIENT)  # reasons to skip a file until it cha
 SETTLED_NS = 2_000_000_000  # after its last change, a file's state is reliable
 MAX_LISTED = 20  # files that were skipped, in the answer of the command
 LOOK_BYTES = 256 * 1024  # read at each end of a file to find out whose it is
+PARALLEL_BYTES = 8_000_000  # more bytes are read in several processes: each takes 50 ms to start
+MAX_PROCESSES = 4
+PARENT_CHECK_S = 2.0  # how often each of them checks that its parent is alive
+BUSY_MS = 60_000  # how long each of them waits for the others
 
 
 class File:
@@ -222,9 +227,10 @@ def ingest_all(
         note: called with each file whose state can be relied on, the client, and the reason for skipping it.
     """
     now = clock.now_ms()
-    vectors = sqlite.load_vectors(db)
 
-    def read(file: File) -> Ingested:
+    def work(
+        db: apsw.Connection, file: File, vectors: bool, progress: Callable[[int], None] = lambda _: None
+    ) -> Ingested:
         try:
             writer, session, cwd = look_at(file.path, agent)
             if home_files.has_switches():
@@ -233,16 +239,16 @@ def ingest_all(
                 if switches.is_excluded(switches.load()[0], cwd):
                     return Ingested()
             origin = Origin(writer, identity(session), cwd, now=now, vectors=vectors)
-            return ingest.ingest_file(db, file.path, origin, progress=progress)
+            ingested = ingest.ingest_file(db, file.path, origin, progress=progress)
         except Failure as failure:
             if failure.code != "TRANSCRIPT_UNREADABLE":
                 raise
             return Ingested(reason=failure.message.removeprefix(f"{file.path}: "))
+        ingested.entries = []  # they would be sent from process to process
+        return ingested
 
     report = Archived()
-    for file in files:
-        result = read(file)
-        progress(max(0, file.size - result.bytes))
+    for file, result in _results(db, files, work, progress):
         if result.client:
             report.take(result.client, result)
         else:
@@ -256,3 +262,51 @@ def ingest_all(
         store_file.merge(db, "lexicon")
     fold_log(db, over=0)
     return report
+
+
+def _results(
+    db: apsw.Connection, files: Sequence[File], work: Callable[..., Ingested], progress: Callable[[int], None]
+) -> Iterator[tuple[File, Ingested]]:
+    """What became of each file. Many bytes are read in a few forked processes."""
+    vectors = sqlite.load_vectors(db)
+    # the system libraries of macOS do not survive a fork
+    processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
+    count = min(processors, MAX_PROCESSES, len(files))
+    if count < 2 or sum(file.size for file in files) < PARALLEL_BYTES:
+        for file in files:
+            result = work(db, file, vectors, progress)
+            progress(max(0, file.size - result.bytes))
+            yield file, result
+        return
+    from multiprocessing import get_context
+
+    with get_context("fork").Pool(count, _begin, (work, vectors)) as pool:
+        for file, found in pool.imap_unordered(_do, files):
+            if isinstance(found, tuple):
+                raise Failure(*found)
+            progress(file.size)
+            yield file, found
+
+
+_process: list[Any] = []  # of a forked process: what it does with a file, its connection, whether that has vectors
+
+
+def _begin(work: Callable[..., Ingested], vectors: bool) -> None:
+    import signal
+
+    parent = os.getppid()
+    signal.signal(signal.SIGALRM, lambda *_: os.getppid() == parent or os._exit(1))  # the parent was killed
+    signal.setitimer(signal.ITIMER_REAL, PARENT_CHECK_S, PARENT_CHECK_S)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
+    db = sqlite.open_writing(busy_ms=BUSY_MS, durable=False)
+    if vectors:
+        sqlite.load_vectors(db)
+    _process[:] = [work, db, vectors]
+
+
+def _do(file: File) -> tuple[File, Ingested | tuple[str, str, str]]:
+    work, db, vectors = _process
+    try:
+        return file, work(db, file, vectors)
+    except Failure as failure:  # its pickle would only have the message
+        return file, (failure.code, failure.message, failure.fix)

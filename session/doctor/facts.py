@@ -23,6 +23,7 @@ from core.process import extras
 from core.store import overview, sqlite
 from core.store.cluster import outbox
 from core.store.sqlite import SCHEMA, open_unchanged
+from memory.archive import slow_lines
 from otel import export, log
 from recall import vectors
 from session import unknown_settings
@@ -149,6 +150,9 @@ def _store(facts: Facts, counted: dict[str, Any]) -> dict[str, Any]:
         facts.db = None
     if (lost := archive.lost_store()) is not None:
         facts.add_failure("store", lost)
+    for transcript, record in slow_lines.left_out():
+        message = f"long outputs of {transcript} are archived in part: they took too long or look like secrets"
+        facts.findings.append(warning("OUTPUT_LEFT_OUT", "store", message, f"nothing to do; rm {record} hides this"))
     sizes = {"bytes": _size(path), "walBytes": _size(path + "-wal")}
     return {**about, **sizes, "schema": counted["schema"], "knownSchema": SCHEMA, "waiting": waiting}
 

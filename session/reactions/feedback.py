@@ -123,19 +123,19 @@ def _words_used(entry: Entry) -> set[str]:
 
 
 def _distinctive(text: str, known: Collection[str]) -> list[str]:
-    """The words that identify a text: numbers and parts of names and paths first, then words of eight letters."""
+    """The words that identify a text: numbers and parts of names and paths first, then the longest words."""
     of_names: dict[str, bool] = {}
     for chunk in text.split():
         inner = chunk.strip("\"'`.,;:!?()[]{}<>*_-‹›")
         is_name = not inner.isalpha() or not (inner.islower() or inner.istitle())
         for word in sorted(_words_of(chunk)):
             if word.isascii():
-                is_telling = len(word) >= 8 or (len(word) > 1 and (is_name or any(map(str.isdigit, word))))
+                is_telling = len(word) >= 5 or (len(word) > 1 and (is_name or any(map(str.isdigit, word))))
             else:  # in a script without spaces, pairs of characters count as words
                 is_telling = not words.parts(word) or len(word) == 2
             if is_telling and len(word) <= 40 and word not in known and word not in words.STOP_WORDS:
                 of_names[word] = is_name or of_names.get(word, False)
-    return sorted(of_names, key=lambda word: not of_names[word])
+    return sorted(of_names, key=lambda word: (not of_names[word], -len(word)))
 
 
 def _words_of(text: str) -> set[str]:

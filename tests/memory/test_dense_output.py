@@ -68,24 +68,37 @@ def stored(run: Run, home: Path, tmp_path: Path) -> Callable[..., str]:
     return archive
 
 
+def told(run: Run) -> list[str]:
+    """What status and doctor say of outputs that were left out."""
+    found: list[str] = []
+    for command, field in (("status", "problems"), ("doctor", "findings")):
+        result = run(command, "--json").json["result"]
+        found += [one["message"] for one in result[field] if one["code"] == "OUTPUT_LEFT_OUT"]
+    return found
+
+
 @pytest.mark.parametrize("size", [20_000, 100_000])
 @pytest.mark.parametrize("name", TEXTS)
-def test_both_ends_are_kept(stored: Callable[..., str], name: str, size: int) -> None:
+def test_both_ends_are_kept_and_status_tells(
+    run: Run, stored: Callable[..., str], tmp_path: Path, name: str, size: int
+) -> None:
     kept = stored(within(text(name, size)))
     assert "head_of_harbour" in kept and "tail_of_harbour" in kept
     assert "middle_of_harbour" not in kept and PASSWORD not in kept
+    first, second = told(run)
+    assert str(tmp_path / "s.jsonl") in first and "secrets" in first and first == second
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_smaller_one_is_kept_whole(stored: Callable[..., str], name: str) -> None:
+def test_a_smaller_one_is_kept_whole(run: Run, stored: Callable[..., str], name: str) -> None:
     kept = stored(within(text(name, 14_000)))
-    assert "middle_of_harbour" in kept and PASSWORD not in kept
+    assert "middle_of_harbour" in kept and PASSWORD not in kept and not told(run)
 
 
-def test_a_large_one_with_some_secrets_is_kept_whole(stored: Callable[..., str]) -> None:
+def test_a_large_one_with_some_secrets_is_kept_whole(run: Run, stored: Callable[..., str]) -> None:
     lines = "".join(f"harbour.py:{n}: the token of the tide table {n} was read\n" for n in range(1_500))
     kept = stored(within(lines + f"password={PASSWORD}2\n" * 20 + lines))
-    assert "middle_of_harbour" in kept and PASSWORD not in kept
+    assert "middle_of_harbour" in kept and PASSWORD not in kept and not told(run)
 
 
 ROWS: dict[str, tuple[str, str]] = {

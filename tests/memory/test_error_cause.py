@@ -43,7 +43,7 @@ CAUSES = {
         "--- FAIL: TestReads (0.02s)\n    read_test.go:31: \n        \tError Trace:\t/w/gauge/read_test.go:31\n"
         "        \tError:      \tReceived unexpected error:\n        \t            \treference not found\n"
         "        \tTest:       \tTestReads\n        \tMessages:   \tthe gauge stays\nFAIL",
-        "TestReads: read_test.go:31: Received unexpected error:",
+        "TestReads: read_test.go:31: Received unexpected error: reference not found the gauge stays",
     ),
     "pytest": (
         "    def test_waits():\n>       assert delay() == 4.0\nE       assert 2.0 == 4.0\n"
@@ -63,7 +63,7 @@ CAUSES = {
         "FAIL src/tide.test.ts\n  ● tides › are read\n\n    expect(received).toBe(expected) // Object.is equality\n\n"
         "    Expected: 4\n    Received: 2\n\n      at Object.<anonymous> (src/tide.test.ts:12:5)\n\n"
         "Tests:       1 failed, 3 passed",
-        "are read: expect(received).toBe(expected) // Object.is equality",
+        "are read: expect(received).toBe(expected) // Object.is equality, Expected: 4, Received: 2",
     ),
     "vitest": (
         " FAIL  src/tide.test.ts > tides > are read\n"

@@ -1,4 +1,4 @@
-"""A hook archives only the ends of the texts in a very long line, which could take longer than it has."""
+"""An output that takes longer to read than a hook has does not end the session's memory."""
 
 from __future__ import annotations
 
@@ -6,14 +6,31 @@ import base64
 import json
 import random
 import string
+import subprocess
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from conftest import Run
-from faults import patient
+import pytest
+from conftest import JOELCLAW, PATIENCE_S, attempt, clean_environment
 
-LOG = "first line of the log\n" + "SLOW OUTPUT \x1b[31mtoken=\x1b[0m\n" * 24_000 + "harbour.py:31: the last line"
+SLOW = """\
+import time
+from core import redaction
+quick = redaction.redact
+def redact(text):
+    if "SLOW OUTPUT" in text and len(text) > 50_000:
+        BUSY
+    time.sleep(len(text) / 200_000)
+    return quick(text)
+redaction.redact = redact
+"""
+"""On any machine: a redactor that never comes to the end of it, and is slow with everything else."""
+TRIES = 12
+"""The first two fail; on a slow machine one without the output may, too: from the fourth on they have more time."""
+
+
+LOG = "first line of the log\n" + "SLOW OUTPUT \x1b[31mtoken=\x1b[0m\n" * 4_000 + "harbour.py:31: the last line"
 
 
 def lines(folder: Path, *outputs: str) -> list[dict[str, object]]:
@@ -39,12 +56,71 @@ def lines(folder: Path, *outputs: str) -> list[dict[str, object]]:
     ]  # fmt: skip
 
 
-def archive(run: Run, tmp_path: Path, *outputs: str) -> None:
-    """Run the hook at the end of a turn in a session with these outputs."""
-    transcript = tmp_path / "s.jsonl"
-    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines(tmp_path, *outputs)), encoding="utf-8")
-    event = {"hook_event_name": "Stop", "session_id": "s", "transcript_path": str(transcript), "cwd": str(tmp_path)}
-    assert run("hook", "claude", stdin=json.dumps(event), env=patient(tmp_path / "home")).code == 0
+class Stuck:
+    """A session with these outputs; its hooks run one after the other."""
+
+    def __init__(self, tmp_path: Path, *outputs: str, slow: str = "time.sleep(600)") -> None:
+        self.home, self.folder, self.transcript = tmp_path / "home", tmp_path / "project", tmp_path / "s.jsonl"
+        self.folder.mkdir(parents=True)
+        self.transcript.write_text("".join(json.dumps(one) + "\n" for one in lines(self.folder, *outputs)))
+        if slow:
+            (tmp_path / "sitecustomize.py").write_text(SLOW.replace("BUSY", slow))
+        self._path = f"{tmp_path}"
+
+    def hook(self, deadline_ms: str) -> None:
+        event = {"hook_event_name": "Stop", "session_id": "s", "transcript_path": str(self.transcript)}
+        done = subprocess.run(
+            [JOELCLAW, "hook", "claude"], input=json.dumps({**event, "cwd": str(self.folder)}), cwd=self.folder,
+            env=clean_environment(self.home, PYTHONPATH=self._path, JOELCLAW_HOOK_DEADLINE_MS=deadline_ms),
+            capture_output=True, text=True, timeout=PATIENCE_S,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, "")
+
+    def hits(self) -> list[dict[str, object]]:
+        found: list[dict[str, object]] = attempt(self.home, "recall", "tide tables break on tabs").result["hits"]
+        return found
+
+    def tries(self, deadline_ms: str) -> int:
+        """How many hooks it took until what was said behind the outputs was archived."""
+        tries = 0
+        while not self.hits():
+            tries += 1
+            assert tries <= TRIES, "the session is stuck"
+            self.hook(str(int(deadline_ms) * (1 + tries // 4)))
+        return tries
+
+    def late(self) -> int:
+        """How many hooks did not answer in time."""
+        return int(attempt(self.home, "otel", "search", "hook.timeout", "--hours", "1").result["found"])
+
+
+def test_the_third_hook_archives_the_rest_and_status_tells(tmp_path: Path) -> None:
+    stuck = Stuck(tmp_path, LOG)
+    home, transcript = stuck.home, stuck.transcript
+    assert stuck.tries("1000") > 2, "an output is left out only after it failed twice"
+    shown = attempt(home, "recall", "show", "harbour.py", "--json").out + attempt(home, "recall", "harbour.py").out
+    assert "the last line" in shown, "the tail is kept"
+    for command in ("status", "doctor"):
+        result = attempt(home, command).envelope["result"]
+        found = [one for one in result.get("problems", result.get("findings")) if one["code"] == "OUTPUT_LEFT_OUT"]
+        assert len(found) == 1 and str(transcript) in found[0]["message"], result
+
+
+def test_no_half_of_a_secret_is_left_where_an_output_is_cut(tmp_path: Path) -> None:
+    behind = "Tr0ub4dorQuay harbour_quay.py:31: the gate stuck\n" + "harbour_gate.py:31: the gate was shut\n" * 99
+    stuck = Stuck(tmp_path, LOG + "\nPASSWORD=" + behind[:2_000])
+    assert stuck.tries("1000") > 2
+    kept = "".join(path.read_bytes().decode("latin-1") for path in stuck.home.glob("store.db*"))
+    assert "harbour_gate.py" in kept and "Tr0ub4dorQuay" not in kept
+
+
+@pytest.mark.parametrize("slow", ["time.sleep(600)", "re = __import__('re').match('(a+)+$', 'a' * 60 + 'b')"])
+def test_the_hooks_that_give_it_up_do_the_rest_in_time(tmp_path: Path, slow: str) -> None:
+    for deadline_ms in ("2000", "8000", "30000"):  # the first that leaves a slow machine the time
+        stuck = Stuck(tmp_path / deadline_ms, LOG, slow=slow)
+        if stuck.tries(deadline_ms) == 3 and not stuck.late():
+            return
+    pytest.fail("hooks were late")
 
 
 def hostile(size: int, seed: int = 5) -> str:
@@ -67,13 +143,6 @@ def hostile(size: int, seed: int = 5) -> str:
     return "".join(made)[:size]
 
 
-def test_both_ends_of_a_long_output_are_archived_without_half_a_secret(run: Run, home: Path, tmp_path: Path) -> None:
-    behind = "Tr0ub4dorQuay harbour_quay.py:31: the gate stuck\n" + "harbour_gate.py:31: the gate was shut\n" * 99
-    archive(run, tmp_path, LOG + "\nPASSWORD=" + behind[:2_000])
-    kept = "".join(path.read_bytes().decode("latin-1") for path in home.glob("store.db*"))
-    assert "harbour_gate.py" in kept and "Tr0ub4dorQuay" not in kept
-
-
-def test_hostile_outputs_stop_no_session(run: Run, home: Path, tmp_path: Path) -> None:
-    archive(run, tmp_path, *(hostile(420_000, seed) for seed in range(6)))
-    assert run("recall", "tide tables break on tabs").json["result"]["hits"]
+def test_hostile_outputs_stop_no_session(tmp_path: Path) -> None:
+    stuck = Stuck(tmp_path, *(hostile(420_000, seed) for seed in range(6)), slow="")
+    assert stuck.tries("2000") <= 4
