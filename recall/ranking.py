@@ -218,7 +218,7 @@ def echo_factor(document: Document, asked: Sequence[str], scope: Scope) -> float
     """ECHO for a memory that repeats the question (`asked`: its words), else 1.
 
     Another project's text is also halved if it contains the question word for word, or several sentences with most of
-    its words: so write pages that want to be found. 9 of 10 such pages do, and 3 of 420 real answers.
+    its words: pages written to rank well look like this. 9 of 10 such pages do, and 3 of 420 real answers.
     """
     if _repeats_question(document["text"], frozenset(asked)):
         return ECHO

@@ -4,8 +4,8 @@
     → run the reactions that are due → claim the answer → save → store the queued writes → print
 
 A deadline (`hook.deadline_ms`) runs beside it: when it is over and the answer is not claimed, it prints the empty
-answer and ends the process with status 0. Because the answer is claimed before the second save, no text is lost that
-the state says was given. Hot path.
+answer and ends the process with status 0. The answer is claimed before the second save, so the state never marks a text
+as given that was not printed. Hot path.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ COMPONENT = "hook"
 SHRUNK = 0.6
 """A context that fell below this share of its size was compacted, in a client that does not report compactions."""
 ANSWERED_BYTES = 262_144
-"""An event with an answer reads at most this much of a transcript; a tool leaves less than this to the turn's end."""
+"""An event with an answer reads at most this much of a transcript; after a tool, less is left for the turn's end."""
 _ARCHIVE_SHARE = 0.6  # of the deadline, for reading a transcript
 _LOCK_MARGIN_S = 0.3  # of the deadline, for what follows when the lock is free
 _NO_USAGE: ContextUsage = {"tokens": None, "window": None, "percent": None, "source": "none"}
@@ -104,7 +104,7 @@ class Hook:
     def claim(self) -> None:
         """Claim the answer for this thread. If the deadline has claimed it, the process ends here."""
         if not self._is_claimed and self._deadline is not None and not self._deadline.claim():
-            time.sleep(60)
+            time.sleep(60)  # the deadline's thread ends the process meanwhile
         self._is_claimed = True
 
     def empty(self) -> str:
@@ -285,7 +285,7 @@ def _usage(event: HookEvent, session: Session) -> ContextUsage:
 def _notice_silent_compaction(event: HookEvent, session: Session) -> None:
     """Record the compaction of a client that reports none (Gemini CLI): its context is much smaller than before.
 
-    Such an event is three events: before_compaction and after_compaction, which are recorded here, and itself. If it
+    The event counts as a before_compaction and an after_compaction, which are recorded here, and as itself. If it
     does not reach the model, the usage is not recorded, so that the next event sees the fall.
     """
     before, usage = session.before, session.usage

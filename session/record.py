@@ -1,4 +1,4 @@
-"""What an event says about a session, recorded in its state (ADR-0203). Nothing here reads or writes a file. Hot path.
+"""What an event says about a session, recorded in its state (ADR-0203). It reads no transcript. Hot path.
 
 The limits are those of the mirrored CLI. The last three messages make the task (200 characters each, 500 in all); the
 last two make the recall query (5 to 120 characters). Below the warm zone a turn is only recorded. In the warm zone,
@@ -104,7 +104,7 @@ def _record_turn(event: HookEvent, session: Session) -> None:
     state.counts["flushes" if is_flush else "saves"] += 1
     state.updated_at = now
     plan = plan_task(state, zone_of(usage["percent"] if usage is not None else None, session.config), is_flush=is_flush)
-    if kind == "prompt":  # the task is done with at the turn's next event: the prompt must not wait for it
+    if kind == "prompt":  # the next event handles the task, so that the prompt need not wait
         plan.recall_reason = plan.write_reason = "turn-begins"
     elif session.is_excluded(state.cwd):  # its task, if it has any, is from before
         plan.recall_reason = plan.write_reason = "excluded"

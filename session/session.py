@@ -4,7 +4,7 @@
         record(event, session)                        # session.record
         session.save()
         ...                                           # reactions change session.state
-        session.save()                                # also stores the events and writes that were queued
+        session.save()                                # also spools the events and runs the writes that were queued
 
 Faults of the store do not stop a session (DESIGN, "fail open"): they are collected in `session.faults`. Hot path.
 """
@@ -85,7 +85,7 @@ class Session:
         """The path to which a damaged state file was renamed."""
         self.usage: ContextUsage | None = None
         self.plan: TaskPlan | None = None
-        """What `record` found to be due for the task."""
+        """What `record` decided to do for the task."""
         self.items: Sequence[Entry] = ()
         """The newly archived entries of the transcript."""
         self.must_save = False

@@ -1,8 +1,7 @@
 """What the commands of a session show: the failure that is still open, commands that work or run in the background, and
 edits that nothing has run since.
 
-Only the outcomes that the client recorded count. If it is doubtful whether a failure is still open, it is not. Hot
-path.
+Only the outcomes that the client recorded count. When in doubt, a failure counts as closed. Hot path.
 """
 
 from __future__ import annotations
