@@ -5,6 +5,7 @@ Importing the same file again changes nothing: each line or bullet has an id tha
 
 import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
@@ -76,7 +77,7 @@ def export_lines(db: apsw.Connection, collections: Sequence[str]) -> Iterator[by
             yield escaped(orjson.dumps(json_form.to_line(document)).decode()).encode() + b"\n"
 
 
-class _Import:
+class _Import(ABC):
     """An import and its report: how many memories were added, updated, merged and so on, and the first few of each."""
 
     def __init__(self, form: str, preview: bool, now: int, config: Config) -> None:
@@ -86,9 +87,9 @@ class _Import:
         counts = dict.fromkeys(("added", "updated", "merged", "unchanged", "forgotten"), 0)
         self.report: dict[str, Any] = {"form": form, "preview": preview, **counts, "redacted": {}, "first": []}
 
+    @abstractmethod
     def put(self, db: apsw.Connection, incoming: Incoming, vectors: bool) -> tuple[str, Document]:
         """Store a memory; returns the count it belongs to ("" for none) and the memory as it is now."""
-        raise NotImplementedError
 
     def store(self, ready: Iterator[Incoming], per_commit: int) -> dict[str, Any]:
         """Store the memories batch by batch; a preview stores them in a copy in memory and takes no lock."""
