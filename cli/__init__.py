@@ -1,1 +1,1 @@
-"""The command line: the two front ends, and one folder per command group: `commands` declares it, `view` draws it."""
+"""The command line: the entry points, the parsers, the output, and in `commands/` one module per command group."""

@@ -16,7 +16,7 @@ from core import clock
 OTHERS = 0o077
 """The mode bits of group and others."""
 SWITCHES = "switches.json"
-"""The file in the home that says what is switched off: see `core.switches`."""
+"""The file in the home that lists switches and excluded folders: see `core.switches`."""
 STORE = "store.db"
 only_look: list[bool] = []
 """Not empty: this process (`doctor` or `status`) writes no file in the home."""

@@ -1,1 +1,1 @@
-"""Memory: writing observations, import and export, reports; in folders: archive, observe, knowledge, vault."""
+"""Memory: writing and correcting observations, import and export, reports; in folders: archive and knowledge."""

@@ -1,1 +1,1 @@
-"""What one agent session knows: its JSON state, zones, checkpoint and injections."""
+"""What is known about an agent session, and what happens at its hooks: state, reactions, compaction, installation."""

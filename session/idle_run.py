@@ -41,7 +41,7 @@ Report = Callable[[str, dict[str, Any]], None]
 
 
 def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
-    """The timers, the one that is due first first. With `enabled_only`, without sessions that are switched off."""
+    """The timers, the soonest first. With `enabled_only`, without sessions that are switched off."""
     now, folder = clock.now_ms(), states_folder()
     known = switches.load()[0] if enabled_only and files.has_switches() else None
     try:

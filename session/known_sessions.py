@@ -1,4 +1,4 @@
-"""The sessions that have a state, an archive or hooks: listing them, and finding the one that an id means."""
+"""The sessions that have a state, an archive or hooks: listing them, and finding a session by its id."""
 
 import shlex
 from dataclasses import dataclass

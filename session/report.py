@@ -1,4 +1,4 @@
-"""`session show`: one session turn by turn. `report`: figures about all sessions of the last hours.
+"""`session show`: a session turn by turn.
 
 A moment is something that happened in a turn: its time, kind and text, and if known its duration, tokens and, for an
 injection, the text as the agent got it and the memories in it with their outcome (echo, fizzle or open).

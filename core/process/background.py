@@ -1,4 +1,4 @@
-"""Commands of ours that run in the background: one at a time under a lock, and killed after a time limit. Hot path."""
+"""Our own commands in the background. Each runs under a lock and is killed after a time limit. Hot path."""
 
 from __future__ import annotations
 

@@ -91,12 +91,12 @@ def totals(db: apsw.Connection) -> tuple[int, int]:
 
 
 def latest(db: apsw.Connection, most: int) -> list[Session]:
-    """The sessions of all projects, the last active one first."""
+    """The sessions of all projects, the most recently active first."""
     return fetch(db, f"{_KNOWN} ORDER BY updated_at DESC, id LIMIT ?", (most,), _session)
 
 
 def latest_first(db: apsw.Connection) -> list[tuple[str, str]]:
-    """Id and project of every session, the last active one first; from an index alone."""
+    """Id and project of every session, the most recently active first, from an index only."""
     return list(db.execute("SELECT id, project FROM session ORDER BY updated_at DESC"))
 
 
@@ -133,7 +133,7 @@ def last_compacted(db: apsw.Connection, projects: Sequence[str] | None = None) -
 
 
 def below(db: apsw.Connection, folders: Iterable[str]) -> list[str]:
-    """The ids of sessions whose folder is one of these or below it, the last active one first."""
+    """The ids of sessions whose folder is among these or below, the most recently active first."""
     found: dict[str, None] = {}
     query = "SELECT id FROM session WHERE (folder = ? OR (folder >= ? AND folder < ?)) AND updated_at <> ?"
     for folder in folders:

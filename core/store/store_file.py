@@ -119,7 +119,7 @@ def merge(db: apsw.Connection, name: str) -> None:
 
 
 def copy(target: str) -> bool:
-    """Copy the store as it is at one moment to a new file, without its log; False if there is no store."""
+    """Copy a consistent snapshot of the store to a new file, without its log; False if there is no store."""
     source = sqlite.open_reading()
     if source is None:
         return False
