@@ -27,8 +27,7 @@ from core.store import places_and_names, sessions
 from core.store.places_and_names import FADING_CALLS
 from core.store.sqlite import as_failure
 from session import own_command
-from session.notes import command_runs, requests
-from session.reactions import startup
+from session.notes import command_runs, left_work, requests
 from session.session import SessionStore
 
 Entry = dict[str, Any]
@@ -109,7 +108,7 @@ def state_of_work(config: Config, folder: str, session: str) -> list[str]:
     about = next((known for known in found if known["calls"] or known["id"] == session), found[0])
     try:
         compactions = len(sessions.compactions(db, about["id"]))
-        left = startup.lines_left(db, found, found[0]["folder"], now)
+        left = left_work.lines_left(db, found, found[0]["folder"], now)
         dropped = of_session(db, about, ("words", "errors", "names"))["lost"] if compactions else {}
     except apsw.Error as error:
         raise as_failure(error) from None
