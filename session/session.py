@@ -127,7 +127,7 @@ class Session:
         """Write the state if it changed; then store the queued events and writes."""
         text = self._text()
         if text != self._saved or (self.must_save and self.before is None):
-            write_state(self.state)
+            write_state(self.state, text)
             self._saved, self.must_save = text, False
         events, self._events = self._events, []
         if events and not log.spool(events):

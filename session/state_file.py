@@ -99,9 +99,9 @@ def load_state(session_id: str) -> tuple[SessionState | None, str]:
     return None, files.set_aside(state_path(session_id))
 
 
-def write_state(state: SessionState) -> None:
-    """Replace the state on disk. Call it within `state_lock`."""
-    files.write_whole(state_path(state.session_id), json_text.dumps(state.to_json()).encode())
+def write_state(state: SessionState, text: str = "") -> None:
+    """Replace the state on disk; `text` is its JSON, if the caller has it. Call it within `state_lock`."""
+    files.write_whole(state_path(state.session_id), (text or json_text.dumps(state.to_json())).encode())
 
 
 def parse_state_file(path: str) -> Any:

@@ -23,9 +23,9 @@ def writes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     write = sessions.write_state
 
-    def counted(state: Any) -> None:
+    def counted(state: Any, text: str = "") -> None:
         found.append(state.session_id)
-        write(state)
+        write(state, text)
 
     monkeypatch.setattr(sessions, "write_state", counted)
     return found
