@@ -274,7 +274,7 @@ def _refusals(client: Settings, path: str) -> Iterator[None]:
     try:
         yield
     except Malformed as error:
-        what = "JSON" if client.comments else "plain JSON"
+        what = "JSON, comments allowed" if client.comments else "plain JSON"
         fix = f"fix {path} ({client.name} reads {what}) and run this again; nothing was changed"
         raise Failure(REFUSED, f"{path}: {error}", fix) from None
 

@@ -1,11 +1,13 @@
-"""Reads and writes a client's JSON settings. What is not ours keeps its value and its order."""
+"""Edits a client's settings, JSON, as text: everything else in the file keeps its bytes."""
 
 import json
 import re
-from typing import Any
+from difflib import SequenceMatcher
+from typing import Any, NamedTuple
 
 BOM = "\ufeff"
 STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
+_decoder = json.JSONDecoder()
 
 
 class Malformed(Exception):
@@ -26,15 +28,15 @@ def parsed(text: str, *, comments: bool) -> Any:
 
 
 def edited(text: str, wanted: dict[str, Any], *, comments: bool) -> str:
-    """The JSON text of `wanted`, with the indentation and line ends of `text`. Raises Malformed if it has comments."""
-    bom = BOM if text.startswith(BOM) else ""
-    if _without_comments(text, comments=comments) != text:
-        raise Malformed("it has comments, which would be lost: remove them, or add the hooks by hand")
-    indented = re.search(r'\n([ \t]+)"', text)
-    new = json.dumps(wanted, ensure_ascii=False, indent=indented[1] if indented else 2)
-    if text.endswith("\n") or not text.strip():
-        new += "\n"
-    return bom + (new.replace("\n", "\r\n") if "\r\n" in text else new)
+    """The JSON text edited so that its value is `wanted`. New members go to the end. Raises Malformed."""
+    bom, text = (BOM, text[1:]) if text.startswith(BOM) else ("", text)
+    if not _without_comments(text, comments=comments).strip():
+        text += "{}\n"
+    for _ in range(500):  # each edit removes a difference; an installation needs some dozens
+        if same(parsed(text, comments=comments), wanted):
+            return bom + text
+        text = _Edit(text, _without_comments(text, comments=comments)).first_difference_removed(wanted)
+    raise Malformed("it cannot be edited without changing other entries")
 
 
 def same(one: object, other: object) -> bool:
@@ -59,3 +61,114 @@ def _without_comments(text: str, *, comments: bool) -> str:
     if not comments:
         return text
     return STRING_OR_COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else " " * len(found[0]), text)
+
+
+class _Member(NamedTuple):
+    """A member of an object or list: its key ("" in a list), and the positions of its beginning and its value."""
+
+    key: str
+    begin: int
+    start: int
+    end: int
+    value: Any
+
+
+class _Edit:
+    """A single edit of a JSON text that keeps its layout: line ends, indentation, and whether it uses several lines.
+
+    `plain` is the text without its comments, with the same positions.
+    """
+
+    def __init__(self, text: str, plain: str) -> None:
+        self.text, self.plain = text, plain
+        self.root = self._next_token(0)
+        self.newline = "\r\n" if "\r\n" in text else "\n"
+        first = self._next_token(self.root + 1)
+        is_empty = plain[first] == "}"
+        self.multiline = is_empty or "\n" in text[self.root : first]
+        self.unit = self._indentation(first) if self.multiline and not is_empty else "  "
+
+    def first_difference_removed(self, wanted: Any, at: int | None = None) -> str:
+        """The text without the first difference between the value that starts at `at` and `wanted`."""
+        at = self.root if at is None else at
+        value, end = _decoder.raw_decode(self.plain, at)
+        if type(value) is not type(wanted) or not isinstance(value, (dict, list)):
+            indent = self._indentation(at) if "\n" in self.text[at:end] else None
+            return self.text[:at] + self._rendered(wanted, indent) + self.text[end:]
+        members = self._members(at, end)
+        if isinstance(value, dict):
+            for index, member in enumerate(members):
+                if member.key not in wanted:
+                    return self._without_member(at, end, members, index)
+                if not same(member.value, wanted[member.key]):
+                    return self.first_difference_removed(wanted[member.key], member.start)
+            key = next(name for name in wanted if name not in value)
+            return self._with_member(at, end, members, key, wanted[key])
+        before, after = ([json.dumps(item, sort_keys=True) for item in items] for items in (value, wanted))
+        codes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+        tag, index, _, other, _ = next(code for code in codes if code[0] != "equal")
+        if tag == "replace":
+            return self.first_difference_removed(wanted[other], members[index].start)
+        if tag == "delete":
+            return self._without_member(at, end, members, index)
+        return self._with_member(at, end, members, "", wanted[other])
+
+    def _members(self, at: int, end: int) -> list[_Member]:
+        members = []
+        is_object, at = self.plain[at] == "{", self._next_token(at + 1)
+        while at < end - 1:
+            begin, key = at, ""
+            if is_object:
+                key, at = _decoder.raw_decode(self.plain, at)
+                at = self._next_token(at)
+            value, stop = _decoder.raw_decode(self.plain, at)
+            members.append(_Member(key, begin, at, stop, value))
+            at = self._next_token(stop)
+        return members
+
+    def _with_member(self, at: int, end: int, members: list[_Member], key: str, value: Any) -> str:
+        """Add a member at the end of an object or list, after the comments there."""
+        text = self.text
+        start = members[-1].end if members else at + 1
+        comment = text[start : end - 1].rstrip()
+        rest = text[start + len(comment) : end - 1]
+        if members:
+            gap = text[(members[-2].end if members[1:] else at + 1) : members[-1].begin]
+            multiline, indent = "\n" in gap or bool(comment), self._indentation(members[-1].begin)
+        else:
+            outer = self._indentation(at)
+            multiline, indent = self.multiline or bool(comment), outer + self.unit
+            rest = self.newline + outer if multiline else ""
+        lead = self.newline + indent if multiline else " " if members else ""
+        name = json.dumps(key, ensure_ascii=False) + ": " if self.plain[at] == "{" else ""
+        entry = lead + name + self._rendered(value, indent if multiline else None)
+        return text[:start] + ("," if members else "") + comment + entry + rest + text[end - 1 :]
+
+    def _without_member(self, at: int, end: int, members: list[_Member], index: int) -> str:
+        """Remove a member of an object or list; comments around it stay."""
+        text, member = self.text, members[index]
+        left = members[index - 1].end if index else at + 1
+        begin = left + len(text[left : member.begin].rstrip())
+        if index + 1 < len(members):
+            return text[:begin] + text[self.plain.index(",", member.end) + 1 :]
+        if index:
+            comma = self.plain.index(",", left)
+            return text[:comma] + text[comma + 1 : begin] + text[member.end :]
+        inner = text[at + 1 : begin] + text[member.end : end - 1]
+        return text[: at + 1] + (inner if inner.strip() else "") + text[end - 1 :]
+
+    def _rendered(self, value: Any, indent: str | None) -> str:
+        """A value as text: on several lines, indented by `indent`, or on a single line if that is None."""
+        if indent is None:
+            return json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False, indent=self.unit).replace("\n", self.newline + indent)
+
+    def _indentation(self, at: int) -> str:
+        """The white space with which the line of a position begins."""
+        line = self.text[self.text.rfind("\n", 0, at) + 1 : at]
+        return line[: len(line) - len(line.lstrip(" \t"))]
+
+    def _next_token(self, at: int) -> int:
+        """The position after white space and a comma or colon."""
+        gap = re.compile(r"[ \t\r\n]*[:,]?[ \t\r\n]*").match(self.plain, at)
+        return gap.end() if gap else at

@@ -20,11 +20,13 @@ CODEX_EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreC
 CLAUDE_EVENTS = [*CODEX_EVENTS[:5], "SubagentStop", "SessionEnd"]
 GEMINI_EVENTS = ["SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"]
 FOREIGN = """{
+    // how I like it
     "theme": "dark", "model": {"name":"x" },
     "hooks": {
         "SessionStart": [
-            { "matcher": "startup", "hooks": [ { "type": "command", "command": "notify" } ] }
+            { "matcher": "startup", "hooks": [ { "type": "command", "command": "notify" } ] } // mine
         ]
+        /* end */
     }
 }"""
 
@@ -157,17 +159,17 @@ def test_the_clients_own_variables(install: Install, tmp_path: Path, agent: str,
     assert (folder / below).exists()
 
 
-def test_every_other_entry_stays(install: Install, user: Path) -> None:
+def test_every_other_byte_stays(install: Install, user: Path) -> None:
     path = user / FILES["gemini"]
     path.parent.mkdir()
     path.write_text(FOREIGN)
     path.chmod(0o640)
     (one,) = install("gemini")["agents"]
-    before, after = json.loads(FOREIGN), json.loads(path.read_text())
-    assert list(after)[:3] == list(before)
-    assert (after["theme"], after["model"]) == (before["theme"], before["model"])
-    assert after["hooks"]["SessionStart"][0] == before["hooks"]["SessionStart"][0]
-    assert path.read_text().startswith('{\n    "theme"')
+    lines, before = path.read_text().splitlines(), FOREIGN.splitlines()
+    assert lines[:5] == before[:5]
+    assert lines[5] == before[5].replace("} // mine", "}, // mine")
+    assert lines[-2:] == before[-2:]
+    assert "        /* end */" in lines
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     backup = Path(one["backup"])
     assert backup.parent == path.parent
@@ -210,15 +212,6 @@ def test_an_older_entry_is_brought_up_to_date(install: Install, user: Path) -> N
     assert "Notification" not in entries
     assert entries["PostToolUse"][0] == {"hooks": [wrapper]}
     assert install("claude")["agents"][0]["changed"] is False
-
-
-def test_a_file_with_comments_is_left_alone(install: Install, user: Path) -> None:
-    path = user / FILES["gemini"]
-    path.parent.mkdir()
-    path.write_text('{"theme": "dark"} // mine')
-    failed = install("gemini", ok=False)
-    assert (failed["error"]["code"], "comments" in failed["error"]["message"]) == ("INSTALL_REFUSED", True)
-    assert path.read_text() == '{"theme": "dark"} // mine'
 
 
 REFUSED = {

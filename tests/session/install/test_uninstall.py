@@ -12,13 +12,14 @@ from test_install import FILES, FOREIGN, Install, install, project, user
 __all__ = ["install", "project", "user"]
 
 TEXTS = {
-    "foreign hooks": FOREIGN,
+    "foreign hooks and comments": FOREIGN,
     "an empty object": "{}",
     "spaces in it": "{ \n\n }\n",
     "an empty file": "",
     "only a line end": "\n",
     "empty hooks": '{\n  "hooks": { }\n}\n',
     "an empty event": '{"hooks": {"Stop": [ ], "Other": []}, "x": []}',
+    "a comment in an empty event": '{\n\t"hooks": {\n\t\t"SessionEnd": [ // none yet\n\t\t]\n\t}\n}',
     "CRLF": '{\r\n  "a": [\r\n    1\r\n  ]\r\n}',
 }
 
@@ -60,6 +61,16 @@ def test_what_others_put_in_meanwhile_stays(install: Install, user: Path) -> Non
     (one,) = install("claude", verb="uninstall")["agents"]
     assert json.loads(path.read_text()) == {"hooks": {"Stop": [theirs]}, "model": "x"}
     assert json.loads(Path(one["backup"]).read_text()) == value
+
+
+def test_comments_stay_in_a_file_that_others_edited_since(install: Install, user: Path) -> None:
+    path = user / FILES["gemini"]
+    path.parent.mkdir()
+    path.write_text(FOREIGN)
+    install("gemini")
+    path.write_text(path.read_text().replace('"dark"', '"light" /* by day */'))
+    install("gemini", verb="uninstall")
+    assert path.read_text() == FOREIGN.replace('"dark"', '"light" /* by day */')
 
 
 def test_after_an_upgrade_it_is_still_as_before(install: Install, user: Path) -> None:
