@@ -92,7 +92,7 @@ class Replay:
         self.before = (0, 0)
         """The hooks and the injections before it."""
         self.is_extension = client.extension
-        self.is_silent = client.silent
+        self.is_silent = not client.reports_compactions
         self.writes_late = session.client == "claude"
         self.names: dict[Kind, str] = dict(_EXTENSION_NAMES)
         if not self.is_extension:

@@ -28,7 +28,7 @@ class Client:
     title = ""  # as its makers write it
     events: Mapping[str, Kind] = {}  # its hook events, and their kind here
     extension = False  # our own extension runs in it
-    silent = False  # no event and no line of its transcript records a compaction; only the context shrinks
+    reports_compactions = True  # by an event or a line of its transcript; otherwise only the context shrinks
     empty_answer = ""  # what a hook without an answer prints
     takes_summary = False  # it accepts a summary of ours for a compaction, and can cancel a compaction for us
 

@@ -39,7 +39,7 @@ class Gemini(Client):
     context_marks = (b'"tokens"', b"<state_snapshot>")
     writing_tools = ("write_file", "replace")
     path_keys = ("file_path", "absolute_path")
-    silent = True
+    reports_compactions = False
     window = 1_048_576
 
     def home(self) -> str:

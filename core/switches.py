@@ -1,7 +1,7 @@
 """What the user has switched off, and the folders whose sessions are never archived: `joelclaw off`, `exclude`.
 
 One file in the user's home, `core.files.SWITCHES`; without it, everything is on. What was said while something was off
-is never archived later either, so the file keeps past silences. Hot path.
+is never archived later either, so the file keeps past periods in which something was off. Hot path.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Scope = Literal["everywhere", "project", "session"]
 
-    class Silence(TypedDict):
+    class OffPeriod(TypedDict):
         """A time in which something was off, in ms since the epoch; `until` is None while it lasts."""
 
         scope: Scope
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
         until: int | None
 
     class Switches(TypedDict):
-        """The file: silences, oldest first, and real paths of excluded folders."""
+        """The file: the periods (under `silences`), oldest first, and the real paths of excluded folders."""
 
-        silences: list[Silence]
+        silences: list[OffPeriod]
         excluded: list[str]
 
 
 EVERYWHERE: Scope = "everywhere"
 PROJECT: Scope = "project"
 SESSION: Scope = "session"
-MAX_PAST_SILENCES = 500  # the oldest go first
+MAX_PAST_PERIODS = 500  # the oldest go first
 
 
 class Damaged(Exception):
@@ -53,14 +53,14 @@ def read() -> Switches:
     try:
         with open(path(), "rb") as handle:
             stored = json_text.loads(handle.read())
-        silences: list[Silence] = [
+        periods: list[OffPeriod] = [
             {
                 "scope": scopes[row["scope"]], "name": str(row["name"]), "since": int(row["since"]),
                 "until": None if row["until"] is None else int(row["until"]),
             }
             for row in stored["silences"]
         ]  # fmt: skip
-        return {"silences": silences, "excluded": [str(folder) for folder in stored["excluded"]]}
+        return {"silences": periods, "excluded": [str(folder) for folder in stored["excluded"]]}
     except FileNotFoundError:
         return {"silences": [], "excluded": []}
     except (OSError, json_text.InvalidJSON, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
@@ -79,26 +79,26 @@ def load() -> tuple[Switches, str]:
         return {"silences": [], "excluded": []}, aside
 
 
-def silence_in_force(switches: Switches, session: str, cwd: str) -> Silence | None:
-    """The silence that keeps a session in a folder off now, the widest first; None if it is on."""
-    return next((silence for silence in silences_of(switches, session, cwd) if silence["until"] is None), None)
+def current_off_period(switches: Switches, session: str, cwd: str) -> OffPeriod | None:
+    """The period in which a session in a folder is off now, the widest scope first; None if it is on."""
+    return next((period for period in off_periods(switches, session, cwd) if period["until"] is None), None)
 
 
-def silences_of(switches: Switches, session: str, cwd: str) -> Iterator[Silence]:
-    """All silences, past ones too, that cover a session in a folder, the widest first."""
-    silences = switches["silences"]
-    yield from (silence for silence in silences if silence["scope"] == EVERYWHERE)
-    of_projects = [silence for silence in silences if silence["scope"] == PROJECT]
+def off_periods(switches: Switches, session: str, cwd: str) -> Iterator[OffPeriod]:
+    """The periods in which a session in a folder is or was off, the widest scope first."""
+    periods = switches["silences"]
+    yield from (period for period in periods if period["scope"] == EVERYWHERE)
+    of_projects = [period for period in periods if period["scope"] == PROJECT]
     current = project.name_of(cwd) if cwd and of_projects else ""
-    yield from (silence for silence in of_projects if _is_project(silence["name"], current))
-    yield from (silence for silence in silences if silence["scope"] == SESSION and silence["name"] == session)
+    yield from (period for period in of_projects if _is_project(period["name"], current))
+    yield from (period for period in periods if period["scope"] == SESSION and period["name"] == session)
 
 
-def is_silent(silences: list[Silence], at: int | None) -> bool:
-    """Whether a time (ms since the epoch; None: unknown, taken as now) falls into one of the silences."""
+def is_in_period(periods: list[OffPeriod], at: int | None) -> bool:
+    """Whether a time (ms since the epoch; None: unknown, taken as now) is in one of the periods."""
     if at is None:
-        return any(silence["until"] is None for silence in silences)
-    return any(silence["since"] <= at and (silence["until"] is None or at < silence["until"]) for silence in silences)
+        return any(period["until"] is None for period in periods)
+    return any(period["since"] <= at and (period["until"] is None or at < period["until"]) for period in periods)
 
 
 def is_excluded(switches: Switches, cwd: str) -> bool:
@@ -112,16 +112,16 @@ def is_excluded(switches: Switches, cwd: str) -> bool:
     return any(real == folder or project.is_below(real, folder) for folder in switches["excluded"])
 
 
-def turn_off(scope: Scope, name: str) -> tuple[Silence, bool]:
-    """Switch something off. Returns its silence, and whether it was on before. Raises Failure: SWITCHES_UNWRITABLE."""
-    new: Silence = {"scope": scope, "name": name, "since": clock.now_ms(), "until": None}
+def turn_off(scope: Scope, name: str) -> tuple[OffPeriod, bool]:
+    """Switch something off. Returns its period and whether it was on before. Raises Failure: SWITCHES_UNWRITABLE."""
+    new: OffPeriod = {"scope": scope, "name": name, "since": clock.now_ms(), "until": None}
     in_force = new
 
     def change(switches: Switches) -> Switches:
         nonlocal in_force
-        for silence in switches["silences"]:
-            if _covers(silence, scope, name) and silence["until"] is None:
-                in_force = silence
+        for period in switches["silences"]:
+            if _covers(period, scope, name) and period["until"] is None:
+                in_force = period
                 return switches
         return {**switches, "silences": [*switches["silences"], new]}
 
@@ -134,14 +134,14 @@ def turn_on(scope: Scope, name: str) -> bool:
     now = clock.now_ms()
 
     def change(switches: Switches) -> Switches:
-        silences: list[Silence] = [
-            {**silence, "until": max(now, silence["since"])}
-            if _covers(silence, scope, name) and silence["until"] is None
-            else silence
-            for silence in switches["silences"]
+        periods: list[OffPeriod] = [
+            {**period, "until": max(now, period["since"])}
+            if _covers(period, scope, name) and period["until"] is None
+            else period
+            for period in switches["silences"]
         ]
-        too_old = [silence for silence in silences if silence["until"] is not None][:-MAX_PAST_SILENCES]
-        return {**switches, "silences": [silence for silence in silences if silence not in too_old]}
+        too_old = [period for period in periods if period["until"] is not None][:-MAX_PAST_PERIODS]
+        return {**switches, "silences": [period for period in periods if period not in too_old]}
 
     return _change(change)
 
@@ -156,10 +156,10 @@ def include(folder: str) -> bool:
     return _change(lambda switches: {**switches, "excluded": [path for path in switches["excluded"] if path != folder]})
 
 
-def _covers(silence: Silence, scope: Scope, name: str) -> bool:
-    if silence["scope"] != scope:
+def _covers(period: OffPeriod, scope: Scope, name: str) -> bool:
+    if period["scope"] != scope:
         return False
-    return _is_project(silence["name"], name) if scope == PROJECT else silence["name"] == name
+    return _is_project(period["name"], name) if scope == PROJECT else period["name"] == name
 
 
 def _is_project(stored: str, name: str) -> bool:

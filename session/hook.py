@@ -161,7 +161,7 @@ class Hook:
             session.store.archive_entries(event["items"], origin)
             session.items = event["items"]
         else:
-            waits_for_turn_end = event["kind"] == "tool" and not clients.row(session.agent).silent
+            waits_for_turn_end = event["kind"] == "tool" and clients.row(session.agent).reports_compactions
             limits = Limits(
                 until=self._started + self._seconds() * _ARCHIVE_SHARE,
                 least=ANSWERED_BYTES if waits_for_turn_end else 0,
@@ -289,7 +289,7 @@ def _notice_silent_compaction(event: HookEvent, session: Session) -> None:
     does not reach the model, the usage is not recorded, so that the next event sees the fall.
     """
     before, usage = session.before, session.usage
-    if before is None or usage is None or not clients.row(session.agent).silent:
+    if before is None or usage is None or clients.row(session.agent).reports_compactions:
         return
     tokens, is_reported = usage["tokens"], usage["source"] == "usage"
     has_shrunk = is_reported and tokens and before.context_tokens and tokens < SHRUNK * before.context_tokens

@@ -57,7 +57,7 @@ def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
         session = state.session_id
         standing = idle_timers.status(state, now, in_progress=_is_locked(session))
         is_off = enabled_only and not clients.row(state.agent).compaction(timer["cwd"])["enabled"]
-        is_off = is_off or (known is not None and switches.silence_in_force(known, session, state.cwd) is not None)
+        is_off = is_off or (known is not None and switches.current_off_period(known, session, state.cwd) is not None)
         if standing != idle_timers.NONE and not is_off:
             rows.append(
                 {
@@ -119,7 +119,7 @@ def transcript_facts(path: str, agent: str) -> tuple[str, int | None]:
     The folder is "" if it is unknown or gone, the count None if the client's transcript does not tell it.
     """
     client = clients.row(agent)
-    if not client.session_file or client.silent or not os.path.isfile(path):
+    if not client.session_file or not client.reports_compactions or not os.path.isfile(path):
         return "", None
     folder, compactions = "", 0
     with suppress(OSError), open(path, "rb") as file:

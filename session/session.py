@@ -190,7 +190,7 @@ class Session:
             return False
         from core import switches
 
-        return switches.silence_in_force(known, self.id, cwd or self._known_folder()) is not None
+        return switches.current_off_period(known, self.id, cwd or self._known_folder()) is not None
 
     def was_off(self, cwd: str) -> bool:
         """Whether the session was switched off at some time since it began."""
@@ -199,8 +199,8 @@ class Session:
         from core import switches
 
         began = self.before.started_at if self.before is not None else 0
-        pauses = switches.silences_of(known, self.id, cwd or self._known_folder())
-        return any(pause["until"] is None or pause["until"] > began for pause in pauses)
+        periods = switches.off_periods(known, self.id, cwd or self._known_folder())
+        return any(period["until"] is None or period["until"] > began for period in periods)
 
     def is_excluded(self, cwd: str = "") -> bool:
         """Whether nothing of the session may be archived, because of the folder that it works in."""

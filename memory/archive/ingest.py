@@ -136,9 +136,9 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
     for _ in range(MAX_TRIES):
         position = stored_progress.transcript_position(db, source)
         piece = Piece(archive.session, archive.folder, _carry_of(position))
-        silences = _Silences(origin)
+        periods = _OffPeriods(origin)
         for entry in piece.new_of(entries):
-            if not silences.cover(entry.at):
+            if not periods.cover(entry.at):
                 piece.add(entry)
         stored = archive.store(source, position, piece)
         if stored is not None:
@@ -164,7 +164,7 @@ class _Lines:
         self._descriptor = descriptor
         self._source = source
         self._client = clients.with_transcript(origin.agent)
-        self._silences = _Silences(origin)
+        self._off_periods = _OffPeriods(origin)
         self._until = until
 
     def has_nothing(self, offset: int, least: int) -> bool:
@@ -212,7 +212,7 @@ class _Lines:
             if value is None:
                 bad += 1
                 continue
-            if self._silences.all and self._silences.cover(content.parse_timestamp(value.get("timestamp"))):
+            if self._off_periods.all and self._off_periods.cover(content.parse_timestamp(value.get("timestamp"))):
                 continue
             for number, entry in enumerate(self._client.entries(value)):
                 if not entry.is_meta:
@@ -276,7 +276,7 @@ def _head(descriptor: int, offset: int) -> str:
     return ids.fingerprint(os.pread(descriptor, min(offset, HEAD_BYTES), 0).decode("latin-1"))
 
 
-class _Silences:
+class _OffPeriods:
     """The times in which a session was switched off. An entry without a time has that of the entry before it."""
 
     def __init__(self, origin: Origin) -> None:
@@ -285,16 +285,16 @@ class _Silences:
         if files.has_switches():
             from core import switches
 
-            self.all = list(switches.silences_of(switches.load()[0], origin.session, origin.cwd))
+            self.all = list(switches.off_periods(switches.load()[0], origin.session, origin.cwd))
 
     def cover(self, at: int | None) -> bool:
         """Whether nothing from that time may be stored."""
         if not self.all:
             return False
-        from core.switches import is_silent
+        from core.switches import is_in_period
 
         self._last = at if at is not None else self._last
-        return is_silent(self.all, self._last)
+        return is_in_period(self.all, self._last)
 
 
 def unreadable(path: str, reason: object) -> Failure:

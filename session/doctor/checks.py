@@ -169,11 +169,11 @@ def check_switches(examination: Examination) -> Iterator[Finding]:
     known, folder = examination.facts.switches, os.getcwd()
     if known is None:
         return
-    for silence in switches.silences_of(known, "", folder):
-        if silence["until"] is None:
-            what = "everything" if silence["scope"] == switches.EVERYWHERE else f"the project {silence['name']}"
-            message = f"{what} is switched off since {clock.iso(silence['since'])}: hooks run and do nothing"
-            yield warning("SWITCHED_OFF", "switches", message, f"joelclaw on --{silence['scope']}")
+    for period in switches.off_periods(known, "", folder):
+        if period["until"] is None:
+            what = "everything" if period["scope"] == switches.EVERYWHERE else f"the project {period['name']}"
+            message = f"{what} is switched off since {clock.iso(period['since'])}: hooks run and do nothing"
+            yield warning("SWITCHED_OFF", "switches", message, f"joelclaw on --{period['scope']}")
     if switches.is_excluded(known, folder):
         excluded = next(path for path in known["excluded"] if os.path.realpath(folder).startswith(path))
         message = f"{excluded} is excluded: sessions in this folder are never archived"

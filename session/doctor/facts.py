@@ -205,7 +205,7 @@ def _switches(facts: Facts) -> dict[str, Any]:
         message = f"{path} was damaged, so what it switched off is on again"
         fix = f"switch it off again (joelclaw off, exclude), then delete {path}"
         facts.findings.append(warning("SWITCHES_SET_ASIDE", "switches", message, fix))
-    off = [silence for silence in known["silences"] if silence["until"] is None]
+    off = [period for period in known["silences"] if period["until"] is None]
     return {
         "off": [{"scope": it["scope"], "name": it["name"], "since": clock.iso(it["since"])} for it in off],
         "excluded": known["excluded"],

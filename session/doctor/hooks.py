@@ -145,7 +145,7 @@ def events(client: Client, calls: Sequence[Called]) -> list[dict[str, Any]]:
     ]
 
 
-def check_calls(client: Client, calls: Sequence[Called], checked: Checked, silences: list[Any]) -> Iterator[Finding]:
+def check_calls(client: Client, calls: Sequence[Called], checked: Checked, periods: list[Any]) -> Iterator[Finding]:
     """Hooks that did not do all their work in the last day, and hooks that are not called though the client is used."""
     own = [called for called in calls if called.agent == client.name]
     for called in own:
@@ -162,7 +162,7 @@ def check_calls(client: Client, calls: Sequence[Called], checked: Checked, silen
     last_call = max((called.last for called in own), default=0)
     transcripts = transcript_files.find((), client.name, every=True) if client.name in clients.keeping_files() else ()
     written = max((file.changed // 1_000_000 for file in transcripts), default=0)
-    if written and switches.is_silent(silences, written):
+    if written and switches.is_in_period(periods, written):
         return
     fix = f"restart {client.title} and use it; it should then appear in `joelclaw otel search hook`"
     session = f"though a session was written at {clock.iso(written)}"
