@@ -3,7 +3,7 @@
     parse the payload → take the session's lock → load the state → record the event → save → archive the new entries
     → run the reactions that are due → claim the answer → save → store the queued writes → print
 
-A deadline (`hook.deadline_ms`) runs beside it: when it is over and the answer is not claimed, it prints the empty
+A deadline (`hook.deadline_ms`) runs at the same time: if the answer is not claimed when it ends, it prints the empty
 answer and ends the process with status 0. The answer is claimed before the second save, so the state never marks a text
 as given that was not printed. Hot path.
 """
@@ -33,15 +33,6 @@ if TYPE_CHECKING:
     from core.records import Event
     from session.session import ContextUsage
 
-COMPONENT = "hook"
-SHRUNK = 0.6
-"""A context that fell below this share of its size was compacted, in a client that does not report compactions."""
-ANSWERED_BYTES = 262_144
-"""An event with an answer reads at most this much of a transcript; after a tool, less is left for the turn's end."""
-_ARCHIVE_SHARE = 0.6  # of the deadline, for reading a transcript
-_LOCK_MARGIN_S = 0.3  # of the deadline, for what follows when the lock is free
-_NO_USAGE: ContextUsage = {"tokens": None, "window": None, "percent": None, "source": "none"}
-
 
 class Hook:
     """One call of `joelclaw hook AGENT [EVENT]`, which began at `time.perf_counter()`.
@@ -59,14 +50,14 @@ class Hook:
         self._deadline: Deadline | None = None
         self._event: HookEvent | None = None
         self._session: Session | None = None
-        """None also if the session is switched off: nothing of it is stored."""
+        """None if this call must not store anything of a session; see `_session_of`."""
         self._usage: ContextUsage | None = None
         """The context usage as it was reported."""
         self._texts: list[Text] = []
         self._is_claimed = False
 
     def watch(self) -> None:
-        """Start the deadline, and load the settings; if they cannot be read, the defaults hold."""
+        """Start the deadline and load the settings; the defaults apply if they cannot be read."""
         self._deadline = Deadline(self._seconds(), self._late)
         try:
             self._config = config.load()
@@ -84,27 +75,20 @@ class Hook:
         if self._agent not in clients.NAMES:
             raise Failure("HOOK_UNKNOWN_AGENT", f"{self._agent[:40]!r} is not a client", "see joelclaw hook --help")
         event = self._event = client.read(_payload(data), self._event_name)
-        if event["kind"] != "ignored" and event["session"].strip():
-            role, kind = os.environ.get("JOELCLAW_ROLE", ""), event["kind"]
-            session = Session(
-                stored_id(event["session"]), self._config, role=role, agent=self._agent,
-                wait_s=max(self._started + self._seconds() - _LOCK_MARGIN_S - time.monotonic(), 0),
-                creates_state=kind in STATE_KINDS,
-            )  # fmt: skip
-            if not session.is_off(event["cwd"]):
-                self._session = session
-                with session:
-                    self._texts = self._handle(event, session)
-                    self.claim()
-                    session.queue_event(self._completed())
-                    session.save()
+        session = self._session = self._session_of(event)
+        if session is not None:
+            with session:
+                self._texts = self._handle(event, session)
+                self.claim()
+                session.queue_event(self._completed())
+                session.save()
         self.claim()
         return client.answer(event, self._texts)
 
     def claim(self) -> None:
-        """Claim the answer for this thread. If the deadline has claimed it, the process ends here."""
-        if not self._is_claimed and self._deadline is not None and not self._deadline.claim():
-            time.sleep(60)  # the deadline's thread ends the process meanwhile
+        """Claim the answer for this thread. It does not return if the deadline has printed the empty answer."""
+        if not self._is_claimed and self._deadline is not None:
+            self._deadline.claim_or_wait()
         self._is_claimed = True
 
     def empty(self) -> str:
@@ -115,8 +99,8 @@ class Hook:
         """After the answer: store the events, unless the client waits for this hook, and start background jobs."""
         session, event = self._session, self._event
         if session is not None and event is not None:
-            has_no_answer = not _is_answered(event, session)
-            if has_no_answer or session.must_store_events or session.has_unspooled_events:
+            is_awaited = _is_answered(event, session)
+            if not is_awaited or session.must_store_events or session.has_unspooled_events:
                 session.store_events()
         if self._deadline is not None:
             self._deadline.stop()
@@ -124,9 +108,21 @@ class Hook:
             background.start_due(self._config)
 
     def failed(self, error: BaseException) -> None:
-        """Keep a fault as an event."""
-        what = f"{error.code}: {error.message}" if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
-        log.spool([self._own_event("hook.failed", "error", {}, error=what)])
+        """Record an exception as an event."""
+        message = f"{error.code}: {error.message}" if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
+        log.spool([self._own_event("hook.failed", "error", {}, error=message)])
+
+    def _session_of(self, event: HookEvent) -> Session | None:
+        """The session of an event; None if the event names no session, is ignored, or if the session is off."""
+        kind = event["kind"]
+        if kind == "ignored" or not event["session"].strip():
+            return None
+        until = self._started + self._seconds() - 0.3  # what follows the wait for the lock needs some time, too
+        session = Session(
+            stored_id(event["session"]), self._config, role=os.environ.get("JOELCLAW_ROLE", ""), agent=self._agent,
+            wait_s=max(until - time.monotonic(), 0), creates_state=kind in STATE_KINDS,
+        )  # fmt: skip
+        return None if session.is_off(event["cwd"]) else session
 
     def _handle(self, event: HookEvent, session: Session) -> list[Text]:
         """Record an event, archive, and run the reactions; returns the texts."""
@@ -136,7 +132,7 @@ class Hook:
                 return texts
         if event["kind"] in TURN_KINDS:
             session.usage = self._usage = _usage(event, session)
-            _notice_silent_compaction(event, session)
+            _record_unreported_compaction(event, session)
         record(event, session)
         session.save()
         self._archive(event, session)
@@ -150,7 +146,7 @@ class Hook:
         return texts
 
     def _archive(self, event: HookEvent, session: Session) -> None:
-        """Archive the new messages and calls."""
+        """Archive the new messages and calls: those in the payload, else those in the transcript."""
         cwd = event["cwd"] or session.state.cwd
         if session.is_excluded(cwd) or not (event["items"] or event["transcript"]):
             return
@@ -159,21 +155,24 @@ class Hook:
         origin = Origin(session.agent, session.id, cwd, now=session.now, vectors=False)
         if event["items"]:
             session.store.archive_entries(event["items"], origin)
-            session.items = event["items"]
-        else:
-            waits_for_turn_end = event["kind"] == "tool" and clients.row(session.agent).reports_compactions
-            limits = Limits(
-                until=self._started + self._seconds() * _ARCHIVE_SHARE,
-                least=ANSWERED_BYTES if waits_for_turn_end else 0,
-                most=ANSWERED_BYTES if _is_answered(event, session) else None,
-            )
-            session.items = session.store.archive(event["transcript"], origin, limits)
+            session.entries = event["items"]
+            return
+        # The client waits for an event with an answer, so that event reads little of a long transcript; the next event
+        # goes on from there. After a tool, a few new lines are not worth the start: the turn's end reads them.
+        most = 262_144  # bytes
+        is_left_to_turn_end = event["kind"] == "tool" and clients.row(session.agent).reports_compactions
+        limits = Limits(
+            until=self._started + 0.6 * self._seconds(),
+            least=most if is_left_to_turn_end else 0,
+            most=most if _is_answered(event, session) else None,
+        )
+        session.entries = session.store.archive(event["transcript"], origin, limits)
 
     def _seconds(self) -> float:
         return self._config.get_float("hook.deadline_ms") / 1000
 
     def _late(self) -> None:
-        """The deadline is over: print the empty answer, then keep an event."""
+        """The deadline has passed: print the empty answer, then record that as an event."""
         try:
             if text := self.empty():
                 os.write(1, text.encode() + b"\n")
@@ -194,7 +193,7 @@ class Hook:
         """An event about this call."""
         event, role = self._event, os.environ.get("JOELCLAW_ROLE") or "interactive"
         record_of_call = new_event(
-            action, source=role, component=COMPONENT, level=level, success=not error, error=error or None,
+            action, source=role, component="hook", level=level, success=not error, error=error or None,
             metadata={"agent": self._agent[:40], "event": event["name"] if event else self._event_name[:80], **more},
             duration_ms=round((time.perf_counter() - self._began) * 1000, 2),
             session=stored_id(event["session"]) if event and event["session"] else "", role=role, now=clock.now_ms(),
@@ -215,7 +214,7 @@ class Deadline:
 
     def __init__(self, seconds: float, late: Callable[[], None]) -> None:
         self.seconds = seconds
-        """May be changed while the watcher runs: the settings that hold it are read then."""
+        """The watcher reads it repeatedly: it starts with the default and gets the value of the settings later."""
         self._began = time.monotonic()
         self._late = late
         self._answered = allocate_lock()
@@ -227,6 +226,11 @@ class Deadline:
         """Whether the caller may print its answer: only once, and not after the deadline."""
         return self._answered.acquire(False)
 
+    def claim_or_wait(self) -> None:
+        """Claim the answer; after the deadline, wait until the watcher ends the process."""
+        if not self.claim():
+            time.sleep(60)  # far longer than the watcher needs: see `grace`
+
     def stop(self) -> None:
         """The work is done: end the watcher."""
         self._stopped.release()
@@ -237,7 +241,7 @@ class Deadline:
             if self._stopped.acquire(timeout=min(wait, poll_s)):
                 return
             wait = self._began + self.seconds - time.monotonic()
-        # If a slow machine has more time for an answer, it has more time for what follows.
+        # On a slow machine the deadline is set later; then printing and storing take longer, too.
         grace = max(0.3, 0.15 * self.seconds)
         if not self.claim():
             if self._stopped.acquire(timeout=grace):
@@ -266,14 +270,14 @@ def _payload(data: bytes) -> dict[str, Any]:
 
 
 def _is_answered(event: HookEvent, session: Session) -> bool:
-    """Whether the client may get a text at such an event; it waits for that."""
+    """Whether the client waits for this hook, because it may give it a text at such an event."""
     if event["kind"] == "before_compaction":
         return clients.row(session.agent).takes_summary or session.config.get_bool("compaction.notify_on_start")
     return event["kind"] not in ("turn", "end")
 
 
 def _usage(event: HookEvent, session: Session) -> ContextUsage:
-    """How full the context is, as the client says; else as its transcript says."""
+    """The context usage that the event reports, else the usage in the transcript."""
     usage = usage_of(event)
     if usage["percent"] is not None or not event["transcript"] or clients.row(session.agent).extension:
         return usage
@@ -282,19 +286,21 @@ def _usage(event: HookEvent, session: Session) -> ContextUsage:
     return context_usage.of_transcript(event["transcript"], session.agent, model=event["model"], config=session.config)
 
 
-def _notice_silent_compaction(event: HookEvent, session: Session) -> None:
-    """Record the compaction of a client that reports none (Gemini CLI): its context is much smaller than before.
+def _record_unreported_compaction(event: HookEvent, session: Session) -> None:
+    """Record a compaction of a client that reports none (Gemini CLI), if the context is much smaller than before.
 
-    The event counts as a before_compaction and an after_compaction, which are recorded here, and as itself. If it
-    does not reach the model, the usage is not recorded, so that the next event sees the fall.
+    The event then counts as a before_compaction and an after_compaction, which are recorded here, and as itself. An
+    event that does not reach the model cannot deliver the note: its usage is ignored, so that the next event notices.
     """
     before, usage = session.before, session.usage
     if before is None or usage is None or clients.row(session.agent).reports_compactions:
         return
     tokens, is_reported = usage["tokens"], usage["source"] == "usage"
-    has_shrunk = is_reported and tokens and before.context_tokens and tokens < SHRUNK * before.context_tokens
+    # A prompt and its answer change a context by less than 40 %.
+    has_shrunk = is_reported and tokens and before.context_tokens and tokens < 0.6 * before.context_tokens
     if has_shrunk and event["kind"] in ("prompt", "tool"):
-        session.usage = _NO_USAGE
+        # The reported usage is that after the compaction.
+        session.usage = {"tokens": None, "window": None, "percent": None, "source": "none"}
         passed: HookEvent = {**event, "kind": "before_compaction", "messages": [*event["messages"]]}
         record(passed, session)
         reactions.run_due(passed, session)
@@ -305,7 +311,7 @@ def _notice_silent_compaction(event: HookEvent, session: Session) -> None:
 
 
 def _cancellation(event: HookEvent, session: Session) -> list[Text]:
-    """The texts that cancel a compaction right after another; [] to go on."""
+    """The texts that cancel a second compaction right after the first; [] to let it go on."""
     if not clients.row(session.agent).takes_summary:
         return []
     from session.compaction import client_compaction

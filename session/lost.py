@@ -93,7 +93,7 @@ def state_of_work(config: Config, folder: str, session: str) -> list[str]:
     """How far the work in a folder has come: its last session (or the named session), and what a compaction dropped."""
     project, now = name_of(folder), clock.now_ms()
     store = SessionStore(config, now)
-    found: list[Session] = store.attempt(
+    found: list[Session] = store.read(
         "work", lambda db: sessions.last_of_project(db, project, folder_of(folder), first=session), []
     )
     db = store.reading()

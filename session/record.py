@@ -1,8 +1,8 @@
-"""What an event says about a session, recorded in its state (ADR-0203). It reads no transcript. Hot path.
+"""Record in a session's state what an event says, and plan what to do for its task. It reads no transcript. Hot path.
 
-The limits are those of the mirrored CLI. The last three messages make the task (200 characters each, 500 in all); the
-last two make the recall query (5 to 120 characters). Below the warm zone a turn is only recorded. In the warm zone,
-memories are recalled for a new task; in the hot zone, the task is also written to memory.
+The task is the last three prompts (200 characters each, 500 in all); the recall query is made from the last two (5 to
+120 characters). Below the warm zone a turn is only recorded. In the warm zone, memories are recalled for a new task; in
+the hot zone, the task is also written to memory. Zones and limits are those of ADR-0203 (docs/mirrored.md).
 """
 
 from __future__ import annotations
@@ -27,18 +27,17 @@ if TYPE_CHECKING:
     from session.state import Memory, Message, Recalled, SessionState
 
 TURN_KINDS = ("prompt", "tool", "turn", "before_compaction")
-"""Events that say what the session is doing."""
+"""Events that happen within a turn."""
 STATE_KINDS = (*TURN_KINDS, "start")
-"""Events that begin a state file for a session that has none."""
+"""Events that create the state file of a new session."""
 IDLE_RUN = "JOELCLAW_IDLE_RUN"
-"""Set in the environment of a compaction command: hooks that run inside it report no turn of the user."""
+"""Environment variable that `idle run` sets for the client it starts: hooks in it do not change idle timers."""
 JOINT = " | "
-
-_QUERY_CHARS = 120
+"""Between the messages of a task."""
 
 
 def own_event(kind: Kind, **fields: Any) -> HookEvent:
-    """An event for a command that a client calls instead of a hook; `fields` are those of `HookEvent`."""
+    """An event for a command that takes the place of a hook, such as `checkpoint save`; `fields` as in `HookEvent`."""
     import clients
 
     event = clients.row("").event({}, kind)
@@ -48,7 +47,7 @@ def own_event(kind: Kind, **fields: Any) -> HookEvent:
 
 
 def usage_of(event: HookEvent) -> ContextUsage:
-    """The context usage that an event reports; the percentage from tokens and window if need be."""
+    """The context usage that an event reports; a missing percentage is computed from tokens and window."""
     tokens, window, percent = event["tokens"], event["window"], event["percent"]
     if percent is None and tokens is not None and window:
         percent = round(tokens * 100 / window, 2)
@@ -56,7 +55,7 @@ def usage_of(event: HookEvent) -> ContextUsage:
 
 
 def record(event: HookEvent, session: Session) -> None:
-    """Change `session.state` by what the event says, and plan what the task calls for (`session.plan`)."""
+    """Change `session.state` by what the event says; at an event of a turn, set `session.plan`."""
     state, kind = session.state, event["kind"]
     if kind == "start":
         session.must_save = True
@@ -72,10 +71,7 @@ def record(event: HookEvent, session: Session) -> None:
 
 
 def asks_for_last_note(event: HookEvent, session: Session) -> bool:
-    """Whether an event after a compaction only asks again for the note of that compaction.
-
-    The process that had the note may have ended, and taken the note along.
-    """
+    """Whether the event asks again for the note of the last compaction, because its first reader has ended."""
     return event["source"] == "owed" and session.state.signpost is not None and session.is_cooling_down
 
 
@@ -88,51 +84,55 @@ def _record_turn(event: HookEvent, session: Session) -> None:
         messages = messages[-1:]  # the earlier ones may have been typed while the session was off
     if kind == "prompt" and event["messages"] and event["messages"][-1].strip():
         state.last_message_at = now
-    # A hook may hand over the whole conversation; its end shows the new messages.
-    fresh = new_messages(state.messages, [entry for text in messages[-12:] if (entry := message(text))])
-    _record_messages(state, fresh)
+    # A hook may send the whole conversation. Its end has the new messages.
+    sent = [entry for text in messages[-12:] if (entry := message(text))]
+    _record_messages(state, new_messages(state.messages, sent))
     state.agent = session.agent or state.agent
     state.cwd = _path(event["cwd"]) or state.cwd
     paths = [path for given in event["files"][-FILES_KEPT:] if (path := _path(given))]
     state.files = list(dict.fromkeys([*reversed(paths), *reversed(state.files)]))[:FILES_KEPT][::-1]
-    usage = session.usage
-    if usage is not None:
-        state.context_tokens = usage["tokens"] if usage["tokens"] is not None else state.context_tokens
-        state.context_limit = usage["window"] if usage["window"] is not None else state.context_limit
-        state.percent = usage["percent"] if usage["percent"] is not None else state.percent
-    is_flush = kind == "before_compaction"
-    state.counts["flushes" if is_flush else "saves"] += 1
+    if session.usage is not None:
+        _record_usage(state, session.usage)
+    state.counts["flushes" if kind == "before_compaction" else "saves"] += 1
     state.updated_at = now
-    plan = plan_task(state, zone_of(usage["percent"] if usage is not None else None, session.config), is_flush=is_flush)
-    if kind == "prompt":  # the next event handles the task, so that the prompt need not wait
-        plan.recall_reason = plan.write_reason = "turn-begins"
-    elif session.is_excluded(state.cwd):  # its task, if it has any, is from before
-        plan.recall_reason = plan.write_reason = "excluded"
-    state.warm_zone_entered = state.warm_zone_entered or "warm" in plan.entered
-    state.hot_zone_entered = state.hot_zone_entered or "hot" in plan.entered
-    session.plan = plan
+    session.plan = _plan(event, session)
+    state.warm_zone_entered = state.warm_zone_entered or "warm" in session.plan.entered
+    state.hot_zone_entered = state.hot_zone_entered or "hot" in session.plan.entered
 
 
-def _record_messages(state: SessionState, fresh: Sequence[Message]) -> None:
-    state.messages = [*state.messages, *fresh][-MESSAGES_KEPT:]
-    state.counts["userMessages"] += len(fresh)
+def _record_usage(state: SessionState, usage: ContextUsage) -> None:
+    """Record the figures that are known, and keep the others as they were."""
+    if usage["tokens"] is not None:
+        state.context_tokens = usage["tokens"]
+    if usage["window"] is not None:
+        state.context_limit = usage["window"]
+    if usage["percent"] is not None:
+        state.percent = usage["percent"]
+
+
+def _record_messages(state: SessionState, new: Sequence[Message]) -> None:
+    state.messages = [*state.messages, *new][-MESSAGES_KEPT:]
+    state.counts["userMessages"] += len(new)
     state.task = task_text(state.messages)
     hashes = JOINT.join(entry["hash"] for entry in state.messages)
     state.task_hash = fingerprint(hashes) if hashes else ""
 
 
 def _record_compaction(state: SessionState, now: int) -> None:
-    """A compaction is over: the zones start anew, no timer runs, the recall cache stays, and a note is owed."""
+    """A compaction is over: a note is owed, and what was injected left the context. The recall cache stays."""
     state.compaction_count += 1
-    state.warm_zone_entered = state.hot_zone_entered = state.half_refreshed = False
+    state.warm_zone_entered = False
+    state.hot_zone_entered = False
+    state.half_refreshed = False
     state.injected_memories = []
     state.idle_timer = None
-    state.last_compaction_at = state.updated_at = now
+    state.last_compaction_at = now
+    state.updated_at = now
     state.note_owed = True
 
 
 def record_recall(state: SessionState, plan: TaskPlan, memories: Sequence[Memory], now: int) -> None:
-    """Note that memories were recalled for the task; a query without results is not cached."""
+    """Record that memories were recalled for the task; a query without results is not cached."""
     state.counts["recalls"] += 1
     state.recalled_hash = state.task_hash
     if memories:
@@ -143,33 +143,54 @@ def record_recall(state: SessionState, plan: TaskPlan, memories: Sequence[Memory
 
 
 def record_task_memory(state: SessionState, memory_id: str) -> None:
-    """Note that the task was written to memory."""
+    """Record that the task was written to memory."""
     state.counts["writes"] += 1
     state.written_hash = state.task_hash
     state.task_memory_ids = [*(known for known in state.task_memory_ids if known != memory_id), memory_id]
 
 
-def plan_task(state: SessionState, zone: Zone, *, is_flush: bool) -> TaskPlan:
-    """What the task calls for in a zone; before a compaction, a recall in any zone, unless there was one before."""
-    query = task_query(state.messages)
-    if not state.task_hash:
-        recall = "no-task"
-    elif state.task_hash == state.recalled_hash:
-        recall = "unchanged"
-    else:
-        recall = "new-task" if query else "query-too-short"
-    write = "unchanged" if state.task_hash == state.written_hash else "new-task"
-    write = write if state.task else "no-task"
+def _plan(event: HookEvent, session: Session) -> TaskPlan:
+    """What to do for the task. Its reasons are "new-task" for "do it"; any other reason says why not."""
+    state, is_flush = session.state, event["kind"] == "before_compaction"
+    zone = zone_of(session.usage["percent"] if session.usage is not None else None, session.config)
     entered: list[str] = []
-    if is_flush:
-        recall = "cached" if state.recall_cache else recall
-    elif zone in ("cold", "unknown"):
-        recall = write = "below-warm" if zone == "cold" else "percent-unknown"
+    if not is_flush and zone in ("warm", "hot") and not state.warm_zone_entered:
+        entered.append("warm")
+    if not is_flush and zone == "hot" and not state.hot_zone_entered:
+        entered.append("hot")
+    query = task_query(state.messages)
+    if event["kind"] == "prompt":  # the next event handles the task, so that the user need not wait
+        recall_reason = write_reason = "turn-begins"
+    elif session.is_excluded(state.cwd):  # a task in the state was recorded in another folder
+        recall_reason = write_reason = "excluded"
     else:
-        write = write if zone == "hot" else "not-hot"
-        entered += [] if state.warm_zone_entered else ["warm"]
-        entered += [] if state.hot_zone_entered or zone != "hot" else ["hot"]
-    return TaskPlan(zone, entered, query, recall, write, is_flush=is_flush)
+        recall_reason = _recall_reason(state, zone, query, is_flush=is_flush)
+        write_reason = _write_reason(state, zone, is_flush=is_flush)
+    return TaskPlan(zone, entered, query, recall_reason, write_reason, is_flush=is_flush)
+
+
+def _recall_reason(state: SessionState, zone: Zone, query: str, *, is_flush: bool) -> str:
+    """Recall for a new task in the warm and hot zones, and before a compaction if nothing was recalled so far."""
+    if is_flush and state.recall_cache:
+        return "cached"
+    if not is_flush and zone in ("cold", "unknown"):
+        return "below-warm" if zone == "cold" else "percent-unknown"
+    if not state.task_hash:
+        return "no-task"
+    if state.task_hash == state.recalled_hash:
+        return "unchanged"
+    return "new-task" if query else "query-too-short"
+
+
+def _write_reason(state: SessionState, zone: Zone, *, is_flush: bool) -> str:
+    """Write a new task in the hot zone and before a compaction."""
+    if not is_flush and zone in ("cold", "unknown"):
+        return "below-warm" if zone == "cold" else "percent-unknown"
+    if not is_flush and zone == "warm":
+        return "not-hot"
+    if not state.task:
+        return "no-task"
+    return "unchanged" if state.task_hash == state.written_hash else "new-task"
 
 
 def zone_of(percent: float | None, config: Config) -> Zone:
@@ -181,7 +202,7 @@ def zone_of(percent: float | None, config: Config) -> Zone:
 
 
 def message(text: str) -> Message | None:
-    """A prompt as the state has it, redacted; None for an empty text, and for a text that we injected."""
+    """A prompt as the state stores it, redacted; None if it is empty or a text that we injected."""
     from memory.gate import is_own
 
     text = clean(text).strip()
@@ -189,31 +210,32 @@ def message(text: str) -> Message | None:
         return None
     known = redact(text[:4_000])[0]
     line = one_line(known)
-    # The beginning and the length distinguish pasted pages.
+    # A long prompt is identified by its beginning and its length.
     return {"text": clip(line, MESSAGE_CHARS), "hash": fingerprint(f"{len(text)}:{known}")} if line else None
 
 
-def new_messages(known: Sequence[Message], given: Sequence[Message]) -> list[Message]:
-    """The messages in `given` that are not known yet.
+def new_messages(known: Sequence[Message], sent: Sequence[Message]) -> list[Message]:
+    """The messages in `sent` that are not known yet. The same message twice in a row counts once.
 
-    A hook may hand over the whole conversation, its end, or only the new messages. The conversation goes on after the
-    longest end of `known` that occurs in `given`. The same message twice in a row counts once.
+    A hook may send the whole conversation, its end, or only new messages. With a, b and c known, each of these has d as
+    its new message: `x a b c d` (all known messages occur), `c d` (it begins with the last known ones), and `d`.
     """
-    hashes = [entry["hash"] for entry in known]
-    best = start = 0
-    for end in range(1, len(given) + 1):
-        length = min(end, len(hashes))
-        while length > best and [entry["hash"] for entry in given[end - length : end]] != hashes[-length:]:
-            length -= 1
-        if length > best and (length == end or length == len(hashes)):
-            best, start = length, end
-    fresh: list[Message] = []
-    last = hashes[-1] if hashes else ""
-    for entry in given[start:]:
+    known_hashes = [entry["hash"] for entry in known]
+    sent_hashes = [entry["hash"] for entry in sent]
+    start = 0
+    for end in range(1, len(sent) + 1):
+        overlap = min(end, len(known))
+        if overlap and sent_hashes[end - overlap : end] == known_hashes[-overlap:]:
+            start = end
+            if overlap == len(known):
+                break
+    new: list[Message] = []
+    last = known_hashes[-1] if known else ""
+    for entry in sent[start:]:
         if entry["hash"] != last:
-            fresh.append(entry)
+            new.append(entry)
         last = entry["hash"]
-    return fresh
+    return new
 
 
 def task_text(messages: Sequence[Message]) -> str:
@@ -224,11 +246,12 @@ def task_text(messages: Sequence[Message]) -> str:
 def task_query(messages: Sequence[Message]) -> str:
     """The recall query: the last two messages, safe between double quotes of a shell; "" if they are too short."""
     parts = [part for entry in messages[-2:] if (part := _searchable(entry["text"]))]
-    if len(parts) == 2 and len(parts[0]) + len(parts[1]) >= _QUERY_CHARS:
-        room = max(_QUERY_CHARS // 2, _QUERY_CHARS - 1 - len(parts[0]))
+    longest = 120
+    if len(parts) == 2 and len(parts[0]) + len(parts[1]) >= longest:  # both get half, or what the other leaves
+        room = max(longest // 2, longest - 1 - len(parts[0]))
         parts[1] = _cut_at_word(parts[1], room)
-        parts[0] = _cut_at_word(parts[0], _QUERY_CHARS - 1 - len(parts[1]))
-    query = _searchable(_cut_at_word(" ".join(part for part in parts if part), _QUERY_CHARS))
+        parts[0] = _cut_at_word(parts[0], longest - 1 - len(parts[1]))
+    query = _searchable(_cut_at_word(" ".join(part for part in parts if part), longest))
     return query if len(query) >= 5 else ""
 
 
@@ -253,6 +276,6 @@ def _path(path: str) -> str:
         return ""
     known = redact(clean(path))[0]
     line = one_line(known)
-    if line != known:  # a line break separates some secrets from prose, and splits others
+    if line != known:  # joining the lines of a path may complete a secret
         line = redact(line)[0]
     return clip_path(line, FILE_CHARS)

@@ -6,7 +6,7 @@
         ...                                           # reactions change session.state
         session.save()                                # also spools the events and runs the writes that were queued
 
-Faults of the store do not stop a session (DESIGN, "fail open"): they are collected in `session.faults`. Hot path.
+A fault of the store does not stop a session: hooks fail open, so faults are collected in `session.faults`. Hot path.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
         message: str
 
 
-COMPONENT = "session-lifecycle"
+COMPONENT = "session-lifecycle"  # of the events about sessions
 TASK_TAGS = ("compaction-extract", "session-task")
-COOLDOWN_MS = 60_000  # no second recovery note, and no refresh, within this time (CONTRACT)
+COOLDOWN_MS = 60_000  # no second recovery note, and no refresh, within this time (docs/mirrored.md)
 
 
 class Session:
@@ -80,18 +80,18 @@ class Session:
         self.store = SessionStore(config, self.now, self.faults)
         self.state = SessionState(session_id, self.role or "interactive", self.now)
         self.before: SessionState | None = None
-        """The state as it was before this call, None for a session that was not known."""
+        """The state as it was before this call, None if the session had no state file."""
         self.set_aside = ""
         """The path to which a damaged state file was renamed."""
         self.usage: ContextUsage | None = None
         self.plan: TaskPlan | None = None
         """What `record` decided to do for the task."""
-        self.items: Sequence[Entry] = ()
-        """The newly archived entries of the transcript."""
+        self.entries: Sequence[Entry] = ()
+        """The entries that the event brought: newly archived lines of the transcript, or all entries in its payload."""
         self.must_save = False
-        """Save the state even if it says no more than that the session exists."""
+        """Save the state of a new session even if the event changed nothing in it."""
         self.must_store_events = False
-        """Store the events now: a recall looks them up to find its session."""
+        """Store the events at the end of this call: a recall looks them up to find its session."""
         self._wait_s = wait_s
         self._creates_state = creates_state
         self._lock: state_lock | None = None
@@ -134,7 +134,7 @@ class Session:
             self._unspooled += events
         writes, self._writes = self._writes, []
         for step, write in writes:
-            self.store.attempt(step, write, None, durable=False)
+            self.store.write(step, write, None)
 
     def queue_event(self, event: Event) -> None:
         """Keep an event until the next save."""
@@ -144,13 +144,12 @@ class Session:
         """Keep a write to the store, which must not happen twice, until the next save."""
         self._writes.append((step, write))
 
-    def event(self, name: str, about: Mapping[str, Any], *, component: str = COMPONENT, level: str = "info") -> Event:
+    def event(self, name: str, about: Mapping[str, Any], *, component: str = "", level: str = "info") -> Event:
         """An event about this session; `about` is its metadata."""
         from otel.event import new_event
 
         role = self.state.role or "interactive"
-        if self.state.is_gateway and component == COMPONENT:
-            component = "gateway-context"
+        component = component or ("gateway-context" if self.state.is_gateway else COMPONENT)
         return new_event(
             name, source=role, component=component, level=level, metadata=about, duration_ms=about.get("duration_ms"),
             session=self.id, role=role, now=self.now,
@@ -159,14 +158,14 @@ class Session:
     def injected_event(
         self, name: str, about: Mapping[str, Any], kind: str, text: str, *, component: str = ""
     ) -> Event:
-        """The event of a text that the agent is given; the text itself is stored with it, unless it is excluded.
+        """The event of a text for the agent. The text is stored with it, unless the session's folder is excluded.
 
-        The text is redacted again, because two redacted texts side by side may form a secret.
+        The text is redacted again, because two redacted texts may form a secret when joined.
         """
         is_excluded = self.is_excluded(self.state.cwd)
         if is_excluded:
-            about = {key: value for key, value in about.items() if key != "query"}  # the user said it
-        event = self.event(name, about, component=component or COMPONENT)
+            about = {key: value for key, value in about.items() if key != "query"}  # the user's words
+        event = self.event(name, about, component=component)
         if not is_excluded:
             from core.redaction import redact
 
@@ -203,7 +202,7 @@ class Session:
         return any(period["until"] is None or period["until"] > began for period in periods)
 
     def is_excluded(self, cwd: str = "") -> bool:
-        """Whether nothing of the session may be archived, because of the folder that it works in."""
+        """Whether the session may not be archived, because its folder (`cwd`, else the state's) is excluded."""
         if (known := self._known_switches()) is None:
             return False
         from core import switches
@@ -212,7 +211,7 @@ class Session:
 
     @property
     def project(self) -> str:
-        """The project that the session works on; "" if it is unknown, and for a gateway, which works on all."""
+        """The project of the session; "" if it is unknown, and for a gateway, which works on all projects."""
         return self.project_in("")
 
     def project_in(self, cwd: str) -> str:
@@ -245,7 +244,7 @@ class Session:
         return json_text.dumps(self.state.to_json())
 
     def _known_switches(self) -> Switches | None:
-        """What the user switched off; None if nothing. A damaged file is set aside."""
+        """The user's switches; None if there are none. A damaged file is set aside."""
         if self._switches is None and files.has_switches():
             from core import switches
 
@@ -256,7 +255,7 @@ class Session:
         return self._switches
 
     def _known_folder(self) -> str:
-        """The folder in the state; it is asked for before the state is loaded, too."""
+        """The folder in the state, which need not be loaded yet."""
         if self.before is not None:
             return self.folder()
         try:
@@ -267,10 +266,9 @@ class Session:
 
 
 class TaskPlan:
-    """What a turn calls for.
+    """Whether an event leads to a recall for the task, and to a write of the task to memory.
 
-    `recall_reason` and `write_reason` are "new-task" if the task is to be recalled for, or written to memory; else they
-    say why not.
+    Both reasons are printed in results: "new-task" means that it does; any other reason says why it does not.
     """
 
     __slots__ = ("entered", "is_flush", "query", "recall_reason", "write_reason", "zone")
@@ -289,24 +287,25 @@ class TaskPlan:
 
     @property
     def is_due(self) -> bool:
-        """Whether there is anything to do or to report."""
+        """Whether the reaction `task` has anything to do or to report."""
         return self.must_recall or self.must_write or self.is_flush or bool(self.entered)
 
     @property
     def must_recall(self) -> bool:
-        """Whether memories are to be recalled for the task."""
+        """Whether to recall memories for the task."""
         return self.recall_reason == "new-task"
 
     @property
     def must_write(self) -> bool:
-        """Whether the task is to be written to memory."""
+        """Whether to write the task to memory."""
         return self.write_reason == "new-task"
 
 
 class SessionStore:
     """The store as a call about a session uses it: opened when it is first needed.
 
-    After the first fault it is left alone, so that a call ends in time even if the store is damaged, full or locked.
+    After a fault in any step it is not used again, so that the call ends in time even if the store is damaged, full or
+    locked.
     """
 
     def __init__(self, config: Config, now: int, faults: list[Fault] | None = None) -> None:
@@ -326,24 +325,33 @@ class SessionStore:
             self.has_vectors = sqlite.load_vectors(self.db)
         return self.db
 
-    def attempt(
-        self, step: str, work: Callable[[apsw.Connection], Result], otherwise: Result, *, durable: bool | None = None
-    ) -> Result:
-        """What `work` returns; `otherwise` if it fails or there is no store. Give `durable` to open it for writing."""
+    def read(self, step: str, work: Callable[[apsw.Connection], Result], otherwise: Result) -> Result:
+        """What `work` returns; `otherwise` if it fails, if there is no store yet, or after a fault."""
         if self.faults:
             return otherwise
         with fault_boundary(self.faults, step):
-            if durable is not None:
-                from core.store import sqlite
-
-                if self.db is None:
-                    self.db = sqlite.open_writing(busy_ms=log.BUSY_MS, durable=durable)
-                else:
-                    sqlite.set_durability(self.db, durable, busy_ms=log.BUSY_MS)
             db = self.reading()
             if db is not None:
                 return work(db)
         return otherwise
+
+    def write(
+        self, step: str, work: Callable[[apsw.Connection], Result], otherwise: Result, *, durable: bool = False
+    ) -> Result:
+        """What `work` returns; `otherwise` if it fails or after a fault. It creates the store if need be.
+
+        `durable`: what is written survives a power failure, too.
+        """
+        if self.faults:
+            return otherwise
+        with fault_boundary(self.faults, step):
+            from core.store import sqlite
+
+            if self.db is None:
+                self.db = sqlite.open_writing(busy_ms=log.BUSY_MS, durable=durable)
+            else:
+                sqlite.set_durability(self.db, durable, busy_ms=log.BUSY_MS)
+        return self.read(step, work, otherwise)
 
     def recall(
         self, query: str, project: str, *, everywhere: bool = False, min_score: float | None = None,
@@ -368,43 +376,43 @@ class SessionStore:
                 query, limit=15, min_score=lowest, budget="lean", project=project,
                 isolated=not everywhere, collections=() if with_turns else ("observations", "knowledge"),
             )  # fmt: skip
-            found = engine.recall(
+            result = engine.recall(
                 db, asked, now=self._now, vectors=self.has_vectors, config=self._config, patience_ms=500
             )
-            # The task of a session without a project may quote anything.
-            is_safe = [everywhere or hit["project"] or TASK_TAGS[1] not in hit["tags"] for hit in found["hits"]]
-            return [hit for hit, safe in zip(found["hits"], is_safe, strict=True) if safe]
+            hits: list[Hit] = result["hits"]
+            # Without a project, the task of another session may quote anything.
+            return [hit for hit in hits if everywhere or hit["project"] or TASK_TAGS[1] not in hit["tags"]]
         return None
 
     def has_memory_naming(self, names: Sequence[str]) -> bool:
         """Whether a written memory contains one of these names: a cheap check before a recall."""
         from core.store import documents
 
-        return bool(names) and self.attempt("recall", lambda db: documents.has_phrase(db, names), False)
+        return bool(names) and self.read("recall", lambda db: documents.has_phrase(db, names), False)
 
     def archive(self, path: str, origin: Origin, limits: Limits) -> Sequence[Entry]:
         """Archive the new entries of a transcript, and return them; () if that failed or there is no transcript."""
         if not os.path.isfile(path):
             return ()
 
-        def write(db: apsw.Connection) -> Sequence[Entry]:
+        def ingest_new(db: apsw.Connection) -> Sequence[Entry]:
             from memory.archive import ingest
 
             origin.vectors = self.has_vectors
             return ingest.ingest_file(db, path, origin, limits).entries
 
-        return self.attempt("archive", write, (), durable=False)
+        return self.write("archive", ingest_new, ())
 
     def archive_entries(self, entries: Sequence[Entry], origin: Origin) -> None:
         """Archive the entries from a client that has no transcript file."""
 
-        def write(db: apsw.Connection) -> None:
+        def ingest_all(db: apsw.Connection) -> None:
             from memory.archive import ingest
 
             origin.vectors = self.has_vectors
             ingest.ingest_entries(db, entries, origin)
 
-        self.attempt("archive", write, None, durable=False)
+        self.write("archive", ingest_all, None)
 
 
 class fault_boundary:  # noqa: N801  # reads as the statement it is
@@ -433,5 +441,5 @@ class fault_boundary:  # noqa: N801  # reads as the statement it is
 
 
 def errors_of(faults: Sequence[Fault]) -> dict[str, dict[str, str]]:
-    """Faults as the keys of a result: `recallError`, `writeError`, `eventError` …"""
+    """Faults as keys of a printed result, `recallError` for the step `recall`."""
     return {fault["step"] + "Error": {"code": fault["code"], "message": fault["message"]} for fault in faults}

@@ -63,7 +63,7 @@ def run_due(event: HookEvent, session: Session) -> list[Text]:
 def due(event: HookEvent, session: Session) -> Iterator[str]:
     """The names of the reactions that may have something to do, in order. Each runs before the next is looked at."""
     kind, state = event["kind"], session.state
-    if session.items and state.pending_feedback:
+    if session.entries and state.pending_feedback:
         yield "feedback"
     if kind == "summary":
         yield "summary"
@@ -127,7 +127,7 @@ def _store_summary(event: HookEvent, session: Session) -> Reaction:
                 calls = archived["calls"] if archived else 0
                 sessions.save_compaction(db, session.id, calls, session.now, text)
 
-    session.store.attempt("summary", write, None, durable=False)
+    session.store.write("summary", write, None)
     return Reaction()
 
 

@@ -34,7 +34,9 @@ FEWEST_TERMS = 3
 def react(event: HookEvent, session: Session) -> Reaction:
     """Judge the pending memories by the newly archived entries, and move the priorities of those that are decided."""
     state = session.state
-    state.pending_feedback, verdicts = judge(state.pending_feedback, session.items, turn_ended=event["kind"] != "tool")
+    state.pending_feedback, verdicts = judge(
+        state.pending_feedback, session.entries, turn_ended=event["kind"] != "tool"
+    )
     if verdicts:
         session.queue_write("feedback", lambda db: move_priorities(db, verdicts, session))
     return Reaction()

@@ -73,7 +73,7 @@ def _compose(event: HookEvent, session: Session) -> Note:
     """The note from what the session did; from its state if it did too little. It may be empty."""
     state, store = session.state, session.store
     agent, max_tokens = session.agent or state.agent, session.config.get_int("inject.max_tokens")
-    messages = store.attempt("work", lambda db: _last_messages(db, state), state.messages)
+    messages = store.read("work", lambda db: _last_messages(db, state), state.messages)
     requests = [query for query in dict.fromkeys(task_query([entry]) for entry in reversed(messages)) if query]
     with fault_boundary(session.faults, "work"):
         db = store.reading()
@@ -89,7 +89,7 @@ def _compose(event: HookEvent, session: Session) -> Note:
 
 def _archived(session: Session) -> bool:
     """Whether anything of the session is in the archive."""
-    return session.store.attempt("work", lambda db: sessions.by_id(db, session.id), None) is not None
+    return session.store.read("work", lambda db: sessions.by_id(db, session.id), None) is not None
 
 
 def _last_messages(db: apsw.Connection, state: SessionState) -> list[Message]:

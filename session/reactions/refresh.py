@@ -149,7 +149,7 @@ def _changed(session: Session, identifiers: Sequence[str]) -> set[str]:
 
     last = session.state.last_refresh_at
     since = session.state.started_at if last is None or last > session.now else int(last)
-    return session.store.attempt("recall", lambda db: documents.changed_since(db, identifiers, since), set())
+    return session.store.read("recall", lambda db: documents.changed_since(db, identifiers, since), set())
 
 
 def _vault_notes(message: str, state: SessionState) -> dict[str, str]:

@@ -38,7 +38,7 @@ def react(event: HookEvent, session: Session) -> Reaction:  # noqa: ARG001  # as
             hits = len(memories)
             record_recall(state, plan, memories, session.now)
     if plan.must_write:
-        memory_id = session.store.attempt("write", lambda db: _write(db, session), None, durable=True)
+        memory_id = session.store.write("write", lambda db: _write(db, session), None, durable=True)
         if memory_id is not None:
             record_task_memory(state, memory_id)
     _queue_events(session, plan, hits, memory_id)

@@ -171,7 +171,7 @@ def settle(home: Path, monkeypatch: pytest.MonkeyPatch, *verdicts: feedback.Verd
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
     session = Session("s1", Config({}))
     session.now = NOW_MS + 5
-    session.store.attempt("feedback", lambda db: feedback.move_priorities(db, verdicts, session), None, durable=False)
+    session.store.write("feedback", lambda db: feedback.move_priorities(db, verdicts, session), None)
 
 
 def test_priorities_move_within_bounds_and_the_use_is_noted(
