@@ -6,7 +6,7 @@ from math import log
 
 from core import TYPE_CHECKING, words
 from core.store import places_and_names
-from core.store.rows import as_dict, fetch, fetch_one, marks
+from core.store.rows import fetch_dicts, marks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,20 +60,20 @@ def of_session(db: apsw.Connection, session: str, *, last: int = 1000, passages:
     """The last calls of a session, oldest first. Without `passages` those are "", and their pages are not read."""
     columns = COLUMNS if passages else COLUMNS.replace("passage", "'' AS passage")
     sql = f"SELECT {columns} FROM call WHERE session_id = ? ORDER BY number DESC LIMIT ?"
-    newest_first: list[Call] = fetch(db, sql, (session, last), as_dict)
+    newest_first: list[Call] = fetch_dicts(db, sql, (session, last))
     return newest_first[::-1]
 
 
 def by_key(db: apsw.Connection, session: str, key: str) -> Call | None:
     """The call with the key that its client gave it."""
     sql = f"SELECT {COLUMNS} FROM call WHERE session_id = ? AND key = ?"
-    return fetch_one(db, sql, (session, key), as_dict)
+    return next(iter(fetch_dicts(db, sql, (session, key))), None)
 
 
 def by_number(db: apsw.Connection, session: str, number: int) -> FoundCall | None:
     """The call with this number in its session."""
     sql = f"{WITH_SESSION} WHERE session_id = ? AND number = ?"
-    return fetch_one(db, sql, (session, number), as_dict)
+    return next(iter(fetch_dicts(db, sql, (session, number))), None)
 
 
 def files_read(db: apsw.Connection, session: str, most: int) -> list[str]:
@@ -168,7 +168,7 @@ def _matching(
         scores.update(scored)
     rank = {row: number for number, row in enumerate(scored)}
     sql = f"{WITH_SESSION} WHERE call.rowid IN ({marks(rank)})"
-    found: list[FoundCall] = fetch(db, sql, tuple(rank), as_dict)
+    found: list[FoundCall] = fetch_dicts(db, sql, tuple(rank))
     return sorted(found, key=lambda call: rank[call["rowid"]])
 
 

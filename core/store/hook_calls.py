@@ -9,7 +9,7 @@ import os
 
 from core import TYPE_CHECKING, files, json_text
 from core.store import sqlite
-from core.store.rows import Record, as_dict, fetch, marks
+from core.store.rows import Record, fetch_dicts, marks
 from core.store.sqlite import apsw
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def of_session(db: apsw.Connection, session: str = "", since: int = 0) -> list[d
         " context_window AS window, chars FROM hook_call WHERE"
     )
     where = "session_id = ?" if session else "at >= ?"
-    return fetch(db, f"{sql} {where} ORDER BY at, id", (session or since,), as_dict)
+    return fetch_dicts(db, f"{sql} {where} ORDER BY at, id", (session or since,))
 
 
 def extent(db: apsw.Connection, session: str) -> dict[str, Any] | None:
@@ -119,10 +119,7 @@ def injections(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
         "SELECT id, session_id AS session, at, kind, text, tokens, ms, memories FROM injection WHERE session_id = ?"
         " ORDER BY at, id"
     )
-    found: list[dict[str, Any]] = fetch(db, sql, (session,), as_dict)
-    for injection in found:
-        injection["memories"] = json_text.loads(injection["memories"])
-    return found
+    return fetch_dicts(db, sql, (session,), json_columns=["memories"])
 
 
 def record_hook(db: apsw.Connection, event: Event) -> None:

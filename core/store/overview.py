@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from core import TYPE_CHECKING, clock, json_text
+from core import TYPE_CHECKING, clock
 from core.store import sqlite
-from core.store.rows import COLLECTIONS, NAME_OF, as_dict, fetch, row_range
+from core.store.rows import COLLECTIONS, NAME_OF, fetch_dicts, row_range
 from core.store.sqlite import apsw
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def read(db: apsw.Connection, *, now: int) -> dict[str, Any]:
     )
     with sqlite.reported():
         spaces = dict(db.execute("SELECT name, (SELECT count(*) FROM vector WHERE space = code) FROM vector_space"))
-        last: list[dict[str, Any]] = fetch(db, newest, (), as_dict)
+        last: list[dict[str, Any]] = fetch_dicts(db, newest, ())
         for event in last:
             event["ts"] = clock.iso(event["ts"])
             event["success"] = bool(event["success"])
@@ -116,7 +116,4 @@ def session_events(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
         "SELECT id, timestamp AS at, level, component, action, duration_ms AS ms, coalesce(error, '') AS error,"
         " metadata FROM event WHERE session_id = ? AND level <> 'debug' ORDER BY timestamp, seq"
     )
-    events: list[dict[str, Any]] = fetch(db, sql, (session,), as_dict)
-    for event in events:
-        event["metadata"] = json_text.loads(event["metadata"])
-    return events
+    return fetch_dicts(db, sql, (session,), json_columns=["metadata"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import exp
 
 from core import TYPE_CHECKING, json_text
-from core.store.rows import as_dict, fetch
+from core.store.rows import fetch_dicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,13 +34,13 @@ def names(db: apsw.Connection, session: str, *, every: bool = False) -> list[Nam
         "SELECT name, first, last, calls, weight, place, written FROM name WHERE session_id = ?1 AND weight > 0"
         " AND (?2 OR last > (SELECT calls FROM session WHERE id = ?1) - ?3)"
     )
-    return fetch(db, sql, (session, every, 400), as_dict)
+    return fetch_dicts(db, sql, (session, every, 400))
 
 
 def known_names(db: apsw.Connection, session: str, among: Iterable[str]) -> dict[str, Name]:
     """Those of these names that a session already has."""
     sql = f"SELECT name, first, last, calls, weight, place, written FROM name WHERE session_id = ? AND name IN {LISTED}"
-    found: list[Name] = fetch(db, sql, (session, json_text.dumps(list(among))), as_dict)
+    found: list[Name] = fetch_dicts(db, sql, (session, json_text.dumps(list(among))))
     return {name["name"]: name for name in found}
 
 
@@ -64,7 +64,7 @@ def places(db: apsw.Connection, session: str, *, names: Sequence[str] = (), file
     sql = (
         "SELECT path AS file, name, line, number, shown, defines FROM place JOIN place_file ON place_file.id = file_id"
     )
-    found: list[Place] = fetch(db, f"{sql} WHERE {where}", values, as_dict)
+    found: list[Place] = fetch_dicts(db, f"{sql} WHERE {where}", values)
     for place in found:
         place["defines"] = bool(place["defines"])
     return found
@@ -83,7 +83,7 @@ def edits(db: apsw.Connection, session: str, *, files: Sequence[str] = ()) -> li
         where += f" AND path IN {LISTED}"
         values.append(json_text.dumps(list(files)))
     sql = "SELECT number, path AS file, first, last, hunk FROM edit JOIN place_file ON place_file.id = file_id"
-    return fetch(db, f"{sql} WHERE {where} ORDER BY number, hunk", values, as_dict)
+    return fetch_dicts(db, f"{sql} WHERE {where} ORDER BY number, hunk", values)
 
 
 def sessions_with(

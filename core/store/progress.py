@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, words
 from core.store import sqlite
-from core.store.rows import as_dict, fetch, row_range
+from core.store.rows import fetch_dicts, row_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -50,7 +50,7 @@ def sources(db: apsw.Connection) -> set[str]:
 
 def seen_files(db: apsw.Connection) -> dict[str, dict[str, Any]]:
     """The files that the archive has seen, by the fingerprint of their path."""
-    seen: list[dict[str, Any]] = fetch(db, "SELECT * FROM seen_file", (), as_dict)
+    seen: list[dict[str, Any]] = fetch_dicts(db, "SELECT * FROM seen_file", ())
     return {file["path"]: file for file in seen}
 
 
@@ -86,7 +86,7 @@ def episodes(db: apsw.Connection, session: str, after: int, most: int) -> list[E
     """The first `most` episodes of a session after a row, oldest first, without forgotten ones."""
     first, last = row_range("episodes")
     sql = f"SELECT rowid, id, text, project, created_at {_OF_SESSION} ORDER BY rowid LIMIT ?"
-    return fetch(db, sql, (session, max(after, first), last, most), as_dict)
+    return fetch_dicts(db, sql, (session, max(after, first), last, most))
 
 
 def episode(db: apsw.Connection, session: str, rowid: int) -> Episode | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core import TYPE_CHECKING
+from core import TYPE_CHECKING, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence, Sized
@@ -17,10 +17,6 @@ COLLECTIONS = {"observations": 1, "episodes": 2, "knowledge": 3}
 NAME_OF = {code: name for name, code in COLLECTIONS.items()}
 COLLECTION_SHIFT = 40
 BY_HAND = "written by hand"  # the reason why the write gate allowed a text that its rules did not allow
-
-
-as_dict: Callable[..., Any] = dict
-"""The `record` for rows that become a TypedDict."""
 
 
 class Record:
@@ -47,7 +43,7 @@ class Record:
 
 
 def fetch(db: apsw.Connection, sql: str, values: Sequence[Any], record: Callable[..., R]) -> list[R]:
-    """The rows of a query; `record`, a `Record`, `as_dict` or a function, is called with the columns by name."""
+    """The rows of a query; `record`, a `Record` or a function, is called with the columns by name."""
     cursor = db.execute(sql, values)
     names: list[str] = []
     records = []
@@ -55,6 +51,15 @@ def fetch(db: apsw.Connection, sql: str, values: Sequence[Any], record: Callable
         names = names or [name for name, _ in cursor.get_description()]
         records.append(record(**dict(zip(names, row, strict=True))))
     return records
+
+
+def fetch_dicts(db: apsw.Connection, sql: str, values: Sequence[Any], *, json_columns: Sequence[str] = ()) -> list[Any]:
+    """The rows of a query as dictionaries, with the `json_columns` parsed."""
+    rows: list[dict[str, Any]] = fetch(db, sql, values, dict)
+    for row in rows:
+        for name in json_columns:
+            row[name] = json_text.loads(row[name])
+    return rows
 
 
 def fetch_one(db: apsw.Connection, sql: str, values: Sequence[Any], record: Callable[..., R]) -> R | None:

@@ -6,7 +6,7 @@ from math import log
 
 from core import TYPE_CHECKING, json_text
 from core.store import documents
-from core.store.rows import BY_HAND, COLLECTION_SHIFT, COLLECTIONS, NAME_OF, as_dict, fetch, marks, row_range
+from core.store.rows import BY_HAND, COLLECTION_SHIFT, COLLECTIONS, NAME_OF, fetch_dicts, marks, row_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -120,7 +120,7 @@ class LocalCandidates:
             f" write_reason = '{BY_HAND}' AS by_hand, superseded_by, project, session_id AS session,"
             f" {_STAGE} AS stage FROM document WHERE rowid IN ({marks(rowids)})"
         )
-        found: list[Traits] = fetch(self._db, sql, tuple(rowids), as_dict)
+        found: list[Traits] = fetch_dicts(self._db, sql, tuple(rowids))
         for traits in found:
             traits["collection"] = NAME_OF[traits["rowid"] >> COLLECTION_SHIFT]
             traits["stale"] = bool(traits["stale"])

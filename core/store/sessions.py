@@ -9,7 +9,7 @@ from core import TYPE_CHECKING, json_text
 from core.errors import Failure
 from core.project import own_names
 from core.store import calls, places_and_names
-from core.store.rows import as_dict, fetch, fetch_one, marks, row_range
+from core.store.rows import fetch, fetch_dicts, fetch_one, marks, row_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -227,7 +227,7 @@ def last_turns(db: apsw.Connection, session: str, most: int, *, until: int = ALL
 def timed_prompts(db: apsw.Connection, session: str, last: int = ALL_TIME) -> list[dict[str, Any]]:
     """A session's last prompts (`text`) with their times (`at`), by time."""
     query = f"SELECT created_at AS at, substr(text, 7) AS text {_TURNS} AND text LIKE 'user: %'"
-    prompts: list[dict[str, Any]] = fetch(db, f"{query} ORDER BY rowid DESC LIMIT ?", (session, last), as_dict)
+    prompts: list[dict[str, Any]] = fetch_dicts(db, f"{query} ORDER BY rowid DESC LIMIT ?", (session, last))
     prompts.reverse()  # those of the same time stay as they were stored
     return sorted(prompts, key=lambda prompt: prompt["at"])
 
@@ -256,7 +256,7 @@ def compactions(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
     """The compactions of a session (`call`, `at`, `summary`), oldest first."""
     # by time first: calls are numbered as they are stored, and a hook may store the newest before the others
     query = "SELECT call, at, summary FROM compaction WHERE session_id = ? ORDER BY at, call"
-    return fetch(db, query, (session,), as_dict)
+    return fetch_dicts(db, query, (session,))
 
 
 def save_compaction(db: apsw.Connection, session: str, call: int, at: int, summary: str) -> None:
