@@ -2,7 +2,7 @@
 
 1. names: places in files and tool calls that contain the names in the query (only with `query.by_name`)
 2. documents: candidates by words and meaning, ranked (`recall.ranking`), without those that the trust pass drops
-3. document hits: echoes of the question halved, repetitions within a session counted as `more`
+3. document hits: texts that only restate the question are halved, repetitions within a session counted as `more`
 4. merge: places first, then calls and documents by score, cut to a common length if only the texts will be printed
 """
 
@@ -13,7 +13,7 @@ from core.store.rows import COLLECTIONS
 from core.store.search import LocalCandidates
 from recall.hit import document_hit, snippet
 from recall.query import Scope, expand
-from recall.ranking import Ranking, distrust, echo_factor
+from recall.ranking import Ranking, reasons_to_drop, restatement_factor
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class _Recall:
             self.ranked = self._meeting(condition)
         trusted = []
         for ranked in self.ranked:
-            reasons = distrust(ranked.traits, ranked.score, self.now, self.query)
+            reasons = reasons_to_drop(ranked.traits, ranked.score, self.now, self.query)
             if reasons:
                 self.dropped.append((ranked, reasons))
             else:
@@ -212,14 +212,15 @@ class _Recall:
     def _document_hits(self, trusted: Sequence[Ranked]) -> list[Hit]:
         """The best hits. A text that repeats a better hit of its session is counted in that hit's `more`."""
         asked = words.split(self.query.text)
-        considered = {ranked.traits["rowid"]: ranked for ranked in trusted[: 2 * self.limit + 5]}  # some are echoes
+        # Some more than the limit, since those that restate the question lose half of their score.
+        considered = {ranked.traits["rowid"]: ranked for ranked in trusted[: 2 * self.limit + 5]}
         speaking = {r.traits["session"] for r in considered.values() if r.traits["collection"] == "episodes"}
         scored: list[tuple[float, Document, Ranked]] = []
         for document in self.source.documents(list(considered)) if considered else ():
             if document["session_id"] in speaking and "session-task" in document["tags"]:
                 continue  # its prompts are among the hits as turns
             ranked = considered[document["rowid"]]
-            score = ranked.score * echo_factor(document, asked, self.scope)
+            score = ranked.score * restatement_factor(document, asked, self.scope)
             if score >= self.query.min_score and not self.scope.excludes(document["project"], document["session_id"]):
                 scored.append((score, document, ranked))
         scored.sort(key=lambda entry: -entry[0])  # stable: equal scores stay in the order of the ranking

@@ -1,13 +1,19 @@
 """Ranks the documents of a recall. Hot path.
 
+An episode is an archived message: a prompt, or a text of the agent. In a session with tool calls it is part of work,
+in any other session part of a conversation.
+
 1. candidates: the best by words (BM25) and by meaning (cosine of static vectors), from the store or the cluster
 2. scores: both on an absolute scale, 0 to 1, so that a score means the same for every query and backend
-3. segments: an archived turn also counts by the turns around it, since a question's words are spread over several
-4. factors: stage and length of a turn, age or the time named, project, use, and words that no document has
-5. conclusions: the message that ends a turn comes before the question that it answers and the steps to it
+3. segments: an episode also counts by the 4,000 characters of its session around it, since the words of a question
+   are spread over several messages
+4. factors: stage and length of a message, age or the time that the query names, project, use, and words of the query
+   that no document has
+5. conclusions: the message that ends a turn comes before its prompt and the steps to it
 
-`recall.engine` then applies `distrust` and `echo_factor`. Constants without another reason were measured on 210
-questions about real sessions (docs/recall.md): those whose removal cost less than one answer in a hundred are gone.
+`recall.engine` then applies `reasons_to_drop` and `restatement_factor`. Numbers without another reason were tuned on
+the first 84 questions of docs/figures.md, which reports two further sets of questions about sessions. A number was
+removed if recall without it lost less than one answer in a hundred on those.
 """
 
 from __future__ import annotations
@@ -20,7 +26,7 @@ from core.clock import DAY_MS
 from recall import dates
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from core.records import Document, Filters, Traits
     from core.store.cluster.source import ClusterSource
@@ -29,16 +35,9 @@ if TYPE_CHECKING:
 
     Source = LocalCandidates | ClusterSource
 
-MIN_SCORE = 0.05  # of words and meaning; what scores less shares nothing with the query that matters
-
-# Scores
 LEXICAL_SCALE = 0.7  # of the BM25 that scores .5: see `half_score`
 MAX_MEANING = 0.35  # the most that meaning scores by itself; words find more than static vectors do
-UNRELATED_COSINE = 0.3  # unrelated texts are below it
-
-# Factors
 SMALL_STORE = 200  # documents: in a store of that size an absent word counts half, since it lacks most words anyway
-ECHO = 0.5  # of the score of a memory that only repeats the question: its answer comes first
 
 
 class Ranked:
@@ -54,7 +53,7 @@ class Ranked:
 
 
 class Ranking:
-    """Ranks documents for a query. `episode_decay`: the share of its score that age takes of an archived turn."""
+    """Ranks documents for a query. `episode_decay`: the share of its score that an episode loses with age."""
 
     def __init__(self, text: str, scope: Scope, now: int, episode_decay: float) -> None:
         self._query_terms = words.query_terms(text)
@@ -64,38 +63,38 @@ class Ranking:
         self._episode_decay = episode_decay
 
     def rank(
-        self, source: Source, terms: Sequence[str], vector: bytes, filters: Filters, wide: int, near: int
+        self, source: Source, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
     ) -> list[Ranked]:
-        """The candidates that score MIN_SCORE or more, best first, the newest first among equals.
+        """The documents that may answer the query, best first, the newest first among equals.
 
-        Candidates are the best `wide` by the terms and the best `near` by the vector (b"" for none).
+        Candidates are the best `lexical` by the terms and the best `semantic` by the vector (b"" for none).
         """
-        found = source.candidates(terms, vector, filters, wide, near)
+        found = source.candidates(terms, vector, filters, lexical, semantic)
         size = source.size()  # a cluster knows it only after the search
         half = half_score(LEXICAL_SCALE, len(terms), size)
         scores = {candidate["rowid"]: combined(candidate["bm25"], candidate["cosine"], half) for candidate in found}
-        candidates = {c["rowid"]: c for c in found if scores[c["rowid"]] >= MIN_SCORE}
+        min_score = 0.05  # what scores less shares only common words with the query
+        candidates = {c["rowid"]: c for c in found if scores[c["rowid"]] >= min_score}
         if not candidates:
             return []
         absent = source.absent(self._query_terms)
         known = known_factor(absent, size)
-        if absent == 1 and max(scores.values()) * known < MIN_SCORE:
+        if absent == 1 and max(scores.values()) * known < min_score:
             return []
-        segments, segment_share = _segment_scores(source, list(candidates), terms)
+        segment_scores, segment_trust = _segment_scores(source, list(candidates), terms)
         ranked = []
         for traits in source.traits(list(candidates)):
             candidate = candidates[traits["rowid"]]
             raw = combined(candidate["bm25"], candidate["cosine"], half, _max_meaning(traits, size))
             score = raw * stage_factor(traits)
-            if traits["rowid"] in segments:
-                # A conversation spreads an answer over several turns; turns with calls summarise the work.
-                weight = segment_share * (0.45 if _is_work(traits) else 0.65)
-                score = (1 - weight) * score + weight * segments[traits["rowid"]]
+            if traits["rowid"] in segment_scores:
+                weight = segment_trust * _segment_weight(traits)
+                score = (1 - weight) * score + weight * segment_scores[traits["rowid"]]
             boost = _boost(traits)
             score *= self._time_factor(traits) * self._scope.factor(traits["project"], traits["session"]) * boost
             ranked.append(Ranked(min(score, 1.0) * known, raw, boost, traits))
         ranked.sort(key=lambda entry: (-entry.score, -entry.traits["confirmed_at"], entry.traits["rowid"]))
-        return concluded(ranked)
+        return with_conclusions_first(ranked)
 
     def _time_factor(self, traits: Traits) -> float:
         if self._span is not None and traits["collection"] != "knowledge":
@@ -118,14 +117,16 @@ def saturated(bm25: float, half: float) -> float:
 def combined(bm25: float, cosine: float | None, half: float, max_meaning: float = MAX_MEANING) -> float:
     """The probabilistic sum of words and meaning, 0 to 1; `cosine` is None without vectors."""
     score = saturated(bm25, half)
-    if cosine is not None and cosine > UNRELATED_COSINE:
-        similarity = min(1.0, (cosine - UNRELATED_COSINE) / (0.8 - UNRELATED_COSINE))  # paraphrases are above .8
+    unrelated = 0.3  # the cosine below which texts have nothing in common
+    paraphrase = 0.8  # the cosine from which texts say the same
+    if cosine is not None and cosine > unrelated:
+        similarity = min(1.0, (cosine - unrelated) / (paraphrase - unrelated))
         score += max_meaning * similarity * (1 - score)
     return score
 
 
 def known_factor(absent: float, size: int) -> float:
-    """What remains of every score if a share `absent` of the query's words is in none of `size` documents.
+    """The share of every score that remains if a share `absent` of the query's words is in none of `size` documents.
 
     Such a query is about something else: some document always contains one of its words.
     """
@@ -139,7 +140,7 @@ def usage_boost(priority: float, recall_count: int) -> float:
 
 
 def age_factor(collection: str, age_ms: int, episode_decay: float) -> float:
-    """What age leaves of a score. Knowledge does not age."""
+    """The share of a score that age leaves. Knowledge does not age."""
     days = max(age_ms, 0) / DAY_MS
     if collection == "observations":
         # The mirrored CLI's decay, but an old fact that matches well is still the answer.
@@ -150,91 +151,107 @@ def age_factor(collection: str, age_ms: int, episode_decay: float) -> float:
 
 
 def stage_factor(traits: Traits) -> float:
-    """What stage and length leave of the score of a turn in a session with calls."""
+    """The share of its score that a message of work keeps: less for prompts, steps and short texts."""
     if not _is_work(traits):
         return 1.0
     if traits["stage"] == "asked":
-        return 0.9  # the end of a turn knows more
+        return 0.9  # a prompt asks what the end of its turn answers
     # BM25 favours short texts, and "Good, go on." says nothing.
     length_factor = 1 - 0.3 * (1 - min(traits["chars"] / 300, 1.0))
     return (0.95 if traits["stage"] == "under way" else 1.0) * length_factor
 
 
 def _is_work(traits: Traits) -> bool:
-    """Whether a document is a turn of a session with tool calls; a conversation knows only "question" or ""."""
+    """Whether a document is a message of a session with tool calls; other documents have the stage "question" or ""."""
     return traits["stage"] not in ("", "question")
 
 
-def _max_meaning(traits: Traits, size: int, max_at_work: float = 0.2) -> float:
-    """The most that meaning can score for a document.
+def _max_meaning(traits: Traits, size: int) -> float:
+    """The most that meaning can score for a document; for work it falls as the store grows.
 
-    It is less for turns with calls, the larger the store: identifiers have no vectors.
+    Work is full of identifiers, which have no vectors.
     """
-    loss = (MAX_MEANING - max_at_work) * size / (size + SMALL_STORE)
-    return MAX_MEANING - loss if _is_work(traits) else MAX_MEANING
+    if not _is_work(traits):
+        return MAX_MEANING
+    max_in_large_store = 0.2
+    return MAX_MEANING - (MAX_MEANING - max_in_large_store) * size / (size + SMALL_STORE)
 
 
 def _segment_scores(source: Source, rowids: list[int], terms: Sequence[str]) -> tuple[dict[int, float], float]:
-    """The scores of the segments around archived turns, by the turns' rows, and how far they can be trusted, 0 to 1.
+    """The scores of the segments around episodes, by the episodes' rows, and how far to trust them, 0 to 1.
 
     A cluster has no segments.
     """
     around = source.around(rowids, terms)
     count = source.segments() if around else 0
     half = half_score(LEXICAL_SCALE / 2, len(terms), count)  # a segment is ten times as long, which lowers its BM25
-    scores = {rowid: saturated(bm25, half) for rowid, (bm25, _) in around.items()}
+    scores = {rowid: saturated(bm25, half) for rowid, bm25 in around.items()}
     return scores, count / (count + 25)  # BM25 needs many texts to know rare words from common ones
 
 
+def _segment_weight(traits: Traits) -> float:
+    """The weight of an episode's segment, compared with its own text.
+
+    A conversation spreads an answer over several messages. At work, a single message sums up what was done.
+    """
+    return 0.45 if _is_work(traits) else 0.65
+
+
 def _boost(traits: Traits) -> float:
-    """The boost by use. A turn comes back because others of its session do, so its recalls do not count."""
+    """The boost by use. The recalls of an episode do not count: it is recalled along with others of its session."""
     recalls = 0 if traits["collection"] == "episodes" else traits["recall_count"]
     return usage_boost(traits["retrieval_priority"], recalls)
 
 
-def concluded(ranked: Sequence[Ranked], max_steps: int = 6, min_share: float = 0.8) -> list[Ranked]:
-    """The documents with conclusions moved up to what they conclude, best first.
+def with_conclusions_first(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """The documents with the scores of conclusions raised to those of the messages that they conclude, best first.
 
-    In a session with calls the end of a turn gets the score of the prompt and the steps up to `max_steps` messages
-    before it, unless its own is less than `min_share` of it. In a conversation
-    that holds for the reply directly after a question.
+    Among equal scores, messages of work and raised replies come first, the last message of the session before the
+    earlier ones; all other documents keep their order.
     """
-    by_place = {(r.traits["session"], r.traits["rowid"]): r for r in ranked}
-    order: list[tuple[float, int, int, Ranked]] = []
-    for position, own in enumerate(ranked):
-        session, row, is_work = own.traits["session"], own.traits["rowid"], _is_work(own.traits)
-        steps = max_steps if own.traits["stage"] == "ended" else 0 if is_work else 1
-        before = (by_place.get((session, row - distance)) for distance in range(1, steps + 1))
-        scores = [r.score for r in before if r is not None and (is_work or r.traits["stage"] == "question")]
-        score = max([own.score, *(other for other in scores if own.score >= min_share * other)])
-        order.append((-score, -row if is_work or score != own.score else position, position, own))
-    order.sort(key=lambda entry: entry[:3])
-    for negative, _, _, own in order:
-        own.score = -negative
-    return [own for *_, own in order]
+    by_row = {(entry.traits["session"], entry.traits["rowid"]): entry for entry in ranked}
+    scores = [_score_as_conclusion(entry, by_row) for entry in ranked]  # all of them, before any is changed
+    keys: list[tuple[float, bool, int]] = []
+    for entry, score in zip(ranked, scores, strict=True):
+        puts_last_first = _is_work(entry.traits) or score != entry.score
+        keys.append((-score, not puts_last_first, -entry.traits["rowid"] if puts_last_first else 0))
+        entry.score = score
+    order = sorted(range(len(ranked)), key=keys.__getitem__)  # stable
+    return [ranked[at] for at in order]
 
 
-def echo_factor(document: Document, asked: Sequence[str], scope: Scope) -> float:
-    """ECHO for a memory that repeats the question (`asked`: its words), else 1.
+def _score_as_conclusion(own: Ranked, by_row: Mapping[tuple[str, int], Ranked]) -> float:
+    """The best score among a document and the messages that it concludes.
 
-    Another project's text is also halved if it contains the question word for word, or several sentences with most of
-    its words: pages written to rank well look like this. 9 of 10 such pages do, and 3 of 420 real answers.
+    At work, the end of a turn concludes the messages in the six rows before it; in a conversation, a reply concludes a
+    question in the row before it. The rows of a session follow each other, unless another session was archived in
+    between. A document with less than .8 of a message's score is about something else, and does not get it.
     """
-    if _repeats_question(document["text"], frozenset(asked)):
-        return ECHO
-    asked_pairs, asked_words = set(pairwise(asked)), set(asked) - words.STOP_WORDS
-    if len(asked_pairs) < 4 or scope.factor(document["project"], document["session_id"]) == 1:
-        return 1.0
-    pairs = pairwise(words.split(f"{document['text']}\n{document['context']}"))
-    if len(asked_pairs.intersection(pairs)) >= 0.6 * len(asked_pairs):
-        return ECHO
-    sentences = document["text"].replace("? ", "\n").replace(". ", "\n").split("\n")
-    count = sum(len(asked_words.intersection(words.split(text))) >= 0.6 * len(asked_words) for text in sentences)
-    return ECHO if count >= 3 else 1.0
+    session, row, is_work = own.traits["session"], own.traits["rowid"], _is_work(own.traits)
+    row_count = 6 if own.traits["stage"] == "ended" else 0 if is_work else 1
+    best = own.score
+    for earlier_row in range(row - row_count, row):
+        earlier = by_row.get((session, earlier_row))
+        if earlier is None or not (is_work or earlier.traits["stage"] == "question"):
+            continue
+        if own.score >= 0.8 * earlier.score:
+            best = max(best, earlier.score)
+    return best
+
+
+def restatement_factor(document: Document, asked: Sequence[str], scope: Scope) -> float:
+    """.5 for a memory that only restates the question, so that its answer comes first; else 1.
+
+    `asked`: the words of the question.
+    """
+    is_restatement = _repeats_question(document["text"], frozenset(asked)) or (
+        scope.factor(document["project"], document["session_id"]) < 1 and _imitates_answer(document, asked)
+    )
+    return 0.5 if is_restatement else 1.0
 
 
 def _repeats_question(text: str, asked: frozenset[str]) -> bool:
-    """Whether a user's turn adds hardly a word to the question, or a session's task contains most of it."""
+    """Whether a user's prompt adds hardly a word to the question, or a session's task contains most of it."""
     speaker, _, rest = text[:6].partition(":")
     if speaker not in ("user", "Task") or not rest:
         return False
@@ -245,8 +262,25 @@ def _repeats_question(text: str, asked: frozenset[str]) -> bool:
     return bool(wanted) and len(wanted & text_words) >= 0.6 * len(wanted)
 
 
-def distrust(traits: Traits, score: float, now: int, query: Query) -> list[str]:
-    """The trust pass: the reasons to drop a candidate; empty if it may be shown. Names and bounds: the mirrored CLI."""
+def _imitates_answer(document: Document, asked: Sequence[str]) -> bool:
+    """Whether a text of another project looks like a page that was written to rank well for the question.
+
+    Such a page contains most of the question's pairs of neighbouring words, or most of its words in each of three
+    sentences. This recognised 9 of 10 such pages, and took 3 of 420 real answers for one.
+    """
+    asked_pairs, asked_words = set(pairwise(asked)), set(asked) - words.STOP_WORDS
+    if len(asked_pairs) < 4:
+        return False  # a short question is contained in many texts
+    pairs = pairwise(words.split(f"{document['text']}\n{document['context']}"))
+    if len(asked_pairs.intersection(pairs)) >= 0.6 * len(asked_pairs):
+        return True
+    sentences = document["text"].replace("? ", "\n").replace(". ", "\n").split("\n")
+    covered = (len(asked_words.intersection(words.split(text))) >= 0.6 * len(asked_words) for text in sentences)
+    return sum(covered) >= 3
+
+
+def reasons_to_drop(traits: Traits, score: float, now: int, query: Query) -> list[str]:
+    """The trust pass: why a document may not be shown; empty if it may. Names and bounds are the mirrored CLI's."""
     is_observation = traits["collection"] == "observations"
     is_unused = traits["recall_count"] == 0 and not traits["pinned"]
     verdict = traits["write_verdict"]

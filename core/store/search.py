@@ -57,8 +57,8 @@ class LocalCandidates:
             near = cosines(self._db, documents.STATIC_SPACE, list(scores), vector)
         return [{"rowid": rowid, "bm25": score, "cosine": near.get(rowid)} for rowid, score in scores.items()]
 
-    def around(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
-        """For episodes: the BM25 of the segment around each, and the share of the query's weight that it covers."""
+    def around(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, float]:
+        """The BM25 of the segment around each of the rows that is an episode."""
         first, last = row_range("episodes")
         episodes = [rowid for rowid in rowids if first <= rowid <= last]
         segment_of = {
@@ -79,16 +79,10 @@ class LocalCandidates:
             f" AND +rowid IN ({marks(segments)})"
         )
         scores = dict.fromkeys(segments, 0.0)
-        covered = dict.fromkeys(segments, 0.0)
-        total = 0.0
         for term in terms:
-            matches = list(self._db.execute(query, (_quoted(term), *segments)))
-            weight = max((score for _, score in matches), default=0.0)
-            total += weight
-            for segment, score in matches:
+            for segment, score in self._db.execute(query, (_quoted(term), *segments)):
                 scores[segment] += score
-                covered[segment] += weight
-        return {row: (scores[of], covered[of] / total if total else 0.0) for row, of in segment_of.items()}
+        return {row: scores[segment] for row, segment in segment_of.items()}
 
     def absent(self, terms: Sequence[str]) -> float:
         """The share of a query's single words that no document has."""

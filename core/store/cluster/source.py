@@ -101,7 +101,7 @@ class ClusterSource:
         counts = [self._document_counts[word] for word in words]
         return sum(not count for count in counts) / len(counts) if counts else 0.0
 
-    def around(self, *_: object) -> dict[int, tuple[float, float]]:
+    def around(self, *_: object) -> dict[int, float]:
         """Nothing: the cluster has no segments."""
         return {}
 
