@@ -162,9 +162,9 @@ class Hook:
         most = 262_144  # bytes
         is_left_to_turn_end = event["kind"] == "tool" and clients.row(session.agent).reports_compactions
         limits = Limits(
-            until=self._started + 0.6 * self._seconds(),
-            least=most if is_left_to_turn_end else 0,
-            most=most if _is_answered(event, session) else None,
+            deadline=self._started + 0.6 * self._seconds(),
+            min_bytes=most if is_left_to_turn_end else 0,
+            max_bytes=most if _is_answered(event, session) else None,
         )
         session.entries = session.store.archive(event["transcript"], origin, limits)
 

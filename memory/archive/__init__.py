@@ -17,11 +17,11 @@ class Origin:
 
 
 class Limits:
-    """How much of a transcript is read in a call."""
+    """How much of a transcript a call reads. By default all of it."""
 
-    __slots__ = ("least", "most", "until")
+    __slots__ = ("deadline", "max_bytes", "min_bytes")
 
-    def __init__(self, *, until: float | None = None, least: int = 0, most: int | None = None) -> None:
-        self.until = until  # `time.monotonic()` after which no further piece is begun; None: to the end
-        self.least = least  # bytes that must be new; fewer are left to the next call
-        self.most = most  # bytes that are read at most, in whole pieces
+    def __init__(self, *, deadline: float | None = None, min_bytes: int = 0, max_bytes: int | None = None) -> None:
+        self.deadline = deadline  # `time.monotonic()` after which no further piece is begun; only a hook has one
+        self.min_bytes = min_bytes  # if fewer are new, they are left to the next call
+        self.max_bytes = max_bytes  # read at most, in whole pieces

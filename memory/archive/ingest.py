@@ -31,12 +31,7 @@ if TYPE_CHECKING:
     from memory.archive.session_archive import Piece, SessionArchive
 
 PIECE_BYTES = 256 * 1024  # of a piece in a hook, which checks its deadline after each; a longer line is read, too
-BULK_BYTES = 1024 * 1024  # of a piece without a deadline
-MAX_LINE_BYTES = 16 * 1024 * 1024  # a longer line is left out
 LARGE_BYTES = 64 * 1024  # a larger line may take longer than a hook has
-GLANCE_BYTES = 16 * 1024  # of new lines that are skipped unread if none of them has a message
-HEAD_BYTES = 1024  # of the beginning of a file, which identify it
-MAX_ENTRIES = 400  # given back, for the feedback about memories
 MAX_TRIES = 8  # to store a piece while other processes do the same
 
 
@@ -48,16 +43,16 @@ class Ingested:
         self.reason = reason
         self.added = self.updated = self.calls = self.bytes = self.bad_lines = 0
         self.entries: list[Entry] = []
+        """The last 400, for the feedback about memories."""
 
-    def add(self, stored: tuple[int, int, int], piece: Piece, source: str) -> None:
-        """Count a piece that was stored (`SessionArchive.store`), and note a source whose outputs were cut."""
+    def add(self, piece: Piece, stored: tuple[int, int, int]) -> None:
+        """Count a piece and what `SessionArchive.store` returned for it."""
         added, updated, calls = stored
-        self.added, self.updated, self.calls = self.added + added, self.updated + updated, self.calls + calls
-        self.entries = [*self.entries, *piece.entries][-MAX_ENTRIES:]
-        if piece.calls.is_cut:
-            from memory.archive.slow_lines import Attempt
-
-            Attempt(source, -1, 0.0).ended(cut=True)
+        self.added += added
+        self.updated += updated
+        self.calls += calls
+        self.bad_lines += piece.bad_lines
+        self.entries = [*self.entries, *piece.entries][-400:]
 
 
 def ingest_file(
@@ -73,8 +68,6 @@ def ingest_file(
 
     Raises Failure: TRANSCRIPT_UNREADABLE, or what the store says; pieces that were stored remain.
     """
-    limits = limits or Limits()
-    until = limits.until
     ingested = Ingested(origin.agent)
     try:
         descriptor = opened(path)
@@ -83,40 +76,7 @@ def ingest_file(
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
     try:
-        source = source_of(path)
-        lines = _Lines(descriptor, source, origin, until)
-        archive: SessionArchive | None = None
-        tries = 0
-        while tries < MAX_TRIES:
-            position = stored_progress.transcript_position(db, source)
-            offset, carried = _resumed(descriptor, position)
-            # Before most prompts there is nothing new: then neither the reader nor the store is imported.
-            if lines.has_nothing(offset, limits.least):
-                return ingested
-            if archive is None:
-                from memory.archive.session_archive import Piece, SessionArchive
-
-                archive = SessionArchive(db, origin)
-            piece = Piece(archive.session, archive.folder, carried)
-            read = lines.add_to(piece, offset)
-            if read is None:  # a large line took too long; the next hook begins with it again
-                break
-            if read.end == offset:
-                return ingested
-            try:
-                stored = archive.store(source, position, piece, read.end, _head(descriptor, read.end))
-            finally:  # the store may be busy or full, but the line itself was not too slow
-                read.ended()
-            if stored is None:  # another process was faster: continue from its offset
-                tries += 1
-                continue
-            ingested.add(stored, piece, source)
-            ingested.bad_lines += read.bad_lines
-            ingested.bytes += read.end - offset
-            progress(read.end - offset)
-            is_late = until is not None and time.monotonic() >= until
-            if read.is_last or is_late or (limits.most is not None and ingested.bytes + PIECE_BYTES > limits.most):
-                break
+        _ingest_pieces(db, _Reader(descriptor, source_of(path), origin, limits or Limits()), ingested, progress)
     except OSError as error:
         raise unreadable(path, error) from None
     except sqlite.StoreError as error:
@@ -124,6 +84,34 @@ def ingest_file(
     finally:
         os.close(descriptor)
     return ingested
+
+
+def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested, progress: Callable[[int], None]) -> None:
+    """Read and store piece by piece, until nothing is left or a limit is reached."""
+    archive: SessionArchive | None = None
+    tries = 0
+    while tries < MAX_TRIES:
+        position = stored_progress.transcript_position(db, reader.source)
+        offset, carry = reader.continued_from(position)
+        # Before most prompts there is nothing new: then neither the session's archive nor what it needs is imported.
+        if not reader.has_new(offset):
+            return
+        if archive is None:
+            from memory.archive.session_archive import Piece, SessionArchive
+
+            archive = SessionArchive(db, reader.origin)
+        piece = Piece(archive.session, archive.folder, carry)
+        if not reader.fill(piece, offset):
+            return
+        stored = _store(archive, reader.source, position, piece, reader.head(piece.end))
+        if stored is None:  # another process was faster: continue from its offset
+            tries += 1
+            continue
+        ingested.add(piece, stored)
+        ingested.bytes += piece.end - offset
+        progress(piece.end - offset)
+        if reader.is_over(ingested.bytes):
+            return
 
 
 def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin) -> Ingested:
@@ -135,89 +123,113 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
     source = "session:" + clean_name(origin.session)
     for _ in range(MAX_TRIES):
         position = stored_progress.transcript_position(db, source)
-        piece = Piece(archive.session, archive.folder, _carry_of(position))
+        piece = Piece(archive.session, archive.folder, position[2] if position else "")
         periods = _OffPeriods(origin)
         for entry in piece.new_of(entries):
             if not periods.cover(entry.at):
                 piece.add(entry)
-        stored = archive.store(source, position, piece)
+        stored = _store(archive, source, position, piece, "")
         if stored is not None:
-            ingested.add(stored, piece, source)
+            ingested.add(piece, stored)
             break
     return ingested
 
 
-class _Read:
-    """A piece that was read: the offset after it, and whether it ends the file."""
+def _store(
+    archive: SessionArchive, source: str, position: tuple[int, str, str] | None, piece: Piece, head: str
+) -> tuple[int, int, int] | None:
+    """`SessionArchive.store`; it also notes whether outputs were cut, and that a large line was not too slow."""
+    try:
+        return archive.store(source, position, piece, head)
+    finally:  # also if the store is busy or full, for which the line is not to blame
+        if piece.has_large_line or piece.calls.is_cut:
+            from memory.archive import slow_lines
 
-    def __init__(self, end: int, bad_lines: int, *, is_last: bool) -> None:
-        self.end = end
-        self.bad_lines = bad_lines
-        self.is_last = is_last
-        self.ended: Callable[[], None] = lambda: None  # to be called after the piece was stored
+            slow_lines.note_stored(source, is_cut=piece.calls.is_cut)
 
 
-class _Lines:
-    """Reads the lines of a transcript in pieces and hands their entries over."""
+class _Reader:
+    """Reads the new lines of a transcript in pieces.
 
-    def __init__(self, descriptor: int, source: str, origin: Origin, until: float | None) -> None:
+    The attribute `source` is the name under which its position is stored, and `origin` the session that it is of.
+    """
+
+    def __init__(self, descriptor: int, source: str, origin: Origin, limits: Limits) -> None:
+        self.source = source
+        self.origin = origin
         self._descriptor = descriptor
-        self._source = source
+        self._limits = limits
         self._client = clients.with_transcript(origin.agent)
         self._off_periods = _OffPeriods(origin)
-        self._until = until
 
-    def has_nothing(self, offset: int, least: int) -> bool:
-        """Whether the file ends less than `least` bytes after `offset`, or has no message from there on.
+    def continued_from(self, position: tuple[int, str, str] | None) -> tuple[int, str]:
+        """The offset and the carry (JSON) of a stored position; 0 and "" if the file is shorter or another now."""
+        if position is not None:
+            offset, head, carry = position
+            is_same = 0 < offset <= os.fstat(self._descriptor).st_size and self.head(offset) == head
+            if is_same and os.pread(self._descriptor, 1, offset - 1) == b"\n":
+                return offset, carry
+        return 0, ""
 
-        More than 16 KB are not searched for messages.
-        """
-        left = os.fstat(self._descriptor).st_size - offset
-        if left < least:
+    def head(self, offset: int) -> str:
+        """A fingerprint of the first kilobyte before an offset, by which the file is recognised."""
+        return ids.fingerprint(os.pread(self._descriptor, min(offset, 1024), 0).decode("latin-1"))
+
+    def has_new(self, offset: int) -> bool:
+        """Whether enough bytes follow `offset`. For a hook, up to 16 KB without a message are nothing new."""
+        size = os.fstat(self._descriptor).st_size - offset
+        if size < max(self._limits.min_bytes, 1):
+            return False
+        if self._limits.deadline is None or size > 16 * 1024:
             return True
-        if left == 0 or self._until is None or left > GLANCE_BYTES:
-            return left == 0
-        new = os.pread(self._descriptor, left, offset)
-        return not any(mark in new for mark in self._client.said_marks)
+        new = os.pread(self._descriptor, size, offset)
+        return any(mark in new for mark in self._client.said_marks)
 
-    def add_to(self, piece: Piece, offset: int) -> _Read | None:
-        """Add the next piece to a piece; None if its first line is large and takes too long."""
-        most = BULK_BYTES if self._until is None else PIECE_BYTES
-        lines, end, too_long, is_end = read(self._descriptor, offset, most)
-        if self._until is None or not lines or len(lines[0]) <= LARGE_BYTES:
-            bad, left = self._add(piece, lines)
-            return _Read(end - left, bad + too_long, is_last=is_end and not left)
-        from memory.archive.slow_lines import Attempt
+    def is_over(self, size: int) -> bool:
+        """Whether a limit is reached after `size` bytes."""
+        deadline, most = self._limits.deadline, self._limits.max_bytes
+        if deadline is not None and time.monotonic() >= deadline:
+            return True
+        return most is not None and size + PIECE_BYTES > most
 
-        attempt = Attempt(self._source, offset, self._until)
-        added = attempt.within(lambda: self._add(piece, lines[:1], attempt.cut))
-        if added is None:
-            return None
-        left = sum(len(line) + 1 for line in lines[1:])
-        found = _Read(end - left, added[0] + too_long, is_last=is_end and not left)
-        found.ended = attempt.ended
-        return found
+    def fill(self, piece: Piece, offset: int) -> bool:
+        """Add the lines after `offset` to a piece and set its end.
 
-    def _add(
-        self, piece: Piece, lines: list[bytes], cut: Callable[[Entry], Entry] = lambda entry: entry
-    ) -> tuple[int, int]:
-        """Add lines until the deadline, but at least one. Returns how many lines held no object, and the bytes left."""
-        bad = 0
+        Returns False if there is no complete line, or if its first line is large and takes too long. Then the piece is
+        of no use, and the next hook begins with the same line again.
+        """
+        deadline = self._limits.deadline
+        most = 1024 * 1024 if deadline is None else PIECE_BYTES
+        lines, end, piece.bad_lines = read(self._descriptor, offset, most)
+        piece.end = offset if lines else end  # a line that is left out has been passed
+        if deadline is None or not lines or len(lines[0]) <= LARGE_BYTES:
+            self._add(piece, lines)
+        else:
+            from memory.archive import slow_lines
+
+            piece.has_large_line = True
+            if slow_lines.begin(self.source, offset):
+                piece.calls.is_cut = True
+                self._add(piece, lines[:1], slow_lines.Cutter().cut)
+            elif not slow_lines.finishes_by(deadline, lambda: self._add(piece, lines[:1])):
+                return False
+        return piece.end > offset
+
+    def _add(self, piece: Piece, lines: list[bytes], cut: Callable[[Entry], Entry] = lambda entry: entry) -> None:
+        """Add lines until the deadline or a large line, but at least one."""
+        deadline = self._limits.deadline
         for place, line in enumerate(lines):
-            if place and self._until is not None and (len(line) > LARGE_BYTES or time.monotonic() >= self._until):
-                return bad, sum(len(rest) + 1 for rest in lines[place:])
-            if not line.strip():
-                continue
-            value = content.parsed(line)
-            if value is None:
-                bad += 1
-                continue
-            if self._off_periods.all and self._off_periods.cover(content.parse_timestamp(value.get("timestamp"))):
-                continue
-            for number, entry in enumerate(self._client.entries(value)):
-                if not entry.is_meta:
-                    piece.add(cut(entry), line, number)
-        return bad, 0
+            if place and deadline is not None and (len(line) > LARGE_BYTES or time.monotonic() >= deadline):
+                return
+            piece.end += len(line) + 1
+            if line.strip():
+                value = content.parsed(line)
+                if value is None:
+                    piece.bad_lines += 1
+                elif not self._off_periods.cover_line(value):
+                    for number, entry in enumerate(self._client.entries(value)):
+                        if not entry.is_meta:
+                            piece.add(cut(entry), line, number)
 
 
 def source_of(path: str) -> str:
@@ -236,44 +248,26 @@ def opened(path: str) -> int:
     return descriptor
 
 
-def read(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int, bool]:
+def read(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int]:
     """The complete lines in the next `most` bytes of a file, or a single longer line.
 
-    Returns the lines, the offset after them, the number of lines that were left out, and whether the file ends there.
+    Returns the lines, the offset after them, and 1 if a line of more than 16 MB was left out, else 0.
     """
     data = os.pread(descriptor, most, offset)
-    ended = len(data) < most
     last = data.rfind(b"\n")
-    if last >= 0 or ended:
-        return data[: last + 1].split(b"\n")[:-1], offset + last + 1, 0, ended
-    data = os.pread(descriptor, MAX_LINE_BYTES, offset)
-    newline, at = data.find(b"\n"), offset + len(data)
+    if last >= 0 or len(data) < most:
+        return data[: last + 1].split(b"\n")[:-1], offset + last + 1, 0
+    data = os.pread(descriptor, 16 * 1024 * 1024, offset)
+    newline = data.find(b"\n")
     if newline >= 0:
-        return [data[:newline]], offset + newline + 1, 0, False
+        return [data[:newline]], offset + newline + 1, 0
+    at = offset + len(data)
     while block := os.pread(descriptor, PIECE_BYTES, at):
         newline = block.find(b"\n")
         if newline >= 0:
-            return [], at + newline + 1, 1, False
+            return [], at + newline + 1, 1
         at += len(block)
-    return [], offset, 0, True
-
-
-def _resumed(descriptor: int, position: tuple[int, str, str] | None) -> tuple[int, dict[str, Any]]:
-    """The offset and the carry to continue with; the start if the file is shorter than before or another file."""
-    offset, head = position[:2] if position else (0, "")
-    is_same = 0 < offset <= os.fstat(descriptor).st_size and _head(descriptor, offset) == head
-    if is_same and os.pread(descriptor, 1, offset - 1) == b"\n":
-        return offset, _carry_of(position)
-    return 0, {}
-
-
-def _carry_of(position: tuple[int, str, str] | None) -> dict[str, Any]:
-    """What the piece before left, from a stored position."""
-    return content.parsed(position[2]) or {} if position else {}
-
-
-def _head(descriptor: int, offset: int) -> str:
-    return ids.fingerprint(os.pread(descriptor, min(offset, HEAD_BYTES), 0).decode("latin-1"))
+    return [], offset, 0
 
 
 class _OffPeriods:
@@ -281,20 +275,24 @@ class _OffPeriods:
 
     def __init__(self, origin: Origin) -> None:
         self._last: int | None = None
-        self.all: list[Any] = []
+        self._all: list[Any] = []
         if files.has_switches():
             from core import switches
 
-            self.all = list(switches.off_periods(switches.load()[0], origin.session, origin.cwd))
+            self._all = list(switches.off_periods(switches.load()[0], origin.session, origin.cwd))
 
     def cover(self, at: int | None) -> bool:
         """Whether nothing from that time may be stored."""
-        if not self.all:
+        if not self._all:
             return False
         from core.switches import is_in_period
 
         self._last = at if at is not None else self._last
-        return is_in_period(self.all, self._last)
+        return is_in_period(self._all, self._last)
+
+    def cover_line(self, line: dict[str, Any]) -> bool:
+        """The same for the time of a transcript's line."""
+        return bool(self._all) and self.cover(content.parse_timestamp(line.get("timestamp")))
 
 
 def unreadable(path: str, reason: object) -> Failure:

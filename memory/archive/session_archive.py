@@ -1,8 +1,8 @@
-"""A piece of a session, read and stored: each message becomes an episode with its vector. Hot path.
+"""A session's messages as episodes, each with its vector: collected piece by piece, then stored. Hot path.
 
-A draft of an episode holds redacted, bounded strings of a message; tool calls are collected in `calls`. The carry is
-stored as JSON with the position, for the next piece. It holds above all the last draft, which the next message or a
-longer version of itself may still change.
+A `Piece` collects the messages (`Draft`) and the tool calls (`calls.SessionCalls`) in a part of a transcript. A
+`SessionArchive` stores it. Between two pieces, a `Carry` is kept with the position in the transcript. It holds above
+all the last message: the next message becomes its context, and some clients write a message again when it has grown.
 """
 
 from __future__ import annotations
@@ -18,31 +18,15 @@ from recall import categories
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
     import apsw
 
     from core.records import Document, Session
     from memory.archive import Origin
 
-    Draft = dict[str, Any]
-    """An episode before it is stored: id, role, body, prompt of its turn, the texts before and after it, its time."""
-    Carry = dict[str, Any]
-    """What outlives a piece: the `prompt` of the turn; in `drafts` the last one, if any; the `queue` of what the user
-    typed ahead and the model does not have yet ("" for the client's own texts); in `handed` fingerprints of what was in
-    it and the model has now, since some clients repeat it; and the `work` of `SessionCalls`."""
-
 COLLECTION = "episodes"
 MAX_BODY_CHARS = 4000  # of a message; if it is longer, its head and its tail are kept
-TAIL_CHARS = 1500
-PROMPT_CHARS = 500  # of the prompt, as context of the messages in its turn
-NEIGHBOUR_CHARS = 300  # of the messages before and after, as context
-MAX_ID_CHARS = 200
-MAX_NAME_CHARS = 400
-MAX_QUEUE = 20  # prompts typed ahead
-LEFT_OUT = "\n[…]\n"
-LAST_MS = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 
 
 class SessionArchive:
@@ -58,17 +42,19 @@ class SessionArchive:
         self._vectors = origin.vectors
 
     def store(
-        self, source: str, found: tuple[int, str, str] | None, piece: Piece, offset: int = 0, head: str = ""
+        self, source: str, before: tuple[int, str, str] | None, piece: Piece, head: str
     ) -> tuple[int, int, int] | None:
-        """Store a piece and the offset after it, unless the offset has moved meanwhile.
+        """Store a piece and the position after it, unless the position is no longer the one `before` the piece.
 
-        Returns how many episodes are new and changed, and how many calls are new; None if the offset has moved.
+        Args:
+            head: a fingerprint of the file's beginning.
+
+        Returns how many episodes are new and changed, and how many calls are new; None if the position has moved.
         """
         added = updated = 0
         ready = [self._document(draft) for draft in piece.changed.values()]
-        carry = json_text.dumps(piece.carried())
         with sqlite.transaction(self.db):
-            if progress.transcript_position(self.db, source) != found:
+            if progress.transcript_position(self.db, source) != before:
                 return None
             if former := project.without_host(self.project):
                 sessions.rename_project(self.db, self.project, former, self.folder)
@@ -81,7 +67,7 @@ class SessionArchive:
                 for document, _ in ready:
                     document["context"] = ""
                 ready = [(document, document_vector(document["text"], "")) for document, _ in ready]
-                carry = _without(carry, purged)
+                piece.carry.leave_out_quotes(purged)
             for (document, vector), older in zip(ready, known, strict=True):
                 if older is None:
                     documents.insert(self.db, document, vector, signatures=self._vectors)
@@ -89,12 +75,12 @@ class SessionArchive:
                 else:
                     updated += self._grow(older, document, vector)
             progress.renew_segments(self.db, self.session)
-            is_first = found is None or piece.is_first
             new_calls = piece.calls.store(
-                self.db, self._blank_session(), prompts=piece.prompts, is_first=is_first, now=self._now
+                self.db, self._blank_session(), prompts=piece.prompts, is_first=piece.is_first, now=self._now
             )
-            if found != (offset, head, carry):
-                progress.save_transcript_position(self.db, source, offset, head, carry, self._now)
+            carry = piece.carry.to_json()
+            if before != (piece.end, head, carry):
+                progress.save_transcript_position(self.db, source, piece.end, head, carry, self._now)
         return added, updated, new_calls
 
     def _blank_session(self) -> Session:
@@ -105,10 +91,10 @@ class SessionArchive:
 
     def _document(self, draft: Draft) -> tuple[Document, bytes]:
         """A draft as a document, with its vector."""
-        at = draft["at"]
-        when = at if isinstance(at, int) and 0 <= at <= LAST_MS else self._now
-        document = documents.blank(COLLECTION, draft["id"], f"{draft['role']}: {draft['body']}", when)
-        document["context"], document["observation_type"] = _context(draft), "episode"
+        last_ms = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
+        when = draft.at if isinstance(draft.at, int) and 0 <= draft.at <= last_ms else self._now
+        document = documents.blank(COLLECTION, draft.id, f"{draft.role}: {draft.body}", when)
+        document["context"], document["observation_type"] = draft.context(), "episode"
         document["source"], document["session_id"], document["project"] = self._client, self.session, self.project
         document["write_confidence"], document["write_reason"] = 1.0, "archived"
         return _categorised(document), document_vector(document["text"], document["context"])
@@ -129,106 +115,186 @@ class SessionArchive:
 
 
 class Piece:
-    """A piece of a session, read and redacted, before it is stored. It continues the piece before by its carry."""
+    """A piece of a session, read and redacted, before it is stored. It continues the piece before it.
 
-    def __init__(self, session: str, folder: str, carried: Mapping[str, Any]) -> None:
+    Args:
+        carry: what that piece left, as JSON; "" if this is the first piece.
+    """
+
+    def __init__(self, session: str, folder: str, carry: str) -> None:
         self._session = session
-        self.carry = read_carry(carried)
-        self.is_first = not carried
-        self.calls = SessionCalls(self.carry["work"], folder)
+        self.carry = Carry.from_json(carry)
+        self.is_first = not carry
+        self.calls = SessionCalls(self.carry.work, folder)
         self.entries: list[Entry] = []
-        self._by_id: dict[str, Draft] = {draft["id"]: draft for draft in self.carry["drafts"]}
+        self._by_id: dict[str, Draft] = {last.id: last} if (last := self.carry.last) else {}
         self.changed: dict[str, Draft] = {}  # by id, the drafts that are new or say more than before
         self.prompts = 0  # new ones
+        # of a transcript:
+        self.end = 0  # the offset after the piece
+        self.bad_lines = 0  # lines that hold no JSON object
+        self.has_large_line = False  # its first line may be too slow to read (`slow_lines`)
 
     def add(self, entry: Entry, line: bytes = b"", number: int = 0) -> None:
         """Add the `number`th entry of a line."""
         self.entries.append(entry)
         self.calls.add(entry, self.prompts)
         if entry.kind in ("prompt", "answer"):
-            self._add_message(entry, identifier_of(entry, self._session, line, number) if entry.text else "")
-        elif entry.kind == "queue":
-            self._follow_queue(entry)
+            if body := bounded(entry.text):
+                identifier = identifier_of(entry, self._session, line, number)
+                is_new_prompt = entry.kind == "prompt" and identifier not in self._by_id
+                if not (is_new_prompt and self.carry.typed_ahead.note_prompt(body)):
+                    self._add_message(entry, identifier, body)
+        elif entry.kind == "queue" and (text := self.carry.typed_ahead.follow(entry.operation, entry.text)):
+            message = Entry("prompt", entry.at)
+            message.text = text
+            # identified by its text and time, since lines that give several to the model at once are all alike
+            self._add_message(message, identifier_of(message, self._session, b"", 0), bounded(text))
 
     def new_of(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """The entries from the last known message on; a client without a file sends the earlier ones again."""
-        known = next(iter(self._by_id), "")
+        known = self.carry.last.id if self.carry.last else ""
         for place in range(len(entries) - 1, -1, -1):
             entry = entries[place]
             if known and entry.kind in ("prompt", "answer") and identifier_of(entry, self._session, b"", 0) == known:
                 return entries[place:]
         return entries
 
-    def _add_message(self, message: Entry, identifier: str) -> None:
-        body = bounded(message.text)
-        if not body:
-            return
+    def _add_message(self, message: Entry, identifier: str, body: str) -> None:
         is_prompt = message.kind == "prompt"
-        draft, drafts = self._by_id.get(identifier), self.carry["drafts"]
+        draft = self._by_id.get(identifier)
         if draft is None:
-            if is_prompt and self._was_queued(body):
-                return
-            prompt, before = "" if is_prompt else self.carry["prompt"], ""
-            if drafts:
-                last = drafts[-1]
-                before, last["after"] = last["body"][:NEIGHBOUR_CHARS], body[:NEIGHBOUR_CHARS]
-                self.changed[last["id"]] = last
-            role = "user" if is_prompt else "assistant"
-            draft = {"id": identifier, "role": role, "at": message.at, "prompt": prompt, "before": before, "after": ""}
-            drafts.append(draft)
-            self._by_id[identifier] = draft
+            draft = Draft(identifier, "user" if is_prompt else "assistant", message.at)
+            draft.prompt = "" if is_prompt else self.carry.prompt
+            if last := self.carry.last:
+                draft.before = last.body[:300]  # enough to find a message by its neighbours
+                last.after = body[:300]
+                self.changed[last.id] = last
+            self.carry.last = self._by_id[identifier] = draft
             self.prompts += is_prompt
-        elif draft["body"] == body:  # else the client wrote a message again that has grown
+        elif draft.body == body:  # else the client wrote a message again that has grown
             return
-        draft["body"] = body
+        draft.body = body
         self.changed[identifier] = draft
         if is_prompt:
-            self.carry["prompt"] = body[:PROMPT_CHARS]
+            self.carry.prompt = body[:500]
 
-    def _follow_queue(self, queue: Entry) -> None:
-        """Follow what the user types ahead; it becomes a message when the model gets it."""
-        waiting, handed = self.carry["queue"], self.carry["handed"]
-        if queue.operation == "enqueue":
-            waiting.append(bounded(queue.text))
-            del waiting[:-MAX_QUEUE]
-        elif queue.operation == "popAll":
-            waiting.clear()
-        elif waiting:
-            text = waiting.pop(0)
-            if queue.operation == "remove" and text:
-                message = Entry("prompt", queue.at)
-                message.text = text
-                # identified by its text and time, since lines that hand over several at once are all alike
-                self._add_message(message, identifier_of(message, self._session, b"", 0))
-                handed.append(ids.fingerprint(text))
-                del handed[:-MAX_QUEUE]
 
-    def _was_queued(self, body: str) -> bool:
-        """Whether a message was in the queue and is stored already; if it still waits there, it is taken out."""
-        known, queue = ids.fingerprint(body), self.carry["queue"]
-        if known in self.carry["handed"]:
-            self.carry["handed"].remove(known)
+class Draft:
+    """A message before it is stored. Its texts are redacted and bounded."""
+
+    __slots__ = ("after", "at", "before", "body", "id", "prompt", "role")
+
+    def __init__(self, identifier: str, role: str, at: int | None) -> None:
+        self.id = identifier
+        self.role = role  # user or assistant
+        self.at = at  # ms since the epoch
+        self.prompt = ""  # of the turn, if it is an answer
+        self.before = ""  # the beginning of the message before it
+        self.after = ""  # the beginning of the message after it
+        self.body = ""
+
+    def context(self) -> str:
+        """The prompt of the turn and both neighbours; it only grows at its end."""
+        parts = [self.prompt, self.before if self.before != self.prompt else "", self.after]
+        return "\n".join(part for part in parts if part)
+
+
+class TypedAhead:
+    """The prompts that the user typed while a turn ran, and which of them the model has.
+
+    For example, the client writes `enqueue "run the tests"`, and then any of these:
+
+    - `remove`: the model gets the text in the middle of the turn. It becomes a message now. Newer versions then also
+      write it as an ordinary prompt, which is not archived again: `given` remembers its fingerprint.
+    - `dequeue`: the ordinary prompt follows and is archived as such.
+    - the ordinary prompt, and `remove` only afterwards. The text in `waiting` becomes "", so that nothing is archived
+      a second time.
+    - `popAll`: the user took everything back.
+
+    A client also queues its own notices; their text is "".
+    """
+
+    __slots__ = ("given", "waiting")
+
+    def __init__(self) -> None:
+        self.waiting: list[str] = []  # texts, the oldest first; the last twenty
+        self.given: list[str] = []  # fingerprints; the last twenty
+
+    def follow(self, operation: str, text: str) -> str:
+        """Apply an operation; returns the text that becomes a message by it, or ""."""
+        if operation == "enqueue":
+            self.waiting = [*self.waiting, bounded(text)][-20:]
+        elif operation == "popAll":
+            self.waiting.clear()
+        elif self.waiting:
+            first = self.waiting.pop(0)
+            if operation == "remove" and first:
+                is_repeated = self.note_prompt(first)  # typed twice, it is archived once
+                self.given = [*self.given, ids.fingerprint(first)][-20:]
+                return "" if is_repeated else first
+        return ""
+
+    def note_prompt(self, text: str) -> bool:
+        """Note that the model has a prompt; returns whether it was archived before, so that this is the second time."""
+        fingerprint = ids.fingerprint(text)
+        if fingerprint in self.given:
+            self.given.remove(fingerprint)
             return True
-        if body in queue:
-            queue[queue.index(body)] = ""
+        if text in self.waiting:
+            self.waiting[self.waiting.index(text)] = ""
         return False
 
-    def carried(self) -> Carry:
-        """The carry, without drafts that can no longer change."""
-        return {**self.carry, "drafts": self.carry["drafts"][-1:]}
 
+class Carry:
+    """What a piece leaves to the next piece of its session."""
 
-def read_carry(value: Mapping[str, Any]) -> Carry:
-    """The carry as it was stored; a new carry if it is damaged or missing."""
-    try:
-        drafts = value["drafts"][-1:]
-        for draft in drafts:
-            _context(draft), draft["id"], draft["role"], draft["body"], draft["at"]
-        work = {str(key): str(text) for key, text in value["work"].items()}
-        queue, handed = [*map(str, value["queue"])], [*map(str, value["handed"])]
-        return {"prompt": str(value["prompt"]), "drafts": drafts, "queue": queue, "handed": handed, "work": work}
-    except (TypeError, KeyError, AttributeError):
-        return {"prompt": "", "drafts": [], "queue": [], "handed": [], "work": {}}
+    __slots__ = ("last", "prompt", "typed_ahead", "work")
+
+    def __init__(self) -> None:
+        self.prompt = ""  # the beginning of the turn's prompt
+        self.last: Draft | None = None  # the last message
+        self.typed_ahead = TypedAhead()
+        self.work: dict[str, str] = {}  # what `SessionCalls` carries
+
+    @classmethod
+    def from_json(cls, text: str) -> Carry:
+        """The carry as it was stored; an empty carry if the text is empty or damaged.
+
+        An empty carry costs little: the next message does not have the last one as its context, a prompt that was typed
+        ahead may be archived twice, and the end of a background process may not reach its call.
+        """
+        carry = cls()
+        try:
+            value = json_text.loads(text)
+            for row in value["drafts"][-1:]:
+                carry.last = draft = Draft(row["id"], row["role"], row["at"])
+                draft.prompt, draft.before, draft.after, draft.body = (
+                    str(row[name]) for name in ("prompt", "before", "after", "body")
+                )
+            carry.prompt = str(value["prompt"])
+            carry.typed_ahead.waiting = [*map(str, value["queue"])]
+            carry.typed_ahead.given = [*map(str, value["handed"])]
+            carry.work = {str(key): str(what) for key, what in value["work"].items()}
+        except (TypeError, KeyError, AttributeError, json_text.InvalidJSON):
+            return cls()
+        return carry
+
+    def to_json(self) -> str:
+        """The text to store."""
+        names = ("id", "role", "at", "prompt", "before", "after", "body")
+        drafts = [{name: getattr(self.last, name) for name in names}] if self.last else []
+        queue, handed = self.typed_ahead.waiting, self.typed_ahead.given
+        value = {"prompt": self.prompt, "drafts": drafts, "queue": queue, "handed": handed, "work": self.work}
+        return json_text.dumps(value)
+
+    def leave_out_quotes(self, purged: set[str]) -> None:
+        """Remove the texts that may quote purged episodes, which are given by their ids."""
+        self.prompt = ""
+        self.typed_ahead.waiting = []
+        if self.last:
+            self.last.prompt = self.last.before = self.last.after = ""
+            self.last = None if self.last.id in purged else self.last
 
 
 def identifier_of(message: Entry, session: str, line: bytes, number: int) -> str:
@@ -239,7 +305,7 @@ def identifier_of(message: Entry, session: str, line: bytes, number: int) -> str
         about = line.decode("utf-8", "replace") if line else f"{role}\0{message.text}\0{message.at}"
         return "ep-" + ids.fingerprint(f"{session}\0{number}\0{about}")
     plain = clean(given).replace("\0", "\ufffd")
-    if plain != given or len(plain) > MAX_ID_CHARS or plain.split() != [plain] or redact(plain)[1]:
+    if plain != given or len(plain) > 200 or plain.split() != [plain] or redact(plain)[1]:
         return "ep-" + ids.fingerprint(given)
     return plain
 
@@ -247,34 +313,20 @@ def identifier_of(message: Entry, session: str, line: bytes, number: int) -> str
 def bounded(text: str) -> str:
     """A message without secrets; the middle of a long message is left out."""
     text = text.strip()
+    tail_chars = 1500
     if len(text) > 2 * texts.MARGIN + MAX_BODY_CHARS:
         head = texts.start(text, MAX_BODY_CHARS)
-        tail = texts.tail(text, texts.plain, TAIL_CHARS, texts.MARGIN)
+        tail = texts.tail(text, texts.plain, tail_chars, texts.MARGIN)
     else:
         head = tail = texts.plain(text)
         if len(head) <= MAX_BODY_CHARS:
             return head
-    return head[: MAX_BODY_CHARS - TAIL_CHARS].rstrip() + LEFT_OUT + tail[-TAIL_CHARS:].lstrip()
+    return head[: MAX_BODY_CHARS - tail_chars].rstrip() + "\n[…]\n" + tail[-tail_chars:].lstrip()
 
 
 def clean_name(text: str) -> str:
     """A short field on one line, without secrets."""
-    return " ".join(redact(" ".join(clean(text).replace("\0", "").split()))[0].split())[:MAX_NAME_CHARS]
-
-
-def _context(draft: Draft) -> str:
-    """The prompt of the turn and both neighbours; it only grows at its end."""
-    parts = [draft["prompt"], draft["before"] if draft["before"] != draft["prompt"] else "", draft["after"]]
-    return "\n".join(part for part in parts if part)
-
-
-def _without(carry: str, purged: set[str]) -> str:
-    """The carry without the texts that may quote purged episodes."""
-    left = read_carry(json_text.loads(carry))
-    left["prompt"], left["queue"] = "", []
-    kept = (draft for draft in left["drafts"] if draft["id"] not in purged)
-    left["drafts"] = [{**draft, "prompt": "", "before": "", "after": ""} for draft in kept]
-    return json_text.dumps(left)
+    return " ".join(redact(" ".join(clean(text).replace("\0", "").split()))[0].split())[:400]
 
 
 def _categorised(document: Document) -> Document:

@@ -221,7 +221,7 @@ def open_archive(home: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
 
 def test_a_hook_leaves_new_lines_without_a_message_to_a_later_one(open_archive: Archive, tmp_path: Path) -> None:
     made = long(tmp_path / "long.jsonl", 3)
-    soon = Limits(until=time.monotonic() + 60)
+    soon = Limits(deadline=time.monotonic() + 60)
     open_archive.file(made.path, limits=soon)
     position = progress.transcript_position(open_archive.db, ingest.source_of(str(made.path)))
     with made.path.open("a") as file:
