@@ -15,8 +15,8 @@ from core.quoting import clip
 from core.records import Session
 from core.store import hook_calls
 from core.store import sessions as stored_sessions
-from session.notes.requests import last_request, opening
 from session.record import zone_of
+from session.requests import last_request, opening
 from session.state import SessionState
 from session.state_file import has_state, list_states, read_state
 

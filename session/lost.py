@@ -26,8 +26,8 @@ from core.store import calls as stored_calls
 from core.store import places_and_names, sessions
 from core.store.places_and_names import FADING_CALLS
 from core.store.sqlite import as_failure
-from session import own_command
-from session.notes import command_runs, left_work, requests
+from session import command_runs, own_command, requests
+from session.reactions.startup import lines_left
 from session.session import SessionStore
 
 Entry = dict[str, Any]
@@ -108,7 +108,7 @@ def state_of_work(config: Config, folder: str, session: str) -> list[str]:
     about = next((known for known in found if known["calls"] or known["id"] == session), found[0])
     try:
         compactions = len(sessions.compactions(db, about["id"]))
-        left = left_work.lines_left(db, found, found[0]["folder"], now)
+        left = lines_left(db, found, found[0]["folder"], now)
         dropped = of_session(db, about, ("words", "errors", "names"))["lost"] if compactions else {}
     except apsw.Error as error:
         raise as_failure(error) from None

@@ -11,7 +11,7 @@ from core.quoting import clip
 from core.store import calls as stored_calls
 from core.store import sessions
 from memory.archive.texts import is_error_line
-from session.notes import command_runs
+from session import command_runs
 
 LONG = 240  # characters of a line or a command; more is not compared or shown
 CALLS_AFTER = 60  # that are read after an error

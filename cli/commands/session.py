@@ -115,7 +115,7 @@ def briefing(
     from core.store import sessions as stored_sessions
     from core.store import sqlite
     from memory import curate
-    from session.notes import left_work
+    from session.reactions.startup import lines_left
     from session.session import SessionStore, errors_of
 
     given = os.path.realpath(os.path.expanduser(repo or "."))
@@ -125,7 +125,7 @@ def briefing(
     store = SessionStore(config.load(), now)
     latest: list[Session] = store.read("work", lambda db: stored_sessions.last_of_project(db, name, folder), [])
     db = store.reading() or sqlite.open_in_memory()
-    task, *unfinished = left_work.lines_left(db, latest, folder, now) or [""]
+    task, *unfinished = lines_left(db, latest, folder, now) or [""]
     if not task.startswith("**Task"):
         task, unfinished = "", [task, *unfinished] if task else []
     since = f"{len(latest)} sessions, the last on {clock.iso(latest[0]['updated_at'])[:10]}" if latest else None

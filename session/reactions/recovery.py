@@ -1,39 +1,66 @@
 """What an agent is given after a compaction (ADR-0203, stage 3). Hot path.
 
-A session that did some work gets the recovery note (`session.notes.recovery_note`). A session that only talked gets its
-task, its files, memories, and its last requests as queries that are known to have answers.
+A session that did some work gets the recovery note: how far the work is, and how to get the rest back. Each line is a
+fact with its source, or it is left out: the user's words, an edited range, a command with the outcome that the client
+recorded, what git says, a line of code that has a name.
+
+A session that only talked gets its task, its files, memories, and its last requests as queries that are known to have
+answers.
 """
 
 from __future__ import annotations
 
+import os
 import time
 
-from core import TYPE_CHECKING
-from core.quoting import clip, clip_evenly, clip_path, cost, enclose, one_line
-from core.store import sessions
-from session import own_command
-from session.notes import recovery_note
-from session.notes.recovery_note import Note
+from core import TYPE_CHECKING, worktree
+from core.names import names_in
+from core.quoting import as_code, clip, clip_evenly, clip_path, cost, enclose, one_line
+from core.store import calls as stored_calls
+from core.store import places_and_names, sessions
+from session import command_runs, own_command
+from session import places as name_places
 from session.reactions import NO_CHECKPOINT, NO_RESULTS, Reaction
 from session.record import JOINT, asks_for_last_note, message, task_query, task_text
+from session.requests import is_in_summary, open_request
 from session.session import fault_boundary
 from session.state import MESSAGE_CHARS, MESSAGES_KEPT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     import apsw
 
     from clients.event import HookEvent
+    from core.records import Call, Place
+    from core.records import Session as ArchivedSession
     from session.session import Session
     from session.state import GivenNote, Memory, Message, SessionState
 
+HEADING = "## Session Recovery"
+SOURCE = "session-recovery"
+FEWEST_CALLS = 5
+"""A session with fewer calls has no work to report."""
+MOST_QUERIES = 2
+_QUERY_NAMES = 50  # the answer to a query has room for these
 _TALK_SIZES = (
     # tokens of the task, files, memories, tokens of each memory, queries; tried in this order
     (200, 5, 3, 150, 3), (60, 5, 3, 38, 3), (60, 3, 3, 33, 3), (40, 2, 2, 25, 1), (30, 1, 0, 0, 0), (20, 0, 0, 0, 0),
     (0, 1, 0, 0, 0),
 )  # fmt: skip
+
+
+class Note:
+    """A note and what went into it; `content` is "" if there is nothing to say."""
+
+    __slots__ = ("content", "files", "memories", "queries")
+
+    def __init__(self, content: str, files: int, queries: list[str], memories: list[Memory]) -> None:
+        self.content = content
+        self.files = files
+        self.queries = queries
+        self.memories = memories
 
 
 def react(event: HookEvent, session: Session) -> Reaction:
@@ -80,7 +107,7 @@ def _compose(event: HookEvent, session: Session) -> Note:
         note = None
         if db is not None:
             kept = _kept_by_client(event, session)
-            note = recovery_note.compose(db, session, kept=kept, more_queries=requests)
+            note = work_note(db, session, kept=kept, more_queries=requests)
         if note is not None:
             return note
     memories, queries = _memories_and_queries(session, requests)
@@ -134,7 +161,7 @@ def talk_note(
     shown = [memory for memory in memories if one_line(memory["text"])]
     most_commands = own_command.most(len(queries), agent)
     for task_tokens, most_files, most_memories, memory_tokens, most_queries in _TALK_SIZES:
-        lines = [recovery_note.HEADING]
+        lines = [HEADING]
         parts = one_line(task).split(JOINT)
         task_line = clip_evenly(parts, JOINT, 200 if task_tokens else 0, task_tokens)
         named = [clip(clip_path(path, 120), 120, tokens=40) for path in paths[:most_files]]
@@ -145,7 +172,7 @@ def talk_note(
         lines += [f"**Modified:** {', '.join(named)}"] if named else []
         lines += ["**Related memories:**", *(f"- {line}" for line in related)] if related else []
         lines += ["**Deeper context:** " + " or ".join(commands)] if commands else []
-        content = enclose(recovery_note.SOURCE, lines)
+        content = enclose(SOURCE, lines)
         if len(lines) > 1 and cost(content) <= max_tokens + own_command.uncounted(len(asked), agent):
             return Note(content, len(named), asked, shown[: len(related)])
     return Note("", 0, [], [])
@@ -169,3 +196,215 @@ def _memories_and_queries(session: Session, requests: Sequence[str]) -> tuple[li
 
 def _kind(state: SessionState) -> str:
     return "gateway-recovery" if state.is_gateway else "compaction-recovery"
+
+
+def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Sequence[str]) -> Note | None:
+    """The note of a session within `inject.max_tokens` estimated tokens; None if the session did too little.
+
+    The note is empty if the client's summary has everything. The path in its commands does not count
+    (`own_command.uncounted`).
+
+    Args:
+        kept: what the client left in the context besides its summary.
+        more_queries: the session's requests as queries, if the files need fewer than two.
+    """
+    session = sessions.by_id(db, call.id)
+    if session is None or session["calls"] < FEWEST_CALLS:
+        return None
+    compactions = sessions.compactions(db, call.id)
+    summary = f"{compactions[-1]['summary'] if compactions else ''}\n{kept}"
+    calls = stored_calls.of_session(db, call.id)
+    every = places_and_names.places(db, call.id)
+    checkout = session.get("worktree", "")
+    names = places_and_names.names(db, call.id)
+    places = name_places.ranked(names, every, session["calls"], names_in(summary)[0], checkout)
+    files = {place["file"] for place in every} | {*places_and_names.paths(db, call.id)}
+    shown_as = name_places.short_names(sorted(files))
+    max_tokens = call.config.get_int("inject.max_tokens")
+    work = _work_lines(db, session, calls, summary, shown_as, room=round(max_tokens * 4 * 0.42))
+    folder = checkout or session["folder"]
+    existing = _existing_files(folder, places)
+    queries = file_queries([place for place in places if place["file"] in existing], shown_as)
+    draft = _Draft(work, queries or list(more_queries), max_tokens, call.agent or call.state.agent)
+    current = worktree.current_places(folder, _first_files(places, draft.room), time.monotonic() + 0.1)
+    if not draft.fit(current, shown_as, call.state.recalled_memories):
+        return Note("", 0, [], [])
+    if len(draft.body) == 1 and draft.body == work and is_in_summary(summary, work[0]):
+        return Note("", 0, [], [])
+    draft.add_queries(more_queries)
+    return Note(draft.content, draft.files, draft.queries, draft.memories)
+
+
+class _Draft:
+    """A note that is fitted into its budget: first the lines of work, then places, then memories, then queries."""
+
+    def __init__(self, work: Sequence[str], queries: Sequence[str], max_tokens: int, agent: str) -> None:
+        self._work = work
+        self._agent = agent
+        self._max_tokens = max_tokens
+        self._most = own_command.most(MOST_QUERIES, agent)
+        self.queries = list(queries)[: self._most]
+        self.body: list[str] = []
+        self.memories: list[Memory] = []
+        self.files = 0
+        self.content = self._enclosed([*work, "**Where:**"], self.queries)
+        self.room = (self._budget(self.queries) - cost(self.content)) * 4 - 4
+        """Characters for places and memories."""
+
+    def fit(self, places: Sequence[Place], shown_as: Mapping[str, str], memories: Sequence[Memory]) -> bool:
+        """Fill the room; returns whether there is anything to say within the budget."""
+        room = self.room
+        while True:
+            where = name_places.lines_of_note(places, shown_as, max(room, 0))
+            remembered, self.memories = _memory_lines(memories, room - sum(len(line) + 1 for line in where))
+            self.body = [*self._work, *(["**Where:**", *where] if where else []), *remembered]
+            self.files = len(where)
+            self.content = self._enclosed(self.body, self.queries)
+            over = cost(self.content) - self._budget(self.queries)
+            if not self.body or (over > 0 and room <= 0):
+                return False
+            if over <= 0:
+                return True
+            room -= over * 4 + 4
+
+    def add_queries(self, more: Sequence[str]) -> None:
+        """Add queries in what is left of the budget, if there are fewer than two."""
+        for query in more[: self._most] if len(self.queries) < MOST_QUERIES else ():
+            queries = list(dict.fromkeys([*self.queries, query]))
+            content = self._enclosed(self.body, queries)
+            if cost(content) <= self._budget(queries):
+                self.queries, self.content = queries, content
+
+    def _budget(self, queries: Sequence[str]) -> int:
+        return self._max_tokens + own_command.uncounted(len(queries), self._agent)
+
+    def _enclosed(self, lines: Sequence[str], queries: Sequence[str]) -> str:
+        commands = [f"`{own_command.recall(query, self._agent)}`" for query in queries if as_code(query)]
+        more = ["**More:** " + ", ".join(commands)] if commands else []
+        return enclose(SOURCE, [HEADING, *lines, *more])
+
+
+def file_queries(places: Sequence[Place], shown_as: Mapping[str, str]) -> list[str]:
+    """Up to two queries that name files, in the order of their first place."""
+    counts: dict[str, int] = {}
+    for place in places[: MOST_QUERIES * _QUERY_NAMES * 2]:
+        counts[place["file"]] = counts.get(place["file"], 0) + 1
+    queries: list[list[str]] = []
+    names_held: list[int] = []
+    for file, count in counts.items():
+        name = shown_as[file]
+        if not (name.isascii() and all(sign.isalnum() or sign in "-_.@/" for sign in name)):
+            continue  # it cannot be quoted
+        fits = [
+            at
+            for at, query in enumerate(queries)
+            if names_held[at] + count <= _QUERY_NAMES and len(query) < 3 and len(" ".join([*query, name])) <= 48
+        ]
+        if fits:
+            queries[fits[0]].append(name)
+            names_held[fits[0]] += count
+        elif len(queries) < MOST_QUERIES:
+            queries.append([name])
+            names_held.append(count)
+    return [" ".join(query) for query in queries]
+
+
+def _work_lines(
+    db: apsw.Connection,
+    session: ArchivedSession,
+    calls: Sequence[Call],
+    summary: str,
+    shown_as: Mapping[str, str],
+    room: int,
+) -> list[str]:
+    """What the work is and how far it is: the lines that fit into `room` characters, the first ones first."""
+    request = open_request(db, session, calls)
+    edits = places_and_names.edits(db, session["id"])
+    ranges = command_runs.unrun(edits, calls)
+    places = places_and_names.places(db, session["id"], files=list(ranges)) if ranges else []
+    inside = {file: [place for place in places if place["file"] == file] for file in ranges}
+    edited = command_runs.ranges_text(ranges, inside, shown_as, room=110)
+    failure = command_runs.failing(calls, edits)
+    git = worktree.git_state(session.get("worktree") or session["folder"])
+    lines = [
+        f"**Task:** {request}" if request else "",
+        _plan_line(session),
+        f"**Edited, not run since:** {edited}" if edited else "",
+        _failing_line(failure) if failure else "",
+        _works_line(calls, summary),
+        _running_line(calls),
+        f"**Now:** {git}" if git else "",
+    ]
+    kept: list[str] = []
+    for line in lines:
+        if line and len(line) + 1 <= room:
+            room -= len(line) + 1
+            kept.append(line)
+    return kept
+
+
+def _failing_line(failure: Call) -> str:
+    return command_runs.failure_line(failure, clip(one_line(failure["error"]), 240, tokens=80))
+
+
+def _plan_line(session: ArchivedSession) -> str:
+    """How much of its own plan the agent has done, and its current step, if it changed the plan lately."""
+    steps = session["plan"]
+    current = next((text for _, text, status in steps if status == "in_progress"), "")
+    # The plan that was done with, of 6, had not been touched for 68 calls. The store holds at most 60 steps.
+    is_old = session.get("plan_at", [0])[0] <= session["calls"] - 60
+    if not current or is_old or len(steps) >= 60:
+        return ""
+    done = sum(status == "completed" for *_, status in steps)
+    step = clip(one_line(current), 90, tokens=45)
+    return f'**Plan:** {done} of {len(steps)} steps done, at: "{step}"'
+
+
+def _works_line(calls: Sequence[Call], summary: str) -> str:
+    """Commands that work, and after how many other forms; none that an agent would write anyway."""
+    shown: list[str] = []
+    room = 130
+    for call, failed in command_runs.working(calls, known=summary):
+        code = as_code(call["command"])
+        entry = code + (f" (after {failed} other form{'s' * (failed > 1)})" if failed else "")
+        is_news = failed or not command_runs.is_plain(call["command"])
+        if is_news and code and len(entry) + 2 <= room:
+            room -= len(entry) + 2
+            shown.append(entry)
+    return f"**Works:** {', '.join(shown)}" if shown else ""
+
+
+def _running_line(calls: Sequence[Call]) -> str:
+    """The last command that was started in the background, and the client's name for its process."""
+    for call in reversed(command_runs.running(calls)):
+        if code := as_code(call["command"]):
+            process = f", as {call['error']}" if call["error"] else ""
+            return f"**Running:** {code} in the background{process}" if len(code) <= 90 else ""
+    return ""
+
+
+def _existing_files(folder: str, places: Sequence[Place]) -> set[str]:
+    """The first files of the places that exist; all of them if there is no such folder."""
+    files = list(dict.fromkeys(place["file"] for place in places))[:12]
+    has_folder = os.path.isdir(folder)
+    return {file for file in files if not has_folder or os.path.lexists(os.path.join(folder, file))}
+
+
+def _first_files(places: Sequence[Place], room: int) -> list[Place]:
+    """The places of the first files, no more than `room` characters hold."""
+    files = list(dict.fromkeys(place["file"] for place in places))[: name_places.MOST_FILES * 2]
+    return [place for place in places if place["file"] in files][: max(room, 0) // 6]
+
+
+def _memory_lines(memories: Sequence[Memory], room: int) -> tuple[list[str], list[Memory]]:
+    """Memories in the room that is left, and which ones these are."""
+    lines: list[str] = []
+    used: list[Memory] = []
+    for memory in memories:
+        line = f"- {clip(one_line(memory['text']), 150, tokens=75)}"
+        needed = len(line) + 1 + (0 if lines else len("**Memories:**") + 1)
+        if needed <= room:
+            room -= needed
+            lines.append(line)
+            used.append(memory)
+    return (["**Memories:**", *lines] if lines else []), used

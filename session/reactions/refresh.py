@@ -94,7 +94,7 @@ def trigger_of(message: str, session: Session) -> str:
 
 
 def _query(message: str, names: Sequence[str], session: Session, *, trigger: str, is_asked: bool) -> str:
-    from session.notes import requests
+    from session import requests
 
     query = ""
     if is_asked or (names and session.store.has_memory_naming(names)):
@@ -112,7 +112,7 @@ def _new_names(message: str, session: Session) -> list[str]:
     known = session.state.told_names
     names = [name for name, is_name in names_in_order(" ".join(words)) if is_name and name not in known]
     if names:
-        from session.notes import requests
+        from session import requests
 
         names = names if requests.own_words(message) else []
     return names[:60]
@@ -122,7 +122,7 @@ def _is_gateway_asked(message: str, session: Session) -> bool:
     """Whether a person asks a gateway for something."""
     if not session.state.is_gateway or not session.config.get_float("refresh.minutes"):
         return False
-    from session.notes import requests
+    from session import requests
 
     return requests.is_topic(message)
 
@@ -130,7 +130,7 @@ def _is_gateway_asked(message: str, session: Session) -> bool:
 def _places(names: Sequence[str], session: Session, cwd: str, project: str) -> tuple[list[str], list[str]]:
     """Lines with the places of the names, and the names that have a place."""
     from core.project import folder_of
-    from session.notes import places
+    from session import places
 
     with fault_boundary(session.faults, "places"):
         db = session.store.reading()

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import time
 
-from core import TYPE_CHECKING
+from core import TYPE_CHECKING, shell_command
+from core.clock import DAY_MS, HOUR_MS
 from core.project import folder_of
-from core.quoting import enclose
+from core.quoting import clip, enclose, one_line
+from core.store import calls as stored_calls
+from core.store import places_and_names
 from core.store import sessions as stored_sessions
 from session.reactions import ALREADY, FAILED, NO_RESULTS, Reaction
 from session.reactions.injection import Injection, fit, give, select
 from session.session import fault_boundary
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
+    import apsw
+
     from clients.event import HookEvent
+    from core.records import Call
+    from core.records import Session as ArchivedSession
     from session.session import Session
 
 GATEWAY_QUERY = "gateway daemon telegram redis session routing compaction"
 MIN_SCORE = 0.1  # the query is broad: a good memory matches few of its words
+STALE_MS = 30 * DAY_MS
+"""Work that was left longer ago than this is not open any more."""
 
 
 def react(event: HookEvent, session: Session, *, query: str = "", project: str = "") -> Reaction:
@@ -39,8 +49,6 @@ def react(event: HookEvent, session: Session, *, query: str = "", project: str =
         db = session.store.reading()
         sessions = stored_sessions.last_of_project(db, project, folder, without=session.id) if db is not None else []
         if db is not None and sessions:
-            from session.notes.left_work import lines_left
-
             left = lines_left(db, sessions, folder, session.now)
     state.updated_at, session.must_save = session.now, True
     above = ["## Where This Project Was Left", *left] if left else []
@@ -56,3 +64,64 @@ def react(event: HookEvent, session: Session, *, query: str = "", project: str =
     injection = Injection("memory-recall", content, shown, "memory.recall.injected", about)
     injection.component, injection.query = "memory-enforcer", query
     return give(injection, session, began)
+
+
+def lines_left(db: apsw.Connection, sessions: Sequence[ArchivedSession], folder: str, now: int) -> list[str]:
+    """What the last sessions of a project left. `sessions` begins with the latest.
+
+    The lines are the last request, and the work of the latest session that worked in `folder` if it is still open.
+    """
+    lines: list[str] = []
+    worked = [session for session in sessions if session["calls"]]  # the latest may only have talked
+    for session in {session["id"]: session for session in (*sessions[:1], *worked[:1])}.values():
+        if now - session["updated_at"] >= STALE_MS:
+            continue
+        calls = stored_calls.of_session(db, session["id"], last=200)
+        if session in sessions[:1]:
+            lines.append(_task_line(db, session, calls, now))
+        if session in worked[:1] and session["folder"] == folder:
+            lines += _open_work(db, session, calls)
+    return [line for line in lines if line]
+
+
+def _task_line(db: apsw.Connection, session: ArchivedSession, calls: Sequence[Call], now: int) -> str:
+    from session.requests import open_request
+
+    request = open_request(db, session, calls)
+    age = _age(max(0, now - session["updated_at"]))
+    return f"**Task of the last session** ({age}): {request}" if request else ""
+
+
+def _open_work(db: apsw.Connection, session: ArchivedSession, calls: Sequence[Call]) -> list[str]:
+    """The lines that were edited, and neither run nor committed since; and the failure that is still open."""
+    from session import command_runs
+
+    lines: list[str] = []
+    committed = next((call["number"] for call in reversed(calls) if _commits(call)), 0)
+    edits = places_and_names.edits(db, session["id"])
+    ranges = command_runs.unrun([edit for edit in edits if edit["number"] > committed], calls)
+    if ranges:
+        places = places_and_names.places(db, session["id"], files=list(ranges))
+        inside = {file: [place for place in places if place["file"] == file] for file in ranges}
+        shown = command_runs.ranges_text(ranges, inside, {}, room=240)
+        lines += [f"**Edited, not run since:** {shown}"] if shown else []
+    failure = command_runs.failing(calls, edits)
+    if failure:
+        lines.append(command_runs.failure_line(failure, clip(one_line(failure["error"]), 110)))
+    return lines
+
+
+def _commits(call: Call) -> bool:
+    """Whether a call committed the edits, or put them away."""
+    if call["outcome"] == "failed" or "git" not in call["command"]:
+        return False
+    return any(
+        step["program"] == "git" and step["verb"] in ("commit", "stash", "checkout", "reset", "restore")
+        for step in shell_command.steps(call["command"])
+    )
+
+
+def _age(age_ms: int) -> str:
+    if age_ms < HOUR_MS:
+        return f"{age_ms // 60_000} min ago"
+    return f"{age_ms // HOUR_MS} h ago" if age_ms < 2 * DAY_MS else f"{age_ms // DAY_MS} days ago"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core import shell_command
 from core.shell_command import place_of
-from session.notes import command_runs
+from session import command_runs
 
 LINEAR_S = 2.0
 """A reading that is quadratic takes minutes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.records import Call, Edit
-from session.notes import command_runs
+from session import command_runs
 
 HOUR = 3_600_000
 

@@ -12,7 +12,7 @@ from conftest import Run
 from core import clock
 from core.config import Config
 from session import lost
-from session.notes import left_work
+from session.reactions import startup
 
 BEGAN_MS = clock.parse_iso("2026-09-20T10:00:00.000Z") or 0
 HOUR = 3_600_000
@@ -122,7 +122,7 @@ def test_the_session_tool_reports_the_same_work(
 
 def test_work_older_than_a_month_is_not_open(run: Run, tmp_path: Path) -> None:
     run("memory", "archive", str(worked(tmp_path, "before")))
-    assert start(run, at=BEGAN_MS + left_work.STALE_MS + 2 * HOUR) == ""
+    assert start(run, at=BEGAN_MS + startup.STALE_MS + 2 * HOUR) == ""
 
 
 def test_work_in_another_working_tree_is_not_open(run: Run, tmp_path: Path) -> None:
