@@ -49,6 +49,7 @@ class Plan:
         self.target = os.path.realpath(path)
         self.before = self.after = read(self.target)
         self.text = decoded(path, self.before)
+        self.missing_folders = undo.missing_folders(self.target)
         self.receipt = Receipt.load(path)
         self.new_receipt: Receipt | None = None
         self.notes: list[str] = []
@@ -86,7 +87,7 @@ class Plan:
                 text = settings_text.edited(self.text, wanted, comments=self.client.comments)
             was_ours = self._entries.are_in(value) and self.receipt is not None and self.receipt.created
             self.after = text.encode()
-            self.new_receipt = Receipt.of(self.path, self.after, created=self.before is None or was_ours)
+            self.new_receipt = self._receipt_for(self.after, created=self.before is None or was_ours)
             self.notes = [self.client.applies, *self.client.notes(project=self.project)]
             self.notes += [*[ON_PATH] * self.project, CHECK]
         return self
@@ -130,13 +131,17 @@ class Plan:
             self.notes = [self.client.applies, *([ON_PATH] if self.project else []), CHECK]
         self.purpose = purpose
         self.after = None if remove else data
-        self.new_receipt = None if remove else Receipt.of(self.path, data, created=True)
+        self.new_receipt = None if remove else self._receipt_for(data, created=True)
         return self
 
     def _value(self, text: str) -> Any:
         value = settings_text.parsed(text, comments=self.client.comments)
         self._entries.check(value)
         return value
+
+    def _receipt_for(self, data: bytes, *, created: bool) -> Receipt:
+        before = self.receipt.folders if self.receipt and created else ()
+        return Receipt.of(self.path, data, created=created, folders=(*before, *self.missing_folders))
 
     def _is_own_text(self, data: bytes) -> bool:
         """Whether a skill or rules file does not exist, or holds what this or an installed joelclaw writes."""
@@ -320,14 +325,13 @@ def _carry_out(plan: Plan) -> str | None:
                 _write(plan, plan.after)
             else:
                 os.unlink(plan.target)
-                root, folder = plan.client.below("", project=plan.project), os.path.dirname(plan.target)
-                with suppress(OSError):  # only empty folders can be removed
-                    while folder == root or is_below(folder, root):
-                        os.rmdir(folder)
-                        folder = os.path.dirname(folder)
+                folder = os.path.dirname(plan.target)
+                ours = (folder,) if os.path.basename(folder) == own_command.NAME else ()
+                undo.remove_empty_folders((plan.receipt.folders if plan.receipt else ()) or ours)
         except OSError as error:
             if backup:
                 os.unlink(backup)
+            undo.remove_empty_folders(plan.missing_folders)
             raise _write_failure(plan.path, error) from None
         undo.delete_middle_backups(plan.path)
     if plan.new_receipt is None:
@@ -337,7 +341,8 @@ def _carry_out(plan: Plan) -> str | None:
 
 def _write(plan: Plan, data: bytes) -> None:
     """Replace the file, keeping its mode and owner."""
-    os.makedirs(os.path.dirname(plan.target), 0o777 if plan.project else 0o700, exist_ok=True)
+    for folder in undo.missing_folders(plan.target):
+        os.mkdir(folder, 0o777 if plan.project else 0o700)
     if plan.new_receipt is not None:  # first, so that an uninstall never knows too little
         plan.new_receipt.save()
     old = None if plan.before is None else os.stat(plan.target)

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from glob import escape, glob
@@ -20,12 +20,13 @@ class Receipt:
     path: str
     fingerprint: str  # the SHA-256 of what we wrote
     version: str
-    created: bool = False  # we created the file
+    created: bool  # we created the file
+    folders: tuple[str, ...]  # that we created for it, the outermost first
 
     @classmethod
-    def of(cls, path: str, data: bytes, *, created: bool) -> "Receipt":
+    def of(cls, path: str, data: bytes, *, created: bool, folders: Iterable[str]) -> "Receipt":
         """The receipt for a file that now holds `data`."""
-        return cls(path, sha256(data).hexdigest(), VERSION, created)
+        return cls(path, sha256(data).hexdigest(), VERSION, created, tuple(folders))
 
     def is_of(self, data: bytes) -> bool:
         """Whether a file holds exactly what we wrote."""
@@ -37,7 +38,8 @@ class Receipt:
         try:
             with open(_receipt_path(path), encoding="utf-8") as file:
                 value = json.load(file)
-            return cls(path, value["fingerprint"], value["version"], value["created"] is True)
+            folders = tuple(map(str, value["folders"]))
+            return cls(path, value["fingerprint"], value["version"], value["created"] is True, folders)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -49,6 +51,22 @@ class Receipt:
 def delete_receipt(path: str) -> None:
     """Delete the receipt of a file, if there is one."""
     files.remove(_receipt_path(path))
+
+
+def missing_folders(path: str) -> list[str]:
+    """The folders that have to be created for a file, the outermost first."""
+    folder, missing = os.path.dirname(path), list[str]()
+    while folder and not os.path.isdir(folder):
+        missing.insert(0, folder)
+        folder = os.path.dirname(folder)
+    return missing
+
+
+def remove_empty_folders(folders: Sequence[str]) -> None:
+    """Remove those of these folders that are empty, the last first."""
+    for folder in reversed(folders):
+        with suppress(OSError):
+            os.rmdir(folder)
 
 
 def back_up(path: str, target: str, data: bytes) -> str:

@@ -44,10 +44,17 @@ def test_a_file_that_was_made_goes_with_its_folders(install: Install, user: Path
     install(agent)
     install(agent, "--project")
     install(agent, verb="uninstall")
-    assert not [path for path in user.rglob("*") if path.is_file()]
+    assert not list(user.iterdir())
     assert len(list(project.iterdir())) == 1
     install(agent, "--project", verb="uninstall")
     assert not list(project.iterdir())
+
+
+def test_empty_folders_that_others_made_stay(install: Install, user: Path) -> None:
+    (user / ".claude" / "skills").mkdir(parents=True)
+    install("claude")
+    install("claude", verb="uninstall")
+    assert [str(path.relative_to(user)) for path in user.rglob("*")] == [".claude", ".claude/skills"]
 
 
 def test_what_others_put_in_meanwhile_stays(install: Install, user: Path) -> None:
