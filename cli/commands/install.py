@@ -1,6 +1,7 @@
 """`joelclaw install` and `uninstall`: our entries in the settings of the clients."""
 
 import os
+import sys
 from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,8 @@ from cli.commands import memory_bulk
 from cli.declarations import Commands, OneOf
 from cli.output import Answer, is_for_person, quoted, step
 from core import files
-from core.errors import usage
+from core.errors import Failure, usage
+from core.process import extras
 
 if TYPE_CHECKING:
     from session.install.client_settings import Settings
@@ -44,6 +46,7 @@ def install(
     agents: Agents = None,
     project: OfProject = False,
     confirmed: Confirmed = None,
+    mcp: Annotated[bool, typer.Option("--mcp", help="Also add the MCP server, if the client supports it")] = False,
     archive: Annotated[
         bool | None,
         typer.Option("--archive/--no-archive", help="Archive past sessions, or do not (default: ask on a terminal)"),
@@ -57,7 +60,11 @@ def install(
             raise usage(CODE, "--list takes no client", "leave the names out")
         return _list_installs()
     dry_run = confirmed is False
-    answer = _Change("install", agents or [], project=project).run(confirmed)
+    if mcp and not dry_run and extras.version("mcp") is None:
+        wanted = extras.requirement("mcp", "mcp")
+        about = f"the MCP server needs the package {wanted!r}, which is not installed for {sys.executable}"
+        raise Failure("INSTALL_FAILED", about, f"run `{extras.command(wanted)}`, then this again; nothing was changed")
+    answer = _Change("install", agents or [], project=project, mcp=mcp).run(confirmed)
     result: Any = answer.result
     if dry_run or "declined" in result:
         return answer
@@ -91,9 +98,10 @@ def _list_installs() -> Answer:
 class _Change:
     """An installation or its removal: which clients, the plans for their files, and the result."""
 
-    def __init__(self, verb: str, agents: Sequence[str], *, project: bool) -> None:
+    def __init__(self, verb: str, agents: Sequence[str], *, project: bool, mcp: bool = False) -> None:
         self.verb = verb
         self.project = project
+        self.mcp = mcp
         self.clients, self.skipped = self._choose(list(dict.fromkeys(agents)))
 
     def run(self, confirmed: bool | None) -> Answer:
@@ -159,7 +167,7 @@ class _Change:
         from session.install import plan
 
         if self.verb == "install":
-            plans = [plan.installing(client, project=self.project) for client in self.clients]
+            plans = [plan.installing(client, project=self.project, mcp=self.mcp) for client in self.clients]
         else:
             plans = [plan.removing(client, project=self.project) for client in self.clients]
         plan.require_inside_project(one for of_client in plans for one in of_client)

@@ -173,7 +173,7 @@ def mcp() -> int:
     """Serve MCP tools to the agent that starts it."""
     if os.isatty(0):
         about = "an agent starts this and speaks MCP with it on stdin and stdout"
-        raise Failure("MCP_TERMINAL", about, "register it with your agent: AGENT mcp add joelclaw -- joelclaw mcp")
+        raise Failure("MCP_TERMINAL", about, "register it: joelclaw install AGENT --mcp")
     try:
         import anyio
         from mcp.server import Server  # noqa: F401  # the part that is used below

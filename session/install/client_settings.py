@@ -60,6 +60,8 @@ class Settings:
     rule = ""  # how an entry there names the beginning of a command (`{}`)
     rule_file = ""  # below the folder: a file of ours with such rules
     skill = ""  # below the folder: a short instruction that the client's model may read
+    servers_file = ""  # below the folder: the file with its MCP servers, if it starts any
+    servers_key = "mcpServers"  # in that file, the table of the servers
     asks_trust = False  # it runs a project's hooks only in a folder that the user trusts
 
     def __init__(self, client: Client) -> None:
@@ -86,6 +88,14 @@ class Settings:
         """A file of the client's configuration folder."""
         folder = self.client.project_folder or self.client.home_folder
         return os.path.abspath(os.path.join(folder if project else self.client.home(), file))
+
+    def servers(self, *, project: bool) -> str:
+        """The file with the client's MCP servers; "" if it starts none."""
+        return self.below(self.servers_file, project=project) if self.servers_file else ""
+
+    def server(self, command: str) -> dict[str, Any]:
+        """Our MCP server, as the client's file has it."""
+        return {"command": command, "args": ["mcp"]}
 
     def rules_of(self, _commands: tuple[tuple[str, ...], ...]) -> str:
         """The text of `rule_file`. `commands` are the first words of each command that may run without asking."""
@@ -120,6 +130,18 @@ class ClaudeSettings(Settings):
     allowed = ("permissions", "allow")
     rule = "Bash({}:*)"
     skill = "skills/joelclaw/SKILL.md"
+    servers_file = ".claude.json"
+
+    def servers(self, *, project: bool) -> str:
+        """In a project, a file next to its folder; else a file in the user's home or in the configured folder."""
+        if project:
+            return os.path.abspath(".mcp.json")
+        home = os.environ.get(self.client.home_variable) or os.path.expanduser("~")
+        return os.path.abspath(os.path.join(home, self.servers_file))
+
+    def server(self, command: str) -> dict[str, Any]:
+        """With its type, as `claude mcp add` writes it."""
+        return {"type": "stdio", **super().server(command)}
 
     def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # all files count for either
         """`disableAllHooks` in the nearest file, and an administrator's rules."""
@@ -152,7 +174,13 @@ class CodexSettings(Settings):
     end_timeout = 3
     rule_file = "rules/joelclaw.rules"
     skill = "skills/joelclaw/SKILL.md"
+    servers_file = "config.toml"
+    servers_key = "mcp_servers"
     asks_trust = True
+
+    def server(self, command: str) -> dict[str, Any]:
+        """With the variable that Codex would not pass on."""
+        return {**super().server(command), "env_vars": ["JOELCLAW_HOME"]}
 
     def notes(self, *, project: bool) -> list[str]:
         """How to trust the hooks, and whether they are switched off."""
@@ -170,7 +198,7 @@ class CodexSettings(Settings):
 
     def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # it is the user's for either
         """The feature, in the user's configuration."""
-        path = self.below("config.toml", project=False)
+        path = self.servers(project=False)
         features = read_settings(path, "features")
         if features.get("hooks", features.get("codex_hooks")) is not False:
             return []
@@ -179,7 +207,7 @@ class CodexSettings(Settings):
     def untrusted(self, places: Sequence[Place], *, project: bool) -> list[Obstacle]:
         """Entries that were not reviewed or were switched off in the review, and a folder that is not trusted."""
         # Whether a trusted hook has changed since cannot be checked: the mark is Codex's own hash.
-        known = read_settings(self.below("config.toml", project=False))
+        known = read_settings(self.servers(project=False))
         path = self.path(project=project)
         states = {
             one.event: table(known, "hooks", "state", f"{path}:{_event_label(one.event)}:{one.group}:{one.position}")
@@ -214,6 +242,7 @@ class GeminiSettings(Settings):
     label = "joelclaw"
     rule_file = "policies/joelclaw.toml"
     skill = "skills/joelclaw/SKILL.md"
+    servers_file = "settings.json"
     asks_trust = True
 
     def rules_of(self, commands: tuple[tuple[str, ...], ...]) -> str:

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import re
 import shlex
 import shutil
@@ -15,6 +16,7 @@ from session import own_command
 from session.install.client_settings import Place, Settings
 from session.install.settings_text import Malformed
 
+SERVER = own_command.NAME  # as a client's file names our MCP server
 EXTENSION = "the extension of joelclaw, which the client loads"
 FAIL_OPEN = "2>/dev/null || :"
 """If joelclaw is gone, the client sees neither a message nor a status: Claude Code takes 2 for a refusal."""
@@ -117,16 +119,26 @@ def installed_entries(value: Any, client: Settings) -> list[Entry]:
 
 @dataclass(frozen=True)
 class Entries:
-    """Our entries in a client's JSON settings: hooks, and rules if it has them there (what runs without asking)."""
+    """Our entries in a settings file of a client: hooks, with rules for what runs without asking, and the MCP server.
+
+    `has_hooks` and `has_server` say which of them belong in this file.
+    """
 
     client: Settings
+    project: bool
+    has_hooks: bool
+    has_server: bool
 
     def check(self, value: Any) -> None:
         """Raise Malformed if a container of our entries has the wrong type."""
-        types: dict[tuple[str, ...], type] = {(): dict, ("hooks",): dict}
-        types |= {("hooks", event.name): list for event in self.client.events}
-        if self.client.allowed:
-            types |= {self.client.allowed[:1]: dict, self.client.allowed: list}
+        types: dict[tuple[str, ...], type] = {(): dict}
+        if self.has_hooks:
+            types["hooks",] = dict
+            types |= {("hooks", event.name): list for event in self.client.events}
+            if self.client.allowed:
+                types |= {self.client.allowed[:1]: dict, self.client.allowed: list}
+        if self.has_server:
+            types[self.client.servers_key,] = dict
         for path, kind in types.items():
             container = value
             for name in path:
@@ -136,43 +148,72 @@ class Entries:
                 raise Malformed(f"{shown} is not {'an object' if kind is dict else 'a list'}")
 
     def are_in(self, value: Any) -> bool:
-        """Whether hooks of ours are there. A rule does not count: it may be the user's own."""
-        return bool(installed_entries(value, self.client))
+        """Whether hooks or a server of ours are there. A rule does not count: it may be the user's own."""
+        return (self.has_hooks and bool(installed_entries(value, self.client))) or self.is_server_in(value)
 
-    def put_in(self, value: Any, command: str) -> Any:
-        """The value with our entries as this version writes them."""
+    def is_server_in(self, value: Any) -> bool:
+        """Whether our server is there, with any path of our command; in a project, with its name only."""
+        server = self._server_in(value)
+        command = str(server.get("command")) if isinstance(server, dict) else ""
+        is_our_command = os.path.basename(command) == own_command.NAME and os.path.isabs(command) != self.project
+        return is_our_command and server == self.client.server(command)
+
+    def is_other_server_in(self, value: Any) -> bool:
+        """Whether a server has our name that is not as we would write it."""
+        return self._server_in(value) is not None and not self.is_server_in(value)
+
+    def put_in(self, value: Any, command: str, *, mcp: bool) -> Any:
+        """The value with our entries as this version writes them; with `mcp` also our server and its rules."""
         value = copy.deepcopy(value)
-        self._put_hooks(value.setdefault("hooks", {}), command)
-        if self.client.allowed:
-            words = recall_commands(command)
-            wanted = [self.client.rule.format(" ".join(map(shlex.quote, call))) for call in words]
-            first, second = self.client.allowed
-            rules = value.setdefault(first, {}).setdefault(second, [])
-            for rule in self._rules_in(value):
-                if rule not in wanted:
-                    rules.remove(rule)
-            rules.extend(rule for rule in wanted if rule not in rules)
+        if self.has_hooks:
+            self._put_hooks(value.setdefault("hooks", {}), command)
+            if self.client.allowed:
+                self._put_rules(value, command, mcp=mcp)
+        if self.is_server_in(value) or (mcp and self.has_server and not self.is_other_server_in(value)):
+            value.setdefault(self.client.servers_key, {})[SERVER] = self.client.server(command)
         return value
 
     def take_out(self, value: Any) -> Any:
         """The value without our entries, and without containers that are empty then."""
         value = copy.deepcopy(value)
-        hooks = value.get("hooks", {})
-        for event in list(hooks):
-            self._remove_from(hooks, event)
-        for rule in self._rules_in(value):
-            value[self.client.allowed[0]][self.client.allowed[1]].remove(rule)
-        for path in filter(None, (self.client.allowed, self.client.allowed[:1], ("hooks",))):
+        containers: list[tuple[str, ...]] = []
+        if self.has_hooks:
+            hooks = value.get("hooks", {})
+            for event in list(hooks):
+                self._remove_from(hooks, event)
+            for rule in self._rules_in(value):
+                value[self.client.allowed[0]][self.client.allowed[1]].remove(rule)
+            containers = [*filter(None, (self.client.allowed, self.client.allowed[:1])), ("hooks",)]
+        if self.has_server:
+            if self.is_server_in(value):
+                del value[self.client.servers_key][SERVER]
+            containers.append((self.client.servers_key,))
+        for path in containers:
             holder = value.get(path[0], {}) if path[1:] else value
             if holder.get(path[-1]) in ({}, []):
                 del holder[path[-1]]
         return value
+
+    def _server_in(self, value: Any) -> Any:
+        return value.get(self.client.servers_key, {}).get(SERVER) if self.has_server else None
 
     def _rules_in(self, value: Any) -> list[str]:
         if not self.client.allowed:
             return []
         rules = value.get(self.client.allowed[0], {}).get(self.client.allowed[1], [])
         return [rule for rule in rules if isinstance(rule, str) and RECALL_RULE.fullmatch(rule)]
+
+    def _put_rules(self, value: Any, command: str, *, mcp: bool) -> None:
+        words = recall_commands(command)
+        wanted = [self.client.rule.format(" ".join(map(shlex.quote, call))) for call in words]
+        if mcp or any(rule.startswith("mcp__") for rule in self._rules_in(value)):
+            wanted += [f"mcp__{SERVER}__{tool}" for tool in ("recall", "show", "session")]  # these change nothing
+        first, second = self.client.allowed
+        rules = value.setdefault(first, {}).setdefault(second, [])
+        for rule in self._rules_in(value):
+            if rule not in wanted:
+                rules.remove(rule)
+        rules.extend(rule for rule in wanted if rule not in rules)
 
     def _put_hooks(self, hooks: Any, command: str) -> None:
         wanted = hook_groups(self.client, command)

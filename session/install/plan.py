@@ -31,6 +31,10 @@ INTERPRETER_GONE = "HOOK_INTERPRETER_GONE"
 # Notes for the user.
 CHECK = "to check: use the client, then run `joelclaw doctor`"
 ON_PATH = "`joelclaw` must be on the PATH of everyone who uses this project; without it, the hooks do nothing"
+SHARED_SERVER = (
+    "for anyone who uses this project without `joelclaw`, the client reports that its server failed to start"
+)
+OTHER_SERVER = "the MCP server `joelclaw` in {} was not added by joelclaw, or was edited; it stays unchanged"
 EDITED = "{} was edited and stays unchanged"
 
 
@@ -55,7 +59,8 @@ class Plan:
         self.notes: list[str] = []
         self.purpose = ""
         self.backs_up = True
-        self._entries = Entries(client)
+        has_hooks, has_server = path == client.path(project=project), path == client.servers(project=project)
+        self._entries = Entries(client, project, has_hooks, has_server)
         self._is_unedited = bool(self.receipt and self.before is not None and self.receipt.is_of(self.before))
 
     @property
@@ -78,18 +83,25 @@ class Plan:
             lines = lines[:2]
         return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
-    def put_in(self, command: str) -> "Plan":
-        """Plan to add our entries."""
+    def put_in(self, command: str, *, mcp: bool) -> "Plan":
+        """Plan to add our entries; with `mcp` also our server. Without it, a server of ours is only updated."""
+        ours, receipt = self._entries, self.receipt
+        self.backs_up = not (self._is_unedited and receipt and receipt.created)
         with _refusals(self.client, self.path):
-            value, text = self._value(self.text), self.text
-            wanted = self._entries.put_in(value, command)
-            if not settings_text.same(value, wanted):
-                text = settings_text.edited(self.text, wanted, comments=self.client.comments)
-            was_ours = self._entries.are_in(value) and self.receipt is not None and self.receipt.created
-            self.after = text.encode()
-            self.new_receipt = self._receipt_for(self.after, created=self.before is None or was_ours)
-            self.notes = [self.client.applies, *self.client.notes(project=self.project)]
-            self.notes += [*[ON_PATH] * self.project, CHECK]
+            value = self._value(self.text)
+            wanted = ours.put_in(value, command, mcp=mcp)
+            text = self._edited(value, wanted)
+            if self.before is not None or text:
+                was_ours = ours.are_in(value) and receipt is not None and receipt.created
+                self.after = text.encode()
+                self.new_receipt = self._receipt_for(self.after, created=self.before is None or was_ours)
+            if ours.has_hooks:
+                self.notes = [self.client.applies, *self.client.notes(project=self.project)]
+                self.notes += [*[ON_PATH] * self.project, CHECK]
+            if ours.is_other_server_in(wanted):
+                self.notes += [OTHER_SERVER.format(self.path)] * mcp
+            elif self.project and ours.is_server_in(wanted):
+                self.notes.append(SHARED_SERVER)
         return self
 
     def take_out(self) -> "Plan":
@@ -97,7 +109,7 @@ class Plan:
         self.backs_up = not self._is_unedited
         with _refusals(self.client, self.path):
             value = self._value(self.text)
-            if self.before is not None and self._entries.are_in(value):
+            if self._entries.are_in(value):
                 rest = self._entries.take_out(value)
 
                 def is_original(text: str) -> bool:
@@ -106,9 +118,11 @@ class Plan:
 
                 original = undo.original(self.path, is_original) if self._is_unedited else None
                 if original is None:
-                    original = settings_text.edited(self.text, rest, comments=self.client.comments).encode()
+                    original = self._edited(value, rest).encode()
                 is_blank = original.strip() in (b"", b"{}")
                 self.after = None if is_blank and self.receipt is not None and self.receipt.created else original
+            if self._entries.is_other_server_in(value) and self.receipt is not None:
+                self.notes = [OTHER_SERVER.format(self.path)]
         return self
 
     def own_file(self, text: str, purpose: str, *, remove: bool) -> "Plan":
@@ -135,9 +149,20 @@ class Plan:
         return self
 
     def _value(self, text: str) -> Any:
-        value = settings_text.parsed(text, comments=self.client.comments)
+        is_toml = self.path.endswith(".toml")
+        value = (
+            settings_text.parsed_toml(text) if is_toml else settings_text.parsed(text, comments=self.client.comments)
+        )
         self._entries.check(value)
         return value
+
+    def _edited(self, value: Any, wanted: Any) -> str:
+        """The text of the file, edited so that its value is `wanted` instead of `value`."""
+        if settings_text.same(value, wanted):
+            return self.text
+        if self.path.endswith(".toml"):
+            return settings_text.edited_toml(self.text, wanted, self.client.servers_key, entries.SERVER)
+        return settings_text.edited(self.text, wanted, comments=self.client.comments)
 
     def _receipt_for(self, data: bytes, *, created: bool) -> Receipt:
         before = self.receipt.folders if self.receipt and created else ()
@@ -154,17 +179,17 @@ class Plan:
         return any((path, text) == (self.path, self.text) for each in written for path, text, _ in each)
 
 
-def installing(client: Settings, *, project: bool) -> list[Plan]:
-    """The plans of an installation, the settings first."""
+def installing(client: Settings, *, project: bool, mcp: bool = False) -> list[Plan]:
+    """The plans of an installation, the settings first; with `mcp` it adds our server."""
     command = command_for(project=project)
-    plans = [plan.put_in(command) for plan in _settings_plan(client, project)]
+    plans = [plan.put_in(command, mcp=mcp) for plan in _settings_plans(client, project, mcp=mcp)]
     own = entries.own_files(client, command, project=project)
     return plans + [Plan(client, path, project).own_file(text, what, remove=False) for path, text, what in own]
 
 
 def removing(client: Settings, *, project: bool) -> list[Plan]:
     """The plans of an uninstall. Files of ours that were edited stay."""
-    plans = [plan.take_out() for plan in _settings_plan(client, project)]
+    plans = [plan.take_out() for plan in _settings_plans(client, project, mcp=False)]
     own = entries.own_files(client, command_for(project=project), project=project)
     return plans + [Plan(client, path, project).own_file(text, what, remove=True) for path, text, what in own]
 
@@ -264,13 +289,19 @@ def json_settings(client: Settings, path: str) -> Any:
         return settings_text.parsed(decoded(path, read(path)), comments=client.comments)
 
 
-def _settings_plan(client: Settings, project: bool) -> list[Plan]:
-    """The plan for the client's own settings; none for a client that loads our extension."""
-    path = client.path(project=project)
+def _settings_plans(client: Settings, project: bool, *, mcp: bool) -> list[Plan]:
+    """The plans for the client's own files: its settings, unless it loads our extension, and its file with servers."""
+    path, servers = client.path(project=project), client.servers(project=project)
     if project and os.path.realpath(path) == os.path.realpath(client.path(project=False)):
         fix = "run this in a project's folder, or without --project"
         raise Failure(FAILED, f"{path} is the user's file, not a project's", fix)
-    return [Plan(client, path, project)] if client.events else []
+    paths = [path] if client.events else []
+    # A file without anything of ours is not even parsed.
+    if servers not in ("", path) and (
+        mcp or Receipt.load(servers) or entries.SERVER.encode() in (read(servers) or b"")
+    ):
+        paths.append(servers)
+    return [Plan(client, each, project) for each in paths]
 
 
 @contextmanager
@@ -279,7 +310,7 @@ def _refusals(client: Settings, path: str) -> Iterator[None]:
     try:
         yield
     except Malformed as error:
-        what = "JSON, comments allowed" if client.comments else "plain JSON"
+        what = "TOML" if path.endswith(".toml") else "JSON, comments allowed" if client.comments else "plain JSON"
         fix = f"fix {path} ({client.name} reads {what}) and run this again; nothing was changed"
         raise Failure(REFUSED, f"{path}: {error}", fix) from None
 

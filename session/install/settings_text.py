@@ -1,7 +1,8 @@
-"""Edits a client's settings, JSON, as text: everything else in the file keeps its bytes."""
+"""Edits a client's settings, JSON or TOML, as text: everything else in the file keeps its bytes."""
 
 import json
 import re
+import tomllib
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
@@ -41,7 +42,50 @@ def edited(text: str, wanted: dict[str, Any], *, comments: bool) -> str:
 
 def same(one: object, other: object) -> bool:
     """Whether two values are equal, whatever the order of their keys."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    return json.dumps(one, sort_keys=True, default=str) == json.dumps(other, sort_keys=True, default=str)
+
+
+def parsed_toml(text: str) -> dict[str, Any]:
+    """The value of a TOML text. Raises Malformed."""
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise Malformed(str(error)) from None
+
+
+def edited_toml(text: str, wanted: dict[str, Any], *names: str) -> str:
+    """The TOML text with the table of these names as in `wanted`, which may differ in nothing else. Raises Malformed.
+
+    The values of the table are strings and lists of strings.
+    """
+    lines = text.splitlines(keepends=True)
+    header = f"[{'.'.join(names)}]"
+    start = next((number for number, line in enumerate(lines) if line.split("#")[0].strip() == header), len(lines))
+    end = start + 1
+    for number in range(start + 1, len(lines)):
+        content = lines[number].strip()
+        if content.startswith("["):
+            break
+        if content and not content.startswith("#"):  # a comment at the end belongs to the next table
+            end = number + 1
+    newline = "\r\n" if "\r\n" in text else "\n"
+    table: Any = wanted
+    for name in names:
+        table = table.get(name, {})
+    new = (
+        [header, *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items())] if table else []
+    )
+    if not table and start and not lines[start - 1].strip():
+        start -= 1  # the blank line that we put before it
+    elif start == len(lines) and lines:
+        new.insert(0, "" if text.endswith("\n") else newline)
+    result = "".join((*lines[:start], *(line + newline for line in new), *lines[end:]))
+    value = parsed_toml(result)
+    if not table and value.get(names[0]) == {}:
+        del value[names[0]]
+    if not same(value, wanted):
+        raise Malformed(f"{header} cannot be edited without changing other entries: do it by hand")
+    return result
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

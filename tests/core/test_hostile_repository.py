@@ -69,7 +69,7 @@ def test_it_cannot_pass_for_another_project(repo: Path, tmp_path: Path, kind: st
         assert project.name_of(str(place)) == "acme/tides"
 
 
-@pytest.mark.parametrize("place", [".claude", ".claude/settings.json", ".claude/skills"])
+@pytest.mark.parametrize("place", [".claude", ".claude/settings.json", ".mcp.json", ".claude/skills"])
 def test_an_installation_for_a_project_writes_through_no_link(run: Run, repo: Path, tmp_path: Path, place: str) -> None:
     person = tmp_path / "person"
     (person / ".claude").mkdir(parents=True)
@@ -81,7 +81,7 @@ def test_an_installation_for_a_project_writes_through_no_link(run: Run, repo: Pa
         (repo / place).symlink_to(aim / "other.json")
     else:
         (repo / place).symlink_to(aim)
-    words = ("install", "claude", "--project", "--yes")
+    words = ("install", "claude", "--project", "--mcp", "--yes")
     refused = run(*words, env={"HOME": str(person)}, cwd=repo, ok=False)
     assert refused.json["error"]["code"] == "INSTALL_REFUSED"
     assert [(one.name, one.read_text()) for one in aim.iterdir()] in ([], [("other.json", "{}")])

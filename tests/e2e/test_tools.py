@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -41,30 +40,10 @@ def replies(agent: str, command: str) -> list[dict[str, Any]]:
     return [*({"text": "I look.", "tool_calls": [call], "usage": USAGE} for call in calls), {"text": "Done."}]
 
 
-def register_server(place: Workplace) -> None:
-    """Write our MCP server into the client's own file, as its `mcp add` does."""
-    server = {"command": str(place.command), "args": ["mcp"]}
-    if place.client == "codex":
-        with (place.home / ".codex" / "config.toml").open("a") as file:
-            lines = [f"{key} = {json.dumps(value)}\n" for key, value in server.items()]
-            file.write("\n[mcp_servers.joelclaw]\n" + "".join(lines) + 'env_vars = ["JOELCLAW_HOME"]\n')
-        return
-    settings = place.home / f".{place.client}" / "settings.json"
-    path = place.home / ".claude.json" if place.client == "claude" else settings
-    value = json.loads(path.read_text()) if path.exists() else {}
-    path.write_text(json.dumps({**value, "mcpServers": {"joelclaw": server}}))
-    if place.client == "claude":
-        value = json.loads(settings.read_text())
-        value["permissions"]["allow"].append("mcp__joelclaw__recall")
-        settings.write_text(json.dumps(value))
-
-
 def test_recall_by_the_shell_and_by_the_tool(agent: str, tmp_path: Path) -> None:
     place = Workplace(agent, tmp_path)
     place.joelclaw("memory", "write", FACT)
-    place.install()
-    if agent not in EXTENSION:
-        register_server(place)
+    place.install(*(["--mcp"] if agent not in EXTENSION else []))
     word = JOELCLAW if agent in LOGIN_SHELL else "joelclaw"
     script = {
         "prompts": ["what clock does the gauge of Husum use, look it up"],

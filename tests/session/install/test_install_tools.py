@@ -1,4 +1,4 @@
-"""`joelclaw install`: the skill and the rule that let an agent recall; `uninstall` takes them back."""
+"""`joelclaw install`: the MCP server, the skill and the rule that let an agent recall; `uninstall` removes them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from session.install import entries
 
 __all__ = ["install", "project", "user"]
 
+SERVERS = {"claude": ".claude.json", "codex": ".codex/config.toml", "gemini": FILES["gemini"]}
 RULES = {"codex": ".codex/rules/joelclaw.rules", "gemini": ".gemini/policies/joelclaw.toml"}
 SKILL = "skills/joelclaw/SKILL.md"
 RULE = "Bash(joelclaw recall:*)"
@@ -29,6 +30,137 @@ def tree(folder: Path) -> dict[str, bytes]:
     }
 
 
+def server(user: Path, agent: str) -> dict[str, object]:
+    path = user / SERVERS[agent]
+    if agent == "codex":
+        return dict(tomllib.loads(path.read_text())["mcp_servers"]["joelclaw"])
+    return dict(json.loads(path.read_text(encoding="utf-8-sig"))["mcpServers"]["joelclaw"])
+
+
+@pytest.mark.parametrize("agent", SERVERS)
+def test_mcp_adds_the_server_to_the_file_that_the_client_reads(install: Install, user: Path, agent: str) -> None:
+    (result,) = install(agent, "--mcp")["agents"]
+    added = server(user, agent)
+    assert (added["command"], added["args"]) == (JOELCLAW, ["mcp"])
+    assert str(user / SERVERS[agent]) in {result["path"], *(other["path"] for other in result["also"])}
+    assert (user / SERVERS[agent]).stat().st_mode & 0o777 == 0o600
+    assert install(agent, "--mcp")["agents"][0]["changed"] is False
+
+
+@pytest.mark.parametrize("agent", SERVERS)
+def test_without_mcp_a_server_is_updated_but_not_added(install: Install, user: Path, agent: str) -> None:
+    install(agent)
+    assert b"mcp" not in b"".join(data for name, data in tree(user).items() if name in SERVERS.values())
+    install(agent, "--mcp")
+    with_server = tree(user)
+    assert install(agent)["agents"][0]["changed"] is False
+    assert tree(user) == with_server
+    path = user / SERVERS[agent]
+    path.write_text(path.read_text().replace(JOELCLAW, OLD))
+    assert install(agent)["agents"][0]["changed"] is True
+    assert server(user, agent)["command"] == JOELCLAW
+
+
+JSONS = {
+    "servers": '{\n  "numStartups": 7,\n  "mcpServers": {\n    "other": {"command": "x"}\n  }\n}',
+    "rules": '{"numStartups":7,"permissions":{"allow":["Bash(ls:*)"],"deny":[]}}\n',
+    "empty ones": '{ "hooks": {  }, "mcpServers": {  }, "permissions": { "allow": [ ] } }',
+    "an empty object": "{}",
+    "nothing": "",
+    "CRLF, a mark": '\ufeff{\r\n\t"permissions": {\r\n\t\t"allow": [\r\n\t\t\t"Bash(ls)"\r\n\t\t]\r\n\t}\r\n}\r\n',
+}
+TOMLS = {
+    "a table at the end": 'model = "x"\n\n[features]\nhooks = true # yes\n',
+    "no line end": 'model = "x"',
+    "other servers": '[mcp_servers.other]\ncommand = "x"\n',
+    "CRLF": 'model = "x"\r\n[a]\r\nb = 1\r\n',
+    "nothing": "",
+    "a comment": "# mine\n",
+}
+
+
+@pytest.mark.parametrize("mcp", [False, True])
+@pytest.mark.parametrize(
+    ("agent", "what"), [*((a, w) for a in ("claude", "gemini") for w in JSONS), *(("codex", w) for w in TOMLS)]
+)
+def test_uninstall_takes_it_back_to_the_byte(install: Install, user: Path, agent: str, what: str, mcp: bool) -> None:
+    for file in {SERVERS[agent], FILES[agent]} if agent == "claude" else {SERVERS[agent]}:
+        path = user / file
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes((TOMLS if agent == "codex" else JSONS)[what].encode())
+        path.chmod(0o644)
+    before = tree(user)
+    install(agent, *["--mcp"] * mcp)
+    install(agent)
+    assert not mcp or server(user, agent)["command"] == JOELCLAW
+    (result,) = install(agent, verb="uninstall")["agents"]
+    assert tree(user) == before
+    assert (user / SERVERS[agent]).stat().st_mode & 0o777 == 0o644
+    assert result["backup"] is None
+
+
+@pytest.mark.parametrize("what", TOMLS)
+def test_uninstall_removes_the_server_from_toml_that_was_edited_since(install: Install, user: Path, what: str) -> None:
+    path = user / SERVERS["codex"]
+    path.parent.mkdir()
+    path.write_bytes(TOMLS[what].encode())
+    install("codex", "--mcp")
+    mine = '\n# mine\n[profiles.quick]\nmodel = "y"\n'
+    with path.open("a", newline="") as file:
+        file.write(mine)
+    install("codex", verb="uninstall")
+    assert path.read_bytes().decode().split() == (TOMLS[what] + mine).split()
+
+
+OWN = {"another program": ("npx", ["joelclaw-of-mine"]), "joelclaw by its name": ("joelclaw", ["mcp"])}
+
+
+@pytest.mark.parametrize("agent", SERVERS)
+@pytest.mark.parametrize("whose", OWN)
+@pytest.mark.parametrize("first", ["theirs", "ours"])
+def test_a_server_of_the_user_with_our_name_stays(
+    install: Install, user: Path, agent: str, whose: str, first: str
+) -> None:
+    if first == "ours":
+        install(agent)
+    path, (command, args) = user / SERVERS[agent], OWN[whose]
+    path.parent.mkdir(exist_ok=True)
+    mine = {**({"type": "stdio"} if agent == "claude" else {}), "command": command, "args": args}
+    if agent == "codex":
+        path.write_text(f"[mcp_servers.joelclaw]\ncommand = {json.dumps(command)}\nargs = {json.dumps(args)}\n")
+    else:
+        settings = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps({**settings, "mcpServers": {"joelclaw": mine}}))
+    (result,) = install(agent, "--mcp")["agents"]
+    assert server(user, agent) == mine
+    assert any("was not added by joelclaw" in note for note in result["notes"])
+    install(agent, verb="uninstall")
+    assert server(user, agent) == mine
+
+
+def test_a_server_of_ours_that_was_edited_stays(install: Install, user: Path) -> None:
+    install("codex", "--mcp")
+    path = user / SERVERS["codex"]
+    path.write_text(path.read_text().replace('"mcp"', '"mcp", "--verbose"'))
+    (result,) = install("codex", verb="uninstall")["agents"]
+    assert server(user, "codex")["args"] == ["mcp", "--verbose"]
+    assert any(str(path) in note and "was edited" in note for note in result["notes"])
+
+
+@pytest.mark.parametrize(("agent", "text"), [("claude", "{,}"), ("claude", '{"mcpServers": []}'), ("codex", "a = = 1")])
+def test_a_file_that_the_client_cannot_read_stops_all(install: Install, user: Path, agent: str, text: str) -> None:
+    path = user / SERVERS[agent]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    before = tree(user)
+    failed = install(agent, "--mcp", ok=False)
+    assert failed["error"]["code"] == "INSTALL_REFUSED"
+    assert str(path) in failed["fix"]
+    assert tree(user) == before
+    install(agent)
+    assert path.read_text() == text, "without --mcp the file is not read"
+
+
 def test_claude_runs_recall_without_a_question(install: Install, user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def allowed() -> list[str]:
         return list(json.loads((user / FILES["claude"]).read_text())["permissions"]["allow"])
@@ -37,8 +169,9 @@ def test_claude_runs_recall_without_a_question(install: Install, user: Path, mon
         moved.setattr(entries, "executable", lambda: OLD)
         install("claude")
         assert allowed() == [RULE, f"Bash({OLD} recall:*)"]
-    install("claude")
-    assert allowed() == [RULE, f"Bash({JOELCLAW} recall:*)"]
+    install("claude", "--mcp")
+    tools = [f"mcp__joelclaw__{name}" for name in ("recall", "show", "session")]
+    assert allowed() == [RULE, f"Bash({JOELCLAW} recall:*)", *tools]
     install("claude", verb="uninstall")
     assert not (user / FILES["claude"]).exists()
 
@@ -68,28 +201,3 @@ def test_a_skill_that_somebody_changed_stays(install: Install, user: Path) -> No
         assert path.read_text() == mine
         assert any("edited" in note for note in one["notes"])
     assert tree(user / ".claude").keys() == {"skills", "skills/joelclaw", SKILL}
-
-
-JSONS = {
-    "rules": '{"numStartups":7,"permissions":{"allow":["Bash(ls:*)"],"deny":[]}}\n',
-    "empty ones": '{ "hooks": {  }, "permissions": { "allow": [ ] } }',
-    "an empty object": "{}",
-    "nothing": "",
-    "CRLF, a mark": '\ufeff{\r\n\t"permissions": {\r\n\t\t"allow": [\r\n\t\t\t"Bash(ls)"\r\n\t\t]\r\n\t}\r\n}\r\n',
-}
-
-
-@pytest.mark.parametrize("agent", ["claude", "gemini"])
-@pytest.mark.parametrize("what", JSONS)
-def test_uninstall_takes_it_back_to_the_byte(install: Install, user: Path, agent: str, what: str) -> None:
-    path = user / FILES[agent]
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(JSONS[what].encode())
-    path.chmod(0o644)
-    before = tree(user)
-    install(agent)
-    install(agent)
-    (one,) = install(agent, verb="uninstall")["agents"]
-    assert tree(user) == before
-    assert path.stat().st_mode & 0o777 == 0o644
-    assert one["backup"] is None
