@@ -70,9 +70,9 @@ def _period(flag: str, given: str, code: str) -> tuple[int, int]:
     if number and (moment := clock.parse_iso(given)) is not None:
         return moment, moment + (clock.DAY_MS - 1 if len(given.strip()) == len("2026-05-31") else 0)
     from core import words
-    from recall import dates
+    from recall.query import period_named
 
-    period = dates.named(words.split(given), now)
+    period = period_named(words.split(given), now)
     if period is None:
         raise usage(code, f"{flag} {given[:60]!r} is not a time", f"give {flag} 2w, 36h, 2026-05-31 or 'last week'")
     return period[0], period[1] - 1

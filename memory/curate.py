@@ -20,8 +20,8 @@ from core.store.documents import PINNED
 from core.store.purge import PURGED
 from memory import gate, write
 from memory.json_form import to_view
-from recall import categories
 from recall.names import call_by_id
+from recall.query import resolve_category
 
 STALE = "stale"
 MIN_ID_CHARS = 8  # of a shortened id; ids of one minute share their first 8
@@ -96,7 +96,7 @@ def listing(db: apsw.Connection, options: Mapping[str, Any]) -> dict[str, Any]:
     """A page of the observations, newest first, chosen by the options of `memory list`."""
     tags, shows_all, project = options["tag"], bool(options["all"]), options["project"] or ""
     asked: dict[str, Any] = {
-        "tags": tags, "category": categories.resolve(options["category"] or ""), "whatever": shows_all,
+        "tags": tags, "category": resolve_category(options["category"] or ""), "whatever": shows_all,
         "projects": [project, *names_of(project, documents.projects(db))] if project else (),
         "verdicts": () if shows_all else ("allow",), "without": "" if shows_all or tags else "session-task",
     }  # fmt: skip

@@ -14,7 +14,8 @@ from core.store import documents
 from core.store.rows import COLLECTIONS
 from memory import gate, near_duplicate
 from memory.write import COLLECTION, MAX_CHARS, clean_name, clean_tags, set_category, set_ungated, set_verdict
-from recall import categories, hit
+from recall import hit
+from recall.query import short_category
 
 MAX_TEXT_CHARS = 1_000_000  # of an episode or a section; an observation has write.MAX_CHARS
 
@@ -80,7 +81,7 @@ def to_view(document: Document) -> dict[str, Any]:
     """A document as `memory show` prints it: every field, under the contract's names."""
     view = _with_iso_times(document)
     view["origin"] = hit.origin_of(document)
-    view["category"] = categories.short(document["category_id"])
+    view["category"] = short_category(document["category_id"])
     view["forgotten"] = document["forgotten_at"] is not None
     return {key: view[_VIEW_NAMES.get(key, key)] for key in _VIEW_KEYS}
 

@@ -28,7 +28,7 @@ from core.records import Episode
 from core.redaction import redact
 from core.store import progress, sqlite
 from memory import gate, write
-from recall import categories
+from recall.query import CATEGORIES
 
 Place = tuple[int, str] | None
 Range = tuple[list[Episode], str, Place]
@@ -209,7 +209,7 @@ def prompt_of(turns: Sequence[tuple[str, str, int]]) -> str:
     transcript = "\n".join(map(_turn_block, turns))
     with open(os.path.join(os.path.dirname(__file__), "observe_prompt.txt"), encoding="utf-8") as file:
         task = file.read()
-    names = ", ".join(categories.IDS)
+    names = ", ".join(CATEGORIES)
     return task.format(mark=ids.fingerprint(transcript)[:12], transcript=transcript, categories=names)
 
 

@@ -6,7 +6,7 @@ from core import TYPE_CHECKING, clock
 from core.store import overview, sessions
 from core.store.rows import COLLECTIONS
 from memory.gate import VERDICTS
-from recall import categories
+from recall.query import short_category
 
 if TYPE_CHECKING:
     from typing import Any
@@ -36,7 +36,7 @@ def recent(db: apsw.Connection, *, hours: float, count: int, now: int) -> list[d
             "id": document["id"],
             "at": clock.iso(document["created_at"]),
             "observation": document["text"][:120],
-            "category": categories.short(document["category_id"]),
+            "category": short_category(document["category_id"]),
             "source": document["source"],
             "verdict": document["write_verdict"],
         }

@@ -29,7 +29,7 @@ from memory import json_form, near_duplicate
 from memory.json_form import Incoming
 from memory.knowledge import markdown
 from memory.write import CATEGORY_FIELDS, VERDICT_FIELDS, Draft, clean_name, compose, copy_fields, store
-from recall import categories
+from recall.query import short_category
 
 LINES = "ours"  # the value of `--format` for our own JSON lines
 MARKDOWN = "markdown"
@@ -134,7 +134,7 @@ class _Import(ABC):
         if outcome and len(self.report["first"]) < LISTED:
             self.report["first"].append({
                 "where": incoming.where, "outcome": outcome, "id": document["id"], "tags": document["tags"],
-                "verdict": document["write_verdict"], "category": categories.short(document["category_id"]),
+                "verdict": document["write_verdict"], "category": short_category(document["category_id"]),
                 "observation": _excerpt(document["text"]),
             })  # fmt: skip
 

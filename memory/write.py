@@ -8,7 +8,7 @@ from core.redaction import redact
 from core.store import documents, sqlite
 from core.store.rows import BY_HAND
 from memory import gate, near_duplicate
-from recall import categories
+from recall.query import resolve_category, short_category
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def write(db: apsw.Connection, draft: Draft, *, now: int, vectors: bool) -> dict
     with sqlite.transaction(db):
         document, is_merged = place(db, document, now=now, vectors=vectors)
     fields: dict[str, Any] = {**document}
-    guessed = categories.short(document["category_id"])
+    guessed = short_category(document["category_id"])
     result = {key: fields[name] for key, name in _RESULT_KEYS.items()} | {
         "category": clean_name(draft.category, []) or (DEFAULT_CATEGORY if guessed == "operations" else guessed),
         "merged": is_merged,
@@ -148,16 +148,14 @@ def set_category(document: Document, given: str, annotated: str) -> None:
     """
     category, confidence, source = "", 0.0, ""
     if given and not (annotated and given == DEFAULT_CATEGORY):
-        category, confidence, source = categories.resolve(given), 1.0, "flag"
+        category, confidence, source = resolve_category(given), 1.0, "flag"
     elif annotated:
-        category, confidence, source = categories.resolve(annotated), 0.9, "annotation"
+        category, confidence, source = resolve_category(annotated), 0.9, "annotation"
     if not category:
-        category, confidence = categories.classify(document["text"])
-        source = "keyword" if confidence > categories.FALLBACK_CONFIDENCE else "fallback"
+        category, confidence, source = gate.classify(document["text"])
     document["category_id"] = category
     document["category_confidence"] = confidence
     document["category_source"] = source
-    document["taxonomy_version"] = categories.TAXONOMY_VERSION
 
 
 def set_verdict(document: Document, verdict: gate.Verdict) -> None:
@@ -230,7 +228,7 @@ def is_global(document: Document) -> bool:
 
 def _category_strength(document: Document) -> int:
     source = document["category_source"]
-    if source == "flag" and document["category_id"] == categories.OPERATIONS:
+    if source == "flag" and document["category_id"] == "jc:operations":
         return 0  # most often the flag's default, not a choice
     return {"keyword": 1, "annotation": 2, "flag": 3}.get(source, 0)
 

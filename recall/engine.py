@@ -12,7 +12,7 @@ from core import TYPE_CHECKING, clock, words
 from core.store.rows import COLLECTIONS
 from core.store.search import LocalCandidates
 from recall.hit import document_hit, snippet
-from recall.query import Scope, expand
+from recall.query import Scope, expand, resolve_category
 from recall.ranking import Ranking, reasons_to_drop, restatement_factor
 from recall.vectors import document_vector
 
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from recall.ranking import Ranked, Source
 
 CANDIDATES = 50  # that are searched by words and checked for a name, at least; 100 find no more among ten hits
-MAX_QUERY_CHARS = 4_000  # of a pasted query, its beginning and its end are searched
-SNIPPET_CHARS = 320  # of a call, if nothing limits the answer
-MIN_SNIPPET_CHARS = 160  # a shorter extract cannot be understood
 
 
 def recall(
@@ -78,18 +75,14 @@ class _Recall:
         self.query = query
         self.now = now
         self.text = query.text
-        if len(self.text) > MAX_QUERY_CHARS:
-            self.text = self.text[: MAX_QUERY_CHARS // 2] + " " + self.text[-MAX_QUERY_CHARS // 2 :]
+        if len(self.text) > 4_000:  # a pasted text: its beginning and its end are searched
+            self.text = f"{self.text[:2_000]} {self.text[-2_000:]}"
         self.budget = query.profile()
         self.is_lean = self.budget["applied"] == "lean"
         self.expanded, self.rewrite = expand(self.text, enabled=self.budget["rewriteEnabled"])
         self.limit = query.limit if query.limit is not None else config.get_int("recall.limit")
         self.scope = Scope(db, query)
-        self.category = query.category
-        if self.category:
-            from recall import categories
-
-            self.category = categories.resolve(self.category)
+        self.category = resolve_category(query.category)
         self.filters: Filters = {
             "collections": [name for name in query.collections if name in COLLECTIONS], "session": query.session,
             "projects": self.scope.names, "others": self.scope.others, "category": self.category,
@@ -255,22 +248,24 @@ class _Recall:
 
     def _fitted(self, chosen: Sequence[CallMatch | Hit], names: QueryNames, used: int) -> list[Hit]:
         """The hits, with texts cut around the match if the answer is to be short; `used` characters are taken."""
+        call_chars = 320  # of a call, if nothing limits the answer
+        min_chars = 160  # a shorter extract cannot be understood
         is_short = self.is_lean or (self.query.raw and self.budget["requested"] != "deep")
         if not is_short:
-            return [item if isinstance(item, dict) else item.hit(SNIPPET_CHARS) for item in chosen]
+            return [item if isinstance(item, dict) else item.hit(call_chars) for item in chosen]
         # Characters of five hits; more hits get more. Longer answers use up the context that recall is to save.
         room = 820 if names.is_single else 1_000 if self.is_lean else 1_800
         left = max(room, used) * max(self.limit, 5) // 5 - used
-        needed = [len(item["observation"]) if isinstance(item, dict) else SNIPPET_CHARS for item in chosen]
+        needed = [len(item["observation"]) if isinstance(item, dict) else call_chars for item in chosen]
         hits: list[Hit] = []
         for at, item in enumerate(chosen):
-            if used and left < MIN_SNIPPET_CHARS:
+            if used and left < min_chars:
                 break
             share = _equal_share(left, needed[at:])
             if at == 0:  # the first hit holds the answer as often as the next four
-                others = (MIN_SNIPPET_CHARS + 1) * (len(needed) - 1)
+                others = (min_chars + 1) * (len(needed) - 1)
                 share = max(share, min(int(2.5 * share), left - others))
-            share = max(MIN_SNIPPET_CHARS, share - 1)
+            share = max(min_chars, share - 1)
             if not isinstance(item, dict):
                 hits.append(item.hit(share))
             elif len(item["observation"]) <= share:

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
 CALLS = "calls"  # the name of the collection
 CALL_PREFIX = "call:"
-
-# Scores of calls that contain what was asked literally: the closer, the higher. "whole": the query word for word, a
-# copied error or command; "longer": a longer name, if no call contains the name itself.
-SCORES = {"whole": 0.85, "name": 0.8, "other case": 0.75, "longer": 0.45}
 MAX_COMMAND_CHARS = 60  # of a command in a call's place
 
 
@@ -207,12 +203,15 @@ def matching_calls(
 
 
 def _calls_containing(db: apsw.Connection, query: str, names: QueryNames, filters: Filters) -> list[CallMatch]:
-    """The calls that contain the whole query, its single name, or any of its names and words; unsorted."""
+    """The calls that contain the whole query, its single name, or any of its names and words; unsorted.
+
+    The closer a call is to the query, the higher its score; the query word for word is a copied error or command.
+    """
     wanted = names.wanted
     found: dict[int, CallMatch] = {}
     if names.is_single:
         for call in calls.holding_any(db, wanted, filters):
-            score = SCORES["name" if wanted[0] in _searched_text(call) else "other case"]
+            score = 0.8 if wanted[0] in _searched_text(call) else 0.75  # in another case
             found[call["rowid"]] = CallMatch(call, score, wanted)
     elif wanted:
         half = ranking.half_score(ranking.LEXICAL_SCALE, len(wanted), max(calls.size(db), calls.SMALL))
@@ -221,7 +220,7 @@ def _calls_containing(db: apsw.Connection, query: str, names: QueryNames, filter
             found[call["rowid"]] = CallMatch(call, 0.9 * ranking.saturated(bm25, half), wanted)
     if len(query.split()) > 1:
         for call in calls.holding_all(db, [query], filters):
-            match = CallMatch(call, SCORES["whole"], [query, *wanted])
+            match = CallMatch(call, 0.85, [query, *wanted])
             # a phrase of one or two common words was not copied from a call
             is_distinctive = bool(names.names) or len(names.words) > 2
             is_inside = is_distinctive and query.lower() in _searched_text(call).lower()
@@ -236,7 +235,7 @@ def _calls_with_prefix(db: apsw.Connection, names: QueryNames, filters: Filters)
     parts = [part for part in whole.split("/") if part]
     for name in (whole, *("/".join(parts[at:]) for at in range(1, len(parts) - 1))):
         if name and (found := calls.holding_any(db, [name], filters, beginning=True)):
-            return [CallMatch(call, SCORES["longer"], [name]) for call in found]
+            return [CallMatch(call, 0.45, [name]) for call in found]
     return []
 
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from recall.names import PlacesQuery
     from recall.query import Query
 
-COLLECTION = "work"
 MAX_SESSIONS = 8  # in an answer
 
 
@@ -68,7 +67,7 @@ def answer(
         return None
     identifier = f"work:{first['id']}:{best['number']}" if best else f"work:{first['id']}"
     return new_hit(
-        identifier, 1.0, "\n".join(blocks), type="work", source=first["client"], collection=COLLECTION,
+        identifier, 1.0, "\n".join(blocks), type="work", source=first["client"], collection="work",
         session=first["id"], timestamp=clock.iso(first["updated_at"]), project=first["project"],
         path=best["file"] if asked.is_single and best else "", origin="tool",
     )  # fmt: skip

@@ -23,7 +23,7 @@ from math import exp, log
 
 from core import TYPE_CHECKING, words
 from core.clock import DAY_MS
-from recall import dates
+from recall.query import span_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ class Ranking:
 
     def __init__(self, text: str, scope: Scope, now: int, episode_decay: float) -> None:
         self._query_terms = words.query_terms(text)
-        self._span = dates.span_named(text, now)
+        self._span = span_named(text, now)
         self._scope = scope
         self._now = now
         self._episode_decay = episode_decay

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 DIMENSIONS = 256
 SPACE = "minilm-256-v1"  # vectors of different spaces cannot be compared
-CONTEXT_WEIGHT = 0.4  # of the neighbouring turns in a turn's vector, relative to the turn itself
 
 MAGIC = b"JCLSTAT1"
 HEADER_SIZE = 40
@@ -62,7 +61,8 @@ def embed(text: str, context: str = "") -> bytes:
     if not own or not around:
         return scaled(_components(own or around)) if own or around else b""
     left, right = _components(own), _components(around)
-    ratio = CONTEXT_WEIGHT * (sum([x * x for x in left]) / sum([x * x for x in right])) ** 0.5
+    context_weight = 0.4  # relative to the text itself
+    ratio = context_weight * (sum([x * x for x in left]) / sum([x * x for x in right])) ** 0.5
     return scaled([x + ratio * y for x, y in zip(left, right, strict=True)])
 
 

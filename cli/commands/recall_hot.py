@@ -12,7 +12,7 @@ from core.errors import usage
 from core.store.rows import COLLECTIONS
 from recall import hit
 from recall.names import places_query
-from recall.query import Query
+from recall.query import Query, short_category
 from session.recorded_recall import RecordedRecall
 
 if TYPE_CHECKING:
@@ -188,11 +188,10 @@ def _stored_values(db: Any, given: dict[str, str], projects: list[str]) -> dict[
         known["project"] = projects
     if "category" in given:
         from core.store import overview
-        from recall import categories
 
         stored = overview.largest(db, "category", 50)
         if given["category"] not in stored:
-            known["category"] = [categories.short(one) for one in stored]
+            known["category"] = [short_category(category) for category in stored]
     if "session" in given and not sessions.whole_id(db, given["session"]):
         known["session"] = [ids.shown(session) for session, _ in sessions.latest_first(db)]
     return known

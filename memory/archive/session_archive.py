@@ -12,9 +12,9 @@ from core import TYPE_CHECKING, ids, json_text, project
 from core.redaction import redact
 from core.store import documents, progress, sessions, sqlite
 from core.words import clean
+from memory import gate
 from memory.archive import texts
 from memory.archive.calls import SessionCalls
-from recall import categories
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:
@@ -331,7 +331,6 @@ def clean_name(text: str) -> str:
 
 def _categorised(document: Document) -> Document:
     document["fingerprint"] = ids.fingerprint(document["text"].lower())
-    document["category_id"], document["category_confidence"] = categories.classify(document["text"])
-    matched = document["category_confidence"] > categories.FALLBACK_CONFIDENCE
-    document["category_source"] = "keyword" if matched else "fallback"
+    category, confidence, source = gate.classify(document["text"])
+    document["category_id"], document["category_confidence"], document["category_source"] = category, confidence, source
     return document

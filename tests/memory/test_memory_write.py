@@ -12,7 +12,7 @@ import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 
-from recall import categories
+from memory import gate
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"  # a made-up value of the right shape
 
@@ -130,7 +130,7 @@ def test_most_sentences_are_put_where_they_belong(half: str, right: int) -> None
     """The words were chosen with one half (35 before); the other was written with it and not looked at (38 before)."""
     rows = told(half)
     assert len(rows) >= 60
-    assert sum(categories.classify(text)[0] == f"jc:{category}" for category, text in rows) >= right
+    assert sum(gate.classify(text)[0] == f"jc:{category}" for category, text in rows) >= right
 
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
