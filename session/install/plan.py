@@ -86,7 +86,6 @@ class Plan:
     def put_in(self, command: str, *, mcp: bool) -> "Plan":
         """Plan to add our entries; with `mcp` also our server. Without it, a server of ours is only updated."""
         ours, receipt = self._entries, self.receipt
-        self.backs_up = not (self._is_unedited and receipt and receipt.created)
         with _refusals(self.client, self.path):
             value = self._value(self.text)
             wanted = ours.put_in(value, command, mcp=mcp)
