@@ -33,7 +33,7 @@ def name_of(cwd: str) -> str:
     if not top:
         return ""
     repository, root = repository_at(top)
-    url = _git_setting(repository + "/config", ["remote", "origin"], "url") if repository else ""
+    url = git_setting(repository + "/config", ["remote", "origin"], "url") if repository else ""
     return _name_of_url(url) or _name_of_path(root)
 
 
@@ -110,6 +110,16 @@ def own_names(name: str, known: Iterable[str]) -> list[str]:
     return [known_name for known_name in names_of(name, known) if "/" in name or "/" not in known_name]
 
 
+def git_folders(top: str) -> tuple[str, str]:
+    """The git folder of a working tree, with its HEAD and index, and its repository's folder; "" for none.
+
+    `.git/commondir` in a folder is not followed: git writes it only for worktrees, whose `.git` is a file.
+    """
+    repository, _ = repository_at(top)
+    own = (_gitdir_in(top) or top + "/.git") if repository else ""
+    return own, repository
+
+
 def repository_at(top: str) -> tuple[str, str]:
     """The folder with a working tree's git configuration, "" if there is none, and the repository's root folder."""
     git = top + "/.git"
@@ -117,11 +127,8 @@ def repository_at(top: str) -> tuple[str, str]:
         return "", top
     if os.path.isdir(git):
         return git, top
-    pointer = start_of(git, MAX_GIT_FILE_BYTES).strip()
-    if not pointer.startswith("gitdir:"):
-        return "", top
-    own = os.path.normpath(os.path.join(top, pointer.removeprefix("gitdir:").strip()))
-    if os.path.isdir(own) and not _points_back(own, git):
+    own = _gitdir_in(top)
+    if not own or (os.path.isdir(own) and not _points_back(own, git)):
         return "", top
     common = start_of(own + "/commondir", MAX_GIT_FILE_BYTES).strip()
     if common:
@@ -135,19 +142,24 @@ def repository_at(top: str) -> tuple[str, str]:
     return repository, _root_of_repository(repository)
 
 
+def _gitdir_in(top: str) -> str:
+    """The folder that the file `.git` names; "" if `.git` is no such file."""
+    pointer = start_of(top + "/.git", MAX_GIT_FILE_BYTES).strip()
+    if not pointer.startswith("gitdir:"):
+        return ""
+    return os.path.normpath(os.path.join(top, pointer.removeprefix("gitdir:").strip()))
+
+
 def _is_submodule(folder: str) -> bool:
     """Whether a folder is a submodule of a repository around it."""
-    if not os.path.isfile(folder + "/.git"):
-        return False
-    pointer = start_of(folder + "/.git", MAX_GIT_FILE_BYTES).strip().removeprefix("gitdir:").strip()
-    return "/modules/" in "/" + os.path.normpath(os.path.join(folder, pointer)).partition("/.git/")[2]
+    return "/modules/" in "/" + _gitdir_in(folder).partition("/.git/")[2]
 
 
 def _points_back(own: str, git: str) -> bool:
     """Whether the repository that a `.git` file names also names this file: anybody can write such a file."""
     back = start_of(own + "/gitdir", MAX_GIT_FILE_BYTES).strip()
     if not back:
-        tree = _git_setting(own + "/config", ["core"], "worktree")
+        tree = git_setting(own + "/config", ["core"], "worktree")
         back = tree and tree + "/.git"
     return bool(back) and os.path.realpath(os.path.join(own, back)) == os.path.realpath(git)
 
@@ -159,7 +171,7 @@ def _root_of_repository(repository: str) -> str:
     return repository.removesuffix(".git")
 
 
-def _git_setting(path: str, section: list[str], name: str) -> str:
+def git_setting(path: str, section: list[str], name: str) -> str:
     """The first value of a setting in a section of a git configuration; "" without one."""
     inside = False
     for line in start_of(path, MAX_GIT_FILE_BYTES).splitlines():

@@ -1,8 +1,4 @@
-"""The state of a working tree now: what git says about it, and the lines on which names occur. Hot path.
-
-A repository may name programs that git runs (a file monitor, filters, hooks, transports). None is run. Git runs in a
-process of its own that is killed at the deadline; then we say nothing about its state.
-"""
+"""The lines of a working tree on which names occur now. Hot path."""
 
 from __future__ import annotations
 
@@ -10,9 +6,8 @@ import os
 import time
 
 from core import project
-from core.files import start_of
 from core.names import defined_in
-from core.quoting import CUT, clip, one_line
+from core.quoting import CUT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,129 +18,6 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES = 1 << 20
 MAX_MATCHES = 400  # of a name in a file: with more, its line cannot be told from the others
 _NAME_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
-_GIT_STATUS = "status --porcelain=v2 --branch --no-ahead-behind --untracked-files=normal --ignore-submodules=all"
-_GIT_OPTIONS = "--no-optional-locks --no-pager -c core.fsmonitor=false -c core.hooksPath=/dev/null"
-
-
-def git_state(folder: str, timeout_s: float = 0.3) -> str:
-    """Like "branch fix-172, 9e64962e, 2 files changed, 1 untracked"; "" without git, or if git takes too long."""
-    begun = time.monotonic()
-    top = project.folder_of(os.path.realpath(folder))
-    git = _git_program() if os.path.lexists(os.path.join(top, ".git")) else ""
-    if not git:
-        return ""
-    if _runs_no_program(top):
-        # a fifth of the time is left for branch and commit
-        status = _run_git(git, top, _GIT_STATUS.split(), begun + timeout_s * 0.8)
-        if status:
-            return _describe_status(status)
-    head = _run_git(git, top, ["rev-parse", "HEAD", "--abbrev-ref", "HEAD"], begun + timeout_s)
-    commit, _, branch = head.strip().partition("\n")
-    return _describe("" if branch == "HEAD" else branch, commit) if branch else ""
-
-
-def _describe_status(status: str) -> str:
-    """The output of `git status --porcelain=v2 --branch` on one line."""
-    headers: dict[str, str] = {}
-    counts: dict[str, int] = {}
-    for line in status.splitlines():
-        kind, _, rest = line.partition(" ")
-        if kind == "#":
-            key, _, value = rest.partition(" ")
-            headers[key] = value
-        else:
-            counts[kind] = counts.get(kind, 0) + 1
-    commit = headers.get("branch.oid", "")
-    if not commit:
-        return ""
-    changed = counts.get("1", 0) + counts.get("2", 0)
-    parts = [f"{changed} file{'s' * (changed != 1)} changed"] if changed else []
-    parts += [f"{counts['u']} in conflict"] if "u" in counts else []
-    parts += [f"{counts['?']} untracked"] if "?" in counts else []
-    branch = headers.get("branch.head", "")
-    return _describe("" if branch == "(detached)" else branch, commit, *(parts or ["no changes"]))
-
-
-def _describe(branch: str, commit: str, *changes: str) -> str:
-    short = "no commit yet" if commit == "(initial)" else one_line(commit)[:8]
-    name = clip(one_line(branch), 60)
-    return ", ".join([f"branch {name}", short, *changes] if name else [f"detached at {short}", *changes])
-
-
-def _git_program() -> str:
-    """The path of git, never one in the current folder."""
-    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        path = os.path.join(folder, "git")
-        if os.path.isabs(folder) and os.access(path, os.X_OK):
-            return path
-    return ""
-
-
-def _runs_no_program(top: str) -> bool:
-    """Whether git can compare this working tree's files without running a program that the repository names."""
-    if os.path.isdir(top + "/.git") and os.path.lexists(top + "/.git/commondir"):
-        return False  # its configuration is somewhere else
-    repository, _ = project.repository_at(top)
-    max_bytes = 65_536
-    settings = start_of(f"{repository}/config", max_bytes).lower() if repository else ""
-    may_name_program = any(name in settings for name in ("[filter", "[include", "worktreeconfig"))
-    return 0 < len(settings) < max_bytes and not may_name_program
-
-
-def _run_git(git: str, top: str, words: Sequence[str], deadline: float) -> str:
-    """The output of git; "" if it fails, takes too long or prints too much. It is not left running."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    environment |= {
-        "GIT_CEILING_DIRECTORIES": os.path.dirname(top), "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1",
-        "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C",
-    }  # fmt: skip
-    options = [*_GIT_OPTIONS.split(), "-c", "safe.bareRepository=explicit"]
-    reader, writer = os.pipe()
-    try:
-        child = os.posix_spawn(
-            git, [git, "-C", top, *options, *words], environment,
-            file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
-                (os.POSIX_SPAWN_DUP2, writer, 1),
-                (os.POSIX_SPAWN_DUP2, 0, 2),
-            ],
-            setpgroup=0,
-        )  # fmt: skip
-    except (OSError, ValueError):
-        os.close(reader)
-        return ""
-    finally:
-        os.close(writer)
-    try:
-        return _read_until(reader, deadline).decode("utf-8", "replace")
-    finally:
-        os.close(reader)
-        try:
-            os.killpg(child, 9)  # if it has ended, it is a zombie until we wait for it
-        except OSError:
-            pass
-        try:
-            os.waitpid(child, 0)
-        except ChildProcessError:
-            pass  # our parent ignores the end of its children, so there is no zombie
-
-
-def _read_until(descriptor: int, deadline: float) -> bytes:
-    """Everything until the other end closes; b"" if that takes too long or is over 1 MiB."""
-    from select import POLLIN, poll
-
-    poller = poll()
-    poller.register(descriptor, POLLIN)
-    data = b""
-    while len(data) <= 1 << 20:
-        left = deadline - time.monotonic()
-        if left <= 0 or not poller.poll(left * 1000):
-            return b""
-        chunk = os.read(descriptor, 65_536)
-        if not chunk:
-            return data
-        data += chunk
-    return b""
 
 
 def current_places(folder: str, places: Sequence[Place], deadline: float) -> list[Place]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import time
 
-from core import TYPE_CHECKING, worktree
+from core import TYPE_CHECKING, git, worktree
 from core.names import names_in
 from core.quoting import as_code, clip, clip_evenly, clip_path, cost, enclose, one_line
 from core.store import calls as stored_calls
@@ -325,7 +325,7 @@ def _work_lines(
     inside = {file: [place for place in places if place["file"] == file] for file in ranges}
     edited = command_runs.ranges_text(ranges, inside, shown_as, room=110)
     failure = command_runs.failing(calls, edits)
-    git = worktree.git_state(session.get("worktree") or session["folder"])
+    git_state = git.state_of(session.get("worktree") or session["folder"])
     lines = [
         f"**Task:** {request}" if request else "",
         _plan_line(session),
@@ -333,7 +333,7 @@ def _work_lines(
         _failing_line(failure) if failure else "",
         _works_line(calls, summary),
         _running_line(calls),
-        f"**Now:** {git}" if git else "",
+        f"**Now:** {git_state}" if git_state else "",
     ]
     kept: list[str] = []
     for line in lines:

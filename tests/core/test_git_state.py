@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core import worktree
+from core.git import state_of
 
 PATIENT_S = 60.0
 """For what is told: how fast git is on a busy machine is no concern of these."""
@@ -35,7 +35,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def now(folder: Path, seconds: float = PATIENT_S) -> str:
-    return worktree.git_state(str(folder), seconds)
+    return state_of(str(folder), seconds)
 
 
 def commit(folder: Path) -> str:
@@ -89,43 +89,110 @@ def program(folder: Path, mark: Path, *, then: str = "cat") -> str:
     "settings",
     [
         "[core]\n\tfsmonitor = RUN\n",
-        '[filter "x"]\n\tclean = RUN\n',
+        "[core]\n\thooksPath = HOOKS\n",
+        "[core]\n\tpager = RUN\n\teditor = RUN\n\tsshCommand = RUN\n\taskPass = RUN\n",
+        '[credential]\n\thelper = RUN\n[diff]\n\texternal = RUN\n[diff "x"]\n\ttextconv = RUN\n\tcommand = RUN\n',
+        '[filter "x"]\n\tclean = RUN\n\tsmudge = RUN\n',
         '[filter "x"]\n\tprocess = RUN\n\trequired = true\n',
-        "[include]\n\tpath = ../more\n",
-        "[core]\n\thooksPath = ../\n",
+        "[include]\n\tpath = MORE\n",
+        '[includeIf "gitdir:/"]\n\tpath = MORE\n',
         "[extensions]\n\tworktreeConfig = true\n",
+        '[alias]\n\tstatus = !RUN\n[submodule "sub"]\n\tupdate = !RUN\n[gpg]\n\tprogram = RUN\n',
     ],
 )
-def test_nothing_that_the_repository_names_is_run(tree: Path, tmp_path: Path, settings: str) -> None:
+@pytest.mark.parametrize("layout", ["folder", "commondir", "worktree", "submodule", "user"])
+def test_nothing_that_the_repository_names_is_run(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str, layout: str
+) -> None:
     mark = tmp_path / "ran"
     run = program(tmp_path, mark)
+    (tmp_path / "hooks").mkdir()
+    for hook in ("fsmonitor-watchman", "post-index-change", "post-checkout", "reference-transaction"):
+        shutil.copy(run, tmp_path / "hooks" / hook)
     filtered = f'[filter "x"]\n\tclean = {run}\n'
-    (tree / ".git" / "config.worktree").write_text(filtered)
-    (tree / "more").write_text(filtered)
-    (tree / ".gitattributes").write_text("*.py filter=x\n")
+    (tmp_path / "more").write_text(filtered)
+    (tree / ".gitattributes").write_text("*.py filter=x diff=x\n")
     git(tree, "add", ".")
     git(tree, "commit", "-qm", "Attributes")
-    with (tree / ".git" / "config").open("a") as file:
-        file.write(settings.replace("RUN", run))
-    (tree / "high.py").write_text("high.py = 2\n")
-    mark.unlink(missing_ok=True)
-    said = now(tree)
+    folder, config = put_in_layout(layout, tree, tmp_path, monkeypatch)
+    (config.parent / "config.worktree").write_text(filtered)
+    settings = settings.replace("RUN", run).replace("MORE", f"{tmp_path}/more").replace("HOOKS", f"{tmp_path}/hooks")
+    with config.open("a") as file:
+        file.write(settings)
+    (folder / "high.py").write_text("high.py = 2\n")
+    now(folder)
+    (folder / ".gitattributes").write_text("")  # with filters, the files are not compared at all
+    (folder / "sub").mkdir(exist_ok=True)
+    (folder / "sub" / ".gitattributes").write_text("*.py filter=x diff=x\n")
+    now(folder)
     assert not mark.exists()
-    assert said.startswith(f"branch main, {commit(tree)}")
 
 
-def test_no_program_of_a_common_folder_is_run(tree: Path, tmp_path: Path) -> None:
-    """A harmless `.git/config` beside a `.git/commondir` that names a folder with filters."""
-    mark = tmp_path / "ran"
-    common = tmp_path / "common"
-    shutil.copytree(tree / ".git", common)
-    (tree / ".gitattributes").write_text("*.py filter=x\n")
-    with (common / "config").open("a") as file:
-        file.write(f'[filter "x"]\n\tclean = {program(tmp_path, mark)}\n')
-    (tree / ".git" / "commondir").write_text(f"{common}\n")
-    (tree / "high.py").write_text("high.py = 2\n")
-    now(tree)
-    assert not mark.exists()
+def put_in_layout(layout: str, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """The working tree in a layout of git, and the configuration that git reads for it."""
+    config = tree / ".git" / "config"
+    if layout == "commondir":
+        common = tree / ".git" / "common"
+        common.mkdir()
+        for name in ("objects", "refs", "info", "config"):
+            (tree / ".git" / name).rename(common / name)
+        (tree / ".git" / "commondir").write_text("common\n")
+        return tree, common / "config"
+    if layout == "worktree":
+        git(tree, "worktree", "add", "-q", str(tmp_path / "other"))
+        return tmp_path / "other", config
+    if layout == "submodule":
+        outer = tmp_path / "outer"
+        outer.mkdir()
+        git(outer, "init", "-q")
+        git(outer, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tree), "sub")
+        return outer / "sub", outer / ".git" / "modules" / "sub" / "config"
+    if layout == "user":  # the user's own drivers: the repository's attributes must not select them either
+        monkeypatch.setenv("HOME", str(tmp_path / "person"))
+        (tmp_path / "person").mkdir()
+        return tree, tmp_path / "person" / ".gitconfig"
+    return tree, config
+
+
+def test_in_a_worktree(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, _ = put_in_layout("worktree", tree, tmp_path, monkeypatch)
+    (folder / "new.py").touch()
+    (folder / "low.py").write_text("low = 7\n")
+    assert now(folder) == f"branch other, {commit(folder)}, 1 file changed, 1 untracked"
+
+
+def test_files_that_the_user_ignores_do_not_count(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    person = tmp_path / "person"
+    person.mkdir()
+    monkeypatch.setenv("HOME", str(person))
+    (person / ".gitconfig").write_text("[core]\n\texcludesFile = ~/ignored\n")
+    (person / "ignored").write_text("*.bak\n")
+    (tree / "high.bak").touch()
+    (tree / ".git" / "info" / "exclude").write_text("*.tmp\n")
+    (tree / "high.tmp").touch()
+    assert now(tree) == f"branch main, {commit(tree)}, no changes"
+
+
+def test_line_ends_are_compared_as_the_repository_sets_them(tree: Path) -> None:
+    git(tree, "config", "core.autocrlf", "true")
+    (tree / "high.py").unlink()
+    git(tree, "checkout", "high.py")
+    assert (tree / "high.py").read_bytes() == b"high.py = 1\r\n"
+    os.utime(tree / "high.py", (1, 1))  # git must compare the content
+    assert now(tree) == f"branch main, {commit(tree)}, no changes"
+
+
+def test_a_repository_with_sha256(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "--object-format=sha256", "wide")
+    git(tmp_path / "wide", "commit", "-qm", "First", "--allow-empty")
+    assert now(tmp_path / "wide") == f"branch main, {commit(tmp_path / 'wide')}, no changes"
+
+
+def test_it_leaves_no_temporary_folder(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    assert now(tree)
+    assert not list((tmp_path / "tmp").iterdir())
 
 
 def test_git_is_not_taken_from_the_folder(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
