@@ -1,7 +1,7 @@
 """How the commands in `cli/commands/` are declared, and how their declarations are read.
 
-First what the declarations share: a Typer whose commands take text with dashes, and common options. Then the functions
-that read the commands' paths, parameters, help and error codes from what was declared.
+First what the declarations share: a Typer app, and common options. Then the functions that read the commands' paths,
+parameters, help and error codes from what was declared.
 """
 
 import inspect
@@ -16,7 +16,7 @@ from typer.core import TyperCommand
 from typer.models import ArgumentInfo, ParameterInfo
 
 from cli.commands import MODULES
-from cli.parser import Command, Parameter, is_text
+from cli.parser import Command, Parameter
 from core.errors import Failure
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -26,63 +26,31 @@ def _no_type(ctx: Any) -> None:  # noqa: ARG001  called by Typer's help
     return None
 
 
-class TextCommand(TyperCommand):
-    """A command that takes text with dashes: `note "- take care"`.
-
-    Click offers `ignore_unknown_options` for that, but then a mistyped option becomes part of the text.
-    """
-
-    has_shell_text = False
+class HelpCommand(TyperCommand):
+    """A command as Typer's help shows it: arguments and flags get no Python type, such as <list[str]> or <bool>."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """All parameters. Arguments and flags get no Python type in the help, such as <list[str]> or <bool>."""
+        """All parameters."""
         parameters: list[Any] = super().get_params(ctx)
         for parameter in parameters:
             if parameter.param_type_name == "argument" or parameter.is_flag:
                 parameter.display_type_rich = _no_type
         return parameters
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Move texts behind all options, after `--` if one of them begins with a dash."""
-        taking = {flag for one in self.params if not getattr(one, "is_flag", False) for flag in one.opts}
-        truths = {flag for one in self.params if one.metavar == "true|false" for flag in one.opts}
-        own = {flag for one in self.params for flag in one.opts} if self.has_shell_text else None
-        texts: list[str] = []
-        options: list[str] = []
-        words = list(args)
-        while words:
-            word = words.pop(0)
-            if word == "--":
-                texts += words
-                break
-            if is_text(word, texts, own):
-                texts.append(word)
-                continue
-            options.append(word)
-            if word in truths and (not words or words[0][:1] == "-"):
-                options.append("true")
-            elif word in taking and words:
-                options.append(words.pop(0))
-        if any(text[:1] == "-" for text in texts):
-            return super().parse_args(ctx, [*options, "--", *texts])
-        return super().parse_args(ctx, [*texts, *options])  # a last option without a value must not take a text
 
-
-class ShellCommand(TextCommand):
+class ShellCommand(HelpCommand):
     """A command whose text is a shell command with options of its own: `how git add -p`."""
-
-    has_shell_text = True
 
 
 class Commands(typer.Typer):
-    """A Typer app whose commands are `TextCommand`s."""
+    """A Typer app whose commands are `HelpCommand`s."""
 
     def __init__(self, help: str | None = None) -> None:
         super().__init__(help=help, add_completion=False)
 
     def command(self, name: str | None = None, **more: Any) -> Callable[[Function], Function]:
         """Declare a command, as `typer.Typer.command` does."""
-        declare = super().command(name, **{"cls": TextCommand, **more})
+        declare = super().command(name, **{"cls": HelpCommand, **more})
 
         def with_metavars(function: Function) -> Function:
             for declared in inspect.signature(function).parameters.values():

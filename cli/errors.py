@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from cli.output import StdoutFullError, failure_envelope, print_envelope, runnable, step, tell
-from cli.parser import Command
+from cli.parser import printable
 from core import clock, files
 from core.errors import FAILED, Failure, usage
 from core.output import shown
@@ -21,16 +21,16 @@ SYNONYMS = {
 """What other programs call a command, or how it is mistyped: the command here."""
 
 
-def report(name: str, error: Exception, *, as_json: bool) -> int:
-    """Print a failure, as JSON on stdout or for a person on stderr; returns its exit code."""
-    failure = error if isinstance(error, Failure) else unexpected(error)
-    if as_json:
-        from cli import declarations
+def report(path: str, error: Exception, *, as_json: bool, helped: str | None = None) -> int:
+    """Print a failure of a command, as JSON on stdout or for a person on stderr; returns its exit code.
 
-        words = name.split()[1:]
-        known = declarations.called(words) is not None or bool(words and declarations.group_help(words[0]))
-        action = step(f"{name if known else 'joelclaw'} --help", "what this command takes")
-        print_envelope(failure_envelope(name, failure, [action]))
+    `helped` is the command or group whose help makes sense next, if it is not the command itself.
+    """
+    failure = error if isinstance(error, Failure) else unexpected(error)
+    name = f"joelclaw {path}"
+    if as_json:
+        words = filter(None, ("joelclaw", path if helped is None else helped, "--help"))
+        print_envelope(failure_envelope(name, failure, [step(" ".join(words), "what this command takes")]))
     else:
         tell(shown(f"{name}: {failure.message}\n  {runnable(failure.fix)}\n"))
     return failure.exit_code
@@ -76,51 +76,26 @@ def report_corrected_modes(paths: list[str], *, quiet: bool) -> None:
 # Wrong usage
 
 
-def called_name(words: Sequence[str]) -> str:
-    """The name of a call in its envelope: the command, the group, or the first word as it was typed."""
-    from cli import declarations
-
-    command = declarations.called(list(words))
-    if command is not None:
-        return command.path
-    return words[0] if declarations.group_help(words[0]) else _printable(words[0])
-
-
-def wrong_usage(words: Sequence[str], message: str) -> Failure:
-    """Typer's message with a fix: quotes around a text, the command that was probably meant, or the command's help."""
+def report_unknown_command(words: Sequence[str], *, as_json: bool) -> int:
+    """Report that the words call no command, with the command that was probably meant, or those there are."""
     from cli import declarations
     from cli.commands import MODULES
 
-    message = _printable(message, 2_000)
-    command = declarations.called(list(words))
-    if command is not None:
-        return usage(command.code, message, _fix(command, message))
-    group = words[0] if words and declarations.group_help(words[0]) else ""
+    group = words[0] if declarations.group_help(words[0]) else ""
+    typed = " ".join(words[: 1 + bool(group)])
+    is_option = words[bool(group)][:1] == "-"
+    message = (
+        f"there is no option {printable(words[bool(group)])}"
+        if is_option
+        else f"there is no command {printable(typed)!r}"
+    )
+    known = f"use one of: {', '.join(declarations.declared(group) if group else MODULES)}"
     meant = probable_command(words, group)
     if meant:
-        typed = _printable(" ".join(words[: 1 + bool(group)]))
-        return usage("USAGE", f"there is no command {typed!r}", f"did you mean `joelclaw {meant}`?")
-    if group:
-        return usage("USAGE", message, f"use one of: {', '.join(declarations.declared(group))}")
-    if words and words[0][:1] != "-":
-        message = f"there is no command {_printable(words[0])!r}"
-    known = ", ".join(MODULES)
-    return usage("USAGE", message, f"use one of: {known}; joelclaw --help --all says what each does")
-
-
-def _fix(command: Command, message: str) -> str:
-    texts = {one.metavar for one in command.parameters if not one.flags}
-    if "TEXT" in texts and "extra argument" in message:
-        return "put the text in quotes"
-    if "QUERY" in texts and "No such option" in message and "Possible" not in message and "ean" not in message:
-        return "put a query that has a flag in it in quotes, after the options and --"
-    return f"see what it takes: joelclaw {command.path} --help"
-
-
-def _printable(text: str, most: int = 60) -> str:
-    """The user's words without control characters, shortened to `most` characters."""
-    text = text if len(text) <= most else text[: most - 1] + "…"
-    return "".join(c if c.isprintable() else "\ufffd" for c in text)
+        fix = f"did you mean `joelclaw {meant}`?"
+    else:
+        fix = known if group else f"{known}; joelclaw --help --all says what each does"
+    return report(printable(words[0]), usage("USAGE", message, fix), as_json=as_json, helped=group)
 
 
 def probable_command(words: Sequence[str], group: str) -> str:

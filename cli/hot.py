@@ -37,21 +37,20 @@ def run(path: str, call: Callable[[], Answer | int | None], *, as_json: bool) ->
 
 
 def _run(path: str, call: Callable[[], Answer | int | None], *, as_json: bool) -> int:
-    name = f"joelclaw {path}"
     debugging = bool(os.environ.get("JOELCLAW_DEBUG"))
     try:
         answer = call()
         if not isinstance(answer, Answer):
             return answer or 0
         if as_json or answer.text is not None or not answer.view:
-            print_answer(name, answer)
+            print_answer(f"joelclaw {path}", answer)
         else:
             try:
                 _draw(answer)
             except Exception:  # print an answer that cannot be drawn as JSON
                 if debugging:
                     raise
-                print_answer(name, answer)
+                print_answer(f"joelclaw {path}", answer)
     except KeyboardInterrupt:
         return INTERRUPTED
     except StdoutFullError:
@@ -61,7 +60,7 @@ def _run(path: str, call: Callable[[], Answer | int | None], *, as_json: bool) -
             raise
         from cli import errors
 
-        return errors.report(name, error, as_json=as_json)
+        return errors.report(path, error, as_json=as_json)
     return answer.exit_code
 
 

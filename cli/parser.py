@@ -1,9 +1,9 @@
 """Reads the words of a call by the parameters of its command. Hot path: Typer is not imported here.
 
-For the hot commands, which agents run several times a turn, the parameters are in `cli/hot_table.py`, which `make docs`
-generates from the Typer declarations. For all others, `cli/declarations.py` reads them from the declaration: Typer 0.29
-would load pydantic to convert values, which takes as long as ten bare starts of Python. Typer explains what this parser
-does not understand.
+The commands are declared with Typer, which prints their help. It does not read the calls, because Typer 0.29 loads
+pydantic to convert values, which takes as long as ten bare starts of Python. For the hot commands, which agents run
+several times a turn, the parameters are in `cli/hot_table.py`, which `make docs` generates from the declarations. For
+all others, `cli/declarations.py` reads them from the declaration.
 """
 
 from __future__ import annotations
@@ -16,9 +16,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     from cli.output import Answer
+    from core.errors import Failure
 
 _TRUE_WORDS = ("true", "1", "yes", "on")
 _FALSE_WORDS = ("false", "0", "no", "off")
+HELP_FLAGS = ("--help", "-h")
+_IGNORED_OPTIONS = {
+    "recall": ("--adapter",), "otel": ("--adapter",),
+    "sessions": ("--source", "--machine", "--ssh-target", "--max-files"),
+}  # fmt: skip
+"""Options of the mirrored CLI that have no effect here, by the first word of the commands: each takes a value."""
 
 
 class Parameter:
@@ -99,6 +106,10 @@ class Command:
         self.code = code
         self.options_last = options_last
 
+    def defaults(self) -> dict[str, Any]:
+        """The options of a call without words."""
+        return {parameter.name: [] if parameter.many else parameter.default for parameter in self.parameters}
+
     def call(self, options: Mapping[str, Any]) -> Answer | int | None:
         """Call the function, which is given as `module:function` if it has yet to be loaded."""
         function = self.function
@@ -124,14 +135,9 @@ def hot_command(words: Sequence[str]) -> Command | None:
 
 
 def parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
-    """The options of a call, or None if only Typer can read it or explain the error in it.
-
-    Raises a Failure with the command's code if a value is wrong.
-    """
-    if "--help" in words or "-h" in words:
-        return None
-    options = {one.name: [] if one.many else one.default for one in command.parameters}
-    texts = _parse_flags(command, list(words), options)
+    """The options of a call, or None if it asks for the help. Raises a Failure with the command's code."""
+    options = command.defaults()
+    texts = _parse_options(command, list(words), options)
     if texts is None:
         return None
     for parameter in command.parameters:
@@ -140,40 +146,75 @@ def parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
         taken = texts if parameter.many else texts[:1]
         texts = texts[len(taken) :]
         if parameter.required and not taken:
-            return None
+            raise _wrong(command, f"{parameter.metavar} is missing")
         for word in taken:
             _set(options, parameter, parameter.convert(word, command.code))
-    return None if texts else options
+    if texts:
+        is_text = any(parameter.metavar == "TEXT" for parameter in command.parameters)
+        raise _wrong(command, f"too many words: {' '.join(texts)}", "put the text in quotes" if is_text else "")
+    return options
 
 
-def _parse_flags(command: Command, words: list[str], options: dict[str, Any]) -> list[str] | None:
-    """Put the values of options into `options`; returns the other words, or None for an unknown option."""
+def _parse_options(command: Command, words: list[str], options: dict[str, Any]) -> list[str] | None:
+    """Put the values of options into `options`; returns the other words, or None if there is a flag for the help."""
     by_flag = {flag: parameter for parameter in command.parameters for flag in (*parameter.flags, *parameter.off)}
     own = {*by_flag} if command.options_last else None
+    by_flag |= {flag: Parameter("") for flag in _IGNORED_OPTIONS.get(command.path.partition(" ")[0], ())}
     texts: list[str] = []
     while words:
         word = words.pop(0)
         if word == "--":
-            return texts + words
+            texts += words
+            break
         if is_text(word, texts, own):
             texts.append(word)
             continue
-        name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
-        parameter = by_flag.get(name)
-        if parameter is None or (parameter.kind == "flag" and equals):
+        if word in HELP_FLAGS:
             return None
-        if parameter.kind == "flag":
-            _set_flag(options, parameter, name, command.code)
+        flag, _, value = word.partition("=") if word.startswith("--") else (word[:2], "", word[2:])
+        parameter = by_flag.get(flag)
+        if parameter is None:
+            raise _unknown_option(command, flag)
+        if parameter.kind != "flag":
+            value = value if word != flag else _next_value(command, parameter, flag, words)
+            _set(options, parameter, parameter.convert(value, command.code))
             continue
-        if not equals:
-            if parameter.kind == "truth" and (not words or words[0][:1] == "-"):
-                value = "true"  # `--success` alone
-            elif words:
-                value = words.pop(0)
-            else:
-                return None
-        _set(options, parameter, parameter.convert(value, command.code))
+        _set_flag(options, parameter, flag, command.code)
+        if word[:2] == "--" and word != flag:
+            raise _wrong(command, f"{flag} takes no value")
+        if word != flag:  # `-vf` is `-v -f`
+            words.insert(0, "-" + value)
+    options.pop("", None)  # the options that are ignored
     return texts
+
+
+def _next_value(command: Command, parameter: Parameter, flag: str, words: list[str]) -> str:
+    if parameter.kind == "truth" and (not words or words[0][:1] == "-"):
+        return "true"  # `--success` without a value
+    if not words:
+        raise _wrong(command, f"{flag} needs a value")
+    return words.pop(0)
+
+
+def _wrong(command: Command, message: str, fix: str = "") -> Failure:
+    return usage(command.code, printable(message, 2_000), fix or f"see what it takes: joelclaw {command.path} --help")
+
+
+def _unknown_option(command: Command, flag: str) -> Failure:
+    from difflib import get_close_matches
+
+    flags = [flag for parameter in command.parameters for flag in (*parameter.flags, *parameter.off)]
+    near = get_close_matches(flag, flags, 1) if len(flag) > 2 else []
+    message = f"there is no option {flag}" + "".join(f"; did you mean {name}?" for name in near)
+    is_query = any(parameter.metavar == "QUERY" for parameter in command.parameters)
+    fix = "put a query that has a flag in it in quotes, after the options and --" if is_query and not near else ""
+    return _wrong(command, message, fix)
+
+
+def printable(text: str, most: int = 60) -> str:
+    """The user's words without control characters, shortened to `most` characters."""
+    text = text if len(text) <= most else text[: most - 1] + "…"
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
 def _set_flag(options: dict[str, Any], parameter: Parameter, flag: str, code: str) -> None:

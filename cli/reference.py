@@ -1,14 +1,20 @@
-"""Describes the declared commands: the first page of the help, JSON for agents, `docs/cli.md` and the hot table."""
+"""Describes the declared commands: the help, JSON for agents, `docs/cli.md` and the hot table."""
 
+import io
 import os
 import re
 import sys
+from contextlib import nullcontext, redirect_stdout
 from typing import Any
 
+import typer
+from typer.main import get_command
+
+from cli import errors
 from cli.commands import HOT_FUNCTIONS, MODULES
-from cli.declarations import ABOUT, every_command, every_group
-from cli.output import Answer, print_answer, step
-from cli.parser import Command, Parameter
+from cli.declarations import ABOUT, every_command, every_group, group_help, module_of
+from cli.output import Answer, is_terminal, print_answer, step, write_out
+from cli.parser import HELP_FLAGS, Command, Parameter
 from core import VERSION
 from core.store.sqlite import apsw
 
@@ -18,6 +24,45 @@ _FIRST_PAGE = {
     "Set up": "install doctor status off on uninstall",
 }
 """The commands that people type, by what they want to do."""
+
+
+def print_page(words: list[str], *, as_json: bool) -> int:
+    """Print the versions, the first page of the help, or a group's page. Other words call no command: report that."""
+    asks_help = bool({*words} & {*HELP_FLAGS})
+    if words[:1] == ["--version"]:
+        write_out(versions())
+    elif {*words} <= {*HELP_FLAGS, "--all"} and (asks_help or not (words or as_json)):
+        write_out(first_page(whole="--all" in words))
+    elif not words or (len(words) == 1 and group_help(words[0])):
+        if as_json:
+            print_overview(*words)
+        else:
+            print_help(words)
+    elif words[1:] and words[1] in HELP_FLAGS and group_help(words[0]):
+        print_help(words[:1])
+    else:
+        return errors.report_unknown_command(words, as_json=as_json)
+    return 0
+
+
+def print_help(words: list[str]) -> None:
+    """Print Typer's help of a command or group, drawn on a terminal and plain elsewhere."""
+    is_drawn = is_terminal()
+    printed = io.StringIO()  # Typer does not handle a reader of stdout that goes away
+    with nullcontext() if is_drawn else redirect_stdout(printed):
+        root = typer_command(words[0], rich=is_drawn)
+        root.main(args=[*words, "--help"], prog_name="joelclaw", standalone_mode=False)
+    write_out(printed.getvalue())
+
+
+def typer_command(word: str, *, rich: bool = False) -> Any:
+    """Typer's command for the module with the commands that begin with a word."""
+    settings: dict[str, Any] = {"help_option_names": [*HELP_FLAGS]}
+    root = typer.Typer(
+        help=ABOUT, add_completion=False, context_settings=settings, rich_markup_mode="rich" if rich else None
+    )
+    root.add_typer(module_of(word))
+    return get_command(root)
 
 
 def first_page(*, whole: bool = False) -> str:

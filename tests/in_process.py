@@ -82,7 +82,7 @@ def call(
 
 
 def _main() -> int:
-    from cli.main import main
+    from cli.start import main
 
     try:
         return main()

@@ -109,7 +109,7 @@ def completion(
 def completions(before: list[str], word: str) -> dict[str, str]:
     """The words that may come after those before, and their help. They need not begin with `word`."""
     from cli import declarations
-    from cli.main import canonical
+    from cli.start import canonical
 
     names = canonical([one for one in before if one[:1] != "-"])
     command = declarations.called(names)

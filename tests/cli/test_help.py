@@ -10,8 +10,8 @@ import pytest
 from conftest import Run
 from terminal import on_terminal, without_style
 
-from cli.app import run_app
 from cli.declarations import every_command, every_group
+from cli.start import run_words
 
 COMMANDS = every_command().values()
 GROUPS = every_group()
@@ -19,7 +19,7 @@ GROUPS = every_group()
 
 def test_every_command_has_help_with_all_its_parameters(capfd: pytest.CaptureFixture[str]) -> None:
     for command in COMMANDS:
-        assert run_app([*command.path.split(), "--help"], as_json=True) == 0
+        assert run_words([*command.path.split(), "--help"], as_json=True) == 0
         text = capfd.readouterr().out
         assert text.startswith(f"Usage: joelclaw {command.path} ")
         flat = " ".join(text.split())

@@ -13,9 +13,8 @@ import pytest
 from conftest import JOELCLAW, Run, clean_environment
 from terminal import ended, on_terminal, without_style
 
-from cli import main
-from cli.app import run_app
 from cli.declarations import every_command
+from cli.start import run_words, valid_text
 
 COMMANDS = every_command().values()
 WRONG = [
@@ -49,7 +48,7 @@ def told(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("session.own_command.word", lambda _="": "joelclaw")
 
     def ask(*words: str) -> Any:
-        assert run_app(list(words), as_json=True) == 2
+        assert run_words(list(words), as_json=True) == 2
         return json.loads(capfd.readouterr().out)
 
     return ask
@@ -154,7 +153,7 @@ def test_any_word_is_answered_with_an_envelope(run: Run, told: Told, word: str) 
     spawned = run(word, ok=False)
     assert spawned.code == 2
     assert len(spawned.json["command"]) < 100
-    assert told("recall", "x", "--" + (main.valid_text(word) or "="))["fix"]
+    assert told("recall", "x", "--" + (valid_text(word) or "="))["fix"]
 
 
 def test_nothing_in_a_mistyped_word_reaches_the_terminal(home: Path) -> None:

@@ -35,7 +35,7 @@ start()
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "code"), [("cli.main", "main", 130), ("cli.start", "_flush", 0)], ids=["before", "after"]
+    ("module", "name", "code"), [("cli.start", "main", 130), ("cli.start", "_flush", 0)], ids=["before", "after"]
 )
 def test_ctrl_c_before_or_after_a_command_leaves_no_traceback(home: Path, module: str, name: str, code: int) -> None:
     script = STOPPED.format(module=module, name=name)

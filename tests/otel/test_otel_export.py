@@ -183,7 +183,7 @@ def test_status_says_what_waits_and_what_went_wrong(run: Run, receiver: Receiver
 def test_a_status_never_loads_the_sdk(home: Path) -> None:
     code = (
         "import sys; sys.argv = ['joelclaw', 'otel', 'export', '--status']\n"
-        "from cli.main import main\nmain()\n"
+        "from cli.start import main\nmain()\n"
         "sys.exit(any(name.startswith(('opentelemetry', 'requests')) for name in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], env=clean_environment(home), cwd=ROOT, capture_output=True)
