@@ -325,23 +325,23 @@ def schedule(
     ] = None,
 ) -> Answer:
     """Set the session's idle timer at the end of a turn."""
-    from session import idle_timers
+    from session import idle as idle_compaction
     from session.state import role_name
 
     session_id = required_session(session, IDLE_CODE)
-    result = idle_timers.schedule(
+    result = idle_compaction.schedule(
         session_id,
         config.load(),
-        idle_timers.ratio(percent, None, None),
+        idle_compaction.ratio(percent, None, None),
         minutes=minutes or 0,
         agent=role_name(agent or ""),
         cwd=os.path.abspath(cwd) if cwd else "",
     )
     reasons = {
-        idle_timers.OFF: "No timer: give --minutes, or set compaction.idle_trigger_minutes.",
-        idle_timers.SWITCHED_OFF: "No timer: the session is off (joelclaw on).",
-        idle_timers.UNKNOWN: "No timer: its context usage is not known; give --percent.",
-        idle_timers.BELOW: "No timer: its context is not full enough.",
+        "off": "No timer: give --minutes, or set compaction.idle_trigger_minutes.",
+        "switched-off": "No timer: the session is off (joelclaw on).",
+        "percent-unknown": "No timer: its context usage is not known; give --percent.",
+        "below-threshold": "No timer: its context is not full enough.",
     }
     message = reasons.get(result["reason"], "")
     cancel_step = step(f"joelclaw idle cancel --session {quoted(session_id)}", "when a message arrives")
@@ -355,17 +355,17 @@ def _run_step() -> Any:
 @idle.command("cancel")
 def cancel(session: Session = None) -> Answer:
     """Remove the session's idle timer when a message arrives."""
-    from session import idle_timers
+    from session import idle as idle_compaction
 
-    return Answer(idle_timers.cancel(required_session(session, IDLE_CODE)))
+    return Answer(idle_compaction.cancel(required_session(session, IDLE_CODE)))
 
 
 @idle.command("list")
 def list_() -> Answer:
     """List all timers, the soonest first, and whether they are due."""
-    from session import idle_run
+    from session import idle as idle_compaction
 
-    timers = idle_run.timers()
+    timers = idle_compaction.timers()
     return Answer({"count": len(timers), "timers": timers}, [_run_step()] if timers else [])
 
 
@@ -376,15 +376,15 @@ def run(
 ) -> Answer:
     """Wait, and compact sessions when their timers are due, until Ctrl-C."""
     from core.process.command import Interrupts
-    from session import idle_run
+    from session import idle as idle_compaction
 
     if once and until_empty:
         raise usage(IDLE_CODE, "--once and --until-empty cannot be used together", "give one of them")
     with Interrupts() as interrupts:
         report = _print_progress if is_terminal() else _ignore_progress
-        done = idle_run.run(config.load(), interrupts, report, once=once, until_empty=until_empty)
+        done = idle_compaction.run(config.load(), interrupts, report, once=once, until_empty=until_empty)
     actions = [step("joelclaw otel search compaction.idle.failed", "what went wrong")] if done["failed"] else []
-    return Answer({**done, "timersLeft": len(idle_run.timers())}, actions)
+    return Answer({**done, "timersLeft": len(idle_compaction.timers())}, actions)
 
 
 def _ignore_progress(_event: str, _about: dict[str, Any]) -> None:

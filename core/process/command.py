@@ -67,6 +67,14 @@ class Ended:
         return f"{how}: {output}" if output else how
 
 
+def split_command(template: str, values: Mapping[str, str]) -> list[str]:
+    """The words of a command with each `{name}` replaced, to run without a shell. Raises ValueError."""
+    words = shlex.split(template)
+    for name, value in values.items():
+        words = [word.replace("{" + name + "}", value) for word in words]
+    return words
+
+
 class Interrupts:
     """A context in which Ctrl-C, SIGTERM and SIGHUP do not end this process: they end `wait`, and `came` is true."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 import clients
+from session.record import IDLE_RUN
 from session.session import COMPONENT
 
 TYPE_CHECKING = False
@@ -53,9 +54,7 @@ def summary(event: HookEvent, session: Session) -> list[Text]:
 
 def announce(agent: str, config: Config) -> list[Text]:
     """Announce a compaction, unless `idle run` started it. Returns the notice if our extension shows it."""
-    from session import idle_timers
-
-    if not config.get_bool("compaction.notify_on_start") or os.environ.get(idle_timers.RUNNING):
+    if not config.get_bool("compaction.notify_on_start") or os.environ.get(IDLE_RUN):
         return []
     if clients.row(agent).extension:
         from clients.extension import NOTICE
@@ -86,16 +85,15 @@ def start_notify_command(config: Config) -> None:
 def notify(config: Config) -> dict[str, Any]:
     """Run `notify.command` for at most 10 s and record an event. The notice replaces `{text}`, else it is its stdin."""
     from core import clock
-    from core.process.command import Command, Ended
+    from core.process.command import Command, Ended, split_command
     from otel import log
     from otel.event import new_event
-    from session import idle_timers
 
     command, notice = config.get_str("notify.command"), _notice(config)
     if not command.strip():
         return {"delivered": False, "reason": "no-command"}
     try:
-        words = idle_timers.split_command(command, {"text": notice})
+        words = split_command(command, {"text": notice})
     except ValueError as error:
         ended = Ended(None, f"notify.command: {error}".encode(), "not-started")
     else:

@@ -135,11 +135,11 @@ def _set_idle_timer(event: HookEvent, session: Session) -> Reaction:
     """Set the timer of idle compaction, unless the turn is one of the compaction command itself."""
     if os.environ.get(IDLE_RUN):
         return Reaction()
-    from session import idle_timers
+    from session import idle
 
     usage, state = session.usage, session.state
-    used = idle_timers.ratio(usage["percent"], usage["tokens"], usage["window"]) if usage is not None else None
-    idle_timers.set_timer(state, used, session.config, cwd=event["cwd"], transcript=event["transcript"])
+    used = idle.ratio(usage["percent"], usage["tokens"], usage["window"]) if usage is not None else None
+    idle.set_timer(state, used, session.config, cwd=event["cwd"], transcript=event["transcript"])
     return Reaction()
 
 

@@ -197,7 +197,7 @@ def test_nor_does_the_first_command_of_a_new_home(tmp_path: Path, name: str) -> 
 
 @pytest.mark.parametrize("name", ["hook, end of turn", "hook, before the compaction", "hook, session end"])
 def test_what_is_switched_off_is_not_imported(lived_in: Path, tmp_path: Path, name: str) -> None:
-    parts = {"session.idle_timers", "session.observe_job"}
+    parts = {"session.idle", "session.observe_job"}
     assert parts & set(spawn(lived_in, *CALLS[name])[2].split())
     assert not parts & set(spawn(tmp_path / "home", *CALLS[name])[2].split())
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import clients
 from core.config import Config
-from session import idle_timers
+from core.process.command import split_command
+from session import idle
 from session.record import _record_compaction
 from session.state import SessionState
 
@@ -29,12 +30,12 @@ def least(share: float) -> Config:
 
 def scheduled() -> SessionState:
     state = blank()
-    idle_timers.set_timer(state, 0.8, least(LEAST), minutes=10, cwd="/p")
+    idle.set_timer(state, 0.8, least(LEAST), minutes=10, cwd="/p")
     return state
 
 
 def status(state: SessionState, now: int, in_progress: bool = False) -> str:
-    return idle_timers.status(state, now, in_progress=in_progress)
+    return idle.status(state, now, in_progress=in_progress)
 
 
 # The boundary table of OpenClaw #21117, and the cases of its tests.
@@ -51,9 +52,9 @@ def test_a_message_or_a_compaction_that_nobody_reported_makes_it_void(field: str
 
 def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:
     values = {"session": "a b; rm -rf ~", "cwd": "/p q", "transcript": "", "agent": "{session}"}
-    found = idle_timers.split_command("run --id={session} '{cwd}' \"{other}\" {transcript}", values)
+    found = split_command("run --id={session} '{cwd}' \"{other}\" {transcript}", values)
     assert found == ["run", "--id=a b; rm -rf ~", "/p q", "{other}", ""]
-    assert idle_timers.split_command(clients.row("claude").compact_command, {"session": "x"}) == [
+    assert split_command(clients.row("claude").compact_command, {"session": "x"}) == [
         "claude",
         "-p",
         "/compact",
@@ -61,7 +62,7 @@ def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:
         "x",
     ]
     with pytest.raises(ValueError, match="quotation"):
-        idle_timers.split_command("run 'x", {})
+        split_command("run 'x", {})
 
 
 steps = st.sampled_from(["schedule", "below", "prompt", "turn", "compaction", "begin", "finish", "wait"])
@@ -83,11 +84,11 @@ def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(h
         os.environ["JOELCLAW_NOW_MS"] = str(now)
         if step == "schedule":
             state.turn_began_at = None
-            idle_timers.set_timer(state, 0.9, least(LEAST), minutes=1)
+            idle.set_timer(state, 0.9, least(LEAST), minutes=1)
             silent_since = now
         elif step == "below":
             state.turn_began_at = None
-            idle_timers.set_timer(state, 0.1, least(LEAST), minutes=1)
+            idle.set_timer(state, 0.1, least(LEAST), minutes=1)
             silent_since = None
         elif step == "prompt":
             state.idle_timer, state.turn_began_at, silent_since = None, now, None

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 
-from session import idle_run
+from session import idle as idle_compaction
 
 MINUTE = 60_000
 DUE = {"JOELCLAW_NOW_MS": str(NOW_MS + 10 * MINUTE)}
@@ -152,7 +152,7 @@ def test_two_at_once_compact_a_session_once(idle: Idle) -> None:
 def test_a_command_that_hangs_is_ended_with_all_it_started(idle: Idle, monkeypatch: pytest.MonkeyPatch) -> None:
     idle.command(f"trap '' TERM; sleep 300 & echo $! >> {idle.log}; echo $$ >> {idle.log}; wait; sleep 300")
     idle.schedule()
-    monkeypatch.setattr(idle_run, "COMPACTION_SECONDS", 5)
+    monkeypatch.setattr(idle_compaction, "COMPACTION_SECONDS", 5)
     result = idle.once()
     assert "too long" in result["sessions"][0]["error"]
     assert len(idle.lines()) == 2

@@ -1,25 +1,23 @@
-"""`idle list` and `idle run`: lists the timers of idle compaction, and compacts the sessions whose timers are due."""
+"""Idle compaction (OpenClaw's idle trigger): the timers of sessions, and `idle run`, which compacts what is due.
+
+The end of a turn sets a timer if the context is full enough, and the next prompt removes it. Timers are kept in the
+state of their sessions. Hot path: `set_timer` and `ratio`.
+"""
+
+from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Any
 
 import clients
-from clients.content import parsed
-from core import clock, files, switches
-from core.config import Config
+from core import TYPE_CHECKING, clock, files
 from core.errors import Failure
-from core.process.command import Command, Ended, Interrupts
-from otel import log
-from otel.event import new_event
-from session import idle_timers
-from session.compaction import client_compaction
+from session.record import IDLE_RUN
 from session.session import COMPONENT
-from session.state import Damaged, SessionState, TooNew
+from session.state import PATH_CHARS, Damaged, SessionState, TooNew
 from session.state_file import (
     SUFFIX,
+    has_state,
     load_state,
     parse_state_file,
     read_state,
@@ -31,17 +29,121 @@ from session.state_file import (
     write_state,
 )
 
-RETRY_MS = 60_000  # how long a session is left alone after a try, in case its state could not be written
-COMPACTION_SECONDS = 600  # longest run of the client: it asks a model for a summary of a long session
-POLL_SECONDS = 0.5
-KEPT_RESULTS = 100
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Literal
 
-Report = Callable[[str, dict[str, Any]], None]
-"""Called when a compaction has started or finished."""
+    from core.config import Config
+    from core.process.command import Ended, Interrupts
+
+    Reason = Literal["scheduled", "off", "percent-unknown", "below-threshold", "switched-off"]
+    """Whether a timer was set, or why not. In "switched-off", the client's own settings allow no compaction."""
+    Status = Literal["none", "waiting", "due", "turn-running", "in-progress"]
+    Report = Callable[[str, dict[str, Any]], None]
+    """Called when a compaction has started or finished."""
+
+COMPACTION_SECONDS = 600  # longest run of the client: it asks a model for a summary of a long session
+
+
+def schedule(
+    session_id: str, config: Config, used: float | None, *, minutes: int = 0, agent: str = "", cwd: str = ""
+) -> dict[str, Any]:
+    """Set a session's timer as the end of a turn does. Returns what the command prints."""
+    now = clock.now_ms()
+    with state_lock(session_id):
+        known, _ = load_state(session_id)
+        state = known or SessionState(session_id, "interactive", now)
+        if used is None:
+            used = ratio(state.percent, None, None)
+        previous, before = state.idle_timer, state.to_json()
+        state.agent = agent or state.agent
+        cwd = cwd or state.cwd or files.current_folder()
+        transcript = previous["transcript"] if previous else ""
+        reason = set_timer(state, used, config, minutes=minutes, cwd=cwd, transcript=transcript)
+        if state.to_json() != before:
+            write_state(state)
+    timer = state.idle_timer if reason == "scheduled" else None
+    return {
+        "sessionId": session_id,
+        "scheduled": timer is not None,
+        "reason": reason,
+        "ratio": used,
+        "threshold": config.get_float("compaction.idle_trigger_percent"),
+        "replaced": timer is not None and previous is not None,
+        "dueAt": timer and timer["dueAt"],
+    }
+
+
+def cancel(session_id: str) -> dict[str, Any]:
+    """Remove a session's timer. Returns what the command prints."""
+    result = {"sessionId": session_id, "known": has_state(session_id), "cancelled": False}
+    if result["known"]:
+        with state_lock(session_id):
+            state, _ = load_state(session_id)
+            if state is not None and state.idle_timer is not None:
+                state.idle_timer = None
+                write_state(state)
+                result["cancelled"] = True
+    return result
+
+
+def ratio(percent: float | None, tokens: int | None, window: int | None) -> float | None:
+    """How full the context is, 0 to 1; from the tokens if they are given, since a percentage may be rounded."""
+    if tokens is not None and window:
+        return tokens / window
+    return None if percent is None else percent / 100
+
+
+def set_timer(
+    state: SessionState, used: float | None, config: Config, *, minutes: int = 0, cwd: str = "", transcript: str = ""
+) -> Reason:
+    """Set the timer of a session that uses the share `used` of its context.
+
+    `minutes`: until it is due; by default `compaction.idle_trigger_minutes`, 0 for never.
+    """
+    minutes = minutes or config.get_int("compaction.idle_trigger_minutes")
+    if not minutes:
+        return "off"
+    cwd = cwd or state.cwd
+    state.idle_timer = None
+    if not clients.row(state.agent).compaction(cwd)["enabled"]:
+        return "switched-off"
+    if used is None:
+        return "percent-unknown"
+    if used + 1e-9 < config.get_float("compaction.idle_trigger_percent"):  # 0.7 may be computed as 0.6999…
+        return "below-threshold"
+    now = clock.now_ms()
+    state.idle_timer = {
+        "scheduledAt": now,
+        "dueAt": now + minutes * 60_000,
+        "ratio": round(used, 4),
+        "cwd": _stored_path(cwd),
+        "transcript": _stored_path(transcript),
+    }
+    return "scheduled"
+
+
+def status(state: SessionState, now: int, *, in_progress: bool) -> Status:
+    """The status of a session's timer. `now` is in ms."""
+    timer, began = state.idle_timer, state.turn_began_at
+    if timer is None:
+        return "none"
+    for at in (state.last_message_at, state.last_compaction_at):
+        if at is not None and at > timer["scheduledAt"]:
+            return "none"  # reported by commands that do not know about timers
+    if now < timer["dueAt"]:
+        return "waiting"
+    if in_progress:
+        return "in-progress"
+    # A turn without any sign of life for an hour is over: its agent was killed.
+    is_running = began is not None and now - max(began, state.updated_at) < clock.HOUR_MS
+    return "turn-running" if is_running else "due"
 
 
 def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
     """The timers, the soonest first. With `enabled_only`, without sessions that are switched off."""
+    from core import switches
+
     now, folder = clock.now_ms(), states_folder()
     known = switches.load()[0] if enabled_only and files.has_switches() else None
     try:
@@ -55,22 +157,15 @@ def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
         if state is None or timer is None:
             continue
         session = state.session_id
-        standing = idle_timers.status(state, now, in_progress=_is_locked(session))
+        timer_status = status(state, now, in_progress=_is_locked(session))
         is_off = enabled_only and not clients.row(state.agent).compaction(timer["cwd"])["enabled"]
         is_off = is_off or (known is not None and switches.current_off_period(known, session, state.cwd) is not None)
-        if standing != idle_timers.NONE and not is_off:
-            rows.append(
-                {
-                    "sessionId": session,
-                    "agent": state.agent,
-                    "percent": round(timer["ratio"] * 100, 2),
-                    "standing": standing,
-                    "dueInSeconds": max(0, -(-(timer["dueAt"] - now) // 1000)),
-                    "cwd": timer["cwd"],
-                    "scheduledAt": timer["scheduledAt"],
-                    "dueAt": timer["dueAt"],
-                }
-            )
+        if timer_status != "none" and not is_off:
+            rows.append({
+                "sessionId": session, "agent": state.agent, "percent": round(timer["ratio"] * 100, 2),
+                "standing": timer_status, "dueInSeconds": max(0, -(-(timer["dueAt"] - now) // 1000)),
+                "cwd": timer["cwd"], "scheduledAt": timer["scheduledAt"], "dueAt": timer["dueAt"],
+            })  # fmt: skip
     return sorted(rows, key=lambda row: (row["dueAt"], row["sessionId"]))
 
 
@@ -82,21 +177,21 @@ def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, u
     while not interrupts.came():
         now, rows = clock.now_ms(), timers(enabled_only=True)
         for row in rows:
-            session, standing = row["sessionId"], row["standing"]
+            session, timer_status = row["sessionId"], row["standing"]
             if interrupts.came():
                 break
             result = None
-            if standing == idle_timers.DUE and retry_at.get(session, 0) <= now:
+            if timer_status == "due" and retry_at.get(session, 0) <= now:
                 result = compact(session, config, interrupts, report)
-                retry_at[session] = now + RETRY_MS * (result is not None)
-            elif once and standing in (idle_timers.TURN_RUNNING, idle_timers.IN_PROGRESS):
-                result = {"sessionId": session, "agent": row["agent"], "outcome": "skipped", "reason": standing}
+                retry_at[session] = now if result is None else now + 60_000  # in case its state could not be written
+            elif once and timer_status in ("turn-running", "in-progress"):
+                result = {"sessionId": session, "agent": row["agent"], "outcome": "skipped", "reason": timer_status}
             if result is not None:
                 counts[result["outcome"]] += 1
-                results = [*results, result][-KEPT_RESULTS:]
+                results = [*results, result][-100:]
         if once or (until_empty and not rows):
             break
-        interrupts.wait(POLL_SECONDS)
+        interrupts.wait(0.5)  # seconds
     return {**counts, "stopped": interrupts.came(), "sessions": results}
 
 
@@ -118,20 +213,29 @@ def transcript_facts(path: str, agent: str) -> tuple[str, int | None]:
 
     The folder is "" if it is unknown or gone, the count None if the client's transcript does not tell it.
     """
+    from clients.content import parsed
+
     client = clients.row(agent)
     if not client.session_file or not client.reports_compactions or not os.path.isfile(path):
         return "", None
     folder, compactions = "", 0
-    with suppress(OSError), open(path, "rb") as file:
+    with open(path, "rb") as file:
         for number, line in enumerate(file):
             # The first lines say where the session began; of the others, only marked ones can be a compaction.
             if number >= 100 and not any(mark in line for mark in client.context_marks):
                 continue
-            for entry in client.entries(parsed(line.decode("utf-8", "replace")) or {}):
+            for entry in client.entries(parsed(line) or {}):
                 if entry.folder and not folder and os.path.isdir(entry.folder):
                     folder = entry.folder
                 compactions += entry.kind == "compaction"
     return folder, compactions
+
+
+def _stored_path(path: str) -> str:
+    from core.redaction import redact
+    from core.words import clean
+
+    return redact(clean(path))[0][:PATH_CHARS]
 
 
 def _state_with_timer(path: str) -> SessionState | None:
@@ -163,12 +267,15 @@ def _is_locked(session_id: str) -> bool:
 def _compact(
     session_id: str, lock: files.FileLock, config: Config, interrupts: Interrupts, report: Report
 ) -> dict[str, Any] | None:
+    from core.process.command import Command
+    from session.compaction import client_compaction
+
     began = time.monotonic()
     state = read_state(session_id)
     timer = state.idle_timer if state is not None else None
     if state is None or timer is None:
         return None
-    if idle_timers.status(state, clock.now_ms(), in_progress=False) != idle_timers.DUE:
+    if status(state, clock.now_ms(), in_progress=False) != "due":
         return None  # a message or a compaction came first
     scheduled_at, transcript = timer["scheduledAt"], timer["transcript"]
     result: dict[str, Any] = {"sessionId": session_id, "agent": state.agent, "outcome": "completed"}
@@ -183,7 +290,7 @@ def _compact(
         report("started", {**result, "command": words, "cwd": folder})
         if config.get_bool("compaction.notify_on_start"):
             client_compaction.start_notify_command(config)
-        environment = {**os.environ, idle_timers.RUNNING: "1"}
+        environment = {**os.environ, IDLE_RUN: "1"}
         command = Command(words, seconds=COMPACTION_SECONDS, cwd=folder, environment=environment, lock=lock)
         ended = command.run(interrupts)
         error = "" if ended.status == 0 and not ended.reason else ended.explain()
@@ -224,6 +331,8 @@ def _finish(session_id: str, scheduled_at: int, *, again: bool) -> bool:
 
 def _command(state: SessionState, folder: str, transcript: str, config: Config) -> list[str]:
     """The command that compacts a session. Raises Failure: IDLE_NO_COMMAND, IDLE_NO_ID, IDLE_NO_FOLDER."""
+    from core.process.command import split_command
+
     session_id, agent = state.session_id, state.agent
     template = config.get_str("idle.command").strip() or clients.row(agent).compact_command
     if not template:
@@ -236,7 +345,7 @@ def _command(state: SessionState, folder: str, transcript: str, config: Config) 
         raise Failure("IDLE_NO_FOLDER", message, "restore it: the session is compacted there")
     values = {"session": session_id, "cwd": folder, "transcript": transcript, "agent": agent}
     try:
-        return idle_timers.split_command(template, values)
+        return split_command(template, values)
     except ValueError as error:
         raise Failure("CONFIG_INVALID", f"idle.command: {error}", "correct idle.command") from None
 
@@ -248,17 +357,13 @@ def _error_text(fault: Exception) -> str:
 def _record(
     what: str, state: SessionState, about: dict[str, Any], *, error: str = "", duration_ms: float | None = None
 ) -> None:
+    from otel import log
+    from otel.event import new_event
+
     event = new_event(
-        state.compaction_event(f"compaction.idle.{what}"),
-        source=state.role,
-        component=COMPONENT,
-        level="error" if error else "info",
-        success=not error,
-        error=error or None,
-        metadata={"agent": state.agent, **about, **state.compaction_metadata},
-        duration_ms=duration_ms,
-        session=state.session_id,
-        role=state.role,
-        now=clock.now_ms(),
-    )
+        state.compaction_event(f"compaction.idle.{what}"), source=state.role, component=COMPONENT,
+        level="error" if error else "info", success=not error, error=error or None,
+        metadata={"agent": state.agent, **about, **state.compaction_metadata}, duration_ms=duration_ms,
+        session=state.session_id, role=state.role, now=clock.now_ms(),
+    )  # fmt: skip
     log.store_spooled([event])  # the user may be following the log
