@@ -357,15 +357,15 @@ def _search_documents(query: str, name: str, most: int) -> tuple[list[tuple[dict
 
 
 def _search_events(query: str, name: str, most: int) -> tuple[list[tuple[dict[str, Any], dict[str, Any]]], int]:
+    from cli.commands import recall_hot
     from core import clock
     from otel import search as events
-    from session import recorded_recall
 
     ten_years = 24 * 365 * 10
     result = events.find(events.query({"query": query, "hours": ten_years}, clock.now_ms()), limit=1_000, page=1)
     found = []
     for event in result["events"]:
-        if event["component"] == recorded_recall.COMPONENT:  # an earlier search for this is no result
+        if event["component"] == recall_hot.EVENT_COMPONENT:  # an earlier search for this is no result
             continue
         details = event["error"] or " ".join(f"{key} {value}" for key, value in event["metadata"].items())
         about = {field: [event[field]] for field in ("source", "component", "level")}
@@ -376,4 +376,4 @@ def _search_events(query: str, name: str, most: int) -> tuple[list[tuple[dict[st
         }  # fmt: skip
         found.append((shown, {"type": [event["action"]], **about}))
     counts = {one["value"]: one["count"] for facet in result["facets"] for one in facet["counts"]}
-    return found[:most], result["found"] - counts.get(recorded_recall.COMPONENT, 0)
+    return found[:most], result["found"] - counts.get(recall_hot.EVENT_COMPONENT, 0)
