@@ -71,7 +71,7 @@ def show(
     full: Annotated[bool, typer.Option("--full", help="Every turn, and injected texts in full")] = False,
 ) -> Answer:
     """Show a session in detail: its turns, context, injected and used memories, and the cost of hooks."""
-    from session import known_sessions, report
+    from session import known_sessions
     from session.state import stored_id
 
     given, chosen = (id or "").strip(), "given"
@@ -83,7 +83,7 @@ def show(
         name = known_sessions.resolve(db, given)
     else:
         name, chosen = known_sessions.newest(db, project.name_of(files.current_folder()))
-    found = report.session_report(db, name, config.load())
+    found = known_sessions.report(db, name, config.load())
     actions = []
     if not full and any(not turn["moments"] for turn in found["turns"]):
         actions.append(step(f"joelclaw session show {quoted(name)} --full", "every turn"))
