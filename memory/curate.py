@@ -1,4 +1,4 @@
-"""Listing and correcting memories: edit, tag, pin, supersede, forget.
+"""Memories: show, list and count them; edit, tag, pin, supersede and forget them; and how well they serve.
 
 Only observations can be changed; turns of sessions (episodes) and sections of files (knowledge) can be forgotten. Each
 change is one transaction: a Failure means that nothing was changed. An id may be shortened to a beginning that no other
@@ -14,23 +14,19 @@ from core import clock
 from core.errors import Failure, usage
 from core.files import current_folder
 from core.project import name_of, names_of
-from core.records import Document
-from core.store import calls, documents, hook_calls, progress, sessions, sqlite
+from core.records import Document, EventQuery
+from core.store import calls, documents, events, hook_calls, overview, progress, sessions, sqlite
 from core.store.documents import PINNED
 from core.store.purge import PURGED
+from core.store.rows import COLLECTIONS
 from memory import gate, write
-from memory.json_form import to_view
+from recall.hit import origin_of
 from recall.names import call_by_id
-from recall.query import resolve_category
+from recall.query import resolve_category, short_category
 
 STALE = "stale"
 MIN_ID_CHARS = 8  # of a shortened id; ids of one minute share their first 8
 GUESSED_CATEGORIES = ("keyword", "fallback")  # their sources: a new text gets a new guess
-
-_ROW_KEYS = (
-    "id", "at", "updated_at", "observation", "category", "tags", "project", "session", "source", "verdict",
-    "recallCount", "retrievalPriority", "pinned", "stale", "supersededBy", "supersedes", "forgotten", "privacy",
-)  # fmt: skip
 
 
 def find(db: apsw.Connection | None, identifier: str) -> Document:
@@ -79,7 +75,7 @@ def _find_observation(db: apsw.Connection, identifier: str, *, superseded: bool 
     """The observation with this id. A superseded memory is refused unless `superseded` is set."""
     document = find(db, identifier)
     name, newest = document["id"], document["superseded_by"]
-    if document["collection"] != write.COLLECTION:
+    if document["collection"] != "observations":
         what = "a section of a file" if document["collection"] == "knowledge" else "a turn of a session"
         fix = "write a new memory instead: joelclaw memory write TEXT"
         raise Failure("MEMORY_NOT_EDITABLE", f"{name} is {what}, and cannot be changed", fix)
@@ -101,15 +97,86 @@ def listing(db: apsw.Connection, options: Mapping[str, Any]) -> dict[str, Any]:
         "verdicts": () if shows_all else ("allow",), "without": "" if shows_all or tags else "session-task",
     }  # fmt: skip
     limit, page = options["limit"], options["page"]
-    found, shown = documents.listed(db, write.COLLECTION, asked, limit=limit, offset=(page - 1) * limit)
+    found, shown = documents.listed(db, "observations", asked, limit=limit, offset=(page - 1) * limit)
     rows = [_row(document) for document in shown]
     return {"found": found, "page": page, "limit": limit, "count": len(rows), "memories": rows}
 
 
 def _row(document: Document) -> dict[str, Any]:
-    view = {**to_view(document), "at": clock.iso(document["created_at"]), "pinned": PINNED in document["tags"]}
-    view["stale"] = document["stale"] or STALE in document["tags"]
-    return {key: view[key] for key in _ROW_KEYS} | {"observation": document["text"][:200]}
+    keys = (
+        "id", "at", "updated_at", "observation", "category", "tags", "project", "session", "source", "verdict",
+        "recallCount", "retrievalPriority", "pinned", "stale", "supersededBy", "supersedes", "forgotten", "privacy",
+    )  # fmt: skip
+    view = {
+        **to_view(document), "at": clock.iso(document["created_at"]), "pinned": PINNED in document["tags"],
+        "stale": document["stale"] or STALE in document["tags"], "observation": document["text"][:200],
+    }  # fmt: skip
+    return {key: view[key] for key in keys}
+
+
+def to_view(document: Document) -> dict[str, Any]:
+    """A document as `memory show` prints it: every field, under the contract's names."""
+    view = with_iso_times(document)
+    names = {
+        "id": "id", "collection": "collection", "observation": "text", "context": "context", "origin": "origin",
+        "title": "title", "path": "path", "category": "category", "categoryId": "category_id",
+        "categoryConfidence": "category_confidence", "categorySource": "category_source",
+        "taxonomyVersion": "taxonomy_version", "tags": "tags", "source": "source", "session": "session_id",
+        "project": "project", "type": "observation_type", "privacy": "privacy", "created_at": "created_at",
+        "updated_at": "updated_at", "verdict": "write_verdict", "confidence": "write_confidence",
+        "reason": "write_reason", "gateVersion": "write_gate_version", "gateFallback": "write_gate_fallback",
+        "mergedCount": "merged_count", "recallCount": "recall_count", "retrievalPriority": "retrieval_priority",
+        "last_used_at": "last_used_at", "supersededBy": "superseded_by", "supersedes": "supersedes", "stale": "stale",
+        "history": "history", "forgotten": "forgotten", "forgotten_at": "forgotten_at",
+    }  # fmt: skip
+    view["origin"] = origin_of(document)
+    view["category"] = short_category(document["category_id"])
+    view["forgotten"] = document["forgotten_at"] is not None
+    return {key: view[name] for key, name in names.items()}
+
+
+def with_iso_times(document: Document) -> dict[str, Any]:
+    """A document with ISO 8601 times in UTC instead of ms."""
+    view: dict[str, Any] = {**document}
+    for name in ("created_at", "updated_at", "last_used_at", "forgotten_at"):
+        view[name] = None if view[name] is None else clock.iso(view[name])
+    view["history"] = [{**entry, "at": clock.iso(entry.get("at"))} for entry in document["history"]]
+    return view
+
+
+def recent(db: apsw.Connection, *, hours: float, count: int, now: int) -> list[dict[str, Any]]:
+    """The newest observations of the last `hours` that were not forgotten, with any verdict of the write gate."""
+    return [
+        {
+            "id": document["id"],
+            "at": clock.iso(document["created_at"]),
+            "observation": document["text"][:120],
+            "category": short_category(document["category_id"]),
+            "source": document["source"],
+            "verdict": document["write_verdict"],
+        }
+        for document in documents.recent(db, "observations", int(now - hours * clock.HOUR_MS), count)
+    ]
+
+
+def stats(db: apsw.Connection) -> dict[str, Any]:
+    """Counts of the memories that were not forgotten, and of those that were; the 50 largest sources and projects."""
+    counts, span = overview.counts(db), overview.span(db)
+    archived, calls = sessions.totals(db)
+    category, source, project = (overview.largest(db, name, 50) for name in ("category", "source", "project"))
+    return {
+        "total": sum(entry["total"] for entry in counts.values()),
+        "forgotten": sum(entry["forgotten"] for entry in counts.values()),
+        "merged": span["merges"],
+        "sessions": archived,
+        "toolCalls": calls,
+        "collections": {name: counts[name]["total"] for name in COLLECTIONS},
+        "verdicts": {name: sum(entry.get(name, 0) for entry in counts.values()) for name in gate.VERDICTS},
+        "categories": category,
+        "sources": source,
+        "projects": project,
+        **{name: None if (at := span[name]) is None else clock.iso(at) for name in ("oldest", "newest")},
+    }
 
 
 def _result(document: Document, *, changed: bool) -> dict[str, Any]:
@@ -131,7 +198,7 @@ def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: 
         document: Document = {**older}
         changed = older["text"] != fresh["text"]
         if changed:
-            same = documents.by_fingerprint(db, fresh["fingerprint"], write.COLLECTION)
+            same = documents.by_fingerprint(db, fresh["fingerprint"], "observations")
             is_recalled = same is not None and same["write_verdict"] == "allow" and same["project"] == older["project"]
             if same is not None and is_recalled and same["id"] != older["id"]:
                 fix = f"forget this one: joelclaw memory forget {older['id']}"
@@ -294,3 +361,59 @@ def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) 
         sessions.forget(db, session)
         hook_calls.forget(db, session)
     return [identifier for _, identifier in found], known["calls"] if known else 0
+
+
+# The scorecard
+
+
+def scorecard(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
+    """The contract's rates over the last `hours`. The overall status is the worst; a red metric breaches its gate."""
+    since = int(now - hours * clock.HOUR_MS)
+    query: EventQuery = {
+        "any_of": [["recall", "completed"]], "levels": [], "sources": [], "components": ["recall-cli"], "session": "",
+        "system": "", "success": None, "since": since,
+    }  # fmt: skip
+    recalls = [event for event in events.newest(db, query, 200_000) if event["action"] == "memory.recall.completed"]
+    rewrites = [event["metadata"].get("rewrite") for event in recalls]
+    strategies = [str((entry.get("strategy") if isinstance(entry, dict) else entry) or "") for entry in rewrites]
+    tried = [strategy for strategy in strategies if strategy and not strategy.startswith(("skip", "disabled"))]
+    fallbacks = sum("fallback" in strategy or "fail" in strategy for strategy in tried)
+    with_results = [event for event in recalls if event["metadata"].get("returned")]
+    last_used = (overview.last_used(db) if with_results else None) or 0
+    used = sum(last_used >= event["timestamp"] - 1000 for event in with_results)  # a memory was used after the recall
+    verdicts = overview.verdicts_since(db, "observations", since)
+    hooks = hook_calls.of_session(db, since=since)
+    in_time = sum(hook["outcome"] in ("ok", "degraded") for hook in hooks)
+    metrics = [
+        _metric("rewrite_fallback_rate", "rewrites of a query that fell back to the query as it was", "rewrites",
+                (0.1, 0.3), (fallbacks, len(tried))),
+        _metric("memory_yield_rate", "recalls that returned at least one memory", "recalls",
+                (0.7, 0.5), (len(with_results), len(recalls))),
+        _metric("usage_coverage_rate", "recalls with results whose use was recorded", "recalls with results",
+                (0.95, 0.85), (used, len(with_results))),
+        _metric("observe_skip_rate", "observations that the write gate discarded", "observations",
+                (0.3, 0.5), (verdicts.get("discard", 0), sum(verdicts.values()))),
+        _metric("hook_answer_rate", "hooks that answered in time", "hooks", (0.99, 0.95), (in_time, len(hooks))),
+    ]  # fmt: skip
+    statuses = [metric["status"] for metric in metrics if metric["value"] is not None]
+    return {
+        "hours": hours, "computedAt": clock.iso(now), "metrics": metrics,
+        "overallStatus": min(statuses, key=("red", "yellow", "green").index, default="not enough yet"),
+        "gatesBreached": [metric["name"] for metric in metrics if metric["status"] == "red"],
+    }  # fmt: skip
+
+
+def _metric(
+    name: str, description: str, unit: str, bounds: tuple[float, float], counts: tuple[int, int]
+) -> dict[str, Any]:
+    """A rate (`counts`: part and whole) against its bounds for green and yellow; the higher the better if green is."""
+    (green, yellow), (part, whole) = bounds, counts
+    about = {"name": name, "value": None, "description": description}
+    needed = 5  # of fewer, a single failure would be more than a fifth
+    if whole < needed:
+        detail = f"{whole or 'no'} {unit} in this time, {needed} are needed"
+        return {**about, "status": "not enough yet", "detail": detail}
+    value = part / whole
+    is_green, is_yellow = ((value >= bound) if green > yellow else (value <= bound) for bound in (green, yellow))
+    status = "green" if is_green else "yellow" if is_yellow else "red"
+    return {**about, "value": round(value, 4), "status": status, "detail": f"{part} of {whole} {unit}"}

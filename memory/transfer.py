@@ -4,42 +4,54 @@ Importing the same file again changes nothing: each line or bullet has an id tha
 """
 
 import os
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice, zip_longest
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import apsw
 import orjson
-from markdown_it import MarkdownIt
 
-from core import ids
+from core import clock, ids, words
 from core.config import Config
 from core.errors import USAGE, Failure, usage
 from core.output import escaped
 from core.project import repository_of
 from core.records import Document
+from core.redaction import redact
 from core.store import documents, sqlite, store_file
 from core.store import progress as stored_progress
 from core.store.rows import COLLECTIONS
 from core.store.sqlite import fold_log
-from memory import json_form, near_duplicate
-from memory.json_form import Incoming
+from memory import gate, write
+from memory.curate import with_iso_times
 from memory.knowledge import markdown
-from memory.write import CATEGORY_FIELDS, VERDICT_FIELDS, Draft, clean_name, compose, copy_fields, store
 from recall.query import short_category
 
 LINES = "ours"  # the value of `--format` for our own JSON lines
 MARKDOWN = "markdown"
 LINES_PER_COMMIT = 500  # takes about 0.1 s, during which a hook's write waits
 LISTED = 20  # memories and complaints that a report quotes
-
-_BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
+MAX_TEXT_CHARS = 1_000_000  # of an episode or a section
 
 Progress = Callable[[int], None]
 Line = tuple[int, bytes | None]  # its number, and None for a line too long to read
+
+
+class BadLineError(ValueError):
+    """A line is not a memory; the message says why, without its content."""
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """An imported memory. `given`: the fields that its line names; `where`: its place in the file, for people."""
+
+    document: Document
+    where: str
+    given: frozenset[str] = frozenset()
+    redacted: list[str] = field(default_factory=list)
 
 
 def detect_format(path: str) -> str:
@@ -74,7 +86,7 @@ def export_lines(db: apsw.Connection, collections: Sequence[str]) -> Iterator[by
     """Every memory that was not forgotten, as a JSON line with its newline. No collections means all of them."""
     for name in [name for name in COLLECTIONS if name in collections] or [""]:
         for document in documents.every(db, collection=name):
-            yield escaped(orjson.dumps(json_form.to_line(document)).decode()).encode() + b"\n"
+            yield escaped(orjson.dumps(to_line(document)).decode()).encode() + b"\n"
 
 
 class _Import(ABC):
@@ -154,11 +166,11 @@ class _LinesImport(_Import):
             self.report["lines"] += 1
             try:
                 if raw is None:
-                    raise json_form.BadLineError("longer than 16 MiB")
-                yield json_form.from_line(orjson.loads(text), str(number), now=self.now)
+                    raise BadLineError("longer than 16 MiB")
+                yield from_line(orjson.loads(text), str(number), now=self.now)
             except orjson.JSONDecodeError as error:
                 self._refuse(number, f"not JSON: {error.msg}, at character {error.pos}")
-            except json_form.BadLineError as error:
+            except BadLineError as error:
                 self._refuse(number, str(error))
 
     def put(self, db: apsw.Connection, incoming: Incoming, vectors: bool) -> tuple[str, Document]:
@@ -166,7 +178,7 @@ class _LinesImport(_Import):
         fresh = incoming.document
         stored = documents.by_id(db, fresh["id"])
         if stored is None:
-            return "added", store(db, fresh, vectors=vectors)
+            return "added", write.store(db, fresh, vectors=vectors)
         if stored["collection"] != fresh["collection"]:  # the row number encodes the collection
             self._refuse(int(incoming.where), f"its id belongs to a document in {stored['collection']}")
             return "", stored
@@ -176,14 +188,14 @@ class _LinesImport(_Import):
         if all(stored[name] == fresh[name] for name in names):  # type: ignore[literal-required]
             return "unchanged", stored
         if stored["text"] != fresh["text"]:
-            names.update(VERDICT_FIELDS, CATEGORY_FIELDS, ("fingerprint",))
+            names.update(write.VERDICT_FIELDS, write.CATEGORY_FIELDS, ("fingerprint",))
         if "write_verdict" in names:
-            names.update(VERDICT_FIELDS)
+            names.update(write.VERDICT_FIELDS)
         if "category_id" in names:
-            names.update(CATEGORY_FIELDS)
+            names.update(write.CATEGORY_FIELDS)
         updated: Document = {**stored, "updated_at": self.now}
-        copy_fields(updated, fresh, tuple(names))
-        return "updated", store(db, updated, vectors=vectors)
+        write.copy_fields(updated, fresh, tuple(names))
+        return "updated", write.store(db, updated, vectors=vectors)
 
     def _refuse(self, number: int, reason: str) -> None:
         self.report["failed"] += 1
@@ -201,7 +213,7 @@ class _MarkdownImport(_Import):
         name = os.path.basename(path)
         tags = [] if name.lower() in (documents.PINNED, "stale") else [name]  # those two tags change what recall does
         project = repository_of(os.path.dirname(os.path.abspath(path)))
-        for item in markdown_items(_read_text(path)):
+        for item in markdown.items(_read_text(path)):
             if item.left_out:
                 self._leave_out(item, item.left_out)
                 continue
@@ -209,8 +221,8 @@ class _MarkdownImport(_Import):
             progress(1)
             kinds: list[str] = []
             try:
-                draft = Draft(item.text, tags=tags, source="import", project=project)
-                document = compose(draft, kinds, now=self.now)
+                draft = write.Draft(item.text, tags=tags, source="import", project=project)
+                document = write.compose(draft, kinds, now=self.now)
             except Failure as failure:
                 self._leave_out(item, failure.message)
                 continue
@@ -218,7 +230,7 @@ class _MarkdownImport(_Import):
                 self._leave_out(item, f"the write gate discards it: {document['write_reason']}")
                 continue
             document["id"] = "im-" + ids.fingerprint(f"{MARKDOWN}\0{name}\0{item.text}")
-            document["context"] = clean_name(item.context, kinds)
+            document["context"] = write.clean_name(item.context, kinds)
             yield Incoming(document, item.where, redacted=kinds)
 
     def put(self, db: apsw.Connection, incoming: Incoming, vectors: bool) -> tuple[str, Document]:
@@ -227,16 +239,16 @@ class _MarkdownImport(_Import):
         stored = documents.by_id(db, fresh["id"])
         if stored is not None:
             return ("unchanged" if stored["forgotten_at"] is None else "forgotten"), stored
-        same = near_duplicate.find(db, fresh, vectors=vectors)
+        same = write.near_duplicate(db, fresh, vectors=vectors)
         if same is None:
-            return "added", store(db, fresh, vectors=vectors)
+            return "added", write.store(db, fresh, vectors=vectors)
         tags = list(dict.fromkeys([*same["tags"], *fresh["tags"]]))
         if tags == same["tags"]:
             return "unchanged", same
         documents.set_tags(db, same["rowid"], tags, stale=same["stale"])
         return "merged", {**same, "tags": tags}
 
-    def _leave_out(self, item: "Item", reason: str) -> None:
+    def _leave_out(self, item: markdown.Item, reason: str) -> None:
         self.report["leftOutCount"] += 1
         if len(self.report["leftOut"]) < LISTED:
             self.report["leftOut"].append({"where": item.where, "text": _excerpt(item.text), "reason": reason})
@@ -245,87 +257,6 @@ class _MarkdownImport(_Import):
 def _excerpt(text: str, max_chars: int = 160) -> str:
     line = " ".join(text.split())
     return line if len(line) <= max_chars else line[: max_chars - 1] + "…"
-
-
-@dataclass(frozen=True)
-class Item:
-    """A bullet or paragraph of a Markdown file; `left_out` says why it is not a memory."""
-
-    line: int
-    text: str
-    context: str = ""
-    left_out: str = ""
-
-    @property
-    def where(self) -> str:
-        """Where to find it in the file, for people."""
-        return f"line {self.line}"
-
-
-def markdown_items(text: str, max_paragraph_chars: int = 600) -> Iterator[Item]:
-    """Each bullet and paragraph, with the headings above it as context, in order.
-
-    A bullet that ends in ":" introduces the ones nested below it: it becomes the beginning of their texts.
-    """
-    headings: list[_Block] = []
-    parents: list[_Block] = []
-    blocks = _blocks(text)
-    for block, following in zip_longest(blocks, blocks[1:]):
-        without_bold = re.sub(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2", block.text)
-        said = re.sub(r"\[[ xX-]\]\s+", "", without_bold, count=1).strip()  # without the box of a task
-        if block.is_heading:
-            headings = [*(heading for heading in headings if heading.depth < block.depth), block]
-            parents = []
-            continue
-        parents = [parent for parent in parents if parent.depth < block.depth]
-        has_nested = following is not None and not following.is_heading and following.depth > block.depth
-        if said.endswith(":") and has_nested:
-            parents.append(_Block(block.line, block.depth, said))
-        elif re.match(r"@[\w~./-]+$", said):
-            yield Item(block.line, said, left_out="refers to another file: import that one too")
-        elif not block.depth and len(said) > max_paragraph_chars:
-            yield Item(block.line, said, left_out="a long paragraph; `knowledge sync` takes whole documents")
-        elif said:
-            introduced = [parent.text for parent in parents if parent.depth]
-            above = [heading.text for heading in headings] + [parent.text for parent in parents if not parent.depth]
-            yield Item(block.line, " ".join([*introduced, said]), " > ".join(above))
-
-
-@dataclass
-class _Block:
-    """A heading (`depth`: its level), a bullet (`depth` 1 or more) or a paragraph (`depth` 0), as one line of text."""
-
-    line: int
-    depth: int
-    text: str
-    is_heading: bool = False
-
-
-def _blocks(text: str) -> list[_Block]:
-    """The headings, bullets and paragraphs of a Markdown text, without code, tables, comments and front matter."""
-    body = markdown.front_matter(text)[1]
-    skipped = text.count("\n") - body.count("\n")
-    body = re.sub(r"(?s)<!--.*?-->", lambda comment: "\n" * comment[0].count("\n"), body)
-    blocks: list[_Block] = []
-    depth = 0
-    is_new_bullet = False
-    opened: Any = None
-    for token in _BLOCKS.parse(body):
-        if token.type in ("list_item_open", "list_item_close"):
-            is_new_bullet = token.type == "list_item_open"
-            depth += 1 if is_new_bullet else -1
-        elif token.type != "inline":
-            opened = token
-        elif opened.type in ("heading_open", "paragraph_open") and token.map:
-            said = " ".join(token.content.split())
-            is_heading = opened.type == "heading_open"
-            if depth and not is_new_bullet and blocks and (blocks[-1].depth, blocks[-1].is_heading) == (depth, False):
-                blocks[-1].text += f" {said}"  # a second paragraph of the same bullet
-            else:
-                level = int(opened.tag[1]) if is_heading else depth
-                blocks.append(_Block(skipped + token.map[0] + 1, level, said, is_heading))
-            is_new_bullet = False
-    return blocks
 
 
 def _read_text(path: str, max_bytes: int = 4 * 1024 * 1024) -> str:
@@ -340,3 +271,154 @@ def _read_text(path: str, max_bytes: int = 4 * 1024 * 1024) -> str:
     if text is None:
         raise Failure("IMPORT_FAILED", f"{path} is not a text file", "name a Markdown file in UTF-8")
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+# A memory as a JSON line. Times are ISO 8601 in UTC outside, ms since the epoch inside.
+
+# Key of a line → field of the document, and the kind of its value.
+_LINE_FIELDS = {
+    "context": ("context", "context"), "path": ("path", "path"), "tags": ("tags", "tags"), "title": ("title", "name"),
+    "source": ("source", "name"), "session": ("session_id", "name"), "project": ("project", "name"),
+    "type": ("observation_type", "name"), "privacy": ("privacy", "name"), "reason": ("write_reason", "name"),
+    "gate_version": ("write_gate_version", "name"), "category_source": ("category_source", "name"),
+    "superseded_by": ("superseded_by", "name"), "supersedes": ("supersedes", "name"),
+    "confidence": ("write_confidence", "share"), "category_confidence": ("category_confidence", "share"),
+    "retrieval_priority": ("retrieval_priority", "priority"), "merged_count": ("merged_count", "count"),
+    "recall_count": ("recall_count", "count"), "stale": ("stale", "flag"), "history": ("history", "history"),
+    "gate_fallback": ("write_gate_fallback", "flag"), "created_at": ("created_at", "time"),
+    "updated_at": ("updated_at", "time"), "last_used_at": ("last_used_at", "time"),
+}  # fmt: skip
+
+
+def to_line(document: Document) -> dict[str, Any]:
+    """A document as `memory export` prints it: everything that `from_line` takes, without empty fields."""
+    view = with_iso_times(document)
+    about = {"id": view["id"], "collection": view["collection"], "text": view["text"], "verdict": view["write_verdict"]}
+    fields = {key: view[name] for key, (name, _) in {**_LINE_FIELDS, "category": ("category_id", "name")}.items()}
+    return {**about, **{key: value for key, value in fields.items() if value}}
+
+
+def from_line(line: Any, where: str, *, now: int) -> Incoming:
+    """The memory in a parsed line, redacted, judged and categorised; `now` in ms. Raises BadLineError."""
+    _require(isinstance(line, dict), "not a JSON object")
+    line = {key: value for key, value in line.items() if value is not None}
+    collection = line.get("collection") or "observations"
+    _require(str(collection) in COLLECTIONS, f"collection must be one of {', '.join(COLLECTIONS)}")
+    _require(isinstance(line.get("text"), str), "text must be a string" if "text" in line else "text is missing")
+    text = words.clean(line["text"]).replace("\0", "\ufffd").strip()
+    most = write.MAX_CHARS if collection == "observations" else MAX_TEXT_CHARS
+    _require(bool(text), "text is empty")
+    _require(len(text) <= most, f"text has {len(text)} characters, at most {most} are taken")
+    redacted: list[str] = []
+    document = documents.blank(collection, "", _clean_text(text, redacted), now)
+    given = {"text"}
+    category, annotated = _checked("name", line.get("category", ""), "category", redacted), ""
+    if category:
+        given.add("category_id")
+    if line.get("verdict"):
+        document["write_verdict"] = str(line["verdict"]).lower()
+        _require(document["write_verdict"] in gate.VERDICTS, f"verdict must be one of {', '.join(gate.VERDICTS)}")
+        given.add("write_verdict")
+        write.set_ungated(document, "imported with this verdict")
+    elif collection != "observations":
+        write.set_ungated(document, "archived")
+    else:
+        verdict = gate.judge(document["text"])
+        _require(bool(verdict["text"]), "text is empty behind its annotation")
+        document["text"], annotated = verdict["text"], "" if category else verdict["category"]
+        write.set_verdict(document, verdict)
+    write.set_category(document, category, annotated)
+    for key, (name, kind) in _LINE_FIELDS.items():
+        if key in line:
+            document[name] = _checked(kind, line[key], key, redacted)  # type: ignore[literal-required]
+            given.add(name)
+    if "updated_at" not in given:
+        document["updated_at"] = document["created_at"]
+    document["id"] = _identifier(line.get("id"), document, has_time="created_at" in given)
+    document["fingerprint"] = ids.fingerprint(document["text"].lower())
+    if collection == "observations":
+        document["observation_type"] = document["observation_type"] or "observation_text"
+        document["fingerprint"] = ids.fingerprint(write.Tokens(document["text"]).key)
+    return Incoming(document, where, frozenset(given), redacted)
+
+
+def _require(condition: bool, reason: str) -> None:
+    if not condition:
+        raise BadLineError(reason)
+
+
+def _checked(kind: str, value: Any, key: str, redacted: list[str]) -> Any:
+    """A value as it is stored. Raises BadLineError if it is not of its kind."""
+    try:
+        return _converted(kind, value, redacted)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        expected = {
+            "tags": "a list of strings", "context": "a string or a list of strings", "flag": "true or false",
+            "share": "a number from 0 to 1", "priority": "a number from -1 to 1", "count": "a number from 0 to 1e+15",
+            "time": "an ISO 8601 time or ms since 1970", "history": "a list of {text, at, source}",
+        }.get(kind, "a string")  # fmt: skip
+        raise BadLineError(f"{key} must be {expected}") from None
+
+
+def _converted(kind: str, value: Any, redacted: list[str]) -> Any:
+    if kind in ("tags", "context"):
+        separator = "," if kind == "tags" else "\n"
+        texts = value.split(separator) if isinstance(value, str) else value
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise TypeError
+        return write.clean_tags(texts, redacted) if kind == "tags" else _clean_text("\n".join(texts).strip(), redacted)
+    if kind in ("share", "priority", "count"):
+        lowest, highest = -1 if kind == "priority" else 0, 1e15 if kind == "count" else 1
+        if isinstance(value, bool) or not lowest <= value <= highest:
+            raise ValueError
+        return int(value) if kind == "count" else float(value)
+    if kind == "time":
+        at = clock.parse_iso(value) if isinstance(value, str) and not value.isdigit() else int(value)
+        if at is None or not 0 <= at <= 253_402_300_799_999:  # the end of the year 9999
+            raise ValueError
+        return at
+    if kind == "history":
+        return [
+            {
+                "text": _clean_text(entry["text"], redacted),
+                "at": _converted("time", entry.get("at", 0), redacted),
+                "source": _converted("name", entry.get("source", ""), redacted),
+            }
+            for entry in value
+        ]
+    if kind == "flag" and isinstance(value, bool):
+        return value
+    if kind == "flag" or not isinstance(value, str):
+        raise TypeError
+    if kind == "path":
+        return _clean_text(value, redacted)[:4096]
+    clean, kinds = _clean_name(value)
+    redacted += kinds
+    return clean
+
+
+def _clean_text(text: str, redacted: list[str]) -> str:
+    clean, kinds = redact(words.clean(text).replace("\0", "\ufffd"))
+    redacted += kinds
+    return clean[:MAX_TEXT_CHARS]
+
+
+@lru_cache(maxsize=4096)  # sources, sessions and projects recur in thousands of lines
+def _clean_name(value: str) -> tuple[str, tuple[str, ...]]:
+    redacted: list[str] = []
+    return write.clean_name(value, redacted), tuple(redacted)
+
+
+def _identifier(given: Any, document: Document, *, has_time: bool) -> str:
+    """The given id, or else a hash of the line, so that importing it again is recognised."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        given = str(given)
+    if given is None:
+        at = str(document["created_at"]) if has_time else ""
+        about = (document["collection"], document["text"], document["session_id"], at)
+        return "im-" + ids.fingerprint("\0".join(about))
+    if not isinstance(given, str) or not 0 < len(given) <= 200:
+        raise BadLineError("id must be 1 to 200 characters")
+    identifier = words.clean(given)
+    clean = write.clean_name(identifier, [])
+    return clean if clean == identifier else "im-" + ids.fingerprint(identifier)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, clock, ids, words
 from core.errors import usage
+from core.project import same as same_project
 from core.redaction import redact
 from core.store import documents, sqlite
 from core.store.rows import BY_HAND
-from memory import gate, near_duplicate
+from core.store.search import LocalCandidates
+from memory import gate
 from recall.query import resolve_category, short_category
 from recall.vectors import document_vector
 
@@ -17,9 +19,8 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.records import Document
+    from core.records import Document, Filters
 
-COLLECTION = "observations"
 MAX_CHARS = 20_000  # of an observation: a memory is a fact, not a document
 DEFAULT_CATEGORY = "ops"  # as in the mirrored CLI
 MAX_TAGS = 64
@@ -29,12 +30,6 @@ MAX_TASK_CHARS = 1_500  # of a session's task memory: the last three prompts and
 VERDICT_FIELDS = ("write_verdict", "write_confidence", "write_reason", "write_gate_version", "write_gate_fallback")
 CATEGORY_FIELDS = ("category_id", "category_confidence", "category_source")
 
-_RESULT_KEYS = {
-    "observation": "text", "source": "source", "tags": "tags", "id": "id", "verdict": "write_verdict",
-    "confidence": "write_confidence", "reason": "write_reason", "categoryId": "category_id",
-    "categoryConfidence": "category_confidence", "categorySource": "category_source", "mergedCount": "merged_count",
-    "session": "session_id", "project": "project",
-}  # fmt: skip
 _EARLIER_TASKS = "\nEarlier: "
 
 
@@ -63,15 +58,17 @@ def write(db: apsw.Connection, draft: Draft, *, now: int, vectors: bool) -> dict
     document = compose(draft, redacted, now=now)
     with sqlite.transaction(db):
         document, is_merged = place(db, document, now=now, vectors=vectors)
-    fields: dict[str, Any] = {**document}
     guessed = short_category(document["category_id"])
-    result = {key: fields[name] for key, name in _RESULT_KEYS.items()} | {
+    result: dict[str, Any] = {
+        "observation": document["text"], "source": document["source"], "tags": document["tags"], "id": document["id"],
+        "verdict": document["write_verdict"], "confidence": document["write_confidence"],
+        "reason": document["write_reason"], "categoryId": document["category_id"],
+        "categoryConfidence": document["category_confidence"], "categorySource": document["category_source"],
+        "mergedCount": document["merged_count"], "session": document["session_id"], "project": document["project"],
         "category": clean_name(draft.category, []) or (DEFAULT_CATEGORY if guessed == "operations" else guessed),
-        "merged": is_merged,
-        "redacted": list(dict.fromkeys(redacted)),
-        "created_at": clock.iso(document["created_at"]),
+        "merged": is_merged, "redacted": list(dict.fromkeys(redacted)), "created_at": clock.iso(document["created_at"]),
         "isGlobal": is_global(document),
-    }
+    }  # fmt: skip
     return {**result, "mergedInto": document["id"]} if is_merged else result
 
 
@@ -82,7 +79,7 @@ def compose(draft: Draft, redacted: list[str], *, now: int) -> Document:
     verdict = gate.judge(text)
     if draft.by_hand and verdict["fallback"]:
         verdict = {**verdict, "verdict": "allow", "confidence": 1.0, "reason": BY_HAND}
-    document = documents.blank(COLLECTION, ids.uuid7(), verdict["text"] or clean_text(""), now)
+    document = documents.blank("observations", ids.uuid7(), verdict["text"] or clean_text(""), now)
     document["tags"] = clean_tags(draft.tags, redacted)
     document["source"] = clean_name(draft.source, redacted)
     document["session_id"] = clean_name(draft.session, redacted)
@@ -91,13 +88,13 @@ def compose(draft: Draft, redacted: list[str], *, now: int) -> Document:
     document["observation_type"] = "observation_text"
     set_category(document, clean_name(draft.category, redacted), verdict["category"])
     set_verdict(document, verdict)
-    document["fingerprint"] = ids.fingerprint(near_duplicate.Tokens(document["text"]).key)
+    document["fingerprint"] = ids.fingerprint(Tokens(document["text"]).key)
     return document
 
 
 def place(db: apsw.Connection, document: Document, *, now: int, vectors: bool) -> tuple[Document, bool]:
     """Store an observation in the caller's transaction; returns it as stored, and whether it was merged."""
-    older = near_duplicate.find(db, document, vectors=vectors)
+    older = near_duplicate(db, document, vectors=vectors)
     return store(db, merged(older, document, now) if older else document, vectors=vectors), older is not None
 
 
@@ -301,3 +298,117 @@ def _same_message(first: str, second: str) -> bool:
     """Whether two messages are the same, perhaps cut at different lengths (marked by "…")."""
     left, right = first.removesuffix("…"), second.removesuffix("…")
     return left == right or (first != left and right.startswith(left)) or (second != right and left.startswith(right))
+
+
+# Near duplicates
+
+
+def near_duplicate(db: apsw.Connection, document: Document, *, vectors: bool) -> Document | None:
+    """The stored memory that says the same, or None: by fingerprint, else the nearest by vector (or by words)."""
+    collection, project = document["collection"], document["project"]
+    exact = documents.by_fingerprint(db, document["fingerprint"], collection)
+    if exact is not None and _may_merge(exact, project, is_equal=True):
+        return exact
+    filters: Filters = {"collections": [collection]}
+    source = LocalCandidates(db, vectors=vectors)
+    tokens, vector = Tokens(document["text"]), document_vector(document["text"], document["context"])
+    # The words search takes four times as long as the vector search, and finds no further near duplicates.
+    terms = [] if vector and source.semantic else words.query_terms(document["text"][:20_000])
+    rarest = sorted(terms, key=lambda term: (" " not in term, -len(term)))[:12]  # the longest are the rarest
+    neighbours = source.candidates(rarest, vector, filters, 16, 16)
+    duplicates = [
+        stored
+        for stored in source.documents([candidate["rowid"] for candidate in neighbours])
+        if says_same(tokens, other := Tokens(stored["text"]))
+        and _may_merge(stored, project, is_equal=tokens.key == other.key)
+    ]
+    return max(duplicates, key=lambda stored: stored["updated_at"], default=None)
+
+
+def _may_merge(stored: Document, project: str, *, is_equal: bool) -> bool:
+    """Whether a project's memory may be merged into a stored memory. No project's text ends up in a global memory."""
+    if stored["forgotten_at"] is not None or stored["superseded_by"]:
+        return False
+    if project and stored["project"]:
+        return same_project(project, stored["project"])
+    return is_equal or project == stored["project"]
+
+
+def says_same(first: Tokens, second: Tokens) -> bool:
+    """Whether either text may replace the other.
+
+    The mirrored CLI merges the nearest neighbour if the token Jaccard is .85 or more. Over whole sentences that would
+    merge `port 8080` with `port 8081`, and "tabs over spaces" with its opposite. So no word may replace another: all
+    words of the shorter text must appear in the longer one, in the same order, and the longer one may add only plain
+    words, no names, numbers or words that change the meaning.
+    """
+    if first.key == second.key or (first.content and first.content == second.content):
+        return True
+    shorter, longer = sorted((first.content, second.content), key=len)
+    if len(set(shorter)) < 0.85 * len(set(longer)):  # the mirrored CLI's bound
+        return False
+    added = []
+    rest = iter(longer)
+    for token in shorter:
+        for candidate in rest:
+            if candidate == token:
+                break
+            added.append(candidate)
+        else:
+            return False
+    return all(word.isalpha() and word.islower() and word not in _QUALIFIERS for word in (*added, *rest))
+
+
+# "The user prefers dark mode" says the same as "User prefers dark mode".
+_FILLERS = frozenset(
+    "a an the this that these those is are was were be been being am has have had do does did and of as it its there"
+    " so also too very really quite just simply actually basically currently now indeed please already still".split()
+)
+
+
+class Tokens:
+    """A text in a form that can be compared.
+
+    `key` is the text without white space, punctuation and case; `content` are its stems without filler words.
+    """
+
+    __slots__ = ("content", "key")
+
+    def __init__(self, text: str) -> None:
+        opening, closing = "([{\"'`*_<“‘«„:;,", ")]}\"'`*_>”’».,;:!…。，；：！、"
+        bullets = "- – — • * · ... … 🔴 🟡 🟢".split()
+        key: list[str] = []
+        for chunk in text.split():
+            bare = chunk.rstrip("?？").lstrip(opening).rstrip(closing)
+            is_question = bool(bare) and chunk[-1] in "?？"
+            bare = bare or chunk
+            if bare not in bullets:
+                key += [_folded(bare), "?"] if is_question else [_folded(bare)]
+        self.key = " ".join(key)
+        self.content = [_stem(token) for token in key if token not in _FILLERS]
+
+
+def _folded(word: str) -> str:
+    """A word in lower case; identifiers, numbers, paths and single letters (option B) keep their case."""
+    if word.isascii() and word.isalpha():
+        is_name = (len(word) == 1 and word not in "aAI") or not (word.islower() or word.isupper() or word.istitle())
+        return word if is_name else word.lower()
+    lower = word.lower().replace("\u2019", "'")
+    return lower if lower[0] != "-" and lower.replace("'", "").replace("-", "").isalpha() else word
+
+
+def _stem(token: str) -> str:
+    for suffix in ("ing", "ed", "es", "s") if token.isascii() and token.isalpha() and token.islower() else ():
+        if token.endswith(suffix) and len(token) - len(suffix) >= 4:  # "is" and "used" are no plurals or past tenses
+            return token[: -len(suffix)]
+    return token
+
+
+# Words that negate, limit or qualify a statement, in the languages of the notes we have seen.
+_QUALIFIERS = frozenset(map(_stem, (
+    "no not never none nothing nobody nowhere neither nor cannot without unless except hardly barely rarely seldom only"
+    " if when while until since before after instead but however though half twice almost nearly all some few many most"
+    " every each any both either always sometimes often must may might should nicht kein keine keinen nie niemals ohne"
+    " ne pas jamais sans nunca jamás sin não sem non mai senza не нет никогда без inte aldrig utan ingen ikke aldri"
+    " niet geen nooit zonder nie bez hayır değil"
+).split()))  # fmt: skip

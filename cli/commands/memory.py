@@ -86,28 +86,28 @@ def recent(
     count: Annotated[int, typer.Option("--count", "-n", min=1, max=1000, help="How many")] = 10, hours: Hours = 24
 ) -> Answer:
     """List the newest observations."""
-    from memory import reports
+    from memory import curate
 
-    observations = reports.recent(_reading(), hours=hours, count=count, now=clock.now_ms())
+    observations = curate.recent(_reading(), hours=hours, count=count, now=clock.now_ms())
     return Answer({"count": len(observations), "hours": hours, "observations": observations}, view=draw_rows)
 
 
 @memory.command("scorecard")
 def scorecard(hours: Hours = 24) -> Answer:
     """Report how well memory works: recalls with results, memories used."""
-    from memory import reports
+    from memory import curate
     from otel import log
 
     log.store_spooled()
-    return Answer(reports.scorecard(_reading(), hours=hours, now=clock.now_ms()))
+    return Answer(curate.scorecard(_reading(), hours=hours, now=clock.now_ms()))
 
 
 @memory.command("stats")
 def stats() -> Answer:
     """Count the memories by collection, verdict, category and source."""
-    from memory import reports
+    from memory import curate
 
-    return Answer(reports.stats(_reading()))
+    return Answer(curate.stats(_reading()))
 
 
 @memory.command("list")
@@ -151,7 +151,7 @@ def show(
 ) -> Answer | int:
     """Show everything known of a memory or a tool call."""
     from core.store import sqlite
-    from memory import curate, json_form
+    from memory import curate
     from recall.names import CALL_PREFIX
 
     if verbatim:
@@ -168,7 +168,7 @@ def show(
     curate.refuse_purged(document)
     if verbatim:
         return write_verbatim(document["text"])
-    result = json_form.to_view(document)
+    result = curate.to_view(document)
     undo = " --undo" if result["forgotten"] else ""
     about = "bring it back" if result["forgotten"] else "remove it from memory"
     steps = [step(f"joelclaw memory forget{undo} {result['id']}", about)]

@@ -8,8 +8,10 @@ import os
 import re
 import stat
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, zip_longest
+from typing import Any
 
 from markdown_it import MarkdownIt
 
@@ -272,3 +274,87 @@ def pieces(text: str, separators: tuple[str, ...] = ("\n\n", "\n", " ")) -> list
         else:
             found.append(part)
     return [piece for part in found for piece in pieces(part, separators[1:])]
+
+
+# The bullets and short paragraphs of a file, which an import stores as memories
+
+
+@dataclass(frozen=True)
+class Item:
+    """A bullet or paragraph of a Markdown file; `left_out` says why it is not a memory."""
+
+    line: int
+    text: str
+    context: str = ""
+    left_out: str = ""
+
+    @property
+    def where(self) -> str:
+        """Where to find it in the file, for people."""
+        return f"line {self.line}"
+
+
+def items(text: str, max_paragraph_chars: int = 600) -> Iterator[Item]:
+    """Each bullet and paragraph, with the headings above it as context, in order.
+
+    A bullet that ends in ":" introduces the ones nested below it: it becomes the beginning of their texts.
+    """
+    headings: list[_Block] = []
+    parents: list[_Block] = []
+    blocks = _blocks(text)
+    for block, following in zip_longest(blocks, blocks[1:]):
+        without_bold = re.sub(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2", block.text)
+        said = re.sub(r"\[[ xX-]\]\s+", "", without_bold, count=1).strip()  # without the box of a task
+        if block.is_heading:
+            headings = [*(heading for heading in headings if heading.depth < block.depth), block]
+            parents = []
+            continue
+        parents = [parent for parent in parents if parent.depth < block.depth]
+        has_nested = following is not None and not following.is_heading and following.depth > block.depth
+        if said.endswith(":") and has_nested:
+            parents.append(_Block(block.line, block.depth, said))
+        elif re.match(r"@[\w~./-]+$", said):
+            yield Item(block.line, said, left_out="refers to another file: import that one too")
+        elif not block.depth and len(said) > max_paragraph_chars:
+            yield Item(block.line, said, left_out="a long paragraph; `knowledge sync` takes whole documents")
+        elif said:
+            introduced = [parent.text for parent in parents if parent.depth]
+            above = [heading.text for heading in headings] + [parent.text for parent in parents if not parent.depth]
+            yield Item(block.line, " ".join([*introduced, said]), " > ".join(above))
+
+
+@dataclass
+class _Block:
+    """A heading (`depth`: its level), a bullet (`depth` 1 or more) or a paragraph (`depth` 0), as one line of text."""
+
+    line: int
+    depth: int
+    text: str
+    is_heading: bool = False
+
+
+def _blocks(text: str) -> list[_Block]:
+    """The headings, bullets and paragraphs of a Markdown text, without code, tables, comments and front matter."""
+    body = front_matter(text)[1]
+    skipped = text.count("\n") - body.count("\n")
+    body = re.sub(r"(?s)<!--.*?-->", lambda comment: "\n" * comment[0].count("\n"), body)
+    blocks: list[_Block] = []
+    depth = 0
+    is_new_bullet = False
+    opened: Any = None
+    for token in _BLOCKS.parse(body):
+        if token.type in ("list_item_open", "list_item_close"):
+            is_new_bullet = token.type == "list_item_open"
+            depth += 1 if is_new_bullet else -1
+        elif token.type != "inline":
+            opened = token
+        elif opened.type in ("heading_open", "paragraph_open") and token.map:
+            said = " ".join(token.content.split())
+            is_heading = opened.type == "heading_open"
+            if depth and not is_new_bullet and blocks and (blocks[-1].depth, blocks[-1].is_heading) == (depth, False):
+                blocks[-1].text += f" {said}"  # a second paragraph of the same bullet
+            else:
+                level = int(opened.tag[1]) if is_heading else depth
+                blocks.append(_Block(skipped + token.map[0] + 1, level, said, is_heading))
+            is_new_bullet = False
+    return blocks

@@ -10,7 +10,7 @@ import faults
 import pytest
 from conftest import NOW_MS, Run
 
-from memory.transfer import markdown_items
+from memory.knowledge.markdown import items
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 PAGE = """\
@@ -136,7 +136,7 @@ def test_secrets_are_redacted_and_reserved_tags_do_nothing(run: Run, tmp_path: P
     ],
 )  # fmt: skip
 def test_bullets_and_paragraphs_become_items(text: str, wanted: list[Any]) -> None:
-    assert [item.left_out or (item.context, item.text) for item in markdown_items(text)] == wanted
+    assert [item.left_out or (item.context, item.text) for item in items(text)] == wanted
 
 
 @pytest.mark.parametrize("data", [b"a\0b", b"# only a heading", None])

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from conftest import Run
 
-from memory import json_form
-from memory.json_form import BadLineError
+from memory import transfer
+from memory.transfer import BadLineError
 
 NOW = 1_790_000_000_000
 
 
-def read(line: Any) -> json_form.Incoming:
-    return json_form.from_line(line, "7", now=NOW)
+def read(line: Any) -> transfer.Incoming:
+    return transfer.from_line(line, "7", now=NOW)
 
 
 FULL: dict[str, Any] = {
@@ -32,7 +32,7 @@ FULL: dict[str, Any] = {
 
 def test_an_exported_line_is_read_back_unchanged() -> None:
     incoming = read(FULL)
-    assert json_form.to_line(incoming.document) == FULL
+    assert transfer.to_line(incoming.document) == FULL
     assert (incoming.where, incoming.redacted) == ("7", [])
     assert len(incoming.given) == len(FULL) - 2  # neither the id nor the collection can change
 

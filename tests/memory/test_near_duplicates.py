@@ -10,7 +10,7 @@ from conftest import NOW_MS, Run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.near_duplicate import Tokens, same
+from memory.write import Tokens, says_same
 
 LONG = (
     "the gateway daemon restarts its telegram channel when the broker drops for longer than a short while in production"
@@ -18,8 +18,8 @@ LONG = (
 
 
 def _same(one: str, other: str) -> bool:
-    assert same(Tokens(one), Tokens(other)) == same(Tokens(other), Tokens(one)), "not symmetric"
-    return same(Tokens(one), Tokens(other))
+    assert says_same(Tokens(one), Tokens(other)) == says_same(Tokens(other), Tokens(one)), "not symmetric"
+    return says_same(Tokens(one), Tokens(other))
 
 
 @pytest.mark.parametrize(

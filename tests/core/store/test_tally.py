@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from core.store import documents, migrations, overview
 from core.store.rows import COLLECTIONS
-from memory import reports
+from memory import curate
 
 kinds = st.fixed_dictionaries(
     {
@@ -79,7 +79,7 @@ def act(db: apsw.Connection, what: str, which: Any, kind: Any) -> None:
 def assert_exact(db: apsw.Connection) -> None:
     every = list(documents.every(db, forgotten=True))
     kept = [one for one in every if one["forgotten_at"] is None]
-    said = reports.stats(db)
+    said = curate.stats(db)
     assert (said["total"], said["forgotten"]) == (len(kept), len(every) - len(kept))
     assert said["merged"] == sum(one["merged_count"] for one in kept)
     for group, name in (("categories", "category_id"), ("sources", "source"), ("projects", "project")):
