@@ -164,9 +164,9 @@ def background_job(job: str) -> Answer:
         os.chdir(os.environ["JOELCLAW_HOME"])
     settings = config.load()
     if job == "notice":
-        from session.compaction import client_compaction
+        from session import compaction
 
-        return Answer(client_compaction.notify(settings))
+        return Answer(compaction.notify(settings))
     from session import observe_job
 
     return Answer(observe_job.observe_next(settings, has_limit=holds_lock))

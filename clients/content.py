@@ -32,6 +32,8 @@ NO_TEXT = (
     "signature", "thinkingSignature", "thoughtSignature", "textSignature",
 )  # fmt: skip
 
+IMAGE_CHARS = 4800  # of an image in the context: 1200 tokens, as pi estimates it
+
 
 def parse_timestamp(value: object) -> int | None:
     """Milliseconds since 1970 of an ISO 8601 time (UTC if it names no zone) or of such a number; else None."""
@@ -167,8 +169,8 @@ def texts_in(value: object) -> list[str]:
     return found
 
 
-def characters(value: object, image_chars: int = 4800) -> int:
-    """About how many characters of context a value takes; an image counts 1200 tokens, as pi estimates it."""
+def characters(value: object) -> int:
+    """About how many characters of context a value takes."""
     count = 0
     waiting = [value]
     while waiting:
@@ -179,7 +181,7 @@ def characters(value: object, image_chars: int = 4800) -> int:
             waiting.extend(current)
         elif isinstance(current, dict):
             if current.get("type") in ("image", "input_image"):
-                count += image_chars
+                count += IMAGE_CHARS
             else:
                 waiting.extend(inner for name, inner in current.items() if name not in NO_TEXT)
     return count

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from clients.event import HookEvent, Kind, Text
 
-# Kinds of texts that are not for the model (`session.compaction.client_compaction`).
+# Kinds of texts that are not for the model (`session.compaction`).
 NOTICE = "compaction-notice"  # the extension shows it to the user
 CANCEL = "compaction-cancelled"  # why the client should leave the compaction out
 SUMMARY = "compaction-summary"  # the extension should ask for a summary of ours: how long it may wait, in ms

@@ -140,9 +140,9 @@ class Hook:
         if event["kind"] == "before_compaction":
             texts += _announcements(event, session)
         if event["kind"] == "before_branch":
-            from session.compaction import client_compaction
+            from session import compaction
 
-            texts += client_compaction.summary(event, session)
+            texts += compaction.offer_summary(event, session)
         return texts
 
     def _archive(self, event: HookEvent, session: Session) -> None:
@@ -314,20 +314,20 @@ def _cancellation(event: HookEvent, session: Session) -> list[Text]:
     """The texts that cancel a second compaction right after the first; [] to let it go on."""
     if not clients.row(session.agent).takes_summary:
         return []
-    from session.compaction import client_compaction
+    from session import compaction
 
-    return client_compaction.cancelled(event, session)
+    return compaction.cancel(event, session)
 
 
 def _announcements(event: HookEvent, session: Session) -> list[Text]:
     """The texts for a client that takes our summary, or announces the compaction to its user."""
     if not _is_answered(event, session):
         return []
-    from session.compaction import client_compaction
+    from session import compaction
 
     texts: list[Text] = []
     with fault_boundary(session.faults, "summary"):
-        texts += client_compaction.summary(event, session)
+        texts += compaction.offer_summary(event, session)
     with fault_boundary(session.faults, "notify"):
-        texts += client_compaction.announce(session.agent, session.config)
+        texts += compaction.announce(session.agent, session.config)
     return texts

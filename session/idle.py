@@ -268,7 +268,7 @@ def _compact(
     session_id: str, lock: files.FileLock, config: Config, interrupts: Interrupts, report: Report
 ) -> dict[str, Any] | None:
     from core.process.command import Command
-    from session.compaction import client_compaction
+    from session import compaction
 
     began = time.monotonic()
     state = read_state(session_id)
@@ -289,7 +289,7 @@ def _compact(
         _record("started", state, {**about, "command": words[0]})
         report("started", {**result, "command": words, "cwd": folder})
         if config.get_bool("compaction.notify_on_start"):
-            client_compaction.start_notify_command(config)
+            compaction.start_notify_command(config)
         environment = {**os.environ, IDLE_RUN: "1"}
         command = Command(words, seconds=COMPACTION_SECONDS, cwd=folder, environment=environment, lock=lock)
         ended = command.run(interrupts)

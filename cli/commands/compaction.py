@@ -195,8 +195,9 @@ def serialize(
     raw: Raw = False,
 ) -> Answer:
     """Print the conversation as flat text, for a model to summarize."""
-    from session.compaction import preparation, summary_form
+    from session.compaction import preparation
     from session.compaction.messages import messages_of
+    from session.compaction.messages import serialize as flat_text
 
     session = _Session(transcript, client, keep_recent=keep_recent)
     entries: Iterable[Node]
@@ -207,7 +208,7 @@ def serialize(
     else:
         cut = session.prepared()
         entries = cut.entries_to_summarize if part == "summarize" else cut.turn_prefix_entries
-    text = summary_form.serialize(messages_of(session.transcript, entries))
+    text = flat_text(messages_of(session.transcript, entries))
     result = {
         **session.about,
         "part": part,
@@ -230,7 +231,7 @@ def summarize(
 ) -> Answer:
     """Write the structured summary, with your model command, else from the transcript."""
     from session.compaction import session_tree, summary
-    from session.compaction.messages import messages_of
+    from session.compaction.messages import spoken
 
     session = _Session(transcript, client, at=at, keep_recent=keep_recent)
     limits, cut, problems = session.limits(), session.prepared(), session.problems
@@ -239,7 +240,7 @@ def summarize(
         parts, file_ops, reserve = summary.parts_of(cut), cut.file_ops, limits.reserve
     else:
         problems.append("there is nothing to compact yet: this summarizes the whole conversation")
-        messages = summary.spoken(messages_of(session.transcript, session.transcript.nodes))
+        messages = spoken(session.transcript, session.transcript.nodes)
         if not any(block.text.strip() or block.name for message in messages for block in message.blocks):
             path = session.transcript.path
             raise Failure("TRANSCRIPT_EMPTY", f"nothing was said in {path}", "name a session with messages")
@@ -271,7 +272,7 @@ def branch(
 ) -> Answer:
     """Summarize what a session leaves behind when it goes back to an earlier entry."""
     from session.compaction import preparation, summary
-    from session.compaction.messages import messages_of
+    from session.compaction.messages import spoken
 
     if not to:
         raise usage("COMPACTION_INVALID_ARGS", "--to is missing", "give --to ID, the entry to go back to")
@@ -296,8 +297,7 @@ def branch(
         "problems": [],
     }
     if found.chosen:
-        messages = messages_of(session.transcript, reversed(found.chosen))
-        parts = [summary.Part("branch", summary.spoken(messages))]
+        parts = [summary.Part("branch", spoken(session.transcript, reversed(found.chosen)))]
         reserve = session.settings.get_int("compaction.reserve_tokens")
         result |= summary.summarize(parts, found.file_ops, session.model(command, instructions), reserve=reserve)
     result["problems"] = list(dict.fromkeys([*session.problems, *found.problems, *result["problems"]]))

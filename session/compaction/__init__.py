@@ -1,1 +1,108 @@
-"""What a compaction of a transcript should do: where to cut, what to say of the rest."""
+"""Compactions: what we answer a client that asks before it compacts. Hot path.
+
+It may be asked to cancel, to wait for a summary of ours, or to show a notice. The modules in this folder are the tools
+behind `joelclaw compaction`; a hook loads none of them.
+
+In pi and OpenCode our extension shows the notice. What PreCompact prints in Claude Code goes into the summariser's
+prompt (measured with 2.1.329), so a process of its own runs `notify.command` there.
+"""
+
+from __future__ import annotations
+
+import os
+
+import clients
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from clients.event import HookEvent, Text
+    from core.config import Config
+    from session.session import Session
+
+
+def cancel(event: HookEvent, session: Session) -> list[Text]:
+    """Cancel a compaction after which nothing was said, and record that; [] for any other."""
+    if event["said"] != 0 or not clients.row(session.agent).takes_summary:
+        return []
+    from clients.extension import CANCEL, NOTICE
+
+    reason = "nothing-since-compaction"
+    about = {"reason": reason, "instructed": bool(event["instructions"])}
+    name = session.state.compaction_event("compaction.cancelled")
+    session.queue_event(session.event(name, {**session.state.compaction_metadata, **about}))
+    notice = "Nothing was said since the last compaction: another compaction would only drop what it kept."
+    return [{"customType": CANCEL, "content": reason}, {"customType": NOTICE, "content": notice}]
+
+
+def offer_summary(event: HookEvent, session: Session) -> list[Text]:
+    """How long (ms) the extension may wait for a summary of ours; [] if the client has to write the summary itself."""
+    config = session.config
+    if config.get_str("compaction.summary") != "joelclaw" or not clients.row(session.agent).takes_summary:
+        return []
+    has_model = bool(config.get_str("model.command").strip())
+    if event["instructions"].strip() and not has_model:
+        return []
+    from clients.extension import SUMMARY
+
+    extract_ms = 30_000  # for a summary without a model; with one, a split turn has two summaries
+    model_ms = config.get_int("model.timeout_seconds") * 1000 * 2 if has_model else 0
+    return [{"customType": SUMMARY, "content": str(extract_ms + model_ms)}]
+
+
+def announce(agent: str, config: Config) -> list[Text]:
+    """Announce a compaction, unless `idle run` started it. Returns the notice if our extension shows it."""
+    from session.record import IDLE_RUN
+
+    if not config.get_bool("compaction.notify_on_start") or os.environ.get(IDLE_RUN):
+        return []
+    if clients.row(agent).extension:
+        from clients.extension import NOTICE
+
+        notice = _notice(config)
+        return [{"customType": NOTICE, "content": notice}] if notice else []
+    start_notify_command(config)
+    return []
+
+
+def _notice(config: Config) -> str:
+    from core.quoting import clip, one_line
+
+    return clip(one_line(config.get_str("compaction.notify_on_start_text")), 500)
+
+
+def start_notify_command(config: Config) -> None:
+    """Start a background process that runs `notify.command`, if it is set."""
+    if not config.get_str("notify.command").strip():
+        return
+    from core import files
+    from core.process import background
+
+    folder = os.path.join(files.home(), "sessions", ".work", "notify")
+    background.start(["background", "notice"], 15, folder)
+
+
+def notify(config: Config) -> dict[str, Any]:
+    """Run `notify.command` for at most 10 s and record an event. The notice replaces `{text}`, else it is its stdin."""
+    from core import clock
+    from core.process.command import Command, Ended, split_command
+    from otel import log
+    from otel.event import new_event
+    from session.session import COMPONENT
+
+    command, notice = config.get_str("notify.command"), _notice(config)
+    if not command.strip():
+        return {"delivered": False, "reason": "no-command"}
+    try:
+        words = split_command(command, {"text": notice})
+    except ValueError as error:
+        ended = Ended(None, f"notify.command: {error}".encode(), "not-started")
+    else:
+        ended = Command(words, seconds=10, data=b"" if "{text}" in command else notice.encode() + b"\n").run()
+    is_done = ended.status == 0
+    now, name = clock.now_ms(), f"compaction.notify.{'completed' if is_done else 'failed'}"
+    level, why = ("info", None) if is_done else ("warn", ended.explain())
+    event = new_event(name, source="interactive", component=COMPONENT, level=level, success=is_done, error=why, now=now)
+    log.store_spooled([event])
+    return {"delivered": is_done, "reason": "" if is_done else ended.reason or "failed"}

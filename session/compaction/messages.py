@@ -1,18 +1,18 @@
-"""The messages of a transcript's nodes, read from the file again, and estimates of their tokens."""
+"""The messages of a transcript's nodes, read from the file again: as records, as flat text, and their tokens."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Literal
 
 import orjson
 
 import clients
-from clients.content import characters, rows, string, table, text_of, without_ours
+from clients import content
+from clients.content import rows, string, table, text_of, without_ours
 from clients.entries import Entry
-from session.compaction.session_tree import ROLES, SEEK_BUFFER, Node, Role, Transcript, opened, parsed
+from session.compaction.session_tree import ROLES, Node, Role, Transcript, opened, parsed
 
-IMAGE_UNITS = 4800  # of an image: pi's estimate, 1200 tokens
+_LINE_BUFFER = 64 * 1024  # bytes; single lines are read again
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,38 +40,91 @@ class Message:
     @property
     def text(self) -> str:
         """The texts of its blocks, without thinking and calls, joined by nothing."""
-        return "".join(block.text for block in self.blocks if block.kind == "text")
+        return "".join(self.texts("text"))
+
+    def texts(self, kind: str) -> list[str]:
+        """The texts of its blocks of a kind."""
+        return [block.text for block in self.blocks if block.kind == kind]
 
 
 def messages_of(transcript: Transcript, nodes: Iterable[Node]) -> Iterator[Message]:
     """The messages of nodes, read from the file in turn; bookkeeping has none."""
     client = clients.row(transcript.client)
-    with opened(transcript.path, SEEK_BUFFER) as handle:
+    with opened(transcript.path, _LINE_BUFFER) as handle:
         for node in nodes:
             yield from _messages(client, node, _entries_again(client, handle, node))
 
 
+def spoken(transcript: Transcript, nodes: Iterable[Node]) -> tuple[Message, ...]:
+    """The messages that a summary may show: neither those that the user kept from the model, nor our own."""
+    return tuple(
+        message
+        for message in messages_of(transcript, nodes)
+        if not message.excluded and not (message.role == "custom" and message.text.startswith(content.OURS))
+    )
+
+
 def sizes(transcript: Transcript, nodes: Iterable[Node]) -> Iterator[int]:
     """Estimated tokens of each node, 0 for bookkeeping. Nodes are measured on demand, since it takes time."""
-    client = clients.row(transcript.client)
-    with ExitStack() as stack:
-        handle: BinaryIO | None = None
+    client, measured = clients.row(transcript.client), transcript.measured
+    with opened(transcript.path, _LINE_BUFFER) as handle:
         for node in nodes:
-            size = node.tokens if node.tokens >= 0 else transcript.measured.get(node.id, -1)
-            if size < 0:
-                handle = handle or stack.enter_context(opened(transcript.path, SEEK_BUFFER))
-                size = transcript.measured[node.id] = _tokens(client, node, _entries_again(client, handle, node))
-            yield size
+            if node.id not in measured:
+                characters = _characters(client, node, _entries_again(client, handle, node))
+                measured[node.id] = -(-characters // 4)  # rounded up
+            yield measured[node.id]
 
 
-def units(text: str) -> int:
-    """The length of a text in UTF-16 units."""
+def serialize(messages: Iterable[Message]) -> str:
+    """The text of messages, without those that the user kept out of the context."""
+    return "\n\n".join(paragraph for message in messages if not message.excluded for paragraph in _paragraphs(message))
+
+
+def _paragraphs(message: Message) -> Iterator[str]:
+    """A message as pi shows it to a model that summarises, word for word."""
+    if message.role == "assistant":
+        if thinking := message.texts("thinking"):
+            yield "[Assistant thinking]: " + "\n".join(thinking)
+        if texts := message.texts("text"):
+            yield "[Assistant]: " + "\n".join(texts)
+        if calls := [_call(block) for block in message.blocks if block.kind == "tool_call"]:
+            yield "[Assistant tool calls]: " + "; ".join(calls)
+        return
+    text = message.text
+    if message.role == "compaction_summary":
+        begin = "The conversation history before this point was compacted into the following summary:"
+        text = f"{begin}\n\n<summary>\n{text}\n</summary>"
+    elif message.role == "branch_summary":
+        begin = "The following is a summary of a branch that this conversation came back from:"
+        text = f"{begin}\n\n<summary>\n{text}</summary>"
+    if text and message.role == "tool_result":
+        most = 2000  # UTF-16 units
+        over = _units(text) - most
+        cut = f"{_first_units(text, most)}\n\n[... {over} more characters truncated]"
+        yield f"[Tool result]: {cut if over > 0 else text}"
+    elif text:
+        yield f"[User]: {text}"
+
+
+def _call(block: Block) -> str:
+    given = ", ".join(f"{name}={_json_of(value)}" for name, value in block.arguments.items())
+    return f"{block.name}({given})"
+
+
+def _json_of(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _units(text: str) -> int:
+    """The length of a text in UTF-16 units, which JavaScript counts."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def json_of(value: Any) -> str:
-    """A JSON value as text."""
-    return orjson.dumps(value).decode()
+def _first_units(text: str, count: int) -> str:
+    """The first `count` UTF-16 units of a text; a surrogate pair is not cut in two."""
+    if text.isascii() or len(text) * 2 <= count:
+        return text[:count]
+    return text.encode("utf-16-le", "surrogatepass")[: count * 2].decode("utf-16-le", "ignore")
 
 
 def _entries_again(client: clients.Client, handle: BinaryIO, node: Node) -> list[Entry]:
@@ -102,28 +155,27 @@ def _blocks(client: clients.Client, entry: Entry) -> tuple[Block, ...]:
         given = entry.content
         arguments = given if isinstance(given, dict) else {"input": given} if given else {}
         return (Block("tool_call", "", entry.tool, arguments, entry.call),)
-    content = entry.content
     if entry.kind == "compaction":
         return (Block("text", entry.summary),) if entry.summary else ()
     if entry.kind == "answer":
-        blocks = _parts(content)
+        blocks = _parts(entry.content)
         if not any(block.text or block.call for block in blocks):
             blocks = (Block("text", entry.text),) if entry.text else blocks
         return blocks if client.own_rules else tuple(block for block in blocks if block.text or block.call)
     if client.own_rules and entry.kind != "shell":
-        return _parts(content)
+        return _parts(entry.content)
     # the archive stores a result without its leading spaces; the model sees them
-    text = without_ours(text_of(content)) if entry.kind == "result" and client.is_tree else entry.text
-    images = [Block("image") for part in rows(content) if part.get("type") == "image"]
+    text = without_ours(text_of(entry.content)) if entry.kind == "result" and client.is_tree else entry.text
+    images = [Block("image") for part in rows(entry.content) if part.get("type") == "image"]
     return (*((Block("text", text),) if text else ()), *images)
 
 
-def _parts(content: object) -> tuple[Block, ...]:
+def _parts(value: object) -> tuple[Block, ...]:
     """The parts of a message's content, as pi and Claude Code write them."""
-    if isinstance(content, str):
-        return (Block("text", content),)
+    if isinstance(value, str):
+        return (Block("text", value),)
     found = []
-    for part in rows(content):
+    for part in rows(value):
         kind = part.get("type")
         if kind in ("text", "thinking"):
             found.append(Block(kind, string(part.get(kind))))
@@ -135,25 +187,20 @@ def _parts(content: object) -> tuple[Block, ...]:
     return tuple(found)
 
 
-def _tokens(client: clients.Client, node: Node, entries: list[Entry]) -> int:
-    """Estimated tokens of a node. pi counts no images in prompts, and a shell command without the words around it."""
+def _characters(client: clients.Client, node: Node, entries: list[Entry]) -> int:
+    """The length of a node. pi counts no images in prompts, and a shell command without the words around it."""
     head = entries[0] if entries else Entry("node")
     if head.kind == "compaction" and isinstance(head.content, list):
-        return tokens(characters(head.content))
+        return content.characters(head.content)
     if head.kind == "shell":
-        return tokens(units(head.command) + units(head.content or ""))
+        return _units(head.command) + _units(head.content or "")
     count = 0
     for message in _messages(client, node, entries):
         for block in message.blocks:
             if block.kind == "tool_call":
-                count += units(block.name) + units(json_of(block.arguments))
+                count += _units(block.name) + _units(_json_of(block.arguments))
             elif block.kind == "image":
-                count += 0 if client.own_rules and message.role == "user" else IMAGE_UNITS
+                count += 0 if client.own_rules and message.role == "user" else content.IMAGE_CHARS
             else:
-                count += units(block.text)
-    return tokens(count)
-
-
-def tokens(count: int) -> int:
-    """The tokens of a number of characters, rounded up."""
-    return -(-count // 4)
+                count += _units(block.text)
+    return count

@@ -9,10 +9,9 @@ from typing import Literal, NamedTuple
 import clients
 from core.config import Config
 from core.errors import usage
-from session.compaction.messages import Message, messages_of, sizes
+from session.compaction.messages import sizes
 from session.compaction.session_tree import (
     NO_FILES,
-    SAID,
     FileOperations,
     Node,
     Problems,
@@ -59,10 +58,6 @@ class Preparation(NamedTuple):
     entries_to_summarize: tuple[Node, ...] = ()
     turn_prefix_entries: tuple[Node, ...] = ()
     file_ops: FileOperations = NO_FILES
-
-    def messages(self, nodes: Iterable[Node]) -> tuple[Message, ...]:
-        """The messages of some of its nodes, read from the transcript."""
-        return tuple(messages_of(self.transcript, nodes))
 
 
 class Branch(NamedTuple):
@@ -117,13 +112,14 @@ def context_entries(transcript: Transcript) -> tuple[Node, ...]:
         kept = [node for node in before[start:] if node.kind != "compaction"]
         shown = [transcript.nodes[at], *kept, *shown]
     # as in pi, an empty summary of a branch is not shown
-    return tuple(node for node in shown if node.kind != "branch_summary" or node.tokens != 0)
+    return tuple(node for node in shown if not node.is_empty)
 
 
 def said_since_compaction(transcript: Transcript) -> int:
     """How many messages came after the latest compaction, or are in the session if there was none."""
     later = transcript.nodes[transcript.last_compaction() + 1 :]
-    return sum(node.kind == "message" and node.role in SAID for node in later)
+    roles = ("user", "assistant", "tool_result", "bash")  # not what extensions add
+    return sum(node.kind == "message" and node.role in roles for node in later)
 
 
 def context_size(transcript: Transcript) -> ContextTokens:

@@ -5,6 +5,7 @@ a session of 100 MB takes little memory. Tokens are estimated as pi does, four c
 them: with the same numbers, the cut falls where pi's falls.
 """
 
+import codecs
 import errno
 import gc
 import json
@@ -30,11 +31,6 @@ ROLES: dict[str, Role] = {
     "note": "custom", "branch_summary": "branch_summary", "compaction": "compaction_summary",
     "summary": "compaction_summary",
 }  # fmt: skip
-SAID: tuple[Role, ...] = ("user", "assistant", "tool_result", "bash")  # not what extensions add
-TURN_STARTS: tuple[Role, ...] = ("user", "bash", "custom", "branch_summary")
-MAX_PROBLEMS = 20
-BOM = b"\xef\xbb\xbf"
-SEEK_BUFFER = 64 * 1024  # to read single lines again
 
 
 class Line(NamedTuple):
@@ -48,10 +44,10 @@ class Line(NamedTuple):
 class Problems(list[str]):
     """What could not be read."""
 
-    def first(self) -> tuple[str, ...]:
-        """The first twenty, and how many more there are."""
-        more = len(self) - MAX_PROBLEMS
-        return (*self[:MAX_PROBLEMS], f"and {more} more problems") if more > 0 else tuple(self)
+    def first(self, most: int = 20) -> tuple[str, ...]:
+        """The first of them, and how many more there are."""
+        more = len(self) - most
+        return (*self[:most], f"and {more} more problems") if more > 0 else tuple(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +94,7 @@ class Node(NamedTuple):
     offset: int
     size: int  # bytes of the line; 0: nothing to read again
     role: Role | None = None  # None: bookkeeping
-    tokens: int = -1  # estimated; -1: not measured yet (`sizes`)
+    is_empty: bool = False  # a summary of a branch without a text
     can_cut: bool = False  # a compaction may keep the session from here on
     starts_turn: bool = False
     used: int = 0  # tokens of the context after it, as a finished answer reports them
@@ -199,7 +195,7 @@ def lines(handle: BinaryIO, problems: Problems) -> Iterator[tuple[Line, dict[str
     """Every line that is not blank with its JSON object, or None if it holds none."""
     offset = 0
     for number, data in enumerate(handle, 1):
-        bare = data.removeprefix(BOM) if number == 1 else data
+        bare = data.removeprefix(codecs.BOM_UTF8) if number == 1 else data
         start = offset + len(data) - len(bare)
         offset += len(data)
         if bare.isspace():
@@ -268,9 +264,9 @@ class _Reader:
         is_first = not head.group or head.group not in self._groups
         self._groups.add(head.group)
         return node._replace(
-            tokens=0 if role == "branch_summary" and not head.text else -1,
+            is_empty=role == "branch_summary" and not head.text,
             can_cut=role not in (None, "tool_result", "compaction_summary") and is_first,
-            starts_turn=role in TURN_STARTS,
+            starts_turn=role in ("user", "bash", "custom", "branch_summary"),
             used=max((entry.tokens_used for entry in entries), default=0),
             calls=tuple(entry.call for entry in entries if entry.kind == "call" and entry.call),
             answers=answers,
@@ -373,7 +369,7 @@ def _with_summaries(path: list[Node]) -> list[Node]:
             compaction = replace(before.compaction or node.compaction, summary=node.compaction.summary)
             found[boundary] = before._replace(offset=node.offset, size=node.size, compaction=compaction)
             boundary = -1
-            node = node._replace(size=0, role=None, tokens=0, compaction=None)
+            node = node._replace(size=0, role=None, compaction=None)
         found.append(node)
     return found
 

@@ -20,9 +20,8 @@ from hypothesis import HealthCheck, currently_in_test_context, event, given, set
 from hypothesis import strategies as st
 
 from session.compaction import preparation, session_tree
-from session.compaction.messages import messages_of, sizes
+from session.compaction.messages import messages_of, serialize, sizes
 from session.compaction.session_tree import FileOperations, Transcript
-from session.compaction.summary_form import serialize
 
 from .conftest import chosen
 

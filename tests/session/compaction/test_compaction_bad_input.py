@@ -15,8 +15,7 @@ from pi_session import PiSession
 
 from core.errors import Failure
 from session.compaction import preparation, session_tree
-from session.compaction.messages import messages_of
-from session.compaction.summary_form import serialize
+from session.compaction.messages import messages_of, serialize
 
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
 COMMANDS = (("summarize",), ("branch", "--to", "e001"))
@@ -169,8 +168,8 @@ def test_any_damage(tmp_path: Path, data: st.DataObject, client: str) -> None:
         return
     preparation.reason(ours, window=10_000, reserve=10)
     made = preparation.prepare(ours, keep_recent=50)
-    serialize(made.messages(made.entries_to_summarize))
-    serialize(made.messages(made.turn_prefix_entries))
+    serialize(messages_of(ours, made.entries_to_summarize))
+    serialize(messages_of(ours, made.turn_prefix_entries))
     serialize(messages_of(ours, preparation.context_entries(ours)))
     if ours.tree:
         some = data.draw(st.sampled_from(sorted(ours.tree)))

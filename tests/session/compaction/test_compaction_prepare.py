@@ -142,7 +142,7 @@ def test_codex_calls_patches_and_rollbacks(run: Run, tmp_path: Path) -> None:
 
 
 def entry(number: int, role: Any, **more: Any) -> Node:
-    return Node(f"e{number}", f"e{number - 1}", "message", number, 0, 0, role, 100, **more)
+    return Node(f"e{number}", f"e{number - 1}", "message", number, 0, 0, role, **more)
 
 
 ROLES = st.sampled_from(["user", "call", "call", "result", "result", "answer", "custom", "other"])
@@ -163,13 +163,15 @@ def test_the_cut_never_parts_a_call_from_its_result(
         elif kind == "user":
             entries.append(entry(number, "user", can_cut=True, starts_turn=True))
         elif kind == "custom":
-            one = Node(f"e{number}", "", "custom_message", number, 0, 0, "custom", 50, can_cut=True, starts_turn=True)
+            one = Node(f"e{number}", "", "custom_message", number, 0, 0, "custom", can_cut=True, starts_turn=True)
             entries.append(one)
         else:
             entries.append(Node(f"e{number}", "", "other", number, 0, 0))
     start = min(start, len(entries))
     whose = client.draw(st.sampled_from(["pi", "claude", "codex"]))
-    cut = preparation.find_cut(SessionFile(whose, "/s", tuple(entries), {}), start, keep)
+    tokens = {node.id: 100 if node.kind == "message" else 50 if node.role else 0 for node in entries}
+    session = SessionFile(whose, __file__, tuple(entries), {}, measured=tokens)
+    cut = preparation.find_cut(session, start, keep)
     assert start <= cut.first_kept <= len(entries)
     assert -1 <= cut.turn_start <= cut.first_kept
     latest: dict[str, int] = {}

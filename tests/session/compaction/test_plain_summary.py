@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from core.quoting import cost
 from session.compaction import summary
-from session.compaction import summary_form as form
 from session.compaction.messages import Block, Message
+from session.compaction.summary import Section
 
 
 def user(text: str) -> Message:
@@ -22,7 +22,7 @@ def agent(*commands: object) -> Message:
     return Message("a", "assistant", (Block("text", "Step 1 is done. I decided for SQLite."), *calls))
 
 
-def lines(*messages: Message, previous: str = "", tokens: int = summary.QUOTED_TOKENS) -> dict[str, list[str]]:
+def lines(*messages: Message, previous: str = "", tokens: int = 2000) -> dict[str, list[str]]:
     found, _ = summary.quoted(messages, previous, tokens)
     return {name: body.split("\n") for name, body in found.items() if body}
 
@@ -41,16 +41,20 @@ def test_prompts_and_commands_oldest_first_and_each_once() -> None:
         agent("make lint"),
     )
     assert found == {
-        form.GOAL: ["- Make it fast.", "- Go on."],
-        form.CONTEXT: ["- `pytest -k '**'` (failed)", "- `make deploy`", "- `make lint`"],
+        Section.GOAL: ["- Make it fast.", "- Go on."],
+        Section.CONTEXT: ["- `pytest -k '**'` (failed)", "- `make deploy`", "- `make lint`"],
     }
 
 
 def test_an_earlier_summary_is_carried_on_in_half_of_the_room() -> None:
     earlier = "## Goal\nImport a day.\n\n## Progress\n### Done\n- [x] Step 1.\n\n## Critical Context\n- `make lint`"
     found = lines(user("Import a day."), agent("make lint"), previous=earlier)
-    assert found == {form.GOAL: ["- Import a day."], form.DONE: ["- [x] Step 1."], form.CONTEXT: ["- `make lint`"]}
-    assert lines(previous="Figures first.\nThe rest is talk.")[form.CONTEXT] == [
+    assert found == {
+        Section.GOAL: ["- Import a day."],
+        Section.DONE: ["- [x] Step 1."],
+        Section.CONTEXT: ["- `make lint`"],
+    }
+    assert lines(previous="Figures first.\nThe rest is talk.")[Section.CONTEXT] == [
         "- Figures first.",
         "- The rest is talk.",
     ]
@@ -70,7 +74,7 @@ TEXT = st.one_of(st.text(max_size=80), st.sampled_from(PIECES))
 )
 def test_whatever_was_said_is_bounded_and_keeps_the_form(messages: list[Message], tokens: int, previous: str) -> None:
     found, _ = summary.quoted(messages, previous, tokens)
-    text = form.render(found)
+    text = summary.render(found)
     assert cost(summary.MARK_LINE + text) <= tokens + len(found) * 60
     assert "read-files>" not in text and "</joelclaw-memory>" not in text
-    assert list(form.parse(text)) == [name for name in form.SECTIONS if found.get(name, "").strip("-* .")]
+    assert list(summary.parse(text)) == [name for name in Section if found.get(name, "").strip("-* .")]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session.compaction import summary_form as form
+from session.compaction import summary as form
+from session.compaction.summary import Section
 
 GOOD = """\
 ## Goal
@@ -35,11 +36,11 @@ SECTIONS = form.parse(GOOD)
 
 
 def test_a_reply_in_the_form_comes_back_as_it_is() -> None:
-    assert list(SECTIONS) == [name for name in form.SECTIONS if name != form.PROGRESS]
+    assert list(SECTIONS) == [name for name in Section if name != Section.PROGRESS]
     assert form.parse(form.render(SECTIONS)) == SECTIONS
     assert form.missing(SECTIONS) == []
-    assert form.items(SECTIONS[form.DONE]) == ["step 1"]
-    assert form.items(SECTIONS[form.NEXT]) == ["the column"]
+    assert form.items(SECTIONS[Section.DONE]) == ["step 1"]
+    assert form.items(SECTIONS[Section.NEXT]) == ["the column"]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,12 @@ def test_what_is_no_summary(reply: str) -> None:
 def test_missing_sections_are_named_and_shown_as_none() -> None:
     found = form.parse("## Goal\nx\n\n## Progress\nsome of it")
     assert form.is_summary(found)
-    assert form.missing(found) == [form.CONSTRAINTS, form.DECISIONS, form.NEXT, form.CONTEXT]
+    assert form.missing(found) == [
+        Section.CONSTRAINTS,
+        Section.DECISIONS,
+        Section.NEXT,
+        Section.CONTEXT,
+    ]
     assert form.render(found).count(form.NOTHING) == 7
     assert form.NOTHING not in form.render(found, whole=False)
 
@@ -108,9 +114,10 @@ LINES = st.lists(
 def test_whatever_a_model_says_is_read_and_written_in_the_form(lines: list[str]) -> None:
     found = form.parse("\n".join(lines))
     text = form.render(found)
-    assert [name for name in form.SECTIONS if name in found] == list(found)
+    assert [name for name in Section if name in found] == list(found)
     for tag in ("<read-files>", "</read-files>", "<modified-files>", "</modified-files>"):
         assert tag not in text.lower()
     assert form.parse(text) == found  # a fence left open takes in no other section
-    heads = [line for line in text.splitlines() if line in {f"## {name}" for name in form.MAIN}]
-    assert heads[0] == "## Goal" and set(heads) == {f"## {name}" for name in form.MAIN}
+    main = {f"## {name}" for name in Section if not name.is_progress}
+    heads = [line for line in text.splitlines() if line in main]
+    assert heads[0] == "## Goal" and set(heads) == main
