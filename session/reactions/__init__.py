@@ -2,8 +2,8 @@
 
 A reaction is a function `react(event, session) -> Reaction` in a module of its own, which runs under the session's
 lock. It may recall, change `session.state`, queue events, and return texts for the agent. It changes the state last, so
-that a text stays due after a fault. To add a reaction, write its module and yield its name in `due`; three small ones
-are below.
+that a text stays due after a fault. To add a reaction, write its module and yield its name in `due`; small ones are
+below.
 """
 
 from __future__ import annotations
@@ -111,6 +111,13 @@ def run(name: str, event: HookEvent, session: Session, **options: Any) -> Reacti
     return Reaction(FAILED)
 
 
+def _judge_memories(event: HookEvent, session: Session) -> Reaction:
+    """Judge by the new entries whether the agent used the memories that it was given."""
+    from session.reactions import injection
+
+    return injection.judge_use(event, session)
+
+
 def _store_summary(event: HookEvent, session: Session) -> Reaction:
     """Store the summary that the client puts in place of the messages before a compaction that is under way."""
     if session.is_excluded(event["cwd"]):
@@ -154,4 +161,4 @@ def _observe(event: HookEvent, session: Session) -> Reaction:
     return Reaction()
 
 
-_HERE = {"summary": _store_summary, "idle": _set_idle_timer, "observe": _observe}
+_HERE = {"feedback": _judge_memories, "summary": _store_summary, "idle": _set_idle_timer, "observe": _observe}

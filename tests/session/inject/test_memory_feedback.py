@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from clients import entries
 from core import words
 from core.config import Config
-from session.reactions import feedback
+from session.reactions import injection
 from session.session import Session
 from session.state import TERMS_KEPT, SessionState
 
@@ -39,7 +39,7 @@ def blank(*said: str) -> SessionState:
 
 def pending(*memories: Memory, said: tuple[str, ...] = ()) -> list[Pending]:
     state = blank(*said)
-    feedback.await_use(state, memories or (memory(LEASE),), "")
+    injection.await_use(state, memories or (memory(LEASE),), "")
     return state.pending_feedback
 
 
@@ -64,14 +64,14 @@ def result(text: str) -> Entry:
 
 
 def judged(state: list[Pending], *items: Entry) -> list[tuple[str, str]]:
-    return [(identifier, outcome) for identifier, outcome, _ in feedback.judge(state, items)[1]]
+    return [(identifier, outcome) for identifier, outcome, _ in injection.judge(state, items)[1]]
 
 
 def test_a_memory_echoes_once() -> None:
-    state, verdicts = feedback.judge(pending(), [user("go on"), agent(USES_IT)])
+    state, verdicts = injection.judge(pending(), [user("go on"), agent(USES_IT)])
     assert [verdict[:2] for verdict in verdicts] == [("m1", "echo")]
     assert verdicts[0][2] >= 3
-    assert feedback.judge(state, [user("and now?"), agent(USES_IT)])[1] == []
+    assert injection.judge(state, [user("and now?"), agent(USES_IT)])[1] == []
 
 
 def test_commands_and_files_count_as_what_the_agent_says() -> None:
@@ -98,25 +98,25 @@ def test_quoting_or_looking_up_a_memory_is_no_echo(items: list[Entry]) -> None:
 def test_three_turns_without_use_are_a_fizzle() -> None:
     state = pending()
     turn = [user("what is the weather like"), agent("Cloudy."), agent("And windy.")]
-    state, early = feedback.judge(state, [*turn, *turn])
+    state, early = injection.judge(state, [*turn, *turn])
     assert early == []
-    state, unfinished = feedback.judge(state, turn, turn_ended=False)
+    state, unfinished = injection.judge(state, turn, turn_ended=False)
     assert unfinished == []
-    state, verdicts = feedback.judge(state, [], turn_ended=True)
+    state, verdicts = injection.judge(state, [], turn_ended=True)
     assert [verdict[:2] for verdict in verdicts] == [("m1", "fizzle")]
-    assert feedback.judge(state, turn * 4)[1] == []
+    assert injection.judge(state, turn * 4)[1] == []
 
 
 def test_words_that_the_user_says_first_do_not_count_as_use() -> None:
     state = pending()
     terms = state[0]["terms"]
     used, left = terms[:2], terms[2:]
-    state, _ = feedback.judge(state, [user("go on"), agent(" ".join(used))], turn_ended=False)
+    state, _ = injection.judge(state, [user("go on"), agent(" ".join(used))], turn_ended=False)
     assert state[0]["used"] == 2
-    state, verdicts = feedback.judge(state, [user(" ".join(left[1:]))], turn_ended=False)
+    state, verdicts = injection.judge(state, [user(" ".join(left[1:]))], turn_ended=False)
     assert (state[0]["terms"], verdicts) == (left[:1], [])
-    assert feedback.judge(state, [agent(left[0])])[1] == [("m1", "echo", 3)]
-    state, _ = feedback.judge(pending(), [user(" ".join(terms[2:]))])
+    assert injection.judge(state, [agent(left[0])])[1] == [("m1", "echo", 3)]
+    state, _ = injection.judge(pending(), [user(" ".join(terms[2:]))])
     assert state == [], "two words that are left tell nothing"
 
 
@@ -127,13 +127,13 @@ spoken = st.lists(st.one_of(said.map(user), said.map(agent), said.map(result)), 
 
 @given(spoken, st.lists(st.integers(0, 14), max_size=4))
 def test_it_does_not_matter_in_how_many_pieces_the_transcript_comes(items: list[Entry], cuts: list[int]) -> None:
-    whole_state, whole = feedback.judge(pending(), items)
+    whole_state, whole = injection.judge(pending(), items)
     state, pieces = pending(), []
     edges = [0, *sorted(min(cut, len(items)) for cut in cuts), len(items)]
     for start, end in itertools.pairwise(edges):
-        state, found = feedback.judge(state, items[start:end], turn_ended=False)
+        state, found = injection.judge(state, items[start:end], turn_ended=False)
         pieces += found
-    state, found = feedback.judge(state, [])
+    state, found = injection.judge(state, [])
     assert pieces + found == whole
     assert state == whole_state
 
@@ -142,13 +142,13 @@ def test_it_does_not_matter_in_how_many_pieces_the_transcript_comes(items: list[
 def test_any_text_is_kept_within_bounds_and_judged_at_most_once(texts: list[str], items: list[Entry]) -> None:
     given_memories = [memory(text, f"m{at}") for at, text in enumerate(texts)]
     asked = blank("a word")
-    feedback.await_use(asked, given_memories, "known")
+    injection.await_use(asked, given_memories, "known")
     assert len(asked.to_json()["pendingFeedback"]) <= 16
     state = asked.pending_feedback
     for entry in state:
-        assert feedback.FEWEST_TERMS <= len(entry["terms"]) <= TERMS_KEPT
+        assert injection.FEWEST_TERMS <= len(entry["terms"]) <= TERMS_KEPT
         assert not words.STOP_WORDS & set(entry["terms"])
-    state, verdicts = feedback.judge(state, items * 2)
+    state, verdicts = injection.judge(state, items * 2)
     identifiers = [verdict[0] for verdict in verdicts]
     assert len(identifiers) == len(set(identifiers))
     assert not set(identifiers) & {entry["id"] for entry in state}
@@ -167,11 +167,11 @@ def write(run: Run, *identifiers: str) -> None:
     run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)), env={"JOELCLAW_NOW_MS": str(NOW_MS)})
 
 
-def settle(home: Path, monkeypatch: pytest.MonkeyPatch, *verdicts: feedback.Verdict) -> None:
+def settle(home: Path, monkeypatch: pytest.MonkeyPatch, *verdicts: injection.Verdict) -> None:
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
     session = Session("s1", Config({}))
     session.now = NOW_MS + 5
-    session.store.write("feedback", lambda db: feedback.move_priorities(db, verdicts, session), None)
+    session.store.write("feedback", lambda db: injection.move_priorities(db, verdicts, session), None)
 
 
 def test_priorities_move_within_bounds_and_the_use_is_noted(
