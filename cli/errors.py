@@ -1,11 +1,13 @@
 """Reports errors: failures of commands, wrong usage, and faults that a command met on the way."""
 
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 
 from cli.output import StdoutFullError, failure_envelope, print_envelope, runnable, step, tell
 from cli.parser import printable
-from core import clock, files
+from core import clock, config, files, ids, json_text
 from core.errors import FAILED, Failure, usage
 from core.output import shown
 from otel import log
@@ -53,13 +55,32 @@ def report_incomplete_output(path: str, error: StdoutFullError) -> int:
     return FAILED
 
 
-def report_faults(unknown: tuple[tuple[str, str], ...]) -> None:
-    """Report unknown settings, on stderr and as events."""
-    from session import unknown_settings
-
-    events = unknown_settings.new_events(unknown, clock.now_ms())
-    if events and log.spool(events):
+def report_unknown_settings(unknown: Sequence[tuple[str, str]], *, quiet: bool) -> None:
+    """Report unknown settings (place and name), each once: as an event and, unless `quiet`, on stderr."""
+    events = []
+    for place, name in _unreported(unknown[:20]):  # a file may hold thousands
+        message = config.describe_unknown(place, name)
+        about = {"path": place[-300:], "key": name[:80], "meant": config.closest_setting(name), "message": message}
+        events.append(
+            new_event("config.key_unknown", component="config", level="warn", metadata=about, now=clock.now_ms())
+        )
+    if events and log.spool(events) and not quiet:
         tell(shown("".join(f"joelclaw: {event['metadata']['message']}\n" for event in events)))
+
+
+def _unreported(unknown: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The settings that are not in a list of reported ones in the cache; adds them to the list."""
+    path = os.path.join(files.home(), "cache", "unknown-settings.json")
+    reported: list[str] = []
+    with suppress(OSError, json_text.InvalidJSON, TypeError), open(path, "rb") as handle:
+        reported = [str(mark) for mark in json_text.loads(handle.read())]
+    by_mark = {ids.fingerprint(f"{place}\0{name}"): (place, name) for place, name in unknown}
+    new = [mark for mark in by_mark if mark not in reported]
+    with suppress(OSError):
+        if new:
+            files.write_whole(path, json_text.dumps([*reported, *new][-200:]).encode())
+        return [by_mark[mark] for mark in new]
+    return []  # the list cannot be written, so each command would report them again
 
 
 def report_corrected_modes(paths: list[str], *, quiet: bool) -> None:

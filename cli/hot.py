@@ -83,7 +83,7 @@ def start_due_jobs() -> None:
         if unknown:
             from cli import errors
 
-            errors.report_faults(unknown)
+            errors.report_unknown_settings(unknown, quiet=False)
         background.start_due(settings)
     except Exception:  # the command has succeeded, and the next command tries again
         if os.environ.get("JOELCLAW_DEBUG"):
@@ -130,6 +130,10 @@ def _answer_event(agent: str, event: str) -> None:
         is_printed = True
         _print_answer(text)
         hook.close()
+        if hook.unknown_settings:
+            from cli import errors
+
+            errors.report_unknown_settings(hook.unknown_settings, quiet=True)
     except BaseException as error:
         try:
             hook.failed(error)  # before the answer: if this hangs, the deadline prints the answer

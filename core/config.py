@@ -198,6 +198,30 @@ def unknown_variables() -> tuple[tuple[str, str], ...]:
     return tuple((ENVIRONMENT, name) for name in ours if name not in known)
 
 
+def describe_unknown(place: str, name: str) -> str:
+    """A line about an unknown setting: `FILE: recall.min_scor: unknown; did you mean recall.min_score`."""
+    closest = closest_setting(name)
+    hint = f"; did you mean {closest}" if closest else ""
+    return f"{place[-300:]}: {name[:80]}: unknown{hint}"
+
+
+def closest_setting(name: str) -> str:
+    """The setting that was probably meant, "" if none is similar. `min_score` means `recall.min_score`."""
+    from difflib import get_close_matches
+
+    def spelling(name: str) -> str:  # `reserveTokens`, `reserve-tokens` and `reserve_tokens` are the same
+        return name[:80].removeprefix("JOELCLAW_").lower().replace("_", "").replace("-", "")
+
+    names = [variable(setting) for setting in SETTINGS] if name.startswith("JOELCLAW_") else SETTINGS
+    settings = {spelling(setting): setting for setting in names}
+    given = spelling(name)
+    if given not in settings:
+        same_key = [known for known in settings if known.rpartition(".")[2] == given.rpartition(".")[2]]
+        close = get_close_matches(given, settings, 1, 0.75)
+        given = close[0] if close else same_key[0] if len(same_key) == 1 else ""
+    return settings.get(given, "")
+
+
 def _table(path: str) -> dict[str, Any]:
     """The file's settings by `section.key`, from the cache if the file has not changed since."""
     status = os.stat(path)

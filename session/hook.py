@@ -61,10 +61,6 @@ class Hook:
         self._deadline = Deadline(self._seconds(), self._late)
         try:
             self._config = config.load()
-            if self._config.unknown:
-                from session import unknown_settings
-
-                log.spool(unknown_settings.new_events(self._config.unknown, clock.now_ms()))
         except Failure as failure:
             log.spool([self._own_event("hook.config_invalid", "warn", {}, error=failure.message)])
         self._deadline.seconds = self._seconds()
@@ -106,6 +102,11 @@ class Hook:
             self._deadline.stop()
         if session is not None:
             background.start_due(self._config)
+
+    @property
+    def unknown_settings(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of a file and a name in it that is not a setting."""
+        return self._config.unknown
 
     def failed(self, error: BaseException) -> None:
         """Record an exception as an event."""

@@ -26,7 +26,6 @@ from core.store.sqlite import SCHEMA, open_unchanged
 from memory.archive import slow_lines
 from otel import export, log
 from recall import vectors
-from session import unknown_settings
 from session.backup import archive
 from session.state_file import list_states, states_folder
 
@@ -120,7 +119,7 @@ def _settings(facts: Facts) -> dict[str, Any]:
     values = {name: getters[type(setting.default)](name) for name, setting in SETTINGS.items()}
     unknown = (*settings.unknown, *config.unknown_variables())
     about["changed"] = {name: value for name, value in values.items() if value != SETTINGS[name].default}
-    about["unknown"] = [unknown_settings.describe(*setting) for setting in unknown[:20]]
+    about["unknown"] = [config.describe_unknown(*setting) for setting in unknown[:20]]
     return about
 
 

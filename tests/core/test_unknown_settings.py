@@ -10,7 +10,6 @@ import pytest
 from conftest import NOW_MS, ROOT, Run
 
 from core import config
-from session import unknown_settings
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
@@ -43,7 +42,7 @@ def events(run: Run) -> list[dict[str, Any]]:
     ],
 )
 def test_what_was_meant(name: str, meant: str) -> None:
-    assert unknown_settings.closest_setting(name) == meant
+    assert config.closest_setting(name) == meant
 
 
 def test_it_is_told_once_and_the_command_does_its_work(run: Run, home: Path) -> None:
