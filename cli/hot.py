@@ -46,7 +46,9 @@ def _run(path: str, call: Callable[[], Answer | int | None], *, as_json: bool) -
             print_answer(f"joelclaw {path}", answer)
         else:
             try:
-                _draw(answer)
+                from cli import terminal
+
+                terminal.draw(answer)
             except Exception:  # print an answer that cannot be drawn as JSON
                 if debugging:
                     raise
@@ -62,14 +64,6 @@ def _run(path: str, call: Callable[[], Answer | int | None], *, as_json: bool) -
 
         return errors.report(path, error, as_json=as_json)
     return answer.exit_code
-
-
-def _draw(answer: Answer) -> None:
-    view = answer.view
-    if isinstance(view, str):
-        module, _, name = view.partition(":")
-        view = getattr(__import__(module, fromlist=[name]), name)
-    view(answer)
 
 
 def start_due_jobs() -> None:

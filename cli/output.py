@@ -32,7 +32,9 @@ if TYPE_CHECKING:
         fix: NotRequired[str]
         next_actions: list[NextAction]
 
-    View = Callable[["Answer"], None]
+    from rich.console import Console
+
+    View = Callable[["Console", "Answer"], None]
 
 
 PROGRAM = "joelclaw "
@@ -52,13 +54,14 @@ class Answer:
     """What a command returns.
 
     `result` is the result in the envelope. `text` is printed instead of it (`--raw`). On a terminal, `view` draws the
-    result (a function, or `module:function` to load it only there; "" prints JSON even there), after `message`.
+    result (a function, or `module:function` to load it only there; "" prints JSON even there), after `message`, and
+    the next actions follow.
     """
 
     __slots__ = ("exit_code", "message", "next_actions", "result", "text", "view")
 
     def __init__(
-        self, result: object, next_actions: list[NextAction] | None = None, text: str | None = None, *,
+        self, result: Any, next_actions: list[NextAction] | None = None, text: str | None = None, *,
         view: View | str = "cli.terminal:print_values", message: str = "", exit_code: int = 0
     ) -> None:  # fmt: skip
         self.result = result

@@ -1,9 +1,8 @@
-"""What the views on a terminal share: values, tables, next steps, questions. Loads rich."""
+"""Draws answers on a terminal, and what views share: values, tables, questions. Loads rich."""
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -25,21 +24,27 @@ def console() -> Console:
     return Console(highlight=False)
 
 
-def view(draw: Callable[[Console, Any], None]) -> Callable[[Answer], None]:
-    """Make a view of a function that draws a result: it also prints the next steps."""
-
-    @wraps(draw)
-    def draw_answer(answer: Answer) -> None:
-        screen = console()
-        draw(screen, answer.result)
-        next_steps(answer, screen)
-
-    return draw_answer
-
-
-def print_values(answer: Answer, *, without: Sequence[str] = ()) -> None:
-    """The default view: names and values, then each list and each group under its name, and the next steps."""
+def draw(answer: Answer) -> None:
+    """Draw an answer with its view, then the commands that make sense next."""
+    view = answer.view
+    if isinstance(view, str):
+        module, _, name = view.partition(":")
+        view = getattr(__import__(module, fromlist=[name]), name)
     screen = console()
+    view(screen, answer)
+    for action in answer.next_actions:
+        line = Text("→ ", style="dim")
+        command = runnable(action["command"])
+        for name, about in action.get("params", {}).items():
+            if "value" in about:
+                command = command.replace(f"<{name}>", str(about["value"]))
+        line.append_text(safe(command, "dim cyan"))
+        line.append_text(safe("  " + action["description"], "dim"))
+        screen.print(line, soft_wrap=True)  # a command that is broken into rows cannot be copied
+
+
+def print_values(screen: Console, answer: Answer, *, without: Sequence[str] = ()) -> None:
+    """The default view: names and values, then each list and each group under its name."""
     every: dict[str, Any] = answer.result if isinstance(answer.result, dict) else {}
     result = present(
         {name: value for name, value in every.items() if name not in without and (value != 0 or value is False)}
@@ -60,7 +65,6 @@ def print_values(answer: Answer, *, without: Sequence[str] = ()) -> None:
             screen.print(rows_table(value, most=len(value)))
         else:
             screen.print(safe("\n".join(plain(item, name) for item in value)))
-    next_steps(answer, screen)
 
 
 def _is_group(value: object) -> bool:
@@ -69,25 +73,11 @@ def _is_group(value: object) -> bool:
     return isinstance(value, dict)
 
 
-def print_text_first(answer: Answer) -> None:
+def print_text_first(screen: Console, answer: Answer) -> None:
     """A view that prints the result's long text (`text` or `summary`) first, then the other values."""
-    result: Any = answer.result
-    name = "text" if "text" in result else "summary"
-    console().print(safe(result[name] or ""))
-    print_values(answer, without=(name,))
-
-
-def next_steps(answer: Answer, screen: Console) -> None:
-    """Print the commands that make sense next."""
-    for action in answer.next_actions:
-        line = Text("→ ", style="dim")
-        command = runnable(action["command"])
-        for name, about in action.get("params", {}).items():
-            if "value" in about:
-                command = command.replace(f"<{name}>", str(about["value"]))
-        line.append_text(safe(command, "dim cyan"))
-        line.append_text(safe("  " + action["description"], "dim"))
-        screen.print(line, soft_wrap=True)  # a command that is broken into rows cannot be copied
+    name = "text" if "text" in answer.result else "summary"
+    screen.print(safe(answer.result[name] or ""))
+    print_values(screen, answer, without=(name,))
 
 
 def confirm(question: str, *, default: bool = False) -> bool:

@@ -3,7 +3,7 @@
 `checkpoint_hot.py` runs the hot ones: `checkpoint save`, `checkpoint flush` and `inject …`; `cli/hot.py` runs `hook`.
 """
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from cli.commands import checkpoint_hot
 from cli.declarations import Commands, Percent, Raw, Session, stored
 from cli.output import Answer, step
 from core.errors import Failure
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 app = Commands()
 checkpoint = Commands("Save what a session is doing, as its context fills.")
@@ -146,14 +149,14 @@ def hook(
     return hot.hook([agent or "", event or ""])
 
 
-def draw_states(answer: Answer) -> None:
+def draw_states(screen: "Console", answer: Answer) -> None:
     """All sessions with a state file, a row for each: the task is as wide as the terminal allows."""
-    from cli.terminal import age, console, next_steps, rows_table, safe
+    from cli.terminal import age, console, rows_table, safe
     from core import clock, ids
     from core.quoting import clip
 
     screen, now = console(), clock.now_ms()
-    result: Any = answer.result
+    result = answer.result
     rows = [
         {
             "session": ids.shown(row["sessionId"]),
@@ -165,24 +168,22 @@ def draw_states(answer: Answer) -> None:
         for row in result["sessions"]
     ]
     screen.print(rows_table(rows, most=len(rows)) if rows else safe("No session has a state file.", "yellow"))
-    next_steps(answer, screen)
 
 
-def draw_state(answer: Answer) -> None:
+def draw_state(screen: "Console", answer: Answer) -> None:
     """Everything known of a session except internal values."""
     from cli.terminal import print_values
 
-    print_values(answer, without=("version", "taskHash", "recalledHash", "writtenHash", "messages"))
+    print_values(screen, answer, without=("version", "taskHash", "recalledHash", "writtenHash", "messages"))
 
 
-def draw_injection(answer: Answer) -> None:
+def draw_injection(screen: "Console", answer: Answer) -> None:
     """The text for the agent in a box, or the reason why there is none."""
     from rich.panel import Panel
 
-    from cli.terminal import console, next_steps, safe
+    from cli.terminal import safe
 
-    screen = console()
-    result: Any = answer.result
+    result = answer.result
     if result["injected"]:
         title = safe(f"{result['customType']} · {result['estimatedTokens']} tokens", "bold")
         screen.print(Panel(safe(result["content"]), title=title, border_style="cyan", expand=False))
@@ -191,4 +192,3 @@ def draw_injection(answer: Answer) -> None:
     for name, fault in result.items():
         if name.endswith("Error"):
             screen.print(safe(f"{name}: {fault['message']} ({fault['code']})", "red"))
-    next_steps(answer, screen)

@@ -17,6 +17,8 @@ from core.errors import Failure, usage
 from core.process import extras
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from session.install.client_settings import Settings
     from session.install.plan import Plan
 
@@ -65,7 +67,7 @@ def install(
         about = f"the MCP server needs the package {wanted!r}, which is not installed for {sys.executable}"
         raise Failure("INSTALL_FAILED", about, f"run `{extras.command(wanted)}`, then this again; nothing was changed")
     answer = _Change("install", agents or [], project=project, mcp=mcp).run(confirmed)
-    result: Any = answer.result
+    result = answer.result
     if dry_run or "declined" in result:
         return answer
     offered, actions = memory_bulk.offer_past_sessions(yes=bool(confirmed or archive), no=archive is False)
@@ -76,7 +78,7 @@ def install(
 def uninstall(agents: Agents = None, project: OfProject = False, confirmed: Confirmed = None) -> Answer:
     """Remove joelclaw from an agent's settings; the memory stays."""
     answer = _Change("uninstall", agents or [], project=project).run(confirmed)
-    result: Any = answer.result
+    result = answer.result
     home = files.home()
     if confirmed is False or "declined" in result or not os.path.isdir(home):
         return answer
@@ -207,12 +209,11 @@ def _describe_file(one: "Plan", backups: dict[str, str | None]) -> dict[str, Any
 # Views
 
 
-def draw_install(answer: Answer) -> None:
+def draw_install(screen: "Console", answer: Answer) -> None:
     """The installations, or the changes of each client's files."""
-    from cli.terminal import console, next_steps, rows_table, safe
+    from cli.terminal import rows_table, safe
 
-    screen = console()
-    result: Any = answer.result
+    result = answer.result
     if "installs" in result:
         screen.print(rows_table(result["installs"], ("agent", "scope", "present", "installed", "current", "path")))
     else:
@@ -221,10 +222,9 @@ def draw_install(answer: Answer) -> None:
             screen.print(safe(f"{archived['transcripts']:,} past sessions archived.", "bold"))
         elif result.get("memoryLeft"):
             screen.print(safe(f"The memory stays in {result['memoryLeft']}."))
-    next_steps(answer, screen)
 
 
-def _draw_changes(screen: Any, result: dict[str, Any]) -> None:
+def _draw_changes(screen: "Console", result: dict[str, Any]) -> None:
     from cli.terminal import safe
 
     dry_run, declined = result["dryRun"], result.get("declined")

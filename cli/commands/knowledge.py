@@ -4,7 +4,7 @@
 """
 
 import os
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -13,6 +13,9 @@ from cli.declarations import Commands, Raw, RequiredQuery, Verbatim
 from cli.output import Answer, is_for_person, quoted, refuse_terminal, step, write_verbatim
 from core import clock, config
 from core.errors import FAILED, usage
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 app = Commands()
 knowledge = Commands("Sync and search folders of Markdown.")
@@ -342,15 +345,14 @@ def adr(
 # Views
 
 
-def draw_hits(answer: Answer) -> None:
+def draw_hits(screen: "Console", answer: Answer) -> None:
     """Every hit with its score, type, title, place and snippet."""
     from rich.padding import Padding
     from rich.text import Text
 
-    from cli.terminal import console, next_steps, safe, score_bar
+    from cli.terminal import safe, score_bar
 
-    screen = console()
-    result: Any = answer.result
+    result = answer.result
     if "fallback" in result:
         screen.print(safe(f"searched the texts: {result['fallback']['reason']}", "yellow"))
     if not result["hits"]:
@@ -367,4 +369,3 @@ def draw_hits(answer: Answer) -> None:
     if not result.get("complete", True):
         screen.print(safe("time ran out before all notes were read", "yellow"))
     screen.print(safe(f"top {len(result['hits'])} of {result['found']}", "dim"))
-    next_steps(answer, screen)

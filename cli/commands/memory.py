@@ -19,6 +19,7 @@ from core.errors import usage
 
 if TYPE_CHECKING:
     import apsw
+    from rich.console import Console
 
 app = Commands()
 memory = Commands("Write, find, move and forget memories.")
@@ -397,9 +398,9 @@ def _preview(result: dict[str, Any], actions: Sequence[Any] = ()) -> Answer:
 
 
 def _confirm_purge(preview: Answer) -> bool:
-    from cli.terminal import confirm, print_values
+    from cli.terminal import confirm, console, print_values
 
-    print_values(preview, without=("ids",))
+    print_values(console(), preview, without=("ids",))
     return confirm("delete it permanently?")
 
 
@@ -437,29 +438,27 @@ def _show_step(id: str) -> Any:
 # Views
 
 
-def draw_memory(answer: Answer) -> None:
+def draw_memory(screen: "Console", answer: Answer) -> None:
     """The text of a memory, or the place of a tool call, and everything known of it."""
-    from cli.terminal import console, print_values, safe
+    from cli.terminal import print_values, safe
 
-    screen = console()
-    result: Any = answer.result
+    result = answer.result
     name = next(name for name in _TEXT_NAMES if name in result)
     if "verdict" in result:
         screen.print(safe(f"[{result['verdict']}]", _STYLES.get(result["verdict"], "")), end=" ")
     screen.print(safe(result[name]))
     if result.get("hint"):
         screen.print(safe(result["hint"], "bold yellow"))
-    print_values(answer, without=(*_TEXT_NAMES, "verdict", "hint"))
+    print_values(screen, answer, without=(*_TEXT_NAMES, "verdict", "hint"))
 
 
-def draw_rows(answer: Answer) -> None:
+def draw_rows(screen: "Console", answer: Answer) -> None:
     """Observations, each with its id, time, category, marks, tags and text."""
     from rich.padding import Padding
 
-    from cli.terminal import console, next_steps, safe
+    from cli.terminal import safe
 
-    screen = console()
-    result: Any = answer.result
+    result = answer.result
     rows = result.get("memories", result.get("observations"))
     for row in rows:
         verdict = "" if row["verdict"] == "allow" else row["verdict"]
@@ -475,4 +474,3 @@ def draw_rows(answer: Answer) -> None:
     elif "page" in result:
         first = (result["page"] - 1) * result["limit"]
         screen.print(safe(f"{first + 1} to {first + result['count']} of {result['found']}", "dim"))
-    next_steps(answer, screen)

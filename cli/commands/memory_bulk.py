@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from itertools import islice
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -12,6 +12,9 @@ from cli.declarations import Commands, OneOf, stored
 from cli.output import Answer, is_for_person, quoted, step, tell, write_bytes
 from core import clock, config
 from core.errors import FAILED, Failure, usage
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 app = Commands()
 
@@ -208,11 +211,11 @@ def _confirm(question: str, *, default: bool = False) -> bool:
     return confirm(question, default=default)
 
 
-def draw_archived(answer: Answer) -> None:
+def draw_archived(screen: "Console", answer: Answer) -> None:
     """How many sessions, turns and calls were archived."""
     from cli.terminal import print_values
 
-    print_values(answer, without=("history",))
+    print_values(screen, answer, without=("history",))
 
 
 @app.command("observe")

@@ -6,7 +6,7 @@
 import select
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,6 +16,9 @@ from cli.input import time_range
 from cli.output import Answer, is_for_person, quoted, step, write_json
 from core import clock, config, json_text
 from core.errors import usage
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 app = Commands()
 otel = Commands("Emit, search and follow events.")
@@ -208,12 +211,11 @@ def _events_of(scope: str, id: str, hours: float, limit: int) -> Answer:
 # Views
 
 
-def draw_events(answer: Answer) -> None:
+def draw_events(screen: "Console", answer: Answer) -> None:
     """A page of events, a line each."""
-    from cli.terminal import console, next_steps, safe
+    from cli.terminal import safe
 
-    screen = console()
-    result: Any = answer.result
+    result = answer.result
     found = result["events"] if "events" in result else result["hits"]
     draw_lines(found)
     if found:
@@ -221,7 +223,6 @@ def draw_events(answer: Answer) -> None:
         screen.print(safe(f"\n{first} to {first + len(found) - 1} of {result['found']:,}\n", "dim"))
     else:
         screen.print(safe("No event matches. Earlier ones: --hours 168", "yellow"))
-    next_steps(answer, screen)
 
 
 def draw_lines(events: Iterable[Mapping[str, Any]]) -> None:

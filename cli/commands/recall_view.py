@@ -11,7 +11,7 @@ from rich.text import Text
 from cli.commands import recall as commands
 from cli.commands import recall_hot
 from cli.output import Answer, quoted, step
-from cli.terminal import console, next_steps, rows_table, safe, view
+from cli.terminal import rows_table, safe
 from core import ids
 from core.output import shown
 from core.words import query_terms
@@ -25,10 +25,9 @@ _EMPTY_ROW = re.compile(r"(?:`{3,}\w*|[-|:+=─ ]+|[][{}(),;]+|\(prompt \d+, cal
 _CLIENT_TAG = re.compile(r"‹/?[\w:-]+>")
 
 
-def draw_hits(answer: Answer) -> None:
+def draw_hits(screen: Console, answer: Answer) -> None:
     """Each hit with its origin and the rows of its text that contain most of the query's words."""
-    result: Any = answer.result
-    screen = console()
+    result = answer.result
     hits = list(enumerate(result["hits"], 1))
     if not hits:
         query = result["query"][:120].strip()
@@ -46,7 +45,6 @@ def draw_hits(answer: Answer) -> None:
         commands.save_numbers([hit["id"] for _, hit in hits], f"{result['query']} {result['rewrittenQuery']}")
     if screen.is_terminal and hits:
         answer.next_actions = [step("joelclaw recall show 1", answer.next_actions[0]["description"])]
-    next_steps(answer, screen)
 
 
 def _print_summary(screen: Console, result: dict[str, Any]) -> None:
@@ -137,10 +135,9 @@ def heading(hit: Any, rank: int, own: str) -> Text:
     return line
 
 
-def draw_conversation(answer: Answer) -> None:
+def draw_conversation(screen: Console, answer: Answer) -> None:
     """A hit in up to half of the screen, and the entries around it in a line each."""
-    result: Any = answer.result
-    screen = console()
+    result = answer.result
     parts = filter(None, (result[name] for name in ("project", "client", "folder")))
     head = safe(ids.shown(result["sessionId"]) or result["id"], "bold cyan")
     screen.print(head.append_text(safe("  " + "  ".join(parts), "dim")), no_wrap=True, overflow="ellipsis")
@@ -155,12 +152,11 @@ def draw_conversation(answer: Answer) -> None:
         screen.print(line, no_wrap=True, overflow="ellipsis")
         if entry["match"]:
             _print_rows(screen, best_rows(_rows(screen, entry["text"]), words, screen.height // 2))
-    next_steps(answer, screen)
 
 
-@view
-def draw_lines(screen: Console, result: Any) -> None:
+def draw_lines(screen: Console, answer: Answer) -> None:
     """The lines of `how` or `fix`, on a terminal with the best last; indented lines are dim."""
+    result = answer.result
     if screen.is_terminal:
         result = {key: value[::-1] if isinstance(value, list) else value for key, value in result.items()}
     for line in commands.past_lines(result):
@@ -169,9 +165,9 @@ def draw_lines(screen: Console, result: Any) -> None:
         screen.print(Padding(text, (0, 0, 0, INDENT) if below else 0, expand=False))
 
 
-@view
-def draw_search(screen: Console, result: Any) -> None:
+def draw_search(screen: Console, answer: Answer) -> None:
     """Every hit with its collection, score, title and snippet; then the facets."""
+    result = answer.result
     if not result["hits"]:
         screen.print(safe(result.get("reason") or f"No results for {result['query'][:120]!r}.", "yellow"))
     else:

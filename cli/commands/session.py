@@ -1,11 +1,8 @@
-"""`joelclaw session …`, `report`, `briefing`, `lost` and `sessions …`: sessions and their archive.
-
-The views are in `session_view.py`.
-"""
+"""`joelclaw session …`, `briefing`, `lost` and `sessions …`: sessions and their archive."""
 
 import os
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,8 +12,11 @@ from cli.input import current_session, session_from_environment
 from cli.output import Answer, FramedText, is_for_person, quoted, runnable, step
 from core import clock, config, files, ids, project
 from core.errors import Failure
-from core.quoting import clip, enclose, one_line
+from core.quoting import clip, counted, enclose, one_line
 from core.records import Session
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 app = Commands()
 session = Commands("List all sessions, or show a session in detail.")
@@ -24,7 +24,6 @@ sessions = Commands("Search and read archived sessions.")
 app.add_typer(session, name="session")
 app.add_typer(sessions, name="sessions")
 
-VIEWS = "cli.commands.session_view"
 ENTRIES_PRINTED = {"files": 8, "names": 40, "commands": 6, "errors": 5, "words": 6}  # of each kind, for a program
 ROWS_PRINTED = {"files": 3, "names": 4, "commands": 4, "errors": 2, "words": 3}  # of each kind, for a person
 MOST_ENTRIES = 1000  # of each kind, with --all
@@ -55,7 +54,7 @@ def list_(
     if rows:
         about = {"description": "its id, or the beginning of it", "value": rows[0]["sessionId"], "required": True}
         actions.append(step("joelclaw session show <id>", "one session in detail", {"id": about}))
-    return Answer({"count": count, "sessions": rows}, actions, view=f"{VIEWS}:draw_list")
+    return Answer({"count": count, "sessions": rows}, actions, view=draw_list)
 
 
 @session.command("show")
@@ -89,7 +88,7 @@ def show(
         actions.append(step(f"joelclaw session show {quoted(name)} --full", "every turn"))
     if found["compactions"]:
         actions.append(step(f"joelclaw lost {quoted(name)}", "what the last compaction dropped"))
-    return Answer({**found, "chosen": chosen, "full": full}, actions, view=f"{VIEWS}:draw_session")
+    return Answer({**found, "chosen": chosen, "full": full}, actions, view=draw_session)
 
 
 def _store() -> Any:
@@ -200,7 +199,7 @@ def lost(
     short = "" if most or kind else lost_text(result, in_rows=True)
     if most != MOST_ENTRIES and (is_cut or " in all:\n" in short):
         actions.append(step(f"joelclaw lost {quoted(ids.shown(result['session']))} --all", "all of it"))
-    return Answer(result, actions, lost_text(result) if raw else None, message=short, view=f"{VIEWS}:draw_lost")
+    return Answer(result, actions, lost_text(result) if raw else None, message=short, view=draw_lost)
 
 
 def _session_with_losses(db: Any, given: str) -> str:
@@ -298,11 +297,10 @@ def search(
     }  # fmt: skip
     if extract:
         result["extractions"] = [hit["extraction"] for hit in hits]
-    view = f"{VIEWS}:draw_found_sessions"
+    view = draw_found_sessions
     if not hits:
-        return Answer(
-            result, [step("joelclaw memory archive --all", "archive the transcripts on this disk")], view=view
-        )
+        actions = [step("joelclaw memory archive --all", "archive the transcripts on this disk")]
+        return Answer(result, actions, view=view)
     first = quoted(hits[0]["sessionId"])
     actions = [
         step(f"joelclaw sessions extract {first} --query {quoted(text)}", "what the first contains about it"),
@@ -339,3 +337,130 @@ def extract(
     words = {"query": {"description": "what to look for", "required": True}}
     again = step(f"joelclaw recall <query> --session {quoted(transcript.session)}", "search the session", words)
     return Answer(result, [again], archived.markdown(extraction) if is_for_person() else None)
+
+
+# Views
+
+_LINE_CHARACTERS = 150
+_CHOSEN = {
+    "project": "This is the latest session of this folder's project. For another, give its ID.",
+    "last": "This folder's project has no such session; this is the latest of all. For another, give its ID.",
+}
+"""Why a session is shown that was not named."""
+
+
+def draw_list(screen: "Console", answer: Answer) -> None:
+    """Two lines for each session: its id and numbers, and its last task."""
+    from cli.terminal import age, safe
+
+    result = answer.result
+    now = clock.now_ms()
+    for row in result["sessions"]:
+        numbers = {"turn": row["turns"], "call": row["toolCalls"], "compaction": row["compactions"]}
+        counts = [counted(number, noun) for noun, number in numbers.items()]
+        percent = "" if row["contextPercent"] is None else f"{row['contextPercent']:.0f} %"
+        parts = [row["client"], row["project"], age(row["updatedAt"], now), *counts, percent]
+        about = safe("  " + " · ".join(filter(None, parts)), "dim")
+        screen.print(safe(ids.shown(row["sessionId"]), "bold").append_text(about), soft_wrap=True)
+        if row["task"]:
+            screen.print(safe("    " + clip(row["task"], _LINE_CHARACTERS)), no_wrap=True)
+    if not result["sessions"]:
+        screen.print(safe("No session is known.", "yellow"))
+
+
+def draw_session(screen: "Console", answer: Answer) -> None:
+    """A summary, then the turns: without --full only those in which something happened."""
+    from cli.terminal import pairs, plain, safe
+
+    result = answer.result
+    for line, style in ((_CHOSEN.get(result["chosen"]), "dim"), (result["problem"], "yellow")):
+        if line:
+            screen.print(safe(line, style))
+    hooks, memories, injections = result["hooks"], result["memories"], result["injections"]
+    times = (
+        f", median {_milliseconds(hooks['p50'])}, {_milliseconds(hooks['totalMs'])} in all" if hooks["count"] else ""
+    )
+    percent = "" if result["contextPercent"] is None else f"{result['contextPercent']:.0f} % {result['zone']}"
+    compactions, recalls = counted(result["compactions"], "compaction"), counted(result["recalls"], "recall")
+    summary = {
+        "session": result["sessionId"],
+        "client": ", ".join(filter(None, (result["client"], result["project"]))),
+        "time (UTC)": " to ".join(plain(result[name])[:16] for name in ("startedAt", "updatedAt")),
+        "task": clip(result["task"] or "", _LINE_CHARACTERS),
+        "turns": f"{result['turnCount']}, {counted(result['toolCalls'], 'call')} ({result['failedCalls']} failed)",
+        "context": ", ".join(filter(None, (percent, compactions, recalls))),
+        "injections": f"{injections['count']}, {plain(injections['tokens'])} tokens",
+        "memories": f"{memories['injected']}: {memories['echo']} used, {memories['fizzle']} ignored",
+        "hooks": f"{hooks['count']}{times}",
+    }
+    screen.print(pairs({name: value for name, value in summary.items() if value}))
+    for turn in result["turns"]:
+        if turn["moments"] or result["full"]:
+            _draw_turn(screen, turn, full=result["full"])
+
+
+def _draw_turn(screen: "Console", turn: Any, *, full: bool) -> None:
+    """A line with the prompt, then a line for each event in the turn, with the texts that were injected."""
+    from rich.text import Text
+
+    from cli.terminal import plain, safe
+
+    failed = f", {turn['failedCalls']} failed" if turn["failedCalls"] else ""
+    percent = "" if turn["contextPercent"] is None else f"{turn['contextPercent']:.0f} %"
+    calls = f"{counted(turn['toolCalls'], 'call')}{failed}" if turn["toolCalls"] else ""
+    about = "  ".join(filter(None, [turn["at"][11:19], percent, calls]))
+    prompt = turn["prompt"] or ("(prompt not archived)" if turn["number"] else "")
+    number = f"#{turn['number']}" if turn["number"] else "before"
+    line = Text.assemble((f"{number:<7}", "bold"), safe(about + "  ", "dim"), safe(prompt))
+    screen.print(line, no_wrap=not full, overflow="ellipsis")
+    for moment in turn["moments"]:
+        tokens, took = moment.get("tokens"), moment.get("ms")
+        notes = [f"{plain(tokens)} tokens" if tokens else "", "" if took is None else _milliseconds(took)]
+        note = ", ".join(filter(None, [moment.get("customType"), *notes]))
+        head = f"       {moment['kind']:<11} {moment['text']}" + f"  ({note})" * bool(note)
+        style = "bold red" if moment["kind"] == "error" else ""
+        screen.print(safe(head, style), no_wrap=not full, overflow="ellipsis")
+        lines = moment.get("content", "").split("\n")[1:]
+        for text in lines if full else lines[:4]:
+            screen.print(safe(" " * 18 + text, "dim"), no_wrap=not full, overflow="ellipsis")
+        for memory in moment.get("memories", ()):
+            outcome = {"echo": "used", "fizzle": "ignored"}.get(memory["outcome"], "")
+            text = " ".join(memory["text"].split()) or "forgotten"
+            screen.print(safe(f"{' ' * 18}{outcome:<8}{text}", "dim"), no_wrap=not full, overflow="ellipsis")
+
+
+def _milliseconds(value: float | None) -> str:
+    """A time in ms, or in seconds from one second on; – if it is unknown."""
+    if value is None:
+        return "–"
+    return f"{value / 1000:,.1f} s" if value >= 1000 else f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"
+
+
+def draw_lost(screen: "Console", answer: Answer) -> None:
+    """The best of what a compaction dropped in 25 rows, or all that was asked for."""
+    from cli.terminal import safe
+
+    result = answer.result
+    for line in answer.message.splitlines():
+        screen.print(safe(line), no_wrap=True, overflow="ellipsis")
+    if not answer.message:
+        screen.print(safe(lost_text(result)), soft_wrap=True)  # a command that is broken into rows cannot be copied
+    if result["chosen"] in _CHOSEN:
+        screen.print(safe(_CHOSEN[result["chosen"]], "dim"))
+
+
+def draw_found_sessions(screen: "Console", answer: Answer) -> None:
+    """Every session with its score, client, start, folder and snippets."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from cli.terminal import safe, score_bar
+
+    result = answer.result
+    for rank, hit in enumerate(result["hits"], 1):
+        head = safe(ids.shown(hit["sessionId"]), "bold cyan")
+        head.append_text(safe(f"  {hit['client']}  {hit['startedAt'][:16]}  {hit['folder']}", "dim"))
+        screen.print(Text.assemble((f"{rank:>2}  ", "bold"), score_bar(hit["score"]), "  ", head))
+        for text in hit["snippets"]:
+            screen.print(Padding(safe(" ".join(text.split())), (0, 0, 1, 4)))
+    screen.print(safe(f"top {len(result['hits'])} of {result['found']} sessions", "dim"))

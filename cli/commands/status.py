@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -10,6 +10,9 @@ import clients
 from cli.declarations import Commands, OneOf
 from cli.output import Answer, runnable, step
 from core.errors import FAILED, usage
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 app = Commands()
 
@@ -158,14 +161,13 @@ def _values(parameter: Any) -> Sequence[str]:
 # Views
 
 
-def draw_status(answer: Answer) -> None:
+def draw_status(screen: "Console", answer: Answer) -> None:
     """Whether everything works, the problems, then versions, counts and the last events."""
     from rich.text import Text
 
-    from cli.terminal import console, next_steps, pairs, present, rows_table, safe, size
+    from cli.terminal import pairs, present, rows_table, safe, size
 
-    screen = console()
-    result: Any = answer.result
+    result = answer.result
     problems = result["problems"]
     style = "bold red" if not result["healthy"] else "bold yellow" if problems else "bold green"
     screen.print(safe(_verdict(len(problems)), style))
@@ -190,17 +192,15 @@ def draw_status(answer: Answer) -> None:
     screen.print(rows_table([{"memories": name, **counts} for name, counts in result["counts"].items()]))
     if result["events"]["last"]:
         screen.print(rows_table(result["events"]["last"]))
-    next_steps(answer, screen)
 
 
-def draw_doctor(answer: Answer) -> None:
+def draw_doctor(screen: "Console", answer: Answer) -> None:
     """The verdict, then a line for each client and subject, with its problems below."""
     from rich.text import Text
 
-    from cli.terminal import console, next_steps, safe
+    from cli.terminal import safe
 
-    screen = console()
-    result: Any = answer.result
+    result = answer.result
     style = "bold red" if result["errors"] else "bold yellow" if result["warnings"] else "bold green"
     repaired = f", {result['fixed']} repaired" if result["fixed"] else ""
     screen.print(safe(_verdict(result["errors"] + result["warnings"]) + repaired, style))
@@ -212,7 +212,6 @@ def draw_doctor(answer: Answer) -> None:
         padded = safe(name.ljust(max(map(len, lines))), "bold")
         screen.print(Text.assemble(_SIGNS[worst], padded, "  ", safe(line, "dim")), soft_wrap=True)
         _draw_findings(screen, findings)
-    next_steps(answer, screen)
 
 
 def _verdict(problems: int) -> str:
