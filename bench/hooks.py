@@ -21,7 +21,7 @@ from typing import Any
 from notes import notes
 from speed import ENVIRONMENT, JOELCLAW, PYTHON, WARM_UP, fill, once
 
-from core.process import background
+from core import background
 
 TARGET = 4.0
 MEMORIES = 10_000

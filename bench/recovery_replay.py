@@ -24,9 +24,8 @@ from recovery_score import ANSWER_CHARS
 from recovery_session import Moment, Session
 
 import clients
-from core import json_text
+from core import background, json_text
 from core.config import Config
-from core.process import background
 
 if TYPE_CHECKING:
     from clients.entries import Entry

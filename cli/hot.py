@@ -69,8 +69,7 @@ def _run(path: str, call: Callable[[], Answer | int | None], *, as_json: bool) -
 def start_due_jobs() -> None:
     """Report unknown settings, and start the background jobs that are due."""
     try:
-        from core import config
-        from core.process import background
+        from core import background, config
 
         settings = config.load()
         unknown = (*settings.unknown, *config.unknown_variables())
@@ -153,8 +152,7 @@ def is_background_job(words: Sequence[str]) -> bool:
 
 def background_job(job: str) -> Answer:
     """Do the work of a background job."""
-    from core import config
-    from core.process import background
+    from core import background, config
 
     holds_lock = background.obey_limit()
     if job == "observe":  # in the home folder, so that no repository can choose the model or its settings

@@ -359,7 +359,7 @@ def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) 
             documents.forget(db, rowid, now, signatures=signatures)
         progress.renew_segments(db, session)
         sessions.forget(db, session)
-        hook_calls.forget(db, session)
+        events.forget_hook_calls(db, session)
     return [identifier for _, identifier in found], known["calls"] if known else 0
 
 

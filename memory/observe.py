@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import apsw
 
 from core import clock, ids
+from core.command import Model
 from core.config import Config
 from core.errors import Failure
-from core.process.command import Model
 from core.records import Episode
 from core.redaction import redact
 from core.store import progress, sqlite

@@ -12,10 +12,9 @@ from urllib.parse import urlsplit
 
 import apsw
 
-from core import clock, files, ids
+from core import background, clock, files, ids
 from core.config import Config
 from core.errors import Failure, usage
-from core.process import background
 from core.store import events, sqlite
 from core.store.events import Cursor, new_cursor
 from otel import log

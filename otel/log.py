@@ -158,12 +158,11 @@ def as_words(text: str) -> str:
 
 def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:
     from core.store import events as stored_events
-    from core.store import hook_calls
 
     if event["component"] == stored_events.HOOK:
-        hook_calls.record_hook(db, event)  # noise or not
+        stored_events.record_hook(db, event)  # noise or not
     elif "injected" in event:
-        hook_calls.record_injection(db, event)
+        stored_events.record_injection(db, event)
     if not _matters(event) and stored_events.debug_count(db, event, 60_000) >= debug_limit:
         return DUPLICATE if stored_events.exists(db, event["id"]) else NOISE
     if not stored_events.insert(db, event, search_text(event)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, clock, words
 from core.store import calls, sessions
+from core.store.rows import SMALL_INDEX
 from recall import ranking
 from recall.hit import CUT, new_hit, origin_of_call, snippet
 
@@ -214,7 +215,7 @@ def _calls_containing(db: apsw.Connection, query: str, names: QueryNames, filter
             score = 0.8 if wanted[0] in _searched_text(call) else 0.75  # in another case
             found[call["rowid"]] = CallMatch(call, score, wanted)
     elif wanted:
-        half = ranking.half_score(ranking.LEXICAL_SCALE, len(wanted), max(calls.size(db), calls.SMALL))
+        half = ranking.half_score(ranking.LEXICAL_SCALE, len(wanted), max(calls.size(db), SMALL_INDEX))
         for bm25, call in calls.best(db, wanted, filters):
             # What was said answers more often than what a tool printed.
             found[call["rowid"]] = CallMatch(call, 0.9 * ranking.saturated(bm25, half), wanted)

@@ -12,7 +12,7 @@ from math import exp, sqrt
 from core import TYPE_CHECKING, clock, files, ids, worktree
 from core.project import OUTSIDE, folder_of, name_of, same
 from core.quoting import clip_path
-from core.store import places_and_names
+from core.store import calls as stored_calls
 from core.store import sessions as stored_sessions
 from recall.hit import new_hit
 
@@ -96,13 +96,13 @@ def _places_by_session(
     """For each name and file, the places in the first of these sessions that has any, the best first."""
     found: dict[str, list[Place]] = {}
     names, units = asked.names, asked.files
-    while names and len(found) < MAX_SESSIONS and (having := places_and_names.sessions_with(db, names, sessions, 1)):
+    while names and len(found) < MAX_SESSIONS and (having := stored_calls.sessions_with(db, names, sessions, 1)):
         session = having[0]
-        found[session] = _places_of_names(places_and_names.places(db, session, names=names), names, asked.files)
+        found[session] = _places_of_names(stored_calls.places(db, session, names=names), names, asked.files)
         known = {place["name"] for place in found[session]}
         names = [name for name in names if name not in known]
-    for session in places_and_names.sessions_in(db, units, sessions, MAX_SESSIONS) if units else ():
-        paths = places_and_names.paths(db, session)
+    for session in stored_calls.sessions_in(db, units, sessions, MAX_SESSIONS) if units else ():
+        paths = stored_calls.paths(db, session)
         inside = {unit: {path for path in paths if is_at(path, unit)} for unit in units}
         if here := _places_in_files(db, session, set().union(*inside.values()), with_others=with_others):
             places = found.setdefault(session, [])
@@ -146,7 +146,7 @@ def _places_in_files(db: apsw.Connection, session: str, paths: Collection[str], 
         return []
     compactions = stored_sessions.compactions(db, session)
     summarised = names_in(compactions[-1]["summary"])[0] if compactions else set()
-    uses = {name["name"]: name for name in places_and_names.names(db, session, every=True)}
+    uses = {name["name"]: name for name in stored_calls.names(db, session, every=True)}
     calls = about["calls"]
 
     def importance(place: Place) -> float:
@@ -155,7 +155,7 @@ def _places_in_files(db: apsw.Connection, session: str, paths: Collection[str], 
         # The agent knows a name of the summary, but not where it is.
         return sqrt(use) * 4.0 ** (int(place["defines"]) + int(place["name"] in summarised))
 
-    places = places_and_names.places(db, session)
+    places = stored_calls.places(db, session)
     own = sorted((place for place in places if place["file"] in paths), key=importance, reverse=True)
     others: dict[str, Place] = {}
     for place in sorted(places, key=lambda place: (place["defines"], place["number"])) if with_others else ():

@@ -73,9 +73,7 @@ def working(calls: Sequence[Call], *, known: str) -> list[tuple[Call, int]]:
     Left out is a command that failed since, ran since with an unknown outcome, was not run for long, or is part of a
     command that was run later.
     """
-    from math import exp
-
-    from core.store.places_and_names import FADING_CALLS
+    from core.store.calls import fading
 
     failed_forms: dict[str, set[str]] = {}
     doubtful: set[str] = set()
@@ -90,7 +88,7 @@ def working(calls: Sequence[Call], *, known: str) -> list[tuple[Call, int]]:
         doing = [step for step in steps if shell_command.does(step)]
         kinds = set(map(kind_of, doing))
         for kind in kinds:
-            weights[kind] = weights.get(kind, 0.0) + exp((call["number"] - total) / FADING_CALLS)
+            weights[kind] = weights.get(kind, 0.0) + fading(total - call["number"])
         outcome = shell_command.reliable_outcome(command, call["outcome"])
         if outcome == "failed":
             for step in doing:

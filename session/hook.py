@@ -15,9 +15,8 @@ import time
 from _thread import allocate_lock, start_new_thread
 
 import clients
-from core import TYPE_CHECKING, clock, config, json_text
+from core import TYPE_CHECKING, background, clock, config, json_text
 from core.errors import Failure
-from core.process import background
 from otel import log
 from otel.event import new_event
 from session import reactions

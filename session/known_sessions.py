@@ -80,8 +80,8 @@ def known_sessions(db: apsw.Connection) -> list[KnownSession]:
         name, at = summary["sessionId"], summary["updatedAt"]
         session = sessions.setdefault(name, KnownSession(name, at, None))
         session.updated_at, session.problem = max(session.updated_at, at), summary.get("problem", "")
-    for name in hook_calls.sessions(db):
-        hooks = hook_calls.extent(db, name) if name not in sessions else None
+    for name in events.sessions_with_hooks(db):
+        hooks = events.hook_call_extent(db, name) if name not in sessions else None
         if hooks is not None:
             sessions[name] = KnownSession(name, hooks["last"], None, hooks=hooks)
     return sorted(sessions.values(), key=lambda session: (-session.updated_at, session.id))
@@ -154,7 +154,7 @@ def resolve(db: apsw.Connection, given: str) -> str:
 
 def is_known(db: apsw.Connection, session: str) -> bool:
     """Whether anything is known about a session with exactly this id."""
-    if has_state(session) or hook_calls.extent(db, session) is not None:
+    if has_state(session) or events.hook_call_extent(db, session) is not None:
         return True
     return stored_sessions.whole_id(db, session, least=len(session) + 1) == session
 

@@ -8,7 +8,6 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from math import exp
 from typing import Any
 
 import apsw
@@ -23,8 +22,8 @@ from core.quoting import clip, counted, one_line
 from core.records import Call, Name, Place, Session
 from core.shell_command import place_of
 from core.store import calls as stored_calls
-from core.store import places_and_names, sessions
-from core.store.places_and_names import FADING_CALLS
+from core.store import sessions
+from core.store.calls import fading
 from core.store.sqlite import as_failure
 from session import command_runs, own_command, requests
 from session.reactions.startup import lines_left
@@ -193,8 +192,8 @@ class _Work:
             self._prompts = self._prompts[: self._before[-1]["prompt"]]
         self.prompts = max(len(self._prompts), self._before[-1]["prompt"] if self._before else 0)
         self._summary = _Summary(compaction["summary"], {call["file"] for call in self._before})
-        self._names: list[Name] = places_and_names.names(db, self._session, every=True)
-        self._places: list[Place] = places_and_names.places(db, self._session)
+        self._names: list[Name] = stored_calls.names(db, self._session, every=True)
+        self._places: list[Place] = stored_calls.places(db, self._session)
 
     def files(self) -> list[Entry]:
         """Files, by their weight: an edit counts as three reads, and both fade with the calls after them."""
@@ -343,7 +342,7 @@ class _Work:
         return command
 
     def _faded(self, weight: float, number: int) -> float:
-        return weight * exp(min(0, number - self._last) / FADING_CALLS)
+        return weight * fading(max(0, self._last - number))
 
 
 def _reason(call: Call) -> str:

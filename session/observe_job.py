@@ -10,17 +10,16 @@ from __future__ import annotations
 import os
 import time
 
-from core import TYPE_CHECKING, clock, files
+from core import TYPE_CHECKING, background, clock, files
 from core.errors import Failure
-from core.process import background
 from session.state import stored_id
 from session.state_file import state_failure, work_folder, work_lock
 
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from core.command import Model
     from core.config import Config
-    from core.process.command import Model
 
     Trigger = Literal["compaction", "session-end", "command"]
     """Why a session is observed; `command`: the user asked for it."""
@@ -74,7 +73,7 @@ def observe(config: Config, model: Model, session: str, transcript: str) -> dict
 
 def observe_next(config: Config, *, has_limit: bool) -> dict[str, Any]:
     """In a background job: observe the session that has waited longest, and start a job for the next one."""
-    from core.process.command import model_from_config
+    from core.command import model_from_config
 
     model = model_from_config(config) if is_on(config) else None
     if model is None:  # it was switched off in the meantime

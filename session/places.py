@@ -6,15 +6,14 @@ Of 194 calls after real compactions that gave the agent nothing new, 174 searche
 from __future__ import annotations
 
 import time
-from math import exp
 
 from core import TYPE_CHECKING, worktree
 from core.names import is_file
 from core.project import OUTSIDE, own_names
 from core.quoting import one_line
-from core.store import places_and_names
+from core.store import calls
 from core.store import sessions as stored_sessions
-from core.store.places_and_names import FADING_CALLS, faded
+from core.store.calls import fading
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -40,11 +39,14 @@ def ranked(
         in_summary: names that the client's summary has.
         checkout: the folder of another checkout in which the session works; "" if it works in its own folder.
     """
-    weights = {name["name"]: faded(name, total) * (2.0 if name["written"] else 1.0) for name in names}
+    weights = {
+        name["name"]: name["weight"] * fading(total - name["last"]) * (2.0 if name["written"] else 1.0)
+        for name in names
+    }
     written = {name["name"] for name in names if name["written"]}
     shown: dict[str, float] = {}
     for place in places:
-        shown[place["file"]] = shown.get(place["file"], 0.1) + exp((place["number"] - total) / FADING_CALLS)
+        shown[place["file"]] = shown.get(place["file"], 0.1) + fading(total - place["number"])
     own = f"{checkout}/" if checkout else "/ "  # no path begins like this
     sources = {
         file: weight**0.5
@@ -150,20 +152,20 @@ def of_names(db: apsw.Connection, names: Sequence[str], *, session: str, project
     since = compactions[-1]["call"] if compactions else 0
     files = [name for name in names if is_file(name)]
     files += [f"{name}." for name in names if "_" in name and name not in files]  # or the stem of a file
-    in_view = {place["name"] for place in places_and_names.places(db, session, names=names) if place["number"] > since}
+    in_view = {place["name"] for place in calls.places(db, session, names=names) if place["number"] > since}
     missing = [name for name in names if name not in files and name not in in_view]
     found: list[Place] = []
     for defined in (True, False):
-        for holding in places_and_names.sessions_with(db, missing, sessions, 5, defined=defined) if missing else ():
+        for holding in calls.sessions_with(db, missing, sessions, 5, defined=defined) if missing else ():
             found += [
                 place
-                for place in places_and_names.places(db, holding, names=missing)
+                for place in calls.places(db, holding, names=missing)
                 if place["defines"] >= defined and _is_own_source(place["file"])
             ]
             known = {place["name"] for place in found}
             missing = [name for name in missing if name not in known]
     for file in files[:4]:
-        for holding in places_and_names.sessions_in(db, [file], sessions, 1):
+        for holding in calls.sessions_in(db, [file], sessions, 1):
             inside = _places_in_file(db, holding, file)
             if holding != session or all(place["number"] <= since for place in inside):
                 found += inside[:6]
@@ -175,9 +177,9 @@ def of_names(db: apsw.Connection, names: Sequence[str], *, session: str, project
 
 def _places_in_file(db: apsw.Connection, session: str, file: str) -> list[Place]:
     """The places in a file as a session saw it, the names used most and the definitions first."""
-    paths = [path for path in places_and_names.paths(db, session) if _has_name(path, file) and _is_own_source(path)]
-    inside = places_and_names.places(db, session, files=paths) if paths else []
-    used = places_and_names.known_names(db, session, [place["name"] for place in inside])
+    paths = [path for path in calls.paths(db, session) if _has_name(path, file) and _is_own_source(path)]
+    inside = calls.places(db, session, files=paths) if paths else []
+    used = calls.known_names(db, session, [place["name"] for place in inside])
     weights = {name: used[name]["weight"] for name in used}
     return sorted(inside, key=lambda place: -weights.get(place["name"], 0.0) * (3.0 if place["defines"] else 1.0))
 

@@ -184,7 +184,7 @@ import sys, time
 if any(word.endswith("joelclaw") for word in sys.orig_argv[:2]):
     import signal
     from core import files
-    from core.process import background
+    from core import background
     from otel import log
     log.BUSY_MS = 60 * log.BUSY_MS
     begin, wait = files.FileLock.__init__, background.wait_for_lock

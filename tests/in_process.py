@@ -25,7 +25,7 @@ from typing import IO
 
 import apsw
 
-from core.process.background import LIMIT
+from core.background import LIMIT
 
 FIRST_PID = 2**22 + 1  # above Linux's largest process id, so that no such process is alive
 PATIENCE = 60  # factor for the time limit of background jobs, because the tests' machine is busy

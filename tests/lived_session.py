@@ -9,8 +9,7 @@ from typing import Any
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import PATIENCE_S, Run
 
-from core import clock
-from core.process import background
+from core import background, clock
 
 MEMORY = "The harbour worker drains the staging queue with batchSize 40, see ticket HARB-2231 and drain_policy.toml"
 USES_IT = "I keep batchSize at 40, as drain_policy.toml and HARB-2231 say."

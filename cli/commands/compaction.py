@@ -105,7 +105,7 @@ class _Session:
 
     def model(self, command: str, instructions: str) -> "Model":
         """The model that writes the summary. A command that the user named must exist."""
-        from core.process.command import model_from_config
+        from core.command import model_from_config
         from session.compaction import summary
 
         ask = model_from_config(self.settings, command)

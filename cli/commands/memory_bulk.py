@@ -227,7 +227,7 @@ def observe(
     command: Annotated[str, typer.Option(metavar="CMD", help="Runs the model (default: model.command)")] = "",
 ) -> Answer:
     """Let a model record facts from a session that are worth remembering."""
-    from core.process.command import model_from_config, model_not_configured
+    from core.command import model_from_config, model_not_configured
     from session import observe_job
 
     settings = config.load()

@@ -153,7 +153,7 @@ def export(
     status: Annotated[bool, typer.Option("--status", help="Only report pending events and past attempts")] = False,
 ) -> Answer | int:
     """Send pending events to an OTLP collector (the OTEL_* variables): logs, traces and metrics."""
-    from core.process import background
+    from core import background
     from core.store import sqlite
     from otel import export as exporting
 

@@ -36,7 +36,7 @@ def init() -> Answer:
 def push() -> Answer | int:
     """Push pending documents and events to the cluster. Runs by itself in the background."""
     from cli.progress import progress_bar
-    from core.process import background
+    from core import background
     from core.store.cluster import sync
     from otel import log
 
@@ -65,7 +65,7 @@ def prune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be deleted")] = False,
 ) -> Answer | int:
     """Delete old data by the settings retention.*. Runs by itself once a day."""
-    from core.process import background
+    from core import background
     from core.store import sqlite
     from core.store.retention import Retention
     from otel import log

@@ -7,7 +7,7 @@ import apsw
 
 from core import clock, files, home_files
 from core.config import Config
-from core.store import documents, events, hook_calls, progress, sessions, sqlite, store_file
+from core.store import documents, events, progress, sessions, sqlite, store_file
 from core.store.calls import FORGOTTEN
 from core.store.cluster import outbox
 from core.store.rows import row_range
@@ -25,7 +25,7 @@ def prune_events(db: apsw.Connection, before: int) -> tuple[int, int]:
     while True:
         with sqlite.transaction(db):
             gone = events.delete_older(db, before, AT_ONCE)
-            most = max(gone, hook_calls.delete_before(db, before, AT_ONCE))
+            most = max(gone, events.delete_hook_calls(db, before, AT_ONCE))
             left = events.count(db) if most < AT_ONCE else 0
         deleted += gone
         if most < AT_ONCE:

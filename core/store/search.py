@@ -6,7 +6,7 @@ from math import log
 
 from core import TYPE_CHECKING, json_text
 from core.store import documents
-from core.store.rows import BY_HAND, COLLECTION_SHIFT, COLLECTIONS, NAME_OF, fetch_dicts, marks, row_range
+from core.store.rows import BY_HAND, COLLECTION_SHIFT, COLLECTIONS, NAME_OF, SMALL_INDEX, fetch_dicts, marks, row_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 CONTEXT_WEIGHT = 0.5  # of a word in the turns around a document, compared with one in its own text
 AFFORDABLE_MATCHES = 20_000  # BM25 takes about 1 µs per matching document
 ENOUGH_MATCHES = 50  # of all terms together: then no single term needs to be searched for
-SMALL_SIZE = 64  # in so few documents FTS5's idf is 0 for a word that half of them have
 FEW_ROWS = 4_096  # rows that are always gathered for a filter: it takes a millisecond
 LARGE_SHARE = 1 / 3  # a filter that admits more is checked against the best matches instead
 
@@ -46,7 +45,7 @@ class LocalCandidates:
         if excludes_projects or any(filters.get(name) for name in ("session", "category", "tags", "between")):
             rows = RowFilter(self._db, filters, size)
         scores: dict[int, float] = {}
-        if terms and size <= SMALL_SIZE:
+        if terms and size <= SMALL_INDEX:
             scores = self._lexical_small(terms, filters, rows)
         elif terms:
             scores = self._lexical(self._match(terms), filters, lexical, rows)

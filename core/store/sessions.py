@@ -8,7 +8,7 @@ from __future__ import annotations
 from core import TYPE_CHECKING, json_text
 from core.errors import Failure
 from core.project import own_names
-from core.store import calls, places_and_names
+from core.store import calls
 from core.store.rows import fetch, fetch_dicts, fetch_one, marks, row_range
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def drop(db: apsw.Connection, identifier: str) -> int:
     rows = db.execute("SELECT rowid FROM call WHERE session_id = ? AND outcome <> ?", values).fetchall()
     db.executemany("DELETE FROM call_lexicon WHERE rowid = ?", rows)
     db.execute("DELETE FROM name WHERE session_id = ?", (identifier,))
-    places_and_names.drop_places(db, identifier)
+    calls.drop_places(db, identifier)
     db.execute("DELETE FROM compaction WHERE session_id = ? AND summary <> ?", (identifier, PURGED_SUMMARY))
     has_tombstones = db.execute(
         "SELECT EXISTS (SELECT 1 FROM call WHERE session_id = ?1 AND outcome = ?2 UNION ALL SELECT 1 FROM compaction"

@@ -6,8 +6,6 @@ transcript again changes nothing. A name is stored with the line in which its se
 
 from __future__ import annotations
 
-from math import exp
-
 from clients.content import given_text
 from core import TYPE_CHECKING, ids
 from core.names import is_file, names_in_order
@@ -15,7 +13,7 @@ from core.project import relative, worktree_of
 from core.redaction import prints_secret
 from core.shell_command import has_reliable_status, place_in, place_of, reliable_outcome
 from core.store import calls as stored_calls
-from core.store import places_and_names, sessions
+from core.store import sessions
 from memory.archive.places import SessionPlaces, shown_lines
 from memory.archive.texts import both_ends, file_path, one_line, passage_of, plain, start
 
@@ -247,7 +245,7 @@ class SessionCalls:
             else:
                 text = start(event.text, sessions.SUMMARY_CHARS)
                 sessions.save_compaction(db, identifier, number, event.at or 0, text)
-        places_and_names.save_names(db, identifier, names.changed.values())
+        stored_calls.save_names(db, identifier, names.changed.values())
         places.save()
         session["prompts"] += prompts
         session["ended_at"] = max(session.get("ended_at", 0), self._ended)
@@ -326,7 +324,7 @@ class _Names:
         self._folder = session["folder"]
         self.changed: dict[str, Name] = {}
         wanted = {name for draft in drafts for name, _ in (*draft.given_names, *draft.returned_names)}
-        self._known = places_and_names.known_names(db, session["id"], wanted)
+        self._known = stored_calls.known_names(db, session["id"], wanted)
 
     def use(
         self, text: str, names: Sequence[tuple[str, bool]], number: int, place: str, *, written: bool = False,
@@ -358,7 +356,7 @@ class _Names:
         return passage_of(text, new, failed=failed) if new or failed else ""
 
     def _count(self, name: Name, number: int, weight: float, place: str, *, written: bool) -> None:
-        faded = name["weight"] * exp((name["last"] - number) / places_and_names.FADING_CALLS)
+        faded = name["weight"] * stored_calls.fading(number - name["last"])
         name["calls"] += name["last"] != number
         name["last"] = max(number, name["last"])
         name["weight"] = round(faded + weight, 4)

@@ -10,7 +10,7 @@ from clients.edits import hunk_at
 from core import TYPE_CHECKING, shell_command
 from core.names import defined_in, is_file, names_by_line
 from core.project import relative
-from core.store import places_and_names
+from core.store import calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -87,13 +87,13 @@ class SessionPlaces:
     def save(self) -> None:
         """Write what changed, inside the caller's transaction."""
         if self._changed or self._edits:
-            places_and_names.save_places(self._db, self._session, self._changed.values(), self._edits)
+            calls.save_places(self._db, self._session, self._changed.values(), self._edits)
 
     def _path(self, file: str) -> str:
         """The path under which a file is stored. A bare file name is completed if a single known path ends with it."""
         path = relative(file, self._folder).removeprefix("./")
         if "/" not in path:
-            self._known_paths = self._known_paths or places_and_names.paths(self._db, self._session)
+            self._known_paths = self._known_paths or calls.paths(self._db, self._session)
             ends = {known for known in (*self._known_paths, *self._files) if f"/{known}".endswith(f"/{path}")}
             if path not in ends and len(ends) == 1:
                 return ends.pop()
@@ -101,7 +101,7 @@ class SessionPlaces:
 
     def _places_in(self, path: str) -> dict[str, Place]:
         if path not in self._files:
-            places = places_and_names.places(self._db, self._session, files=[path])
+            places = calls.places(self._db, self._session, files=[path])
             self._files[path] = {place["name"]: place for place in places}
         return self._files[path]
 

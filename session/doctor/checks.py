@@ -16,7 +16,7 @@ import clients
 from core import VERSION, clock, files, home_files, switches
 from core.errors import Failure
 from core.store import sqlite, store_file
-from core.store.hook_calls import Called
+from core.store.events import Called
 from otel import export, log
 from session import own_command
 from session.backup import archive

@@ -19,7 +19,6 @@ import apsw
 from core import VERSION, clock, config, files, switches
 from core.config import SETTINGS
 from core.errors import Failure
-from core.process import extras
 from core.store import overview, sqlite
 from core.store.cluster import outbox
 from core.store.sqlite import SCHEMA, open_unchanged
@@ -99,7 +98,7 @@ def collect() -> Facts:
         "config": about_settings,
         "embedding": {**_embedding(facts), "vectors": counted["vectors"]},
         "extras": {
-            name: extras.version(name)
+            name: _version(name)
             for name in ("typesense", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "mcp")
         },
     }
@@ -225,3 +224,15 @@ def _size(path: str) -> int:
     with suppress(OSError):
         return os.stat(path).st_size
     return 0
+
+
+def _version(distribution: str) -> str | None:
+    """The version of an installed distribution, None if it is not installed.
+
+    `importlib.metadata` would load the package `email`, which takes as long as three bare starts of Python.
+    """
+    name = distribution.replace("-", "_")
+    for folder in sys.path:
+        for path in glob(f"{escape(folder or '.')}/{name}-*.dist-info"):
+            return os.path.basename(path).removeprefix(f"{name}-").removesuffix(".dist-info")
+    return None

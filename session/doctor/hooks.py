@@ -19,10 +19,11 @@ import apsw
 import clients
 from clients import Client
 from core import clock, files, switches
+from core.command import Command, Ended
 from core.errors import Failure
-from core.process.command import Command, Ended
-from core.store import hook_calls, sqlite
-from core.store.hook_calls import Called
+from core.store import events as stored_events
+from core.store import sqlite
+from core.store.events import Called
 from memory.archive import transcript_files
 from otel import log
 from session.doctor.facts import Finding, error, note, warning
@@ -124,9 +125,9 @@ def calls(db: apsw.Connection | None, since: int) -> list[Called]:
     """The calls of hooks by event, including those in the spool, which is not changed."""
     copy = sqlite.open_in_memory()
     if db is not None:
-        hook_calls.copy(db, copy)
+        stored_events.copy_hook_calls(db, copy)
     log.append(copy, log.spooled_in(files.home()), debug_limit=0)
-    return hook_calls.by_event(copy, since)
+    return stored_events.hooks_by_event(copy, since)
 
 
 def events(client: Client, calls: Sequence[Called]) -> list[dict[str, Any]]:
@@ -230,7 +231,7 @@ def _run(words: list[str], client: Client, event: str) -> Run:
         ms = round((time.monotonic() - began) * 1000)
         spooled = log.spooled_in(home)
         events = [(event["action"], event.get("error", "")) for event in spooled if event["component"] == "hook"]
-        return Run(ended, ms, hook_calls.traces(home) or events)
+        return Run(ended, ms, stored_events.hook_traces(home) or events)
 
 
 def _environment() -> dict[str, str]:

@@ -61,7 +61,7 @@ SCROLL = [
 # Modules outside `clients/` that name one all the same, and the words around the name.
 EXCEPTIONS = {
     "core/redaction/tokens.py": " pi ",  # Stripe's payment intents begin so
-    "core/process/command.py": "claude -p",  # an example of a command that the user may set
+    "core/command.py": "claude -p",  # an example of a command that the user may set
 }
 
 Quill = Callable[..., Any]

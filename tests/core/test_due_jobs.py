@@ -11,8 +11,7 @@ import pytest
 from conftest import NOW_MS
 
 from cli.commands import mcp_server
-from core import config
-from core.process import background
+from core import background, config
 
 DAY_MS = 86_400_000
 ON = config.Config({"store.backend": "typesense", "otel.export": "auto"})

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, clean_environment
 
-from core.process.command import Command, Interrupts
+from core.command import Command, Interrupts
 
 
 def test_a_signal_ends_a_command_and_what_was_before_is_there_again() -> None:

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from conftest import PATIENCE_S, ROOT, Run, clean_environment
 
+from core.command import IN_MODEL, Model, model_from_config
 from core.config import Config
 from core.errors import Failure
-from core.process.command import IN_MODEL, Model, model_from_config
 
 SECRET = "sk-ant-api03-" + "Zk3Jq9Xw2Lm8" * 7 + "AA"
 FAMILY = """\
@@ -146,8 +146,7 @@ def test_however_the_asker_ends_so_does_the_family(tmp_path: Path, ending: signa
     told = tmp_path / "pids"
     command = script(tmp_path / "model.py", FAMILY + "time.sleep(3600)") + f" {told}"
     asking = (
-        "from core.config import Config\nfrom core.process.command import Model\n"
-        f"Model({command!r}, Config({{}}))('hello')"
+        f"from core.config import Config\nfrom core.command import Model\nModel({command!r}, Config({{}}))('hello')"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", asking], cwd=ROOT, env=clean_environment(tmp_path), stderr=subprocess.DEVNULL

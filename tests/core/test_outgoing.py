@@ -9,7 +9,7 @@ import pytest
 from conftest import NOW_MS, Run
 from otlp_receiver import Receiver
 
-from core.process import background
+from core import background
 
 PATIENCE_S = 60
 STOP = json.dumps({"hook_event_name": "Stop", "session_id": "s"})

@@ -28,7 +28,6 @@ SHORT = {
     "clients/opencode.py",  # a client has a module of its own, however little differs
     "core/errors.py",  # a leaf: every room raises its Failure
     "core/ids.py",  # likewise: every room makes ids
-    "core/process/extras.py",  # read by cli and by session
 }
 """Modules that are shorter than that for a reason."""
 

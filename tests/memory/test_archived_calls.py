@@ -15,7 +15,7 @@ from faults import paused
 
 from core import names
 from core.store import calls as stored_calls
-from core.store import places_and_names, sessions, sqlite
+from core.store import sessions, sqlite
 from memory.archive import Origin, calls, error_cause, texts
 
 AT = "2026-09-20T10:00:00.000Z"
@@ -82,7 +82,7 @@ def test_claude(run: Run, transcript: Transcript, store: Callable[[], apsw.Conne
     assert "const idleTimeoutMs = 55_000;" in read["passage"]
     assert "plain words only" not in read["passage"]
     assert "shard_17" in ran["passage"]
-    found = {one["name"]: one for one in places_and_names.names(db, SESSION, every=True)}
+    found = {one["name"]: one for one in stored_calls.names(db, SESSION, every=True)}
     timeout = found["idle_timeout.ts"]
     assert (timeout["first"], timeout["last"], timeout["calls"]) == (1, 3, 2)
     assert timeout["place"] == "src/idle_timeout.ts"
@@ -351,7 +351,7 @@ def test_opencode(run: Run, store: Callable[[], apsw.Connection]) -> None:
     session = sessions.by_id(db, "oc-1")
     assert session is not None
     assert (session["prompts"], session["plan"]) == (1, [["1", "Predict", "pending"]])
-    assert "springTide" in {one["name"] for one in places_and_names.names(db, "oc-1")}
+    assert "springTide" in {one["name"] for one in stored_calls.names(db, "oc-1")}
 
 
 def busy(transcript: Transcript, count: int = 40) -> None:
@@ -424,6 +424,6 @@ def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callab
         assert len(one["file"]) <= 1000
         assert len(one["error"]) <= error_cause.ERROR_CHARS
         assert len(one["passage"]) <= 2 * texts.MAX_PASSAGE_CHARS + 1000
-    assert len(places_and_names.names(db, SESSION, every=True)) <= 3 * names.MOST
-    assert "lastName" in {one["name"] for one in places_and_names.names(db, SESSION)}
+    assert len(stored_calls.names(db, SESSION, every=True)) <= 3 * names.MOST
+    assert "lastName" in {one["name"] for one in stored_calls.names(db, SESSION)}
     assert (home / "store.db").stat().st_size < 4_000_000

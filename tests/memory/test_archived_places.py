@@ -13,7 +13,7 @@ from conftest import Run
 from pi_session import PiSession
 from pi_session import call as pi_call
 
-from core.store import places_and_names
+from core.store import calls
 from memory.archive.places import shown_lines
 
 DIFF = "diff --git a/a.ts b/a.ts\n+++ b/a.ts\n@@ -3,2 +10,3 @@ x\n keepAlive\n-oldName\n+newName\n+lastName"
@@ -59,13 +59,13 @@ def test_lines_whose_place_is_known(text: str, given: dict[str, Any], expected: 
 def places(home: Path) -> dict[tuple[str, str], tuple[int, int, bool]]:
     """File and name: line, how many calls showed it, whether it is defined there."""
     with apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY) as db:
-        found = places_and_names.places(db, SESSION)
+        found = calls.places(db, SESSION)
     return {(one["file"], one["name"]): (one["line"], one["shown"], one["defines"]) for one in found}
 
 
 def edits(home: Path) -> list[tuple[str, int, int, int]]:
     with apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY) as db:
-        return [(one["file"], one["number"], one["first"], one["last"]) for one in places_and_names.edits(db, SESSION)]
+        return [(one["file"], one["number"], one["first"], one["last"]) for one in calls.edits(db, SESSION)]
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_files_that_pi_writes_and_edits(run: Run, home: Path, tmp_path: Path) ->
     session.result("c2", "edited", details={"diff": diff})
     assert run("memory", "archive", str(session.path)).code == 0
     with apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY) as db:
-        found = {one["name"]: one["line"] for one in places_and_names.places(db, "s-1", files=["src/pool.py"])}
+        found = {one["name"]: one["line"] for one in calls.places(db, "s-1", files=["src/pool.py"])}
         assert found == {"IDLE_MS": 1, "MOST_OPEN": 2, "close_all": 4}
-        edited = [(one["file"], one["first"]) for one in places_and_names.edits(db, "s-1")]
+        edited = [(one["file"], one["first"]) for one in calls.edits(db, "s-1")]
     assert edited == [("src/pool.py", 1), ("src/pool.py", 2)]

@@ -19,7 +19,7 @@ from test_memory_observe import EACH, Fake, made, model, stored
 from test_memory_observe_faults import children
 from test_model_command import FAMILY, pids, runs, script, until
 
-from core.process import background
+from core import background
 from session.observe_job import MAX_JOBS
 
 pytestmark = pytest.mark.spawned

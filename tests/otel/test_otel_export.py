@@ -12,7 +12,7 @@ import pytest
 from conftest import JOELCLAW, NOW_MS, ROOT, Run, clean_environment
 from otlp_receiver import Do, Receiver, attributes, plain
 
-from core.process import background
+from core import background
 
 SESSION = "0198c5f0-1111-7222-8333-444455556666"
 PATIENCE_S = 60.0

@@ -118,7 +118,7 @@ def test_a_filter_returns_the_admitted_part_of_an_unfiltered_search(
         memory(made) as db,
         patch.object(search, "FEW_ROWS", few),
         patch.object(search, "LARGE_SHARE", many),
-        patch.object(search, "SMALL_SIZE", small),
+        patch.object(search, "SMALL_INDEX", small),
     ):
         meant = {f"d{number}" for number, one in enumerate(made) if is_meant(one, asked)}
         ids = {row: str(name) for row, name in db.execute("SELECT rowid, id FROM document")}
@@ -150,7 +150,7 @@ def test_a_project_that_holds_nearly_everything_is_not_gathered() -> None:
     with memory([one("p")] * 20 + [one("q")]) as db, patch.object(search, "FEW_ROWS", 10):
         source = LocalCandidates(db, vectors=True)
         of_p: Any = {**ALL, "projects": ("p", ""), "others": ("q",)}
-        with patch.object(search, "SMALL_SIZE", 0):
+        with patch.object(search, "SMALL_INDEX", 0):
             assert len(source.candidates(["queue"], vector(1), of_p, 5, 5)) >= 5
         assert not db.execute("SELECT count(*) FROM temp.sqlite_schema").get, "looked at among the best of all"
         of_q: Any = {**ALL, "projects": ("q", ""), "others": ("p",)}

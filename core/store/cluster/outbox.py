@@ -77,7 +77,7 @@ def _queue_documents(db: apsw.Connection) -> None:
 
 
 def lock_path() -> str:
-    """The lock of `store push`. If the file exists, this home has a cluster (`core.process.background`)."""
+    """The lock of `store push`. If the file exists, this home has a cluster (`core.background`)."""
     return os.path.join(files.home(), "outbox.lock")
 
 

@@ -12,7 +12,7 @@ from core import TYPE_CHECKING, json_text, words
 from core.store import documents as stored_documents
 from core.store.cluster import outbox
 from core.store.cluster.client import PAGE
-from core.store.rows import BY_HAND, COLLECTION_SHIFT
+from core.store.rows import BY_HAND, COLLECTION_SHIFT, SMALL_INDEX
 from core.store.rows import COLLECTIONS as CODES
 from core.store.sqlite import apsw
 
@@ -32,7 +32,6 @@ HITS_PER_TERM = 100
 MAX_PENDING = 100  # of the newest unpushed documents; a push moves 250 at a time
 MAX_TERM_CHARS = 60  # the server cuts longer tokens
 CONTEXT_WEIGHT = 0.5  # of a term in the neighbouring messages, as in the local file
-FEW_DOCUMENTS = 64  # below this, BM25 says little: a word counts if it occurs
 
 _NULLABLE = ("last_used_at", "forgotten_at")
 _COPIED = set(stored_documents.NAMES) - {"rowid", "text", "created_at", "history", *_NULLABLE}
@@ -193,7 +192,7 @@ class ClusterSource:
 
     def _bm25(self, key: str, row: Row) -> float:
         own, context = (f" {row.get(field, '')} ".count(f" {key} ") for field in ("lexicon", "lexicon_context"))
-        if self._size <= FEW_DOCUMENTS:
+        if self._size <= SMALL_INDEX:
             return self._idf[key] * (1.0 if own else CONTEXT_WEIGHT if context else 0.0)
         count = own + CONTEXT_WEIGHT * context
         k1, b = 1.2, 0.75  # FTS5's values
@@ -338,7 +337,7 @@ def _quoted(value: str) -> str:
 
 def _idf(count: int, size: int) -> float:
     ratio = (max(size - count, 0) + 0.5) / (count + 0.5)
-    return log(1 + ratio) if size <= FEW_DOCUMENTS else max(log(ratio), 1e-6)  # FTS5's lower bound
+    return log(1 + ratio) if size <= SMALL_INDEX else max(log(ratio), 1e-6)  # FTS5's lower bound
 
 
 def _cosine(query: Sequence[int], embedding: Sequence[float] | None) -> float | None:

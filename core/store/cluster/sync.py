@@ -16,10 +16,9 @@ import httpx
 import typesense
 from typesense.exceptions import ObjectNotFound, TypesenseClientError
 
-from core import clock, files, json_text, words
+from core import background, clock, files, json_text, words
 from core.config import Config
 from core.errors import Failure
-from core.process import background
 from core.records import Document
 from core.redaction import redact, redact_value
 from core.store import documents as stored_documents

@@ -10,7 +10,7 @@ import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
 
-from core.store import calls, places_and_names, sessions
+from core.store import calls, sessions
 
 
 @pytest.fixture
@@ -49,4 +49,4 @@ def test_a_hook_writes_nothing_to_it(run: Run, home: Path, forgotten: Path) -> N
     db = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
     assert sessions.compactions(db, SESSION) == []
     assert calls.of_session(db, SESSION) == []
-    assert places_and_names.names(db, SESSION, every=True) == []
+    assert calls.names(db, SESSION, every=True) == []

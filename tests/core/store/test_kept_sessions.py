@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 import pytest
 
-from core.store import calls, places_and_names, sessions
+from core.store import calls, sessions
 
 
 def session(identifier: str, at: int = 1, **more: Any) -> Any:
@@ -36,14 +36,12 @@ def name(named: str, **more: Any) -> Any:
 def test_a_forgotten_session_is_known_as_that_alone(db: apsw.Connection) -> None:
     keep(db, session("a"))
     calls.save(db, call("a", 1))
-    places_and_names.save_names(db, "a", [name("shard_17")])
+    calls.save_names(db, "a", [name("shard_17")])
     sessions.save_compaction(db, "a", 1, 5, "kept")
     sessions.forget(db, "a")
     assert sessions.is_forgotten(db, "a") and sessions.by_id(db, "a") is None
     assert not sessions.is_forgotten(db, "b")
-    assert sessions.totals(db) == (0, 0) and sessions.compactions(db, "a") == [] == places_and_names.names(
-        db, "a", every=True
-    )
+    assert sessions.totals(db) == (0, 0) and sessions.compactions(db, "a") == [] == calls.names(db, "a", every=True)
     assert calls.holding_any(db, ["make"], {}) == []
     assert sessions.latest(db, 9) == sessions.last_of_project(db, "p", "") == []
     assert sessions.below(db, [""]) == sessions.below(db, ["/p"]) == []
@@ -94,7 +92,7 @@ def test_a_dropped_session_of_which_something_was_purged_keeps_its_numbers(db: a
 def test_a_forgotten_call_leaves_its_number_and_no_name_of_its_own(db: apsw.Connection) -> None:
     calls.save(db, call("a", 1))
     calls.save(db, call("a", 2, passage="shard_17"))
-    places_and_names.save_names(
+    calls.save_names(
         db, "a", [name("own", first=2, last=2), name("from", first=1, last=2), name("to", first=2, last=3)]
     )
     assert calls.forget(db, "a", 2) is True
@@ -104,5 +102,5 @@ def test_a_forgotten_call_leaves_its_number_and_no_name_of_its_own(db: apsw.Conn
         call("a", 2, tool="", command="", outcome=calls.FORGOTTEN),
     ]
     assert calls.holding_any(db, ["shard_17"], {}) == [] and len(calls.holding_any(db, ["make"], {})) == 1
-    assert {one["name"] for one in places_and_names.names(db, "a", every=True)} == {"from", "to"}
+    assert {one["name"] for one in calls.names(db, "a", every=True)} == {"from", "to"}
     assert sessions.totals(db) == (0, 2)
