@@ -90,7 +90,7 @@ def stored(kind: str) -> Callable[[], list[str]]:
     def values() -> list[str]:
         import re
 
-        from core import ids
+        from core import quoting
         from core.store import overview, sqlite
 
         try:
@@ -98,7 +98,7 @@ def stored(kind: str) -> Callable[[], list[str]]:
             found = overview.newest(db, kind, 100) if db is not None else []
         except (Failure, sqlite.StoreError):
             found = []
-        shown = [ids.shown(value) if kind == "sessions" else value for value in found]
+        shown = [quoting.shown_id(value) if kind == "sessions" else value for value in found]
         return [value for value in shown if re.fullmatch(r"[\w./:@+,=-]+", value)]  # a shell expands other characters
 
     return values

@@ -1,4 +1,4 @@
-"""Wall-clock time in UTC. `JOELCLAW_NOW_MS` freezes it, for tests and replays."""
+"""Wall-clock time in UTC, and ids that sort by it. `JOELCLAW_NOW_MS` freezes the time, for tests and replays."""
 
 from __future__ import annotations
 
@@ -39,3 +39,12 @@ def parse_iso(text: str) -> int | None:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return int(moment.timestamp() * 1000)
+
+
+def uuid7() -> str:
+    """A new UUIDv7 (RFC 9562) with the clock's time, made without importing `uuid`."""
+    tail = bytearray(os.urandom(10))
+    tail[0] = 0x70 | tail[0] & 0x0F
+    tail[2] = 0x80 | tail[2] & 0x3F
+    text = (now_ms().to_bytes(6, "big") + bytes(tail)).hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

@@ -172,7 +172,7 @@ def safe_name(identifier: str) -> str:
     if name.startswith("."):
         name = "%2E" + name[1:]
     if len(name) > _LONGEST_NAME:
-        from core.ids import fingerprint
+        from core.words import fingerprint
 
         name = name[:80] + "~" + fingerprint(identifier)
     return name or "%00"

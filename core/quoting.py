@@ -65,6 +65,13 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun[:-1]}ies" if noun[-1:] == "y" else f"{number:,} {noun}s"
 
 
+def shown_id(session: str) -> str:
+    """A short form of a session's id for people: the first block of a UUID (see `core.store.sessions.whole_id`)."""
+    blocks = [len(block) for block in session.split("-")]
+    is_uuid = blocks == [8, 4, 4, 4, 12] and session.replace("-", "").isalnum()
+    return session[:8] if is_uuid else session
+
+
 def clip(text: str, characters: int, tokens: int | None = None) -> str:
     """The text within a number of characters and estimated tokens; a cut ends in `…`, between words if possible."""
     if len(text) <= characters and (tokens is None or cost(text) <= tokens):

@@ -42,6 +42,15 @@ def clean(text: str) -> str:
     return text
 
 
+def fingerprint(text: str) -> str:
+    """A stable 128-bit hash of a text, as 32 hex digits: to detect change, not for secrecy."""
+    try:
+        from _blake2 import blake2b  # `hashlib` takes 4 ms to import
+    except ImportError:  # an interpreter without the private module
+        from hashlib import blake2b
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
 def unescaped(text: str) -> str:
     r"""The text with spaces for the ends of lines and tabs that JSON within it writes as `\n`, `\r`, `\t`."""
     return text.replace("\\n", "  ").replace("\\t", "  ").replace("\\r", "  ")

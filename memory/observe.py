@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from core import clock, ids
+from core import clock, words
 from core.command import Model
 from core.config import Config
 from core.errors import Failure

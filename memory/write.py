@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core import TYPE_CHECKING, clock, ids, words
+from core import TYPE_CHECKING, clock, words
 from core.errors import usage
 from core.project import same as same_project
 from core.redaction import redact
@@ -261,7 +261,7 @@ def _task_memory(db: apsw.Connection, session: str, known_ids: Sequence[str], ta
     """
     candidates: list[Document] = []
     while True:
-        digits = ids.fingerprint(f"session-task\0{session}\0{len(candidates) + 1}")
+        digits = words.fingerprint(f"session-task\0{session}\0{len(candidates) + 1}")
         free_id = f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
         document = documents.by_id(db, free_id)
         if document is None:

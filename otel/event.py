@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from core import TYPE_CHECKING, ids, json_text, words
+from core import TYPE_CHECKING, clock, json_text, words
 from core.redaction import redact, redact_value
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def new_event(action: str, *, now: int, **details: Unpack[Details]) -> Event:
     success, metadata = details.get("success", True), details.get("metadata")
     duration_ms, error = details.get("duration_ms"), details.get("error")
     event: Event = {
-        "id": identifier(details.get("id", "")) or ids.uuid7(),
+        "id": identifier(details.get("id", "")) or clock.uuid7(),
         "timestamp": now,
         "sessionId": identifier(session),
         "systemId": identifier(system) or "unknown",
@@ -82,7 +82,7 @@ def identifier(text: str) -> str:
         return ""
     line = _one_line(text)
     if len(line) > MAX_NAME_CHARS or redact(line)[1]:
-        return "hash-" + ids.fingerprint(text)
+        return "hash-" + words.fingerprint(text)
     return line
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import apsw
 
-from core import background, clock, files, ids
+from core import background, clock, files, words
 from core.config import Config
 from core.errors import Failure, usage
 from core.store import events, sqlite
@@ -35,7 +35,7 @@ class Destination:
     @property
     def key(self) -> str:
         """The key of its cursor."""
-        return ids.fingerprint(f"{self.signal}\n{self.url}")
+        return words.fingerprint(f"{self.signal}\n{self.url}")
 
 
 def run(config: Config) -> list[dict[str, Any]] | None:

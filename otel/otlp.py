@@ -41,7 +41,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 from opentelemetry.trace.status import Status, StatusCode
 
-from core import VERSION, clock, files, ids, json_text, words
+from core import VERSION, clock, files, json_text, words
 from core.records import Event
 from core.redaction import redact
 from core.store import events as stored_events
@@ -273,7 +273,7 @@ def _resources(events: Iterable[Event]) -> dict[str, Resource]:
     sdk = {"language": "python", "name": "opentelemetry", "version": metadata.version("opentelemetry-sdk")}
     resources = {}
     for system in dict.fromkeys(event["systemId"] for event in events):
-        digits = ids.fingerprint(f"{files.home()}\n{system}")
+        digits = words.fingerprint(f"{files.home()}\n{system}")
         about = {
             "service.name": "joelclaw",
             "service.version": VERSION,
@@ -424,12 +424,12 @@ def _trace_id(event: Event) -> int:
     """The trace of an event's session: its id if that is a UUID, else a hash of it. 0 for no trace."""
     session = _session(event)
     if not session:
-        return int(ids.fingerprint("trace of " + event["id"]), 16) if event["action"] in SPAN_NAMES else 0
+        return int(words.fingerprint("trace of " + event["id"]), 16) if event["action"] in SPAN_NAMES else 0
     try:
         return UUID(session).int or 1
     except ValueError:
-        return int(ids.fingerprint(session), 16)
+        return int(words.fingerprint(session), 16)
 
 
 def _span_id(event: Event) -> int:
-    return int(ids.fingerprint(event["id"])[:16], 16) or 1
+    return int(words.fingerprint(event["id"])[:16], 16) or 1

@@ -279,7 +279,7 @@ def call_text(call: FoundCall, wanted: Sequence[str], room: int) -> str:
 
 def call_place(call: FoundCall, max_path_chars: int = 110) -> str:
     """`Bash make test (session 1a2b3c4d, prompt 3, call 17, failed)`."""
-    from core import ids, shell_command
+    from core import quoting, shell_command
 
     about = call["file"] or " ".join(call["command"].split())
     if call["file"] and len(about) > max_path_chars:
@@ -289,7 +289,9 @@ def call_place(call: FoundCall, max_path_chars: int = 110) -> str:
     head = f"{call['tool']} {about}".strip()
     outcome = shell_command.reliable_outcome(call["command"], call["outcome"])
     suffix = f", {outcome}" if outcome == "failed" or (outcome and not call["file"]) else ""
-    return f"{head} (session {ids.shown(call['session'])}, prompt {call['prompt']}, call {call['number']}{suffix})"
+    return (
+        f"{head} (session {quoting.shown_id(call['session'])}, prompt {call['prompt']}, call {call['number']}{suffix})"
+    )
 
 
 def call_by_id(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from math import exp, sqrt
 
-from core import TYPE_CHECKING, clock, files, ids, worktree
+from core import TYPE_CHECKING, clock, files, quoting, worktree
 from core.project import OUTSIDE, folder_of, name_of, same
 from core.quoting import clip_path
 from core.store import calls as stored_calls
@@ -170,7 +170,7 @@ def _block(about: Session, places: Sequence[Place], room: int) -> tuple[str, Pla
     """A heading, places with the text of their lines, then names by file; and the first place."""
     folder = _working_tree(about)
     current = worktree.current_lines(folder, places, time.monotonic() + 0.15)
-    heading = f"session {ids.shown(about['id'])} of {about['project'] or 'no project'}"
+    heading = f"session {quoting.shown_id(about['id'])} of {about['project'] or 'no project'}"
     lines = [f"{heading}, {'as the files are now' if folder else 'as it saw them'}:"]
     left = room - len(lines[0]) - 1
     left_for_lines = left * 0.6  # the rest lists further names by file

@@ -10,10 +10,9 @@ from __future__ import annotations
 import os
 
 from core import TYPE_CHECKING
-from core.ids import fingerprint
 from core.quoting import clip, clip_path, one_line
 from core.redaction import redact
-from core.words import clean
+from core.words import clean, fingerprint
 from session.session import TaskPlan
 from session.state import FILE_CHARS, FILES_KEPT, HITS_KEPT, MESSAGE_CHARS, MESSAGES_KEPT, TASK_CHARS
 

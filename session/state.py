@@ -348,7 +348,7 @@ def stored_id(session_id: str) -> str:
 
     plain = clean(session_id)
     if len(plain) > _LONGEST_ID or redact(plain)[1]:
-        from core.ids import fingerprint
+        from core.words import fingerprint
 
         return "hash-" + fingerprint(session_id)
     return plain

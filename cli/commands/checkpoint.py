@@ -159,7 +159,7 @@ def draw_states(screen: "Console", answer: Answer) -> None:
     result = answer.result
     rows = [
         {
-            "session": ids.shown(row["sessionId"]),
+            "session": quoting.shown_id(row["sessionId"]),
             "context": f"{row['percent']:.0f} %" if row["percent"] else "",
             "compactions": row["compactionCount"],
             "updated": age(clock.iso(row["updatedAt"]), now),

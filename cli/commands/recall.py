@@ -14,7 +14,7 @@ import typer
 from cli.commands import recall_hot
 from cli.declarations import Commands, Hits, Query, Raw, RequiredQuery, ShellCommand, Verbatim, stored
 from cli.output import Answer, quoted, step
-from core import files, ids
+from core import files, quoting
 from core.errors import Failure, usage
 
 app = Commands()
@@ -101,7 +101,7 @@ def show(
     actions = [step(f"joelclaw memory show {quoted(result['id'])}", "everything known of it")]
     if result["sessionId"]:
         wider = f"--before {min(max(before, 1) * 5, 1000)} --after {min(max(after, 1) * 5, 1000)}"
-        session = quoted(ids.shown(result["sessionId"]))
+        session = quoted(quoting.shown_id(result["sessionId"]))
         actions = [
             step(f"joelclaw show {quoted(id)} {wider}", "more of the conversation"),
             step(f"joelclaw session show {session} --full", "the whole session, turn by turn"),
@@ -203,7 +203,7 @@ def _origin(run: dict[str, Any], runs: str = "") -> str:
 
 
 def _shown_id(run: dict[str, Any]) -> str:
-    return str(run["id"]).replace(run["session"], ids.shown(run["session"]))
+    return str(run["id"]).replace(run["session"], quoting.shown_id(run["session"]))
 
 
 # search

@@ -262,7 +262,7 @@ def unknown_filters(result: dict[str, Any]) -> list[str]:
 
 def _stored_values(db: Any, given: dict[str, str], projects: list[str]) -> dict[str, list[str]]:
     """For each filter whose value is not stored, the values that are."""
-    from core import ids, project
+    from core import project, quoting
     from core.store import sessions
 
     known: dict[str, list[str]] = {}
@@ -275,7 +275,7 @@ def _stored_values(db: Any, given: dict[str, str], projects: list[str]) -> dict[
         if given["category"] not in stored:
             known["category"] = [short_category(category) for category in stored]
     if "session" in given and not sessions.whole_id(db, given["session"]):
-        known["session"] = [ids.shown(session) for session, _ in sessions.latest_first(db)]
+        known["session"] = [quoting.shown_id(session) for session, _ in sessions.latest_first(db)]
     return known
 
 

@@ -81,7 +81,7 @@ def hit_text(hit: dict[str, Any]) -> str:
     if hit["collection"] == "episodes":
         text = text.removeprefix("prompt: ").removeprefix("agent: ")
     elif hit["collection"] == "calls":
-        place, colon, output = text.replace(f"(session {ids.shown(hit['session'])}, ", "(", 1).partition("): ")
+        place, colon, output = text.replace(f"(session {quoting.shown_id(hit['session'])}, ", "(", 1).partition("): ")
         text = place.removeprefix(hit["origin"].partition(" ")[2] + " ") + (f")\n{output}" if colon else "")
     return f"{hit['title']}\n{text}" if hit.get("title") else text
 
@@ -122,7 +122,7 @@ def heading(hit: Any, rank: int, own: str) -> Text:
         (hit["timestamp"][:16].replace("T", " ") if hit["timestamp"] != "unknown" else "", ""),
         (hit["project"] or written(hit), "red" if is_of_another(hit, own) else "green"),
         (hit["source"] if of_session and hit["source"] != hit["origin"] else "", ""),
-        (ids.shown(hit["session"]) if of_session else "", "cyan"),
+        (quoting.shown_id(hit["session"]) if of_session else "", "cyan"),
         (hit["origin"], "blue"),
         (hit["categoryId"].removeprefix("jc:") if hit["collection"] == "observations" else "", "magenta"),
         (hit["writeVerdict"] if hit["writeVerdict"] != "allow" else "", "yellow"),
@@ -139,7 +139,7 @@ def draw_conversation(screen: Console, answer: Answer) -> None:
     """A hit in up to half of the screen, and the entries around it in a line each."""
     result = answer.result
     parts = filter(None, (result[name] for name in ("project", "client", "folder")))
-    head = safe(ids.shown(result["sessionId"]) or result["id"], "bold cyan")
+    head = safe(quoting.shown_id(result["sessionId"]) or result["id"], "bold cyan")
     screen.print(head.append_text(safe("  " + "  ".join(parts), "dim")), no_wrap=True, overflow="ellipsis")
     words = query_pattern(result["query"])
     for entry in result["entries"]:

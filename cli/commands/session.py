@@ -10,7 +10,7 @@ import clients
 from cli.declarations import Commands, OneOf, Raw, RequiredQuery, stored
 from cli.input import current_session, session_from_environment
 from cli.output import Answer, FramedText, is_for_person, quoted, runnable, step
-from core import clock, config, files, ids, project
+from core import clock, config, files, project, quoting
 from core.errors import Failure
 from core.quoting import clip, counted, enclose, one_line
 from core.records import Session
@@ -220,7 +220,7 @@ def lost_text(result: dict[str, Any], *, in_rows: bool = False) -> str:
     from session import lost as losses
     from session import own_command
 
-    name, about = ids.shown(result["session"]), result["compaction"]
+    name, about = quoting.shown_id(result["session"]), result["compaction"]
     lines = [f"lost in compaction {about['number']} of session {name} of {result['project'] or 'no project'}"]
     if not about["summaryKnown"]:
         lines.append("the client's summary is not known: everything before the compaction is listed")

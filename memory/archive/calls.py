@@ -7,7 +7,7 @@ transcript again changes nothing. A name is stored with the line in which its se
 from __future__ import annotations
 
 from clients.content import given_text
-from core import TYPE_CHECKING, ids
+from core import TYPE_CHECKING, words
 from core.names import is_file, names_in_order
 from core.project import relative, worktree_of
 from core.redaction import prints_secret
@@ -257,7 +257,7 @@ class SessionCalls:
 
 def call_key(call: str) -> str:
     """A call's id in the store: a hash, since an id may have any length and look like a secret."""
-    return ids.fingerprint(call)[:16] if call else ""
+    return words.fingerprint(call)[:16] if call else ""
 
 
 def _store_call(db: apsw.Connection, session: Session, names: _Names, places: SessionPlaces, draft: CallDraft) -> int:

@@ -13,7 +13,7 @@ from stat import S_ISREG
 
 import clients
 from clients import content
-from core import TYPE_CHECKING, files, ids
+from core import TYPE_CHECKING, files, words
 from core.errors import Failure
 from core.redaction import redact
 from core.store import progress as stored_progress
@@ -236,7 +236,7 @@ def source_of(path: str) -> str:
     """The name under which a file's offset is stored: its real path, or a hash of a path that looks like a secret."""
     real = os.path.realpath(path)
     plain = clean(real)
-    return "hash-" + ids.fingerprint(real) if redact(plain)[1] or plain != real else plain
+    return "hash-" + words.fingerprint(real) if redact(plain)[1] or plain != real else plain
 
 
 def opened(path: str) -> int:

@@ -8,7 +8,7 @@ all the last message: the next message becomes its context, and some clients wri
 from __future__ import annotations
 
 from clients.entries import Entry
-from core import TYPE_CHECKING, ids, json_text, project
+from core import TYPE_CHECKING, json_text, project, words
 from core.redaction import redact
 from core.store import documents, progress, sessions, sqlite
 from core.words import clean
@@ -303,7 +303,7 @@ def identifier_of(message: Entry, session: str, line: bytes, number: int) -> str
     if not given:
         role = "user" if message.kind == "prompt" else "assistant"
         about = line.decode("utf-8", "replace") if line else f"{role}\0{message.text}\0{message.at}"
-        return "ep-" + ids.fingerprint(f"{session}\0{number}\0{about}")
+        return "ep-" + words.fingerprint(f"{session}\0{number}\0{about}")
     plain = clean(given).replace("\0", "\ufffd")
     if plain != given or len(plain) > 200 or plain.split() != [plain] or redact(plain)[1]:
         return "ep-" + ids.fingerprint(given)

@@ -13,7 +13,7 @@ from stat import S_ISREG
 
 import clients
 from clients import content
-from core import TYPE_CHECKING, clock, ids
+from core import TYPE_CHECKING, clock, words
 from core import files as home_files
 from core.errors import Failure, usage
 from core.store import documents, sqlite
@@ -48,7 +48,7 @@ class File:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.key = ids.fingerprint(os.path.realpath(path))
+        self.key = words.fingerprint(os.path.realpath(path))
         self.changed = self.settles = self.size = 0
         self.stamp = ""
         try:

@@ -12,7 +12,7 @@ from typing import Any
 
 import apsw
 
-from core import files, ids, json_text, words
+from core import files, json_text, words
 from core.config import Config
 from core.errors import Failure, os_failure, usage
 from core.records import Document
@@ -101,7 +101,7 @@ def stored_path(path: str) -> str:
     """A path as it is stored: without secrets, but different from every other path."""
     plain = words.clean(path).replace("\0", "\ufffd")
     clean, kinds = redact(plain)
-    return f"{clean}#{ids.fingerprint(path)[:12]}" if kinds or plain != path else plain
+    return f"{clean}#{words.fingerprint(path)[:12]}" if kinds or plain != path else plain
 
 
 class _Sync:
@@ -227,7 +227,7 @@ class _Sync:
             title = clean_name(file.section_title(section), redacted)
             fields: dict[str, Any] = {"title": title, "path": name, "source": documents.SYNC, "observation_type": kind}
             fields |= {"tags": tags, "stale": file.stale}
-            sections.append(_document(f"kn-{ids.fingerprint(key)}", section.text, at, category, fields))
+            sections.append(_document(f"kn-{words.fingerprint(key)}", section.text, at, category, fields))
         for kind in redacted:
             self.report["redacted"][kind] = self.report["redacted"].get(kind, 0) + 1
         return sections
@@ -252,7 +252,7 @@ class _Sync:
 
 def _document(identifier: str, text: str, at: int, category: str, fields: Mapping[str, Any]) -> Document:
     document: Any = {**documents.blank("knowledge", identifier, text, at), **fields}
-    document["fingerprint"] = ids.fingerprint(text.lower())
+    document["fingerprint"] = words.fingerprint(text.lower())
     set_ungated(document, "archived")
     set_category(document, category, "")
     section: Document = document
@@ -288,7 +288,7 @@ def store_note(
         "observation_type": "turn_note", "session_id": clean_name(origin["session"], redacted),
         "project": clean_name(origin["project"], redacted), "tags": clean_tags(origin["tags"], redacted),
     }  # fmt: skip
-    document = _document(f"turn-{ids.fingerprint(turn_id)}", text, now, "", fields)
+    document = _document(f"turn-{words.fingerprint(turn_id)}", text, now, "", fields)
     vectors = sqlite.load_vectors(db)
     with sqlite.transaction(db):
         store(db, replacing(documents.by_id(db, document["id"]), document, now), vectors=vectors)

@@ -27,7 +27,6 @@ MOST_MODULES = 20
 SHORT = {
     "clients/opencode.py",  # a client has a module of its own, however little differs
     "core/errors.py",  # a leaf: every room raises its Failure
-    "core/ids.py",  # likewise: every room makes ids
 }
 """Modules that are shorter than that for a reason."""
 

@@ -8,7 +8,7 @@ from typing import Any
 from conftest import NOW_MS
 from hypothesis import strategies as st
 
-from core import ids
+from core import words
 from otel import event
 from otel.event import new_event, parse_level
 
@@ -43,7 +43,7 @@ def test_a_name_has_one_line_of_200_characters() -> None:
 def test_an_id_that_is_too_long_or_a_secret_is_its_hash() -> None:
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
     for long in ("i" * 201, secret):
-        assert event.identifier(long) == "hash-" + ids.fingerprint(long)
+        assert event.identifier(long) == "hash-" + words.fingerprint(long)
     assert [event.identifier(text) for text in ("i" * 200, " a\nb ", "")] == ["i" * 200, "a b", ""]
 
 

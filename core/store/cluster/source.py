@@ -284,7 +284,7 @@ def _coded(term: str) -> str:
     data = term.encode("utf-8", "replace")
     if 2 * len(data) <= MAX_TERM_CHARS:
         return "0x" + data.hex()
-    from core.ids import fingerprint
+    from core.words import fingerprint
 
     return "0x" + fingerprint(term)
 
