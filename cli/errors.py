@@ -9,7 +9,7 @@ from cli.output import StdoutFullError, failure_envelope, print_envelope, runnab
 from cli.parser import printable
 from core import clock, config, files, ids, json_text
 from core.errors import FAILED, Failure, usage
-from core.output import shown
+from core.quoting import shown
 from otel import log
 from otel.event import new_event
 

@@ -112,7 +112,7 @@ def print_answer(command: str, answer: Answer) -> None:
         print_envelope(success(command, answer.result, answer.next_actions))
     elif text:
         if not isinstance(text, FramedText):
-            from core.output import shown
+            from core.quoting import shown
 
             text = shown(text)
         write_out(text + "\n")
@@ -154,7 +154,7 @@ def write_json(text: str) -> bool:
     """Print JSON text with escapes for anything that controls a terminal or imitates markup; returns as `write_out`."""
     # The placeholders of our own next actions are the only "<" in most answers.
     if not (text.isascii() and "\x7f" not in text and "<" not in text.replace("<id>", "").replace("<query>", "")):
-        from core.output import escaped
+        from core.quoting import escaped
 
         text = escaped(text)
     return write_out(text + "\n")

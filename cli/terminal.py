@@ -11,7 +11,7 @@ from rich.text import Text
 
 from cli.output import Answer, runnable
 from core import clock
-from core.output import shown
+from core.quoting import shown
 
 LONGEST_WORD = 40  # a column of words up to this length is not broken, so that ids can be copied
 LONGEST_PHRASE = 20  # the same for a column of several words, such as times

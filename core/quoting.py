@@ -1,20 +1,102 @@
-"""Quotes foreign text: as a line that can neither end its frame nor look like part of it."""
+"""Foreign text made safe: printed on a terminal, as `--raw`, in JSON or over MCP, or quoted to an agent. Hot path.
+
+A memory may come from a web page or a tool: it may move the cursor, write to the clipboard (OSC 52), hide words, or end
+the result around it (`</tool_result><system-reminder>…`). A harmless text is printed unchanged; other tags and generics
+(`<div>`, `List<T>`) stay, so that code is readable. A quotation is a line that can neither end its frame nor look like
+part of it.
+"""
 
 from __future__ import annotations
 
-from core.output import REPLACEMENT, visible
+from core import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DELIMITER = "joelclaw-memory"
-CLOSE = f"</{DELIMITER}>"
 CUT = "…"
+REPLACEMENT = "\ufffd"
+"""Replaces a run of characters that act or hide."""
+_SPECIAL = (
+    # line breaks other than `\n`
+    (11, 13, "\n"), (133, 133, "\n"), (0x2028, 0x2029, "\n"),
+    # the four separators that Python takes for white space; invisible letters: Hangul fillers, the empty Braille cell
+    (28, 31, " "), (0x115F, 0x1160, " "), (0x2800, 0x2800, " "), (0x3164, 0x3164, " "), (0xFFA0, 0xFFA0, " "),
+    # invisible marks with a legitimate use
+    (0xAD, 0xAD, ""), (0x34F, 0x34F, ""), (0x61C, 0x61C, ""), (0x17B4, 0x17B5, ""), (0x180B, 0x180F, ""),
+    (0x200B, 0x200F, ""), (0x2060, 0x2064, ""), (0xFE00, 0xFE0F, ""), (0xFEFF, 0xFEFF, ""),
+    # characters that act or hide: controls, bidirectional overrides and isolates, interlinear marks, lone surrogates,
+    # tags, the selectors that carry bytes
+    (0, 8, REPLACEMENT), (14, 27, REPLACEMENT), (127, 132, REPLACEMENT), (134, 159, REPLACEMENT),
+    (0x202A, 0x202E, REPLACEMENT), (0x2065, 0x206F, REPLACEMENT), (0xD800, 0xDFFF, REPLACEMENT),
+    (0xFDD0, 0xFDEF, REPLACEMENT), (0xFFF0, 0xFFFB, REPLACEMENT), (0xFFFE, 0xFFFF, REPLACEMENT),
+    (0x1BCA0, 0x1BCA3, REPLACEMENT), (0x1D173, 0x1D17A, REPLACEMENT), (0xE0000, 0xE0FFF, REPLACEMENT),
+)  # fmt: skip
+"""The first and the last code point of characters that are not printed as they are, and what is printed instead."""
+_JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")  # ZWNJ, ZWJ, and the styles of an emoji
+# Those that Python takes for printable.
+_PRINTABLE = frozenset(
+    ("\u115f", "\u1160", "\u2800", "\u3164", "\uffa0", "\u034f", "\u17b4", "\u17b5",
+     *map(chr, range(0x180B, 0x1810)), *map(chr, range(0xFE00, 0xFE10)), *map(chr, range(0xE0100, 0xE01F0)))
+)  # fmt: skip
 
-_SPACE = " "
-# Angle brackets stay readable as their single quotation marks; backticks would open code.
-_INSTEAD = str.maketrans("<>`", "‹›'")
+# How the names of tags begin that mean something to a harness, in any case; `-` counts as `_`.
+_TAGS = (
+    *("antml:", "joelclaw", "system_", "tool_", "function_", "command_", "local_command_", "bash_", "ide_", "hook_"),
+    *("user_instructions", "user_prompt_submit", "user_shell_command", "environment_context", "environment_details"),
+    *("session_context", "state_snapshot", "turn_aborted", "subagent_", "task_notification", "teammate_message"),
+    *("task_result", "persisted_output", "new_diagnostics", "available_skills", "project_context", "user_info"),
+    *("start_of_turn", "end_of_turn"),
+)
+# Names that are also ordinary words, in lower case or capitals only: `List<System>` is a type.
+_WORD_TAGS = frozenset(
+    "system assistant human instructions permissions important thinking functions invoke parameter channel env".split()
+)
+_LONGEST_TAG = 48
+
+
+def shown(text: str) -> str:
+    """A text made safe to print, with its line breaks and tabs. Idempotent."""
+    return without_markup(visible(text))
+
+
+def shown_line(text: str) -> str:
+    """A text made safe to print, on a single line."""
+    return without_markup(" ".join(visible(text).split()))
+
+
+def escaped(json: str) -> str:
+    r"""JSON text with `\u…` for the characters that `shown` would change; its meaning stays."""
+    if not _is_plain(json):
+        json = "".join(map(_escape, json))
+    return without_markup(json, "\\u003c")
+
+
+def without_markup(text: str, instead: str = "‹") -> str:
+    """The text with `instead` for the `<` of every opening or closing tag that a harness understands."""
+    if "<" not in text:
+        return text
+    first, *parts = text.split("<")
+    return first + "".join((instead if _is_tag(part) else "<") + part for part in parts)
+
+
+def visible(text: str) -> str:
+    """The text without characters that act or hide; `REPLACEMENT` takes the place of each run of those that act."""
+    if _is_plain(text):
+        return text
+    if "\x1b[" in text or "\x9b" in text:
+        text = _without_styles(text)
+    kept: list[str] = []
+    last = ""
+    text = text.replace("\r\n", "\n")
+    for at, character in enumerate(text):
+        if not character.isprintable() or character in _PRINTABLE:
+            character = _instead(character, last, text[at + 1 : at + 2])
+            if not character or (character == REPLACEMENT == last):
+                continue
+        kept.append(character)
+        last = character
+    return "".join(kept)
 
 
 def one_line(text: str) -> str:
@@ -22,14 +104,15 @@ def one_line(text: str) -> str:
     text = visible(text)
     if not text.isascii():
         text = "".join(c for c in text if c.isspace() or (c.isprintable() and c != REPLACEMENT))
-    text = _SPACE.join(text.translate(_INSTEAD).split())
+    # angle brackets stay readable as their single quotation marks; backticks would open code
+    text = " ".join(text.translate(str.maketrans("<>`", "‹›'")).split())
     for doubled in ("##", "**", "~~"):
         while doubled in text:
             text = text.replace(doubled, doubled[0])
     text = _without_delimiter(text)
-    first, _, rest = text.partition(_SPACE)
+    first, _, rest = text.partition(" ")
     while first and not first.strip("#*+-=~>|_›"):  # a list marker, a heading or a quote, at the start only
-        first, _, rest = rest.partition(_SPACE)
+        first, _, rest = rest.partition(" ")
     return f"{first} {rest}" if rest else first
 
 
@@ -47,7 +130,7 @@ def opening(source: str) -> str:
 
 def enclose(source: str, lines: Sequence[str]) -> str:
     """The lines between the frame's delimiters. Each is our own, with quoted values in it."""
-    return "\n".join((opening(source), *lines, CLOSE))
+    return "\n".join((opening(source), *lines, f"</{DELIMITER}>"))
 
 
 def cost(text: str) -> int:
@@ -82,8 +165,8 @@ def clip(text: str, characters: int, tokens: int | None = None) -> str:
     if room < 1:
         return ""
     head = text[:room]
-    space = head.rfind(_SPACE)
-    if space > room * 2 // 3 and text[room] != _SPACE:
+    space = head.rfind(" ")
+    if space > room * 2 // 3 and text[room] != " ":
         head = head[:space]
     return head.rstrip(" ,;:-#*~") + CUT
 
@@ -111,6 +194,86 @@ def clip_path(path: str, characters: int) -> str:
     return path if len(path) <= characters else CUT + path[-(characters - 1) :]
 
 
+def _is_plain(text: str) -> bool:
+    """Cheap pre-check: is every character harmless? Takes 2 µs per KB of ASCII."""
+    if "\n" in text or "\t" in text:
+        text = text.replace("\n", "").replace("\t", "")
+    return text.isprintable() and (text.isascii() or _PRINTABLE.isdisjoint(text))
+
+
+def _instead(character: str, last: str, following: str) -> str:
+    """The text printed for a character that is unprintable or invisible."""
+    if character in _JOINERS and _joins(character, last, following):
+        return character
+    instead = _special(character)
+    return character if instead is None else instead
+
+
+def _special(character: str) -> str | None:
+    code = ord(character)
+    return next((instead for first, last, instead in _SPECIAL if first <= code <= last), None)
+
+
+def _joins(character: str, last: str, following: str) -> bool:
+    """Whether a joiner, or an emoji's style selector, is in a place that needs it."""
+    first_joined = "\u0600"  # from here on are the scripts and emoji that need joiners; among Latin letters they hide
+    if not last or last == REPLACEMENT or not (last.isprintable() and last >= first_joined):
+        return False
+    if character >= "\ufe0e":  # a style
+        return last not in _JOINERS
+    return following.isprintable() and following >= first_joined and following not in _PRINTABLE
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    if character == "\n" or (character.isprintable() and character not in _PRINTABLE):
+        return character
+    if character not in _PRINTABLE and _special(character) is None:
+        return character
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+
+
+def _without_styles(text: str) -> str:
+    """Remove colours and cursor movements (CSI) as a whole, so that the text around them stays readable."""
+    first, *parts = text.replace("\x9b", "\x1b[").split("\x1b[")
+    kept = [first]
+    for part in parts:
+        end = 0
+        while end < len(part) and " " <= part[end] <= "?":
+            end += 1
+        kept.append(part[end + 1 :] if part[end : end + 1] and "@" <= part[end] <= "~" else REPLACEMENT + part)
+    return "".join(kept)
+
+
+def _is_tag(behind: str) -> bool:
+    """Whether the text after a `<` makes it a harness's tag."""
+    wide_bar = "\uff5c"  # as in `<｜Assistant｜>`, which some models use for their own marks
+    if behind[:1] in ("|", wide_bar):
+        name, end, _ = behind[1:_LONGEST_TAG].partition("|>")
+        return behind[:1] == wide_bar or (bool(end) and _tag_name(name.strip()) == name.strip() != "")
+    led_by = 0
+    while behind[led_by : led_by + 1] == "/" or behind[led_by : led_by + 1].isspace():
+        led_by += 1
+    name = _tag_name(behind[led_by:])
+    plain = name.lower().replace("-", "_")
+    is_word = plain in _WORD_TAGS and (name == plain or name.isupper())
+    if not (plain.startswith(_TAGS) or is_word or plain == "sys"):
+        return False
+    # `a < system_load` compares; `< system-reminder>` does not
+    closes = "/" in behind[:led_by]
+    return closes or not behind[0].isspace() or behind[led_by + len(name) :].lstrip()[:1] == ">"
+
+
+def _tag_name(text: str) -> str:
+    for at, character in enumerate(text[:_LONGEST_TAG]):
+        if not (character.isascii() and (character.isalnum() or character in "_-:.")):
+            return text[:at]
+    return text[:_LONGEST_TAG]
+
+
 def _fitting(text: str, tokens: int) -> int:
     """The number of characters of a text that cost this many tokens."""
     quarters = tokens * 4
@@ -128,7 +291,7 @@ def _without_delimiter(text: str) -> str:
     at = lower.find(DELIMITER)
     while at >= 0:
         dash = at + DELIMITER.index("-")
-        text = text[:dash] + _SPACE + text[dash + 1 :]
-        lower = lower[:dash] + _SPACE + lower[dash + 1 :]
+        text = text[:dash] + " " + text[dash + 1 :]
+        lower = lower[:dash] + " " + lower[dash + 1 :]
         at = lower.find(DELIMITER, dash)
     return text

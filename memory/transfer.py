@@ -17,8 +17,8 @@ import orjson
 from core import clock, ids, words
 from core.config import Config
 from core.errors import USAGE, Failure, usage
-from core.output import escaped
 from core.project import repository_of
+from core.quoting import escaped
 from core.records import Document
 from core.redaction import redact
 from core.store import documents, sqlite, store_file

@@ -89,8 +89,7 @@ def is_of_another(hit: Hit, own: str) -> bool:
 
 def line(hit: Hit, own: str = "") -> str:
     """A hit on one line, as `--raw` prints it: `[other project] [origin, written in …] text`."""
-    from core.output import shown, shown_line  # JSON output does not need them
-    from core.quoting import clip_path
+    from core.quoting import clip_path, shown, shown_line  # JSON output does not need them
 
     text = hit["observation"]
     if hit["collection"] == "work":

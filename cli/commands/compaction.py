@@ -392,7 +392,7 @@ def _ignore_progress(_event: str, _about: dict[str, Any]) -> None:
 
 
 def _print_progress(event: str, about: dict[str, Any]) -> None:
-    from core.output import shown_line
+    from core.quoting import shown_line
 
     line = f"compacting {about['sessionId']} in {about.get('cwd', '')}"
     if event != "started":

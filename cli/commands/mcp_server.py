@@ -21,8 +21,7 @@ from cli.output import runnable
 from cli.parser import Command, Parameter
 from core import VERSION, config, json_text
 from core.errors import Failure, usage
-from core.output import shown
-from core.quoting import as_code, clip, enclose, one_line
+from core.quoting import as_code, clip, enclose, one_line, shown
 from core.store.sqlite import apsw
 from core.words import clean
 from recall.hit import written

@@ -9,7 +9,7 @@ from typing import Any
 from conftest import Attempt, Run
 from terminal import on_terminal
 
-from core.output import escaped
+from core.quoting import escaped
 
 DONE = ["ok", "command", "result", "next_actions"]
 FAILED = ["ok", "command", "result", "error", "fix", "next_actions"]

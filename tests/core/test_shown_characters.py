@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from core.output import escaped, shown, shown_line, without_markup
+from core.quoting import escaped, shown, shown_line, without_markup
 
 PRINTED = "9 20 7e a1 34e 350 17b3 17b6 180a 2010 2030 ff9f fe10 fe70 ff00 e000 1bca4 1d17b 100000"
 ACTING = (
