@@ -91,11 +91,11 @@ def stored(kind: str) -> Callable[[], list[str]]:
         import re
 
         from core import quoting
-        from core.store import overview, sqlite
+        from core.store import sqlite, store_file
 
         try:
             db = sqlite.open_reading()
-            found = overview.newest(db, kind, 100) if db is not None else []
+            found = store_file.newest(db, kind, 100) if db is not None else []
         except (Failure, sqlite.StoreError):
             found = []
         shown = [quoting.shown_id(value) if kind == "sessions" else value for value in found]

@@ -187,7 +187,7 @@ class Session(TypedDict):
 
 
 class Call(TypedDict):
-    """A tool call: see the table `call` in `core.store.migrations`."""
+    """A tool call: see the table `call` in `core/store/migrations`."""
 
     session: str
     number: int
@@ -204,7 +204,7 @@ class Call(TypedDict):
 
 
 class Name(TypedDict):
-    """A name in a session's calls: see the table `name` in `core.store.migrations`."""
+    """A name in a session's calls: see the table `name` in `core/store/migrations`."""
 
     name: str
     first: int
@@ -216,7 +216,7 @@ class Name(TypedDict):
 
 
 class Place(TypedDict):
-    """The line of a name in a file, as its session last saw it: see the table `place` in `core.store.migrations`."""
+    """The line of a name in a file, as its session last saw it: see the table `place` in `core/store/migrations`."""
 
     file: str
     name: str

@@ -315,7 +315,7 @@ def forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vectors
         for document in found:
             if document["forgotten_at"] is None:
                 documents.forget(db, document["rowid"], now, signatures=vectors and documents.has_signatures(db))
-                progress.renew_segments(db, document["session_id"])
+                sessions.renew_segments(db, document["session_id"])
     return found
 
 
@@ -327,7 +327,7 @@ def undo_forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, ve
             refuse_purged(document)
             if document["forgotten_at"] is not None:
                 write.store(db, {**document, "forgotten_at": None, "updated_at": now}, vectors=vectors)
-                progress.renew_segments(db, document["session_id"])
+                sessions.renew_segments(db, document["session_id"])
     return found
 
 
@@ -357,7 +357,7 @@ def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) 
         signatures = vectors and documents.has_signatures(db)
         for rowid, _ in found:
             documents.forget(db, rowid, now, signatures=signatures)
-        progress.renew_segments(db, session)
+        sessions.renew_segments(db, session)
         sessions.forget(db, session)
         events.forget_hook_calls(db, session)
     return [identifier for _, identifier in found], known["calls"] if known else 0

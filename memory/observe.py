@@ -26,7 +26,7 @@ from core.config import Config
 from core.errors import Failure
 from core.records import Episode
 from core.redaction import redact
-from core.store import progress, sqlite
+from core.store import sessions, sqlite
 from memory import gate, write
 from recall.query import CATEGORIES
 
@@ -106,7 +106,7 @@ class Observer:
             raise sqlite.as_failure(error) from None
         finally:
             with suppress(sqlite.StoreError):  # the store's fault was reported already
-                left["turns"], left["tokens"] = self._left(progress.observed_position(self.db, self.session))
+                left["turns"], left["tokens"] = self._left(sessions.observed_position(self.db, self.session))
 
     def _next(self, left_tokens: int) -> Range | None:
         """The next episodes that fit into a prompt (at least 1), the prompt, and the position before them.
@@ -117,11 +117,11 @@ class Observer:
         reply_tokens = 1_000
         tokens = min(RANGE_TOKENS, left_tokens - _tokens(frame) - reply_tokens)
         room = self.config.get_int("model.max_prompt_bytes") - len(frame.encode())
-        before = progress.observed_position(self.db, self.session)
+        before = sessions.observed_position(self.db, self.session)
         after = before[0] if before else 0
         episodes: list[Episode] = []
         turns: list[tuple[str, str, int]] = []
-        while page := progress.episodes(self.db, self.session, after, 200):
+        while page := sessions.episodes(self.db, self.session, after, 200):
             for one in page:
                 turn = _turn(one)
                 block = _turn_block(turn)
@@ -151,7 +151,7 @@ class Observer:
             items, is_cut = parse(reply)
         except NotTheFormError as reason:
             with sqlite.transaction(self.db):
-                tries = progress.count_failed_reply(self.db, self.session)
+                tries = sessions.count_failed_reply(self.db, self.session)
             if tries < TRIES:
                 plain = redact(" ".join("".join(c if c.isprintable() else " " for c in reply).split()))[0]
                 raise Failure(
@@ -185,13 +185,13 @@ class Observer:
             document["observation_type"] = item.type
             made.append(document)
         with sqlite.transaction(self.db):
-            if progress.observed_position(self.db, self.session) != before:
+            if sessions.observed_position(self.db, self.session) != before:
                 about, fix = "another process has observed the same turns", "run it again: it continues from there"
                 raise Failure("OBSERVE_BUSY", about, fix)
             for document in made:
                 kept, is_merged = write.place(self.db, document, now=now, vectors=self.vectors)
                 stored.append((document["observation_type"], kept["write_verdict"], is_merged))
-            progress.save_observed_position(self.db, self.session, episodes[-1]["rowid"], "", now)
+            sessions.save_observed_position(self.db, self.session, episodes[-1]["rowid"], "", now)
         told = self.report["observations"]
         told["count"] += len(stored)
         for kind, verdict, is_merged in stored:
@@ -200,7 +200,7 @@ class Observer:
             told["byVerdict"][verdict] = told["byVerdict"].get(verdict, 0) + 1
 
     def _left(self, at: Place) -> tuple[int, int]:
-        turns, characters = progress.unobserved(self.db, self.session, at[0] if at else 0)
+        turns, characters = sessions.unobserved(self.db, self.session, at[0] if at else 0)
         return turns, characters // _CHARS_PER_TOKEN
 
 

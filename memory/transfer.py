@@ -22,7 +22,7 @@ from core.quoting import escaped
 from core.records import Document
 from core.redaction import redact
 from core.store import documents, sqlite, store_file
-from core.store import progress as stored_progress
+from core.store import sessions as stored_progress
 from core.store.rows import COLLECTIONS
 from core.store.sqlite import fold_log
 from memory import gate, write

@@ -24,6 +24,7 @@ from core.shell_command import place_of
 from core.store import calls as stored_calls
 from core.store import sessions
 from core.store.calls import fading
+from core.store.rows import ALL
 from core.store.sqlite import as_failure
 from session import command_runs, own_command, requests
 from session.reactions.startup import lines_left
@@ -36,7 +37,6 @@ MAX_CALLS = 5_000  # of a session that are looked at, as many messages
 MAX_COMMAND_CHARS = 200  # a longer command is a script for a single look
 MAX_ERROR_CHARS = 200
 MAX_QUERY_CHARS = 80
-ALL_TIME = 1 << 62
 ARCHIVE_ALL = "joelclaw memory archive --all"
 
 
@@ -184,7 +184,7 @@ class _Work:
         self._before = [call for call in calls if call["number"] <= self._last]
         self._after = [call for call in calls if call["number"] > self._last]
         # Prompts before the compaction; if the client gives no time, up to the prompt of the last call.
-        turns = sessions.last_turns(db, self._session, MAX_CALLS, until=compaction["at"] or ALL_TIME)
+        turns = sessions.last_turns(db, self._session, MAX_CALLS, until=compaction["at"] or ALL)
         self._prompts = [
             (identifier, text[len("user:") :].strip()) for identifier, text, _ in turns if text.startswith("user:")
         ]

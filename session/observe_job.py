@@ -135,7 +135,7 @@ class _Observation:
 
     def _archive(self, transcript: str) -> tuple[tuple[Any, bool], dict[str, Any]]:
         """The open store and whether it has vectors, and the result of archiving the transcript."""
-        from core.store import progress, sqlite
+        from core.store import sessions, sqlite
         from memory.archive import ingest, transcript_files
 
         busy_ms = self._config.get_int("store.busy_ms")
@@ -149,7 +149,7 @@ class _Observation:
         sqlite.set_durability(db, True, busy_ms=busy_ms)  # the model's answers cost money
         if self._is_command and archived["skipped"]:
             raise ingest.unreadable(transcript, archived["skipped"][0]["reason"])
-        if self._is_command and not transcript and not progress.episodes(db, self._session, 0, 1):
+        if self._is_command and not transcript and not sessions.episodes(db, self._session, 0, 1):
             about = f"no turns of a session {self._session[:80]!r} are archived"
             fix = "name its transcript, or archive it with joelclaw memory archive"
             raise Failure("SESSION_NOT_FOUND", about, fix)

@@ -264,7 +264,7 @@ def forget(
     undo: Annotated[bool, typer.Option("--undo", help="Bring them back")] = False,
 ) -> Answer:
     """Hide memories from recall and export; --undo brings them back."""
-    from core.store.purge import PURGED
+    from core.store.deletion import PURGED
     from memory import curate
     from recall.names import CALL_PREFIX
 
@@ -363,7 +363,7 @@ def purge(
 
 def _checked_filters(ids: list[str], filters: dict[str, str], confirmed: bool | None) -> int | None:
     """The time that `--before` names (ms), or None; raises a Failure if a purge cannot be made of these words."""
-    from core.store.purge import folded
+    from core.store.deletion import folded
 
     least_match = 3  # characters of --match
     before = filters["before"]

@@ -271,7 +271,7 @@ def _stored_values(db: Any, given: dict[str, str], projects: list[str]) -> dict[
     if "category" in given:
         from core.store import overview
 
-        stored = overview.largest(db, "category", 50)
+        stored = store_file.largest(db, "category", 50)
         if given["category"] not in stored:
             known["category"] = [short_category(category) for category in stored]
     if "session" in given and not sessions.whole_id(db, given["session"]):

@@ -67,7 +67,7 @@ def prune(
     """Delete old data by the settings retention.*. Runs by itself once a day."""
     from core import background
     from core.store import sqlite
-    from core.store.retention import Retention
+    from core.store.deletion import Retention
     from otel import log
     from otel.event import new_event
 

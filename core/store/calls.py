@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import exp, log
 
 from core import TYPE_CHECKING, json_text, words
-from core.store.rows import SMALL_INDEX, fetch_dicts, marks
+from core.store.rows import LISTED, SMALL_INDEX, fetch_dicts, marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,7 +27,6 @@ WITH_SESSION = (
     f"SELECT {COLUMNS}, call.rowid, coalesce(project, '') AS project, coalesce(client, '') AS client,"
     " coalesce(folder, '') AS folder FROM call LEFT JOIN session ON session.id = session_id"
 )
-LISTED = "(SELECT value FROM json_each(?))"
 
 
 def save(db: apsw.Connection, call: Call) -> None:

@@ -7,7 +7,7 @@ has the table of vector signatures.
 from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text, words
-from core.store.rows import COLLECTION_SHIFT, NAME_OF, fetch, fetch_one, marks, row_range
+from core.store.rows import ALL, COLLECTION_SHIFT, NAME_OF, fetch, fetch_one, marks, row_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -99,7 +99,7 @@ def recent(db: apsw.Connection, collection: str, since: int, limit: int) -> list
 
 def every(db: apsw.Connection, *, forgotten: bool = False, collection: str = "") -> Iterator[Document]:
     """Every document in the order of the rows; of a single collection, or with forgotten documents, if asked for."""
-    rows = row_range(collection) if collection else (0, 1 << 62)
+    rows = row_range(collection) if collection else (0, ALL)
     where = "" if forgotten else " AND forgotten_at IS NULL"
     columns = ", ".join(NAMES)
     for row in db.execute(f"SELECT {columns} FROM document WHERE rowid BETWEEN ? AND ?{where} ORDER BY rowid", rows):
@@ -256,11 +256,12 @@ def has_signatures(db: apsw.Connection) -> bool:
 
 
 def ensure_signatures(db: apsw.Connection) -> None:
-    """Create the table of vector signatures if it is missing; sqlite-vec must be loaded."""
-    if not has_signatures(db):
-        from core.store.migrations import SIGNATURES
+    """Create the table of vector signatures if it is missing; sqlite-vec must be loaded.
 
-        db.execute(SIGNATURES)
+    It is not part of a migration, because a machine without the extension still has the words.
+    """
+    if not has_signatures(db):
+        db.execute("\nCREATE VIRTUAL TABLE signature USING vec0 (collection INTEGER PARTITION KEY, bits BIT[256])\n")
         db.execute("INSERT OR IGNORE INTO vector_space VALUES (?, 'minilm-256-v1', 256)", (STATIC_SPACE,))
 
 

@@ -9,7 +9,7 @@ import os
 
 from core import TYPE_CHECKING, files, json_text
 from core.store import documents, sqlite
-from core.store.rows import Record, fetch, fetch_dicts, fetch_one, marks
+from core.store.rows import ALL, Record, fetch, fetch_dicts, fetch_one, marks
 from core.store.sqlite import apsw
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from core.records import Event, EventQuery
 
 HOOK = "hook"  # component of the events that hooks send about themselves
-ALL = 1 << 62  # above every number and time
 COLUMNS = (
     "id, timestamp, session_id AS sessionId, system_id AS systemId, level, source, component, action, duration_ms,"
     " success, error, metadata"
@@ -186,6 +185,15 @@ class Called(Record):
     def errors(self, outcome: str) -> list[str]:
         """The errors of the calls with this outcome."""
         return [error for name, error in self.faults if name == outcome]
+
+
+def of_session(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
+    """The events of a session above debug level, oldest first."""
+    sql = (
+        "SELECT id, timestamp AS at, level, component, action, duration_ms AS ms, coalesce(error, '') AS error,"
+        " metadata FROM event WHERE session_id = ? AND level <> 'debug' ORDER BY timestamp, seq"
+    )
+    return fetch_dicts(db, sql, (session,), json_columns=["metadata"])
 
 
 def hooks_by_event(db: apsw.Connection, since: int) -> list[Called]:

@@ -26,7 +26,7 @@ finally:
     for _name in _stand_ins:
         del sys.modules[_name]
 
-SCHEMA = 14  # number of steps in `core.store.migrations`
+SCHEMA = 14  # number of `migrations`
 
 StoreError = apsw.Error
 """The base class of SQLite's errors; `as_failure` explains them."""
@@ -201,6 +201,16 @@ def schema_of(db: apsw.Connection) -> int:
     return int(db.execute("PRAGMA user_version").get)
 
 
+def migrations() -> list[str]:
+    """The SQL of each step to the present schema. A released file is never edited; a change of the schema adds one."""
+    folder = os.path.join(os.path.dirname(__file__), "migrations")
+    steps = []
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            steps.append("\n" + file.read())
+    return steps
+
+
 def too_new(what: str, version: int) -> Failure:
     """The Failure for a store of a later version."""
     return Failure(
@@ -300,9 +310,7 @@ def _upgrade(db: apsw.Connection, where: str, busy_ms: int) -> None:
 
 
 def _take_steps(db: apsw.Connection) -> None:
-    from core.store.migrations import STEPS
-
-    for step in STEPS[schema_of(db) :]:
+    for step in migrations()[schema_of(db) :]:
         db.execute(step)
     db.execute(f"PRAGMA user_version = {SCHEMA}")
 

@@ -16,7 +16,7 @@ from clients import content
 from core import TYPE_CHECKING, files, words
 from core.errors import Failure
 from core.redaction import redact
-from core.store import progress as stored_progress
+from core.store import sessions as stored_progress
 from core.store import sqlite
 from core.words import clean
 from memory.archive import Limits, Origin

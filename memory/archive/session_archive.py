@@ -10,7 +10,7 @@ from __future__ import annotations
 from clients.entries import Entry
 from core import TYPE_CHECKING, json_text, project, words
 from core.redaction import redact
-from core.store import documents, progress, sessions, sqlite
+from core.store import documents, sessions, sqlite
 from core.words import clean
 from memory import gate
 from memory.archive import texts
@@ -61,7 +61,7 @@ class SessionArchive:
             if ready and self._vectors:
                 documents.ensure_signatures(self.db)
             known = [documents.by_id(self.db, document["id"]) for document, _ in ready]
-            # of a purged episode only the id remains (`core.store.purge`)
+            # of a purged episode only the id remains (`core.store.deletion`)
             purged = {row["id"] for row in known if row and row["write_reason"] == "purged" and not row["text"]}
             if purged:  # their neighbours must not quote them
                 for document, _ in ready:

@@ -17,7 +17,7 @@ from core import TYPE_CHECKING, clock, words
 from core import files as home_files
 from core.errors import Failure, usage
 from core.store import documents, sqlite
-from core.store import progress as stored_progress
+from core.store import sessions as stored_progress
 from core.store.sqlite import fold_log
 from memory.archive import Origin, ingest
 from memory.archive.ingest import Ingested
@@ -148,7 +148,7 @@ def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
 
 def not_archived(db: apsw.Connection | None, names: Iterable[str]) -> list[File]:
     """The transcripts of these clients that were never read, without subagents."""
-    read, known = stored_progress.sources(db) if db is not None else set(), KnownFiles(db, "", clock.now_ms())
+    read, known = stored_progress.transcripts(db) if db is not None else set(), KnownFiles(db, "", clock.now_ms())
     every = (file for name in names if name in clients.keeping_files() for file in find((), name, every=True))
     return [
         file

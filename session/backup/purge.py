@@ -14,9 +14,9 @@ from typing import Any
 from core import clock, files, home_files, json_text, project
 from core.config import Config
 from core.errors import Failure, reported
-from core.store import progress, purge, sqlite, store_file
+from core.store import deletion, sessions, sqlite, store_file
 from core.store.cluster import outbox
-from core.store.purge import Criteria, Selection
+from core.store.deletion import Criteria, Selection
 from core.store.sqlite import apsw
 from memory import curate
 from otel import log
@@ -53,7 +53,7 @@ class Purge:
             session = _whole_id(self._db, session)
             live = _live_sessions(self._db, project) if project else frozenset()
             self._criteria = Criteria(session=session, project=project, live=live, before=before, phrases=phrases)
-        self._selection = purge.select(self._db, self._criteria)
+        self._selection = deletion.select(self._db, self._criteria)
         self._sweep = _Sweep(self._criteria, self._selection, config, dry=True)
         self._leftovers = archive.leftovers()
         if not store_file.is_owed(self._db) and not any(self._counts().values()):
@@ -62,11 +62,11 @@ class Purge:
     def run(self) -> dict[str, Any]:
         """Delete it. Raises Failure PURGE_UNFINISHED, PURGE_UNWRITABLE or STORE_…; run it again then."""
         log.store_spooled(busy_ms=self._config.get_int("store.busy_ms"))
-        self._selection = purge.select(self._db, self._criteria)  # the question may have waited for an hour
+        self._selection = deletion.select(self._db, self._criteria)  # the question may have waited for an hour
         self._sweep = _Sweep(self._criteria, self._selection, self._config, dry=False)
-        self._selection = purge.erase(self._db, self._criteria, at=clock.now_ms(), embed=document_vector)
+        self._selection = deletion.erase(self._db, self._criteria, at=clock.now_ms(), embed=document_vector)
         if self._criteria.phrases and not self._criteria.has_ids:
-            self._sweep.named_only.update(f"{files.STORE}: {column}" for column in purge.columns_holding(self._db))
+            self._sweep.named_only.update(f"{files.STORE}: {column}" for column in deletion.columns_holding(self._db))
             self._sweep.named_only.update(_names_holding(self._criteria))
         store_file.wipe(self._db)
         archive.sweep()
@@ -76,7 +76,7 @@ class Purge:
         """The numbers, the names of what stays, and what was not searched."""
         old_homes = sorted(glob(escape(os.path.realpath(files.home())) + ".before-restore-*"))
         touched = {*self._selection.touched, *self._selection.sessions}
-        named = {path for session in touched for path in progress.sources_naming(self._db, session)}
+        named = {path for session in touched for path in sessions.transcripts_naming(self._db, session)}
         transcripts = sorted(filter(os.path.exists, named))[:LISTED]
         cluster = None
         if outbox.enabled(self._db):
@@ -113,7 +113,7 @@ def _by_ids(db: apsw.Connection, ids: Sequence[str]) -> Criteria:
     return Criteria(
         documents=frozenset(memory["id"] for memory in memories),
         calls=frozenset((call["session"], call["number"]) for call in calls),
-        phrases=purge.quotable(memory["text"] for memory in memories),
+        phrases=deletion.quotable(memory["text"] for memory in memories),
     )
 
 

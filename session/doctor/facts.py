@@ -19,7 +19,7 @@ import apsw
 from core import VERSION, clock, config, files, switches
 from core.config import SETTINGS
 from core.errors import Failure
-from core.store import overview, sqlite
+from core.store import sqlite, store_file
 from core.store.cluster import outbox
 from core.store.sqlite import SCHEMA, open_unchanged
 from memory.archive import slow_lines
@@ -77,9 +77,9 @@ def collect() -> Facts:
     """Collect the facts, without creating the home."""
     facts = Facts()
     about_settings = _settings(facts)
-    counted = overview.nothing()
+    counted = store_file.no_contents()
     store = _store(facts, counted)
-    vector_version = overview.vector_extension()
+    vector_version = store_file.vector_extension()
     if vector_version is None:
         message = "sqlite-vec cannot be loaded: recall uses words only"
         facts.findings.append(warning("NO_VECTORS", "store", message, "reinstall sqlite-vec for this machine"))
@@ -131,7 +131,7 @@ def _store(facts: Facts, counted: dict[str, Any]) -> dict[str, Any]:
     try:
         db = facts.db = sqlite.open_reading()
         if db is not None:
-            counted |= overview.read(db, now=clock.now_ms())
+            counted |= store_file.contents(db, now=clock.now_ms())
             if not db.filename:  # a migrated copy in memory: show the schema of the file
                 file = apsw.Connection(path) if os.path.exists(path + "-wal") else open_unchanged(path)
                 counted["schema"] = int(file.execute("PRAGMA user_version").get)

@@ -13,7 +13,7 @@ from claude_transcript import SESSION, Transcript, long
 from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 
 from clients.entries import Entry, call_entry, result_entry
-from core.store import documents, progress, sqlite
+from core.store import documents, sessions, sqlite
 from memory.archive import Limits, Origin, ingest
 
 
@@ -223,11 +223,11 @@ def test_a_hook_leaves_new_lines_without_a_message_to_a_later_one(open_archive: 
     made = long(tmp_path / "long.jsonl", 3)
     soon = Limits(deadline=time.monotonic() + 60)
     open_archive.file(made.path, limits=soon)
-    position = progress.transcript_position(open_archive.db, ingest.source_of(str(made.path)))
+    position = sessions.transcript_position(open_archive.db, ingest.source_of(str(made.path)))
     with made.path.open("a") as file:
         file.write('{"type":"system","subtype":"stop_hook_summary","userType":"external"}\n')
     assert open_archive.file(made.path, limits=soon).bytes == 0
-    assert progress.transcript_position(open_archive.db, ingest.source_of(str(made.path))) == position
+    assert sessions.transcript_position(open_archive.db, ingest.source_of(str(made.path))) == position
     made.user("and now the tide tables")
     heard = open_archive.file(made.path, limits=soon)
     assert [entry.text for entry in heard.entries if entry.kind == "prompt"] == ["and now the tide tables"]

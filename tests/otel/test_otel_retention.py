@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from conftest import JOELCLAW, NOW_MS, Run, clean_environment
 
-from core.store import events, retention, sqlite
+from core.store import deletion, events, sqlite
 from otel import log
 from otel.event import new_event
 
@@ -46,13 +46,13 @@ def test_numbers_are_never_used_twice(home: Path) -> None:
     seed([1, 2, 3])
     db = sqlite.open_writing(busy_ms=1000, durable=False)
     last = events.last_seq(db)
-    assert retention.prune_events(db, NOW_MS + 1) == (3, 0)
+    assert deletion.prune_events(db, NOW_MS + 1) == (3, 0)
     log.append(db, [new_event("y", now=NOW_MS)], debug_limit=12)
     assert events.last_seq(db) > last
 
 
 def test_many_batches_while_others_emit(home: Path) -> None:
-    seed(list(range(2 * DAY, 2 * DAY + 3 * retention.AT_ONCE)))
+    seed(list(range(2 * DAY, 2 * DAY + 3 * deletion.AT_ONCE)))
     environment = clean_environment(home, **NOW)
     pruning = subprocess.Popen(
         [JOELCLAW, "store", "prune"],
@@ -69,6 +69,6 @@ def test_many_batches_while_others_emit(home: Path) -> None:
         emitted += 1
     assert pruning.stdout is not None
     with pruning.stdout:
-        assert json.loads(pruning.stdout.read())["result"]["events"]["byAge"] == 3 * retention.AT_ONCE
+        assert json.loads(pruning.stdout.read())["result"]["events"]["byAge"] == 3 * deletion.AT_ONCE
     db = sqlite.open_reading()
     assert db is not None and events.count(db) == emitted + 1 > 1, "and store.pruned"

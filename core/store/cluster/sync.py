@@ -23,7 +23,7 @@ from core.records import Document
 from core.redaction import redact, redact_value
 from core.store import documents as stored_documents
 from core.store import events as stored_events
-from core.store import progress as stored_progress
+from core.store import sessions as stored_progress
 from core.store import sqlite
 from core.store.cluster import client, outbox, source
 from core.store.cluster.source import COLLECTIONS, EVENTS, TEXT_FIELD

@@ -11,7 +11,7 @@ from conftest import NOW_MS
 from faults import WITHOUT_COLUMNS
 
 from core.errors import Failure
-from core.store import migrations, sqlite
+from core.store import sqlite
 
 
 @pytest.fixture
@@ -37,9 +37,9 @@ def code_of(action: Any) -> str:
 
 def test_a_store_of_an_older_version_is_brought_up_to_date_when_it_is_read(db: apsw.Connection, store: Path) -> None:
     db.execute("DROP TABLE upkeep;" + WITHOUT_COLUMNS)
-    db.execute(f"PRAGMA user_version = {len(migrations.STEPS) - 5}")
+    db.execute(f"PRAGMA user_version = {sqlite.SCHEMA - 5}")
     reading = sqlite.open_reading()
-    assert reading is not None and reading.execute("PRAGMA user_version").get == len(migrations.STEPS)
+    assert reading is not None and reading.execute("PRAGMA user_version").get == sqlite.SCHEMA
     assert reading.execute("SELECT count(*) FROM upkeep").get == 0
     reading.close()
 
@@ -51,7 +51,7 @@ def test_an_older_store_that_cannot_be_written_is_read_all_the_same(
     def refuse(**_: Any) -> None:
         raise Failure(code, "why", "wait")
 
-    last = len(migrations.STEPS) - 4
+    last = sqlite.SCHEMA - 4
     db.execute(f"PRAGMA user_version = {last};" + WITHOUT_COLUMNS)
     monkeypatch.setattr(sqlite, "open_writing", refuse)
     if code == "STORE_DAMAGED":
@@ -67,7 +67,7 @@ def test_an_older_store_that_cannot_be_written_is_read_all_the_same(
 
 @pytest.mark.parametrize("more", [1, 0])
 def test_a_store_of_a_newer_version_is_left_alone(db: apsw.Connection, more: int) -> None:
-    db.execute(f"PRAGMA user_version = {len(migrations.STEPS) + more}")
+    db.execute(f"PRAGMA user_version = {sqlite.SCHEMA + more}")
     for opening in (sqlite.open_reading, lambda: sqlite.open_writing(busy_ms=0, durable=False)):
         if more:
             assert code_of(opening) == "STORE_TOO_NEW"

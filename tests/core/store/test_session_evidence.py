@@ -11,7 +11,7 @@ import pytest
 from conftest import Run
 from faults import WITHOUT_COLUMNS
 
-from core.store import migrations
+from core.store import sqlite
 
 
 def talk(folder: Path, name: str, *texts: str) -> Path:
@@ -90,7 +90,7 @@ def test_a_store_of_an_older_version_gets_its_segments_with_the_next_archive(
     db.execute("DROP TRIGGER segment_inserted; DROP TRIGGER segment_updated; DROP TRIGGER segment_deleted")
     db.execute("DROP TABLE segment; DROP TABLE segment_lexicon; DROP TABLE segment_due")
     db.execute(WITHOUT_COLUMNS)
-    step = next(n for n, text in enumerate(migrations.STEPS) if "segment_lexicon" in text)
+    step = next(n for n, text in enumerate(sqlite.migrations()) if "segment_lexicon" in text)
     db.execute(f"PRAGMA user_version = {step}")
     db.close()
     assert found(run, "rust crane paint")  # not migrated: a recall only reads

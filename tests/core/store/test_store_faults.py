@@ -18,7 +18,7 @@ import pytest
 from conftest import JOELCLAW, PATIENCE_S, Attempt, attempt, clean_environment
 from faults import SLOWEST_S, fold_log, read_only, small_disk, snapshot, until_open, write_lock
 
-from core.store.migrations import STEPS
+from core.store import sqlite
 
 SESSION = "s1"
 FACT = "The gateway retries three times because the upstream drops idle connections after 55 seconds"
@@ -111,7 +111,7 @@ def _foreign(home: Path, version: int = 0) -> None:
 
 
 def _foreign_same_version(home: Path) -> None:
-    _foreign(home, len(STEPS))
+    _foreign(home, sqlite.SCHEMA)
 
 
 def _foreign_older_version(home: Path) -> None:

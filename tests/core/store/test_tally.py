@@ -13,7 +13,7 @@ from conftest import NOW_MS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.store import documents, migrations, overview
+from core.store import documents, sqlite, store_file
 from core.store.rows import COLLECTIONS
 from memory import curate
 
@@ -40,7 +40,7 @@ acts = st.lists(
 
 
 @contextmanager
-def store(steps: Sequence[str] = migrations.STEPS) -> Iterator[apsw.Connection]:
+def store(steps: Sequence[str] = sqlite.migrations()) -> Iterator[apsw.Connection]:
     db = apsw.Connection(":memory:")
     for step in steps:
         db.execute(step)
@@ -91,11 +91,11 @@ def assert_exact(db: apsw.Connection) -> None:
         name: sum(one["write_verdict"] == name for one in kept) for name in ("allow", "hold", "discard")
     }
     gone = Counter(one["collection"] for one in every if one["forgotten_at"] is not None)
-    assert {name: entry["forgotten"] for name, entry in overview.counts(db).items()} == {
+    assert {name: entry["forgotten"] for name, entry in store_file.counts(db).items()} == {
         name: gone[name] for name in COLLECTIONS
     }
     times = [one["created_at"] for one in kept]
-    ends = overview.span(db)
+    ends = store_file.span(db)
     assert (ends["oldest"], ends["newest"]) == (min(times, default=None), max(times, default=None))
 
 

@@ -18,7 +18,7 @@ from doctors import User
 from doctors import user as made
 from faults import WITHOUT_COLUMNS, fold_log
 
-from core.store import migrations
+from core.store import sqlite
 from session.doctor import checks, hooks
 
 HOUR_MS = 3_600_000
@@ -96,7 +96,7 @@ def test_it_writes_nothing_and_says_what_status_says(user: User, store: str) -> 
     user.call("memory", "write", "the deploy script needs the staging key")
     user.call("checkpoint", "save", "--session", "s1", "--percent", "70")
     user.memory.chmod(0o755)  # others close it
-    file, at = user.memory / "store.db", len(migrations.STEPS) - 4
+    file, at = user.memory / "store.db", sqlite.SCHEMA - 4
     if store == "old":
         db = apsw.Connection(str(file))
         db.execute(WITHOUT_COLUMNS)
@@ -112,7 +112,7 @@ def test_it_writes_nothing_and_says_what_status_says(user: User, store: str) -> 
     assert problems == [one for one in told if one[0] in ("error", "warning")]
     assert ("STORE_LOST" in {code for _, code, _ in problems}) == (store == "lost")
     assert (examined["healthy"], seen["healthy"]) == (store != "lost",) * 2
-    assert seen["store"]["schema"] == {"current": len(migrations.STEPS), "old": at, "lost": 0}[store]
+    assert seen["store"]["schema"] == {"current": sqlite.SCHEMA, "old": at, "lost": 0}[store]
     assert "MODES_OPEN" in {code for _, code, _ in problems}
 
 
