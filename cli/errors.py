@@ -7,11 +7,12 @@ from difflib import get_close_matches
 
 from cli.output import StdoutFullError, failure_envelope, print_envelope, runnable, step, tell
 from cli.parser import printable
-from core import clock, config, files, ids, json_text
+from core import clock, config, files, json_text
 from core.errors import FAILED, Failure, usage
 from core.quoting import shown
+from core.words import fingerprint
 from otel import log
-from otel.event import new_event
+from otel.log import new_event
 
 SYNONYMS = {
     **dict.fromkeys(("version", "verson", "verion", "v"), "--version"), "help": "--help", "hlep": "--help",
@@ -74,7 +75,7 @@ def _unreported(unknown: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     reported: list[str] = []
     with suppress(OSError, json_text.InvalidJSON, TypeError), open(path, "rb") as handle:
         reported = [str(mark) for mark in json_text.loads(handle.read())]
-    by_mark = {ids.fingerprint(f"{place}\0{name}"): (place, name) for place, name in unknown}
+    by_mark = {fingerprint(f"{place}\0{name}"): (place, name) for place, name in unknown}
     new = [mark for mark in by_mark if mark not in reported]
     with suppress(OSError):
         if new:

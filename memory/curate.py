@@ -15,9 +15,9 @@ from core.errors import Failure, usage
 from core.files import current_folder
 from core.project import name_of, names_of
 from core.records import Document, EventQuery
-from core.store import calls, documents, events, hook_calls, overview, progress, sessions, sqlite
+from core.store import calls, documents, events, sessions, sqlite, store_file
+from core.store.deletion import PURGED
 from core.store.documents import PINNED
-from core.store.purge import PURGED
 from core.store.rows import COLLECTIONS
 from memory import gate, write
 from recall.hit import origin_of
@@ -161,9 +161,9 @@ def recent(db: apsw.Connection, *, hours: float, count: int, now: int) -> list[d
 
 def stats(db: apsw.Connection) -> dict[str, Any]:
     """Counts of the memories that were not forgotten, and of those that were; the 50 largest sources and projects."""
-    counts, span = overview.counts(db), overview.span(db)
+    counts, span = store_file.counts(db), store_file.span(db)
     archived, calls = sessions.totals(db)
-    category, source, project = (overview.largest(db, name, 50) for name in ("category", "source", "project"))
+    category, source, project = (store_file.largest(db, name, 50) for name in ("category", "source", "project"))
     return {
         "total": sum(entry["total"] for entry in counts.values()),
         "forgotten": sum(entry["forgotten"] for entry in counts.values()),
@@ -379,10 +379,10 @@ def scorecard(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
     tried = [strategy for strategy in strategies if strategy and not strategy.startswith(("skip", "disabled"))]
     fallbacks = sum("fallback" in strategy or "fail" in strategy for strategy in tried)
     with_results = [event for event in recalls if event["metadata"].get("returned")]
-    last_used = (overview.last_used(db) if with_results else None) or 0
+    last_used = (store_file.last_used(db) if with_results else None) or 0
     used = sum(last_used >= event["timestamp"] - 1000 for event in with_results)  # a memory was used after the recall
-    verdicts = overview.verdicts_since(db, "observations", since)
-    hooks = hook_calls.of_session(db, since=since)
+    verdicts = store_file.verdicts_since(db, "observations", since)
+    hooks = events.hook_calls(db, since=since)
     in_time = sum(hook["outcome"] in ("ok", "degraded") for hook in hooks)
     metrics = [
         _metric("rewrite_fallback_rate", "rewrites of a query that fell back to the query as it was", "rewrites",

@@ -210,7 +210,7 @@ def prompt_of(turns: Sequence[tuple[str, str, int]]) -> str:
     with open(os.path.join(os.path.dirname(__file__), "observe_prompt.txt"), encoding="utf-8") as file:
         task = file.read()
     names = ", ".join(CATEGORIES)
-    return task.format(mark=ids.fingerprint(transcript)[:12], transcript=transcript, categories=names)
+    return task.format(mark=words.fingerprint(transcript)[:12], transcript=transcript, categories=names)
 
 
 def _turn_block(turn: tuple[str, str, int]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 import orjson
 
-from core import clock, ids, words
+from core import clock, words
 from core.config import Config
 from core.errors import USAGE, Failure, usage
 from core.project import repository_of
@@ -229,7 +229,7 @@ class _MarkdownImport(_Import):
             if document["write_verdict"] == "discard":
                 self._leave_out(item, f"the write gate discards it: {document['write_reason']}")
                 continue
-            document["id"] = "im-" + ids.fingerprint(f"{MARKDOWN}\0{name}\0{item.text}")
+            document["id"] = "im-" + words.fingerprint(f"{MARKDOWN}\0{name}\0{item.text}")
             document["context"] = write.clean_name(item.context, kinds)
             yield Incoming(document, item.where, redacted=kinds)
 
@@ -335,10 +335,10 @@ def from_line(line: Any, where: str, *, now: int) -> Incoming:
     if "updated_at" not in given:
         document["updated_at"] = document["created_at"]
     document["id"] = _identifier(line.get("id"), document, has_time="created_at" in given)
-    document["fingerprint"] = ids.fingerprint(document["text"].lower())
+    document["fingerprint"] = words.fingerprint(document["text"].lower())
     if collection == "observations":
         document["observation_type"] = document["observation_type"] or "observation_text"
-        document["fingerprint"] = ids.fingerprint(write.Tokens(document["text"]).key)
+        document["fingerprint"] = words.fingerprint(write.Tokens(document["text"]).key)
     return Incoming(document, where, frozenset(given), redacted)
 
 
@@ -416,9 +416,9 @@ def _identifier(given: Any, document: Document, *, has_time: bool) -> str:
     if given is None:
         at = str(document["created_at"]) if has_time else ""
         about = (document["collection"], document["text"], document["session_id"], at)
-        return "im-" + ids.fingerprint("\0".join(about))
+        return "im-" + words.fingerprint("\0".join(about))
     if not isinstance(given, str) or not 0 < len(given) <= 200:
         raise BadLineError("id must be 1 to 200 characters")
     identifier = words.clean(given)
     clean = write.clean_name(identifier, [])
-    return clean if clean == identifier else "im-" + ids.fingerprint(identifier)
+    return clean if clean == identifier else "im-" + words.fingerprint(identifier)

@@ -79,7 +79,7 @@ def compose(draft: Draft, redacted: list[str], *, now: int) -> Document:
     verdict = gate.judge(text)
     if draft.by_hand and verdict["fallback"]:
         verdict = {**verdict, "verdict": "allow", "confidence": 1.0, "reason": BY_HAND}
-    document = documents.blank("observations", ids.uuid7(), verdict["text"] or clean_text(""), now)
+    document = documents.blank("observations", clock.uuid7(), verdict["text"] or clean_text(""), now)
     document["tags"] = clean_tags(draft.tags, redacted)
     document["source"] = clean_name(draft.source, redacted)
     document["session_id"] = clean_name(draft.session, redacted)
@@ -88,7 +88,7 @@ def compose(draft: Draft, redacted: list[str], *, now: int) -> Document:
     document["observation_type"] = "observation_text"
     set_category(document, clean_name(draft.category, redacted), verdict["category"])
     set_verdict(document, verdict)
-    document["fingerprint"] = ids.fingerprint(Tokens(document["text"]).key)
+    document["fingerprint"] = words.fingerprint(Tokens(document["text"]).key)
     return document
 
 

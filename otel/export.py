@@ -19,8 +19,6 @@ from core.store import events, sqlite
 from core.store.events import Cursor, new_cursor
 from otel import log
 
-INVALID_CONFIG = "OTEL_EXPORT_CONFIG"
-SIGNALS = ("logs", "traces", "metrics")
 DEFAULT_ENDPOINT = "http://localhost:4318"  # of the specification
 
 
@@ -86,12 +84,12 @@ def is_disabled() -> bool:
 def destinations() -> list[Destination]:
     """The destinations of the environment. Raises Failure: OTEL_EXPORT_CONFIG."""
     places = []
-    for signal in SIGNALS:
+    for signal in ("logs", "traces", "metrics"):
         name = f"OTEL_{signal.upper()}_EXPORTER"
         exporter = _variable(name).lower() or "otlp"
         if exporter not in ("otlp", "none"):
             message = f"{name} is {exporter!r}; joelclaw only sends OTLP"
-            raise usage(INVALID_CONFIG, message, f"set {name} to otlp or none")
+            raise _invalid(message, f"set {name} to otlp or none")
         if exporter == "otlp":
             places.append(_destination(signal))
     return places
@@ -150,7 +148,7 @@ def _destination(signal: str) -> Destination:
     if protocol.lower() not in ("", "http/protobuf"):
         message = f"{name} is {protocol!r}; joelclaw only speaks http/protobuf"
         fix = f"unset {name} or set it to http/protobuf, and use the collector's HTTP port (4318; 4317 is gRPC)"
-        raise usage(INVALID_CONFIG, message, fix)
+        raise _invalid(message, fix)
     name, url = _signal_variable(signal, "ENDPOINT")
     if name == "OTEL_EXPORTER_OTLP_ENDPOINT":
         url = (url or DEFAULT_ENDPOINT).removesuffix("/") + f"/v1/{signal}"
@@ -160,9 +158,13 @@ def _destination(signal: str) -> Destination:
     except ValueError:
         host = ""
     if not host or parts.scheme not in ("http", "https"):
-        raise usage(INVALID_CONFIG, f"{name} is not an http URL", f"set {name} to a URL such as {DEFAULT_ENDPOINT}")
+        raise _invalid(f"{name} is not an http URL", f"set {name} to a URL such as {DEFAULT_ENDPOINT}")
     host = f"[{host}]" if ":" in host else host
     return Destination(signal, url, f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}")
+
+
+def _invalid(message: str, fix: str) -> Failure:
+    return usage("OTEL_EXPORT_CONFIG", message, fix)
 
 
 def _signal_variable(signal: str, what: str) -> tuple[str, str]:

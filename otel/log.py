@@ -1,7 +1,7 @@
-"""The event log: appending events to the store, and the spool that keeps them until a command stores them. Hot path.
+"""Events: built (defaults, redaction, limits of size), appended to the store, or spooled until a command stores them.
 
 A hook appends its events to the spool, a file of JSON lines, since a write to the store may have to wait. A later
-command stores them. The store is imported only by the functions that need it.
+command stores them. The store is imported only by the functions that need it. Hot path.
 """
 
 from __future__ import annotations
@@ -9,28 +9,104 @@ from __future__ import annotations
 import os
 import time
 
-from core import TYPE_CHECKING, files, json_text, words
+from core import TYPE_CHECKING, clock, files, json_text, words
+from core.redaction import redact, redact_value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any, TypedDict, Unpack
 
     import apsw
 
     from core.records import Event
 
-SPOOL = "spool"
-"""The folder of the spool in a home."""
+    class Details(TypedDict, total=False):
+        """What an event may say. Defaults: source `cli`, component `otel-cli`, level `info`, success true."""
+
+        source: str
+        component: str
+        level: str
+        success: bool
+        metadata: Mapping[str, Any] | None
+        duration_ms: float | None
+        error: str | None
+        session: str
+        """By default from the environment, else the name of the role."""
+        system: str
+        """By default from the environment, else the host name."""
+        role: str
+        id: str
+
+
+MAX_METADATA_BYTES = 65_536  # as JSON; longer values are cut
+MAX_NAME_CHARS = 200
 MAX_SPOOL_BYTES = 262_144
 DUPLICATE = "duplicate-id"
 NOISE = "debug_backpressure_guard"
-DEBUG_LIMIT = 12  # debug events with the same source, component and action in 60 seconds; more are noise
 BUSY_MS = 400  # how long events wait for another writer; they can stay in the spool
 
-_FILE = "events.jsonl"
-_TAKEN = _FILE + ".taken-"
+
+def new_event(action: str, *, now: int, **details: Unpack[Details]) -> Event:
+    """A new event of the time `now` (ms): redacted, with names on one line, within the limits of size."""
+    session = details.get("session") or _session_variable() or _role_name(details.get("role", "interactive"))
+    system = details.get("system") or _variable("SLOG_SYSTEM_ID", "JOELCLAW_SYSTEM_ID") or host()
+    success, metadata = details.get("success", True), details.get("metadata")
+    duration_ms, error = details.get("duration_ms"), details.get("error")
+    event: Event = {
+        "id": identifier(details.get("id", "")) or clock.uuid7(),
+        "timestamp": now,
+        "sessionId": identifier(session),
+        "systemId": identifier(system) or "unknown",
+        "level": parse_level(details.get("level", "info")) or "info",
+        "source": _name(details.get("source", "")) or "cli",
+        "component": _name(details.get("component", "")) or "otel-cli",
+        "action": _name(action),
+        "success": success,
+        "metadata": _bounded(metadata) if metadata else {},
+    }
+    if duration_ms is not None and 0 <= duration_ms < 1e15:
+        event["duration_ms"] = int(duration_ms) if duration_ms % 1 == 0 else float(duration_ms)
+    message = _cut(redact(words.clean(error))[0].strip(), 8_000) if error else ""
+    if message or not success:
+        event["error"] = message or "operation_failed"
+    return event
 
 
-def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int = DEBUG_LIMIT) -> int:
+def parse_level(name: str) -> str | None:
+    """The level of a name in any case, also of those that other loggers use; None if it is unknown."""
+    names = {
+        "debug": "debug trace verbose",
+        "info": "info information notice",
+        "warn": "warn warning",
+        "error": "error err",
+        "fatal": "fatal crit critical alert panic emerg emergency",
+    }
+    name = name.strip().lower()
+    return next((level for level, others in names.items() if name in others.split()), None)
+
+
+def identifier(text: str) -> str:
+    """An id for storing: hashed if it is too long or looks like a secret, so that equal ids stay equal."""
+    if not text:
+        return ""
+    line = _one_line(text)
+    if len(line) > MAX_NAME_CHARS or redact(line)[1]:
+        return "hash-" + words.fingerprint(text)
+    return line
+
+
+def query_excerpt(query: str, length: int = 200) -> str:
+    """The beginning of a query, for an event. It is redacted first: half a secret is not recognised."""
+    return redact(query[: 20 * length])[0][:length]
+
+
+def host() -> str:
+    """The name of this machine."""
+    name = os.uname().nodename.strip().lower()
+    return name.removesuffix(".localdomain").removesuffix(".local")
+
+
+def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int = 12) -> int:
     """Store events, in the caller's transaction or in one of its own. Returns how many were stored.
 
     Not stored are events whose id is known, and more than `debug_limit` debug events of the same source, component and
@@ -50,7 +126,7 @@ def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int = D
     return stored
 
 
-def append_one(db: apsw.Connection, event: Event, *, debug_limit: int = DEBUG_LIMIT) -> str:
+def append_one(db: apsw.Connection, event: Event, *, debug_limit: int = 12) -> str:
     """Store an event in a transaction of its own. Returns why it was not stored (DUPLICATE, NOISE), "" if it was."""
     from core.store import sqlite
 
@@ -122,26 +198,25 @@ def has_spooled() -> bool:
 def take_spooled() -> tuple[list[Event], list[str]]:
     """The spooled events, and the files to remove once they are stored. The later of two with the same id counts."""
     try:
-        os.rename(spool_path(), os.path.join(_folder(), f"{_TAKEN}{os.getpid()}.{time.monotonic_ns()}"))
+        os.rename(spool_path(), f"{spool_path()}.taken-{os.getpid()}.{time.monotonic_ns()}")
     except OSError:
         pass  # nothing new; a killed process may have left what it took
-    return _read(_folder(), _TAKEN)
+    return _read(_folder(), "events.jsonl.taken-")
 
 
 def spooled_in(home: str) -> list[Event]:
     """The events that are spooled in a home, which stays unchanged. The later of two with the same id counts."""
-    return _read(os.path.join(home, SPOOL), "")[0]
+    return _read(os.path.join(home, "spool"), "")[0]
 
 
 def spool_path() -> str:
     """The file that hooks append to."""
-    return os.path.join(_folder(), _FILE)
+    return os.path.join(_folder(), "events.jsonl")
 
 
 def rewritten_spool_path(taken: str) -> str:
     """The path for rewriting a file taken from the spool. If the process is killed, the next command finds it."""
-    name = os.path.basename(taken)
-    return os.path.join(_folder(), f"{_TAKEN}{os.getpid()}.{name.removeprefix(_TAKEN)}")
+    return f"{spool_path()}.taken-{os.getpid()}.{taken.partition('.taken-')[2]}"
 
 
 def search_text(event: Event) -> str:
@@ -154,6 +229,75 @@ def search_text(event: Event) -> str:
 def as_words(text: str) -> str:
     """In lower case, with a space for each run of ASCII punctuation and white space: `Foo.bar_baz` → `foo bar baz`."""
     return " ".join(text.lower().translate(words.SPACES).split())
+
+
+def _session_variable() -> str:
+    return _variable("SLOG_SESSION_ID", "JOELCLAW_SESSION_ID", "JOELCLAW_SESSION_HANDLE", "PI_SESSION_HANDLE")
+
+
+def _variable(*names: str) -> str:
+    """The first of these environment variables that is set."""
+    return next(filter(None, (os.environ.get(name, "").strip() for name in names)), "")
+
+
+def _role_name(role: str) -> str:
+    """The session's name if it has no id, as in the mirrored CLI."""
+    if role != "interactive":
+        return role
+    return "gateway" if _variable("GATEWAY_ROLE") == "central" else _variable("JOELCLAW_ROLE") or role
+
+
+def _one_line(text: str) -> str:
+    text = words.clean(text)
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+
+
+def _name(text: str) -> str:
+    redacted = redact(words.clean(text))[0]
+    line = _one_line(redacted)
+    if line != redacted:  # a line break may have hidden a secret
+        line = redact(line)[0]
+    return _cut(line, MAX_NAME_CHARS)
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def _json_value(value: object, depth: int = 0) -> Any:
+    """The value with types of JSON only."""
+    if isinstance(value, (dict, list, tuple)):
+        if depth > 24:  # long before Python's limit of recursion
+            return "[cut: too deep]"
+        if isinstance(value, dict):
+            return {words.clean(str(key)): _json_value(item, depth + 1) for key, item in value.items()}
+        return [_json_value(item, depth + 1) for item in value]
+    if value is None or isinstance(value, bool) or (isinstance(value, (int, float)) and abs(value) < 1e300):
+        return value
+    return words.clean(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value))
+
+
+def _bounded(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Redacted metadata of at most `MAX_METADATA_BYTES`: long entries are cut first, then entries are left out."""
+    redacted: dict[str, Any] = redact_value(_json_value(dict(metadata)))  # type: ignore[assignment]  # dict in, dict out
+    if _size(redacted) <= MAX_METADATA_BYTES:
+        return redacted
+    max_entry_bytes = 1_000
+    bounded: dict[str, Any] = {}
+    total = 200  # for "_cut"
+    for key, value in redacted.items():
+        size = _size({key: value})
+        if size > max_entry_bytes:
+            value = f"{value[:max_entry_bytes] if isinstance(value, str) else ''}… [cut: {size} bytes]"
+        total += _size({key: value})
+        if total > MAX_METADATA_BYTES:
+            return {**bounded, "_cut": f"{len(redacted) - len(bounded)} more entries"}
+        bounded[key] = value
+    return bounded
+
+
+def _size(value: object) -> int:
+    return len(json_text.dumps(value).encode())
 
 
 def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:
@@ -195,7 +339,7 @@ def _collect(key: str, value: object, lines: list[str]) -> None:
 
 
 def _folder() -> str:
-    return os.path.join(files.home(), SPOOL)
+    return os.path.join(files.home(), "spool")
 
 
 def _read(folder: str, prefix: str) -> tuple[list[Event], list[str]]:

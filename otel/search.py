@@ -9,8 +9,7 @@ from core.errors import Failure, usage
 from core.records import Event, EventQuery
 from core.store import events as stored_events
 from core.store import sqlite
-from otel.event import identifier, parse_level
-from otel.log import as_words
+from otel.log import as_words, identifier, parse_level
 
 ROUTINE = ("hook.completed", "memory.recall.started")
 """Actions of every hook and recall, hidden unless a query asks for an action, a component, debug events or a word."""

@@ -18,7 +18,7 @@ import clients
 from core import TYPE_CHECKING, background, clock, config, json_text
 from core.errors import Failure
 from otel import log
-from otel.event import new_event
+from otel.log import new_event
 from session import reactions
 from session.record import STATE_KINDS, TURN_KINDS, record, usage_of
 from session.session import Session, fault_boundary

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Literal
 
+    from core.command import Ended, Interrupts
     from core.config import Config
-    from core.process.command import Ended, Interrupts
 
     Reason = Literal["scheduled", "off", "percent-unknown", "below-threshold", "switched-off"]
     """Whether a timer was set, or why not. In "switched-off", the client's own settings allow no compaction."""
@@ -267,7 +267,7 @@ def _is_locked(session_id: str) -> bool:
 def _compact(
     session_id: str, lock: files.FileLock, config: Config, interrupts: Interrupts, report: Report
 ) -> dict[str, Any] | None:
-    from core.process.command import Command
+    from core.command import Command
     from session import compaction
 
     began = time.monotonic()
@@ -331,7 +331,7 @@ def _finish(session_id: str, scheduled_at: int, *, again: bool) -> bool:
 
 def _command(state: SessionState, folder: str, transcript: str, config: Config) -> list[str]:
     """The command that compacts a session. Raises Failure: IDLE_NO_COMMAND, IDLE_NO_ID, IDLE_NO_FOLDER."""
-    from core.process.command import split_command
+    from core.command import split_command
 
     session_id, agent = state.session_id, state.agent
     template = config.get_str("idle.command").strip() or clients.row(agent).compact_command
@@ -358,7 +358,7 @@ def _record(
     what: str, state: SessionState, about: dict[str, Any], *, error: str = "", duration_ms: float | None = None
 ) -> None:
     from otel import log
-    from otel.event import new_event
+    from otel.log import new_event
 
     event = new_event(
         state.compaction_event(f"compaction.idle.{what}"), source=state.role, component=COMPONENT,

@@ -21,7 +21,8 @@ from core.errors import Failure
 from core.quoting import DELIMITER, clip, counted
 from core.records import Session
 from core.store import calls as stored_calls
-from core.store import documents, hook_calls, overview
+from core.store import documents
+from core.store import events as stored_events
 from core.store import sessions as stored_sessions
 from memory.gate import is_own
 from session.record import zone_of
@@ -80,8 +81,8 @@ def known_sessions(db: apsw.Connection) -> list[KnownSession]:
         name, at = summary["sessionId"], summary["updatedAt"]
         session = sessions.setdefault(name, KnownSession(name, at, None))
         session.updated_at, session.problem = max(session.updated_at, at), summary.get("problem", "")
-    for name in events.sessions_with_hooks(db):
-        hooks = events.hook_call_extent(db, name) if name not in sessions else None
+    for name in stored_events.sessions_with_hooks(db):
+        hooks = stored_events.hook_call_extent(db, name) if name not in sessions else None
         if hooks is not None:
             sessions[name] = KnownSession(name, hooks["last"], None, hooks=hooks)
     return sorted(sessions.values(), key=lambda session: (-session.updated_at, session.id))
@@ -137,7 +138,7 @@ def resolve(db: apsw.Connection, given: str) -> str:
         return given
     matches: list[str] = []
     if len(given) >= 4:  # a shorter beginning fits too many
-        names = [summary["sessionId"] for summary in list_states()] + hook_calls.sessions(db)
+        names = [summary["sessionId"] for summary in list_states()] + stored_events.sessions_with_hooks(db)
         matches = [name for name in names if name.startswith(given)]
         matches = list(dict.fromkeys([*matches, *stored_sessions.ids_beginning(db, given, 11)]))
     if len(matches) == 1:
@@ -154,7 +155,7 @@ def resolve(db: apsw.Connection, given: str) -> str:
 
 def is_known(db: apsw.Connection, session: str) -> bool:
     """Whether anything is known about a session with exactly this id."""
-    if has_state(session) or events.hook_call_extent(db, session) is not None:
+    if has_state(session) or stored_events.hook_call_extent(db, session) is not None:
         return True
     return stored_sessions.whole_id(db, session, least=len(session) + 1) == session
 
@@ -174,10 +175,10 @@ def newest(db: apsw.Connection, project: str) -> tuple[str, str]:
 def report(db: apsw.Connection, session: str, config: Config) -> Row:
     """Everything that is known about a session."""
     archived = stored_sessions.by_id(db, session)
-    known = KnownSession(session, 0, archived, hooks=hook_calls.extent(db, session)).read()
+    known = KnownSession(session, 0, archived, hooks=stored_events.hook_call_extent(db, session)).read()
     state = known.state
-    hooks, events = hook_calls.of_session(db, session), overview.session_events(db, session)
-    injections = hook_calls.injections(db, session)
+    hooks, events = stored_events.hook_calls(db, session), stored_events.of_session(db, session)
+    injections = stored_events.injections(db, session)
     prompts = [
         prompt
         for prompt in stored_sessions.timed_prompts(db, session)

@@ -157,7 +157,7 @@ class _Observation:
 
     def _record(self, action: str, about: dict[str, Any], error: str = "") -> None:
         from otel import log
-        from otel.event import new_event
+        from otel.log import new_event
 
         metadata = {"trigger": self._trigger, **{name: value for name, value in about.items() if name != "ranges"}}
         took_ms = None if action == "started" else round((time.monotonic() - self._began) * 1000)

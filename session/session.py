@@ -146,7 +146,7 @@ class Session:
 
     def event(self, name: str, about: Mapping[str, Any], *, component: str = "", level: str = "info") -> Event:
         """An event about this session; `about` is its metadata."""
-        from otel.event import new_event
+        from otel.log import new_event
 
         role = self.state.role or "interactive"
         component = component or ("gateway-context" if self.state.is_gateway else COMPONENT)

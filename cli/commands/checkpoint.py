@@ -12,6 +12,7 @@ from cli import hot
 from cli.commands import checkpoint_hot
 from cli.declarations import Commands, Percent, Raw, Session, stored
 from cli.output import Answer, step
+from core import quoting
 from core.errors import Failure
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def hook(
 def draw_states(screen: "Console", answer: Answer) -> None:
     """All sessions with a state file, a row for each: the task is as wide as the terminal allows."""
     from cli.terminal import age, console, rows_table, safe
-    from core import clock, ids
+    from core import clock
     from core.quoting import clip
 
     screen, now = console(), clock.now_ms()

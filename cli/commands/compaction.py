@@ -375,7 +375,7 @@ def run(
     until_empty: Annotated[bool, typer.Option("--until-empty", help="Stop when no timer is left")] = False,
 ) -> Answer:
     """Wait, and compact sessions when their timers are due, until Ctrl-C."""
-    from core.process.command import Interrupts
+    from core.command import Interrupts
     from session import idle as idle_compaction
 
     if once and until_empty:

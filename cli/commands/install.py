@@ -1,6 +1,8 @@
 """`joelclaw install` and `uninstall`: our entries in the settings of the clients."""
 
+import importlib.util
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from itertools import product
@@ -14,7 +16,6 @@ from cli.declarations import Commands, OneOf
 from cli.output import Answer, is_for_person, quoted, step
 from core import files
 from core.errors import Failure, usage
-from core.process import extras
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,10 +63,10 @@ def install(
             raise usage(CODE, "--list takes no client", "leave the names out")
         return _list_installs()
     dry_run = confirmed is False
-    if mcp and not dry_run and extras.version("mcp") is None:
-        wanted = extras.requirement("mcp", "mcp")
+    if mcp and not dry_run and importlib.util.find_spec("mcp") is None:
+        wanted, command = mcp_requirement()
         about = f"the MCP server needs the package {wanted!r}, which is not installed for {sys.executable}"
-        raise Failure("INSTALL_FAILED", about, f"run `{extras.command(wanted)}`, then this again; nothing was changed")
+        raise Failure("INSTALL_FAILED", about, f"run `{command}`, then this again; nothing was changed")
     answer = _Change("install", agents or [], project=project, mcp=mcp).run(confirmed)
     result = answer.result
     if dry_run or "declined" in result:
@@ -258,3 +259,23 @@ def print_changes(changed: Sequence[dict[str, Any]]) -> None:
         for line in text.split("\n") if text else ():
             style = "bold" if line.startswith(("+++ ", "--- ")) else _DIFF_STYLES.get(line[:1], "dim")
             screen.print(safe(line, style), soft_wrap=True)
+
+
+def mcp_requirement() -> tuple[str, str]:
+    """The package of the MCP server with the bounds of this version, and the command that adds it here."""
+    from importlib import metadata
+
+    wanted = "mcp"
+    try:
+        for line in metadata.requires("joelclaw") or ():
+            name, _, marker = line.partition(";")
+            if marker.strip(" '\"").endswith("mcp") and name.startswith("mcp"):
+                bounds = name.replace(" ", "").removeprefix("mcp").split(",")
+                wanted = "mcp" + ",".join(sorted(bounds, reverse=True))  # the lower bound first, as we wrote it
+    except metadata.PackageNotFoundError:  # run from a checkout
+        pass
+    if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
+        return wanted, shlex.join(["pipx", "inject", "joelclaw", wanted])
+    if importlib.util.find_spec("pip") is not None:
+        return wanted, shlex.join([sys.executable, "-m", "pip", "install", wanted])
+    return wanted, shlex.join(["uv", "pip", "install", "--python", sys.executable, wanted])

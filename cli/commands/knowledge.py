@@ -45,7 +45,7 @@ def sync(
     from memory.knowledge import decisions
     from memory.knowledge import sync as syncing
     from otel import log
-    from otel.event import new_event
+    from otel.log import new_event
 
     folders = _folders(dirs or [], adrs_only, skills_only)
     now = clock.now_ms()
@@ -126,7 +126,7 @@ def note(
 ) -> Answer:
     """Store the result of an agent's turn, as knowledge of type turn_note."""
     from otel import log
-    from otel.event import new_event
+    from otel.log import new_event
 
     details = dict(item.partition("=")[::2] for item in detail or [])
     given = {"source": source, "agent": agent, "session": session, "turn": None if turn is None else str(turn)}

@@ -176,8 +176,10 @@ def mcp() -> int:
         import anyio
         from mcp.server import Server  # noqa: F401  # the part that is used below
     except ImportError as error:
+        from cli.commands.install import mcp_requirement
+
         about = f"the package `mcp` is not installed for {sys.executable}, or is another version: {error}"
-        raise Failure("MCP_MISSING", about, _install_command()) from None
+        raise Failure("MCP_MISSING", about, mcp_requirement()[1]) from None
     for client in clients.rows():  # the server may outlive the session that started it
         os.environ.pop(client.session_variable, None)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an exception would wait for the thread that reads stdin
@@ -296,25 +298,3 @@ def _options(name: str, tool: Tool, command: Command, arguments: dict[str, Any])
     if not str(arguments.get(first) or "").strip(" -"):
         raise usage(CODE, f"{name} needs {first}", f"give {first}: {about}")
     return options
-
-
-def _install_command() -> str:
-    """The command that adds the extra `mcp`, with the bounds that this version requires, to this environment."""
-    import importlib.util
-    import shlex
-    from importlib import metadata
-
-    wanted = "mcp"
-    try:
-        for line in metadata.requires("joelclaw") or ():
-            name, _, marker = line.partition(";")
-            if marker.strip(" '\"").endswith("mcp") and name.startswith("mcp"):
-                bounds = name.replace(" ", "").removeprefix("mcp").split(",")
-                wanted = "mcp" + ",".join(sorted(bounds, reverse=True))  # the lower bound first, as we wrote it
-    except metadata.PackageNotFoundError:  # run from a checkout
-        pass
-    if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
-        return shlex.join(["pipx", "inject", "joelclaw", wanted])
-    if importlib.util.find_spec("pip") is not None:
-        return shlex.join([sys.executable, "-m", "pip", "install", wanted])
-    return shlex.join(["uv", "pip", "install", "--python", sys.executable, wanted])

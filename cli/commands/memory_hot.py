@@ -93,7 +93,7 @@ def note(text: str | None, source: str, tags: str) -> Answer:
 def emit(options: Mapping[str, Any]) -> Answer:
     """`joelclaw otel emit`: record the event that the words, the flags and perhaps stdin describe."""
     from otel import log
-    from otel.event import new_event
+    from otel.log import new_event
 
     action = (options["action"] or options["action_word"] or "").strip()
     fields: dict[str, Any] = {}
@@ -139,7 +139,7 @@ def _checked(name: str, key: str, value: Any) -> Any:
     if name == "metadata":
         return value
     if name == "level":
-        from otel.event import parse_level
+        from otel.log import parse_level
 
         value = parse_level(str(value)) or value
     elif name == "timestamp" and isinstance(value, str):
@@ -155,7 +155,7 @@ def search_knowledge(options: Mapping[str, Any]) -> Answer:
     """`joelclaw knowledge search`: sections of synced files. Records an event, and counts the hits as recalled."""
     from memory.knowledge import search
     from otel import log
-    from otel.event import new_event, query_excerpt
+    from otel.log import new_event, query_excerpt
 
     query = " ".join(options["query"])
     types = tuple(filter(None, map(search.parse_type, (options["type"] or "").split(","))))

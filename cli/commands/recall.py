@@ -112,7 +112,7 @@ def show(
 
 def save_numbers(hits: Sequence[str], query: str) -> None:
     """Save the ids of the hits that a person sees, so that `show 2` finds them, and the query."""
-    from otel.event import query_excerpt
+    from otel.log import query_excerpt
 
     text = "\n".join([*(hits or [""]), "", query_excerpt(" ".join(query.split()))])
     with suppress(OSError):

@@ -13,7 +13,7 @@ from core.errors import Failure, usage
 from core.store import documents, sqlite
 from core.store.rows import COLLECTIONS
 from otel import log
-from otel.event import new_event, query_excerpt
+from otel.log import new_event, query_excerpt
 from recall import engine, hit
 from recall.names import places_query
 from recall.query import Query, short_category
@@ -269,7 +269,7 @@ def _stored_values(db: Any, given: dict[str, str], projects: list[str]) -> dict[
     if "project" in given and not any(project.same(given["project"], one) for one in projects):
         known["project"] = projects
     if "category" in given:
-        from core.store import overview
+        from core.store import store_file
 
         stored = store_file.largest(db, "category", 50)
         if given["category"] not in stored:

@@ -12,8 +12,8 @@ from cli.commands import recall as commands
 from cli.commands import recall_hot
 from cli.output import Answer, quoted, step
 from cli.terminal import rows_table, safe
-from core import ids
-from core.output import shown
+from core import quoting
+from core.quoting import shown
 from core.words import query_terms
 from recall.hit import is_of_another, written
 

@@ -198,7 +198,7 @@ def lost(
     }
     short = "" if most or kind else lost_text(result, in_rows=True)
     if most != MOST_ENTRIES and (is_cut or " in all:\n" in short):
-        actions.append(step(f"joelclaw lost {quoted(ids.shown(result['session']))} --all", "all of it"))
+        actions.append(step(f"joelclaw lost {quoted(quoting.shown_id(result['session']))} --all", "all of it"))
     return Answer(result, actions, lost_text(result) if raw else None, message=short, view=draw_lost)
 
 
@@ -269,7 +269,7 @@ def search(
     from core.store import sessions as stored_sessions
     from core.store import sqlite
     from memory import sessions as archived
-    from otel.event import host
+    from otel.log import host
     from recall import engine
     from recall.query import Query
     from session.state import stored_id
@@ -361,7 +361,7 @@ def draw_list(screen: "Console", answer: Answer) -> None:
         percent = "" if row["contextPercent"] is None else f"{row['contextPercent']:.0f} %"
         parts = [row["client"], row["project"], age(row["updatedAt"], now), *counts, percent]
         about = safe("  " + " · ".join(filter(None, parts)), "dim")
-        screen.print(safe(ids.shown(row["sessionId"]), "bold").append_text(about), soft_wrap=True)
+        screen.print(safe(quoting.shown_id(row["sessionId"]), "bold").append_text(about), soft_wrap=True)
         if row["task"]:
             screen.print(safe("    " + clip(row["task"], _LINE_CHARACTERS)), no_wrap=True)
     if not result["sessions"]:
@@ -458,7 +458,7 @@ def draw_found_sessions(screen: "Console", answer: Answer) -> None:
 
     result = answer.result
     for rank, hit in enumerate(result["hits"], 1):
-        head = safe(ids.shown(hit["sessionId"]), "bold cyan")
+        head = safe(quoting.shown_id(hit["sessionId"]), "bold cyan")
         head.append_text(safe(f"  {hit['client']}  {hit['startedAt'][:16]}  {hit['folder']}", "dim"))
         screen.print(Text.assemble((f"{rank:>2}  ", "bold"), score_bar(hit["score"]), "  ", head))
         for text in hit["snippets"]:

@@ -27,7 +27,7 @@ _SIGNS = {"ok": ("✓ ", "green"), "note": ("· ", "dim"), "warning": ("! ", "ye
 @app.command("status")
 def status() -> Answer:
     """Show the store, counts, versions, sessions and last events. Exits 0 even with `problems`."""
-    from otel.event import host
+    from otel.log import host
     from session.doctor import checks
 
     found = checks.run()

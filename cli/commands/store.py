@@ -69,7 +69,7 @@ def prune(
     from core.store import sqlite
     from core.store.deletion import Retention
     from otel import log
-    from otel.event import new_event
+    from otel.log import new_event
 
     in_background = background.obey_limit()
     settings = config.load()

@@ -65,7 +65,7 @@ def on(session: OneSession = None, project: OneProject = False, everywhere: Ever
 def _switched(action: str, result: dict[str, Any], steps: list[Any], message: str, damaged: str) -> Answer:
     """The answer, after the event is stored. `damaged` is the name of a file of switches that was set aside."""
     from otel import log
-    from otel.event import new_event
+    from otel.log import new_event
     from session.state_file import has_state
 
     scope, name = result["scope"], result["name"]

@@ -173,7 +173,7 @@ class _Reader:
 
     def head(self, offset: int) -> str:
         """A fingerprint of the first kilobyte before an offset, by which the file is recognised."""
-        return ids.fingerprint(os.pread(self._descriptor, min(offset, 1024), 0).decode("latin-1"))
+        return words.fingerprint(os.pread(self._descriptor, min(offset, 1024), 0).decode("latin-1"))
 
     def has_new(self, offset: int) -> bool:
         """Whether enough bytes follow `offset`. For a hook, up to 16 KB without a message are nothing new."""

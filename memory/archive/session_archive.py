@@ -54,7 +54,7 @@ class SessionArchive:
         added = updated = 0
         ready = [self._document(draft) for draft in piece.changed.values()]
         with sqlite.transaction(self.db):
-            if progress.transcript_position(self.db, source) != before:
+            if sessions.transcript_position(self.db, source) != before:
                 return None
             if former := project.without_host(self.project):
                 sessions.rename_project(self.db, self.project, former, self.folder)
@@ -74,13 +74,13 @@ class SessionArchive:
                     added += 1
                 else:
                     updated += self._grow(older, document, vector)
-            progress.renew_segments(self.db, self.session)
+            sessions.renew_segments(self.db, self.session)
             new_calls = piece.calls.store(
                 self.db, self._blank_session(), prompts=piece.prompts, is_first=piece.is_first, now=self._now
             )
             carry = piece.carry.to_json()
             if before != (piece.end, head, carry):
-                progress.save_transcript_position(self.db, source, piece.end, head, carry, self._now)
+                sessions.save_transcript_position(self.db, source, piece.end, head, carry, self._now)
         return added, updated, new_calls
 
     def _blank_session(self) -> Session:
@@ -231,13 +231,13 @@ class TypedAhead:
             first = self.waiting.pop(0)
             if operation == "remove" and first:
                 is_repeated = self.note_prompt(first)  # typed twice, it is archived once
-                self.given = [*self.given, ids.fingerprint(first)][-20:]
+                self.given = [*self.given, words.fingerprint(first)][-20:]
                 return "" if is_repeated else first
         return ""
 
     def note_prompt(self, text: str) -> bool:
         """Note that the model has a prompt; returns whether it was archived before, so that this is the second time."""
-        fingerprint = ids.fingerprint(text)
+        fingerprint = words.fingerprint(text)
         if fingerprint in self.given:
             self.given.remove(fingerprint)
             return True
@@ -306,7 +306,7 @@ def identifier_of(message: Entry, session: str, line: bytes, number: int) -> str
         return "ep-" + words.fingerprint(f"{session}\0{number}\0{about}")
     plain = clean(given).replace("\0", "\ufffd")
     if plain != given or len(plain) > 200 or plain.split() != [plain] or redact(plain)[1]:
-        return "ep-" + ids.fingerprint(given)
+        return "ep-" + words.fingerprint(given)
     return plain
 
 
@@ -330,7 +330,7 @@ def clean_name(text: str) -> str:
 
 
 def _categorised(document: Document) -> Document:
-    document["fingerprint"] = ids.fingerprint(document["text"].lower())
+    document["fingerprint"] = words.fingerprint(document["text"].lower())
     category, confidence, source = gate.classify(document["text"])
     document["category_id"], document["category_confidence"], document["category_source"] = category, confidence, source
     return document

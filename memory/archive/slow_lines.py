@@ -12,7 +12,7 @@ import os
 import time
 
 from clients.content import given_text
-from core import TYPE_CHECKING, files, ids, json_text
+from core import TYPE_CHECKING, files, json_text, words
 from core.redaction import redact
 from memory.archive.texts import END_CHARS, in_part
 
@@ -106,7 +106,7 @@ def _folder() -> str:
 
 
 def _path(source: str) -> str:
-    return os.path.join(_folder(), ids.fingerprint(source))
+    return os.path.join(_folder(), words.fingerprint(source))
 
 
 def _record(path: str) -> dict[str, Any]:

@@ -76,8 +76,7 @@ def start_notify_command(config: Config) -> None:
     """Start a background process that runs `notify.command`, if it is set."""
     if not config.get_str("notify.command").strip():
         return
-    from core import files
-    from core.process import background
+    from core import background, files
 
     folder = os.path.join(files.home(), "sessions", ".work", "notify")
     background.start(["background", "notice"], 15, folder)
@@ -86,9 +85,9 @@ def start_notify_command(config: Config) -> None:
 def notify(config: Config) -> dict[str, Any]:
     """Run `notify.command` for at most 10 s and record an event. The notice replaces `{text}`, else it is its stdin."""
     from core import clock
-    from core.process.command import Command, Ended, split_command
+    from core.command import Command, Ended, split_command
     from otel import log
-    from otel.event import new_event
+    from otel.log import new_event
     from session.session import COMPONENT
 
     command, notice = config.get_str("notify.command"), _notice(config)

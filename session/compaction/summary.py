@@ -10,11 +10,10 @@ from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
 from core.errors import Failure
-from core.ids import fingerprint
 from core.quoting import as_code, clip, cost, one_line
 from core.redaction import redact
 from core.shell_command import only_looks
-from core.words import clean
+from core.words import clean, fingerprint
 from memory.gate import is_own
 from session.compaction.messages import Block, Message, serialize, spoken
 from session.compaction.preparation import Preparation

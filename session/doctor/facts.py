@@ -123,7 +123,7 @@ def _settings(facts: Facts) -> dict[str, Any]:
 
 
 def _store(facts: Facts, counted: dict[str, Any]) -> dict[str, Any]:
-    """The facts of the store; fills in `counted` (`overview.nothing`)."""
+    """The facts of the store; fills in `counted` (`store_file.no_contents`)."""
     path = sqlite.path()
     backend = facts.settings.get_str("store.backend") if facts.settings else "sqlite"
     about: dict[str, Any] = {"path": path, "exists": os.path.exists(path), "backend": backend}

@@ -17,7 +17,7 @@ from core import TYPE_CHECKING, git, worktree
 from core.names import names_in
 from core.quoting import as_code, clip, clip_evenly, clip_path, cost, enclose, one_line
 from core.store import calls as stored_calls
-from core.store import places_and_names, sessions
+from core.store import sessions
 from session import command_runs, own_command
 from session import places as name_places
 from session.reactions import NO_CHECKPOINT, NO_RESULTS, Reaction
@@ -214,11 +214,11 @@ def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Se
     compactions = sessions.compactions(db, call.id)
     summary = f"{compactions[-1]['summary'] if compactions else ''}\n{kept}"
     calls = stored_calls.of_session(db, call.id)
-    every = places_and_names.places(db, call.id)
+    every = stored_calls.places(db, call.id)
     checkout = session.get("worktree", "")
-    names = places_and_names.names(db, call.id)
+    names = stored_calls.names(db, call.id)
     places = name_places.ranked(names, every, session["calls"], names_in(summary)[0], checkout)
-    files = {place["file"] for place in every} | {*places_and_names.paths(db, call.id)}
+    files = {place["file"] for place in every} | {*stored_calls.paths(db, call.id)}
     shown_as = name_places.short_names(sorted(files))
     max_tokens = call.config.get_int("inject.max_tokens")
     work = _work_lines(db, session, calls, summary, shown_as, room=round(max_tokens * 4 * 0.42))
@@ -319,9 +319,9 @@ def _work_lines(
 ) -> list[str]:
     """What the work is and how far it is: the lines that fit into `room` characters, the first ones first."""
     request = open_request(db, session, calls)
-    edits = places_and_names.edits(db, session["id"])
+    edits = stored_calls.edits(db, session["id"])
     ranges = command_runs.unrun(edits, calls)
-    places = places_and_names.places(db, session["id"], files=list(ranges)) if ranges else []
+    places = stored_calls.places(db, session["id"], files=list(ranges)) if ranges else []
     inside = {file: [place for place in places if place["file"] == file] for file in ranges}
     edited = command_runs.ranges_text(ranges, inside, shown_as, room=110)
     failure = command_runs.failing(calls, edits)

@@ -9,7 +9,6 @@ from core.clock import DAY_MS, HOUR_MS
 from core.project import folder_of
 from core.quoting import clip, enclose, one_line
 from core.store import calls as stored_calls
-from core.store import places_and_names
 from core.store import sessions as stored_sessions
 from session.reactions import ALREADY, FAILED, NO_RESULTS, Reaction
 from session.reactions.injection import Injection, fit, give, select
@@ -98,10 +97,10 @@ def _open_work(db: apsw.Connection, session: ArchivedSession, calls: Sequence[Ca
 
     lines: list[str] = []
     committed = next((call["number"] for call in reversed(calls) if _commits(call)), 0)
-    edits = places_and_names.edits(db, session["id"])
+    edits = stored_calls.edits(db, session["id"])
     ranges = command_runs.unrun([edit for edit in edits if edit["number"] > committed], calls)
     if ranges:
-        places = places_and_names.places(db, session["id"], files=list(ranges))
+        places = stored_calls.places(db, session["id"], files=list(ranges))
         inside = {file: [place for place in places if place["file"] == file] for file in ranges}
         shown = command_runs.ranges_text(ranges, inside, {}, room=240)
         lines += [f"**Edited, not run since:** {shown}"] if shown else []

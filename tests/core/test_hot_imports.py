@@ -39,7 +39,7 @@ DEAR = {
         "shlex",
     ),
     *("socket", "inspect", "logging", "asyncio", "threading", "traceback", "importlib.util", "importlib.metadata"),
-    *("cli.declarations", "cli.reference", "cli.terminal", "core.store.overview"),
+    *("cli.declarations", "cli.reference", "cli.terminal", "core.store.store_file"),
 }
 
 NOTES = [

@@ -7,7 +7,7 @@ from conftest import NOW_MS, Run
 
 from core.store import sqlite
 from otel import log
-from otel.event import new_event
+from otel.log import new_event
 
 LIMIT = 12
 

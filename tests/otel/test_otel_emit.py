@@ -14,7 +14,7 @@ import pytest
 from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 from faults import SLOWEST_S
 
-from otel.event import MAX_METADATA_BYTES
+from otel.log import MAX_METADATA_BYTES
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"

@@ -9,8 +9,8 @@ from conftest import NOW_MS
 from hypothesis import strategies as st
 
 from core import words
-from otel import event
-from otel.event import new_event, parse_level
+from otel import log
+from otel.log import new_event, parse_level
 
 odd = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.just(object()),
@@ -43,8 +43,8 @@ def test_a_name_has_one_line_of_200_characters() -> None:
 def test_an_id_that_is_too_long_or_a_secret_is_its_hash() -> None:
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
     for long in ("i" * 201, secret):
-        assert event.identifier(long) == "hash-" + words.fingerprint(long)
-    assert [event.identifier(text) for text in ("i" * 200, " a\nb ", "")] == ["i" * 200, "a b", ""]
+        assert log.identifier(long) == "hash-" + words.fingerprint(long)
+    assert [log.identifier(text) for text in ("i" * 200, " a\nb ", "")] == ["i" * 200, "a b", ""]
 
 
 def test_a_value_as_json_has_it() -> None:

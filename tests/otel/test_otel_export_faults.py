@@ -19,7 +19,7 @@ from otlp_receiver import Do, Receiver, attributes
 
 from core.store import sqlite
 from otel import log
-from otel.event import new_event
+from otel.log import new_event
 
 PATIENCE_S = 60.0
 BATCH = 20

@@ -18,7 +18,7 @@ from conftest import JOELCLAW, Run, clean_environment
 
 from core.store import sqlite
 from otel import log
-from otel.event import new_event
+from otel.log import new_event
 
 PATIENCE_S = 60.0
 

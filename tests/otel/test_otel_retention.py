@@ -12,7 +12,7 @@ from conftest import JOELCLAW, NOW_MS, Run, clean_environment
 
 from core.store import deletion, events, sqlite
 from otel import log
-from otel.event import new_event
+from otel.log import new_event
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 DAY = 86_400_000

@@ -12,7 +12,7 @@ from terminal import on_terminal
 
 from core.store import sqlite
 from otel import log
-from otel.event import new_event
+from otel.log import new_event
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 MINUTE = 60_000

@@ -14,7 +14,7 @@ from conftest import NOW_MS, Run
 from core import config
 from core.store import sqlite
 from otel import log
-from otel.event import new_event
+from otel.log import new_event
 from session.hook import Hook
 from session.reactions import recovery, refresh
 from session.session import Session

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import clients
+from core.command import split_command
 from core.config import Config
-from core.process.command import split_command
 from session import idle
 from session.record import _record_compaction
 from session.state import SessionState

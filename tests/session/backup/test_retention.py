@@ -16,7 +16,7 @@ from conftest import NOW_MS, PATIENCE_S, Run
 from core.store import sqlite, store_file
 from core.store.cluster import outbox
 from otel import log
-from otel.event import new_event
+from otel.log import new_event
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 DAY = 86_400_000
