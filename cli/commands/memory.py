@@ -342,7 +342,7 @@ def purge(
     ] = None,
 ) -> Answer:
     """Delete memories permanently, from every file, with everything that quotes them."""
-    from session.backup.purge import Purge
+    from session.purge import Purge
 
     filters = {"session": (session or "").strip(), "project": project.strip(), "before": before, "match": match}
     before_ms = _checked_filters(ids or [], filters, confirmed)

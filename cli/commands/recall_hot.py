@@ -290,9 +290,9 @@ def _suggestions(name: str, given: str, known: list[str], most: int = 5) -> str:
 
 
 def _warn_of_lost_store(result: dict[str, Any]) -> None:
-    from session.backup import archive
+    from session import backup
 
-    lost = archive.lost_store()
+    lost = backup.lost_store()
     if lost is not None:
         result["warnings"] = [runnable(f"{lost.message}; {lost.fix}")]
         tell(f"joelclaw: {result['warnings'][0]}\n")

@@ -28,9 +28,9 @@ _SIGNS = {"ok": ("✓ ", "green"), "note": ("· ", "dim"), "warning": ("! ", "ye
 def status() -> Answer:
     """Show the store, counts, versions, sessions and last events. Exits 0 even with `problems`."""
     from otel.log import host
-    from session.doctor import checks
+    from session.doctor import run
 
-    found = checks.run()
+    found = run()
     names = ("severity", "code", "message", "fix")
     problems = [
         {name: finding[name] for name in names} | {"fix": runnable(finding["fix"])}
@@ -59,15 +59,15 @@ def doctor(
     fix: Annotated[bool, typer.Option("--fix", help="Make the repairs that are safe")] = False,
 ) -> Answer:
     """Find out why nothing is remembered. Exits 1 if something does not work."""
-    from session.doctor import checks
+    from session.doctor import FIXABLE, run
 
-    result = checks.run(client or [], project=project, fix=fix)
+    result = run(client or [], project=project, fix=fix)
     del result["facts"]
     for finding in result["findings"]:
         finding["fix"] = runnable(finding["fix"])
     left = {finding["code"] for finding in result["findings"] if finding["severity"] != "ok"}
     actions = []
-    if left & checks.FIXABLE and not fix:
+    if left & FIXABLE and not fix:
         options = "".join(f" --client {name}" for name in client or []) + " --project" * project
         actions = [step(f"joelclaw doctor{options} --fix", "make the repairs that are safe")]
     elif left & {"HOOK_FAILED", "HOOK_LATE"}:

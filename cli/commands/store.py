@@ -101,9 +101,9 @@ def backup(
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file")] = False,
 ) -> Answer:
     """Copy memory, sessions and settings into one file; agents keep running."""
-    from session.backup import archive
+    from session import backup as backups
 
-    result = archive.write(file, force=force)
+    result = backups.write(file, force=force)
     del result["members"], result["format"]
     check = step(f"joelclaw restore {quoted(result['file'])} --verify-only", "whether the file is intact")
     elsewhere = step(f"joelclaw restore {quoted(result['file'])}", "on another machine: restore it")
@@ -120,10 +120,10 @@ def restore(
     ] = False,
 ) -> Answer:
     """Verify a backup and replace the home with it; the current data is set aside."""
-    from session.backup import archive
+    from session import backup as backups
 
     folder = os.path.expanduser(into) or files.home()
-    result = archive.restore(file, folder, force=force, verify_only=verify_only)
+    result = backups.restore(file, folder, force=force, verify_only=verify_only)
     if not result["restored"]:
         return Answer(result, [step(f"joelclaw restore {quoted(file)}", "restore it")])
     is_home = result["home"] == os.path.realpath(files.home())

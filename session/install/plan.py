@@ -5,8 +5,6 @@ Only the functions from `locked` on write: under a lock, with a backup, by renam
 
 import difflib
 import os
-import re
-import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -24,9 +22,6 @@ from session.install.undo import Receipt
 
 FAILED = "INSTALL_FAILED"
 REFUSED = "INSTALL_REFUSED"
-COMMAND_GONE = "HOOK_COMMAND_GONE"
-NOT_EXECUTABLE = "HOOK_COMMAND_NOT_EXECUTABLE"
-INTERPRETER_GONE = "HOOK_INTERPRETER_GONE"
 
 # Notes for the user.
 CHECK = "to check: use the client, then run `joelclaw doctor`"
@@ -239,24 +234,6 @@ def installation_row(client: Settings, project: bool) -> dict[str, Any]:
         row["installed"] = None
         row["notes"].append(failure.message)
     return row
-
-
-def command_fault(executable: str) -> tuple[str, str] | None:
-    """Why a path, or a name on the PATH, cannot be run: a code and a message. None if it seems to be fine."""
-    path = executable if os.sep in executable else shutil.which(executable)
-    if not path:
-        return COMMAND_GONE, f"no `{executable}` is on the PATH"
-    if not os.path.exists(path):
-        return COMMAND_GONE, f"{path} {'leads nowhere' if os.path.islink(path) else 'is gone'}"
-    if not os.path.isfile(path) or not os.access(path, os.X_OK):
-        return NOT_EXECUTABLE, f"{path} is not executable"
-    head = files.start_of(path, 1_024)
-    wrapped = re.match(r"""#![^\n]*\n'''exec' (?:"([^"\n]+)"|([^ \n]+))""", head)  # pip's wrapper for long paths
-    plain = re.match(r"#! *(/\S+)", head)
-    interpreter = (wrapped[1] or wrapped[2]) if wrapped else plain[1] if plain else ""
-    if interpreter and not os.access(interpreter, os.X_OK):
-        return INTERPRETER_GONE, f"{path} exists, but its interpreter {interpreter} is gone"
-    return None
 
 
 def read(path: str) -> bytes | None:

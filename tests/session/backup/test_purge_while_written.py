@@ -16,7 +16,7 @@ from faults import snapshot
 from cli import output
 from cli.commands import memory as purging
 from core.store import documents, sqlite
-from session.backup.purge import _Sweep
+from session.purge import _Sweep
 
 MARK = "quaggabeacon"
 TEXT = f"the {MARK} is painted green every spring"

@@ -13,7 +13,7 @@ from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run
 from doctors import FILES, User
 from doctors import user as made
 
-from session.doctor import hooks
+from session import doctor_hooks
 
 HOOKED = ("claude", "codex", "gemini")
 DAY_MS = 86_400_000
@@ -21,7 +21,7 @@ DAY_MS = 86_400_000
 
 @pytest.fixture
 def user(tmp_path: Path, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> User:
-    monkeypatch.setattr(hooks, "MAX_SECONDS", PATIENCE_S)  # how fast a hook is says nothing here
+    monkeypatch.setattr(doctor_hooks, "MAX_SECONDS", PATIENCE_S)  # how fast a hook is says nothing here
     return made(tmp_path, home, run)
 
 
@@ -81,7 +81,7 @@ SCRIPTS = {
 def test_a_command_that_does_not_work(user: User, client: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     script, code, said = SCRIPTS[what]
     if code == "HOOK_HANGS":
-        monkeypatch.setattr(hooks, "MAX_SECONDS", 1.0)
+        monkeypatch.setattr(doctor_hooks, "MAX_SECONDS", 1.0)
     copy = user.installed_elsewhere(client)
     copy.write_text(f"#!/bin/sh\n{script}\n")
     (found,) = [one for one in user.doctor()["findings"] if one["code"] == code]

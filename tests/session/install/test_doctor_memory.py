@@ -19,15 +19,15 @@ from doctors import user as made
 from faults import WITHOUT_COLUMNS, fold_log
 
 from core.store import sqlite
-from session.doctor import checks, hooks
+from session import doctor, doctor_hooks
 
 HOUR_MS = 3_600_000
 
 
 @pytest.fixture
 def user(tmp_path: Path, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> User:
-    monkeypatch.setattr(hooks, "MAX_SECONDS", PATIENCE_S)
-    monkeypatch.setattr(checks, "LITTLE_DISK_BYTES", 0)  # how full this machine's disk is
+    monkeypatch.setattr(doctor_hooks, "MAX_SECONDS", PATIENCE_S)
+    monkeypatch.setattr(doctor, "LITTLE_DISK_BYTES", 0)  # how full this machine's disk is
     one = made(tmp_path, home, run)
     one.call("memory", "write", "the deploy script needs the staging key")
     return one
@@ -150,9 +150,9 @@ def test_events_that_wait(user: User) -> None:
 
 
 def test_a_disk_that_is_nearly_full(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "LITTLE_DISK_BYTES", 2**70)
+    monkeypatch.setattr(doctor, "LITTLE_DISK_BYTES", 2**70)
     assert the(user, "DISK_LOW")["severity"] == "warning"
-    monkeypatch.setattr(checks, "HARDLY_ANY_DISK_BYTES", 2**70)
+    monkeypatch.setattr(doctor, "HARDLY_ANY_DISK_BYTES", 2**70)
     assert the(user, "DISK_LOW")["severity"] == "error"
 
 
@@ -223,10 +223,8 @@ def test_nothing_of_the_users_is_mended(user: User) -> None:
 def test_every_code_is_on_the_page() -> None:
     page = (ROOT / "docs" / "doctor.md").read_text()
     listed = set(re.findall(r"`([A-Z_]+)`", page))
-    modules = (*(ROOT / "session" / "doctor").glob("*.py"), ROOT / "session" / "install" / "plan.py")
-    made = re.compile(
-        r'\b(?:note|warning|error|severity)(?:\(|, )\s*"([A-Z_]+)"|^[A-Z_]+ = "(HOOK_[A-Z_]+)"', re.MULTILINE
-    )
-    written = {one or other for path in modules for one, other in made.findall(path.read_text())}
+    modules = (ROOT / "session").glob("doctor*.py")
+    reported = re.compile(r'\b(?:note|warning|error|severity)(?:\(|, )\s*"([A-Z_]+)"|return "(HOOK_[A-Z_]+)"')
+    written = {one or other for path in modules for one, other in reported.findall(path.read_text())}
     assert len(written) > 30
     assert written - listed == set()

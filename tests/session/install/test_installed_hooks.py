@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from session.install import entries, plan
+from session import doctor_hooks
+from session.install import entries
 
 
 def made(path: Path, text: str, mode: int = 0o755) -> str:
@@ -17,24 +18,24 @@ def made(path: Path, text: str, mode: int = 0o755) -> str:
 
 def test_why_a_command_cannot_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "joelclaw"
-    assert plan.command_fault(str(path)) == ("HOOK_COMMAND_GONE", f"{path} is gone")
+    assert doctor_hooks.command_fault(str(path)) == ("HOOK_COMMAND_GONE", f"{path} is gone")
     path.symlink_to(tmp_path / "nowhere")
-    assert plan.command_fault(str(path)) == ("HOOK_COMMAND_GONE", f"{path} leads nowhere")
+    assert doctor_hooks.command_fault(str(path)) == ("HOOK_COMMAND_GONE", f"{path} leads nowhere")
     path.unlink()
     not_executable = ("HOOK_COMMAND_NOT_EXECUTABLE", f"{path} is not executable")
     path.mkdir()
-    assert plan.command_fault(str(path)) == not_executable
+    assert doctor_hooks.command_fault(str(path)) == not_executable
     path.rmdir()
-    assert plan.command_fault(made(path, "#!/bin/sh\n", 0o644)) == not_executable
+    assert doctor_hooks.command_fault(made(path, "#!/bin/sh\n", 0o644)) == not_executable
     path.chmod(0o755)
-    assert plan.command_fault(str(path)) is None
+    assert doctor_hooks.command_fault(str(path)) is None
     wrapped = f'#!/bin/sh\n\'\'\'exec\' "{tmp_path}/python" "$0" "$@"\n'  # as installers write it around a long path
     for text in (f"#!{tmp_path}/python -I\n", wrapped):
         made(path, text)
         gone = f"{path} exists, but its interpreter {tmp_path}/python is gone"
-        assert plan.command_fault(str(path)) == ("HOOK_INTERPRETER_GONE", gone)
+        assert doctor_hooks.command_fault(str(path)) == ("HOOK_INTERPRETER_GONE", gone)
     monkeypatch.setenv("PATH", str(tmp_path / "none"))
-    assert plan.command_fault("joelclaw") == ("HOOK_COMMAND_GONE", "no `joelclaw` is on the PATH")
+    assert doctor_hooks.command_fault("joelclaw") == ("HOOK_COMMAND_GONE", "no `joelclaw` is on the PATH")
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,7 @@ from core.store.sqlite import apsw
 from memory import curate
 from otel import log
 from recall.vectors import document_vector
-from session import known_sessions
-from session.backup import archive
+from session import backup, known_sessions
 from session.reactions import daily_log
 from session.state_file import remove_state
 
@@ -55,7 +54,7 @@ class Purge:
             self._criteria = Criteria(session=session, project=project, live=live, before=before, phrases=phrases)
         self._selection = deletion.select(self._db, self._criteria)
         self._sweep = _Sweep(self._criteria, self._selection, config, dry=True)
-        self._leftovers = archive.leftovers()
+        self._leftovers = backup.leftovers()
         if not store_file.is_owed(self._db) and not any(self._counts().values()):
             raise Failure("PURGE_NOTHING", "nothing matches", "look with joelclaw recall or joelclaw memory stats")
 
@@ -69,7 +68,7 @@ class Purge:
             self._sweep.named_only.update(f"{files.STORE}: {column}" for column in deletion.columns_holding(self._db))
             self._sweep.named_only.update(_names_holding(self._criteria))
         store_file.wipe(self._db)
-        archive.sweep()
+        backup.sweep()
         return self.result(done=True)
 
     def result(self, *, done: bool) -> dict[str, Any]:

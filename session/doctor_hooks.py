@@ -1,18 +1,21 @@
-"""A client's hooks: whether they are installed as this version writes them, allowed, trusted, called, and working.
+"""`joelclaw doctor`: whether a client's hooks are installed as this version writes them, allowed, called, and working.
 
-Each is run as the client would run it, with a payload that asks for nothing, in a temporary home. Our hooks always exit
-with 0, so the event that a run leaves in that home tells how it went. If there is none, joelclaw was not reached, and a
-second run without the shell says why.
+A hook is run as the client would run it, with a payload that asks for nothing, in a temporary home. Our hooks always
+exit with 0, so the event that a run leaves in that home shows how it went. Without an event, joelclaw was not reached,
+and a second run without the shell shows why.
 """
 
 import json
 import os
+import re
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import apsw
 
@@ -26,14 +29,37 @@ from core.store import sqlite
 from core.store.events import Called
 from memory.archive import transcript_files
 from otel import log
-from session.doctor.facts import Finding, error, note, warning
 from session.install import plan
 from session.install.client_settings import settings_of
 from session.install.entries import Entry
 from session.install.undo import Receipt
 
 MAX_SECONDS = 5.0  # for a run; a client waits longer
+FIXABLE = frozenset({
+    "HOOK_COMMAND_GONE", "HOOK_COMMAND_NOT_EXECUTABLE", "HOOK_INTERPRETER_GONE", "HOOK_FAILS",
+    "HOOKS_REMOVED", "HOOKS_MISSING", "HOOKS_OUTDATED",
+})  # fmt: skip
+"""Installing again repairs these; a copy of the client's file is kept."""
 OUTCOMES = {"failed": "failed", "degraded": "did only part of its work", "late": "was late"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding. Scripts go by its `code`. `fix` is a command that runs as printed, or a sentence.
+
+    error: something does not work. warning: something is or will be lost. ok: it was repaired.
+    """
+
+    severity: Literal["ok", "note", "warning", "error"]
+    code: str
+    subject: str
+    message: str
+    fix: str = ""
+
+
+note = partial(Finding, "note")
+warning = partial(Finding, "warning")
+error = partial(Finding, "error")
 
 
 @dataclass
@@ -100,7 +126,7 @@ def _check(client: Client, result: Checked, *, project: bool) -> Iterator[Findin
     if missing:
         message = f"no hook is installed for {', '.join(missing)}: those events are neither recorded nor answered"
         yield error("HOOKS_MISSING", name, message, install)
-    elif not listed["current"] and plan.command_fault(installed[0].executable) is None:
+    elif not listed["current"] and command_fault(installed[0].executable) is None:
         receipt = Receipt.load(path)
         version = f", written by version {receipt.version}" if receipt is not None else ""
         message = f"the installed entries differ from those of this version{version}"
@@ -176,10 +202,28 @@ def check_calls(client: Client, calls: Sequence[Called], checked: Checked, perio
         yield note("HOOK_NEVER_CALLED", client.name, "no hook has run yet", f"use {client.title} once")
 
 
+def command_fault(executable: str) -> tuple[str, str] | None:
+    """Why a path, or a name on the PATH, cannot be run: a code and a message. None if it seems to be fine."""
+    path = executable if os.sep in executable else shutil.which(executable)
+    if not path:
+        return "HOOK_COMMAND_GONE", f"no `{executable}` is on the PATH"
+    if not os.path.exists(path):
+        return "HOOK_COMMAND_GONE", f"{path} {'leads nowhere' if os.path.islink(path) else 'is gone'}"
+    if not os.path.isfile(path) or not os.access(path, os.X_OK):
+        return "HOOK_COMMAND_NOT_EXECUTABLE", f"{path} is not executable"
+    head = files.start_of(path, 1_024)
+    wrapped = re.match(r"""#![^\n]*\n'''exec' (?:"([^"\n]+)"|([^ \n]+))""", head)  # pip's wrapper for long paths
+    plain = re.match(r"#! *(/\S+)", head)
+    interpreter = (wrapped[1] or wrapped[2]) if wrapped else plain[1] if plain else ""
+    if interpreter and not os.access(interpreter, os.X_OK):
+        return "HOOK_INTERPRETER_GONE", f"{path} exists, but its interpreter {interpreter} is gone"
+    return None
+
+
 def _run_entries(client: Client, installed: Sequence[Entry], fix: str) -> tuple[int | None, Finding | None]:
     """Run the first hook. Returns its time in ms and its fault."""
     for executable in dict.fromkeys(entry.executable for entry in installed):
-        if fault := plan.command_fault(executable):
+        if fault := command_fault(executable):
             code, message = fault
             # In a project's file, joelclaw goes by its bare name.
             fix = f"joelclaw install {client.name}" if os.sep in executable else "put joelclaw on this user's PATH"

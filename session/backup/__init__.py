@@ -1,1 +1,0 @@
-"""Backup and restore of a home, and permanent deletion."""

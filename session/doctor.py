@@ -1,0 +1,468 @@
+"""`joelclaw doctor` and `status`: checks the memory and the clients' hooks, and makes safe repairs.
+
+A check is a function that yields findings and puts facts into the `Examination`. It is run when something does not
+work, so a fault never stops it: it becomes a finding next to what could still be read. The codes of findings are a
+contract (docs/doctor.md).
+"""
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from glob import escape, glob
+from typing import Any
+
+import apsw
+
+import clients
+from core import VERSION, clock, config, files, home_files, switches
+from core.errors import Failure
+from core.store import sqlite, store_file
+from core.store.cluster import outbox
+from core.store.events import Called
+from memory.archive import slow_lines
+from otel import export, log
+from recall import vectors
+from session import backup, doctor_hooks, own_command
+from session.doctor_hooks import Finding, error, note, warning
+from session.install import entries, plan
+from session.install.client_settings import settings_of
+from session.state_file import list_states, states_folder
+
+FIXABLE = doctor_hooks.FIXABLE | {"MODES_OPEN", "STALE_FILES"}
+SUBJECTS = ("command", "store", "home", "switches", "settings", "model", "cluster", "exporter")
+LITTLE_DISK_BYTES = 200_000_000
+HARDLY_ANY_DISK_BYTES = 20_000_000
+
+
+@dataclass
+class Examination:
+    """What the checks have learned: `facts` are printed by `status`, `subjects` and `clients` by `doctor`.
+
+    `settings`, `db` and `switches` are None if they cannot be read, `db` also if nothing is stored yet.
+    """
+
+    names: Sequence[str]  # of the clients to check; empty: those that are here or have hooks of ours
+    project: bool
+    findings: list[Finding] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+    subjects: dict[str, dict[str, Any]] = field(default_factory=dict)
+    clients: dict[str, dict[str, Any]] = field(default_factory=dict)
+    settings: config.Config | None = None
+    db: apsw.Connection | None = None
+    switches: "switches.Switches | None" = None
+
+
+def run(names: Sequence[str] = (), *, project: bool = False, fix: bool = False) -> dict[str, Any]:
+    """Run all checks. With `fix`, make safe repairs, check again, and add each repair as a finding `ok`.
+
+    Raises Failure: DOCTOR_NO_FOLDER, DOCTOR_NO_PROJECT.
+    """
+    try:
+        folder = os.getcwd()
+    except OSError:
+        raise Failure("DOCTOR_NO_FOLDER", "the current folder is gone", "change to a folder that exists") from None
+    if project and os.path.realpath(folder) == os.path.realpath(os.path.expanduser("~")):
+        message = f"{folder} is your home folder, not a project"
+        raise Failure("DOCTOR_NO_PROJECT", message, "run this in a project's folder, or without --project")
+    examination = _examine(names, project=project)
+    if fix and (done := _repair(examination)):
+        examination = _examine(names, project=project)
+        examination.findings += done
+    findings = _sorted(examination.findings, (*examination.clients, *SUBJECTS))
+    severities = {"errors": "error", "warnings": "warning", "notes": "note", "fixed": "ok"}
+    counts = {name: sum(it.severity == severity for it in findings) for name, severity in severities.items()}
+    return {
+        "healthy": not counts["errors"],
+        **counts,
+        "findings": [asdict(finding) for finding in findings],
+        "clients": examination.clients,
+        "subjects": {name: examination.subjects[name] for name in SUBJECTS if name in examination.subjects},
+        "folder": folder,
+        "facts": examination.facts,
+    }
+
+
+def _examine(names: Sequence[str], *, project: bool) -> Examination:
+    """Run all checks without writing to the home."""
+    files.only_look.append(True)
+    try:
+        examination = Examination(names, project)
+        for check in CHECKS:
+            try:
+                examination.findings += check(examination)
+            except Failure as failure:
+                examination.findings.append(_finding("store", failure))
+        return examination
+    finally:
+        files.only_look.clear()
+
+
+def _finding(subject: str, failure: Failure) -> Finding:
+    return error(failure.code, subject, failure.message, failure.fix)
+
+
+def _sorted(findings: Sequence[Finding], subjects: Sequence[str]) -> list[Finding]:
+    """The findings by subject, the worst first, without repetitions; a damaged store is reported once."""
+    unique: dict[object, Finding] = {}
+    for finding in findings:
+        key = finding.code, finding.subject, finding.code == "STORE_DAMAGED" or finding.message
+        unique.setdefault(key, finding)
+    rank = ("error", "warning", "note", "ok").index
+    return sorted(unique.values(), key=lambda finding: (subjects.index(finding.subject), rank(finding.severity)))
+
+
+def check_command(examination: Examination) -> Iterator[Finding]:
+    """Versions, and whether `joelclaw` on the PATH is this installation."""
+    packages = ("typesense", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "mcp")
+    examination.facts |= {
+        "version": VERSION,
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "sqlite": apsw.sqlite_lib_version(),
+        "extras": {name: _version(name) for name in packages},
+    }
+    own, found = own_command.path(), shutil.which(own_command.NAME)
+    examination.subjects["command"] = {"path": own, "version": VERSION, "onPath": found}
+    if found and own and os.path.realpath(found) != os.path.realpath(own):
+        message = f"`joelclaw` on the PATH is {found}; this is {own}, version {VERSION}"
+        yield warning("PATH_COMMAND_OTHER", "command", message, "keep one of the two")
+
+
+def check_settings(examination: Examination) -> Iterator[Finding]:
+    """Whether the settings can be read, which were changed, and which are unknown."""
+    path = os.path.join(files.home(), "config.toml")
+    about = examination.facts["config"] = {"file": path, "exists": os.path.exists(path), "changed": {}}
+    examination.subjects["settings"] = {"file": path, "changed": []}
+    try:
+        settings = examination.settings = config.load()
+    except Failure as failure:
+        yield _finding("settings", failure)
+        return
+    getters = {str: settings.get_str, bool: settings.get_bool, int: settings.get_int, float: settings.get_float}
+    values = {name: getters[type(setting.default)](name) for name, setting in config.SETTINGS.items()}
+    changed = {name: value for name, value in values.items() if value != config.SETTINGS[name].default}
+    unknown = (*settings.unknown, *config.unknown_variables())
+    about |= {"changed": changed, "unknown": [config.describe_unknown(*setting) for setting in unknown[:20]]}
+    examination.subjects["settings"]["changed"] = sorted(changed)
+
+
+def check_store(examination: Examination) -> Iterator[Finding]:
+    """Whether the store's file can be read and written and is intact, and its figures."""
+    path, settings = sqlite.path(), examination.settings
+    about = {
+        "path": path,
+        "exists": os.path.exists(path),
+        "backend": settings.get_str("store.backend") if settings else "sqlite",
+        "bytes": _size(path),
+        "walBytes": _size(path + "-wal"),
+        "knownSchema": sqlite.SCHEMA,
+        "waiting": None,
+    }
+    counted = store_file.no_contents()
+    try:
+        db = sqlite.open_reading()
+        if db is not None:
+            counted |= store_file.contents(db, now=clock.now_ms())
+            if not db.filename:  # a migrated copy in memory: show the schema of the file
+                file = apsw.Connection(path) if os.path.exists(path + "-wal") else sqlite.open_unchanged(path)
+                counted["schema"] = int(file.execute("PRAGMA user_version").get)
+                file.close()
+            about["waiting"] = outbox.waiting(db) if outbox.enabled(db) else None
+            try:  # another process may hold the lock for writing
+                db.execute("BEGIN IMMEDIATE").execute("ROLLBACK")
+            except apsw.Error as fault:
+                yield _finding("store", sqlite.as_failure(fault))
+            examination.db = db
+    except Failure as failure:
+        about["error"] = {"code": failure.code, "message": failure.message, "fix": failure.fix}
+        yield _finding("store", failure)
+    about["schema"] = counted["schema"]
+    waiting_events = len(log.spooled_in(files.home()))
+    examination.facts |= {
+        "home": files.home(),
+        "store": about,
+        "counts": counted["counts"],
+        "events": {**counted["events"], "waiting": waiting_events},
+        "embedding": {"vectors": counted["vectors"]},
+    }
+    examination.subjects["store"] = {name: about[name] for name in ("path", "exists", "schema", "knownSchema")}
+    if (lost := backup.lost_store()) is not None:
+        yield _finding("store", lost)
+    for transcript, record in slow_lines.left_out():
+        message = f"long outputs of {transcript} are archived in part: they took too long or look like secrets"
+        yield warning("OUTPUT_LEFT_OUT", "store", message, f"nothing to do; rm {record} hides this")
+    if examination.db is None:
+        return
+    if faults := store_file.faults(examination.db):
+        fix = (
+            "with a backup: `joelclaw restore FILE --force` (the current data is set aside); without one, save what is "
+            f"left with `joelclaw memory export`, move {path} away, and import it again"
+        )
+        yield error("STORE_DAMAGED", "store", f"{path} is damaged: {'; '.join(faults)}", fix)
+    figures = asdict(store_file.figures(examination.db))
+    examination.subjects["store"] |= {**figures, "newest": clock.iso(figures["newest"] or None)}
+
+
+def check_vectors(examination: Examination) -> Iterator[Finding]:
+    """Whether recall can search by meaning."""
+    examination.facts["sqliteVec"] = store_file.vector_extension()
+    if examination.facts["sqliteVec"] is None:
+        message = "sqlite-vec cannot be loaded: recall uses words only"
+        yield warning("NO_VECTORS", "store", message, "reinstall sqlite-vec for this machine")
+    about = {"space": vectors.SPACE, "dimensions": vectors.DIMENSIONS, "tokens": 0, "bytes": 0}
+    examination.facts["embedding"] |= about
+    try:
+        table = vectors.Table()
+        examination.facts["embedding"] |= {"tokens": table.count, "bytes": _size(table.path)}
+    except vectors.TableDamaged as damage:
+        yield error("NO_EMBEDDING", "store", f"no word vectors: {damage}", "reinstall joelclaw")
+
+
+def check_home(examination: Examination) -> Iterator[Finding]:
+    """The disk of the home, whether it can be written, the modes of its files, leftovers, and a full spool."""
+    home = folder = files.home()
+    about: dict[str, Any] = {"path": home, "exists": os.path.isdir(home), "freeBytes": None}
+    examination.subjects["home"] = about
+    paths = [os.path.join(home, name) for name in ("", "store.db", "store.db-wal", "sessions", "cache", "spool")]
+    path = next((path for path in paths if os.path.exists(path) and not os.access(path, os.W_OK)), "")
+    if path and not any(finding.code == "STORE_READ_ONLY" for finding in examination.findings):
+        fix = f"chmod -R u+rwX {shlex.quote(home)}, as its owner; or set JOELCLAW_HOME to your own folder"
+        yield error("HOME_READ_ONLY", "home", f"{path} cannot be written: nothing new is stored", fix)
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    with suppress(OSError):
+        disk = os.statvfs(folder)
+        free = about["freeBytes"] = disk.f_bavail * disk.f_frsize
+        if free <= LITTLE_DISK_BYTES:
+            severity = error if free < HARDLY_ANY_DISK_BYTES else warning
+            message = f"the disk of {folder} has {free / 1_000_000:,.0f} MB left"
+            yield severity("DISK_LOW", "home", message, "free some space: what cannot be written is lost")
+    every = [path for path in home_files.entries(home) if not os.path.islink(path)]
+    is_user_folder = os.path.realpath(home) == os.path.realpath(os.path.expanduser("~"))
+    readable = [] if is_user_folder else [path for path in every if _mode(path) & files.OTHERS]
+    damaged = [path for path in every if ".damaged-" in os.path.basename(path)]
+    leftovers = home_files.stale_temporary(home) + backup.leftovers()
+    for severity, code, paths, text, fix in (
+        (warning, "MODES_OPEN", readable, "others can read {}", "joelclaw doctor --fix"),
+        (note, "STALE_FILES", leftovers, "killed processes left {}", "joelclaw doctor --fix"),
+        (note, "FILES_SET_ASIDE", damaged, "{} were damaged and set aside", "look at them, then delete them"),
+    ):
+        if paths:
+            shown = ", ".join(os.path.relpath(path, home) for path in paths[:3])
+            more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+            yield severity(code, "home", text.format(f"{shown}{more} in {home}"), fix)
+    waiting = about["spooledEvents"] = examination.facts["events"]["waiting"]
+    if len(files.start_of(log.spool_path(), log.MAX_SPOOL_BYTES * 2)) > log.MAX_SPOOL_BYTES:
+        message = f"the spool is full: {waiting} events wait to be stored"
+        yield warning("EVENTS_WAIT", "home", message, "joelclaw otel list")
+
+
+def check_sessions(examination: Examination) -> Iterator[Finding]:
+    """How many sessions have a state file, and how many of these files are damaged."""
+    about = examination.facts["sessions"] = {"count": 0, "damaged": 0, "newest": None}
+    try:
+        states = list_states()
+        readable = [state for state in states if "problem" not in state]
+        if readable:
+            about["newest"] = {"sessionId": readable[0]["sessionId"], "at": clock.iso(readable[0]["updatedAt"])}
+        set_aside = len(glob(escape(states_folder()) + "/*.damaged-*"))
+        about |= {"count": len(states), "damaged": len(states) - len(readable) + set_aside}
+    except Failure as failure:
+        yield _finding("home", failure)
+
+
+def check_switches(examination: Examination) -> Iterator[Finding]:
+    """Switches that are off here, and whether this folder is excluded."""
+    about = examination.facts["switches"] = {"off": [], "excluded": []}
+    examination.subjects["switches"] = about
+    try:
+        known = examination.switches = switches.read()
+    except switches.Damaged as damage:
+        fix = "run `joelclaw on`, which sets the file aside; then repeat your `joelclaw off`"
+        yield error("SWITCHES_DAMAGED", "switches", f"{switches.path()}: {damage}", fix)
+        return
+    about["excluded"] = known["excluded"]
+    about["off"] = [
+        {"scope": period["scope"], "name": period["name"], "since": clock.iso(period["since"])}
+        for period in known["silences"]
+        if period["until"] is None
+    ]
+    for path in sorted(glob(escape(switches.path()) + ".damaged-*")):
+        message = f"{path} was damaged, so what it switched off is on again"
+        fix = f"switch it off again (joelclaw off, exclude), then delete {path}"
+        yield warning("SWITCHES_SET_ASIDE", "switches", message, fix)
+    folder = os.getcwd()
+    for period in switches.off_periods(known, "", folder):
+        if period["until"] is None:
+            what = "everything" if period["scope"] == switches.EVERYWHERE else f"the project {period['name']}"
+            message = f"{what} is switched off since {clock.iso(period['since'])}: hooks run and do nothing"
+            yield warning("SWITCHED_OFF", "switches", message, f"joelclaw on --{period['scope']}")
+    if switches.is_excluded(known, folder):
+        excluded = next(path for path in known["excluded"] if os.path.realpath(folder).startswith(path))
+        message = f"{excluded} is excluded: sessions in this folder are never archived"
+        fix = f"joelclaw exclude --remove {shlex.quote(excluded)}"
+        yield warning("FOLDER_EXCLUDED", "switches", message, fix)
+
+
+def check_model(examination: Examination) -> Iterator[Finding]:
+    """Whether the model's command exists. It is not run: a model may cost money."""
+    if examination.settings is None:
+        return
+    command = examination.settings.get_str("model.command").strip()
+    examination.subjects["model"] = {"used": bool(command), "command": command or None}
+    message = ""
+    try:
+        program = shlex.split(command)[0] if command else ""
+        if program and shutil.which(program) is None:
+            message = f"the model's command `{program}` does not exist, so nothing is observed"
+    except (ValueError, IndexError):
+        message = f"model.command is not a command line: {command[:100]}"
+    if message:
+        yield error("MODEL_COMMAND_GONE", "model", message, "correct `command` in the table [model] of config.toml")
+
+
+def check_cluster(examination: Examination) -> Iterator[Finding]:
+    """Whether the cluster is set up, each node answers, and documents are sent."""
+    settings, store = examination.settings, examination.facts["store"]
+    waiting = store["waiting"]
+    if "error" not in store:
+        yield from (warning(subject="cluster", **problem) for problem in outbox.problems(waiting, store["backend"]))
+    if settings is None:
+        return
+    is_used = store["backend"] == "typesense" or waiting is not None
+    about: dict[str, Any] = {"used": is_used, "nodes": [], "waiting": waiting}
+    examination.subjects["cluster"] = about
+    if not is_used:
+        return
+    from core.store.cluster import client
+
+    try:
+        nodes = client.nodes(settings)
+        client.api_key(settings)
+    except Failure as failure:
+        yield _finding("cluster", failure)
+        return
+    for url in nodes:
+        reason = ""
+        try:
+            client.SearchClient([url], "", limit_s=2.0).ping()
+        except Failure as failure:
+            reason = failure.message.rpartition(": ")[2]
+        about["nodes"].append({"url": url, "answers": not reason})
+        if reason:
+            message = f"{url} does not answer ({reason}); writes wait here and recall reads the local file"
+            yield warning("CLUSTER_UNREACHABLE", "cluster", message, "check the node, then `joelclaw store push`")
+
+
+def check_exporter(examination: Examination) -> Iterator[Finding]:
+    """Which collectors get events, and what keeps them from it. `status` prints nothing if export was never used."""
+    examination.facts["otelExport"] = None
+    if examination.settings is None:
+        return
+    mode, places = examination.settings.get_str("otel.export"), []
+    if examination.db is not None:
+        status = export.status(examination.db, examination.settings)
+        if status["mode"] != "off" or any(place["exported"] for place in status["destinations"]):
+            examination.facts["otelExport"], places = status, status["destinations"]
+            yield from (warning(subject="exporter", **problem) for problem in export.problems(status))
+    is_used = mode == "auto" and not export.is_disabled()
+    examination.subjects["exporter"] = {"used": is_used, "mode": mode, "destinations": places}
+
+
+def check_clients(examination: Examination) -> Iterator[Finding]:
+    """The hooks of each client: their installation, a test run, and their recent calls."""
+    names, known = examination.names, examination.switches
+    calls: list[Called] = []
+    with suppress(Failure):  # `check_store` reports it
+        calls = doctor_hooks.calls(examination.db, clock.now_ms() - clock.DAY_MS)
+    for client in clients.rows():
+        if names and client.name not in names:
+            continue
+        result = doctor_hooks.check(client, project=examination.project)
+        about = result.facts
+        if names or about["present"] or about["installed"] or result.findings:
+            yield from result.findings
+            yield from doctor_hooks.check_calls(client, calls, result, known["silences"] if known else [])
+            examination.clients[client.name] = {**about, "events": doctor_hooks.events(client, calls)}
+
+
+CHECKS: tuple[Callable[[Examination], Iterator[Finding]], ...] = (
+    check_command,
+    check_settings,  # before those that depend on settings
+    check_store,  # before those that read the store or `facts["events"]`
+    check_vectors,
+    check_home,
+    check_sessions,
+    check_switches,
+    check_model,
+    check_cluster,
+    check_exporter,
+    check_clients,
+)
+
+
+def _repair(examination: Examination) -> list[Finding]:
+    """Make safe repairs. Returns a finding for each: `ok`, or a warning if it failed."""
+    broken = {finding.subject for finding in examination.findings if finding.code in doctor_hooks.FIXABLE}
+    repairs: list[tuple[str, str, Callable[[], str]]] = [
+        ("HOOKS_ENTERED", name, partial(_install_again, name, examination.project))
+        for name, about in examination.clients.items()
+        if name in broken and (about["present"] or about["installed"])
+    ]
+    codes = {finding.code for finding in examination.findings}
+    repairs += [("MODES_OPEN", "home", _close_modes)] if "MODES_OPEN" in codes else []
+    repairs += [("STALE_FILES", "home", _delete_leftovers)] if "STALE_FILES" in codes else []
+    done = []
+    for code, subject, repair in repairs:
+        try:
+            done.append(Finding("ok", code, subject, repair()))
+        except Failure as failure:
+            done.append(warning("FIX_FAILED", subject, failure.message, failure.fix))
+    return done
+
+
+def _install_again(name: str, project: bool) -> str:
+    changed: list[str] = []
+    entries.executable()
+    with plan.locked():
+        plans = plan.installing(settings_of(clients.row(name)), project=project)
+        plan.require_inside_project(plans)
+        backups = plan.carry_out(plans, changed)
+    copy = next((f"; backup: {path}" for path in backups.values() if path), "")
+    return f"our entries were rewritten in {', '.join(changed)}{copy}"
+
+
+def _close_modes() -> str:
+    return f"{len(home_files.close_all(files.home()))} files and folders are now readable only by you"
+
+
+def _delete_leftovers() -> str:
+    return f"{home_files.sweep_temporary(files.home()) + backup.sweep()} leftovers were deleted"
+
+
+def _version(distribution: str) -> str | None:
+    """The version of an installed distribution, None if it is not installed.
+
+    `importlib.metadata` would load the package `email`, which takes as long as three bare starts of Python.
+    """
+    name = distribution.replace("-", "_")
+    for folder in sys.path:
+        for path in glob(f"{escape(folder or '.')}/{name}-*.dist-info"):
+            return os.path.basename(path).removeprefix(f"{name}-").removesuffix(".dist-info")
+    return None
+
+
+def _mode(path: str) -> int:
+    with suppress(OSError):  # deleted meanwhile
+        return os.lstat(path).st_mode
+    return 0
+
+
+def _size(path: str) -> int:
+    with suppress(OSError):
+        return os.stat(path).st_size
+    return 0

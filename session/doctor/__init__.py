@@ -1,1 +1,0 @@
-"""`joelclaw status` and `joelclaw doctor`: collects facts, checks them, and makes safe repairs."""
