@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 _TRUE_WORDS = ("true", "1", "yes", "on")
 _FALSE_WORDS = ("false", "0", "no", "off")
+_JSON_FLAGS = ("--json", "--toon")  # the mirrored CLI takes --toon too, and prints JSON
+_NOTE_DETAILS = ("channel", "decision", "evidence", "loop-id", "project", "run-id", "skip-reason", "story-id", "tools",
+                 "turn-id", "usefulness")  # fmt: skip
+"""Options of the mirrored `knowledge note`, which here are `--detail NAME=VALUE`."""
 HELP_FLAGS = ("--help", "-h")
 _IGNORED_OPTIONS = {
     "recall": ("--adapter",), "otel": ("--adapter",),
@@ -241,3 +245,52 @@ def is_text(word: str, texts: Sequence[str], own: set[str] | None = None) -> boo
     if own is None or len(" ".join(texts[:1]).split()) != 1:
         return False
     return word.partition("=")[0] not in {flag for flag in own if flag[:2] == "--"} | {"--help", "-h"}
+
+
+# The words before they are parsed
+
+
+def valid_text(word: str) -> str:
+    """A word of the command line as text: bytes that are not UTF-8 become U+FFFD."""
+    if word.isascii():
+        return word
+    from core.words import clean
+
+    return clean(word)
+
+
+def take_json_flag(words: Sequence[str]) -> tuple[list[str], bool]:
+    """The words without `--json` and `--toon`, which may come anywhere before `--`, and whether any was given."""
+    end = words.index("--") if "--" in words else len(words)
+    kept = [word for word in words[:end] if word not in _JSON_FLAGS]
+    return [*kept, *words[end:]], len(kept) < end
+
+
+def canonical(words: list[str]) -> list[str]:
+    """The call in its present form: older and mirrored names are replaced."""
+    first, second = (*words[:2], "", "")[:2]
+    if first == "session" and second in ("search", "extract", "inspect"):
+        words = ["sessions", *words[1:]]
+    elif (first, second) == ("recall", "show") and len(words) > 2 and not words[2].isalpha():
+        if "".join(words[3:4])[:1] in "-":  # `recall show 2`; any other words are a query
+            words = words[1:]
+    elif (first, second) == ("memory", "forget") and "--purge" in words:
+        words = ["memory", "purge", *(word for word in words[2:] if word != "--purge")]
+    elif first in ("install", "uninstall") and "--all" in words:
+        words = [word if word != "--all" else "all" for word in words]
+    elif (first, second) == ("knowledge", "note"):
+        words = _details(words)
+    return words
+
+
+def _details(words: Sequence[str]) -> list[str]:
+    """`knowledge note --decision TEXT` as `knowledge note --detail decision=TEXT`."""
+    changed: list[str] = []
+    rest = list(words)
+    while rest:
+        name, equals, value = rest.pop(0).partition("=")
+        if name[:2] == "--" and name[2:] in _NOTE_DETAILS and (equals or rest):
+            changed += ["--detail", f"{name[2:]}={value if equals else rest.pop(0)}"]
+        else:
+            changed.append(name + equals + value)
+    return changed

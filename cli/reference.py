@@ -1,9 +1,10 @@
-"""Describes the declared commands: the help, JSON for agents, `docs/cli.md` and the hot table."""
+"""Describes the declared commands: the help, JSON for agents, completion, `docs/cli.md` and the hot table."""
 
 import io
 import os
 import re
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 from typing import Any
 
@@ -12,9 +13,9 @@ from typer.main import get_command
 
 from cli import errors
 from cli.commands import HOT_FUNCTIONS, MODULES
-from cli.declarations import ABOUT, every_command, every_group, group_help, module_of
+from cli.declarations import ABOUT, called, declared, every_command, every_group, group_help, module_of
 from cli.output import Answer, is_terminal, print_answer, step, write_out
-from cli.parser import HELP_FLAGS, Command, Parameter
+from cli.parser import HELP_FLAGS, Command, Parameter, canonical
 from core import VERSION
 from core.store.sqlite import apsw
 
@@ -135,6 +136,57 @@ def _as_json(parameter: Parameter) -> dict[str, Any]:
     optional = {"short": "".join(parameter.flags[1:2]), "default": default, "enum": list(parameter.choices)}
     present = {name: value for name, value in optional.items() if value not in (None, "", [])}
     return {"description": parameter.help, "required": parameter.required, **present}
+
+
+# Shell completion
+
+_COMMON_OPTIONS = {"--json": "One JSON object on stdout", "--help": "What this command takes", "-h": "The same"}
+FILES = "@files"  # offered instead of words: the shell completes a path
+_FILE_METAVARS = ("FILE", "DIR", "PATH", "FOLDER", "TRANSCRIPT", "SESSION")
+
+
+def completions(before: list[str], word: str) -> dict[str, str]:
+    """The words that may come after those before, and their help. They need not begin with `word`."""
+    names = canonical([one for one in before if one[:1] != "-"])
+    command = called(names)
+    if command is None:
+        return _commands(names, word)
+    options = {flag: parameter for parameter in command.parameters for flag in (*parameter.flags, *parameter.off)}
+    name, equals, _ = word.partition("=")
+    last = name if equals else [one for one in before if one != "="][-1]
+    option = options.get(last)
+    if option is not None and option.kind != "flag":
+        return {f"{name}={value}" if equals else value: "" for value in _values(option)}
+    if word[:1] == "-":
+        return {**{flag: parameter.help for flag, parameter in options.items()}, **_COMMON_OPTIONS}
+    argument = next((one for one in command.parameters if not one.flags), None)
+    return dict.fromkeys(_values(argument), "") if argument is not None else {}
+
+
+def _commands(before: list[str], word: str) -> dict[str, str]:
+    """The commands of the group in `before`, or all groups and the commands that are in none."""
+    group = " ".join(before)
+    groups = every_group()
+    if group and group not in groups:
+        return {}
+    if word[:1] == "-":
+        version = {} if group else {"--version": "The versions of joelclaw, Python and SQLite"}
+        return {**_COMMON_OPTIONS, **version}
+    if group:
+        return {path.partition(" ")[2]: command.help for path, command in declared(group).items()}
+    single = {path: command.help for path, command in every_command().items() if " " not in path}
+    return {**single, **groups}
+
+
+def _values(parameter: Parameter) -> Sequence[str]:
+    """The values that a parameter may have, or those in the store."""
+    if parameter.kind == "truth":
+        return ("true", "false")
+    if parameter.choices:
+        return tuple(parameter.choices)
+    if parameter.completions is not None:
+        return tuple(parameter.completions())
+    return (FILES,) if parameter.metavar in _FILE_METAVARS else ()
 
 
 # docs/cli.md

@@ -9,15 +9,10 @@ import sys
 from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import NoReturn
 
 GC_THRESHOLD = 100_000  # a hot command makes 10,000 objects that stay; collecting took 4 of its 90 ms
 INTERRUPTED = 130
-_JSON_FLAGS = ("--json", "--toon")  # the mirrored CLI takes --toon too, and prints JSON
-_NOTE_DETAILS = ("channel", "decision", "evidence", "loop-id", "project", "run-id", "skip-reason", "story-id", "tools",
-                 "turn-id", "usefulness")  # fmt: skip
-"""Options of the mirrored `knowledge note`, which here are `--detail NAME=VALUE`."""
 
 
 def start() -> NoReturn:
@@ -38,18 +33,18 @@ def start() -> NoReturn:
 
 def main() -> int:
     """Run the command in `sys.argv`; returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
-    words, json_asked = take_json_flag([valid_text(word) for word in sys.argv[1:]])
-    if words[:1] == ["hook"] and sys.stdin.isatty() and (len(words) == 1 or sys.stdout.isatty()):  # typed by a person
-        words = ["hook", "--help"]
     from cli import hot, parser
     from cli.output import StdoutFullError, is_terminal
 
+    words, json_asked = parser.take_json_flag([parser.valid_text(word) for word in sys.argv[1:]])
+    if words[:1] == ["hook"] and sys.stdin.isatty() and (len(words) == 1 or sys.stdout.isatty()):  # typed by a person
+        words = ["hook", "--help"]
     if words[1:] and words[0] in (*parser.HELP_FLAGS, "help"):
         words = [*words[1:], "--help"]
     if words[:1] == ["hook"] and not {*parser.HELP_FLAGS} & {*words}:
         return hot.hook(words[1:])
     try:
-        return run_words(canonical(words), as_json=json_asked or not is_terminal())
+        return run_words(parser.canonical(words), as_json=json_asked or not is_terminal())
     except StdoutFullError as error:
         from cli import errors
 
@@ -84,55 +79,6 @@ def run_words(words: list[str], *, as_json: bool) -> int:
         reference.print_help(command.path.split())
         return 0
     return hot.run(command.path, lambda: command.call(options), as_json=as_json)
-
-
-def valid_text(word: str) -> str:
-    """A word of the command line as text: bytes that are not UTF-8 become U+FFFD."""
-    if word.isascii():
-        return word
-    from core.words import clean
-
-    return clean(word)
-
-
-def take_json_flag(words: Sequence[str]) -> tuple[list[str], bool]:
-    """The words without `--json` and `--toon`, which may come anywhere before `--`, and whether any was given."""
-    end = words.index("--") if "--" in words else len(words)
-    kept = [word for word in words[:end] if word not in _JSON_FLAGS]
-    return [*kept, *words[end:]], len(kept) < end
-
-
-def canonical(words: list[str]) -> list[str]:
-    """The call in its present form: older and mirrored names are replaced."""
-    first, second = (*words[:2], "", "")[:2]
-    if first == "session" and second in ("search", "extract", "inspect"):
-        words = ["sessions", *words[1:]]
-    elif (first, second) == ("recall", "show") and len(words) > 2 and not words[2].isalpha():
-        if "".join(words[3:4])[:1] in "-":  # `recall show 2`; any other words are a query
-            words = words[1:]
-    elif (first, second) == ("memory", "forget") and "--purge" in words:
-        words = ["memory", "purge", *(word for word in words[2:] if word != "--purge")]
-    elif first in ("install", "uninstall") and "--all" in words:
-        words = [word if word != "--all" else "all" for word in words]
-    elif (first, second) == ("knowledge", "note"):
-        words = _details(words)
-    return words
-
-
-def _details(words: Sequence[str]) -> list[str]:
-    """`knowledge note --decision TEXT` as `knowledge note --detail decision=TEXT`."""
-    changed: list[str] = []
-    rest = list(words)
-    while rest:
-        name, equals, value = rest.pop(0).partition("=")
-        if name[:2] == "--" and name[2:] in _NOTE_DETAILS and (equals or rest):
-            changed += ["--detail", f"{name[2:]}={value if equals else rest.pop(0)}"]
-        else:
-            changed.append(name + equals + value)
-    return changed
-
-
-# The process
 
 
 def _open_standard_streams() -> None:

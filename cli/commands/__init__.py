@@ -19,11 +19,12 @@ MODULES = {
         ("checkpoint", "checkpoint inject"),
         ("compaction", "compaction idle"),
         ("checkpoint", "hook"),
-        ("switches", "off on exclude"),
+        ("setup", "off on exclude"),
         ("mcp_server", "mcp"),
-        ("install", "install uninstall"),
-        ("store", "store backup restore"),
-        ("status", "status doctor completion"),
+        ("setup", "install uninstall"),
+        ("home", "store backup restore"),
+        ("home", "status doctor"),
+        ("setup", "completion"),
     )
     for word in words.split()
 }

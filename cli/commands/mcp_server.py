@@ -176,7 +176,7 @@ def mcp() -> int:
         import anyio
         from mcp.server import Server  # noqa: F401  # the part that is used below
     except ImportError as error:
-        from cli.commands.install import mcp_requirement
+        from cli.commands.setup import mcp_requirement
 
         about = f"the package `mcp` is not installed for {sys.executable}, or is another version: {error}"
         raise Failure("MCP_MISSING", about, mcp_requirement()[1]) from None

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from cli import hot_table, parser, reference
 from cli.commands import HOT_FUNCTIONS
 from cli.declarations import called, every_command
-from cli.parser import Command, Parameter
-from cli.start import take_json_flag
+from cli.parser import Command, Parameter, take_json_flag
 from core.errors import Failure
 
 COMMANDS = [command for path, command in every_command().items() if path != "hook"]

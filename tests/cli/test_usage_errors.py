@@ -14,7 +14,8 @@ from conftest import JOELCLAW, Run, clean_environment
 from terminal import ended, on_terminal, without_style
 
 from cli.declarations import every_command
-from cli.start import run_words, valid_text
+from cli.parser import valid_text
+from cli.start import run_words
 
 COMMANDS = every_command().values()
 WRONG = [

@@ -1,20 +1,23 @@
-"""`joelclaw status` and `doctor`: the state of the memory and its problems; and `completion`."""
+"""The home: `joelclaw status`, `doctor`, `store …`, `backup` and `restore`."""
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import clients
 from cli.declarations import Commands, OneOf
-from cli.output import Answer, runnable, step
-from core.errors import FAILED, usage
+from cli.output import Answer, quoted, runnable, step
+from core import clock, config, files
+from core.errors import FAILED, Failure
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 app = Commands()
+store = Commands("Prune the local store; set up, fill and read a Typesense cluster.")
+app.add_typer(store, name="store")
 
 CLIENT = OneOf(*clients.NAMES)
 
@@ -75,87 +78,126 @@ def doctor(
     return Answer(result, actions, view=draw_doctor, exit_code=0 if result["healthy"] else FAILED)
 
 
-# completion
-
-_SCRIPTS = {"bash": "joelclaw.bash", "zsh": "_joelclaw", "fish": "joelclaw.fish"}
-_COMMON_OPTIONS = {"--json": "One JSON object on stdout", "--help": "What this command takes", "-h": "The same"}
-FILES = "@files"  # offered instead of words: the shell completes a path
-_FILE_METAVARS = ("FILE", "DIR", "PATH", "FOLDER", "TRANSCRIPT", "SESSION")
+# store …, backup, restore
 
 
-@app.command("completion")
-def completion(
-    shell: Annotated[
-        Literal["bash", "zsh", "fish"] | None,
-        typer.Argument(metavar="SHELL", help="bash, zsh or fish (default: that of $SHELL)"),
-    ] = None,
-    offer: Annotated[
-        list[str] | None, typer.Option(metavar="WORD", help="Instead print completions of the last of these words")
-    ] = None,
+def _status_step() -> Any:
+    return step("joelclaw status", "what waits to be pushed, and the last error")
+
+
+@store.command("init")
+def init() -> Answer:
+    """Create the cluster's collections or upgrade them."""
+    from core.store.cluster import sync
+
+    settings = config.load()
+    result = sync.initialise(settings)
+    about = "copy this machine's memory to the cluster"
+    if settings.get_str("store.backend") != "typesense":
+        about += '; recall reads it after you set backend = "typesense" in the table [store]'
+    return Answer(result, [step("joelclaw store push", about), _status_step()])
+
+
+@store.command("push")
+def push() -> Answer | int:
+    """Push pending documents and events to the cluster. Runs by itself in the background."""
+    from cli.progress import progress_bar
+    from core import background
+    from core.store.cluster import sync
+    from otel import log
+
+    in_background = background.obey_limit()
+    settings = config.load()
+    log.store_spooled()
+    if in_background:
+        sync.push_in_background(settings)
+        return 0
+    with progress_bar("push") as (_, advance):
+        return Answer(sync.push(settings, advance), [_status_step()])
+
+
+@store.command("pull")
+def pull() -> Answer:
+    """Fill a new home from the cluster."""
+    from cli.progress import progress_bar
+    from core.store.cluster import sync
+
+    with progress_bar("pull") as (_, advance):
+        return Answer(sync.pull(config.load(), advance), [_status_step()])
+
+
+@store.command("prune")
+def prune(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be deleted")] = False,
+) -> Answer | int:
+    """Delete old data by the settings retention.*. Runs by itself once a day."""
+    from core import background
+    from core.store import sqlite
+    from core.store.deletion import Retention
+    from otel import log
+    from otel.log import new_event
+
+    in_background = background.obey_limit()
+    settings = config.load()
+    if sqlite.open_reading() is None:
+        raise Failure("STORE_EMPTY", "nothing is stored yet", "see joelclaw status")
+    try:
+        db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=False)
+        pruning = Retention(db, settings, background=in_background)
+        if dry_run:
+            return Answer(pruning.look(), [step("joelclaw store prune", "delete it")])
+        result = pruning.run()
+    except Failure:
+        if in_background:
+            return 0
+        raise
+    metadata = {"events": result["events"]["byAge"] + result["events"]["bySize"]}
+    metadata |= {name: result[name] for name in ("episodes", "toolCalls")}
+    freed = result["bytes"]["before"] - result["bytes"]["after"]
+    if any(metadata.values()) or freed > 0:
+        metadata["bytes"] = freed
+        event = new_event("store.pruned", component="store", metadata=metadata, now=clock.now_ms())
+        log.store_spooled([event], db)
+    return 0 if in_background else Answer(result, [step("joelclaw status", "what is left")])
+
+
+@app.command("backup")
+def backup(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The file to write, outside the home")],
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file")] = False,
 ) -> Answer:
-    """Print the completion script of a shell, to be evaluated: eval "$(joelclaw completion bash)"."""
-    if offer:
-        *before, word = offer
-        word = "" if word == "=" else word  # bash passes `--budget=lean` as three words
-        offers = completions(before, word)
-        rows = [f"{text}\t{about}".rstrip() for text, about in offers.items() if text.startswith((word, FILES))]
-        return Answer(None, text="\n".join(rows))
-    name = shell or os.path.basename(os.environ.get("SHELL", ""))
-    if name not in _SCRIPTS:
-        about = f"$SHELL is {name}, for which there is no script" if name else "$SHELL names no shell"
-        raise usage("COMPLETION_INVALID_ARGS", about, "run: joelclaw completion bash (or zsh, or fish)")
-    root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-    with open(os.path.join(root, "completions", _SCRIPTS[name]), encoding="utf-8") as file:
-        return Answer(None, text=file.read().rstrip("\n"))
+    """Copy memory, sessions and settings into one file; agents keep running."""
+    from session import backup as backups
+
+    result = backups.write(file, force=force)
+    del result["members"], result["format"]
+    check = step(f"joelclaw restore {quoted(result['file'])} --verify-only", "whether the file is intact")
+    elsewhere = step(f"joelclaw restore {quoted(result['file'])}", "on another machine: restore it")
+    return Answer(result, [check, elsewhere])
 
 
-def completions(before: list[str], word: str) -> dict[str, str]:
-    """The words that may come after those before, and their help. They need not begin with `word`."""
-    from cli import declarations
-    from cli.start import canonical
+@app.command("restore")
+def restore(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A file that `backup` wrote")],
+    into: Annotated[str, typer.Option(metavar="DIR", help="The folder (default: the home)")] = "",
+    force: Annotated[bool, typer.Option("--force", help="Also if a memory already exists there")] = False,
+    verify_only: Annotated[
+        bool, typer.Option("--verify-only", help="Only report whether the backup is intact")
+    ] = False,
+) -> Answer:
+    """Verify a backup and replace the home with it; the current data is set aside."""
+    from session import backup as backups
 
-    names = canonical([one for one in before if one[:1] != "-"])
-    command = declarations.called(names)
-    if command is None:
-        return _commands(names, word)
-    options = {flag: parameter for parameter in command.parameters for flag in (*parameter.flags, *parameter.off)}
-    name, equals, _ = word.partition("=")
-    last = name if equals else [one for one in before if one != "="][-1]
-    option = options.get(last)
-    if option is not None and option.kind != "flag":
-        return {f"{name}={value}" if equals else value: "" for value in _values(option)}
-    if word[:1] == "-":
-        return {**{flag: parameter.help for flag, parameter in options.items()}, **_COMMON_OPTIONS}
-    argument = next((one for one in command.parameters if not one.flags), None)
-    return dict.fromkeys(_values(argument), "") if argument is not None else {}
-
-
-def _commands(before: list[str], word: str) -> dict[str, str]:
-    """The commands of the group in `before`, or all groups and the commands that are in none."""
-    from cli import declarations
-
-    group = " ".join(before)
-    groups = declarations.every_group()
-    if group and group not in groups:
-        return {}
-    if word[:1] == "-":
-        version = {} if group else {"--version": "The versions of joelclaw, Python and SQLite"}
-        return {**_COMMON_OPTIONS, **version}
-    if group:
-        return {path.partition(" ")[2]: command.help for path, command in declarations.declared(group).items()}
-    single = {path: command.help for path, command in declarations.every_command().items() if " " not in path}
-    return {**single, **groups}
-
-
-def _values(parameter: Any) -> Sequence[str]:
-    """The values that a parameter may have, or those in the store."""
-    if parameter.kind == "truth":
-        return ("true", "false")
-    if parameter.choices:
-        return tuple(parameter.choices)
-    if parameter.completions is not None:
-        return tuple(parameter.completions())
-    return (FILES,) if parameter.metavar in _FILE_METAVARS else ()
+    folder = os.path.expanduser(into) or files.home()
+    result = backups.restore(file, folder, force=force, verify_only=verify_only)
+    if not result["restored"]:
+        return Answer(result, [step(f"joelclaw restore {quoted(file)}", "restore it")])
+    is_home = result["home"] == os.path.realpath(files.home())
+    variable = "" if is_home else f"JOELCLAW_HOME={quoted(result['home'])} "
+    steps = [step(f"{variable}joelclaw status", "the state of the restored memory")]
+    if is_home:
+        steps.append(step("joelclaw install --all", "on another machine: the hooks of its agents"))
+    return Answer(result, steps)
 
 
 # Views
