@@ -205,7 +205,7 @@ def migrations() -> list[str]:
     """The SQL of each step to the present schema. A released file is never edited; a change of the schema adds one."""
     folder = os.path.join(os.path.dirname(__file__), "migrations")
     steps = []
-    for name in sorted(os.listdir(folder)):
+    for name in sorted(name for name in os.listdir(folder) if name.endswith(".sql")):  # not an old __pycache__
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             steps.append("\n" + file.read())
     return steps
