@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     """By file, the edited lines; the file with the most edits comes first."""
 
 FORM_CHARS = 160  # a longer command is no form to run again
-_CALLS_BACK = 60  # an older failure is not looked for
 # Words of commands that change or hide work, or affect others: they are never suggested.
 _CHANGES = frozenset(
     "stash reset checkout restore clean rm rmdir mv drop push kill pkill killall commit apply truncate delete destroy"
@@ -40,7 +39,7 @@ def failing(calls: Sequence[Call], edits: Sequence[Edit] = ()) -> Call | None:
     and by an edit of the line that its error names.
     """
     closed: set[str] = set()
-    for call in calls[: -_CALLS_BACK - 1 : -1]:
+    for call in calls[:-61:-1]:  # an older failure is not looked for
         command = call["command"]
         if not command:
             continue

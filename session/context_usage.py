@@ -10,9 +10,9 @@ import os
 
 import clients
 from clients import content
+from core import TYPE_CHECKING
 from core.errors import Failure
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO, Literal
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from session.session import ContextUsage
 
 MAX_BYTES = 4 * 1024 * 1024  # read of a transcript, from its end
-MAX_KEPT_BYTES = 8 * 1024 * 1024  # read to find what a compaction kept: a context holds less
 
 
 def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> ContextUsage:
@@ -53,8 +52,9 @@ def kept_text(path: str, agent: str) -> str:
     client = clients.row(agent)
     texts: list[str] = []
     first_kept = ""
+    most = 8 * 1024 * 1024  # bytes: a context holds less
     with open(path, "rb") as handle:
-        for _, line in lines_backward(handle, MAX_KEPT_BYTES):
+        for _, line in lines_backward(handle, most):
             entries = client.entries(content.parsed(line) or {})
             if not first_kept:
                 compaction = next((entry for entry in entries if entry.kind == "compaction"), None)
@@ -65,7 +65,7 @@ def kept_text(path: str, agent: str) -> str:
             texts += reversed(content.texts_in([entry.content for entry in entries]))
             if entries and entries[0].id == first_kept:
                 return "\n".join(reversed(texts))
-        is_whole = os.fstat(handle.fileno()).st_size <= MAX_KEPT_BYTES
+        is_whole = os.fstat(handle.fileno()).st_size <= most
     return "" if is_whole else "\n".join(reversed(texts))  # else it begins further up
 
 

@@ -25,9 +25,12 @@ from session.session import Session, fault_boundary
 from session.state import stored_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
+    import apsw
+
+    from clients.entries import Entry
     from clients.event import HookEvent, Text
     from core.records import Event
     from session.session import ContextUsage
@@ -147,26 +150,29 @@ class Hook:
 
     def _archive(self, event: HookEvent, session: Session) -> None:
         """Archive the new messages and calls: those in the payload, else those in the transcript."""
-        cwd = event["cwd"] or session.state.cwd
-        if session.is_excluded(cwd) or not (event["items"] or event["transcript"]):
-            return
-        from memory.archive import Limits, Origin
-
-        origin = Origin(session.agent, session.id, cwd, now=session.now, vectors=False)
-        if event["items"]:
-            session.store.archive_entries(event["items"], origin)
-            session.entries = event["items"]
+        cwd, items = event["cwd"] or session.state.cwd, event["items"]
+        if session.is_excluded(cwd) or not (items or os.path.isfile(event["transcript"])):
             return
         # The client waits for an event with an answer, so that event reads little of a long transcript; the next event
         # goes on from there. After a tool, a few new lines are not worth the start: the turn's end reads them.
         most = 262_144  # bytes
         is_left_to_turn_end = event["kind"] == "tool" and clients.row(session.agent).reports_compactions
-        limits = Limits(
-            deadline=self._started + 0.6 * self._seconds(),
-            min_bytes=most if is_left_to_turn_end else 0,
-            max_bytes=most if _is_answered(event, session) else None,
-        )
-        session.entries = session.store.archive(event["transcript"], origin, limits)
+
+        def ingest_new(db: apsw.Connection) -> Sequence[Entry]:
+            from memory.archive import Limits, Origin, ingest
+
+            origin = Origin(session.agent, session.id, cwd, now=session.now, vectors=session.store.has_vectors)
+            if items:
+                ingest.ingest_entries(db, items, origin)
+                return items
+            limits = Limits(
+                deadline=self._started + 0.6 * self._seconds(),
+                min_bytes=most if is_left_to_turn_end else 0,
+                max_bytes=most if _is_answered(event, session) else None,
+            )
+            return ingest.ingest_file(db, event["transcript"], origin, limits).entries
+
+        session.entries = session.store.write("archive", ingest_new, items)
 
     def _seconds(self) -> float:
         return self._config.get_float("hook.deadline_ms") / 1000

@@ -34,9 +34,7 @@ Entry = dict[str, Any]
 
 KINDS = ("files", "names", "commands", "errors", "words")
 MAX_CALLS = 5_000  # of a session that are looked at, as many messages
-MAX_COMMAND_CHARS = 200  # a longer command is a script for a single look
 MAX_ERROR_CHARS = 200
-MAX_QUERY_CHARS = 80
 ARCHIVE_ALL = "joelclaw memory archive --all"
 
 
@@ -134,9 +132,10 @@ def by_file(names: Sequence[Entry]) -> list[str]:
 def recall_command(text: str, session: str) -> str:
     """The command that recalls a name, a path, a command or an error in a session; a shell runs it unchanged."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-    while len(line) > MAX_QUERY_CHARS and " " not in line and "/" in line:  # the end of a path says more
+    most = 80  # characters
+    while len(line) > most and " " not in line and "/" in line:  # the end of a path says more
         line = line.partition("/")[2]
-    line = line[:MAX_QUERY_CHARS].lstrip("- ").rstrip()
+    line = line[:most].lstrip("- ").rstrip()
     # a shell acts on these between double quotes
     query = shlex.quote(line) if not line or not set('"$`\\!').isdisjoint(line) else f'"{line}"'
     return f"{own_command.word()} recall {query} --session {shlex.quote(session)} --limit 3"
@@ -262,7 +261,7 @@ class _Work:
         weights: dict[tuple[str, ...], float] = {}
         for call in self._before:
             command = call["command"]
-            if len(command) > MAX_COMMAND_CHARS or "\n" in command or "<<" in command:
+            if len(command) > 200 or "\n" in command or "<<" in command:
                 continue
             programs = [step["program"] for step in shell_command.steps(command) if shell_command.does(step)]
             if any(program not in ("git", "gh", own_command.NAME) for program in programs):

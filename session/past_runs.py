@@ -14,7 +14,6 @@ from memory.archive.texts import is_error_line
 from session import command_runs
 
 LONG = 240  # characters of a line or a command; more is not compared or shown
-CALLS_AFTER = 60  # that are read after an error
 
 
 def ways(db: apsw.Connection, text: str, most: int) -> list[dict[str, Any]]:
@@ -101,17 +100,18 @@ def _aftermath(db: apsw.Connection, failed: Any) -> dict[str, Any]:
     number, at = failed["number"], failed["at"] or 0
     calls = stored_calls.of_session(db, failed["session"], last=1 << 30)
     after = [call for call in calls if call["number"] > number]
+    most = 60  # calls after the error
     kinds = _kinds(failed)
     runs = [call for call in after if kinds & _kinds(call, with_words=True)]
-    edits = [call["number"] for call in after[:CALLS_AFTER] if _is_edit(call)]
+    edits = [call["number"] for call in after[:most] if _is_edit(call)]
     following = next((call for call in runs if call["number"] > (edits or [0])[0]), runs[0] if runs else None)
     worked = next(
         (call for call in runs if shell_command.reliable_outcome(call["command"], call["outcome"]) == "ok"), None
     )
-    until = after.index(following) if following else CALLS_AFTER
+    until = after.index(following) if following else most
     did = [
         f"{call['tool']} {call['file']}" if call["file"] else f"$ {clip(' '.join(call['command'].split()), LONG)}"
-        for call in after[:until][:CALLS_AFTER]
+        for call in after[: min(until, most)]
         if call["outcome"] != "failed"
         and (_is_edit(call) or (call["command"].strip() and not shell_command.only_looks(call["command"])))
     ]

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 READ_CHARS = 2_000  # of a prompt
 LINE_CHARS = 150  # of a request that is quoted
 LAST_CHARS = 100  # of the later ones
-_PROMPTS_BACK = 12
 # How an automated message begins, in lower case, once emoji and marks of quotes and headings are stripped.
 _AUTOMATED = (
     "automated gateway event | automated message | automated event | batch digest | gateway digest | daily digest |"
@@ -39,17 +38,6 @@ _ENVELOPES = (
     "## 📋 Batch Digest", "## 🔔 Gateway", "> ⚡ **Automated gateway event**", "> ⚡ **Automated gateway digest",
     "# Context Recovery", "## Context Refresh", "## Gateway Recovery", "HEARTBEAT", "Recovered. Standing by.", "Noted ",
     "Noted.", "Noted,", "Noted!", "Noted-", "## ⚠️ MISSED HEARTBEAT", "## Gateway Boot",
-)  # fmt: skip
-# Labels of automated messages, if a colon, a dash or nothing follows: a person writes "cron jobs fail at night".
-_LABELS = (
-    "heartbeat | digest | watchdog | cron | reminder | notification | webhook | alert | alarm | background task |"
-    " monitor event | event | events | timestamp | scheduled | automated"
-).split(" | ")
-# Phrases of automated messages, anywhere in them.
-_SAID_BY_NO_PERSON = (
-    "not a human message", "since last digest", "additional event(s)", "acknowledge briefly", "heartbeat_ok",
-    "plan summary", "should i:", "do not reply to this message", "this is an automated", "joelclaw-memory",
-    "joelclaw memory",
 )  # fmt: skip
 # Words that ask for the state of things without naming any.
 _EMPTY_WORDS = frozenset(
@@ -140,10 +128,20 @@ def own_words(text: str) -> str:
     is_command = text.startswith("/") and first and "/" not in first[0] and "." not in first[0]  # `/compact`, no path
     if text.startswith(("<", "‹")) or is_command or is_own(text):
         return ""
-    if begins_with(lower, _AUTOMATED) or any(phrase in lower for phrase in _SAID_BY_NO_PERSON):
+    of_automation = (
+        "not a human message", "since last digest", "additional event(s)", "acknowledge briefly", "heartbeat_ok",
+        "plan summary", "should i:", "do not reply to this message", "this is an automated", "joelclaw-memory",
+        "joelclaw memory",
+    )  # fmt: skip
+    if begins_with(lower, _AUTOMATED) or any(phrase in lower for phrase in of_automation):
         return ""
+    # A colon, a dash or nothing follows a label: a person writes "cron jobs fail at night".
+    labels = (
+        "heartbeat | digest | watchdog | cron | reminder | notification | webhook | alert | alarm | background task |"
+        " monitor event | event | events | timestamp | scheduled | automated"
+    ).split(" | ")
     labelled = lower.lstrip("[(")
-    for label in filter(labelled.startswith, _LABELS):
+    for label in filter(labelled.startswith, labels):
         rest = labelled[len(label) :].lstrip(" ])")
         if not rest or rest.startswith((":", "—", "–", "(", "[", "|", "- ")):
             return ""
@@ -152,7 +150,7 @@ def own_words(text: str) -> str:
 
 def last_request(prompts: Sequence[str]) -> str:
     """The last prompt that is a request; prompts are oldest first. "" if none of the last twelve is a request."""
-    return next((prompt for prompt in prompts[: -_PROMPTS_BACK - 1 : -1] if is_request(prompt)), "")
+    return next((prompt for prompt in prompts[:-13:-1] if is_request(prompt)), "")
 
 
 def open_request(db: apsw.Connection, session: Session, calls: Sequence[Call]) -> str:
@@ -257,7 +255,7 @@ def _turn_start(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at
             ended_at = max(ended_at, said[at - 1][0])
             break
     over = sum(at <= ended_at for at, _ in said)
-    is_recorded = ended_at and sum(bool(text) for _, text in said[over:]) <= _PROMPTS_BACK
+    is_recorded = ended_at and sum(bool(text) for _, text in said[over:]) <= 12
     over *= bool(is_recorded)
     until = 1 << 62
     for at in range(len(said), 0, -1):

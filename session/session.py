@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from core.config import Config
     from core.records import Event, Hit
     from core.switches import Switches
-    from memory.archive import Limits, Origin
+    from session.record import TaskPlan
 
     Result = TypeVar("Result")
 
@@ -265,42 +265,6 @@ class Session:
         return (state.cwd if state is not None else "") or files.current_folder()
 
 
-class TaskPlan:
-    """Whether an event leads to a recall for the task, and to a write of the task to memory.
-
-    Both reasons are printed in results: "new-task" means that it does; any other reason says why it does not.
-    """
-
-    __slots__ = ("entered", "is_flush", "query", "recall_reason", "write_reason", "zone")
-
-    def __init__(
-        self, zone: Zone, entered: list[str], query: str, recall_reason: str, write_reason: str, *, is_flush: bool
-    ) -> None:
-        self.zone = zone
-        self.entered = entered
-        """The zones that this turn entered."""
-        self.query = query
-        self.recall_reason = recall_reason
-        self.write_reason = write_reason
-        self.is_flush = is_flush
-        """Whether a compaction follows."""
-
-    @property
-    def is_due(self) -> bool:
-        """Whether the reaction `task` has anything to do or to report."""
-        return self.must_recall or self.must_write or self.is_flush or bool(self.entered)
-
-    @property
-    def must_recall(self) -> bool:
-        """Whether to recall memories for the task."""
-        return self.recall_reason == "new-task"
-
-    @property
-    def must_write(self) -> bool:
-        """Whether to write the task to memory."""
-        return self.write_reason == "new-task"
-
-
 class SessionStore:
     """The store as a call about a session uses it: opened when it is first needed.
 
@@ -389,30 +353,6 @@ class SessionStore:
         from core.store import documents
 
         return bool(names) and self.read("recall", lambda db: documents.has_phrase(db, names), False)
-
-    def archive(self, path: str, origin: Origin, limits: Limits) -> Sequence[Entry]:
-        """Archive the new entries of a transcript, and return them; () if that failed or there is no transcript."""
-        if not os.path.isfile(path):
-            return ()
-
-        def ingest_new(db: apsw.Connection) -> Sequence[Entry]:
-            from memory.archive import ingest
-
-            origin.vectors = self.has_vectors
-            return ingest.ingest_file(db, path, origin, limits).entries
-
-        return self.write("archive", ingest_new, ())
-
-    def archive_entries(self, entries: Sequence[Entry], origin: Origin) -> None:
-        """Archive the entries from a client that has no transcript file."""
-
-        def ingest_all(db: apsw.Connection) -> None:
-            from memory.archive import ingest
-
-            origin.vectors = self.has_vectors
-            ingest.ingest_entries(db, entries, origin)
-
-        self.write("archive", ingest_all, None)
 
 
 class fault_boundary:  # noqa: N801  # reads as the statement it is

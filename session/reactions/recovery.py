@@ -40,10 +40,7 @@ if TYPE_CHECKING:
 
 HEADING = "## Session Recovery"
 SOURCE = "session-recovery"
-FEWEST_CALLS = 5
-"""A session with fewer calls has no work to report."""
 MOST_QUERIES = 2
-_QUERY_NAMES = 50  # the answer to a query has room for these
 _TALK_SIZES = (
     # tokens of the task, files, memories, tokens of each memory, queries; tried in this order
     (200, 5, 3, 150, 3), (60, 5, 3, 38, 3), (60, 3, 3, 33, 3), (40, 2, 2, 25, 1), (30, 1, 0, 0, 0), (20, 0, 0, 0, 0),
@@ -209,7 +206,7 @@ def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Se
         more_queries: the session's requests as queries, if the files need fewer than two.
     """
     session = sessions.by_id(db, call.id)
-    if session is None or session["calls"] < FEWEST_CALLS:
+    if session is None or session["calls"] < 5:  # too few to report
         return None
     compactions = sessions.compactions(db, call.id)
     summary = f"{compactions[-1]['summary'] if compactions else ''}\n{kept}"
@@ -287,7 +284,8 @@ class _Draft:
 def file_queries(places: Sequence[Place], shown_as: Mapping[str, str]) -> list[str]:
     """Up to two queries that name files, in the order of their first place."""
     counts: dict[str, int] = {}
-    for place in places[: MOST_QUERIES * _QUERY_NAMES * 2]:
+    most_names = 50  # the answer to a query has room for these
+    for place in places[: MOST_QUERIES * most_names * 2]:
         counts[place["file"]] = counts.get(place["file"], 0) + 1
     queries: list[list[str]] = []
     names_held: list[int] = []
@@ -298,7 +296,7 @@ def file_queries(places: Sequence[Place], shown_as: Mapping[str, str]) -> list[s
         fits = [
             at
             for at, query in enumerate(queries)
-            if names_held[at] + count <= _QUERY_NAMES and len(query) < 3 and len(" ".join([*query, name])) <= 48
+            if names_held[at] + count <= most_names and len(query) < 3 and len(" ".join([*query, name])) <= 48
         ]
         if fits:
             queries[fits[0]].append(name)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from core.records import Session as ArchivedSession
     from session.session import Session
 
-GATEWAY_QUERY = "gateway daemon telegram redis session routing compaction"
-MIN_SCORE = 0.1  # the query is broad: a good memory matches few of its words
 STALE_MS = 30 * DAY_MS
 """Work that was left longer ago than this is not open any more."""
 
@@ -34,12 +32,15 @@ STALE_MS = 30 * DAY_MS
 def react(event: HookEvent, session: Session, *, query: str = "", project: str = "") -> Reaction:
     """The text for a session that starts; `query` and `project` replace those of the settings and of the folder."""
     began, state = time.perf_counter(), session.state
-    query = query or (GATEWAY_QUERY if state.is_gateway else session.config.get_str("inject.query"))
+    of_gateway = "gateway daemon telegram redis session routing compaction"
+    query = query or (of_gateway if state.is_gateway else session.config.get_str("inject.query"))
     about: dict[str, Any] = {"query": query}
     if "memory-recall" in state.injected_kinds:
         return Reaction(ALREADY, about=about)
     project = project or session.project_in(event["cwd"])
-    hits = session.store.recall(query, project, everywhere=state.is_gateway and not project, min_score=MIN_SCORE)
+    everywhere = state.is_gateway and not project
+    # The query is broad, so a good memory matches few of its words.
+    hits = session.store.recall(query, project, everywhere=everywhere, min_score=0.1)
     if hits is None:
         return Reaction(FAILED, about=about)
     folder = folder_of(session.folder(event["cwd"]))
