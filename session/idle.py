@@ -13,17 +13,16 @@ import clients
 from core import TYPE_CHECKING, clock, files
 from core.errors import Failure
 from session.record import IDLE_RUN
-from session.session import COMPONENT
+from session.session import COMPONENT, Session
 from session.state import PATH_CHARS, Damaged, SessionState, TooNew
 from session.state_file import (
     SUFFIX,
     has_state,
     load_state,
-    parse_state_file,
     read_state,
     state_failure,
+    state_in,
     state_lock,
-    state_path,
     states_folder,
     work_lock,
     write_state,
@@ -49,19 +48,15 @@ def schedule(
     session_id: str, config: Config, used: float | None, *, minutes: int = 0, agent: str = "", cwd: str = ""
 ) -> dict[str, Any]:
     """Set a session's timer as the end of a turn does. Returns what the command prints."""
-    now = clock.now_ms()
-    with state_lock(session_id):
-        known, _ = load_state(session_id)
-        state = known or SessionState(session_id, "interactive", now)
+    with Session(session_id, config, agent=agent) as session:
+        state = session.state
         if used is None:
             used = ratio(state.percent, None, None)
-        previous, before = state.idle_timer, state.to_json()
+        previous = state.idle_timer
         state.agent = agent or state.agent
-        cwd = cwd or state.cwd or files.current_folder()
         transcript = previous["transcript"] if previous else ""
-        reason = set_timer(state, used, config, minutes=minutes, cwd=cwd, transcript=transcript)
-        if state.to_json() != before:
-            write_state(state)
+        reason = set_timer(state, used, config, minutes=minutes, cwd=session.folder(cwd), transcript=transcript)
+        session.save()
     timer = state.idle_timer if reason == "scheduled" else None
     return {
         "sessionId": session_id,
@@ -243,11 +238,7 @@ def _state_with_timer(path: str) -> SessionState | None:
         with open(path, "rb") as file:
             if b'"idleTimer": null' in file.read():
                 return None  # parsing every state twice a second would cost too much
-        value = parse_state_file(path)
-        session = value.get("sessionId") if isinstance(value, dict) else None
-        if not isinstance(session, str) or state_path(session) != path:
-            return None
-        return SessionState.from_json(value, session)
+        return state_in(path)
     except (OSError, Damaged, TooNew):
         return None
 

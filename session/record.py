@@ -13,7 +13,7 @@ from core import TYPE_CHECKING
 from core.quoting import clip, clip_path, one_line
 from core.redaction import redact
 from core.words import clean, fingerprint
-from session.state import FILE_CHARS, FILES_KEPT, HITS_KEPT, MESSAGE_CHARS, MESSAGES_KEPT, TASK_CHARS
+from session.state import FILE_CHARS, FILES_KEPT, HITS_KEPT, MESSAGE_CHARS, MESSAGES_KEPT, TASK_CHARS, stored_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -306,10 +306,4 @@ def _cut_at_word(text: str, characters: int) -> str:
 
 
 def _path(path: str) -> str:
-    if not path:
-        return ""
-    known = redact(clean(path))[0]
-    line = one_line(known)
-    if line != known:  # joining the lines of a path may complete a secret
-        line = redact(line)[0]
-    return clip_path(line, FILE_CHARS)
+    return clip_path(stored_line(path), FILE_CHARS) if path else ""

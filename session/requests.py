@@ -13,7 +13,7 @@ from core.store import sessions
 from memory.gate import ACKNOWLEDGEMENTS, begins_with, is_own
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import apsw
 
@@ -154,24 +154,13 @@ def last_request(prompts: Sequence[str]) -> str:
 
 
 def open_request(db: apsw.Connection, session: Session, calls: Sequence[Call]) -> str:
-    """What an archived session was asked in its open turn, as `quoted` has it."""
-    said = sessions.conversation(db, session["id"], READ_CHARS)
-    return quoted(said, calls, session.get("ended_at", 0), lambda until: sessions.last_answer(db, session["id"], until))
-
-
-def quoted(
-    said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int, spoken: Callable[[int], str] | None = None
-) -> str:
     """The requests of the open turn: its first and last request, and its last words: `"…" · then: "…"`.
 
     If the last words only choose ("1+2", "yes"), the agent's question follows. If they are no request otherwise, the
     last request before them comes first. "Go on" is left out. A request of a turn that has ended says so.
-
-    Args:
-        said: times (ms) and prompts; the agent's words are "".
-        ended_at: when the last turn ended, 0 if the client does not record that.
-        spoken: what the agent said last before a time.
     """
+    said = sessions.conversation(db, session["id"], READ_CHARS)  # times and prompts; the agent's words are ""
+    ended_at = session.get("ended_at", 0)  # of the last turn; 0 if the client does not record that
     at = _turn_start(said, calls, ended_at)
     before = [prompt for _, prompt in said[:at] if _is_telling(prompt)]
     opened = [prompt for _, prompt in said[at:] if prompt]
@@ -182,8 +171,9 @@ def quoted(
     shown = shown or dict.fromkeys(before[-1:], " (turn ended)")
     last = next(reversed(shown), "")
     offer = ""
-    if spoken and last and not is_request(last) and len(last) <= 60:  # a longer prompt is no choice
-        offer = offered(last, spoken(max(when for when, prompt in said if prompt == last)))
+    if last and not is_request(last) and len(last) <= 60:  # a longer prompt is no choice
+        chosen_at = max(when for when, prompt in said if prompt == last)
+        offer = offered(last, sessions.last_answer(db, session["id"], chosen_at))
     if is_open and not asked and not offer:
         request = last_request([prompt for prompt in before if len(prompt) > LAST_CHARS or "?" not in prompt])
         shown = dict.fromkeys([request] * bool(request), " (turn ended)") | shown

@@ -355,8 +355,15 @@ def stored_id(session_id: str) -> str:
 
 
 def role_name(role: str) -> str:
-    """A role for the state: one line without secrets, within its bound."""
+    """A role for the state, within its bound."""
+    return stored_line(role)[:_ROLE_CHARS]
+
+
+def stored_line(text: str) -> str:
+    """A text on one line without secrets."""
     from core.redaction import redact
     from core.words import clean
 
-    return redact(one_line(clean(role)))[0][:_ROLE_CHARS]
+    known = redact(clean(text))[0]
+    line = one_line(known)
+    return line if line == known else redact(line)[0]  # joining lines may complete a secret

@@ -75,7 +75,7 @@ def read_state(session_id: str) -> SessionState | None:
     """The state on disk, None if there is none. Raises Failure: STATE_TOO_NEW, STATE_DAMAGED or STATE_UNREADABLE."""
     path = state_path(session_id)
     try:
-        return SessionState.from_json(parse_state_file(path), session_id)
+        return SessionState.from_json(_parsed(path), session_id)
     except FileNotFoundError:
         return None
     except TooNew as newer:
@@ -104,8 +104,16 @@ def write_state(state: SessionState, text: str = "") -> None:
     files.write_whole(state_path(state.session_id), (text or json_text.dumps(state.to_json())).encode())
 
 
-def parse_state_file(path: str) -> Any:
-    """The JSON value of a state file. Raises Damaged or OSError."""
+def state_in(path: str) -> SessionState:
+    """The state in a file of the sessions' folder. Raises Damaged, TooNew or OSError."""
+    value = _parsed(path)
+    session = value.get("sessionId") if isinstance(value, dict) else None
+    if not isinstance(session, str) or state_path(session) != path:
+        raise Damaged("it belongs to another session")
+    return SessionState.from_json(value, session)
+
+
+def _parsed(path: str) -> Any:
     with open(path, "rb") as handle:
         data = handle.read(_MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:
@@ -147,11 +155,7 @@ def _summary(path: str, name: str) -> dict[str, Any]:
     state = SessionState(name, "")
     try:
         size = os.stat(path).st_size
-        value = parse_state_file(path)
-        identifier = value.get("sessionId") if isinstance(value, dict) else None
-        if isinstance(identifier, str) and files.safe_name(identifier) != name:
-            raise Damaged("it belongs to another session")
-        state = SessionState.from_json(value, identifier if isinstance(identifier, str) else "")
+        state = state_in(path)
     except Damaged:
         problem = "damaged"
     except TooNew as newer:
@@ -159,14 +163,9 @@ def _summary(path: str, name: str) -> dict[str, Any]:
     except OSError as error:
         problem = f"unreadable: {error.strerror}"
     summary = {
-        "sessionId": state.session_id,
-        "role": state.role,
-        "task": state.task,
-        "percent": state.percent,
-        "compactionCount": state.compaction_count,
-        "updatedAt": state.updated_at,
-        "bytes": size,
-    }
+        "sessionId": state.session_id, "role": state.role, "task": state.task, "percent": state.percent,
+        "compactionCount": state.compaction_count, "updatedAt": state.updated_at, "bytes": size,
+    }  # fmt: skip
     return {**summary, "problem": problem} if problem else summary
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 
 from core import TYPE_CHECKING, clock, files
-from core.quoting import one_line
 from core.store import calls
 from session.reactions import Reaction
 from session.session import fault_boundary
+from session.state import stored_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +51,9 @@ def append_section(
     body = _body(state, project, read)
     if not body:
         return False
-    heading = f"## {clock.iso(now)[11:16]} UTC{_MARK}{_short_id(state.session_id)} · {_plain(state.role)} · compaction"
+    heading = (
+        f"## {clock.iso(now)[11:16]} UTC{_MARK}{_short_id(state.session_id)} · {stored_line(state.role)} · compaction"
+    )
     try:
         path = log_path(now, config)
         before = _tail(path)
@@ -86,32 +88,25 @@ def append(path: str, data: bytes) -> None:
 
 def _body(state: SessionState, project: str, read: Sequence[str]) -> list[str]:
     modified = state.files_modified
-    task, modified_text = _plain(state.task), ", ".join(map(_plain, reversed(modified)))
+    task, modified_text = stored_line(state.task), ", ".join(map(stored_line, reversed(modified)))
     if not (task or modified_text):
         return []
     only_read = [path for path in read if not any(f"/{edited}".endswith(f"/{path}") for edited in modified)]
     fields = {
         "Task": task,
         "Files modified": modified_text,
-        "Files read": ", ".join(map(_plain, only_read)),
-        "Recalled": " | ".join(map(_plain, state.recall_queries)),
-        "Project": _plain(project),
+        "Files read": ", ".join(map(stored_line, only_read)),
+        "Recalled": " | ".join(map(stored_line, state.recall_queries)),
+        "Project": stored_line(project),
     }
     compaction = f"ompaction {state.compaction_count + 1}"
     usage = f"- C{compaction}" if state.percent is None else f"- Context {state.percent:.0f} %, c{compaction}"
     return [*(f"- {label}: {value}" for label, value in fields.items() if value), usage]
 
 
-def _plain(text: str) -> str:
-    from core.redaction import redact
-    from core.words import clean
-
-    return one_line(redact(clean(text))[0])
-
-
 def _short_id(session_id: str) -> str:
     """The start and the end of an id: ids that are made from the time begin alike."""
-    plain = _plain(session_id).replace(" ", "-").replace("·", "-")
+    plain = stored_line(session_id).replace(" ", "-").replace("·", "-")
     return plain if len(plain) <= 16 else f"{plain[:8]}…{plain[-6:]}"
 
 

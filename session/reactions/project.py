@@ -13,7 +13,7 @@ from core import TYPE_CHECKING
 from core.project import is_below, real_root
 from core.quoting import one_line
 from session.reactions import ALREADY, FAILED, NO_RESULTS, Reaction
-from session.state import FILES_KEPT
+from session.state import FILES_KEPT, stored_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,9 +94,9 @@ def scope_of(path: str, cwd: str, config: Config) -> Scope | None:
     is_set = bool(name)
     if not is_set:
         name, query = os.path.relpath(file, root), os.path.basename(file)
-    name = _plain(name)[-80:]
+    name = stored_line(name[:2_000])[-80:]
     unsafe_in_quotes = {ord(character): " " for character in '"\\$`'}
-    query, most = _plain(query.translate(unsafe_in_quotes)), 120
+    query, most = stored_line(query.translate(unsafe_in_quotes)[:2_000]), 120
     if len(query) > most:
         query = (query[: most + 1].rpartition(" ")[0] or query[:most]).rstrip()
     if not name or len(query) < 2:
@@ -130,10 +130,3 @@ def _in_settings(path: str, bases: Sequence[str], scopes: Mapping[str, str]) -> 
         if len(folder) > len(best[0]) and any(is_below(path + "/", os.path.join(base, folder)) for base in bases):
             best = folder, query
     return best
-
-
-def _plain(text: str) -> str:
-    from core.redaction import redact
-    from core.words import clean
-
-    return one_line(redact(clean(text[:2_000]))[0])
