@@ -13,6 +13,7 @@ from core import TYPE_CHECKING
 from core.quoting import clip, clip_path, one_line
 from core.redaction import redact
 from core.words import clean, fingerprint
+from session.session import TaskPlan
 from session.state import FILE_CHARS, FILES_KEPT, HITS_KEPT, MESSAGE_CHARS, MESSAGES_KEPT, TASK_CHARS, stored_line
 
 if TYPE_CHECKING:
@@ -32,42 +33,6 @@ IDLE_RUN = "JOELCLAW_IDLE_RUN"
 """Environment variable that `idle run` sets for the client it starts: hooks in it do not change idle timers."""
 JOINT = " | "
 """Between the messages of a task."""
-
-
-class TaskPlan:
-    """Whether an event leads to a recall for the task, and to a write of the task to memory.
-
-    Both reasons are printed in results: "new-task" means that it does; any other reason says why it does not.
-    """
-
-    __slots__ = ("entered", "is_flush", "query", "recall_reason", "write_reason", "zone")
-
-    def __init__(
-        self, zone: Zone, entered: list[str], query: str, recall_reason: str, write_reason: str, *, is_flush: bool
-    ) -> None:
-        self.zone = zone
-        self.entered = entered
-        """The zones that this turn entered."""
-        self.query = query
-        self.recall_reason = recall_reason
-        self.write_reason = write_reason
-        self.is_flush = is_flush
-        """Whether a compaction follows."""
-
-    @property
-    def is_due(self) -> bool:
-        """Whether the reaction `task` has anything to do or to report."""
-        return self.must_recall or self.must_write or self.is_flush or bool(self.entered)
-
-    @property
-    def must_recall(self) -> bool:
-        """Whether to recall memories for the task."""
-        return self.recall_reason == "new-task"
-
-    @property
-    def must_write(self) -> bool:
-        """Whether to write the task to memory."""
-        return self.write_reason == "new-task"
 
 
 def own_event(kind: Kind, **fields: Any) -> HookEvent:

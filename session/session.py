@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from core.config import Config
     from core.records import Event, Hit
     from core.switches import Switches
-    from session.record import TaskPlan
 
     Result = TypeVar("Result")
 
@@ -263,6 +262,42 @@ class Session:
         except Failure:
             state = None
         return (state.cwd if state is not None else "") or files.current_folder()
+
+
+class TaskPlan:
+    """Whether an event leads to a recall for the task, and to a write of the task to memory.
+
+    Both reasons are printed in results: "new-task" means that it does; any other reason says why it does not.
+    """
+
+    __slots__ = ("entered", "is_flush", "query", "recall_reason", "write_reason", "zone")
+
+    def __init__(
+        self, zone: Zone, entered: list[str], query: str, recall_reason: str, write_reason: str, *, is_flush: bool
+    ) -> None:
+        self.zone = zone
+        self.entered = entered
+        """The zones that this turn entered."""
+        self.query = query
+        self.recall_reason = recall_reason
+        self.write_reason = write_reason
+        self.is_flush = is_flush
+        """Whether a compaction follows."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the reaction `task` has anything to do or to report."""
+        return self.must_recall or self.must_write or self.is_flush or bool(self.entered)
+
+    @property
+    def must_recall(self) -> bool:
+        """Whether to recall memories for the task."""
+        return self.recall_reason == "new-task"
+
+    @property
+    def must_write(self) -> bool:
+        """Whether to write the task to memory."""
+        return self.write_reason == "new-task"
 
 
 class SessionStore:

@@ -10,8 +10,8 @@ import time
 
 from core import TYPE_CHECKING
 from session.reactions import FAILED, OFF, Reaction, run
-from session.record import TaskPlan, record, record_recall, record_task_memory, usage_of
-from session.session import TASK_TAGS, Session, errors_of
+from session.record import record, record_recall, record_task_memory, usage_of
+from session.session import TASK_TAGS, Session, TaskPlan, errors_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
