@@ -1,8 +1,8 @@
 """Takes secrets out of text before anything is stored, logged or sent.
 
 On the hot path: a cheap check says whether a text could contain a secret, and only then are the finders loaded:
-`tokens` (known by their form or their randomness), `assignments` (`NAME = VALUE`), `prose` (sentences and logins),
-`structured` (fields, tables, manifests) and `commands`; `fields` redacts JSON. `values` judges names and values.
+`tokens` (known by their form or their randomness), `assignments` (`NAME = VALUE`; judges names and values for all),
+`prose` (sentences and logins), `structured` (fields, tables, manifests, JSON) and `commands`.
 Every step is linear in the text, and none raises on any str.
 """
 
@@ -15,7 +15,7 @@ from core import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from core.redaction.values import Name, Span
+    from core.redaction.assignments import Name, Span
 
 MARK = "[redacted:"
 ANNOUNCING = ("pass", "pw", "secret", "token", "key", "auth", "credential")
@@ -144,7 +144,7 @@ def redact_value(value: object, plain: Callable[[str], str] = lambda text: redac
     """
     if _FINDERS not in sys.modules and not _may_hold_in_value(value):
         return value
-    from core.redaction.fields import redact_fields
+    from core.redaction.structured import redact_fields
 
     return redact_fields(value, plain)
 
@@ -235,7 +235,7 @@ def find_secrets(text: str) -> list[Span]:
 
 def _find_plain(text: str) -> list[Span]:
     from core.redaction import prose, tokens
-    from core.redaction.values import find_names
+    from core.redaction.assignments import find_names
 
     lower = text.lower()
     if len(lower) != len(text):  # a letter that becomes two in lower case would shift the positions after it
@@ -274,7 +274,7 @@ def _find_plain(text: str) -> list[Span]:
 
 def _may_be_structured(text: str, lower: str, names: list[Name], calls: Sequence[str]) -> bool:
     """Cheap pre-check: could a secret be known by its field, call, column or manifest?"""
-    from core.redaction.values import FIELDS, is_in_field
+    from core.redaction.assignments import FIELDS, is_in_field
 
     if "identified " in lower or ("into " in lower and "values" in lower) or ("Secret" in text and "kind" in text):
         return True

@@ -1,60 +1,336 @@
 """Finds `NAME = VALUE` if the name announces a secret: code, `.env`, JSON, YAML, TOML, XML, headers, flags, queries.
 
-Each name costs a bounded look around it.
+Judges names (keys, variables, flags, headers) and values for the other finders too: whether they announce a secret, or
+look like one. Each name costs a bounded look around it. Loads `re` with the first value that needs it.
 """
 
-import re
+from __future__ import annotations
 
-from core.redaction.values import (
-    DIGITS,
-    NAME_CHARS,
-    Name,
-    Span,
-    family,
-    is_described,
-    is_made_up,
-    is_name_of_code,
-    is_placeholder,
-    is_prose,
-    is_strong,
-    is_technical,
-    label,
-    names_password,
-)
+from core import TYPE_CHECKING
+from core.redaction import MARK, NAME_PARTS
 
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable
+
+Span = tuple[int, int, str]
+"""The start, end and kind of a secret."""
+Name = tuple[int, int, str]
+"""The start, end and family of a name (see `family`)."""
+
+LOOSE = frozenset(["password", "pw", "pass"])
+"""Families whose value may be any word."""
+FIELDS = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
+DIGITS = frozenset("0123456789")
+SIGNS = frozenset("!#$%^&*+=@~?")
 MAX_JUDGED = 256  # characters of a value that are judged
 MAX_LINE = 200  # characters of a line before and after a name
-_SETTERS = frozenset(
-    "define set setproperty setitem setenv putenv setdefault put putstring hset add append header values".split()
-)
-_SEPARATOR = re.compile(
-    r"\\{0,3}[\"'`]?\]?\??[ \t]{0,24}"
-    r"(?::[ \t]{0,4}[A-Za-z][\w.\[\]|]{0,30}"
-    r"(?:[ \t]{1,4}(?==)|(?==(?:\"\"|''|[\"'`]?(?![\s=,;})\]\"'`]|\\[nrt]|\Z))))|:(?==))?"
-    r"(=>|={1,3}|\|\|=|\?\?=|:(?!:)|(?:,|\|\||\?\?)(?=[ \t]{0,4}\\{0,3}[\"'])|>)[ \t]{0,16}"
-)
-_WRAPPER = re.compile(r"<!\[CDATA\[|Some\(\s{0,40}(?=\")")
-_OPTION_GAP = re.compile(r" (?:\\\r?\n[ \t]*)?")
-_QUOTE = re.compile(r"[rbufN]?(\\{0,3}[\"'`])")
-# A separator inside a bare value ends it only if the next field or white space follows: `p@ss,word` is one value.
-_BARE = re.compile(
-    r"(?:[^\s\"'`<>,;&\\]|\\(?![nrt\"'])|[\"']\w{1,40}[\"'](?=\w)"
-    r"|[,;&](?!\s|\Z|&|[\w.\[\]-]{1,30}[=:]|[\w-]{1,20} [\w-]{1,20}=))*+"
-)
-_SCHEME = re.compile(r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|splunk|key)[ \t]{1,4})?+")
-# After this, the value is on the next line, indented further: YAML, perhaps as a block.
-_NEXT_LINE = re.compile(r"[ \t]*+(?:[|>][-+]?)?+(?:[ \t]*+(?:\r?\n|(?<!\\)(?:\\r)?\\n)){1,2}+")
-_WHOLE_LINE = re.compile(r"(?i:(?:digest|aws4-hmac-sha256|hmac|signature|oauth)[ \t])[^\n]{1,4096}")
-# A value of several words that is the rest of its line, what may precede its name, and a line of settings.
-_WORDS = re.compile(r"[^\s\"'`<>{}()\[\]=|;$][^\n\"'`<>{}()\[\]=|;$]{2,80}(?=\r?\n|\Z)")
-_LINE_HEAD = re.compile(r"[ \t]*(?:- )?(?:[\w.-]+ ){0,2}\Z")
-_SETTING_LINE = re.compile(r"[ \t]*(?:- )?[\w. -]{1,60}[:=]")
-_WORD_GROUPS = re.compile(r"(?:[A-Z2-7]{4} ){3,}[A-Z2-7]{2,4}\Z|(?:[a-z]{4} ){3}[a-z]{4}\Z")
-_CODE = re.compile(
-    r"[!*]?(?!\d)[\w.]+[(\[]|\w+::|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z|[A-Za-z_][\w.]*[?!]+\.\w|&(?:\[|mut |'\w)"
-)
-_COMMAND = re.compile(r"(?s).*(?:\A|\s)(?:--?[a-z]|\S*\w\.[a-z]{2,4}(?:\s|\Z))")
-_STORED_PATH = re.compile(r".+/[^/]*\.\w{2,5}\Z")
+NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+_WORDS = {
+    # Names of passwords that end in `pass` or `pw`; other words do too, like `compass` and `bypass`.
+    "passwords": "requirepass userpass dbpass adminpass rootpass smtppass mailpass ftppass authpass sudopass storepass"
+    " keypass dbpw masterauth userpw adminpw rootpw bindpw ldappw smtppw mypw",
+    # Owners of a `PAT`; others have patterns: `HEX_PAT`.
+    "pat owners": "github gitlab git gh gl ghcr azure azdo ado devops bitbucket jira snowflake databricks airtable"
+    " figma release bot ci repo deploy access personal npm docker dockerhub user asana actions workflow admin webflow",
+    # Verbs and adjectives before `password`: `forgotPassword`, `resetPassword`, `invalidPassword`.
+    "actions": "forgot forgotten reset change show hide toggle enter check verify validate compare hash generate lost"
+    " invalid wrong incorrect missing require requires has is use uses need needs no without weak get read ask",
+    "key owners": "api access secret private auth account master signing signature encryption decryption encrypt crypto"
+    " shared service admin anon role subscription license licence activation recovery session hmac jwt deploy webhook"
+    " app write host hmac1 storage",
+    # Before `token`: counts, limits, paging and vocabulary.
+    "text tokens": "max min per num total next page continuation eos bos pad unk sep cls mask special stop first last"
+    " each text word one single output input prompt completion cached current",
+    "public keys": "primary foreign cache sort partition public dict idempotency object row index unique lookup map"
+    " routing group publishable hot short arrow registry verify dedupe merge event",
+    "qualifiers": "prod production dev staging test live old new value plain plaintext raw b64 base64 v",
+    "not values": "none null nil undefined true false yes no on off empty missing required optional unset set invalid"
+    " valid expired wrong str string bytes int integer number bool boolean any text varchar char object unknown never"
+    " void secretstr redacted masked removed changeme changeit change-me change_me replaceme replace-me placeholder"
+    " hidden todo tbd example dummy fake sample n/a na default prompt ask stdin env see the a an is are was in from"
+    " x-oauth-basic hashed encrypted passwort kennwort password passwd passphrase pass pwd pw secret token key apikey"
+    " api-key api_key my your value here files same-origin use-credentials present absent guest options",
+    # The last word of a name of code: `Uint8Array`, `Web3Credentials`, `passwordSchema`.
+    "code": "array buffer bytes str string type schema request response config options props input ref provider",
+    # Functions that take a name and its value.
+    "setters": "define set setproperty setitem setenv putenv setdefault put putstring hset add append header values",
+    # Words of sentences that a password of several words does not have.
+    "sentence": "password passwords passwort kennwort passcode token your you my our the is are was must should may can"
+    " cannot please enter invalid forgot for of with than least characters not no does do via something same it its"
+    " this that be ihr ihre ein eingeben bitte to when if by has have use used set leave empty keep only min max bytes"
+    " byte chars character digit digits day days zeichen ziffern stellen caracteres caractères caratteri tekens",
+}
+_SETS = {topic: frozenset(words.split()) for topic, words in _WORDS.items()}
+
+_patterns: dict[str, re.Pattern[str]] = {}
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """The pattern, compiled once. `re` is loaded when the first is needed."""
+    known = _patterns.get(pattern)  # the cache of `re.compile` is five times slower
+    if known is None:
+        import re
+
+        known = _patterns[pattern] = re.compile(pattern)
+    return known
+
+
+def words_of(name: str) -> list[str]:
+    """The lower-case words of a name in any case style: `clientSecret`, `CLIENT_SECRET`, `client-secret`."""
+    words: list[str] = []
+    before = ""
+    for at, char in enumerate(name):
+        if not char.isalnum():
+            before = "" if char.isascii() else before  # an invisible character does not end a word
+            continue
+        if not before or (char.isupper() and (not before.isupper() or name[at + 1 : at + 2].islower())):
+            words.append("")
+        words[-1] += char.lower()
+        before = char
+    return words
+
+
+def family(name: str) -> str:
+    """The kind of secret that a name announces; "" for none, as for `tokens`, `maxTokens`, `forgotPassword`.
+
+    `key`, `auth`, `pass` and `pw` announce a secret only if the value looks like one.
+    """
+    words = words_of(name) if len(name) <= 128 else []
+    while len(words) > 1 and (words[-1] in _SETS["qualifiers"] or words[-1].isdigit()):
+        words.pop()
+    if not words:
+        return ""
+    last = words[-1].rstrip("0123456789")
+    before = words[-2] if len(words) > 1 else ""
+    if _ends_as_password(last):
+        return "" if before in _SETS["actions"] else "password"
+    if last in ("pass", "pw"):
+        return "password" if before else last
+    is_variable = name.isupper() and (last == "sshpass" or name.endswith(("REDISCLI_AUTH", "REDIS_AUTH")))
+    if last in _SETS["passwords"] or is_variable:
+        return "password"
+    if last in ("auth", "authorization", "psk"):
+        return "pw" if last == "psk" else last
+    if last.endswith("secret") or last in ("credential", "credentials", "secretstring"):
+        return "" if before == "existing" else "secret"
+    if (before == "secret" and last in ("string", "binary")) or words[-3:] == ["secret", "key", "base"]:
+        return "secret"
+    if last.endswith("token"):
+        return "" if before in _SETS["text tokens"] or last == "subtoken" else "token"
+    if last == "pat" and before in _SETS["pat owners"] and name.isupper():
+        return "token"
+    keys = ("apikey", "secretkey", "privatekey", "accesskey", "authkey", "masterkey", "accountkey", "signingkey")
+    if last.endswith((*keys, "encryptionkey")) or (last == "key" and before in _SETS["key owners"]):
+        return "private-key" if last.endswith("privatekey") or before == "private" else "api-key"
+    is_constant = last in ("key", "salt") and before and name.upper() == name
+    return "key" if is_constant and before not in _SETS["public keys"] else ""
+
+
+def names_password(name: str) -> bool:
+    """Whether a name is about a password, even if it only does something with it: `readPassword`."""
+    last = words_of(name)[-1:]
+    return bool(last) and (last[0] in ("pass", "pw") or _ends_as_password(last[0]))
+
+
+def _ends_as_password(word: str) -> bool:
+    passwords = ("password", "passwd", "passwort", "kennwort", "passphrase", "passcode", "userpwd")
+    return word == "pwd" or word.endswith(passwords)
+
+
+def find_names(
+    text: str, lower: str, may_be_described: Callable[[str, str, int, int], bool]
+) -> tuple[list[Name], list[Name]]:
+    """The names of secrets: those that an assignment may follow, and all that a sentence or a field may follow.
+
+    At most 48 characters of a name on each side of a keyword are read.
+    """
+    assigned: dict[int, Name] = {}
+    others: list[Name] = []
+    families: dict[str, str] = {}
+    for keyword in NAME_PARTS:
+        end = 0
+        at = lower.find(keyword)
+        while at >= 0:
+            end = at + len(keyword)
+            ahead = text[end : end + 48]
+            end += len(ahead) - len(ahead.lstrip(NAME_CHARS))
+            sign = text[end : end + 48].lstrip(" \t\"'`\\]?")[:1]
+            if end not in assigned:
+                head = text[max(0, at - 48) : at]
+                start = at - len(head) + len(head.rstrip(NAME_CHARS))
+                if text[start - 1 : start] == "\\" and text.startswith(("n--", "r--", "t--"), start):
+                    start += 1
+                name = text[start:end]
+                if name not in families:
+                    families[name] = family(name.strip("-."))
+                kind = _family_in_context(text, start, end, families[name])
+                if kind:
+                    is_option = name[:2] == "--" or (kind == "password" and name[1:3].lower() != "pp")  # `-pPassword1`
+                    is_flag = name[0] == "-" and text[end : end + 1] == " " and is_option
+                    is_element = sign == ">" and (text[start - 1 : start] == "<" or "=" in text[end : end + 6])
+                    is_assigning = sign in ("=", ":", ",", "|", ";") or text.startswith(("??", " ??"), end)
+                    if is_assigning or is_element or (is_flag and sign != "-"):
+                        assigned[end] = (start, end, kind)
+                    if sign not in (":", "=") and not is_flag and may_be_described(text, lower, start, end):
+                        others.append((start, end, kind))
+            at = lower.find(keyword, end)
+    return sorted(assigned.values()), sorted(others)
+
+
+def _family_in_context(text: str, start: int, end: int, kind: str) -> str:
+    """The family of the name at start..end, whose own family is `kind`, considering the text before it."""
+    name = text[start:end]
+    before = text[start - 1] if start else ""
+    if before == " ":
+        low = name.lower()
+        if low in ("key", "token"):  # `API key`
+            head = text[max(0, start - 24) : start].rstrip(" ")
+            return family((head[len(head.rstrip(NAME_CHARS)) :] + "_" + low).strip("-."))
+    elif before and before in "?&":
+        if name.lower() in ("key", "sig", "signature", "auth", "x-amz-signature", "x-goog-signature"):
+            return "query"
+    elif before == "$":
+        return "" if text[end : end + 1] == ":" else kind  # `$PWD:/srv`
+    elif before == ":":
+        head = text[max(0, start - 64) : start]
+        if "arn:" in head and "arn:" in head.split()[-1]:
+            return ""
+    elif before == "\\" and name[0] in "nrt" and not kind:  # a literal `\n` before the name
+        return family(name[1:].strip("-."))
+    return kind
+
+
+def is_in_field(lower: str, start: int) -> bool:
+    """Whether the name at `start` is in a field that contains names: `name: DB_PASSWORD`."""
+    head = lower[max(0, start - 64) : start].rstrip("abcdefghijklmnopqrstuvwxyz0123456789_.-/")
+    return head.rstrip(" \t\"'\\:=>").endswith(FIELDS)
+
+
+def label(kind: str) -> str:
+    """The kind in the mark for a family."""
+    return "password" if kind in LOOSE else "api-key" if kind in ("key", "query") else kind
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether a value is not a secret but takes the place of one.
+
+    That is: empty, redacted, a reference (`$PASSWORD`), hollow (`****`), a word like `changeme`, or public by its form
+    (a publishable key, an Ethereum address).
+    """
+    value = value.strip()
+    # in a shell, a template, a store of secrets, Terraform, CloudFormation, YAML, a program
+    references = (
+        "${", "$(", "{{", "<", "#{", "%(", "%{", "@{", "op://", "vault:", "env:", "file:", "secrets.",
+        "ENC[", "!vault", "!ref", "!Ref", "!Sub", "!GetAtt", "!secret", "!env", "var.", "local.", "module.", "each.",
+        "data.aws", "data.azurerm", "data.google", "random_password.", "azurerm_", "aws_", "google_", "kubernetes_",
+        "self.", "this.", "ctx.", "import.meta",
+    )  # fmt: skip
+    if not value or value.startswith(MARK) or value.startswith(references):
+        return True
+    # `$X`, `$x[…`, `$x.y`, `$x->…`, `$1` and `:x` of SQL, `@x`, `%X%`
+    variable = r"(?s)\$(?:\d+|[^\W\d]\w*|[A-Za-z_.]+|\w+[\[(-])\Z|\$[^\n]*->|[:@][A-Za-z_]+\Z|%(?:[^\n]*%|[a-z])\Z"
+    if not value[0].isalnum() and compiled(variable).match(value):
+        return True
+    if value.startswith("0x") and compiled(r"0[xX][0-9a-fA-F]{40}\Z").match(value):
+        return True
+    low = value.lower()
+    starts = (
+        "your-", "your_", "my-api-key", "insert-", "process.env", "os.environ", "required|", "nullable|", "string|",
+        "sometimes|", "pk_live_", "pk_test_", "replace-me", "replace_me",
+    )  # fmt: skip
+    if low.strip("[]()<>{}*&").rstrip("?") in _SETS["not values"] or low.startswith(starts):
+        return True
+    if low.endswith(("-here", "_here", "example", "examplekey")) or frozenset("*x.•-_#?X ").issuperset(value):
+        return True
+    rest = compiled(r"\{[\w.?!\[\]()]+\}").sub("", value) if "{" in value else value
+    return len(rest) < len(value) and sum(map(str.isalnum, rest)) < 4  # `{header}.{payload}`
+
+
+def is_strong(value: str) -> bool:
+    """Whether a value looks machine-made: one word of 16 characters or more with letters and digits, no path or URL."""
+    if len(value) < 16 or len(value.split()) != 1 or value[0] in "/.~" or "://" in value:
+        return False
+    return not DIGITS.isdisjoint(value) and value.upper() != value.lower()
+
+
+def is_made_up(value: str) -> bool:
+    """Whether a word follows a rule for passwords: a digit, and both cases or a sign inside."""
+    signed = value.lower() != value != value.upper() or not SIGNS.isdisjoint(value[1:-1])
+    return len(value) >= 8 and signed and not DIGITS.isdisjoint(value)
+
+
+def is_prose(value: str) -> bool:
+    """Whether several words are a sentence rather than a passphrase."""
+    return any(word.strip("?!.:,;()").lower() in _SETS["sentence"] for word in value.split())
+
+
+def is_technical(value: str) -> bool:
+    """Whether a value is a technical term, a measure, a date, a file, an address, code or a variable."""
+    # techniques (`argon2id`, `HS256`, `1Password`), numbered things, files and addresses, dates and times, measures
+    terms = r"""(?xis)
+    (?:argon2|pbkdf2|bcrypt|scrypt|blake[23]|ed25519|x25519|ecdsa|secp256|pkcs|oauth|1password|bitwarden|keepass
+    |python|postgres|mysql|mariadb|sqlite|psycopg|urllib|scram|base64|ubuntu|debian|windows|macos|v1alpha|v1beta)
+    |(?=\d|[a-z]+[-_]*\d)\d*(?:sha|md|crc|hmac|[hrpe]s|aes|rsa|ed|utf|latin|ascii|base|iso|rfc|oidc|saml|auth|https?|ipv
+    |tls|ssl|ssh|m?fa|ec|log|win|arm|node|boto|vue|uuidv?|gpt|llama|qwen|mp|id|ie|[xpbksilvhutqc])[-_]*\d*(?![a-z\d])
+    |(?:page|step|phase|section|chapter|column|nullable|varchar|figure|appendix|paragraph)\d*\Z
+    |(?:password|passwd|token|secret|key|api_?key|user|test_|pwd)[\w.]*?[\d_]{1,2}\Z
+    |.*(?:…|\.\.\.|://|::|\(\)|=>|@[^@]*\.|/.+/|\.(?:py|[tj]sx?|json|md|txt|ya?ml|toml|env|sh|go|rs|pem|key|php|java|cfg
+    |ini|conf|html|css|sql|rb|c|h|com|org)\Z)
+    |[a-z.]*/[a-z./]*\Z|\d{4}-|\d{1,3}:|\d[^.]*\.[^.]*\.|[a-z._]+[(\[]|[a-z\d.]+:\d+\Z|[a-z_-]{3,}=+[^=]
+    |\d[\d.,:+×x]*-*(?:(?:[smhdwkbx]|ms|min|mins|(?:minute|sec|second|hour|day|week|month|year|bit|byte|char|character|digit
+    |letter|word|time|token|way|factor|part|step)s?|[kmg]b|th:?|st|nd|rd|p[xt]|em)(?:-|\Z)|\Z)
+    """
+    return compiled(terms).match(value) is not None or (value.isupper() and "_" in value)
+
+
+def is_name_of_code(value: str, kind: str, *, quoted: bool) -> bool:
+    """Whether a value is a name in the code for a secret or its type, or describes itself (`lin_api_`, `npm_xxxx`)."""
+    beginning = (
+        r"(?:[A-Za-z]{1,8}\d{0,2}(?:[_-][A-Za-z]{1,8}\d{0,2}){0,2}[_-](?:…|[xX.*…]{2,})?"
+        r"|[a-z]{2,}(?:[-_.:][a-z]{2,})*[-_]v\d{1,2})\Z"
+    )
+    if kind not in LOOSE and compiled(beginning).match(value):
+        return True
+    name = r"[a-z]+(?:[-_.][a-z]+)+\Z" if quoted else r"(?a)[A-Za-z_][\w.]*[A-Za-z]\Z"
+    words = words_of(value) if compiled(name).match(value) else []
+    if len(words) < 2:
+        return False
+    if not quoted and words[-1] in _SETS["code"]:
+        return True
+    return bool(family(value)) and kind not in LOOSE
+
+
+def is_described(value: str, kind: str, *, quoted: bool = False, linked: bool = True, sure: bool = False) -> bool:
+    """Whether a word that a sentence or a field gives to a name of this family looks like a secret.
+
+    `quoted`: it may be several words. `linked`: a word such as "is" precedes it. `sure`: a statement gives it.
+    """
+    if len(value) < (1 if quoted else 5) or is_placeholder(value) or value[0] in "/~.{<-$[(|% \t,)" or "](" in value:
+        return False
+    digits = not DIGITS.isdisjoint(value)
+    if " " in value:
+        words = len(value.split()) + digits
+        return kind in LOOSE and words > (2 if linked or sure else 3) and not is_prose(value)
+    cased, letters = value.lower() != value != value.upper(), value.lower() != value.upper()
+    signs = not SIGNS.isdisjoint(value[1:] if quoted else value[1:-1])
+    if kind not in LOOSE:
+        min_digits = 1 if len(value) >= 16 and value.isalnum() else 2
+        is_token = len(value) >= 12 and sum(char in DIGITS for char in value) >= min_digits and letters
+        fits = is_token and (quoted or linked or (cased and len(value) >= 16 and value.isalnum()))
+    elif quoted and sure:
+        return any(map(str.isalnum, value))
+    elif quoted:
+        fits = len(value) >= 6 and (digits or signs or (linked and value.isalpha() and value.islower()))
+    elif sure or not linked:
+        fits = digits and (letters if sure else len(value) >= 7 and (cased or signs))
+    elif digits or signs:
+        fits = letters and (len(value) >= (6 if digits else 8) or (digits and signs))
+    else:
+        parts = value.split("-")
+        is_phrase = len(parts) > 3 and all(len(part) > 2 and part.isalpha() for part in parts)
+        fits = is_phrase and not is_prose(" ".join(parts))
+    return fits and not is_technical(value) and (quoted or not is_name_of_code(value, kind, quoted=False))
 
 
 def find_assigned(text: str, names: list[Name]) -> list[Span]:
@@ -70,73 +346,64 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
             continue
         sign, at = separator
         tight = sign == " " or (sign[0] == "=" and at - name_end == len(sign))
-        wrapper = _WRAPPER.match(text, at)
+        wrapper = compiled(r"<!\[CDATA\[|Some\(\s{0,40}(?=\")").match(text, at)
         at = wrapper.end() if wrapper else at
         if text.startswith("**", at):  # `**Password:** …`
             at += 2 + (text[at + 2 : at + 3] == " ")
-        next_line = _NEXT_LINE.match(text, at) if sign == ":" else None
-        opened = _QUOTE.match(text, at)
+        opened = compiled(r"[rbufN]?(\\{0,3}[\"'`])").match(text, at)
         mark, begin = (opened.group(1), opened.end()) if opened else ("", at)
-        line = _WHOLE_LINE.match(text, begin) if kind == "authorization" else None
+        lines = r"(?i:(?:digest|aws4-hmac-sha256|hmac|signature|oauth)[ \t])[^\n]{1,4096}"
+        line = compiled(lines).match(text, begin) if kind == "authorization" else None
         if sign == "," and text[start] == "-" and text[begin : begin + 1] != "-":  # `["login", "--password", "…"]`
             sign = " "
+        schemes = r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|splunk|key)[ \t]{1,4})"
         has_scheme = kind in ("authorization", "auth", "token", "api-key")
-        scheme = _SCHEME.match(text, begin) if has_scheme else None
-        schemed = scheme is not None and scheme.end() > begin
+        scheme = compiled(schemes).match(text, begin) if has_scheme else None
         begin = scheme.end() if scheme is not None else begin
+        # the value may be on the next line, indented further: YAML, perhaps as a block
+        line_end = r"[ \t]*+(?:[|>][-+]?)?+(?:[ \t]*+(?:\r?\n|(?<!\\)(?:\\r)?\\n)){1,2}+"
+        next_line = compiled(line_end).match(text, at) if sign == ":" else None
         if next_line is not None:
             begin, end = _value_on_next_line(text, start, next_line.end(), kind)
         elif line is not None:
             begin, end = line.start(), (text.find(mark, line.start(), line.end()) if mark else -1)
             end = end if end > 0 else line.end()
             end = 0 if is_placeholder(text[begin:end].partition(" ")[2]) else end
-        elif mark and not (schemed and kind == "authorization"):
+        elif mark and not (scheme is not None and kind == "authorization"):
             end = _quoted_end(text, (start, name_end, kind), begin, mark, sign, tight)
         else:
             if begin > judged - MAX_JUDGED // 2:
-                shown = _BARE.match(text, begin, min(len(text), begin + MAX_JUDGED))
-                judged = shown.end() if shown else begin
+                judged = _bare_end(text, begin, min(len(text), begin + MAX_JUDGED))
             # the value of a name inside a value that was no secret ends where that value did
             value = _trimmed(text[begin:judged])
             alone = _stands_alone(text, begin + len(value))
-            context = Context("schemed" if schemed else kind, sign, tight=tight, alone=alone)
-            is_value = is_assigned(value, context) and not (
-                _is_argument(text, begin, value, kind) or _is_sentence(text, start, name_end, value, kind)
+            family_of_value = "schemed" if scheme is not None else kind
+            is_value = (
+                is_assigned(value, family_of_value, sign, tight=tight, alone=alone)
+                and not _is_argument(text, begin, value, kind)
+                and not _is_sentence(text, start, name_end, value, kind)
             )
-            full = _BARE.match(text, begin) if is_value else None
-            end = begin + len(_trimmed(full.group())) if full else 0
+            end = begin + len(_trimmed(text[begin : _bare_end(text, begin, len(text))])) if is_value else 0
             end = max(end, _end_of_words(text, (start, name_end, kind), begin, end, sign))
         # After `>` only the text of an element counts, not what follows a placeholder such as `<password>`.
         if end > begin and (sign != ">" or text[end : end + 1] == "<" or text.startswith("]]>", end)):
             if 8 <= end - begin < 40 and "secret" in text[start:name_end].lower():  # a key of AWS, wrapped
-                rest = re.compile(rf"\s*\n\s*[A-Za-z0-9+/]{{{40 - end + begin}}}(?![\w+/])").match(text, end)
+                rest = compiled(rf"\s*\n\s*[A-Za-z0-9+/]{{{40 - end + begin}}}(?![\w+/])").match(text, end)
                 end = rest.end() if rest is not None else end
             spans.append((begin, end, label(kind)))
             done = end
     return spans
 
 
-class Context:
-    """How a value is assigned to a name.
+def is_assigned(
+    value: str, kind: str, sign: str, *, quoted: bool = False, tight: bool = False, alone: bool = True
+) -> bool:
+    """Whether a value that is assigned to the name of a secret is a secret.
 
     `kind`: the name's family, or `schemed` after a word such as `Bearer`. `sign`: between name and value. `quoted`: the
     value is in quotes. `tight`: no space surrounds the sign. `alone`: nothing but punctuation, a comment or the next
     field follows on the line.
     """
-
-    __slots__ = ("alone", "kind", "quoted", "sign", "tight")
-
-    def __init__(self, kind: str, sign: str, *, quoted: bool = False, tight: bool = False, alone: bool = True) -> None:
-        self.kind = kind
-        self.sign = sign
-        self.quoted = quoted
-        self.tight = tight
-        self.alone = alone
-
-
-def is_assigned(value: str, context: Context) -> bool:
-    """Whether a value that is assigned to the name of a secret is a secret."""
-    kind, sign, quoted, tight = context.kind, context.sign, context.quoted, context.tight
     is_words = value.isalpha() and (value.isupper() or is_prose(value))
     if is_placeholder(value) or (sign == " " and is_words):
         return False
@@ -144,73 +411,91 @@ def is_assigned(value: str, context: Context) -> bool:
         return False  # `token || 'anonymous'`
     if quoted and "_" in value and value.isupper() and value.replace("_", "a").isalpha():
         return False  # the name of a variable: `TOKEN_VARIABLE = "API_TOKEN"`
-    if kind in ("key", "auth", "query", "schemed", "authorization") or sign == ",":
-        return _is_strong_for(value, context)
-    if (not quoted and _CODE.match(value)) or is_name_of_code(value, kind, quoted=quoted or tight):
+    if kind in ("schemed", "key", "auth", "query", "authorization") or sign == ",":
+        return _is_strong_for(value, kind, sign, quoted=quoted, alone=alone)
+    code = r"[!*]?(?!\d)[\w.]+[(\[]|\w+::|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z|[A-Za-z_][\w.]*[?!]+\.\w|&(?:\[|mut |'\w)"
+    if (not quoted and compiled(code).match(value)) or is_name_of_code(value, kind, quoted=quoted or tight):
         return False
     if kind in ("pass", "pw"):
-        return _is_short_password(value, context)
+        return _is_short_password(value, kind, sign, quoted=quoted, tight=tight, alone=alone)
     is_name = not quoted and value.replace("_", "a").isalpha()
     if kind != "password":
-        return not (is_name and family(value)) and _is_token(value, context)
+        return not (is_name and family(value)) and _is_token(value, sign, quoted=quoted, tight=tight, alone=alone)
     if (value[0] in "/~" and "/" in value[1:]) or value.startswith(("./", "../")) or (not quoted and value[0] == "("):
         return False
     if (is_name and names_password(value)) or (len(value) < 4 and not any(map(str.isalnum, value))):
         return False
     if quoted or tight:  # it may be any word
-        return tight or " " not in value or not (is_prose(value) or _COMMAND.match(value))
-    return len(value) >= 3 if context.alone else is_described(value, kind)
+        command = r"(?s).*(?:\A|\s)(?:--?[a-z]|\S*\w\.[a-z]{2,4}(?:\s|\Z))"
+        return tight or " " not in value or not (is_prose(value) or compiled(command).match(value))
+    return len(value) >= 3 if alone else is_described(value, kind)
 
 
-def _is_short_password(value: str, context: Context) -> bool:
+def _is_short_password(value: str, kind: str, sign: str, *, quoted: bool, tight: bool, alone: bool) -> bool:
     """Whether the value of `pass` or `pw`, which mean other things too, is a password."""
-    if context.kind == "pw" and context.quoted and (value.isalpha() or (context.tight and " " in value)):
+    if kind == "pw" and quoted and (value.isalpha() or (tight and " " in value)):
         return len(value) >= 6
-    starts_plain = len(value) >= 8 - context.alone and value[0].isalpha() and "_" not in value
-    fits = context.quoted or is_made_up(value) or context.sign[0] == "=" or context.kind == "pw" or starts_plain
+    starts_plain = len(value) >= 8 - alone and value[0].isalpha() and "_" not in value
+    fits = quoted or is_made_up(value) or sign[0] == "=" or kind == "pw" or starts_plain
     mixed = not DIGITS.isdisjoint(value) and (value.upper() != value.lower() or len(value) >= 16)
     return mixed and len(value) >= 6 and "/" not in value and "::" not in value and fits
 
 
-def _is_strong_for(value: str, context: Context) -> bool:
-    """Whether a value is so strong that a vague name, or one before a comma, makes it a secret."""
-    kind = context.kind
+def _is_strong_for(value: str, kind: str, sign: str, *, quoted: bool, alone: bool) -> bool:
+    """Whether a value is so strong that a vague name, or a name before a comma, makes it a secret."""
     if kind == "schemed":
-        return len(value) >= 6 and (context.alone or not value.isalpha())
+        return len(value) >= 6 and (alone or not value.isalpha())
     if kind in ("key", "auth", "query"):
-        is_path = _STORED_PATH.match(value) and not is_strong(value.partition("/")[0])
+        is_path = compiled(r".+/[^/]*\.\w{2,5}\Z").match(value) and not is_strong(value.partition("/")[0])
         return is_strong(value) and not is_path and not (kind == "auth" and is_technical(value))
     is_word = len(value) >= 8 and " " not in value and "://" not in value
-    return is_strong(value) or (context.quoted and context.sign != "," and is_word)
+    return is_strong(value) or (quoted and sign != "," and is_word)
 
 
-def _is_token(value: str, context: Context) -> bool:
+def _is_token(value: str, sign: str, *, quoted: bool, tight: bool, alone: bool) -> bool:
     """Whether a value is one word and no number, address or path; the looser it is written, the longer it must be."""
     is_pattern = any(part in value for part in ("a-z", "A-Z", "\\w", "\\d"))
     if "://" in value or value.startswith(("/", "./", "~/", "arn:")) or is_pattern:
         return False
     if " " in value.strip():
-        return context.quoted and any(map(is_strong, value.split()))
+        return quoted and any(map(is_strong, value.split()))
     if value.isascii() and value.upper() == value.lower():
         return len(value) >= 16
     digits = not DIGITS.isdisjoint(value)
-    if context.tight or context.quoted:
-        min_chars = 8 if context.quoted or not digits else 4
-        return len(value) >= min_chars or (context.tight and len(value) >= 4 and context.sign == "=")
+    if tight or quoted:
+        min_chars = 8 if quoted or not digits else 4
+        return len(value) >= min_chars or (tight and len(value) >= 4 and sign == "=")
     if digits:
-        return len(value) >= (8 if context.alone else 12)
+        return len(value) >= (8 if alone else 12)
     padded = value[-1] == "=" and len(value) >= 8 and len(value) % 4 == 0 and value.rstrip("=").isalnum()
-    return context.alone and (padded or len(value) >= 16) and value.isascii() and not set("_-") & set(value)
+    return alone and (padded or len(value) >= 16) and value.isascii() and not set("_-") & set(value)
 
 
 def _separator(text: str, start: int, end: int) -> tuple[str, int] | None:
-    """The sign after the name at start..end, and where the value begins."""
-    match = _SEPARATOR.match(text, end)
+    """The sign after the name at start..end, and where the value begins; between them may be a type: `: str =`."""
+    match = compiled(
+        r"\\{0,3}[\"'`]?\]?\??[ \t]{0,24}"
+        r"(?::[ \t]{0,4}[A-Za-z][\w.\[\]|]{0,30}"
+        r"(?:[ \t]{1,4}(?==)|(?==(?:\"\"|''|[\"'`]?(?![\s=,;})\]\"'`]|\\[nrt]|\Z))))|:(?==))?"
+        r"(=>|={1,3}|\|\|=|\?\?=|:(?!:)|(?:,|\|\||\?\?)(?=[ \t]{0,4}\\{0,3}[\"'])|>)[ \t]{0,16}"
+    ).match(text, end)
     is_test = match is not None and match.group(1) == "||" and text[start - 1 : start] in ("$", "{")
     if match is not None and text[match.start(1) - 1] != "!" and not (is_test and text[end] in '"}'):
         return match.group(1), match.end()
-    gap = _OPTION_GAP.match(text, end) if text[start] == "-" else None
+    gap = compiled(r" (?:\\\r?\n[ \t]*)?").match(text, end) if text[start] == "-" else None
     return (" ", gap.end()) if gap is not None else None
+
+
+def _bare_end(text: str, at: int, limit: int) -> int:
+    """Where the bare value at `at` ends.
+
+    A separator inside it ends it only if the next field or white space follows: `p@ss,word` is one value.
+    """
+    match = compiled(
+        r"(?:[^\s\"'`<>,;&\\]|\\(?![nrt\"'])|[\"']\w{1,40}[\"'](?=\w)"
+        r"|[,;&](?!\s|\Z|&|[\w.\[\]-]{1,30}[=:]|[\w-]{1,20} [\w-]{1,20}=))*+"
+    ).match(text, at, limit)
+    return match.end() if match is not None else at
 
 
 def _is_sentence(text: str, start: int, end: int, value: str, kind: str) -> bool:
@@ -232,23 +517,27 @@ def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int
     stop = text.find(quote, end, end + 80) if tight and end and quote in ("'", '"') else -1
     if stop > end:  # `-e "PASSWORD=two words"`
         return 0 if any(char in text[end:stop] for char in "=;&,\n\\") else stop
-    given = _WORDS.match(text, begin) if sign == ":" or tight else None
-    head = text[max(0, start - MAX_LINE) : start].rsplit("\n", 1)[-1]
-    if given is None or not _LINE_HEAD.match(head) or (tight and text[start:name_end].isupper() and "- " not in head):
+    words_to_the_end = r"[^\s\"'`<>{}()\[\]=|;$][^\n\"'`<>{}()\[\]=|;$]{2,80}(?=\r?\n|\Z)"
+    given = compiled(words_to_the_end).match(text, begin) if sign == ":" or tight else None
+    head = _line_before(text, start)
+    is_line_head = given and compiled(r"[ \t]*(?:- )?(?:[\w.-]+ ){0,2}\Z").match(head)
+    if not given or not is_line_head or (tight and text[start:name_end].isupper() and "- " not in head):
         return 0  # `TOKEN=… make test`
     value = given.group().rstrip()
     words = value.split()
     if not 1 < len(words) < 9 or is_placeholder(words[0]) or value[-1] in ",.!?:" or is_prose(value):
         return 0
-    if kind not in ("password", "pw") or _WORD_GROUPS.match(value):
-        return begin + len(value) if _WORD_GROUPS.match(value) and kind in ("secret", "password") else 0
+    groups = compiled(r"(?:[A-Z2-7]{4} ){3,}[A-Z2-7]{2,4}\Z|(?:[a-z]{4} ){3}[a-z]{4}\Z").match(value)
+    if kind not in ("password", "pw") or groups:
+        return begin + len(value) if groups and kind in ("secret", "password") else 0
     # `password: 3 attempts left` is a message. A passphrase has both cases in a word other than the first.
     cased = any(word.lower() != word != word.upper() for word in value.replace("-", " ").split()[1:])
     whole = tight or text[name_end - 1] in "kK" or (cased and not DIGITS.isdisjoint(value))
     first = start - len(head)
     line_before = text[max(0, first - MAX_LINE) : first].rstrip().rsplit("\n", 1)[-1]
-    around = (line_before, text[given.end() :][:MAX_LINE].lstrip())
-    return begin + len(value) if whole and any(map(_SETTING_LINE.match, around)) else 0
+    setting = compiled(r"[ \t]*(?:- )?[\w. -]{1,60}[:=]")
+    is_among_settings = setting.match(line_before) or setting.match(text[given.end() :][:MAX_LINE].lstrip())
+    return begin + len(value) if whole and is_among_settings else 0
 
 
 def _is_argument(text: str, at: int, value: str, kind: str) -> bool:
@@ -263,7 +552,7 @@ def _is_argument(text: str, at: int, value: str, kind: str) -> bool:
 def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: bool) -> int:
     """The end of the quoted value that begins at `at`; 0 if it is no secret."""
     start, name_end, kind = name
-    head = text[max(0, start - MAX_LINE) : start].rsplit("\n", 1)[-1].rsplit("\\n", 1)[-1]
+    head = _line_before(text, start).rsplit("\\n", 1)[-1]
     is_open = (head.count(mark) - (head.count("\\" + mark) if len(mark) == 1 else 0)) % 2
     follows = text[at : at + 1] and text[at : at + 1] in ")],;+} "
     if is_open and follows and mark not in text[name_end : at - len(mark)]:
@@ -271,9 +560,9 @@ def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: boo
     end = _closing_quote(text, at, mark, min(len(text), at + MAX_JUDGED))
     call = head[-64:].rstrip("\"'\\ \t")
     function = call[:-1].rstrip() if call.endswith("(") else ""
-    if sign == "," and function[len(function.rstrip(NAME_CHARS)) :].rpartition(".")[2].lower() in _SETTERS:
+    if sign == "," and function[len(function.rstrip(NAME_CHARS)) :].rpartition(".")[2].lower() in _SETS["setters"]:
         sign = "="  # `define('DB_PASSWORD', '…')`
-    if not is_assigned(text[at:end], Context(kind, sign, quoted=True, tight=tight)):
+    if not is_assigned(text[at:end], kind, sign, quoted=True, tight=tight):
         return 0
     return _closing_quote(text, at, mark, len(text)) if end == at + MAX_JUDGED else end
 
@@ -284,16 +573,21 @@ def _value_on_next_line(text: str, start: int, at: int, kind: str) -> tuple[int,
     value = line.strip(" \t\r\"'`,")
     if not value or value[-1] in ":{[(>" or len(value.split()) > 1 or value[0] == "#":
         return 0, 0
-    head = text[max(0, start - MAX_LINE) : start].rsplit("\n", 1)[-1].rsplit("\\n", 1)[-1]
+    head = _line_before(text, start).rsplit("\\n", 1)[-1]
     own = len(head) - len(head.lstrip(" \t"))
     indented = not head.strip(" -\t\"'") and len(line) - len(line.lstrip(" \t")) > own
     if kind == "password":
         signed = not value.isalnum() or value.lower() != value != value.upper()
         fits = (indented or (signed and 8 <= len(value) <= 64)) and is_described(value, kind)
     else:
-        fits = indented and is_assigned(value, Context(kind, ":"))
+        fits = indented and is_assigned(value, kind, ":")
     begin = at + line.index(value)
     return (begin, begin + len(value)) if fits else (0, 0)
+
+
+def _line_before(text: str, at: int) -> str:
+    """What precedes `at` on its line."""
+    return text[max(0, at - MAX_LINE) : at].rsplit("\n", 1)[-1]
 
 
 def _closing_quote(text: str, at: int, mark: str, limit: int) -> int:

@@ -1,56 +1,52 @@
-"""Finds the secrets that are known by their place: a field, a call, a column, a manifest.
+"""Finds the secrets that are known by their place: a field, a call, a column, a manifest, a key of a JSON value.
 
 `name: DB_PASSWORD` and below it `value: …`; calls that take a password at a known place; columns of an SQL `INSERT`, a
-table or a CSV; the values of a Kubernetes Secret, in YAML (also in an agent's Read, in a diff) and JSON.
+table or a CSV; the values of a Kubernetes Secret, in YAML (also in an agent's Read, in a diff) and JSON; the values in
+a tool's input, by their key, their label or their option. `re` is loaded only for text.
 """
 
 from __future__ import annotations
 
-import re
-
-from core.redaction import CALLS
-from core.redaction.values import (
+from core import TYPE_CHECKING
+from core.redaction import CALLS, MARK, MAX_NAME_CHARS, find_secrets
+from core.redaction.assignments import (
     LOOSE,
     Name,
     Span,
+    compiled,
     family,
     is_described,
     is_in_field,
     is_made_up,
     is_placeholder,
+    is_prose,
+    is_strong,
     label,
+    names_password,
+    words_of,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from re import Match
+
+    Plain = Callable[[str], str]
+    Work = tuple[object, object, str, str]
+    """A container, its copy, the kind of secret that its place names, and the program that takes it as arguments."""
+
 _VALUE = r"(\\{0,3}[\"'`])((?:(?!\1)[^\n]){1,240})\1|(?<!\n)([^\s\"'<>,}\\]{1,240})(?<![({\[])"
-_LABEL = re.compile(
-    r"(?:name|key|(variable)|field|setting|property|parameter|param|option|entry|-n)[ \t\"'\\:=>]{1,24}[\w./-]{0,40}\Z",
-    re.I,
-)
-_BETWEEN = r"(?:(?!\}|</|/>|\n\n|- |(?:name|key)[\"'\\ ]{0,3}[:=])[\s\S]){0,200}?"
-_FIELD = re.compile(rf"{_BETWEEN}(?:value[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t>]{{0,8}}|--value +)(?:{_VALUE})", re.I)
-_DEFAULT = re.compile(rf"{_BETWEEN}default[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t]{{0,8}}(?:{_VALUE})", re.I)
-_ELEMENT = re.compile(r"[\"'\\]*(?:</key>(?:\s|\\[nt])*<string>|[\"'\\]>(?:\s*<value>)?)([^<\n]{1,240})<")
-_ARGUMENT = r"[\s,\\]{0,8}(?:'[^'\n]{0,200}'|\"[^\"\n]{0,200}\")"
-_VARIABLE = r"\s{0,8}(?:\{[^{}\n]{0,120}\}|[^\s,'\"(){}][^,'\"(){}\n]{0,80}),"
-_PASSWORD_ARGUMENT = re.compile(r"[\s,\\]{1,8}(['\"])([^'\"\n]{4,200})\1")
-_IDENTIFIED = re.compile(rf"identified +(?:with +\S{{1,64}} +)?by[ \t]{{1,4}}(?:password )?(?:{_VALUE})", re.I)
+"""A value in quotes, or a bare one."""
 _CELL_MARGIN = " \t\"'`*[]\r"
-_HEADER = re.compile(r"[\w \t\"'`*.|,;+-]{3,400}\Z")
-_INSERT = re.compile(
-    r"(?i)\b(?:insert|replace)(?:\s+ignore)?\s+into\s[^(\n]{1,120}\(([^()]{1,2000})\)(?:\s|\\[nr]){0,16}values"
-)
-_INSERTED = re.compile(r"'((?:[^'\\]|\\.|'')*+)'|\"((?:[^\"\\]|\\.|\"\")*+)\"|[(),;]|[^'\"(),;]++|['\"]", re.S)
-_YAML_LINE = r"((?:- |[ \t])*)([^\n\\]*+(?:\\(?!n)[^\n\\]*+)*+)(?:\n|\\n|\Z)|\n|\\n"
-_YAML_KIND = re.compile(r"kind:[ \t]*[\"']?Secret[\"']?\s*$")
-_YAML_DATA = re.compile(r"(?:data|stringData):\s*(?:$|\{)")
-_YAML_VALUE = re.compile(r"(?:\\{0,3}[\"']?[\w./-]+\\{0,3}[\"']?:(?=\s|$)[ \t]*)?[\"']?([^\"'\n]*)")
-_YAML_PAIR = re.compile(r"[\w.-]+:[ \t]*[\"']?([^\s,}\"'$][^,}\"'\n]*)")
-_JSON_KIND = re.compile(r"\"kind\\{0,3}\"\s{0,8}:\s{0,8}\\{0,3}\"Secret\\{0,3}\"")
-_JSON_DATA = r"\"(?:data|stringData)\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}\{((?:\$\{\w*\}|\{\{[^{}]*\}\}|[^{}])*+)"
-_JSON_SIGN = re.compile(rf"[{{}}]|{_JSON_KIND.pattern}|{_JSON_DATA}")
-_JSON_PAIR = re.compile(
-    r"\"[^\"\\]++\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}(?:\"((?:[^\"\\]|\\.)*+)|\\+\"([^\"\\]*+))"
-)
+_KEYS = {
+    "labels": frozenset(
+        "name key variable var field setting property parameter param option env envvar header label id".split()
+    ),
+    # What is filled in by hand is named in words: "Password field", `input[type=password]`.
+    "elements": frozenset("element selector label placeholder field target locator description name".split()),
+    "values": frozenset("value val values default plaintext plain stringvalue string_value current new old".split()),
+    "typed": frozenset("text value val input content".split()),
+}
+"""Keys of an object: those that name another of its values, and those of such a value."""
 
 
 def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
@@ -60,23 +56,31 @@ def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
         spans += _in_inserts(text)
     if "Secret" in text:
         spans += _in_json_manifests(text)
-        if re.search(r"kind:[ \t]*[\"']?Secret", text):
+        if compiled(r"kind:[ \t]*[\"']?Secret").search(text):
             spans += _in_yaml_manifests(text)
     return spans
 
 
 def _in_fields(text: str, lower: str, names: list[Name]) -> list[Span]:
     """Each value in the field after a field that contains a name."""
+    labels = (
+        r"(?i)(?:name|key|(variable)|field|setting|property|parameter|param|option|entry|-n)[ \t\"'\\:=>]{1,24}"
+        r"[\w./-]{0,40}\Z"
+    )
+    between = r"(?i)(?:(?!\}|</|/>|\n\n|- |(?:name|key)[\"'\\ ]{0,3}[:=])[\s\S]){0,200}?"
+    field = rf"{between}(?:value[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t>]{{0,8}}|--value +)(?:{_VALUE})"
+    default = rf"{between}default[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t]{{0,8}}(?:{_VALUE})"
+    element = r"[\"'\\]*(?:</key>(?:\s|\\[nt])*<string>|[\"'\\]>(?:\s*<value>)?)([^<\n]{1,240})<"
     spans: list[Span] = []
     done = 0
     for start, end, kind in names:
         is_labelled = kind in LOOSE or kind in ("secret", "token", "api-key", "private-key", "key")
         if start < done or not is_labelled or not is_in_field(lower, start):
             continue
-        field = _LABEL.search(text, max(0, start - 64), start)
-        if field is None:
+        named = compiled(labels).search(text, max(0, start - 64), start)
+        if named is None:
             continue
-        match = _ELEMENT.match(text, end) or (_DEFAULT if field.group(1) else _FIELD).match(text, end)
+        match = compiled(element).match(text, end) or compiled(default if named.group(1) else field).match(text, end)
         if match is not None and _fits_field(match.group(match.lastindex or 0), kind):
             spans.append((*match.span(match.lastindex or 0), label(kind)))
             done = match.end()
@@ -93,20 +97,26 @@ def _fits_field(value: str, kind: str) -> bool:
 
 def _in_calls(text: str, lower: str) -> list[Span]:
     """Passwords that a call takes as its second or third argument, and those of `IDENTIFIED BY` in SQL."""
+    import re
+
     spans: list[Span] = []
+    word_argument = r"[\s,\\]{0,8}(?:'[^'\n]{0,200}'|\"[^\"\n]{0,200}\")"
+    variable = r"\s{0,8}(?:\{[^{}\n]{0,120}\}|[^\s,'\"(){}][^,'\"(){}\n]{0,80}),"
+    password = compiled(r"[\s,\\]{1,8}(['\"])([^'\"\n]{4,200})\1")
     for call in CALLS:
         if call in text:
             before = 2 if call.startswith(("mysql", "getConnection", "PDO")) else 1
-            for match in re.finditer(rf"{re.escape(call)}(?:{_ARGUMENT}|({_VARIABLE})){{{before}}}", text):
-                argument, is_sure = _PASSWORD_ARGUMENT.match(text, match.end()), not match.group(1)
+            for match in compiled(rf"{re.escape(call)}(?:{word_argument}|({variable})){{{before}}}").finditer(text):
+                argument, is_sure = password.match(text, match.end()), not match.group(1)
                 while argument is not None:
                     word = argument.group(2).strip("\\")
                     is_plain = word.isalpha() and (word[1:].islower() or word.isupper() or family(word))
                     is_sure &= not is_plain and not is_placeholder(word) and "@" not in word
                     if " " not in word and (is_sure or (is_made_up(word) and is_described(word, "password"))):
                         spans.append((*argument.span(2), "password"))
-                    argument, is_sure = _PASSWORD_ARGUMENT.match(text, argument.end()), False
-    for match in _IDENTIFIED.finditer(text) if "identified " in lower else ():
+                    argument, is_sure = password.match(text, argument.end()), False
+    identified = rf"(?i)identified +(?:with +\S{{1,64}} +)?by[ \t]{{1,4}}(?:password )?(?:{_VALUE})"
+    for match in compiled(identified).finditer(text) if "identified " in lower else ():
         group = match.lastindex or 0
         value = match.group(group).rstrip(";,)")
         head = lower[max(0, match.start() - 160) : match.start()]
@@ -130,7 +140,7 @@ def _in_columns(text: str, names: list[Name]) -> list[Span]:
         done = end
         header = _without_line_number(text[begin:end])
         delimiter = next((sign for sign in "|\t;," if sign in header), "")
-        if not delimiter or not _HEADER.match(header):
+        if not delimiter or not compiled(r"[\w \t\"'`*.|,;+-]{3,400}\Z").match(header):
             continue
         cells = [cell.strip(_CELL_MARGIN) for cell in header.split(delimiter)]
         kinds = [family(cell) if cell else "" for cell in cells]
@@ -169,10 +179,14 @@ def _add_rows(text: str, at: int, delimiter: str, kinds: list[str], spans: list[
 def _in_inserts(text: str) -> list[Span]:
     """Each quoted value that an `INSERT` puts into a secret's column."""
     spans: list[Span] = []
-    for insert in _INSERT.finditer(text):
+    columns = (
+        r"(?i)\b(?:insert|replace)(?:\s+ignore)?\s+into\s[^(\n]{1,120}\(([^()]{1,2000})\)(?:\s|\\[nr]){0,16}values"
+    )
+    value_or_sign = r"(?s)'((?:[^'\\]|\\.|'')*+)'|\"((?:[^\"\\]|\\.|\"\")*+)\"|[(),;]|[^'\"(),;]++|['\"]"
+    for insert in compiled(columns).finditer(text):
         kinds = [family(name.strip(" \t\r\n`\"'[]\\")) for name in insert.group(1).split(",")]
         depth = column = 0
-        for match in _INSERTED.finditer(text, insert.end()) if any(kinds) else ():
+        for match in compiled(value_or_sign).finditer(text, insert.end()) if any(kinds) else ():
             sign = match.group()
             if sign == "(":
                 depth += 1
@@ -191,11 +205,14 @@ def _in_inserts(text: str) -> list[Span]:
 
 def _in_json_manifests(text: str) -> list[Span]:
     """Each value of a Kubernetes Secret in JSON."""
+    kind = r"\"kind\\{0,3}\"\s{0,8}:\s{0,8}\\{0,3}\"Secret\\{0,3}\""
+    values = r"\"(?:data|stringData)\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}\{((?:\$\{\w*\}|\{\{[^{}]*\}\}|[^{}])*+)"
+    member = r"\"[^\"\\]++\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}(?:\"((?:[^\"\\]|\\.)*+)|\\+\"([^\"\\]*+))"
     spans: list[Span] = []
     opened = [0]  # where the enclosing objects begin
     secrets: set[int] = set()
     data: list[tuple[int, tuple[int, int]]] = []
-    for match in _JSON_SIGN.finditer(text) if _JSON_KIND.search(text) else ():
+    for match in compiled(rf"[{{}}]|{kind}|{values}").finditer(text) if compiled(kind).search(text) else ():
         if match.group() == "}":
             opened.pop()
             opened = opened or [-match.end()]  # an object that was opened before the text
@@ -207,7 +224,7 @@ def _in_json_manifests(text: str) -> list[Span]:
         else:
             secrets.add(opened[-1])
     for owner, span in data:
-        for pair in _JSON_PAIR.finditer(text, *span) if owner in secrets else ():
+        for pair in compiled(member).finditer(text, *span) if owner in secrets else ():
             _add(pair, spans)
     return spans
 
@@ -216,26 +233,30 @@ def _in_yaml_manifests(text: str) -> list[Span]:
     """Each value of a Kubernetes Secret in YAML."""
     spans: list[Span] = []
     sign = "[-+ ]" if "@@ " in text else ""
+    content = r"((?:- |[ \t])*)([^\n\\]*+(?:\\(?!n)[^\n\\]*+)*+)(?:\n|\\n|\Z)|\n|\\n"
+    pairs = compiled(r"[\w.-]+:[ \t]*[\"']?([^\s,}\"'$][^,}\"'\n]*)")
+    item = compiled(r"(?:\\{0,3}[\"']?[\w./-]+\\{0,3}[\"']?:(?=\s|$)[ \t]*)?[\"']?([^\"'\n]*)")
     lines = [  # indentation, whether an item of a list begins, content, position
         (len(indent), "-" in indent, body, match.start(2))
-        for match in re.finditer(rf"(?:[ \t]*\d+(?:→|\t)|{sign}){_YAML_LINE}", text)
+        for match in compiled(rf"(?:[ \t]*\d+(?:→|\t)|{sign}){content}").finditer(text)
         for indent, body in (match.groups(),)
         if body and body[0] != "#"
     ]
     for number, (indent, begins, body, start) in enumerate(lines):
-        if not body.startswith(("data:", "stringData:")) or not _YAML_DATA.match(body):
+        if not compiled(r"(?:data|stringData):\s*(?:$|\{)").match(body):
             continue
         above = range(number - 1, max(-1, number - 201), -1)
         below = range(number + 1, min(len(lines), number + 200))
         if not any(_has_kind(lines, numbers, indent, begins) for numbers in (above, below)):
             continue
         if "{" in body:
-            for pair in _YAML_PAIR.finditer(text, start + body.index("{"), start + len(body)):
+            for pair in pairs.finditer(text, start + body.index("{"), start + len(body)):
                 _add(pair, spans)
-        for inner, _, value, at in lines[number + 1 :]:
+        for below_it in range(number + 1, len(lines)):
+            inner, _, value, at = lines[below_it]
             if inner <= indent:
                 break
-            match = _YAML_VALUE.match(text, at, at + len(value))
+            match = item.match(text, at, at + len(value))
             if match is not None and match.group(1).strip("|>+-0123456789 "):
                 _add(match, spans)
     return spans
@@ -249,14 +270,139 @@ def _has_kind(lines: list[tuple[int, bool, str, int]], numbers: range, indent: i
             return False
         if numbers.step > 0 and item and other == indent:
             return False
-        if other == indent and _YAML_KIND.match(body):
+        if other == indent and compiled(r"kind:[ \t]*[\"']?Secret[\"']?\s*$").match(body):
             return True
         begins = item and other == indent
     return False
 
 
-def _add(match: re.Match[str], spans: list[Span]) -> None:
+def _add(match: Match[str], spans: list[Span]) -> None:
     group = match.lastindex or 0
     value = match.group(group).partition(" #")[0].rstrip()
     if not is_placeholder(value):
         spans.append((match.start(group), match.start(group) + len(value), "secret"))
+
+
+def redact_fields(value: object, plain: Plain) -> object:
+    """A copy in which a value named a secret is a mark, and every other string, keys too, is redacted by `plain`.
+
+    If two keys become equal, the later ones get `#2`, `#3`.
+    """
+    result: list[object] = []
+    work: list[Work] = [([value], result, "", "")]
+    while work:  # not by recursion: the value may be nested deeply
+        source, target, kind, program = work.pop()
+        if isinstance(source, dict) and isinstance(target, dict):
+            _redact_dict(source, target, kind, plain, work)
+        elif isinstance(source, (list, tuple)) and isinstance(target, list):
+            items = _redact_arguments(source, program) if len(source) > 1 and not kind else source
+            target += [_redact_item(item, kind, plain, work) for item in items]
+    return result[0]
+
+
+def _redact_dict(
+    source: dict[object, object], target: dict[object, object], inherited: str, plain: Plain, work: list[Work]
+) -> None:
+    labelled, typed = _labels(source) if 1 < len(source) < 32 else ("", "")
+    program = next(
+        (
+            name
+            for name in map(source.get, ("command", "cmd", "program", "executable", "file"))
+            if isinstance(name, str)
+        ),
+        "",
+    )
+    for key, item in source.items():
+        kind = _kind(key, item, inherited or labelled, typed) if isinstance(key, str) else ""
+        name = plain(key) if isinstance(key, str) else key
+        free, count = name, 1
+        while free in target:
+            count += 1
+            free = f"{name}#{count}"
+        if name in ("data", "stringData") and isinstance(item, dict) and source.get("kind") == "Secret":  # Kubernetes
+            target[free] = {plain(str(inner)): f"{MARK}secret]" for inner in item}
+        else:
+            target[free] = _redact_item(item, kind, plain, work, "" if kind else program)
+
+
+def _redact_item(item: object, kind: str, plain: Plain, work: list[Work], program: str = "") -> object:
+    """A leaf, redacted, or an empty container that is left as work."""
+    if isinstance(item, str):
+        return (kind and not is_placeholder(item) and _mark(item, kind)) or plain(item)
+    if not isinstance(item, (dict, list, tuple)):
+        return item
+    copy: object = {} if isinstance(item, dict) else []
+    work.append((item, copy, kind, program))
+    return copy
+
+
+def _mark(value: str, kind: str) -> str:
+    """The mark for a value; "" if it is no secret of its kind."""
+    if kind in ("key", "auth", "pass"):
+        return f"{MARK}api-key]" if is_strong(value) else ""
+    kind = "password" if kind == "pw" else kind
+    is_path = kind == "password" and value[0] in "/~" and "/" in value[1:]
+    return "" if is_path else f"{MARK}{kind}]"
+
+
+def _labels(source: dict[object, object]) -> tuple[str, str]:
+    """The kind of secret that a `name` announces for the `value` next to it, and that of what is typed there."""
+    labelled = typed = ""
+    for key, item in source.items():
+        if isinstance(item, str) and isinstance(key, str) and len(item) <= MAX_NAME_CHARS:
+            if key.lower() in _KEYS["labels"]:
+                labelled = labelled or family(item)
+            if key.lower() in _KEYS["elements"] and any(map(names_password, words_of(item))):
+                typed = "password"
+    return labelled, typed
+
+
+def _kind(key: str, item: object, labelled: str, typed: str) -> str:
+    """The kind of a value by its key, by the label next to it, or by the key of the object that contains it."""
+    low = key.lower()
+    kind = family(key)
+    if kind:
+        return kind
+    kind = (labelled if low in _KEYS["values"] else "") or (typed if low in _KEYS["typed"] else "")
+    if not isinstance(item, str):
+        return kind
+    if len(item) > 4_096 or "\n" in item.strip() or "://" in item:
+        return ""
+    if kind == "authorization":
+        return kind
+    fits = kind == "password" and not is_prose(item) if " " in item else item[:1] not in ("/", "~") and len(item) > 3
+    return kind if fits else ""
+
+
+def _redact_arguments(words: list[object] | tuple[object, ...], program: str) -> list[object]:
+    """The words of a command without its secrets: those after an option that names one, and those the program takes."""
+    items = list(words)
+    texts = [word for word in items if isinstance(word, str)]
+    if not any(text[:1] == "-" for text in texts) or sum(map(len, texts)) > 8_000:
+        return items
+    kind = ""
+    for number, item in enumerate(items):
+        if isinstance(item, str) and kind and _is_argument(item):
+            items[number] = f"{MARK}{kind}]"
+        kind = family(item.lstrip("-")) if isinstance(item, str) and item[:1] == "-" and "=" not in item else ""
+        kind = {"pw": "password", "pass": "password", "key": "", "auth": ""}.get(kind, kind)
+    line = program + " " if program and "\n" not in program and len(program) <= MAX_NAME_CHARS else ""
+    places: list[tuple[int, int, int]] = []
+    for number, item in enumerate(items):
+        if isinstance(item, str) and item and "\n" not in item:
+            places.append((len(line), len(line) + len(item), number))
+            line += item + " "
+    for start, end, kind in reversed(find_secrets(line)):
+        for begin, stop, number in places:
+            low, high = max(start, begin), min(end, stop)
+            if low < high:
+                word = str(items[number])
+                items[number] = f"{word[: low - begin]}{MARK}{kind}]{word[high - begin :]}"
+    return items
+
+
+def _is_argument(value: str) -> bool:
+    """Whether the word after an option is its value, and not a variable, a path or an option."""
+    if not value or value[0] == "-" or is_placeholder(value) or (value.isalpha() and value.isupper()):
+        return False
+    return not (value[0] in "/~." and "/" in value) and "://" not in value
