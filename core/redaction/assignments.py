@@ -184,7 +184,7 @@ def _family_in_context(text: str, start: int, end: int, kind: str) -> str:
     before = text[start - 1] if start else ""
     if before == " ":
         low = name.lower()
-        if low in ("key", "token"):  # `API key`
+        if low in ("key", "token") and not (kind and text[end : end + 1] == "="):  # `API key`
             head = text[max(0, start - 24) : start].rstrip(" ")
             return family((head[len(head.rstrip(NAME_CHARS)) :] + "_" + low).strip("-."))
     elif before and before in "?&":
