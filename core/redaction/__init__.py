@@ -13,6 +13,7 @@ import sys
 from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Sequence
 
     from core.redaction.assignments import Name, Span
@@ -23,25 +24,17 @@ NAME_PARTS = (*ANNOUNCING, "kennwort", "sig", "_salt", "psk", "_pat")
 """Every name that announces a secret contains one of these."""
 KEYWORDS = (*NAME_PARTS, "cookie", "bearer", "basic ", "identified ", "senha", "contrase", "wachtwoord")
 _FINDERS = "core.redaction.tokens"  # once loaded, the finders are faster than the pre-check
-MAX_PASSES = 6  # of `redact`: taking a secret out may show another
-MIN_TOKEN_PART = 12  # characters of the shortest part by which a token is known
 MAX_NAME_CHARS = 120
-MAX_KNOWN_WORDS = 100_000  # of earlier texts
-MAX_KNOWN_CHARS = 160
-_SEPARATORS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "+_-")}
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")  # a keyword surrounded by nothing else has no value
+_SEPARATORS = bytes(code if chr(code).isalnum() or chr(code) in "+_-" else 32 for code in range(128)) + b" " * 128
 
 # What marks a token, a login, a call or a command with a secret. The finders check more closely.
-_ONE_CASE_TOKENS = (
-    *("akia", "asia", "abia", "acca", "key-", "dapi", "rubygems_", "_v1_", "pul-", "shpat", "shpca", "shppa", "shpss"),
-    *("sbp_", "sib-", "pmak-", "nrak-", "age-", "xox", "ghp_", "gl", "sk-", "sk_", "rk_", "hf_", "npm_", "hvs"),
-)
 _TOKEN_STARTS = tuple(
     "1//0 AKIA ASIA ABIA ACCA ABSK AIza ya29. GOCSPX- Q~ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glcbt-"
     " glptt- glft- glimt- glagent- glsoat- gloas- xox xapp- hooks.slack.com/ sk_live_ rk_live_ sk_test_ rk_test_"
     " whsec_ sk-ant- sk-or- sk-proj- sk-svcacct- sk-admin- sk-None- hf_ api_org_ npm_ pypi-Ag SG. /api/webhooks/"
     " lin_api_ lin_oauth_ lin_wh_ ntn_ hvs. hvb. hvr. dp.pt. dp.st. dp.sa. dp.ct. dp.scim. dp.audit. gsk_ xai- pplx-"
-    " r8_ tvly- figd_ dckr_ glsa_ glc_ sntry NRAK- PMAK- .atlasv1. sq0 ops_eyJ eyJ ATATT3 ATCTT3 fo1_ fm1 fm2_".split()
+    " r8_ tvly- figd_ dckr_ glsa_ glc_ sntry NRAK- PMAK- .atlasv1. sq0 ops_eyJ eyJ ATATT3 ATCTT3 fo1_ fm1 fm2_"
+    " dapi rubygems_ _v1_ pul- shpat_ shpca_ shppa_ shpss_ sbp_ sib-".split()
 )
 LOGINS = tuple(
     "creds|credentials|login:|login =|login is |login with|login for |login to |logins |log in |logged in |logging in "
@@ -54,6 +47,8 @@ CALLS = (
     "auth=(", "auth = (", "Credential(", "Credentials(", "jwt.sign(", "jwt.verify(", "createHmac(",
 )  # fmt: skip
 """How a call that takes a password begins."""
+_FIELDS = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
+"""Fields that contain a name."""
 COMMANDS = (
     "TRUE\t", "FALSE\t", "freerdp", "evil-winrm", "rdesktop", "ipmitool", "snmp", "::set-output", "::save-state",
     "::add-mask", "curl", " login", '"login"', "'login'", "sshpass", "redis-cli", "mysql", "mariadb", "mongo", "ldap",
@@ -75,30 +70,27 @@ _PRINTING_COMMANDS = tuple(
 _SPACED_ANCHORS = [[word for word in words if word.split() != [word]] for words in (COMMANDS, LOGINS, CALLS)]
 _WORD_ANCHORS = tuple({word.lower() for words in (COMMANDS, LOGINS, CALLS) for word in words if word.split() == [word]})
 
-# What hides a secret: colours of a terminal, invisible characters, encoded signs, the word for "password" elsewhere.
-_ESCAPES = ("\x1b[", "\\u001b[", "\\x1b[", "\\033[")
-_ESCAPE = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
+# What hides a secret: invisible characters, encoded signs, the word for "password" in another language.
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_WIDE_SPACES = "\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _SIGNS = {
-    **dict.fromkeys(_WIDE_SPACES, " "), "\uff1a": ":", "\uff1d": "=",
+    **dict.fromkeys(("\u00a0", "\u1680", "\u202f", "\u205f", "\u3000", *map(chr, range(0x2000, 0x200B))), " "),
+    "\uff1a": ":", "\uff1d": "=",
     "%3d": "=", "%3a": ":", "%26": "&", "%22": '"', "\\u003d": "=", "\\u003a": ":", "\\u0026": "&", "\\u0022": '"',
     "&quot;": '"', "&#34;": '"', "&#x22;": '"', "&#39;": "'", "&#61;": "=", "&amp;": "&",
 }  # fmt: skip
-_PRINTABLE_HIDING = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0\uff1a\uff1d").union(
-    _WIDE_SPACES, map(chr, range(0xFE00, 0xFE0F))
+_PRINTABLE_HIDING = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0").union(
+    _SIGNS, map(chr, range(0xFE00, 0xFE0F))
 )
-"""Characters of `_INVISIBLE` and `_SIGNS` that `str.isprintable` accepts."""
+"""What hides a secret although `str.isprintable` accepts it."""
 FOREIGN = (
     "mot de passe", "senha", "contraseña", "contrasena", "wachtwoord", "hasło", "пароль", "密码", "密碼", "口令", "mdp",
     "パスワード", "비밀번호", "parola", "lösenord", "adgangskode", "passord", "salasana", "heslo", "key content",
 )  # fmt: skip
-"""Words for "password" in other languages."""
-_LINK = r"(?:[ \t]{0,2}(?:est|es|é|è|is|это|jest|je|er|är|este)(?=[ \t:])|[ \t]{0,2}(?:是|为|為|は))?"
 
+_patterns: dict[str, re.Pattern[str]] = {}
 _harmless_words: set[str] = set()
 """Words of earlier texts without a token or an anchor: a session repeats most of its words."""
 
@@ -111,7 +103,7 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     if _FINDERS not in sys.modules and not may_hold_secret(text):
         return text, ()
     kinds: list[str] = []
-    for _ in range(MAX_PASSES):
+    for _ in range(6):  # taking a secret out may show another
         spans = find_secrets(text)
         if not spans:
             break
@@ -149,6 +141,16 @@ def redact_value(value: object, plain: Callable[[str], str] = lambda text: redac
     return redact_fields(value, plain)
 
 
+def compiled(pattern: str) -> re.Pattern[str]:
+    """The pattern, compiled once. `re` is loaded when the first is needed."""
+    known = _patterns.get(pattern)  # the cache of `re.compile` is five times slower
+    if known is None:
+        import re
+
+        known = _patterns[pattern] = re.compile(pattern)
+    return known
+
+
 def may_hold_secret(text: str) -> bool:
     """Cheap pre-check: could this text contain a secret?"""
     lower = text.lower()
@@ -156,16 +158,17 @@ def may_hold_secret(text: str) -> bool:
         return True
     if any(start in text for start in _TOKEN_STARTS):
         return True
+    plain_chars = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")  # a keyword among nothing else has no value
     for keyword in KEYWORDS:
         at = lower.find(keyword)
         while at >= 0:
             end = at + len(keyword)
-            if not _PLAIN.issuperset(lower[max(0, at - 240) : end + 240]):
+            if not plain_chars.issuperset(lower[max(0, at - 240) : end + 240]):
                 return True
             at = lower.find(keyword, end)
-    if len(text) >= MIN_TOKEN_PART:
-        plain = text if text.isascii() else text.encode("ascii", "replace").decode()
-        if any(map(_may_be_token, plain.translate(_SEPARATORS).split())):
+    if len(text) >= 12:
+        plain = text.encode("ascii", "replace").translate(_SEPARATORS).decode("ascii")
+        if any(map(_may_be_token, plain.split())):
             return True
     if any(anchor in text for anchor in COMMANDS) or any(call in text for call in CALLS):
         return True
@@ -182,7 +185,8 @@ def is_obfuscated(text: str, lower: str) -> bool:
             return True
         if "\ufe0f" in signs and any(before[-1:].isascii() for before in text.split("\ufe0f")[:-1]):
             return True  # after an emoji, it selects its form
-    if any(word in lower for word in FOREIGN) or ("[" in text and any(begin in lower for begin in _ESCAPES)):
+    escapes = ("\x1b[", "\\u001b[", "\\x1b[", "\\033[")
+    if any(word in lower for word in FOREIGN) or ("[" in text and any(begin in lower for begin in escapes)):
         return True
     return ("%" in text or "&" in text or "\\u00" in text) and (
         any(sign in lower for sign in _SIGNS if sign.isascii()) and any(keyword in lower for keyword in ANNOUNCING)
@@ -196,11 +200,10 @@ def may_be_login(word: str) -> bool:
 
 
 def _may_be_token(word: str) -> bool:
-    if len(word) < MIN_TOKEN_PART or word.isalpha() or word.isdigit():
+    if len(word) < 12 or word.isalpha() or word.isdigit():
         return False
     low = word.lower()
-    is_mixed = low != word != word.upper() and any(map(str.isdigit, word))
-    return is_mixed or any(start in low for start in _ONE_CASE_TOKENS)
+    return (low != word != word.upper() and any(map(str.isdigit, word))) or "sk-" in low
 
 
 def _may_hold_in_value(value: object) -> bool:
@@ -227,7 +230,7 @@ def _may_name_secret(text: str) -> bool:
 
 def find_secrets(text: str) -> list[Span]:
     """The (start, end, kind) of each secret, in order and disjoint."""
-    if len(_harmless_words) > MAX_KNOWN_WORDS:
+    if len(_harmless_words) > 100_000:
         _harmless_words.clear()
     spans = _find_obfuscated(text) if is_obfuscated(text, text.lower()) else _find_plain(text)
     return _merged(spans) if spans else spans
@@ -252,7 +255,8 @@ def _find_plain(text: str) -> list[Span]:
         from core.redaction.commands import find_in_commands
 
         spans += find_in_commands(text)
-    assigned, others = find_names(text, lower, prose.may_be_described)
+    assigned, others = find_names(text, lower)
+    others = [name for name in others if prose.may_be_described(text, lower, *name[:2])]
     if assigned:
         from core.redaction.assignments import find_assigned
 
@@ -267,20 +271,18 @@ def _find_plain(text: str) -> list[Span]:
         spans += tokens.find_random(text, find_secrets)
     if not (is_anchored or spans or has_random):
         _harmless_words.update(
-            word for word in words if len(word) <= MAX_KNOWN_CHARS and (":" not in word or not may_be_login(word))
+            word for word in words if len(word) <= 160 and (":" not in word or not may_be_login(word))
         )
     return spans
 
 
 def _may_be_structured(text: str, lower: str, names: list[Name], calls: Sequence[str]) -> bool:
     """Cheap pre-check: could a secret be known by its field, call, column or manifest?"""
-    from core.redaction.assignments import FIELDS, is_in_field
-
     if "identified " in lower or ("into " in lower and "values" in lower) or ("Secret" in text and "kind" in text):
         return True
     if "(" in text and any(map(text.__contains__, calls)):
         return True
-    has_field = any(map(lower.__contains__, FIELDS))
+    has_field = any(map(lower.__contains__, _FIELDS))
     for start, end, _ in names:
         if has_field and is_in_field(lower, start):
             return True
@@ -291,17 +293,24 @@ def _may_be_structured(text: str, lower: str, names: list[Name], calls: Sequence
     return False
 
 
+def is_in_field(lower: str, start: int) -> bool:
+    """Whether the name at `start` is in a field that contains names: `name: DB_PASSWORD`."""
+    head = lower[max(0, start - 64) : start].rstrip("abcdefghijklmnopqrstuvwxyz0123456789_.-/")
+    return head.rstrip(" \t\"'\\:=>").endswith(_FIELDS)
+
+
 def _find_obfuscated(text: str) -> list[Span]:
     """The secrets of the text without its invisible characters, and those of a copy with all signs decoded."""
-    import re
     from bisect import bisect_right
+    from re import escape
 
-    firsts = re.escape("".join({word[0] for word in ("\x1b", *_SIGNS, *FOREIGN)}))
-    pattern = re.compile(
-        f"(?=[{firsts}{_INVISIBLE}])"
-        f"(?:({_ESCAPE}|[{_INVISIBLE}]+)|({'|'.join(map(re.escape, _SIGNS))})"
-        f"|(?<![^\\W\\d_])(?:{'|'.join(FOREIGN)})(?![a-z])({_LINK}))",
-        re.IGNORECASE,
+    firsts = escape("".join({word[0] for word in ("\x1b", *_SIGNS, *FOREIGN)}))
+    colour = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
+    verbs = r"(?:[ \t]{0,2}(?:est|es|é|è|is|это|jest|je|er|är|este)(?=[ \t:])|[ \t]{0,2}(?:是|为|為|は))?"
+    pattern = compiled(
+        f"(?i)(?=[{firsts}{_INVISIBLE}])"
+        f"(?:({colour}|[{_INVISIBLE}]+)|({'|'.join(map(escape, _SIGNS))})"
+        f"|(?<![^\\W\\d_])(?:{'|'.join(FOREIGN)})(?![a-z])({verbs}))"
     )
     decoded: list[str] = []
     spaced: list[str] = []

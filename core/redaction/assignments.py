@@ -6,12 +6,7 @@ look like one. Each name costs a bounded look around it. Loads `re` with the fir
 
 from __future__ import annotations
 
-from core import TYPE_CHECKING
-from core.redaction import MARK, NAME_PARTS
-
-if TYPE_CHECKING:
-    import re
-    from collections.abc import Callable
+from core.redaction import MARK, NAME_PARTS, compiled
 
 Span = tuple[int, int, str]
 """The start, end and kind of a secret."""
@@ -20,7 +15,6 @@ Name = tuple[int, int, str]
 
 LOOSE = frozenset(["password", "pw", "pass"])
 """Families whose value may be any word."""
-FIELDS = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
 DIGITS = frozenset("0123456789")
 SIGNS = frozenset("!#$%^&*+=@~?")
 MAX_JUDGED = 256  # characters of a value that are judged
@@ -62,18 +56,6 @@ _WORDS = {
     " byte chars character digit digits day days zeichen ziffern stellen caracteres caractères caratteri tekens",
 }
 _SETS = {topic: frozenset(words.split()) for topic, words in _WORDS.items()}
-
-_patterns: dict[str, re.Pattern[str]] = {}
-
-
-def compiled(pattern: str) -> re.Pattern[str]:
-    """The pattern, compiled once. `re` is loaded when the first is needed."""
-    known = _patterns.get(pattern)  # the cache of `re.compile` is five times slower
-    if known is None:
-        import re
-
-        known = _patterns[pattern] = re.compile(pattern)
-    return known
 
 
 def words_of(name: str) -> list[str]:
@@ -138,10 +120,8 @@ def _ends_as_password(word: str) -> bool:
     return word == "pwd" or word.endswith(passwords)
 
 
-def find_names(
-    text: str, lower: str, may_be_described: Callable[[str, str, int, int], bool]
-) -> tuple[list[Name], list[Name]]:
-    """The names of secrets: those that an assignment may follow, and all that a sentence or a field may follow.
+def find_names(text: str, lower: str) -> tuple[list[Name], list[Name]]:
+    """The names of secrets that an assignment may follow, and those that a sentence or a field may follow.
 
     At most 48 characters of a name on each side of a keyword are read.
     """
@@ -172,7 +152,7 @@ def find_names(
                     is_assigning = sign in ("=", ":", ",", "|", ";") or text.startswith(("??", " ??"), end)
                     if is_assigning or is_element or (is_flag and sign != "-"):
                         assigned[end] = (start, end, kind)
-                    if sign not in (":", "=") and not is_flag and may_be_described(text, lower, start, end):
+                    if sign not in (":", "=") and not is_flag:
                         others.append((start, end, kind))
             at = lower.find(keyword, end)
     return sorted(assigned.values()), sorted(others)
@@ -199,12 +179,6 @@ def _family_in_context(text: str, start: int, end: int, kind: str) -> str:
     elif before == "\\" and name[0] in "nrt" and not kind:  # a literal `\n` before the name
         return family(name[1:].strip("-."))
     return kind
-
-
-def is_in_field(lower: str, start: int) -> bool:
-    """Whether the name at `start` is in a field that contains names: `name: DB_PASSWORD`."""
-    head = lower[max(0, start - 64) : start].rstrip("abcdefghijklmnopqrstuvwxyz0123456789_.-/")
-    return head.rstrip(" \t\"'\\:=>").endswith(FIELDS)
 
 
 def label(kind: str) -> str:

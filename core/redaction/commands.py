@@ -10,8 +10,8 @@ import re
 
 from core import TYPE_CHECKING, shell_command
 from core.names import is_file
-from core.redaction import ANNOUNCING, MARK
-from core.redaction.assignments import Span, compiled, family, is_described, is_made_up, is_placeholder
+from core.redaction import ANNOUNCING, MARK, compiled
+from core.redaction.assignments import Span, family, is_described, is_made_up, is_placeholder
 
 if TYPE_CHECKING:
     from core.shell_command import Step

@@ -5,14 +5,13 @@ A name of a secret is followed word by word, a dozen words at most, so that the 
 
 from __future__ import annotations
 
-from core.redaction import ANNOUNCING, may_be_login
+from core.redaction import ANNOUNCING, compiled, may_be_login
 from core.redaction.assignments import (
     DIGITS,
     LOOSE,
     SIGNS,
     Name,
     Span,
-    compiled,
     is_described,
     is_made_up,
     is_placeholder,

@@ -8,15 +8,13 @@ a tool's input, by their key, their label or their option. `re` is loaded only f
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import CALLS, MARK, MAX_NAME_CHARS, find_secrets
+from core.redaction import CALLS, MARK, MAX_NAME_CHARS, compiled, find_secrets, is_in_field
 from core.redaction.assignments import (
     LOOSE,
     Name,
     Span,
-    compiled,
     family,
     is_described,
-    is_in_field,
     is_made_up,
     is_placeholder,
     is_prose,

@@ -13,7 +13,8 @@ from __future__ import annotations
 from math import log2
 
 from core import TYPE_CHECKING
-from core.redaction.assignments import DIGITS, Span, compiled, is_placeholder, is_strong
+from core.redaction import compiled
+from core.redaction.assignments import DIGITS, Span, is_placeholder, is_strong
 
 if TYPE_CHECKING:
     import re
