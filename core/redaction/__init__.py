@@ -1,8 +1,8 @@
 """Takes secrets out of text before anything is stored, logged or sent.
 
 On the hot path: a cheap check says whether a text could contain a secret, and only then are the finders loaded:
-`tokens` (known by their form or their randomness), `assignments` (`NAME = VALUE`; judges names and values for all),
-`prose` (sentences and logins), `structured` (fields, tables, manifests, JSON) and `commands`.
+`tokens` (known by their form or their randomness), `assignments` (`NAME = VALUE`), `prose` (sentences and logins),
+`structured` (fields, tables, manifests, JSON) and `commands`. `values` judges names and values for all of them.
 Every step is linear in the text, and none raises on any str.
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Sequence
 
-    from core.redaction.assignments import Name, Span
+    from core.redaction.values import Name, Span
 
 MARK = "[redacted:"
 ANNOUNCING = ("pass", "pw", "secret", "token", "key", "auth", "credential")
@@ -238,7 +238,7 @@ def find_secrets(text: str) -> list[Span]:
 
 def _find_plain(text: str) -> list[Span]:
     from core.redaction import prose, tokens
-    from core.redaction.assignments import find_names
+    from core.redaction.values import find_names
 
     lower = text.lower()
     if len(lower) != len(text):  # a letter that becomes two in lower case would shift the positions after it

@@ -11,7 +11,7 @@ import re
 from core import TYPE_CHECKING, shell_command
 from core.names import is_file
 from core.redaction import ANNOUNCING, MARK, compiled
-from core.redaction.assignments import Span, family, is_described, is_made_up, is_placeholder
+from core.redaction.values import Span, family, is_described, is_made_up, is_placeholder
 
 if TYPE_CHECKING:
     from core.shell_command import Step

@@ -6,7 +6,7 @@ A name of a secret is followed word by word, a dozen words at most, so that the 
 from __future__ import annotations
 
 from core.redaction import ANNOUNCING, compiled, may_be_login
-from core.redaction.assignments import (
+from core.redaction.values import (
     DIGITS,
     LOOSE,
     SIGNS,

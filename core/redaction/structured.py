@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING
 from core.redaction import CALLS, MARK, MAX_NAME_CHARS, compiled, find_secrets, is_in_field
-from core.redaction.assignments import (
+from core.redaction.values import (
     LOOSE,
     Name,
     Span,

@@ -14,7 +14,7 @@ from math import log2
 
 from core import TYPE_CHECKING
 from core.redaction import compiled
-from core.redaction.assignments import DIGITS, Span, is_placeholder, is_strong
+from core.redaction.values import DIGITS, Span, is_placeholder, is_strong
 
 if TYPE_CHECKING:
     import re
