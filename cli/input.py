@@ -9,6 +9,7 @@ import os
 import sys
 import time
 
+from cli.output import wrong_usage
 from core import TYPE_CHECKING, clock, json_text
 from core.errors import Failure, usage
 
@@ -37,27 +38,27 @@ def current_session() -> str:
     return session_from_environment() or (of_client[0] if len(of_client) == 1 else "")
 
 
-def required_session(given: str | None, code: str) -> str:
+def required_session(given: str | None) -> str:
     """The id of the session that is given or named by our own variables; raises a Failure without either."""
     from session.state import stored_id
 
     name = (given or "").strip() or session_from_environment()
     if not name:
-        raise usage(code, "no session was given", "give --session ID, or set JOELCLAW_SESSION_ID")
+        raise wrong_usage("no session was given", "give --session ID, or set JOELCLAW_SESSION_ID")
     return stored_id(name)
 
 
-def time_range(since: str | None, until: str | None, code: str) -> tuple[int, ...]:
+def time_range(since: str | None, until: str | None) -> tuple[int, ...]:
     """The first and last time (ms since the epoch) of --since and --until; empty without either."""
     if not (since or until):
         return ()
     return (
-        _period("--since", since, code)[0] if since else 0,
-        _period("--until", until, code)[1] if until else _FOREVER_MS,
+        _period("--since", since)[0] if since else 0,
+        _period("--until", until)[1] if until else _FOREVER_MS,
     )
 
 
-def _period(flag: str, given: str, code: str) -> tuple[int, int]:
+def _period(flag: str, given: str) -> tuple[int, int]:
     """When the time that is given (`2w`, `2026-05-31`, `last week`) begins and ends."""
     now = clock.now_ms()
     text = given.strip().lower().removesuffix(" ago").replace(" ", "")
@@ -74,7 +75,7 @@ def _period(flag: str, given: str, code: str) -> tuple[int, int]:
 
     period = period_named(words.split(given), now)
     if period is None:
-        raise usage(code, f"{flag} {given[:60]!r} is not a time", f"give {flag} 2w, 36h, 2026-05-31 or 'last week'")
+        raise wrong_usage(f"{flag} {given[:60]!r} is not a time", f"give {flag} 2w, 36h, 2026-05-31 or 'last week'")
     return period[0], period[1] - 1
 
 
@@ -89,23 +90,23 @@ def read_text(most_characters: int) -> str:
     return clean(data.decode("utf-8", "replace"))
 
 
-def read_json(limit: int, code: str, less: str, example: str) -> dict[str, Any]:
+def read_json(limit: int, less: str, example: str) -> dict[str, Any]:
     """Read a JSON object of at most `limit` bytes from stdin; {} if stdin is empty. `less` says how to shorten it."""
     try:
         text = read_object(limit)
     except TooLongError:
-        raise usage(code, f"stdin holds more than {limit} bytes", less) from None
-    return parse_object(text, "stdin", code, example) if text.strip() else {}
+        raise wrong_usage(f"stdin holds more than {limit} bytes", less) from None
+    return parse_object(text, "stdin", example) if text.strip() else {}
 
 
-def parse_object(text: str | bytes, where: str, code: str, example: str) -> dict[str, Any]:
-    """Parse a JSON object that the caller gave; raises INVALID_JSON, or `code` if it is no object."""
+def parse_object(text: str | bytes, where: str, example: str) -> dict[str, Any]:
+    """Parse a JSON object that the caller gave; raises INVALID_JSON, or wrong usage if it is no object."""
     try:
         value = json_text.loads(text)
     except json_text.InvalidJSON as error:
         raise usage("INVALID_JSON", f"{where} is not JSON: {error}", example) from None
     if not isinstance(value, dict):
-        raise usage(code, f"{where} is JSON but not an object", example)
+        raise wrong_usage(f"{where} is JSON but not an object", example)
     return value
 
 

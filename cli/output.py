@@ -206,8 +206,13 @@ def is_for_person() -> bool:
     return is_terminal() and "--json" not in sys.argv
 
 
-def refuse_terminal(code: str) -> None:
+def wrong_usage(message: str, fix: str) -> Failure:
+    """A Failure caused by the words of a call (exit 2). It gets the error code of the command that is called."""
+    return usage("USAGE", message, fix)
+
+
+def refuse_terminal() -> None:
     """Raise a Failure if stdout is a terminal: `--verbatim` prints stored text, which could control the terminal."""
     if is_terminal():
-        raise usage(code, "--verbatim prints stored text unchanged, and stdout is a terminal",
+        raise wrong_usage("--verbatim prints stored text unchanged, and stdout is a terminal",
                     "write to a file or a pipe, or leave out --verbatim")  # fmt: skip

@@ -8,15 +8,15 @@ all others, `cli/declarations.py` reads them from the declaration.
 
 from __future__ import annotations
 
+from cli.output import wrong_usage
 from core import TYPE_CHECKING
-from core.errors import usage
+from core.errors import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from cli.output import Answer
-    from core.errors import Failure
 
 _TRUE_WORDS = ("true", "1", "yes", "on")
 _FALSE_WORDS = ("false", "0", "no", "off")
@@ -58,13 +58,13 @@ class Parameter:
         self.name = name
         self.__dict__.update(declared)
 
-    def convert(self, text: str, code: str) -> Any:
-        """The value of a word; raises a Failure with `code` if the parameter does not take it."""
+    def convert(self, text: str) -> Any:
+        """The value of a word; raises a Failure if the parameter does not take it."""
         value, expected = self._value(text)
         if value is None:
             shown = text if len(text) <= 60 else text[:57] + "..."
             name = self.flags[0] if self.flags else self.metavar
-            raise usage(code, f"{name} is {shown!r}, which is not {expected}", f"give {name} {expected}")
+            raise wrong_usage(f"{name} is {shown!r}, which is not {expected}", f"give {name} {expected}")
         return value
 
     def _value(self, text: str) -> tuple[str | bool | float | None, str]:
@@ -117,12 +117,17 @@ class Command:
     def call(self, options: Mapping[str, Any]) -> Answer | int | None:
         """Call the function, which is given as `module:function` if it has yet to be loaded."""
         function = self.function
-        if isinstance(function, str):
-            module, _, name = function.partition(":")
-            function = getattr(__import__(module, fromlist=[name]), name)
-            result: Answer | int | None = function(options)
-        else:
-            result = function(**options)
+        try:
+            if isinstance(function, str):
+                module, _, name = function.partition(":")
+                function = getattr(__import__(module, fromlist=[name]), name)
+                result: Answer | int | None = function(options)
+            else:
+                result = function(**options)
+        except Failure as failure:
+            if failure.code == "USAGE":
+                failure.code = self.code
+            raise
         return result
 
 
@@ -140,6 +145,14 @@ def hot_command(words: Sequence[str]) -> Command | None:
 
 def parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
     """The options of a call, or None if it asks for the help. Raises a Failure with the command's code."""
+    try:
+        return _parse(command, words)
+    except Failure as failure:
+        failure.code = command.code
+        raise
+
+
+def _parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
     options = command.defaults()
     texts = _parse_options(command, list(words), options)
     if texts is None:
@@ -152,7 +165,7 @@ def parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
         if parameter.required and not taken:
             raise _wrong(command, f"{parameter.metavar} is missing")
         for word in taken:
-            _set(options, parameter, parameter.convert(word, command.code))
+            _set(options, parameter, parameter.convert(word))
     if texts:
         is_text = any(parameter.metavar == "TEXT" for parameter in command.parameters)
         raise _wrong(command, f"too many words: {' '.join(texts)}", "put the text in quotes" if is_text else "")
@@ -181,9 +194,9 @@ def _parse_options(command: Command, words: list[str], options: dict[str, Any]) 
             raise _unknown_option(command, flag)
         if parameter.kind != "flag":
             value = value if word != flag else _next_value(command, parameter, flag, words)
-            _set(options, parameter, parameter.convert(value, command.code))
+            _set(options, parameter, parameter.convert(value))
             continue
-        _set_flag(options, parameter, flag, command.code)
+        _set_flag(options, parameter, flag)
         if word[:2] == "--" and word != flag:
             raise _wrong(command, f"{flag} takes no value")
         if word != flag:  # `-vf` is `-v -f`
@@ -201,7 +214,7 @@ def _next_value(command: Command, parameter: Parameter, flag: str, words: list[s
 
 
 def _wrong(command: Command, message: str, fix: str = "") -> Failure:
-    return usage(command.code, printable(message, 2_000), fix or f"see what it takes: joelclaw {command.path} --help")
+    return wrong_usage(printable(message, 2_000), fix or f"see what it takes: joelclaw {command.path} --help")
 
 
 def _unknown_option(command: Command, flag: str) -> Failure:
@@ -221,11 +234,11 @@ def printable(text: str, most: int = 60) -> str:
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
-def _set_flag(options: dict[str, Any], parameter: Parameter, flag: str, code: str) -> None:
+def _set_flag(options: dict[str, Any], parameter: Parameter, flag: str) -> None:
     value = flag not in parameter.off
     if options[parameter.name] not in (parameter.default, value):
         pair = f"{parameter.flags[0]} and {parameter.off[0]}"
-        raise usage(code, f"{pair} cannot be used together", "give one of them")
+        raise wrong_usage(f"{pair} cannot be used together", "give one of them")
     options[parameter.name] = value
 
 

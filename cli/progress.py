@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import BinaryIO
 
-from core.errors import usage
+from cli.output import wrong_usage
 
 Advance = Callable[[int], None]
 
 
 @contextmanager
 def numbered_lines(
-    file: str, *, longest: int, code: str, content: str
+    file: str, *, longest: int, content: str
 ) -> Iterator[tuple[Iterator[tuple[int, bytes | None]], Advance]]:
     """The numbered lines of a file, or of stdin for `-`, and a function that advances a bar by a number of bytes.
 
-    A line of more than `longest` bytes is None. Raises a Failure with `code` if the input cannot be read; `content`
-    says what it should contain.
+    A line of more than `longest` bytes is None. Raises a Failure if the input cannot be read; `content` says what it
+    should contain.
     """
     fix = f"name a file of {content}, or - for stdin"
     with ExitStack() as opened:
@@ -28,9 +28,9 @@ def numbered_lines(
             try:
                 handle = opened.enter_context(open(file, "rb"))
             except OSError as error:
-                raise usage(code, f"{file}: {error.strerror}", fix) from None
+                raise wrong_usage(f"{file}: {error.strerror}", fix) from None
             if is_endless(handle):
-                raise usage(code, f"{file} is a device", fix)
+                raise wrong_usage(f"{file} is a device", fix)
         try:
             size = os.fstat(handle.fileno()).st_size or None
         except (OSError, ValueError):
@@ -39,7 +39,7 @@ def numbered_lines(
         try:
             yield _lines(handle, longest), advance
         except IsADirectoryError as error:  # a folder can be opened, but not read
-            raise usage(code, f"the input cannot be read: {error.strerror}", fix) from None
+            raise wrong_usage(f"the input cannot be read: {error.strerror}", fix) from None
 
 
 def is_endless(handle: BinaryIO) -> bool:

@@ -6,18 +6,14 @@ A hook script calls them to do what `joelclaw hook` does by itself; both run the
 from __future__ import annotations
 
 from cli.input import read_json, required_session
-from cli.output import Answer, FramedText, quoted, step
+from cli.output import Answer, FramedText, quoted, step, wrong_usage
 from core import TYPE_CHECKING, config
-from core.errors import usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
     from clients.event import HookEvent, Kind
-
-CODE = "CHECKPOINT_INVALID_ARGS"
-INJECT_CODE = "INJECT_INVALID_ARGS"
 
 
 def save(options: Mapping[str, Any]) -> Answer:
@@ -28,11 +24,10 @@ def save(options: Mapping[str, Any]) -> Answer:
     if options["stdin"]:
         given = read_json(
             4_000_000,
-            CODE,
             "give the last messages only",
             'give an object, such as {"session": "ID", "percent": 45, "messages": ["..."]}',
         )
-    session_id = required_session(options["session"] or "".join(_texts(given, "session", "sessionId")[:1]), CODE)
+    session_id = required_session(options["session"] or "".join(_texts(given, "session", "sessionId")[:1]))
     flags = {name: value for name, value in options.items() if value not in (None, [])}
     if "percent" in flags or "tokens" in flags:  # flags replace the context usage that stdin gives
         given = {name: value for name, value in given.items() if name not in ("percent", "contextPercent", "tokens")}
@@ -51,7 +46,7 @@ def flush(options: Mapping[str, Any]) -> Answer:
     """`joelclaw checkpoint flush`: save the last checkpoint before a compaction."""
     from session.reactions import task
 
-    session_id = required_session(options["session"], CODE)
+    session_id = required_session(options["session"])
     event = _event("before_compaction", session_id, options)
     result = task.save_checkpoint(event, config.load(), role=options["role"] or "")
     after = f"joelclaw inject recovery --session {quoted(session_id)}"
@@ -66,7 +61,7 @@ def _event(kind: Kind, session_id: str, given: Mapping[str, Any]) -> HookEvent:
     tokens = _number(given, "tokens")
     window = _number(given, "window", least=1)
     if percent is None and tokens is not None and window is None:
-        raise usage(CODE, "--tokens needs --window", "give --window too, or --percent")
+        raise wrong_usage("--tokens needs --window", "give --window too, or --percent")
     return own_event(
         kind,
         session=session_id,
@@ -89,7 +84,7 @@ def _number(given: Mapping[str, Any], *names: str, least: int = 0, most: float =
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
         message = f"{names[0]} is not a number from {least} to {most:g}"
-        raise usage(CODE, message, f"give {names[0]} a number in that range")
+        raise wrong_usage(message, f"give {names[0]} a number in that range")
     return value
 
 
@@ -97,7 +92,7 @@ def _texts(given: Mapping[str, Any], *names: str) -> list[str]:
     value = _first(given, *names)
     texts = [value] if isinstance(value, str) else value or []
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise usage(CODE, f"{names[0]} contains a value that is not text", f"give {names[0]} as JSON strings")
+        raise wrong_usage(f"{names[0]} contains a value that is not text", f"give {names[0]} as JSON strings")
     return texts
 
 
@@ -130,7 +125,7 @@ def inject_project(options: Mapping[str, Any]) -> Answer:
     from session.record import own_event
 
     if not options["file"]:
-        raise usage(INJECT_CODE, "no file was given", "give --file PATH, the file that is edited")
+        raise wrong_usage("no file was given", "give --file PATH, the file that is edited")
     return _inject("project", own_event("tool", files=options["file"], cwd=options["cwd"] or ""), options)
 
 
@@ -141,7 +136,7 @@ def _inject(name: str, event: HookEvent, options: Mapping[str, Any], **more: str
     from session.record import record, usage_of
     from session.session import Session, errors_of
 
-    session_id = required_session(options["session"], INJECT_CODE)
+    session_id = required_session(options["session"])
     session = Session(session_id, config.load(), role=options["role"] or "", creates_state=name != "recovery")
     reaction = reactions.Reaction(reactions.OFF)
     if not session.is_off(event["cwd"]):

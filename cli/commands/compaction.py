@@ -10,9 +10,9 @@ import typer
 import clients
 from cli.declarations import Commands, OneOf, Percent, Raw, Session
 from cli.input import required_session
-from cli.output import Answer, is_terminal, quoted, step, write_out
+from cli.output import Answer, is_terminal, quoted, step, write_out, wrong_usage
 from core import config, files
-from core.errors import Failure, usage
+from core.errors import Failure
 
 if TYPE_CHECKING:
     from session.compaction.preparation import Limits, Preparation
@@ -26,7 +26,6 @@ app.add_typer(compaction, name="compaction")
 app.add_typer(idle, name="idle")
 
 TEXT_VIEW = "cli.terminal:print_text_first"
-IDLE_CODE = "IDLE_INVALID_ARGS"
 CLIENT = OneOf(*clients.with_entries())
 
 _FILES = clients.either(f"{row.session_file} of {row.title}" for row in clients.rows() if row.has_entries)
@@ -275,7 +274,7 @@ def branch(
     from session.compaction.messages import spoken
 
     if not to:
-        raise usage("COMPACTION_INVALID_ARGS", "--to is missing", "give --to ID, the entry to go back to")
+        raise wrong_usage("--to is missing", "give --to ID, the entry to go back to")
     session = _Session(transcript, client)
     limits = session.limits()
     budget = limits.window - limits.reserve
@@ -328,7 +327,7 @@ def schedule(
     from session import idle as idle_compaction
     from session.state import role_name
 
-    session_id = required_session(session, IDLE_CODE)
+    session_id = required_session(session)
     result = idle_compaction.schedule(
         session_id,
         config.load(),
@@ -357,7 +356,7 @@ def cancel(session: Session = None) -> Answer:
     """Remove the session's idle timer when a message arrives."""
     from session import idle as idle_compaction
 
-    return Answer(idle_compaction.cancel(required_session(session, IDLE_CODE)))
+    return Answer(idle_compaction.cancel(required_session(session)))
 
 
 @idle.command("list")
@@ -379,7 +378,7 @@ def run(
     from session import idle as idle_compaction
 
     if once and until_empty:
-        raise usage(IDLE_CODE, "--once and --until-empty cannot be used together", "give one of them")
+        raise wrong_usage("--once and --until-empty cannot be used together", "give one of them")
     with Interrupts() as interrupts:
         report = _print_progress if is_terminal() else _ignore_progress
         done = idle_compaction.run(config.load(), interrupts, report, once=once, until_empty=until_empty)

@@ -10,7 +10,7 @@ import typer
 
 from cli.commands import memory_hot
 from cli.declarations import Commands, Raw, RequiredQuery, Verbatim
-from cli.output import Answer, is_for_person, quoted, refuse_terminal, step, write_verbatim
+from cli.output import Answer, is_for_person, quoted, refuse_terminal, step, write_verbatim, wrong_usage
 from core import clock, config
 from core.errors import FAILED, usage
 
@@ -23,8 +23,6 @@ vault = Commands("Read and search a folder of notes.")
 app.add_typer(knowledge, name="knowledge")
 app.add_typer(vault, name="vault")
 
-VAULT_CODE = "VAULT_INVALID_ARGS"
-NOTE_CODE = "INVALID_KNOWLEDGE_NOTE"
 SKIP_REASONS = ("routine-heartbeat", "duplicate-signal", "no-new-information")
 
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Most hits")]
@@ -83,7 +81,7 @@ def _folders(dirs: list[str], adrs_only: bool, skills_only: bool) -> list[str]:
     if not (adrs_only or skills_only):
         return dirs
     if dirs:
-        raise usage("KNOWLEDGE_INVALID_ARGS", "--adrs-only and --skills-only name folders themselves", "leave DIR out")
+        raise wrong_usage("--adrs-only and --skills-only name folders themselves", "leave DIR out")
     folders = [os.path.join(notes.root(), decisions.FOLDER)] if adrs_only else []
     if skills_only:
         skills = os.environ.get("JOELCLAW_SKILLS_DIR", "").strip()
@@ -134,12 +132,11 @@ def note(
     skip_reason = details.get("skip-reason") or None
     if skip_reason not in (None, *SKIP_REASONS):
         known = ", ".join(SKIP_REASONS)
-        raise usage(NOTE_CODE, f"there is no --skip-reason {skip_reason[:80]!r}", f"use one of {known}")
+        raise wrong_usage(f"there is no --skip-reason {skip_reason[:80]!r}", f"use one of {known}")
     missing = [f"--{name}" for name, value in place.items() if not value]
     text = (summary or "").strip()
     if missing or not (skip_reason or text):
-        raise usage(
-            NOTE_CODE,
+        raise wrong_usage(
             f"{missing[0]} is not given" if missing else "--summary is not given, nor a --skip-reason",
             "give all it takes: joelclaw knowledge note --source cli --agent me --session s1 --turn 1"
             " --summary 'the result'",
@@ -201,7 +198,7 @@ def read(
     from memory.knowledge import vault as notes
 
     if verbatim:
-        refuse_terminal(VAULT_CODE)
+        refuse_terminal()
     asked, root = " ".join(ref), notes.root()
     found = notes.find(root, asked)
     if verbatim:
@@ -311,9 +308,9 @@ def adr(
 
     text = " ".join(query or [])
     if verb in _ADR_WITH_QUERY and not text.strip():
-        raise usage(VAULT_CODE, f"`vault adr {verb}` needs a query", f"run: joelclaw vault adr {verb} QUERY")
+        raise wrong_usage(f"`vault adr {verb}` needs a query", f"run: joelclaw vault adr {verb} QUERY")
     if verb not in _ADR_WITH_QUERY and query:
-        raise usage(VAULT_CODE, f"`vault adr {verb or ''}` takes no further word", "leave it out, or use locate")
+        raise wrong_usage(f"`vault adr {verb or ''}` takes no further word", "leave it out, or use locate")
     root = notes.root()
     if not verb:
         verbs = {name: f"joelclaw vault adr {name}" for name in _ADR_VERBS}
@@ -330,7 +327,7 @@ def adr(
         return Answer(decisions.locate(records, text, min(limit or 10, 50)))
     if verb == "rank":
         if only is not None and only not in _BANDS:
-            raise usage(VAULT_CODE, f"there is no band {only[:80]!r}", f"use one of {', '.join(_BANDS)}")
+            raise wrong_usage(f"there is no band {only[:80]!r}", f"use one of {', '.join(_BANDS)}")
         return Answer(decisions.rank(records, band=only or "", only_unscored=unscored, closed_too=all))
     if verb == "next":
         return Answer(decisions.recommend(records, min(limit or 3, 20)))

@@ -286,11 +286,11 @@ def _options(name: str, tool: Tool, command: Command, arguments: dict[str, Any])
         if expected != "boolean":
             text = clean(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
             try:
-                value = parameter.convert(text, command.code)
+                value = parameter.convert(text)
             except Failure as failure:
                 flag = parameter.flags[0]
                 message, fix = (part.replace(flag, argument) for part in (failure.message, failure.fix))
-                raise usage(failure.code, message, fix) from None
+                raise usage(command.code, message, fix) from None
         options[parameter.name] = [value] if parameter.many else value
     if not tool.arguments:
         return options

@@ -13,9 +13,8 @@ import typer
 from cli.commands import memory_bulk, memory_hot, recall_hot
 from cli.declarations import Commands, Hits, Hours, Query, Raw, Verbatim, stored
 from cli.input import read_text
-from cli.output import Answer, is_for_person, quoted, refuse_terminal, step, write_verbatim
+from cli.output import Answer, is_for_person, quoted, refuse_terminal, step, write_verbatim, wrong_usage
 from core import clock, config, files
-from core.errors import usage
 
 if TYPE_CHECKING:
     import apsw
@@ -25,7 +24,6 @@ app = Commands()
 memory = Commands("Write, find, move and forget memories.")
 app.add_typer(memory, name="memory")
 
-CODE = memory_hot.MEMORY_CODE
 _TEXT_NAMES = ("observation", "text", "place")  # the names of the text in the result for a memory or tool call
 _STYLES = {"allow": "green", "hold": "yellow", "discard": "dim"}
 
@@ -156,7 +154,7 @@ def show(
     from recall.names import CALL_PREFIX
 
     if verbatim:
-        refuse_terminal(CODE)
+        refuse_terminal()
     db = sqlite.open_reading()
     if id.startswith(CALL_PREFIX):
         call = curate.find_call(db, id)
@@ -192,7 +190,7 @@ def edit(
     from memory import curate
 
     if text is None and pin is None and not (add_tags or remove_tags):
-        raise usage(CODE, "nothing was given to change", "give a text, --add-tags, --remove-tags, --pin or --unpin")
+        raise wrong_usage("nothing was given to change", "give a text, --add-tags, --remove-tags, --pin or --unpin")
     new_text = _given_text(text) if text is not None else None
     db, about = open_writing(id)
     result: dict[str, Any] = {}
@@ -227,9 +225,9 @@ def supersede(
 
     call = f"joelclaw memory supersede {quoted(id)}"
     if undo and text is not None:
-        raise usage(CODE, "--undo takes no text", f"{call} --undo")
+        raise wrong_usage("--undo takes no text", f"{call} --undo")
     if not undo and text is None:
-        raise usage(CODE, "no new text was given", f"{call} 'what holds now'")
+        raise wrong_usage("no new text was given", f"{call} 'what holds now'")
     new_text = _given_text(text) if text is not None else ""
     db, about = open_writing(id)
     if undo:
@@ -271,7 +269,7 @@ def forget(
     if session:
         return _forget_session(session, ids or [], undo=undo)
     if not ids:
-        raise usage(CODE, "no memory was given", "give ids, or --session ID for all of a session")
+        raise wrong_usage("no memory was given", "give ids, or --session ID for all of a session")
     calls = [name for name in ids if name.startswith(CALL_PREFIX)]
     if calls:
         return _forget_calls(ids, calls, undo=undo)
@@ -295,7 +293,7 @@ def _forget_calls(ids: list[str], calls: list[str], *, undo: bool) -> Answer:
 
     if undo or len(calls) < len(ids):
         fix = "run --undo with memory ids only" if undo else "forget memories and tool calls in two commands"
-        raise usage(CODE, "tool calls cannot be brought back", fix)
+        raise wrong_usage("tool calls cannot be brought back", fix)
     curate.find_call(sqlite.open_reading(), calls[0])  # so that no store is made if there is none
     names = curate.forget_calls(open_writing()[0], calls)
     result = {"ids": names, "forgotten": names, "deletedForGood": names, "unchanged": [], "undo": False}
@@ -312,7 +310,7 @@ def _forget_session(given: str, ids: list[str], *, undo: bool) -> Answer:
 
     if undo or ids:
         fix = "give --session without them; its memories come back by their ids: joelclaw memory forget --undo ID"
-        raise usage(CODE, "--session takes no ids and no --undo: the session's tool calls are deleted", fix)
+        raise wrong_usage("--session takes no ids and no --undo: the session's tool calls are deleted", fix)
     # Store the session's pending events first, so that they are forgotten too.
     log.store_spooled(busy_ms=config.load().get_int("store.busy_ms"))
     db, about = open_writing()
@@ -380,7 +378,7 @@ def _checked_filters(ids: list[str], filters: dict[str, str], confirmed: bool | 
         message = "this deletes permanently, and it cannot ask for confirmation without a terminal"
         fix = "give --yes, or --dry-run first"
     if message:
-        raise usage(CODE, message, fix)
+        raise wrong_usage(message, fix)
     return before_ms
 
 

@@ -9,16 +9,15 @@ import typer
 
 import clients
 from cli.declarations import Commands, OneOf, stored
-from cli.output import Answer, is_for_person, quoted, step, tell, write_bytes
+from cli.output import Answer, is_for_person, quoted, step, tell, write_bytes, wrong_usage
 from core import clock, config
-from core.errors import FAILED, Failure, usage
+from core.errors import FAILED, Failure
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 app = Commands()
 
-CODE = "MEMORY_INVALID_ARGS"
 CLIENT = OneOf(*clients.keeping_files())
 
 
@@ -43,10 +42,10 @@ def import_(
     is_ours = form == transfer.LINES
     about: dict[str, Any] = {"preview": preview, "now": clock.now_ms(), "config": config.load()}
     if is_ours:
-        with numbered_lines(file, longest=16 * 1024 * 1024, code=CODE, content="JSON lines") as (lines, advance):
+        with numbered_lines(file, longest=16 * 1024 * 1024, content="JSON lines") as (lines, advance):
             report = transfer.import_lines(lines, **about, progress=advance)
     elif file == "-":
-        raise usage(CODE, f"{form} is read from a file", "name the file; stdin takes only joelclaw's own JSON lines")
+        raise wrong_usage(f"{form} is read from a file", "name the file; stdin takes only joelclaw's own JSON lines")
     else:
         with progress_bar("importing") as (_, advance):
             report = transfer.import_markdown(file, **about, progress=advance)
@@ -84,7 +83,7 @@ def export(
     from core.store import sqlite
     from memory import transfer
 
-    names = parse_collections(collection, CODE)
+    names = parse_collections(collection)
     db = sqlite.open_reading()
     lines = transfer.export_lines(db, names) if db is not None else iter(())
     while block := list(islice(lines, 500)):
@@ -109,7 +108,7 @@ def archive(
         return archive_files(paths or [], agent or "", all=all)
     if agent:
         fix = "name files or folders, or give --all for those that the clients keep"
-        raise usage(CODE, "no transcript is named", fix)
+        raise wrong_usage("no transcript is named", fix)
     offered, actions = offer_past_sessions()
     if "archived" in offered:
         return Answer(offered["archived"], actions, view=draw_archived)
@@ -247,10 +246,10 @@ def _observed_session(transcript: str, session: str) -> str:
     from session.observe_job import session_name
 
     if bool(transcript) == bool(session):
-        raise usage(CODE, "name either a transcript or a session", "give TRANSCRIPT, or --session ID")
+        raise wrong_usage("name either a transcript or a session", "give TRANSCRIPT, or --session ID")
     if not transcript:
         return session_name(session)
     if not os.path.exists(transcript) or os.path.isdir(transcript):
         problem = "is a folder" if os.path.isdir(transcript) else "does not exist"
-        raise usage(CODE, f"{transcript} {problem}", "name a transcript, or give --session ID")
+        raise wrong_usage(f"{transcript} {problem}", "name a transcript, or give --session ID")
     return session_name(transcript_files.look_at(transcript)[1])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from cli.input import parse_object, read_json, read_text
-from cli.output import Answer, step
+from cli.output import Answer, step, wrong_usage
 from core import TYPE_CHECKING, clock, config, files
-from core.errors import usage
 from core.store import sqlite
 
 if TYPE_CHECKING:
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
 
     from cli.output import NextAction
 
-MEMORY_CODE = "MEMORY_INVALID_ARGS"
-OTEL_CODE = "OTEL_INVALID_ARGS"
 _EVENT_FIELDS = ("source", "component", "level", "success", "id", "timestamp", "error", "duration_ms", "session")
 _EVENT_KEYS = {
     **{name: name for name in (*_EVENT_FIELDS, "action", "metadata", "system")},
@@ -44,7 +41,7 @@ def _write(options: Mapping[str, Any], *, view: str) -> Answer:
     from memory.write import MAX_CHARS, Draft, clean_text, write
 
     if options["for_all"] and options["project"]:
-        raise usage(MEMORY_CODE, "--project and --global cannot be used together", "give one of them")
+        raise wrong_usage("--project and --global cannot be used together", "give one of them")
     settings = config.load()
     text = read_text(MAX_CHARS) if options["text"] == "-" else options["text"] or ""
     text = clean_text(text)  # before the store is opened: wrong usage leaves no trace
@@ -100,7 +97,7 @@ def emit(options: Mapping[str, Any]) -> Answer:
     ignored: list[str] = []
     if not action or options["stdin"]:
         example = 'give a JSON object, such as {"action": "a.b"}'
-        given = read_json(262_144, OTEL_CODE, "give a single event, and less metadata", example)
+        given = read_json(262_144, "give a single event, and less metadata", example)
         ignored = [key for key in given if key not in _EVENT_KEYS]
         for key, value in given.items():
             if key in _EVENT_KEYS and value is not None:
@@ -108,13 +105,12 @@ def emit(options: Mapping[str, Any]) -> Answer:
     fields |= {name: options[name] for name in _EVENT_FIELDS if options[name] is not None}
     if options["metadata"] is not None:
         example = "pass a JSON object, such as --metadata '{\"percent\": 41}'"
-        fields["metadata"] = parse_object(options["metadata"], "--metadata", OTEL_CODE, example)
+        fields["metadata"] = parse_object(options["metadata"], "--metadata", example)
     if action:
         fields["action"] = action
     event = new_event(fields.pop("action", ""), now=fields.pop("timestamp", clock.now_ms()), **fields)
     if not event["action"]:
-        raise usage(
-            OTEL_CODE,
+        raise wrong_usage(
             "an event needs an action",
             'name it, as in `joelclaw otel emit compaction.before`, or pass {"action": "compaction.before"} on stdin',
         )
@@ -135,7 +131,7 @@ def _checked(name: str, key: str, value: Any) -> Any:
     """A JSON value as the option of that name takes it; also level names of other loggers, and ISO 8601 times."""
     if isinstance(value, (dict, list)) != (name == "metadata") or isinstance(value, list):
         expected = "an object" if name == "metadata" else "text"
-        raise usage(OTEL_CODE, f"{key} is not {expected}", f"give {key} as {expected}")
+        raise wrong_usage(f"{key} is not {expected}", f"give {key} as {expected}")
     if name == "metadata":
         return value
     if name == "level":
@@ -148,7 +144,7 @@ def _checked(name: str, key: str, value: Any) -> Any:
 
     command = hot_command(["otel", "emit"])
     parameters = {parameter.name: parameter for parameter in command.parameters} if command else {}
-    return parameters[name].convert(str(value), OTEL_CODE) if name in parameters else str(value)
+    return parameters[name].convert(str(value)) if name in parameters else str(value)
 
 
 def search_knowledge(options: Mapping[str, Any]) -> Answer:

@@ -13,9 +13,8 @@ import typer
 from cli.commands import memory_hot
 from cli.declarations import Commands, Hours, stored, true_or_false
 from cli.input import time_range
-from cli.output import Answer, is_for_person, quoted, step, write_json
+from cli.output import Answer, is_for_person, quoted, step, write_json, wrong_usage
 from core import clock, config, json_text
-from core.errors import usage
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,7 +25,6 @@ o11y = Commands("Show all events of a session or machine.")
 app.add_typer(otel, name="otel")
 app.add_typer(o11y, name="o11y")
 
-CODE = memory_hot.OTEL_CODE
 _STYLES = {"debug": "dim", "info": "green", "warn": "yellow", "error": "bold red", "fatal": "bold white on red"}
 
 Sources = Annotated[str | None, typer.Option("--source", metavar="CSV", help="Sources, comma-separated")]
@@ -97,7 +95,7 @@ def search(
     text = " ".join(query) if query else None
     filters: dict[str, Any] = {**locals(), "query": text}
     if since:
-        filters["since_ms"] = time_range(since, None, CODE)[0]
+        filters["since_ms"] = time_range(since, None)[0]
     asked = events.query(filters, clock.now_ms())
     if follow:
         return _follow(asked, limit)
@@ -194,7 +192,7 @@ def _events_of(scope: str, id: str, hours: float, limit: int) -> Answer:
 
     name = id.strip()
     if not name:
-        raise usage(CODE, "the id is empty", f"give it: joelclaw o11y {scope} ID")
+        raise wrong_usage("the id is empty", f"give it: joelclaw o11y {scope} ID")
     log.store_spooled()
     asked = events.query({"hours": hours, scope: name, "all": True}, clock.now_ms())
     found = events.find(asked, limit=limit, page=1)

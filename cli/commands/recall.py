@@ -13,7 +13,7 @@ import typer
 
 from cli.commands import recall_hot
 from cli.declarations import Commands, Hits, Query, Raw, RequiredQuery, ShellCommand, Verbatim, stored
-from cli.output import Answer, quoted, step
+from cli.output import Answer, quoted, step, wrong_usage
 from core import files, quoting
 from core.errors import Failure, usage
 
@@ -217,7 +217,6 @@ _EMPTY_COLLECTIONS = ("blog_posts", "system_log", "discoveries", "transcripts", 
                       "docs_chunks_v2", "pi_mono_artifacts")  # fmt: skip
 """Further collections of the mirrored CLI, which are empty here."""
 _FIELDS = ("type", "source", "project", "category", "tags", "level", "component")
-_SEARCH_CODE = "SEARCH_INVALID_ARGS"
 
 
 @app.command("search")
@@ -248,7 +247,7 @@ def search(
 
     text = " ".join(query)
     if facet and facet not in _FIELDS:
-        raise usage(_SEARCH_CODE, f"--facet {facet[:80]!r} is not known", f"use one of {', '.join(_FIELDS)}")
+        raise wrong_usage(f"--facet {facet[:80]!r} is not known", f"use one of {', '.join(_FIELDS)}")
     names = search_collections(collection)
     conditions = parse_filter(filter)
     log.store_spooled()
@@ -315,7 +314,7 @@ def parse_filter(given: str) -> list[tuple[str, frozenset[str], bool]]:
         cleaned = frozenset(one.strip(" `'\"").lower() for one in values if one.strip(" `'\""))
         if not colon or name.strip() not in _FIELDS or not cleaned:
             example = f"write field:=value, of {', '.join(_FIELDS)}"
-            raise usage(_SEARCH_CODE, f"--filter {part[:80]!r} cannot be parsed", example)
+            raise wrong_usage(f"--filter {part[:80]!r} cannot be parsed", example)
         conditions.append((name.strip(), cleaned, exact))
     return conditions
 

@@ -7,9 +7,9 @@ import sys
 import time
 
 from cli.input import current_session, time_range
-from cli.output import Answer, refuse_terminal, runnable, success, tell, write_json, write_verbatim
+from cli.output import Answer, refuse_terminal, runnable, success, tell, write_json, write_verbatim, wrong_usage
 from core import TYPE_CHECKING, clock, config, files, json_text, project
-from core.errors import Failure, usage
+from core.errors import Failure
 from core.store import documents, sqlite
 from core.store.rows import COLLECTIONS
 from otel import log
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from core.config import Config
     from core.records import Event
 
-CODE = "RECALL_INVALID_ARGS"
 VIEW = "cli.commands.recall_view:draw_hits"
 DEFAULTS: dict[str, Any] = {
     "limit": None, "min_score": 0, "raw": False, "verbatim": False, "include_hold": False, "include_discard": False,
@@ -40,18 +39,18 @@ HITS_PER_SESSION = 8  # with --by session: hits to fetch for each session that i
 
 def recall(options: Mapping[str, Any]) -> Answer | int:
     """`joelclaw recall QUERY`, or with --batch many queries."""
-    collections = parse_collections(options["collection"], CODE, also=("calls",))
+    collections = parse_collections(options["collection"], also=("calls",))
     query_text = " ".join(options["query"]) if options["query"] else None
     if options["everywhere"] and options["project"]:
-        raise usage(CODE, "--project and --everywhere cannot be used together", "give one of them")
+        raise wrong_usage("--project and --everywhere cannot be used together", "give one of them")
     if options["batch"] is not None:
         if query_text is not None or options["by"]:
-            raise usage(CODE, "--batch takes no query and no --by", "give one of them")
+            raise wrong_usage("--batch takes no query and no --by", "give one of them")
         return _batch(options, collections)
     if options["verbatim"]:
-        refuse_terminal(CODE)
+        refuse_terminal()
     if query_text is None:
-        raise usage(CODE, "there is no query", 'run: joelclaw recall "decision about retries"')
+        raise wrong_usage("there is no query", 'run: joelclaw recall "decision about retries"')
     recalls = RecordedRecall(config.load())
     query = query_maker(options, collections, recalls)(query_text)
     result = recalls.ask(query, now=clock.now_ms())
@@ -70,13 +69,13 @@ def recall(options: Mapping[str, Any]) -> Answer | int:
     return Answer(result, _next_actions(result, unknown), raw, view=VIEW, exit_code=code)
 
 
-def parse_collections(given: str | None, code: str, *, also: tuple[str, ...] = ()) -> tuple[str, ...]:
+def parse_collections(given: str | None, *, also: tuple[str, ...] = ()) -> tuple[str, ...]:
     """The collections in a comma-separated list: those of documents, or of `also`; raises a Failure for others."""
     names = tuple(name.strip() for name in (given or "").split(",") if name.strip())
     for name in names:
         if name not in COLLECTIONS and name not in also:
             known = ", ".join((*COLLECTIONS, *also))
-            raise usage(code, f"there is no collection {name!r}", f"use some of {known}")
+            raise wrong_usage(f"there is no collection {name!r}", f"use some of {known}")
     return names
 
 
@@ -87,7 +86,7 @@ def query_maker(
     project, given = options["project"] or "", options["session"] or ""
     session = recalls.session_meant(given) or given
     prefer = "" if options["everywhere"] or project or session else recalls.preferred(files.current_folder())
-    between = time_range(options["since"], options["until"], CODE)
+    between = time_range(options["since"], options["until"])
     limit: int | None = options["limit"]
     if options["by"]:
         limit = min((limit or config.load().get_int("recall.limit")) * HITS_PER_SESSION, 100)
@@ -196,10 +195,10 @@ def _batch(options: Mapping[str, Any], collections: tuple[str, ...]) -> int:
     try:
         handle = sys.stdin.buffer if file == "-" else open(file, "rb")
     except OSError as error:
-        raise usage(CODE, f"{file}: {error.strerror}", fix) from None
+        raise wrong_usage(f"{file}: {error.strerror}", fix) from None
     with handle:
         if file != "-" and is_endless(handle):
-            raise usage(CODE, f"{file} is a device", fix)
+            raise wrong_usage(f"{file} is a device", fix)
         texts = (clean(line.decode("utf-8", "surrogateescape")).rstrip("\r\n") for line in handle)
         for number, text in enumerate(filter(str.strip, texts), 1):
             result: dict[str, Any] = {**recalls.ask(query(text), now=clock.now_ms())}

@@ -15,9 +15,9 @@ import clients
 from cli.commands import memory_bulk
 from cli.declarations import Commands, OneOf, stored
 from cli.input import current_session
-from cli.output import Answer, is_for_person, quoted, step
+from cli.output import Answer, is_for_person, quoted, step, wrong_usage
 from core import clock, files, project, switches
-from core.errors import Failure, usage
+from core.errors import Failure
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 app = Commands()
 
-CODE = "INSTALL_INVALID_ARGS"
-SWITCH_CODE = "SWITCH_INVALID_ARGS"
 VIEW = "cli.commands.setup:draw_install"
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -63,7 +61,7 @@ def install(
 
     if list:
         if agents:
-            raise usage(CODE, "--list takes no client", "leave the names out")
+            raise wrong_usage("--list takes no client", "leave the names out")
         return _list_installs()
     dry_run = confirmed is False
     if mcp and not dry_run and importlib.util.find_spec("mcp") is None:
@@ -146,7 +144,7 @@ class _Change:
         if names and "all" not in names:
             return [settings_of(clients.row(name)) for name in names], []
         if len(names) > 1:
-            raise usage(CODE, "`all` and a name cannot be used together", "name some clients, or give only `all`")
+            raise wrong_usage("`all` and a name cannot be used together", "name some clients, or give only `all`")
         chosen, skipped = [], []
         for client in map(settings_of, clients.rows()):
             if self.verb == "install":
@@ -165,7 +163,7 @@ class _Change:
             choices = [*found, *["--all"] * (len(found) > 1)]
             calls = " or ".join(f"`joelclaw {self.verb} {name}`" for name in choices)
             about = f"no agent was named; {place}: {', '.join(found) or 'none'}"
-            raise usage(CODE, about, f"run {calls}" if calls else f"name some of {', '.join(clients.NAMES)}")
+            raise wrong_usage(about, f"run {calls}" if calls else f"name some of {', '.join(clients.NAMES)}")
         return chosen, skipped
 
     def _plans(self) -> list[list["Plan"]]:
@@ -283,9 +281,9 @@ def _scope(session: str | None, of_project: bool, everywhere: bool) -> "tuple[sw
 
     given = (session or "").strip()
     if (session is not None) + of_project + everywhere > 1:
-        raise usage(SWITCH_CODE, "--session, --project and --everywhere cannot be used together", "give one of them")
+        raise wrong_usage("--session, --project and --everywhere cannot be used together", "give one of them")
     if session is not None and not given:
-        raise usage(SWITCH_CODE, "--session is empty", "give its id")
+        raise wrong_usage("--session is empty", "give its id")
     if everywhere:
         return switches.EVERYWHERE, "", "flag"
     current = given or ("" if of_project else current_session())
@@ -326,7 +324,7 @@ def exclude(
 ) -> Answer:
     """Never archive sessions of a folder or its subfolders."""
     if (folder is not None) + list + (remove is not None) > 1:
-        raise usage(SWITCH_CODE, "FOLDER, --list and --remove cannot be used together", "give one of them")
+        raise wrong_usage("FOLDER, --list and --remove cannot be used together", "give one of them")
     known = switches.load()[0]["excluded"]
     if list:
         return Answer({"excluded": known}, message="" if known else "No folder is excluded.")
@@ -345,9 +343,7 @@ def _exclude(folder: str | None) -> Answer:
 
     path = os.path.realpath(folder or ".")
     if folder is None and f"{os.path.realpath(os.path.expanduser('~'))}/".startswith(f"{path.rstrip('/')}/"):
-        raise usage(
-            SWITCH_CODE, f"{path} is your home: all your projects are in it", "name it, if that is what you want"
-        )
+        raise wrong_usage(f"{path} is your home: all your projects are in it", "name it, if that is what you want")
     exists = os.path.isdir(path)
     changed = switches.exclude(path)
     db = sqlite.open_reading()
@@ -390,7 +386,7 @@ def completion(
     name = shell or os.path.basename(os.environ.get("SHELL", ""))
     if name not in _SCRIPTS:
         about = f"$SHELL is {name}, for which there is no script" if name else "$SHELL names no shell"
-        raise usage("COMPLETION_INVALID_ARGS", about, "run: joelclaw completion bash (or zsh, or fish)")
+        raise wrong_usage(about, "run: joelclaw completion bash (or zsh, or fish)")
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     with open(os.path.join(root, "completions", _SCRIPTS[name]), encoding="utf-8") as file:
         return Answer(None, text=file.read().rstrip("\n"))

@@ -14,11 +14,11 @@ def test_a_session_is_given_or_named_by_the_environment(monkeypatch: pytest.Monk
     for name in names:
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(Failure, match="no session was given"):
-        required_session(" ", "CODE")
+        required_session(" ")
     for count, name in enumerate(names):
         monkeypatch.setenv(name, f" s{count} ")
-        assert required_session(None, "CODE") == f"s{count}", "each goes before the one set above"
-    assert required_session("given", "CODE") == "given"
+        assert required_session(None) == f"s{count}", "each goes before the one set above"
+    assert required_session("given") == "given"
 
 
 def test_the_variables_of_all_clients_are_listed() -> None:
