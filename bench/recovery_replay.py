@@ -28,8 +28,8 @@ from core import background, json_text
 from core.config import Config
 
 if TYPE_CHECKING:
+    from clients.base import Kind
     from clients.entries import Entry
-    from clients.event import Kind
 
 PRINTED = re.compile(r"`([^`\n]*\brecall [\"'][^`\n]+)`")
 """A recall that a text offers: in backticks, with its query in quotes."""

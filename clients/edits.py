@@ -3,9 +3,28 @@
 from __future__ import annotations
 
 from clients.content import rows, string, table, whole
-from clients.entries import Hunk
 
-SIGNS = ("+", "-", " ")
+
+class Hunk:
+    """Neighbouring lines that an edit changed."""
+
+    __slots__ = ("file", "signs", "start", "text")
+
+    def __init__(self, file: str, start: int, lines: list[tuple[str, str]]) -> None:
+        self.file = file
+        self.start = start  # number of the first line after the edit
+        self.signs = "".join([sign for sign, _ in lines])  # of each line: "+", "-" or " "
+        self.text = "\n".join([text for sign, text in lines if sign != "-"])  # the lines after the edit
+
+    def changed_lines(self) -> tuple[int, int]:
+        """The first and the last new line. If the hunk only deletes lines, both are the line after the gap."""
+        number = self.start
+        first = last = 0
+        for sign in self.signs:
+            if sign != " ":
+                first, last = first or number, max(last, number)
+            number += sign != "-"
+        return first, last
 
 
 def of_content(file: str, text: str, max_lines: int = 2000) -> list[Hunk]:
@@ -20,7 +39,7 @@ def of_patch(file: str, patch: object) -> list[Hunk]:
     for row in rows(patch):
         lines = map(string, given) if isinstance(given := row.get("lines"), list) else ()
         start = whole(row.get("newStart")) + (row.get("newLines") == 0)
-        found.append(Hunk(file, start, [(line[:1], line[1:]) for line in lines if line[:1] in SIGNS]))
+        found.append(Hunk(file, start, [(line[:1], line[1:]) for line in lines if line[:1] in ("+", "-", " ")]))
     return [hunk for hunk in found if hunk.start and hunk.signs.strip()]
 
 
@@ -32,7 +51,7 @@ def of_unified(file: str, diff: str) -> list[Hunk]:
         if line.startswith("@@ "):
             start, left = hunk_at(line)
             found.append((start + (left == 0), []))
-        elif found and (line[:1] in SIGNS if line else left):  # an empty line may have lost its space
+        elif found and (line[:1] in "+- " if line else left):  # an empty line may have lost its space
             left -= line[:1] != "-"
             found[-1][1].append((line[:1] or " ", line[1:]))
     hunks = (Hunk(file, start, lines) for start, lines in found if start)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, Literal
 
+    from clients.edits import Hunk
+
     Kind = Literal[
         "prompt", "answer", "call", "result", "edit", "process_end", "turn_end", "plan", "queue", "usage",
         "compaction", "summary", "history", "rollback", "shell", "note", "branch_summary", "node",
@@ -85,18 +87,6 @@ class Entry:
         keys = ("file_path", "path", "notebook_path", "absolute_path", "filePath")
         named = self.files or self.read_files or paths(self.given, *keys)
         return named[0] if named else ""
-
-
-class Hunk:
-    """Neighbouring lines that an edit changed."""
-
-    __slots__ = ("file", "signs", "start", "text")
-
-    def __init__(self, file: str, start: int, lines: list[tuple[str, str]]) -> None:
-        self.file = file
-        self.start = start  # number of the first line after the edit
-        self.signs = "".join([sign for sign, _ in lines])  # of each line: "+", "-" or " "
-        self.text = "\n".join([text for sign, text in lines if sign != "-"])  # the lines after the edit
 
 
 class Step:

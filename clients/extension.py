@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from clients.event import HookEvent, Kind, Text
+    from clients.base import HookEvent, Kind, Text
 
 # Kinds of texts that are not for the model (`session.compaction`).
 NOTICE = "compaction-notice"  # the extension shows it to the user

@@ -25,7 +25,7 @@ from core import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-    from clients.event import CompactionSettings
+    from clients.base import CompactionSettings
 
 SETTINGS_FILE = "settings.json"
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import apsw
 
     from clients.entries import Entry
-    from clients.event import HookEvent, Text
+    from clients.base import HookEvent, Text
     from core.records import Event
     from session.session import ContextUsage
 

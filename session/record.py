@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clients.event import HookEvent, Kind
+    from clients.base import HookEvent, Kind
     from core.config import Config
     from session.session import ContextUsage, Session, Zone
     from session.state import Memory, Message, Recalled, SessionState

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from clients.event import HookEvent, Kind
+    from clients.base import HookEvent, Kind
 
 
 def save(options: Mapping[str, Any]) -> Answer:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.entries import Entry, Hunk
+    from clients.edits import Hunk
+    from clients.entries import Entry
     from core.records import Call, Name, Session
 
 MAX_TOOL_CHARS = 100

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.entries import Hunk
+    from clients.edits import Hunk
     from core.records import Edit, Place
 
     Line = tuple[str, int, str, bool]
@@ -79,7 +79,7 @@ class SessionPlaces:
             if not is_file(hunk.file):
                 continue
             path = self._path(hunk.file)
-            first, last = changed_range(hunk)
+            first, last = hunk.changed_lines()
             self._edits.append({"number": number, "file": path, "first": first, "last": last, "hunk": index})
             rows = hunk.text.split("\n")
             self.note_shown(number, [(path, hunk.start + at, row, False) for at, row in enumerate(rows)])
@@ -104,17 +104,6 @@ class SessionPlaces:
             places = calls.places(self._db, self._session, files=[path])
             self._files[path] = {place["name"]: place for place in places}
         return self._files[path]
-
-
-def changed_range(hunk: Hunk) -> tuple[int, int]:
-    """The first and last new line of a hunk. If it only deletes lines, both are the line after the gap."""
-    number = hunk.start
-    first = last = 0
-    for sign in hunk.signs:
-        if sign != " ":
-            first, last = first or number, max(last, number)
-        number += sign != "-"
-    return first, last
 
 
 def _names_in(lines: Sequence[Line]) -> Iterator[tuple[Line, str, bool]]:

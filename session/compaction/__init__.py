@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from clients.event import HookEvent, Text
+    from clients.base import HookEvent, Text
     from core.config import Config
     from session.session import Session
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.event import HookEvent, Kind, Text
+    from clients.base import HookEvent, Kind, Text
     from core.config import Config
     from session.observe_job import Trigger
     from session.session import Session

@@ -17,7 +17,7 @@ from session.state import stored_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clients.event import HookEvent
+    from clients.base import HookEvent
     from core.config import Config
     from session.session import Session
     from session.state import SessionState

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import apsw
 
     from clients.entries import Entry
-    from clients.event import HookEvent
+    from clients.base import HookEvent
     from core.records import Hit
     from session.session import Session
     from session.state import Memory, Pending, SessionState

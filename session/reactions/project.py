@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from clients.event import HookEvent
+    from clients.base import HookEvent
     from core.config import Config
     from session.session import Session
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.event import HookEvent
+    from clients.base import HookEvent
     from core.records import Call, Place
     from core.records import Session as ArchivedSession
     from session.session import Session

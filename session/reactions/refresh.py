@@ -19,7 +19,7 @@ from session.session import COOLDOWN_MS, fault_boundary
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clients.event import HookEvent
+    from clients.base import HookEvent
     from core.records import Hit
     from session.session import Session
     from session.state import SessionState

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.event import HookEvent
+    from clients.base import HookEvent
     from core.config import Config
 
 
