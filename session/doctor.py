@@ -24,7 +24,7 @@ from core.errors import Failure
 from core.store import sqlite, store_file
 from core.store.cluster import outbox
 from core.store.events import Called
-from memory.archive import slow_lines
+from memory.archive import ingest
 from otel import export, log
 from recall import vectors
 from session import backup, doctor_hooks, own_command
@@ -192,7 +192,7 @@ def check_store(examination: Examination) -> Iterator[Finding]:
     examination.subjects["store"] = {name: about[name] for name in ("path", "exists", "schema", "knownSchema")}
     if (lost := backup.lost_store()) is not None:
         yield _finding("store", lost)
-    for transcript, record in slow_lines.left_out():
+    for transcript, record in ingest.cut_transcripts():
         message = f"long outputs of {transcript} are archived in part: they took too long or look like secrets"
         yield warning("OUTPUT_LEFT_OUT", "store", message, f"nothing to do; rm {record} hides this")
     if examination.db is None:

@@ -13,7 +13,7 @@ from stat import S_ISREG
 
 import clients
 from clients import content
-from core import TYPE_CHECKING, files, words
+from core import TYPE_CHECKING, files, json_text, words
 from core.errors import Failure
 from core.redaction import redact
 from core.store import sessions as stored_progress
@@ -22,17 +22,17 @@ from core.words import clean
 from memory.archive import Limits, Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     import apsw
 
     from clients.entries import Entry
-    from memory.archive.session_archive import Piece, SessionArchive
+    from memory.archive.session_archive import Piece, Position, SessionArchive
 
 PIECE_BYTES = 256 * 1024  # of a piece in a hook, which checks its deadline after each; a longer line is read, too
 LARGE_BYTES = 64 * 1024  # a larger line may take longer than a hook has
-MAX_TRIES = 8  # to store a piece while other processes do the same
+MAX_TRIES = 8  # to store a piece while other processes store theirs
 
 
 class Ingested:
@@ -136,16 +136,14 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
 
 
 def _store(
-    archive: SessionArchive, source: str, position: tuple[int, str, str] | None, piece: Piece, head: str
+    archive: SessionArchive, source: str, position: Position | None, piece: Piece, head: str
 ) -> tuple[int, int, int] | None:
     """`SessionArchive.store`; it also notes whether outputs were cut, and that a large line was not too slow."""
     try:
         return archive.store(source, position, piece, head)
     finally:  # also if the store is busy or full, for which the line is not to blame
         if piece.has_large_line or piece.calls.is_cut:
-            from memory.archive import slow_lines
-
-            slow_lines.note_stored(source, is_cut=piece.calls.is_cut)
+            _LargeLine(source).note_stored(is_cut=piece.calls.is_cut)
 
 
 class _Reader:
@@ -162,7 +160,7 @@ class _Reader:
         self._client = clients.with_transcript(origin.agent)
         self._off_periods = _OffPeriods(origin)
 
-    def continued_from(self, position: tuple[int, str, str] | None) -> tuple[int, str]:
+    def continued_from(self, position: Position | None) -> tuple[int, str]:
         """The offset and the carry (JSON) of a stored position; 0 and "" if the file is shorter or another now."""
         if position is not None:
             offset, head, carry = position
@@ -205,17 +203,15 @@ class _Reader:
         if deadline is None or not lines or len(lines[0]) <= LARGE_BYTES:
             self._add(piece, lines)
         else:
-            from memory.archive import slow_lines
-
             piece.has_large_line = True
-            if slow_lines.begin(self.source, offset):
+            if _LargeLine(self.source).must_be_cut(offset):
                 piece.calls.is_cut = True
-                self._add(piece, lines[:1], slow_lines.Cutter().cut)
-            elif not slow_lines.finishes_by(deadline, lambda: self._add(piece, lines[:1])):
+                self._add(piece, lines[:1], is_cut=True)
+            elif not _finishes_by(deadline, lambda: self._add(piece, lines[:1])):
                 return False
         return piece.end > offset
 
-    def _add(self, piece: Piece, lines: list[bytes], cut: Callable[[Entry], Entry] = lambda entry: entry) -> None:
+    def _add(self, piece: Piece, lines: list[bytes], *, is_cut: bool = False) -> None:
         """Add lines until the deadline or a large line, but at least one."""
         deadline = self._limits.deadline
         for place, line in enumerate(lines):
@@ -227,9 +223,12 @@ class _Reader:
                 if value is None:
                     piece.bad_lines += 1
                 elif not self._off_periods.cover_line(value):
-                    for number, entry in enumerate(self._client.entries(value)):
+                    entries = self._client.entries(value)
+                    if is_cut:
+                        _cut_texts(entry for entry in entries if not entry.is_meta)
+                    for number, entry in enumerate(entries):
                         if not entry.is_meta:
-                            piece.add(cut(entry), line, number)
+                            piece.add(entry, line, number)
 
 
 def source_of(path: str) -> str:
@@ -268,6 +267,119 @@ def read(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int
             return [], at + newline + 1, 1
         at += len(block)
     return [], offset, 0
+
+
+class _LargeLine:
+    """The record of a transcript's large line, which may take longer to read than a hook has.
+
+    Every hook would begin with such a line again, and nothing after it would be archived. So a line that failed twice is
+    archived without most of its long texts. A try counts as failed until its piece is stored: it is recorded before it
+    begins, since the hook may be killed at any time.
+    """
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._path = os.path.join(_large_lines(), words.fingerprint(source))
+        record = _record(self._path)
+        self._offset = record.get("offset")
+        self._tries = record.get("tries", 0)
+        self._was_cut = bool(record.get("cut"))  # some line of the transcript was stored in part
+
+    def must_be_cut(self, offset: int) -> bool:
+        """Record a try to read the line at `offset`; returns whether two tries have failed."""
+        tries = self._tries if self._offset == offset else 0
+        must_be_cut: bool = tries >= 2
+        self._save(offset, tries + 1, cut=must_be_cut or self._was_cut)
+        return must_be_cut
+
+    def note_stored(self, *, is_cut: bool) -> None:
+        """Note that a piece was stored, with or without parts of its outputs, so that its first line did not fail."""
+        self._save(-1, 0, cut=is_cut or self._was_cut)
+
+    def _save(self, offset: int, tries: int, *, cut: bool) -> None:
+        if not (tries or cut):
+            files.remove(self._path)
+            return
+        record = {"source": self._source, "offset": offset, "tries": tries, "cut": cut}
+        try:
+            files.write_whole(self._path, json_text.dumps(record).encode("utf-8", "surrogatepass"))
+        except OSError:  # a full disk: the next hook tries again
+            pass
+
+
+def cut_transcripts() -> list[tuple[str, str]]:
+    """The transcripts of which some outputs were left out, and the files that record this."""
+    from glob import escape, glob
+
+    paths = sorted(glob(os.path.join(escape(_large_lines()), "*")))
+    return [(str(record["source"]), path) for path in paths if (record := _record(path)).get("cut")]
+
+
+def _large_lines() -> str:
+    return os.path.join(files.home(), "sessions", ".work", "slow")
+
+
+def _record(path: str) -> dict[str, Any]:
+    try:
+        return content.table(json_text.loads(files.start_of(path, 100_000)))
+    except json_text.InvalidJSON:
+        return {}
+
+
+def _finishes_by(deadline: float, read: Callable[[], None]) -> bool:
+    """Call `read`, but interrupt it at the deadline (`time.monotonic()`); returns whether it came to its end.
+
+    If it did not, what it has changed must be thrown away. It has 0.2 s in any case.
+    """
+    import signal
+
+    class TimeIsUp(BaseException):
+        """Not an Exception, so that no reader of the line catches it."""
+
+    def interrupt(*_: object) -> None:
+        raise TimeIsUp
+
+    try:
+        before = signal.signal(signal.SIGALRM, interrupt)
+    except ValueError:  # in a thread there are no signals
+        read()
+        return True
+    try:
+        signal.setitimer(signal.ITIMER_REAL, max(0.2, deadline - time.monotonic()))
+        try:
+            read()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except TimeIsUp:
+        return False
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    return True
+
+
+def _cut_texts(entries: Iterable[Entry]) -> None:
+    """Leave only the head and the tail of each long text, and 30,000 characters of all of them, which take little time
+    to redact."""
+    from memory.archive.texts import END_CHARS, in_part
+
+    room = 30_000
+
+    def shorter(text: str) -> str:
+        nonlocal room
+        longest = 3 * END_CHARS
+        if len(text) > min(longest, room):
+            mark = f"[{len(text)} characters left out]"
+            text = in_part(text, lambda part: redact(part)[0]) if room > longest else mark
+        room -= len(text)
+        return text
+
+    for entry in entries:
+        entry.text, entry.command = shorter(entry.text), shorter(entry.command)
+        if entry.given is not None:
+            entry.given = shorter(content.given_text(entry.given))
+        for hunk in entry.hunks:  # the lines of an edit and their signs belong together
+            if shorter(hunk.text) != hunk.text:
+                hunk.text = hunk.signs = ""
 
 
 class _OffPeriods:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from core.records import Document, Session
     from memory.archive import Origin
 
+    Position = tuple[int, str, str]
+    """How far a transcript is archived: the offset, a fingerprint of the file's beginning, and the carry as JSON."""
+
 COLLECTION = "episodes"
 MAX_BODY_CHARS = 4000  # of a message; if it is longer, its head and its tail are kept
 
@@ -41,9 +44,7 @@ class SessionArchive:
         self._now = origin.now
         self._vectors = origin.vectors
 
-    def store(
-        self, source: str, before: tuple[int, str, str] | None, piece: Piece, head: str
-    ) -> tuple[int, int, int] | None:
+    def store(self, source: str, before: Position | None, piece: Piece, head: str) -> tuple[int, int, int] | None:
         """Store a piece and the position after it, unless the position is no longer the one `before` the piece.
 
         Args:
@@ -133,7 +134,7 @@ class Piece:
         # of a transcript:
         self.end = 0  # the offset after the piece
         self.bad_lines = 0  # lines that hold no JSON object
-        self.has_large_line = False  # its first line may be too slow to read (`slow_lines`)
+        self.has_large_line = False  # its first line may be too slow to read
 
     def add(self, entry: Entry, line: bytes = b"", number: int = 0) -> None:
         """Add the `number`th entry of a line."""

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.entries import Entry
     from clients.base import HookEvent
+    from clients.entries import Entry
     from core.records import Hit
     from session.session import Session
     from session.state import Memory, Pending, SessionState
