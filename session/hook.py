@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.entries import Entry
     from clients.base import HookEvent, Text
+    from clients.entries import Entry
     from core.records import Event
     from session.session import ContextUsage
 

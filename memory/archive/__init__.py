@@ -22,6 +22,6 @@ class Limits:
     __slots__ = ("deadline", "max_bytes", "min_bytes")
 
     def __init__(self, *, deadline: float | None = None, min_bytes: int = 0, max_bytes: int | None = None) -> None:
-        self.deadline = deadline  # `time.monotonic()` after which no further piece is begun; only a hook has one
+        self.deadline = deadline  # `time.monotonic()` after which no further piece is begun; None except in a hook
         self.min_bytes = min_bytes  # if fewer are new, they are left to the next call
         self.max_bytes = max_bytes  # read at most, in whole pieces

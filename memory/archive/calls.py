@@ -26,15 +26,9 @@ if TYPE_CHECKING:
     from clients.entries import Entry
     from core.records import Call, Name, Session
 
-MAX_TOOL_CHARS = 100
-MAX_FILE_CHARS = 1000
 MAX_COMMAND_CHARS = 1000
-MAX_STEP_CHARS = 200  # of a step of the plan
-MAX_STEPS = 60
 MAX_READ_CHARS = 400_000  # of an input or output; if it is longer, its head and its tail are read
-MAX_CARRIED = 60  # facts about calls that outlive a piece
 RUNNING = "running"  # outcome of a call whose process goes on in the background
-STOPPED = "stopped"  # outcome of a call whose background process was stopped
 # Keys of the carry; a call or process follows the last three.
 LAST_CALL = "last"
 RUNS = "runs "
@@ -62,10 +56,10 @@ class CallDraft:
         """Note what is called."""
         self.is_late = False
         is_plain = call.tool.isidentifier() and len(call.tool) <= 30  # which is no secret
-        self.tool = (call.tool if is_plain else start(call.tool, MAX_TOOL_CHARS)) or "tool"
+        self.tool = (call.tool if is_plain else start(call.tool, 100)) or "tool"
         target = call.target
         if call.files or is_file(target):
-            self.file = file_path(target, MAX_FILE_CHARS)
+            self.file = file_path(target)
         self.first_line = call.first_line
         self.command = start(call.command.strip(), MAX_COMMAND_CHARS)
         if prints_secret(call.command, target):
@@ -79,7 +73,7 @@ class CallDraft:
         self.returned, is_cut = both_ends(text, MAX_READ_CHARS, *self.printing, whole=False)
         self.returned_names = self._names(self.returned)
         self.come_to(outcome, self.returned)
-        self.error = start(process, MAX_TOOL_CHARS) if process.isalnum() else self.error
+        self.error = start(process, 100) if process.isalnum() else self.error
         return is_cut
 
     def come_to(self, outcome: str, text: str) -> None:
@@ -97,7 +91,7 @@ class CallDraft:
     def edit(self, hunks: Sequence[Hunk]) -> None:
         """Note what it changed in files."""
         for hunk in hunks:
-            hunk.file, hunk.text = file_path(hunk.file, MAX_FILE_CHARS), plain(hunk.text)
+            hunk.file, hunk.text = file_path(hunk.file), plain(hunk.text)
         self.hunks = list(hunks)
 
     def _names(self, text: str) -> list[tuple[str, bool]]:
@@ -162,7 +156,7 @@ class SessionCalls:
         self._events.append((draft, prompts))
         self._carry[LAST_CALL] = draft.key
         if any(draft.printing):
-            self._remember(PRINTS + draft.key, f"{draft.command}\n{file_path(call.target, MAX_FILE_CHARS)}")
+            self._remember(PRINTS + draft.key, f"{draft.command}\n{file_path(call.target)}")
         if call.process:
             self._remember(ASKS + draft.key, call_key(call.process))
 
@@ -199,21 +193,21 @@ class SessionCalls:
         if key := self._carry.get(RUNS + process, ""):
             if text or not failed:  # else its output may still be asked for
                 del self._carry[RUNS + process]
-            outcome = STOPPED if failed is None else "failed" if failed else "ok"
+            outcome = "stopped" if failed is None else "failed" if failed else "ok"
             draft = self._draft(key)
             reason = both_ends(text, MAX_READ_CHARS, *draft.printing, whole=False)[0] if failed else ""
             draft.come_to(outcome, reason)
 
     def _remember(self, name: str, value: str) -> None:
         self._carry[name] = value
-        if len(self._carry) > MAX_CARRIED:
+        if len(self._carry) > 60:  # the oldest outlived its use
             del self._carry[next(key for key in self._carry if key != LAST_CALL)]
 
     def store(self, db: apsw.Connection, session: Session, *, prompts: int, is_first: bool, now: int) -> int:
         """Store all of it, inside the caller's transaction; returns the number of new calls.
 
         Args:
-            session: what is known of it if it is not stored yet.
+            session: the record to store if there is none yet.
             prompts: new prompts in this piece.
             is_first: the piece is the first of its transcript.
             now: ms since the epoch.
@@ -370,11 +364,10 @@ class _Names:
 
 def _changed_plan(before: list[list[str]], change: Entry) -> list[list[str]]:
     """The plan after a change: rows of id, text, status."""
-    steps = [
-        [step.id, one_line(step.text, MAX_STEP_CHARS), one_line(step.status, MAX_STEP_CHARS)] for step in change.steps
-    ]
+    steps = [[step.id, one_line(step.text, 200), one_line(step.status, 200)] for step in change.steps]
+    most = 60
     if change.whole:
-        return steps[:MAX_STEPS]
+        return steps[:most]
     after = [list(row) for row in before]
     for identifier, text, status in steps:
         if not identifier:
@@ -382,4 +375,4 @@ def _changed_plan(before: list[list[str]], change: Entry) -> list[list[str]]:
         for row in after:
             if row[0] == identifier:
                 row[1:] = [text or row[1], status or row[2]]
-    return [row for row in after if row[2] != "deleted"][-MAX_STEPS:]
+    return [row for row in after if row[2] != "deleted"][-most:]

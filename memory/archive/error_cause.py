@@ -1,8 +1,8 @@
 """The line of a failed call's output that says why it failed. Imported only if a call failed.
 
-Each tool has its own form: a compiler names file and line, a test runner the test and what it got, Python the error
-after its frames. What a runner says about a runner (`task failed`, `exit status 1`) is used only if there is nothing
-else. Each class below reads the form of one kind of tool.
+Each tool has its own form: a compiler names file and line, a test runner the test and the value it got, Python the
+error after its frames. A runner's own report (`task failed`, `exit status 1`) is used only if there is nothing else.
+Each class below reads the form of one kind of tool.
 """
 
 import re
@@ -13,10 +13,8 @@ from core.quoting import clip, clip_ends
 from memory.archive.texts import is_error_line
 
 ERROR_CHARS = 240  # of the line that is stored
-MAX_LINES = 4_000  # read of an output: half of them from its end
 MAX_LINE_CHARS = 4_000
 NEAR_LINES = 12  # after an error, in which its place or its values follow
-TEST_CHARS = 40  # of a test's name
 # What a task runner puts in front of each line: `[lint:go] `, `@acme/core test: `.
 TASK_PREFIX = re.compile(r"^(?:\[[\w:.@/ -]+\] |[@\w/.-]+ \w[\w:.-]*: )")
 PLACE = re.compile(r"(?P<file>(?:[A-Za-z]:)?[^\s:()\"'`…]+\.\w{1,6})(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\))(?=[:\s)]|$)")
@@ -43,8 +41,8 @@ def error_line(output: str) -> str:
     # half a line follows what the client left out
     text = re.sub(r"(?m)^\.\.\. \[\d+ characters truncated\] \.\.\.$\s*|…\d+ (?:tokens|chars) truncated…", "…", text)
     lines = [_shortened(line.rstrip()) for line in text.splitlines() if line.strip()]
-    if len(lines) > MAX_LINES:
-        lines = lines[: MAX_LINES // 2] + lines[-MAX_LINES // 2 :]
+    if len(lines) > 4000:
+        lines = lines[:2000] + lines[-2000:]
     for line in (*lines[:2], *lines[-2:]):  # what the client says about the call
         if line.lower().startswith(("command timed out", "exec_command failed", "apply_patch verification failed")):
             return _cut(line)
@@ -177,7 +175,7 @@ class GoTest:
             own = messages.get(name, [])
             # what failed a test is its last message; its logs before come from other files
             telling = [message for message in own if "_test.go:" in message] or own
-            return f"{clip(name, TEST_CHARS)}: {telling[-1]}" if telling else f"--- FAIL: {name}"
+            return f"{clip(name, 40)}: {telling[-1]}" if telling else f"--- FAIL: {name}"
         # without -v only failed tests print anything
         return "" if test else next(filter(cls.cut_message.match, lines), "")
 
@@ -221,7 +219,7 @@ class JsTest:
             if error < 0:
                 return name
             values = [line.strip() for line in near[error + 1 : error + NEAR_LINES] if cls.values.match(line)]
-            return f"{clip(name, TEST_CHARS * 2)}: {', '.join([near[error].strip(' ^'), *values[:2]])}"
+            return f"{clip(name, 80)}: {', '.join([near[error].strip(' ^'), *values[:2]])}"
         return ""
 
 

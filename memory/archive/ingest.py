@@ -1,6 +1,6 @@
 """Ingesting a session: every message becomes an episode that can be found later. Hot path.
 
-What is new since the last time is read in pieces. A piece is parsed, redacted and embedded while nothing is
+The new part of a transcript is read in pieces. A piece is parsed, redacted and embedded while nothing is
 locked. Its episodes and the offset after it are stored in one transaction, unless another process has advanced the
 offset meanwhile: then reading begins again at the new offset. A kill loses and doubles nothing.
 """
@@ -141,7 +141,7 @@ def _store(
     """`SessionArchive.store`; it also notes whether outputs were cut, and that a large line was not too slow."""
     try:
         return archive.store(source, position, piece, head)
-    finally:  # also if the store is busy or full, for which the line is not to blame
+    finally:  # also if the store is busy or full: that is not the line's fault
         if piece.has_large_line or piece.calls.is_cut:
             _LargeLine(source).note_stored(is_cut=piece.calls.is_cut)
 
@@ -170,7 +170,7 @@ class _Reader:
         return 0, ""
 
     def head(self, offset: int) -> str:
-        """A fingerprint of the first kilobyte before an offset, by which the file is recognised."""
+        """A fingerprint of the first kilobyte before an offset: it identifies the file."""
         return words.fingerprint(os.pread(self._descriptor, min(offset, 1024), 0).decode("latin-1"))
 
     def has_new(self, offset: int) -> bool:
@@ -212,7 +212,7 @@ class _Reader:
         return piece.end > offset
 
     def _add(self, piece: Piece, lines: list[bytes], *, is_cut: bool = False) -> None:
-        """Add lines until the deadline or a large line, but at least one."""
+        """Add the first line, and those after it until the deadline or a large line."""
         deadline = self._limits.deadline
         for place, line in enumerate(lines):
             if place and deadline is not None and (len(line) > LARGE_BYTES or time.monotonic() >= deadline):
@@ -272,9 +272,9 @@ def read(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int
 class _LargeLine:
     """The record of a transcript's large line, which may take longer to read than a hook has.
 
-    Every hook would begin with such a line again, and nothing after it would be archived. So a line that failed twice is
-    archived without most of its long texts. A try counts as failed until its piece is stored: it is recorded before it
-    begins, since the hook may be killed at any time.
+    Every hook would begin with such a line again, and nothing after it would be archived. So a line that failed twice
+    is archived without most of its long texts. A try counts as failed until its piece is stored: it is recorded before
+    it begins, since the hook may be killed at any time.
     """
 
     def __init__(self, source: str) -> None:
@@ -308,7 +308,7 @@ class _LargeLine:
 
 
 def cut_transcripts() -> list[tuple[str, str]]:
-    """The transcripts of which some outputs were left out, and the files that record this."""
+    """The transcripts whose outputs were stored in part, and the files that record this."""
     from glob import escape, glob
 
     paths = sorted(glob(os.path.join(escape(_large_lines()), "*")))

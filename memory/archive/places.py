@@ -23,13 +23,8 @@ if TYPE_CHECKING:
     Line = tuple[str, int, str, bool]
     """A file, the number of a line, its text, and whether a diff shows it, which may be of any commit."""
 
-MOST_LINES = 3000  # of an output
 LONGEST_LINE = 400  # characters read of a line: longer lines are data or generated
-LONGEST_NUMBER = 8  # digits of a line number: a longer number is something else
-WHOLE_FILE = 1 << 30  # the last line of a file that is printed to its end
-DATA_FILES = (".csv", ".json", ".jsonl", ".lock", ".log", ".snap", ".sum", ".svg", ".txt", ".xml")
 GLOB = frozenset("*?[]{}$")
-LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 CUT_HERE = " tokens truncated…"  # how Codex marks the part that it left out
 
 
@@ -52,8 +47,9 @@ class SessionPlaces:
             known = found.get((file, name))
             if known is None or (defines and not known[1]):
                 found[file, name] = line, defines, in_diff
+        data_files = (".csv", ".json", ".jsonl", ".lock", ".log", ".snap", ".sum", ".svg", ".txt", ".xml")
         for (file, name), (line, defines, in_diff) in found.items():
-            if is_file(file) and not file.endswith(DATA_FILES):
+            if is_file(file) and not file.endswith(data_files):
                 self._note(number, self._path(file), name, (line, defines, in_diff))
 
     def _note(self, number: int, path: str, name: str, seen: tuple[int, bool, bool]) -> None:
@@ -131,7 +127,8 @@ def shown_lines(text: str, *, file: str = "", first: int = 0, command: str = "")
         first: the line with which it begins, if it shows lines without their numbers; else 0.
         command: the shell command that printed the text.
     """
-    rows = text.split("\n", MOST_LINES)[:MOST_LINES]
+    most = 3000  # lines
+    rows = text.split("\n", most)[:most]
     if command and (part := _printed_part(command)):
         file, begin, end = part
         if begin:
@@ -182,7 +179,7 @@ def _printed_lines(program: str, words: list[str]) -> tuple[int, int] | tuple[()
             if word.endswith("p") and begin.isdecimal() and (end.isdecimal() or not end) and len(word) < 18:
                 return int(begin), int(end or begin)
     if program in ("cat", "head") and not options:
-        return 1, WHOLE_FILE
+        return 1, 1 << 30  # to the end of the file
     short = "".join(word for word in options if not word.startswith("--"))
     numbered = ("n" in short and "o" not in short) or "--line-number" in options or program in ("ack", "ag", "bat")
     return (0, 0) if numbered and program in ("grep", "egrep", "fgrep", "rg", "ack", "ag", "cat", "bat") else ()
@@ -210,10 +207,10 @@ def _numbered(rows: list[str], file: str) -> Iterator[Line]:
         else:
             bare = row.lstrip(" ")
             if "0" <= bare[:1] <= "9":
-                digits = _leading_digits(bare)
+                digits = _line_number(bare)
                 mark = bare[len(digits) : len(digits) + 1]
                 # as `cat -n`, `bat`, `grep -n` and clients separate them
-                if file and mark and mark in "→\t|│:-" and len(digits) < LONGEST_NUMBER:
+                if file and digits and mark and mark in "→\t|│:-":
                     yield file, int(digits), bare[len(digits) + 1 :], False
             elif "." in row and (place := _file_and_line(bare[:LONGEST_LINE])):
                 yield *place, False
@@ -221,16 +218,16 @@ def _numbered(rows: list[str], file: str) -> Iterator[Line]:
 
 def _file_and_line(row: str) -> tuple[str, int, str] | None:
     """File, line and the rest of a row such as `path/name.go:12:5: …`, `path.py-12-…` or `at f (src/a.ts:12:5)`."""
-    path, colon, rest = row.partition(":")
-    if colon and rest[:1].isdecimal() and is_file(path) and " " not in path:
-        digits = _leading_digits(rest)
+    path, _, rest = row.partition(":")
+    if (digits := _line_number(rest)) and is_file(path) and " " not in path:
         return path.removeprefix("./"), int(digits), rest[len(digits) + 1 :]
+    letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
     at = row.find(".")
     while at > 0:
-        end = len(row) - len(row[at + 1 :].lstrip(LETTERS))
-        mark, digits = row[end : end + 1], _leading_digits(row[end + 1 :])
-        if digits and mark in ":-(" and len(digits) < LONGEST_NUMBER - 1:
-            begin = len(row[:at].rstrip(LETTERS + "_-./@+$"))
+        end = len(row) - len(row[at + 1 :].lstrip(letters))
+        mark, digits = row[end : end + 1], _line_number(row[end + 1 :])
+        if digits and mark in ":-(":
+            begin = len(row[:at].rstrip(letters + "_-./@+$"))
             path, behind = row[begin:end], row[end + 1 + len(digits) :]
             if is_file(path) and (mark != "-" or (begin == 0 and behind[:1] == "-")):
                 return path.removeprefix("./"), int(digits), row[:begin] + " " * (mark != "-") + behind[1:]
@@ -238,6 +235,7 @@ def _file_and_line(row: str) -> tuple[str, int, str] | None:
     return None
 
 
-def _leading_digits(text: str) -> str:
-    """The number that a text begins with, cut after eight digits."""
-    return text[: min(LONGEST_NUMBER, len(text) - len(text.lstrip(LETTERS[:10])))]
+def _line_number(text: str) -> str:
+    """The number that a text begins with; "" if there is none or if it is too long for the number of a line."""
+    digits = text[: len(text) - len(text.lstrip("0123456789"))]
+    return digits if len(digits) < 8 else ""

@@ -45,7 +45,7 @@ class SessionArchive:
         self._vectors = origin.vectors
 
     def store(self, source: str, before: Position | None, piece: Piece, head: str) -> tuple[int, int, int] | None:
-        """Store a piece and the position after it, unless the position is no longer the one `before` the piece.
+        """Store a piece and the position after it, unless the stored position is no longer `before`.
 
         Args:
             head: a fingerprint of the file's beginning.

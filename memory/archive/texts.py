@@ -6,26 +6,22 @@ together with a margin beyond the cut, and nothing of that margin is kept.
 
 from __future__ import annotations
 
+from core import TYPE_CHECKING
 from core.quoting import clip
 from core.redaction import NAME_PARTS, redact, redact_call
 from core.words import clean
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 MAX_PASSAGE_CHARS = 30_000
-MAX_LINE_CHARS = 200
-MAX_ERROR_LINES = 8
 MARGIN = 24_000  # characters: more than the longest secret (a private key) has
-DENSE_CHECK_CHARS = 16_000  # only longer outputs are checked for density: redacting this many is quick in any case
 END_CHARS = 2_000  # kept of each end of a dense text
 ERROR_WORDS = (
     "error|exception|fail|fatal|panic|denied|refused|timed out|timeout|not found|no such|undefined"
     "|cannot |can't |could not|deadlock|killed|unauthori|forbidden|expired|invalid|unknown|expected |unexpected"
     "|unrecogni|mismatch|missing|does not exist"
 ).split("|")
-NO_ERROR_WORDS = " error: exit code| 0 error| no error| 0 fail| no fail| 0 warning| no warning|[no test".split("|")
 
 
 def plain(text: str, command: str = "", path: str = "") -> str:
@@ -45,7 +41,7 @@ def both_ends(text: str, most: int, command: str = "", path: str = "", *, whole:
     With `whole=False`, a text that is dense with secrets is cut much shorter, since redacting it would take seconds;
     then the second value is True.
     """
-    if len(text) > (most if whole else DENSE_CHECK_CHARS):
+    if len(text) > (most if whole else 16_000):  # redacting fewer characters is quick, however dense they are
         if not whole and is_dense(text[: most // 2] + text[most // 2 :][-most // 2 :]):
             return in_part(text, lambda part: plain(part, command, path)), True
         if len(text) > most:
@@ -58,8 +54,9 @@ def one_line(text: str, most: int) -> str:
     return " ".join(start(text, most * 8).split())[:most]
 
 
-def file_path(path: str, most: int) -> str:
-    """A path that is safe in any text: without line breaks, invisible characters and backticks."""
+def file_path(path: str) -> str:
+    """A path that is safe in any text: at most 1,000 characters, no line breaks, invisible characters and backticks."""
+    most = 1000
     path = start(path, most)
     if path.isprintable() and "`" not in path:
         return path
@@ -76,17 +73,18 @@ def passage_of(text: str, found: Sequence[tuple[int, str]], *, failed: bool) -> 
     """
     lines: list[str] = []
     covered, room = -1, MAX_PASSAGE_CHARS
+    most = 200  # characters of a line
     for place, name in found:
         if place + len(name) <= covered:
             continue
         # a line may have any length, so only the surroundings of the name are read
-        low, high = max(0, place - MAX_LINE_CHARS), place + len(name) + MAX_LINE_CHARS
+        low, high = max(0, place - most), place + len(name) + most
         begin = text.rfind("\n", low, place) + 1 or low
         end = text.find("\n", place, high)
         end = min(len(text), high) if end < 0 else end
-        if end - begin > MAX_LINE_CHARS:
-            begin = max(begin, place - MAX_LINE_CHARS // 4)
-            end = min(end, max(begin + MAX_LINE_CHARS, place + len(name)))
+        if end - begin > most:
+            begin = max(begin, place - most // 4)
+            end = min(end, max(begin + most, place + len(name)))
         begin = max(begin, covered)
         room -= end - begin + 1
         if room < 0:
@@ -95,16 +93,18 @@ def passage_of(text: str, found: Sequence[tuple[int, str]], *, failed: bool) -> 
         lines.append("…" * bool(before) + text[begin:end].strip() + "…" * bool(after))
         covered = end
     if failed:
-        errors = [clip(line.strip(), MAX_LINE_CHARS) for line in text.splitlines() if is_error_line(line)]
-        lines += [line for line in dict.fromkeys(errors[:MAX_ERROR_LINES]) if line not in lines]
+        errors = [clip(line.strip(), most) for line in text.splitlines() if is_error_line(line)]
+        lines += [line for line in dict.fromkeys(errors[:8]) if line not in lines]
     return "\n".join(line for line in lines if line)
 
 
 def is_error_line(line: str) -> bool:
     """Whether a line reports an error, by its words."""
     lower = f" {line.lower()}".replace("(", " ")
-    none = lower.endswith(": 0") or any(words in lower for words in NO_ERROR_WORDS)
-    return not none and any(words in lower for words in ERROR_WORDS)
+    no_errors = " error: exit code| 0 error| no error| 0 fail| no fail| 0 warning| no warning|[no test".split("|")
+    if lower.endswith(": 0") or any(words in lower for words in no_errors):
+        return False
+    return any(words in lower for words in ERROR_WORDS)
 
 
 def is_dense(text: str) -> bool:

@@ -33,14 +33,6 @@ if TYPE_CHECKING:
 SUBAGENT = "a subagent's transcript"
 NO_LINES = "no JSON lines"
 NO_CLIENT = "no transcript of a known client"
-LASTING = (SUBAGENT, NO_LINES, NO_CLIENT)  # reasons to skip a file until it changes
-SETTLED_NS = 2_000_000_000  # after its last change, a file's state is reliable
-MAX_LISTED = 20  # files that were skipped, in the answer of the command
-LOOK_BYTES = 256 * 1024  # read at each end of a file to find out whose it is
-PARALLEL_BYTES = 8_000_000  # more bytes are read in several processes: each takes 50 ms to start
-MAX_PROCESSES = 4
-PARENT_CHECK_S = 2.0  # how often each of them checks that its parent is alive
-BUSY_MS = 60_000  # how long each of them waits for the others
 
 
 class File:
@@ -56,7 +48,7 @@ class File:
         except (OSError, ValueError):
             return
         self.changed = status.st_mtime_ns
-        self.settles = max(status.st_mtime_ns, status.st_ctime_ns) + SETTLED_NS
+        self.settles = max(status.st_mtime_ns, status.st_ctime_ns) + 2_000_000_000
         if S_ISREG(status.st_mode):
             self.size = status.st_size
             self.stamp = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
@@ -89,7 +81,7 @@ class Archived:
             self.result["subagents" if reason else "excluded"] += 1
             return
         self.result["skippedCount"] += 1
-        if len(self.result["skipped"]) < MAX_LISTED:
+        if len(self.result["skipped"]) < 20:
             self.result["skipped"].append({"path": path, "reason": reason})
 
 
@@ -131,7 +123,7 @@ class KnownFiles:
 def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
     """The transcripts in the given files and folders, and with `every` also those that the clients keep.
 
-    The file that changed last comes first: whoever stops early has what is fresh.
+    The file that changed last comes first, so that a run that is stopped has archived the newest sessions.
     """
     paths: list[str] = []
     for name in ([agent] if agent else clients.keeping_files()) if every else ():
@@ -204,9 +196,10 @@ def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[bytes]]:
     try:
         descriptor = ingest.opened(path)
         try:
-            first = ingest.read(descriptor, 0, LOOK_BYTES)[0]
-            behind = max(0, os.fstat(descriptor).st_size - LOOK_BYTES)
-            last = os.pread(descriptor, LOOK_BYTES, behind).split(b"\n")
+            most = 256 * 1024  # bytes
+            first = ingest.read(descriptor, 0, most)[0]
+            behind = max(0, os.fstat(descriptor).st_size - most)
+            last = os.pread(descriptor, most, behind).split(b"\n")
         finally:
             os.close(descriptor)
     except (OSError, ValueError) as error:
@@ -253,7 +246,7 @@ def ingest_all(
             report.take(result.client, result)
         else:
             report.leave_out(file.path, result.reason)
-        if result.client or result.reason in LASTING:
+        if result.client or result.reason in (SUBAGENT, NO_LINES, NO_CLIENT):  # not an error that may pass
             note(file, result.client, result.reason)
     stored_progress.renew_due_segments(db)
     if report.result["episodes"]["added"] >= documents.MERGE_AFTER:
@@ -271,8 +264,8 @@ def _results(
     vectors = sqlite.load_vectors(db)
     # the system libraries of macOS do not survive a fork
     processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
-    count = min(processors, MAX_PROCESSES, len(files))
-    if count < 2 or sum(file.size for file in files) < PARALLEL_BYTES:
+    count = min(processors, 4, len(files))
+    if count < 2 or sum(file.size for file in files) < 8_000_000:  # a process takes 50 ms to start
         for file in files:
             result = work(db, file, vectors, progress)
             progress(max(0, file.size - result.bytes))
@@ -296,9 +289,9 @@ def _begin(work: Callable[..., Ingested], vectors: bool) -> None:
 
     parent = os.getppid()
     signal.signal(signal.SIGALRM, lambda *_: os.getppid() == parent or os._exit(1))  # the parent was killed
-    signal.setitimer(signal.ITIMER_REAL, PARENT_CHECK_S, PARENT_CHECK_S)
+    signal.setitimer(signal.ITIMER_REAL, 2.0, 2.0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
-    db = sqlite.open_writing(busy_ms=BUSY_MS, durable=False)
+    db = sqlite.open_writing(busy_ms=60_000, durable=False)  # the others also write
     if vectors:
         sqlite.load_vectors(db)
     _process[:] = [work, db, vectors]

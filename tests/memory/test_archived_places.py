@@ -50,6 +50,7 @@ PICKED = (
         ("./p/x_test.go:88:5: undefined: parseIt", {}, [("p/x_test.go", 88, "5: undefined: parseIt")]),
         ("    at closeAll (src/a.ts:12:5)", {}, [("src/a.ts", 12, "at closeAll ( 5)")]),
         ("2026-11-23 10:20:30 serverStarted", {}, []),
+        ("src/a.ts:\u0663 idleMs\nsrc/a.ts:20261123 idleMs", {}, []),
     ],
 )  # fmt: skip
 def test_lines_whose_place_is_known(text: str, given: dict[str, Any], expected: list[tuple[str, int, str]]) -> None:

@@ -12,15 +12,15 @@ from core.store import sessions, sqlite
 from memory.archive import calls, session_archive, texts
 
 CUTS = {
-    "tool": calls.MAX_TOOL_CHARS,
-    "file": calls.MAX_FILE_CHARS,
+    "tool": 100,
+    "file": 1000,
     "command": calls.MAX_COMMAND_CHARS,
     "raw command": calls.MAX_COMMAND_CHARS * 4,
     "input": calls.MAX_READ_CHARS // 2,
     "output": calls.MAX_READ_CHARS // 2,
     "error": calls.MAX_READ_CHARS // 2,
     "summary": sessions.SUMMARY_CHARS,
-    "plan": calls.MAX_STEP_CHARS * 8,
+    "plan": 200 * 8,
     "message": session_archive.MAX_BODY_CHARS,
 }
 ABOUT: Session = {
