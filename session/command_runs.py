@@ -9,16 +9,16 @@ from __future__ import annotations
 from core import TYPE_CHECKING, shell_command
 from core.clock import HOUR_MS
 from core.project import OUTSIDE
-from core.quoting import as_code, one_line
+from core.quoting import as_code, clip, one_line
+from core.store import calls as stored_calls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from core.records import Call, Edit, Place
-    from core.shell_command import Step
+    import apsw
 
-    Ranges = dict[str, list[tuple[int, int]]]
-    """By file, the edited lines; the file with the most edits comes first."""
+    from core.records import Call, Edit
+    from core.shell_command import Step
 
 FORM_CHARS = 160  # a longer command is no form to run again
 # Words of commands that change or hide work, or affect others: they are never suggested.
@@ -57,8 +57,9 @@ def failing(calls: Sequence[Call], edits: Sequence[Edit] = ()) -> Call | None:
     return None
 
 
-def failure_line(failure: Call, error: str) -> str:
-    """What failed and why; `error` is the call's own error, cut to the room."""
+def failure_line(failure: Call, characters: int, tokens: int | None = None) -> str:
+    """What failed and why; the call's own error is cut to these characters and estimated tokens."""
+    error = clip(one_line(failure["error"]), characters, tokens)
     command = as_code(failure["command"]) if len(failure["command"]) <= FORM_CHARS else ""
     if failure["outcome"] == "ok":
         return f'**Failing:** {command or "a command"} printed "{error}"'
@@ -127,24 +128,14 @@ def running(calls: Sequence[Call]) -> list[Call]:
     return found[::-1]
 
 
-def unrun(edits: Sequence[Edit], calls: Sequence[Call]) -> Ranges:
-    """The lines edited after the last check, whatever its outcome, or after a small program that names their module.
+def unrun_line(
+    db: apsw.Connection, session: str, edits: Sequence[Edit], calls: Sequence[Call], names: Mapping[str, str], room: int
+) -> str:
+    """The line on edits that nothing has run since, with `room` characters for the ranges; "" if there are none.
 
-    Prose and files outside the project are left out.
+    `names` shows a file: `file:610-625 name,640, other.go:12 and 2 more files`.
     """
-    last = next((call["number"] for call in reversed(calls) if is_check(call["command"])), 0)
-    found: Ranges = {}
-    for edit in sorted(edits, key=lambda edit: -edit["number"]):
-        is_prose = edit["file"].endswith((".md", ".mdx", ".rst", ".txt", ".adoc"))
-        is_source = not is_prose and not edit["file"].startswith(OUTSIDE)
-        if edit["number"] > last and is_source and not _is_run_since(edit, calls):
-            found.setdefault(edit["file"], []).append((edit["first"], edit["last"]))
-    most_first = sorted(found, key=lambda file: -len(found[file]))  # among equals, the last edited file first
-    return {file: _joined(found[file]) for file in most_first}
-
-
-def ranges_text(ranges: Ranges, places: Mapping[str, Sequence[Place]], names: Mapping[str, str], room: int) -> str:
-    """`file:610-625 name,640, other.go:12` in `room` characters, and how many files follow; `names` shows a file."""
+    ranges = _unrun(edits, calls)
     parts: dict[str, list[str]] = {}
     most = 3  # ranges of a file
     for file, lines in ranges.items():
@@ -155,16 +146,35 @@ def ranges_text(ranges: Ranges, places: Mapping[str, Sequence[Place]], names: Ma
             break
         room -= length
         parts[file] = inside
+    if not parts:
+        return ""
+    places = stored_calls.places(db, session, files=list(parts))
     for file, inside in parts.items():
+        defined = [place for place in places if place["file"] == file and place["defines"]]
         for at, (first, last) in enumerate(ranges[file][:most]):
-            defined = (place for place in places.get(file, ()) if place["defines"] and first <= place["line"] <= last)
-            name = next((place["name"] for place in defined), "")
+            name = next((place["name"] for place in defined if first <= place["line"] <= last), "")
             if name and len(name) + 1 <= room:
                 room -= len(name) + 1
                 inside[at] += f" {name}"
     left = len(ranges) - len(parts)
     listed = ", ".join(f"{one_line(names.get(file, file))}:{','.join(inside)}" for file, inside in parts.items())
-    return listed + (f" and {left} more file{'s' * (left > 1)}" if parts and left else "")
+    return f"**Edited, not run since:** {listed}" + (f" and {left} more file{'s' * (left > 1)}" if left else "")
+
+
+def _unrun(edits: Sequence[Edit], calls: Sequence[Call]) -> dict[str, list[tuple[int, int]]]:
+    """By file, the lines edited after the last check, or after a small program that names their module.
+
+    The file with the most edits comes first. Prose and files outside the project are left out.
+    """
+    last = next((call["number"] for call in reversed(calls) if is_check(call["command"])), 0)
+    found: dict[str, list[tuple[int, int]]] = {}
+    for edit in sorted(edits, key=lambda edit: -edit["number"]):
+        is_prose = edit["file"].endswith((".md", ".mdx", ".rst", ".txt", ".adoc"))
+        is_source = not is_prose and not edit["file"].startswith(OUTSIDE)
+        if edit["number"] > last and is_source and not _is_run_since(edit, calls):
+            found.setdefault(edit["file"], []).append((edit["first"], edit["last"]))
+    most_first = sorted(found, key=lambda file: -len(found[file]))  # among equals, the last edited file first
+    return {file: _joined(found[file]) for file in most_first}
 
 
 def is_check(command: str) -> bool:

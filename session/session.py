@@ -75,8 +75,8 @@ class Session:
         self.role = role_name(role) if role else ""
         self.agent = agent
         self.now = clock.now_ms()
-        self.faults: list[Fault] = []
-        self.store = SessionStore(config, self.now, self.faults)
+        self.store = SessionStore(config, self.now)
+        self.faults = self.store.faults
         self.state = SessionState(session_id, self.role or "interactive", self.now)
         self.before: SessionState | None = None
         """The state as it was before this call, None if the session had no state file."""
@@ -307,12 +307,12 @@ class SessionStore:
     locked.
     """
 
-    def __init__(self, config: Config, now: int, faults: list[Fault] | None = None) -> None:
+    def __init__(self, config: Config, now: int) -> None:
         self._config = config
         self._now = now
         self.db: apsw.Connection | None = None
         self.has_vectors = False
-        self.faults: list[Fault] = [] if faults is None else faults
+        self.faults: list[Fault] = []
 
     def reading(self) -> apsw.Connection | None:
         """The store to read from, None if there is none yet."""

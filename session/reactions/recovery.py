@@ -287,23 +287,18 @@ def file_queries(places: Sequence[Place], shown_as: Mapping[str, str]) -> list[s
     most_names = 50  # the answer to a query has room for these
     for place in places[: MOST_QUERIES * most_names * 2]:
         counts[place["file"]] = counts.get(place["file"], 0) + 1
-    queries: list[list[str]] = []
-    names_held: list[int] = []
+    queries: list[dict[str, int]] = []
     for file, count in counts.items():
         name = shown_as[file]
         if not (name.isascii() and all(sign.isalnum() or sign in "-_.@/" for sign in name)):
             continue  # it cannot be quoted
-        fits = [
-            at
-            for at, query in enumerate(queries)
-            if names_held[at] + count <= most_names and len(query) < 3 and len(" ".join([*query, name])) <= 48
-        ]
-        if fits:
-            queries[fits[0]].append(name)
-            names_held[fits[0]] += count
-        elif len(queries) < MOST_QUERIES:
-            queries.append([name])
-            names_held.append(count)
+        for query in queries:
+            if sum(query.values()) + count <= most_names and len(query) < 3 and len(" ".join([*query, name])) <= 48:
+                query[name] = count
+                break
+        else:
+            if len(queries) < MOST_QUERIES:
+                queries.append({name: count})
     return [" ".join(query) for query in queries]
 
 
@@ -318,17 +313,13 @@ def _work_lines(
     """What the work is and how far it is: the lines that fit into `room` characters, the first ones first."""
     request = open_request(db, session, calls)
     edits = stored_calls.edits(db, session["id"])
-    ranges = command_runs.unrun(edits, calls)
-    places = stored_calls.places(db, session["id"], files=list(ranges)) if ranges else []
-    inside = {file: [place for place in places if place["file"] == file] for file in ranges}
-    edited = command_runs.ranges_text(ranges, inside, shown_as, room=110)
     failure = command_runs.failing(calls, edits)
     git_state = git.state_of(session.get("worktree") or session["folder"])
     lines = [
         f"**Task:** {request}" if request else "",
         _plan_line(session),
-        f"**Edited, not run since:** {edited}" if edited else "",
-        _failing_line(failure) if failure else "",
+        command_runs.unrun_line(db, session["id"], edits, calls, shown_as, room=110),
+        command_runs.failure_line(failure, 240, 80) if failure else "",
         _works_line(calls, summary),
         _running_line(calls),
         f"**Now:** {git_state}" if git_state else "",
@@ -339,10 +330,6 @@ def _work_lines(
             room -= len(line) + 1
             kept.append(line)
     return kept
-
-
-def _failing_line(failure: Call) -> str:
-    return command_runs.failure_line(failure, clip(one_line(failure["error"]), 240, tokens=80))
 
 
 def _plan_line(session: ArchivedSession) -> str:

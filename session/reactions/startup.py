@@ -7,7 +7,7 @@ import time
 from core import TYPE_CHECKING, shell_command
 from core.clock import DAY_MS, HOUR_MS
 from core.project import folder_of
-from core.quoting import clip, enclose, one_line
+from core.quoting import enclose
 from core.store import calls as stored_calls
 from core.store import sessions as stored_sessions
 from session.reactions import ALREADY, FAILED, NO_RESULTS, Reaction
@@ -96,19 +96,14 @@ def _open_work(db: apsw.Connection, session: ArchivedSession, calls: Sequence[Ca
     """The lines that were edited, and neither run nor committed since; and the failure that is still open."""
     from session import command_runs
 
-    lines: list[str] = []
     committed = next((call["number"] for call in reversed(calls) if _commits(call)), 0)
     edits = stored_calls.edits(db, session["id"])
-    ranges = command_runs.unrun([edit for edit in edits if edit["number"] > committed], calls)
-    if ranges:
-        places = stored_calls.places(db, session["id"], files=list(ranges))
-        inside = {file: [place for place in places if place["file"] == file] for file in ranges}
-        shown = command_runs.ranges_text(ranges, inside, {}, room=240)
-        lines += [f"**Edited, not run since:** {shown}"] if shown else []
+    uncommitted = [edit for edit in edits if edit["number"] > committed]
     failure = command_runs.failing(calls, edits)
-    if failure:
-        lines.append(command_runs.failure_line(failure, clip(one_line(failure["error"]), 110)))
-    return lines
+    return [
+        command_runs.unrun_line(db, session["id"], uncommitted, calls, {}, room=240),
+        command_runs.failure_line(failure, 110) if failure else "",
+    ]
 
 
 def _commits(call: Call) -> bool:
