@@ -13,7 +13,7 @@ import tarfile
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from glob import escape, glob
 from typing import IO, Any
 
@@ -24,9 +24,6 @@ from core.store import sqlite, store_file
 FORMAT = 1
 MANIFEST = "manifest.json"
 STORE = files.STORE
-LEFT_OUT = frozenset({"cache", "acknowledged", "backups.json"})  # the last two were written by 0.2.0
-MAX_MEMBER_BYTES = 1 << 30  # except the store: a state has at most a megabyte
-STALE_S = 3600  # no backup or restore takes so long: its process id belongs to another process by then
 UNREADABLE = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, LookupError, RecursionError)
 
 
@@ -43,19 +40,12 @@ def write(target: str, *, force: bool) -> dict[str, Any]:
         raise Failure("BACKUP_EXISTS", f"{path} already exists", "name another file, or overwrite it with --force")
     if not os.path.exists(sqlite.path()) and not any(_members(home)):
         raise Failure("BACKUP_EMPTY", f"{home} is empty", "set JOELCLAW_HOME if your memory is elsewhere")
-    sweep(path)
-    stamp = f"{os.getpid()}.{time.monotonic_ns()}.tmp"
-    temporary = f"{path}.{stamp}"
-    store = f"{path}.store.{stamp}"
-    with reported("BACKUP", path):
-        try:
-            manifest = _write_tar(home, temporary, store)
-            size = os.stat(temporary).st_size
-            os.replace(temporary, path)
-            _sync_folder(folder)
-        finally:
-            _remove(temporary)
-            _remove(store)
+    with reported("BACKUP", path), _work_folder(path, "backup") as work:
+        written = os.path.join(work, "tar")
+        manifest = _write_tar(home, written, os.path.join(work, STORE))
+        size = os.stat(written).st_size
+        os.replace(written, path)
+        _sync_folder(folder)
     about = {"file": path, "bytes": size, "files": len(manifest["members"])}
     return {**about, **manifest, "counts": _shown_counts(manifest["counts"])}
 
@@ -68,24 +58,16 @@ def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str
     target = os.path.realpath(into)
     if not verify_only:
         _check_target(target, file, force=force)
-    workplace = source if verify_only else target
     aside: list[str] = []
-    with reported("RESTORE", target):
-        files.private_folder(os.path.dirname(workplace))
-        sweep(workplace)
-        staging = f"{workplace}.restoring.{os.getpid()}.{time.monotonic_ns()}.tmp"
-        os.mkdir(staging, 0o700)
-        try:
-            manifest = _unpack(file, staging)
-            store = os.path.join(staging, STORE)
-            if os.path.exists(store):
-                if store_file.examine(store).counts != manifest["counts"]:
-                    raise _damaged("its store does not match the manifest")
-                store_file.set_wal(store)
-            if not verify_only:
-                aside = _replace(staging, target)
-        finally:
-            _remove(staging)
+    with reported("RESTORE", target), _work_folder(source if verify_only else target, "restoring") as work:
+        manifest = _unpack(file, work)
+        store = os.path.join(work, STORE)
+        if os.path.exists(store):
+            if store_file.examine(store).counts != manifest["counts"]:
+                raise _damaged("its store does not match the manifest")
+            store_file.set_wal(store)
+        if not verify_only:
+            aside = _replace(work, target)
     return {
         "file": source,
         "verified": True,
@@ -99,24 +81,26 @@ def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str
 
 
 def is_kept(name: str) -> bool:
-    """If a backup may hold a file with this name in the home (its parts joined by `/`)."""
+    """Whether a backup may hold a file with this name in the home (its parts joined by `/`)."""
     parts = name.split("/")
+    left_out = ("cache", "acknowledged", "backups.json")  # the last two were written by 0.2.0
     if name in (STORE, "outbox.lock"):  # the lock is empty, and says that this memory has a cluster
         return True
     if not all(part not in ("", ".", "..") and part.isprintable() for part in parts):
         return False
-    if not home_files.is_in_homes(parts[0]) or parts[0] in LEFT_OUT or parts[0].startswith(STORE):
+    if not home_files.is_in_homes(parts[0]) or parts[0] in left_out or parts[0].startswith(STORE):
         return False
     is_momentary = parts[-1].endswith((".lock", ".tmp")) or ".locks" in parts
     return not is_momentary and (".work" not in parts or "observe-waiting" in parts)
 
 
 def leftovers(path: str = "") -> list[str]:
-    """Files that killed backups and restores left next to `path`, or to this home."""
+    """What killed backups and restores left next to `path`, or next to this home."""
     place = path or os.path.realpath(files.home())
     left = []
     for found in sorted(glob(escape(place) + ".*.tmp*")):
-        writer = re.fullmatch(r"\.(?:store\.|restoring\.)?(\d+)\.\d+\.tmp(?:-journal)?", found.removeprefix(place))
+        # 0.2.0 wrote files there, one of them with SQLite's journal
+        writer = re.fullmatch(r"\.(?:\w+\.)?(\d+)\.\d+\.tmp(?:-journal)?", found.removeprefix(place))
         if writer and _is_over(int(writer[1]), found):
             left.append(found)
     return left
@@ -126,7 +110,8 @@ def sweep(path: str = "") -> int:
     """Remove `leftovers`; returns how many."""
     found = leftovers(path)
     for left in found:
-        _remove(left)
+        shutil.rmtree(left, ignore_errors=True)
+        files.remove(left)
     return len(found)
 
 
@@ -139,30 +124,53 @@ def lost_store() -> Failure | None:
     return Failure("STORE_LOST", f"{sqlite.path()} is missing or empty, but this home has sessions", fix)
 
 
-def _write_tar(home: str, temporary: str, store: str) -> dict[str, Any]:
+@contextmanager
+def _work_folder(path: str, kind: str) -> Iterator[str]:
+    """A folder next to `path` for what is being written, without what killed processes left there."""
+    files.private_folder(os.path.dirname(path))
+    sweep(path)
+    folder = f"{path}.{kind}.{os.getpid()}.{time.monotonic_ns()}.tmp"
+    os.mkdir(folder, 0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write_tar(home: str, path: str, store: str) -> dict[str, Any]:
+    """Write the backup of a home; returns its manifest. `store` is a path for a copy of the store."""
     members: list[dict[str, Any]] = []
     schema, counts = 0, {}
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with (
+        _new_file(path) as file,
+        tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, format=tarfile.PAX_FORMAT) as tar,
+    ):
+        for name in _members(home):
+            try:
+                with open(os.path.join(home, name), "rb") as member:
+                    data = member.read()
+            except FileNotFoundError:  # a session was cleared meanwhile, or the spool emptied
+                continue
+            members.append(_add(tar, name, io.BytesIO(data)))
+        if store_file.copy(store):
+            examined = store_file.examine(store)
+            schema, counts = examined.schema, examined.counts
+            with open(store, "rb") as member:
+                members.append(_add(tar, STORE, member))
+        manifest = {"format": FORMAT, "joelclaw": VERSION, "schema": schema, "createdAt": clock.iso(clock.now_ms())}
+        manifest |= {"counts": counts, "members": members}
+        _add(tar, MANIFEST, io.BytesIO(json.dumps(manifest).encode()))
+    return manifest
+
+
+@contextmanager
+def _new_file(path: str) -> Iterator[IO[bytes]]:
+    """A new file that is on the disk when it is closed."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "wb") as file:
-        with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, format=tarfile.PAX_FORMAT) as tar:
-            for name in _members(home):
-                try:
-                    with open(os.path.join(home, name), "rb") as member:
-                        data = member.read()
-                except FileNotFoundError:  # a session was cleared meanwhile, or the spool emptied
-                    continue
-                members.append(_add(tar, name, io.BytesIO(data)))
-            if store_file.copy(store):
-                examined = store_file.examine(store)
-                schema, counts = examined.schema, examined.counts
-                with open(store, "rb") as member:
-                    members.append(_add(tar, STORE, member))
-            manifest = {"format": FORMAT, "joelclaw": VERSION, "schema": schema, "createdAt": clock.iso(clock.now_ms())}
-            manifest |= {"counts": counts, "members": members}
-            _add(tar, MANIFEST, io.BytesIO(json.dumps(manifest).encode()))
+        yield file
         file.flush()
         os.fsync(descriptor)
-    return manifest
 
 
 def _add(tar: tarfile.TarFile, name: str, file: IO[bytes]) -> dict[str, Any]:
@@ -196,7 +204,7 @@ def _unpack(file: str, folder: str) -> dict[str, Any]:
                 name = member.name
                 content = tar.extractfile(member) if member.isreg() else None
                 is_known = name == MANIFEST or is_kept(name)
-                is_too_large = member.size > MAX_MEMBER_BYTES and name != STORE
+                is_too_large = member.size > 1 << 30 and name != STORE  # a state has at most a megabyte
                 if content is None or manifest is not None or name in unpacked or not is_known or is_too_large:
                     raise _damaged(f"{name[:200]!r} does not belong in it")
                 if name == MANIFEST:
@@ -224,16 +232,12 @@ def _unpack(file: str, folder: str) -> dict[str, Any]:
 def _copied(content: IO[bytes], path: str) -> tuple[int, str]:
     """Write a member to a new file; returns its length and hash."""
     digest = hashlib.sha256()
-    length = 0
     files.private_folder(os.path.dirname(path))
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
+    with _new_file(path) as file:
         while data := content.read(1 << 18):
             digest.update(data)
-            length += file.write(data)
-        file.flush()
-        os.fsync(descriptor)
-    return length, digest.hexdigest()
+            file.write(data)
+        return file.tell(), digest.hexdigest()
 
 
 def _check_target(target: str, file: str, *, force: bool) -> None:
@@ -279,9 +283,10 @@ def _shown_counts(counts: dict[str, int]) -> dict[str, int]:
 
 
 def _is_over(writer: int, path: str) -> bool:
-    """If the process that wrote a leftover has ended."""
+    """Whether the process that wrote a leftover has ended."""
+    longest_s = 3600  # no backup takes so long: the process with this id is another one by then
     try:
-        if time.time() - os.path.getmtime(path) < STALE_S:
+        if time.time() - os.path.getmtime(path) < longest_s:
             os.kill(writer, 0)
             return False
     except PermissionError:  # it runs as another user
@@ -289,13 +294,6 @@ def _is_over(writer: int, path: str) -> bool:
     except (OSError, OverflowError):
         pass
     return True
-
-
-def _remove(path: str) -> None:
-    if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        files.remove(path)
 
 
 def _sync_folder(path: str) -> None:
