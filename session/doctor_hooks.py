@@ -32,7 +32,6 @@ from otel import log
 from session.install import plan
 from session.install.client_settings import settings_of
 from session.install.entries import Entry
-from session.install.undo import Receipt
 
 MAX_SECONDS = 5.0  # for a run; a client waits longer
 FIXABLE = frozenset({
@@ -105,7 +104,7 @@ def _check(client: Client, result: Checked, *, project: bool) -> Iterator[Findin
         if listed["installed"] is None:  # another of its files cannot be read
             raise Failure("", listed["notes"][-1], f"repair that file, then run `{install}`")
     except Failure as failure:
-        code = "SETTINGS_UNREADABLE" if failure.code == plan.FAILED else "SETTINGS_DAMAGED"
+        code = "SETTINGS_UNREADABLE" if failure.code == "INSTALL_FAILED" else "SETTINGS_DAMAGED"
         fix = failure.fix.replace("; nothing was changed", "").replace("run this", "run `joelclaw doctor`")
         yield error(code, name, f"the client cannot read its settings: {failure.message}", fix)
         return
@@ -113,7 +112,7 @@ def _check(client: Client, result: Checked, *, project: bool) -> Iterator[Findin
     with suppress(Failure):
         is_twice = other != path and bool(plan.installed_in(settings, other))
     if not installed:
-        if Receipt.load(path) is not None or listed["installed"]:
+        if plan.Receipt.load(path) is not None or listed["installed"]:
             message = f"joelclaw was installed in {path} but its hooks are gone"
             yield error("HOOKS_REMOVED", name, message, install)
         elif about["present"] and not is_twice:
@@ -127,7 +126,7 @@ def _check(client: Client, result: Checked, *, project: bool) -> Iterator[Findin
         message = f"no hook is installed for {', '.join(missing)}: those events are neither recorded nor answered"
         yield error("HOOKS_MISSING", name, message, install)
     elif not listed["current"] and command_fault(installed[0].executable) is None:
-        receipt = Receipt.load(path)
+        receipt = plan.Receipt.load(path)
         version = f", written by version {receipt.version}" if receipt is not None else ""
         message = f"the installed entries differ from those of this version{version}"
         yield warning("HOOKS_OUTDATED", name, message, install)

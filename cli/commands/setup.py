@@ -179,7 +179,7 @@ class _Change:
 
     def _describe(self, plans: list["Plan"], backups: dict[str, str | None]) -> dict[str, Any]:
         """The result for a client."""
-        from session.install import undo
+        from session.install import plan
 
         first, *others = [_describe_file(one, backups) for one in plans]
         notes = list(dict.fromkeys(note for one in plans for note in one.notes))
@@ -194,7 +194,7 @@ class _Change:
             "notes": notes,
         }
         if self.verb == "uninstall" and backups:
-            result["backupsLeft"] = [name for one in plans for name in undo.useful_backups(one.path)]
+            result["backupsLeft"] = [name for one in plans for name in plan.useful_backups(one.path)]
         return result
 
 

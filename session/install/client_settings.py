@@ -2,51 +2,55 @@
 
 import json
 import os
-import re
 import shlex
 import shutil
-import tomllib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from clients import Client
+from session.install import settings_text
+from session.install.settings_text import Malformed
 
-RULES_HEADING = "joelclaw: recall may run without asking (written by joelclaw install, removed by uninstall)"
 MANAGED_FILES = (
     "/etc/claude-code/managed-settings.json",
     "/Library/Application Support/ClaudeCode/managed-settings.json",
 )
 """An administrator's settings for Claude Code, on Linux and on macOS."""
-CODEX_REVIEW = (
-    "start `codex` once; when it says `Hooks need review`, choose `Trust all and continue`, or trust them later with"
-    " `/hooks`"
-)
 
 
 def settings_of(client: Client) -> "Settings":
     """The settings of a client. A client without a class here has no switches and no rules."""
-    return KNOWN.get(client.name, Settings)(client)
+    classes = {
+        "claude": ClaudeSettings,
+        "codex": CodexSettings,
+        "gemini": GeminiSettings,
+        "opencode": OpenCodeSettings,
+        "pi": PiSettings,
+    }
+    return classes.get(client.name, Settings)(client)
 
 
-class Event:
+class Event(NamedTuple):
     """An event that has a hook of ours. `matcher` selects the tools after which it is called, "" for all."""
 
-    def __init__(self, name: str, timeout: int, matcher: str) -> None:
-        self.name, self.timeout, self.matcher = name, timeout, matcher
+    name: str
+    timeout: int
+    matcher: str
 
 
-class Place:
+class Place(NamedTuple):
     """The place of an entry in a client's settings: event, number of the group, position in the group; both from 0."""
 
-    def __init__(self, event: str, group: int, position: int) -> None:
-        self.event, self.group, self.position = event, group, position
+    event: str
+    group: int
+    position: int
 
 
-class Obstacle:
+class Obstacle(NamedTuple):
     """Something that keeps a client from running our hooks, and what to do about it."""
 
-    def __init__(self, message: str, fix: str) -> None:
-        self.message, self.fix = message, fix
+    message: str
+    fix: str
 
 
 class Settings:
@@ -62,6 +66,7 @@ class Settings:
     skill = ""  # below the folder: a short instruction that the client's model may read
     servers_file = ""  # below the folder: the file with its MCP servers, if it starts any
     servers_key = "mcpServers"  # in that file, the table of the servers
+    rules_heading = "joelclaw: recall may run without asking (written by joelclaw install, removed by uninstall)"
     asks_trust = False  # it runs a project's hooks only in a folder that the user trusts
 
     def __init__(self, client: Client) -> None:
@@ -177,6 +182,10 @@ class CodexSettings(Settings):
     servers_file = "config.toml"
     servers_key = "mcp_servers"
     asks_trust = True
+    review = (
+        "start `codex` once; when it says `Hooks need review`, choose `Trust all and continue`, or trust them later"
+    )
+    review += " with `/hooks`"
 
     def server(self, command: str) -> dict[str, Any]:
         """With the variable that Codex would not pass on."""
@@ -184,13 +193,13 @@ class CodexSettings(Settings):
 
     def notes(self, *, project: bool) -> list[str]:
         """How to trust the hooks, and whether they are switched off."""
-        about = f"{CODEX_REVIEW}; `codex exec` runs none before that; after an upgrade that changes them it asks again"
+        about = f"{self.review}; `codex exec` runs none before that; after an upgrade that changes them it asks again"
         return [about, *super().notes(project=project)]
 
     def rules_of(self, commands: tuple[tuple[str, ...], ...]) -> str:
         """Rules of its execution policy."""
         lines = [f'prefix_rule(pattern = {json.dumps(words)}, decision = "allow")' for words in commands]
-        return "\n".join((f"# {RULES_HEADING}", *lines, ""))
+        return "\n".join((f"# {self.rules_heading}", *lines, ""))
 
     def shell(self) -> tuple[str, ...]:
         """The user's own shell, as at a login."""
@@ -218,7 +227,7 @@ class CodexSettings(Settings):
         found = []
         if new:
             which = "none of its hooks is" if len(new) == len(states) else f"its hooks for {', '.join(new)} are not"
-            found.append(Obstacle(f"{which} trusted, so they do not run", CODEX_REVIEW))
+            found.append(Obstacle(f"{which} trusted, so they do not run", self.review))
         if off:
             about = f"its hooks for {', '.join(off)} are switched off"
             found.append(Obstacle(about, "switch them on in `/hooks` of codex"))
@@ -249,7 +258,7 @@ class GeminiSettings(Settings):
         """Rules of its policy engine. An entry in `tools.allowed` would refuse every other shell command (0.61.0)."""
         prefixes = ", ".join(json.dumps(shlex.join(words)) for words in commands)
         rule = f'toolName = "run_shell_command"\ncommandPrefix = [{prefixes}]\ndecision = "allow"\npriority = 100'
-        return f"# {RULES_HEADING}\n[[rule]]\n{rule}\n"
+        return f"# {self.rules_heading}\n[[rule]]\n{rule}\n"
 
     def shell(self) -> tuple[str, ...]:
         """Bash, whatever the user's shell is."""
@@ -284,22 +293,16 @@ class OpenCodeSettings(Settings):
     applies = "takes effect when OpenCode restarts"
 
 
-KNOWN = {
-    "claude": ClaudeSettings,
-    "codex": CodexSettings,
-    "gemini": GeminiSettings,
-    "opencode": OpenCodeSettings,
-    "pi": PiSettings,
-}
-
-
 def read_settings(path: str, *names: str) -> dict[str, Any]:
     """The table with this path of names in a JSON or TOML file; {} if there is none or it is unreadable."""
     try:
-        found = _parsed(path)
-    except (OSError, ValueError, RecursionError):
+        if not os.path.isfile(path):  # a repository may put a pipe or a device in its place
+            return {}
+        with open(path, encoding="utf-8") as file:
+            text = file.read(16_000_000)
+        return table(settings_text.parsed(text, comments=True, toml=path.endswith(".toml")), *names)
+    except (OSError, ValueError, Malformed):
         return {}
-    return table(found, *names)
 
 
 def table(value: object, *names: str) -> dict[str, Any]:
@@ -307,15 +310,3 @@ def table(value: object, *names: str) -> dict[str, Any]:
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
-
-
-def _parsed(path: str) -> Any:
-    """The content of a regular file of at most 16 MB. A repository may put a pipe or a device in its place."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise OSError(0, "it is not a regular file")
-    comments = r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*[\s\S]*?\*/'
-    with open(path, encoding="utf-8-sig") as file:
-        text = file.read(16_000_000)
-    if path.endswith(".toml"):
-        return tomllib.loads(text)
-    return json.loads(re.sub(comments, r"\1", text)) if text.strip() else {}

@@ -16,11 +16,7 @@ from session import own_command
 from session.install.client_settings import Place, Settings
 from session.install.settings_text import Malformed
 
-SERVER = own_command.NAME  # as a client's file names our MCP server
 EXTENSION = "the extension of joelclaw, which the client loads"
-FAIL_OPEN = "2>/dev/null || :"
-"""If joelclaw is gone, the client sees neither a message nor a status: Claude Code takes 2 for a refusal."""
-CALL = r"""(?<![\w.'\"/-])(?:'(?:[^']|'"'"')*?/joelclaw'|(?:[^\s'"();|&]*/)?joelclaw)\s+hook\s+%s(?![\w-])"""
 RECALL_RULE = re.compile(
     r"""\w+\((?:joelclaw|(?:'(?:[^']|'"'"')*?|[^\s'"();|&]*)/joelclaw'?) recall(?::\*)?\)|mcp__joelclaw__\w+"""
 )
@@ -49,8 +45,11 @@ def executable() -> str:
 
 
 def hook_command(command: str, agent: str) -> str:
-    """The shell command of a hook."""
-    return f"{shlex.quote(command)} hook {agent} {FAIL_OPEN}"
+    """The shell command of a hook.
+
+    If joelclaw is gone, the client sees neither a message nor a status: Claude Code takes 2 for a refusal.
+    """
+    return f"{shlex.quote(command)} hook {agent} 2>/dev/null || :"
 
 
 def hook_groups(client: Settings, command: str) -> dict[str, dict[str, Any]]:
@@ -104,7 +103,8 @@ def same_extension(text: str, other: str) -> bool:
 def joelclaw_call(hook: object, agent: str) -> str | None:
     """The path or name of joelclaw in a hook that only runs `joelclaw hook`; None for any other hook."""
     command = hook.get("command") if isinstance(hook, dict) else None
-    call = re.search(CALL % agent, command) if isinstance(command, str) else None
+    words = r"""(?<![\w.'\"/-])(?:'(?:[^']|'"'"')*?/joelclaw'|(?:[^\s'"();|&]*/)?joelclaw)\s+hook\s+%s(?![\w-])"""
+    call = re.search(words % agent, command) if isinstance(command, str) else None
     if call is None:
         return None
     before, after = call.string[: call.start()], call.string[call.end() :]
@@ -114,20 +114,27 @@ def joelclaw_call(hook: object, agent: str) -> str | None:
 
 def installed_entries(value: Any, client: Settings) -> list[Entry]:
     """Our hooks in a client's settings."""
-    return list(_calls(value, client))
+    found = []
+    hooks = value.get("hooks") if isinstance(value, dict) else None
+    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
+        for number, group in enumerate(groups if isinstance(groups, list) else ()):
+            for position, hook in enumerate(_hooks_of(group)):
+                call = joelclaw_call(hook, client.name)
+                if call:
+                    found.append(Entry(Place(event, number, position), hook["command"], call))
+    return found
 
 
-@dataclass(frozen=True)
 class Entries:
     """Our entries in a settings file of a client: hooks, with rules for what runs without asking, and the MCP server.
 
     `has_hooks` and `has_server` say which of them belong in this file.
     """
 
-    client: Settings
-    project: bool
-    has_hooks: bool
-    has_server: bool
+    def __init__(self, client: Settings, path: str, *, project: bool) -> None:
+        self.client, self.project = client, project
+        self.has_hooks = path == client.path(project=project)
+        self.has_server = path == client.servers(project=project)
 
     def check(self, value: Any) -> None:
         """Raise Malformed if a container of our entries has the wrong type."""
@@ -170,7 +177,7 @@ class Entries:
             if self.client.allowed:
                 self._put_rules(value, command, mcp=mcp)
         if self.is_server_in(value) or (mcp and self.has_server and not self.is_other_server_in(value)):
-            value.setdefault(self.client.servers_key, {})[SERVER] = self.client.server(command)
+            value.setdefault(self.client.servers_key, {})[own_command.NAME] = self.client.server(command)
         return value
 
     def take_out(self, value: Any) -> Any:
@@ -186,7 +193,7 @@ class Entries:
             containers = [*filter(None, (self.client.allowed, self.client.allowed[:1])), ("hooks",)]
         if self.has_server:
             if self.is_server_in(value):
-                del value[self.client.servers_key][SERVER]
+                del value[self.client.servers_key][own_command.NAME]
             containers.append((self.client.servers_key,))
         for path in containers:
             holder = value.get(path[0], {}) if path[1:] else value
@@ -195,7 +202,7 @@ class Entries:
         return value
 
     def _server_in(self, value: Any) -> Any:
-        return value.get(self.client.servers_key, {}).get(SERVER) if self.has_server else None
+        return value.get(self.client.servers_key, {}).get(own_command.NAME) if self.has_server else None
 
     def _rules_in(self, value: Any) -> list[str]:
         if not self.client.allowed:
@@ -207,7 +214,9 @@ class Entries:
         words = recall_commands(command)
         wanted = [self.client.rule.format(" ".join(map(shlex.quote, call))) for call in words]
         if mcp or any(rule.startswith("mcp__") for rule in self._rules_in(value)):
-            wanted += [f"mcp__{SERVER}__{tool}" for tool in ("recall", "show", "session")]  # these change nothing
+            wanted += [
+                f"mcp__{own_command.NAME}__{tool}" for tool in ("recall", "show", "session")
+            ]  # these change nothing
         first, second = self.client.allowed
         rules = value.setdefault(first, {}).setdefault(second, [])
         for rule in self._rules_in(value):
@@ -239,16 +248,6 @@ class Entries:
         if len(others) == len(hooks):
             return group
         return {**group, "hooks": others} if others or set(group) - {"hooks", "matcher"} else _EMPTY
-
-
-def _calls(value: Any, client: Settings) -> Iterator[Entry]:
-    hooks = value.get("hooks") if isinstance(value, dict) else None
-    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
-        for number, group in enumerate(groups if isinstance(groups, list) else ()):
-            for position, hook in enumerate(_hooks_of(group)):
-                call = joelclaw_call(hook, client.name)
-                if call:
-                    yield Entry(Place(event, number, position), hook["command"], call)
 
 
 def _hooks_of(group: Any) -> list[Any]:

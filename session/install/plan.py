@@ -1,36 +1,60 @@
 """What `install` and `uninstall` change in a client's files: planned first, then shown, then written.
 
-Only the functions from `locked` on write: under a lock, with a backup, by renaming a new file over the old one.
+Only `carry_out` writes: under the lock of `locked`, with a backup, by renaming a new file over the old one. An
+uninstall needs those backups, which are next to the client's files, and a receipt for each file that was changed.
 """
 
 import difflib
+import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from glob import escape, glob
+from hashlib import sha256
 from typing import Any
 
-from core import files
+from core import VERSION, clock, files
 from core.errors import Failure
 from core.project import is_below, real_root
 from session import own_command
-from session.install import entries, settings_text, undo
+from session.install import entries, settings_text
 from session.install.client_settings import Place, Settings
 from session.install.entries import Entries, Entry
 from session.install.settings_text import Malformed
-from session.install.undo import Receipt
 
-FAILED = "INSTALL_FAILED"
-REFUSED = "INSTALL_REFUSED"
+BACKUP_SUFFIX = ".joelclaw-backup-"
 
-# Notes for the user.
-CHECK = "to check: use the client, then run `joelclaw doctor`"
-ON_PATH = "`joelclaw` must be on the PATH of everyone who uses this project; without it, the hooks do nothing"
-SHARED_SERVER = (
-    "for anyone who uses this project without `joelclaw`, the client reports that its server failed to start"
-)
-OTHER_SERVER = "the MCP server `joelclaw` in {} was not added by joelclaw, or was edited; it stays unchanged"
-EDITED = "{} was edited and stays unchanged"
+
+@dataclass(frozen=True)
+class Receipt:
+    """What an installation did to one file of a client, so that an uninstall can restore it."""
+
+    path: str
+    fingerprint: str  # the SHA-256 of what we wrote
+    version: str
+    created: bool  # we created the file
+    folders: tuple[str, ...]  # that we created for it, the outermost first
+
+    def is_of(self, data: bytes | None) -> bool:
+        """Whether a file holds exactly what we wrote."""
+        return data is not None and sha256(data).hexdigest() == self.fingerprint
+
+    @classmethod
+    def load(cls, path: str) -> "Receipt | None":
+        """The receipt of a file; None if there is none or it is damaged."""
+        try:
+            with open(_receipt_path(path), encoding="utf-8") as file:
+                value = json.load(file)
+            folders = tuple(map(str, value["folders"]))
+            return cls(path, value["fingerprint"], value["version"], value["created"] is True, folders)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def save(self) -> None:
+        """Store the receipt."""
+        files.write_whole(_receipt_path(self.path), json.dumps(asdict(self)).encode())
 
 
 class Plan:
@@ -46,17 +70,16 @@ class Plan:
         self.path = path
         self.project = project
         self.target = os.path.realpath(path)
-        self.before = self.after = read(self.target)
-        self.text = decoded(path, self.before)
-        self.missing_folders = undo.missing_folders(self.target)
+        self.before = self.after = _read(self.target)
+        self.text = _decoded(path, self.before)
+        self.missing_folders = _missing_folders(self.target)
         self.receipt = Receipt.load(path)
         self.new_receipt: Receipt | None = None
         self.notes: list[str] = []
         self.purpose = ""
         self.backs_up = True
-        has_hooks, has_server = path == client.path(project=project), path == client.servers(project=project)
-        self._entries = Entries(client, project, has_hooks, has_server)
-        self._is_unedited = bool(self.receipt and self.before is not None and self.receipt.is_of(self.before))
+        self._entries = Entries(client, path, project=project)
+        self._is_unedited = bool(self.receipt and self.receipt.is_of(self.before))
 
     @property
     def changed(self) -> bool:
@@ -89,13 +112,12 @@ class Plan:
                 was_ours = ours.are_in(value) and receipt is not None and receipt.created
                 self.after = text.encode()
                 self.new_receipt = self._receipt_for(self.after, created=self.before is None or was_ours)
-            if ours.has_hooks:
-                self.notes = [self.client.applies, *self.client.notes(project=self.project)]
-                self.notes += [*[ON_PATH] * self.project, CHECK]
+            self.notes = self._hook_notes() if ours.has_hooks else []
             if ours.is_other_server_in(wanted):
-                self.notes += [OTHER_SERVER.format(self.path)] * mcp
+                self.notes += [self._other_server()] * mcp
             elif self.project and ours.is_server_in(wanted):
-                self.notes.append(SHARED_SERVER)
+                about = "for anyone who uses this project without `joelclaw`, the client reports that its server failed"
+                self.notes.append(f"{about} to start")
         return self
 
     def take_out(self) -> "Plan":
@@ -110,13 +132,13 @@ class Plan:
                     old = self._value(text)
                     return not self._entries.are_in(old) and bool(self._entries.take_out(old) == rest)
 
-                original = undo.original(self.path, is_original) if self._is_unedited else None
+                original = _original(self.path, is_original) if self._is_unedited else None
                 if original is None:
                     original = self._edited(value, rest).encode()
                 is_blank = original.strip() in (b"", b"{}")
                 self.after = None if is_blank and self.receipt is not None and self.receipt.created else original
             if self._entries.is_other_server_in(value) and self.receipt is not None:
-                self.notes = [OTHER_SERVER.format(self.path)]
+                self.notes = [self._other_server()]
         return self
 
     def own_file(self, text: str, purpose: str, *, remove: bool) -> "Plan":
@@ -126,27 +148,35 @@ class Plan:
             self.backs_up = False
             if not self._is_own_text(data):
                 self.new_receipt = None if remove else self.receipt
-                self.notes = [EDITED.format(self.path)]
+                self.notes = [f"{self.path} was edited and stays unchanged"]
                 return self
         elif self.text and entries.executable_of_extension(self.text) is None:
             if remove:
                 return self
             fix = "rename that file and run this again; nothing was changed"
-            raise Failure(REFUSED, f"{self.path} exists and was not written by joelclaw", fix)
+            raise Failure("INSTALL_REFUSED", f"{self.path} exists and was not written by joelclaw", fix)
         elif remove:
             self.backs_up = not (self._is_unedited or entries.same_extension(self.text, text))
         else:
-            self.notes = [self.client.applies, *([ON_PATH] if self.project else []), CHECK]
+            self.notes = self._hook_notes()
         self.purpose = purpose
         self.after = None if remove else data
         self.new_receipt = None if remove else self._receipt_for(data, created=True)
         return self
 
+    def _hook_notes(self) -> list[str]:
+        notes = [self.client.applies, *self.client.notes(project=self.project)]
+        if self.project:
+            notes.append(
+                "`joelclaw` must be on the PATH of everyone who uses this project; without it, the hooks do nothing"
+            )
+        return [*notes, "to check: use the client, then run `joelclaw doctor`"]
+
+    def _other_server(self) -> str:
+        return f"the MCP server `joelclaw` in {self.path} was not added by joelclaw, or was edited; it stays unchanged"
+
     def _value(self, text: str) -> Any:
-        is_toml = self.path.endswith(".toml")
-        value = (
-            settings_text.parsed_toml(text) if is_toml else settings_text.parsed(text, comments=self.client.comments)
-        )
+        value = settings_text.parsed(text, comments=self.client.comments, toml=self.path.endswith(".toml"))
         self._entries.check(value)
         return value
 
@@ -155,18 +185,19 @@ class Plan:
         if settings_text.same(value, wanted):
             return self.text
         if self.path.endswith(".toml"):
-            return settings_text.edited_toml(self.text, wanted, self.client.servers_key, entries.SERVER)
+            return settings_text.edited_toml(self.text, wanted, self.client.servers_key, own_command.NAME)
         return settings_text.edited(self.text, wanted, comments=self.client.comments)
 
     def _receipt_for(self, data: bytes, *, created: bool) -> Receipt:
         before = self.receipt.folders if self.receipt and created else ()
-        return Receipt.of(self.path, data, created=created, folders=(*before, *self.missing_folders))
+        fingerprint = sha256(data).hexdigest()
+        return Receipt(self.path, fingerprint, VERSION, created, (*before, *self.missing_folders))
 
     def _is_own_text(self, data: bytes) -> bool:
         """Whether a skill or rules file does not exist, or holds what this or an installed joelclaw writes."""
         if self.before in (None, data) or self._is_unedited or self.receipt is not None:
             return self.before in (None, data) or self._is_unedited
-        settings = json_settings(self.client, self.client.path(project=self.project))
+        settings = _json_settings(self.client, self.client.path(project=self.project))
         installed = entries.installed_entries(settings, self.client)
         commands = {entry.executable for entry in installed} | {own_command.NAME}
         written = [entries.own_files(self.client, command, project=self.project) for command in commands]
@@ -175,7 +206,7 @@ class Plan:
 
 def installing(client: Settings, *, project: bool, mcp: bool = False) -> list[Plan]:
     """The plans of an installation, the settings first; with `mcp` it adds our server."""
-    command = command_for(project=project)
+    command = _command_for(project=project)
     plans = [plan.put_in(command, mcp=mcp) for plan in _settings_plans(client, project, mcp=mcp)]
     own = entries.own_files(client, command, project=project)
     return plans + [Plan(client, path, project).own_file(text, what, remove=False) for path, text, what in own]
@@ -184,7 +215,7 @@ def installing(client: Settings, *, project: bool, mcp: bool = False) -> list[Pl
 def removing(client: Settings, *, project: bool) -> list[Plan]:
     """The plans of an uninstall. Files of ours that were edited stay."""
     plans = [plan.take_out() for plan in _settings_plans(client, project, mcp=False)]
-    own = entries.own_files(client, command_for(project=project), project=project)
+    own = entries.own_files(client, _command_for(project=project), project=project)
     return plans + [Plan(client, path, project).own_file(text, what, remove=True) for path, text, what in own]
 
 
@@ -194,19 +225,14 @@ def require_inside_project(plans: Iterable[Plan]) -> None:
     for plan in plans:
         if plan.project and not is_below(plan.target, root):
             fix = "replace it with a file, or install without --project; nothing was changed"
-            raise Failure(REFUSED, f"{plan.path} leads out of the project to {plan.target}", fix)
-
-
-def command_for(*, project: bool) -> str:
-    """How a file calls joelclaw: in a project, which others use too, by its name."""
-    return own_command.NAME if project else entries.executable()
+            raise Failure("INSTALL_REFUSED", f"{plan.path} leads out of the project to {plan.target}", fix)
 
 
 def installed_in(client: Settings, path: str) -> list[Entry]:
     """Our hooks in a file of a client; for an extension of ours a single entry without an event."""
     if client.events:
-        return entries.installed_entries(json_settings(client, path), client)
-    executable = entries.executable_of_extension(decoded(path, read(path)))
+        return entries.installed_entries(_json_settings(client, path), client)
+    executable = entries.executable_of_extension(_decoded(path, _read(path)))
     return [Entry(Place("", 0, 0), "", executable)] if executable else []
 
 
@@ -234,61 +260,6 @@ def installation_row(client: Settings, project: bool) -> dict[str, Any]:
         row["installed"] = None
         row["notes"].append(failure.message)
     return row
-
-
-def read(path: str) -> bytes | None:
-    """The bytes of a file; None if there is none. Raises Failure: INSTALL_FAILED."""
-    try:
-        if os.path.exists(path) and not os.path.isfile(path):
-            raise Failure(FAILED, f"{path} is not a file", "move it and run this again")
-        with open(path, "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        fix = f"make {path} readable and run this again"
-        raise Failure(FAILED, f"{path} cannot be read: {error.strerror}", fix) from None
-
-
-def decoded(path: str, data: bytes | None) -> str:
-    """The text of a file. Raises Failure: INSTALL_REFUSED."""
-    try:
-        return (data or b"").decode()
-    except UnicodeDecodeError as error:
-        fix = "save it as UTF-8 and run this again; nothing was changed"
-        raise Failure(REFUSED, f"{path} is not UTF-8 (byte {error.start})", fix) from None
-
-
-def json_settings(client: Settings, path: str) -> Any:
-    """The value of a JSON file of a client. Raises Failure: INSTALL_REFUSED."""
-    with _refusals(client, path):
-        return settings_text.parsed(decoded(path, read(path)), comments=client.comments)
-
-
-def _settings_plans(client: Settings, project: bool, *, mcp: bool) -> list[Plan]:
-    """The plans for the client's own files: its settings, unless it loads our extension, and its file with servers."""
-    path, servers = client.path(project=project), client.servers(project=project)
-    if project and os.path.realpath(path) == os.path.realpath(client.path(project=False)):
-        fix = "run this in a project's folder, or without --project"
-        raise Failure(FAILED, f"{path} is the user's file, not a project's", fix)
-    paths = [path] if client.events else []
-    # A file without anything of ours is not even parsed.
-    if servers not in ("", path) and (
-        mcp or Receipt.load(servers) or entries.SERVER.encode() in (read(servers) or b"")
-    ):
-        paths.append(servers)
-    return [Plan(client, each, project) for each in paths]
-
-
-@contextmanager
-def _refusals(client: Settings, path: str) -> Iterator[None]:
-    """Turn Malformed into a Failure that says what the client reads."""
-    try:
-        yield
-    except Malformed as error:
-        what = "TOML" if path.endswith(".toml") else "JSON, comments allowed" if client.comments else "plain JSON"
-        fix = f"fix {path} ({client.name} reads {what}) and run this again; nothing was changed"
-        raise Failure(REFUSED, f"{path}: {error}", fix) from None
 
 
 @contextmanager
@@ -320,41 +291,111 @@ def carry_out(plans: Sequence[Plan], changed: list[str]) -> dict[str, str | None
     return backups
 
 
+def useful_backups(path: str) -> list[str]:
+    """Delete the backups that equal the file; returns the others, the oldest first."""
+    now = _data(path)
+    for name in _backups(path):
+        if now is not None and _data(name) == now:
+            with suppress(OSError):
+                os.unlink(name)
+    return _backups(path)
+
+
+def _command_for(*, project: bool) -> str:
+    """How a file calls joelclaw: in a project, which others use too, by its name."""
+    return own_command.NAME if project else entries.executable()
+
+
+def _settings_plans(client: Settings, project: bool, *, mcp: bool) -> list[Plan]:
+    """The plans for the client's own files: its settings, unless it loads our extension, and its file with servers."""
+    path, servers = client.path(project=project), client.servers(project=project)
+    if project and os.path.realpath(path) == os.path.realpath(client.path(project=False)):
+        fix = "run this in a project's folder, or without --project"
+        raise Failure("INSTALL_FAILED", f"{path} is the user's file, not a project's", fix)
+    paths = [path] if client.events else []
+    # A file without anything of ours is not even parsed.
+    if servers not in ("", path) and (
+        mcp or Receipt.load(servers) or own_command.NAME.encode() in (_read(servers) or b"")
+    ):
+        paths.append(servers)
+    return [Plan(client, each, project) for each in paths]
+
+
+@contextmanager
+def _refusals(client: Settings, path: str) -> Iterator[None]:
+    """Turn Malformed into a Failure that says what the client reads."""
+    try:
+        yield
+    except Malformed as error:
+        what = "TOML" if path.endswith(".toml") else "JSON, comments allowed" if client.comments else "plain JSON"
+        fix = f"fix {path} ({client.name} reads {what}) and run this again; nothing was changed"
+        raise Failure("INSTALL_REFUSED", f"{path}: {error}", fix) from None
+
+
+def _read(path: str) -> bytes | None:
+    """The bytes of a file; None if there is none. Raises Failure: INSTALL_FAILED."""
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise Failure("INSTALL_FAILED", f"{path} is not a file", "move it and run this again")
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        fix = f"make {path} readable and run this again"
+        raise Failure("INSTALL_FAILED", f"{path} cannot be read: {error.strerror}", fix) from None
+
+
+def _decoded(path: str, data: bytes | None) -> str:
+    """The text of a file. Raises Failure: INSTALL_REFUSED."""
+    try:
+        return (data or b"").decode()
+    except UnicodeDecodeError as error:
+        fix = "save it as UTF-8 and run this again; nothing was changed"
+        raise Failure("INSTALL_REFUSED", f"{path} is not UTF-8 (byte {error.start})", fix) from None
+
+
+def _json_settings(client: Settings, path: str) -> Any:
+    """The value of a JSON file of a client. Raises Failure: INSTALL_REFUSED."""
+    with _refusals(client, path):
+        return settings_text.parsed(_decoded(path, _read(path)), comments=client.comments)
+
+
 def _carry_out(plan: Plan) -> str | None:
     backup = None
     if plan.changed:
-        if read(plan.target) != plan.before:
+        if _read(plan.target) != plan.before:
             raise Failure("INSTALL_CHANGED", f"{plan.path} has changed in the meantime", "run this again")
         try:
             if plan.before is not None and plan.backs_up:
-                backup = undo.back_up(plan.path, plan.target, plan.before)
+                backup = _back_up(plan.path, plan.target, plan.before)
             if plan.after is not None:
                 _write(plan, plan.after)
             else:
                 os.unlink(plan.target)
                 folder = os.path.dirname(plan.target)
                 ours = (folder,) if os.path.basename(folder) == own_command.NAME else ()
-                undo.remove_empty_folders((plan.receipt.folders if plan.receipt else ()) or ours)
+                _remove_empty_folders((plan.receipt.folders if plan.receipt else ()) or ours)
         except OSError as error:
             if backup:
                 os.unlink(backup)
-            undo.remove_empty_folders(plan.missing_folders)
+            _remove_empty_folders(plan.missing_folders)
             raise _write_failure(plan.path, error) from None
-        undo.delete_middle_backups(plan.path)
+        _delete_middle_backups(plan.path)
     if plan.new_receipt is None:
-        undo.delete_receipt(plan.path)
+        files.remove(_receipt_path(plan.path))
     return backup
 
 
 def _write(plan: Plan, data: bytes) -> None:
     """Replace the file, keeping its mode and owner."""
-    for folder in undo.missing_folders(plan.target):
+    for folder in _missing_folders(plan.target):
         os.mkdir(folder, 0o777 if plan.project else 0o700)
     if plan.new_receipt is not None:  # first, so that an uninstall never knows too little
         plan.new_receipt.save()
     old = None if plan.before is None else os.stat(plan.target)
     temporary = f"{plan.target}.{os.getpid()}.{time.monotonic_ns()}.tmp"
-    undo.create(temporary, data, old.st_mode & 0o7777 if old else None if plan.project else 0o600)
+    _create(temporary, data, old.st_mode & 0o7777 if old else None if plan.project else 0o600)
     try:
         if old and (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
             with suppress(PermissionError):
@@ -368,4 +409,83 @@ def _write(plan: Plan, data: bytes) -> None:
 def _write_failure(path: str, error: OSError) -> Failure:
     where = error.filename or path
     fix = f"make {os.path.dirname(str(where)) or where} writable and run this again; nothing was changed"
-    return Failure(FAILED, f"{path} cannot be written: {error.strerror or error}", fix)
+    return Failure("INSTALL_FAILED", f"{path} cannot be written: {error.strerror or error}", fix)
+
+
+def _missing_folders(path: str) -> list[str]:
+    """The folders that have to be created for a file, the outermost first."""
+    folder, missing = os.path.dirname(path), list[str]()
+    while folder and not os.path.isdir(folder):
+        missing.insert(0, folder)
+        folder = os.path.dirname(folder)
+    return missing
+
+
+def _remove_empty_folders(folders: Sequence[str]) -> None:
+    """Remove those of these folders that are empty, the last first."""
+    for folder in reversed(folders):
+        with suppress(OSError):
+            os.rmdir(folder)
+
+
+def _back_up(path: str, target: str, data: bytes) -> str:
+    """Back up the data of a file next to it, with the mode of `target`, the file itself. Returns the new path."""
+    at = max([clock.now_ms(), *(_time_of(name) + 1 for name in _backups(path))])  # later than every other backup
+    while os.path.lexists(name := f"{path}{BACKUP_SUFFIX}{at}"):
+        at += 1
+    _create(name, data, os.stat(target).st_mode & 0o7777)
+    return name
+
+
+def _create(path: str, data: bytes, mode: int | None) -> None:
+    """Create a file and sync it to the disk. Without a mode, the umask decides."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o666 if mode is None else 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if mode is not None:
+                os.fchmod(descriptor, mode)
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+    except OSError:
+        os.unlink(path)
+        raise
+
+
+def _backups(path: str) -> list[str]:
+    """All backups of a file, the oldest first."""
+    stem = path + BACKUP_SUFFIX
+    found = [name for name in glob(escape(stem) + "*") if name.removeprefix(stem).isdecimal()]
+    return sorted((name for name in found if os.path.isfile(name) and not os.path.islink(name)), key=_time_of)
+
+
+def _delete_middle_backups(path: str) -> None:
+    """Delete the backups between the first, which is from before our first change, and the last."""
+    for name in _backups(path)[1:-1]:
+        with suppress(OSError):
+            os.unlink(name)
+
+
+def _original(path: str, is_original: Callable[[str], bool]) -> bytes | None:
+    """The newest backup that holds what the file held before our entries; None if there is none."""
+    for name in reversed(_backups(path)):
+        data = _data(name)
+        with suppress(UnicodeDecodeError):
+            if data is not None and is_original(data.decode()):
+                return data
+    return None
+
+
+def _receipt_path(path: str) -> str:
+    return os.path.join(files.home(), "installs", files.safe_name(path) + ".json")
+
+
+def _time_of(backup: str) -> int:
+    return int(backup.rpartition(BACKUP_SUFFIX)[2])
+
+
+def _data(path: str) -> bytes | None:
+    with suppress(OSError), open(path, "rb") as file:
+        return file.read()
+    return None

@@ -15,8 +15,10 @@ class Malformed(Exception):
     """The client cannot read the text, or it cannot be edited without changing entries of others."""
 
 
-def parsed(text: str, *, comments: bool) -> Any:
-    """The value of a JSON text; `{}` for a blank text. Raises Malformed."""
+def parsed(text: str, *, comments: bool, toml: bool = False) -> Any:
+    """The value of a JSON or TOML text; `{}` for a blank text. Raises Malformed."""
+    if toml:
+        return _parsed_toml(text)
     plain = _without_comments(text.removeprefix(BOM), comments=comments)
     if not plain.strip():
         return {}
@@ -43,14 +45,6 @@ def edited(text: str, wanted: dict[str, Any], *, comments: bool) -> str:
 def same(one: object, other: object) -> bool:
     """Whether two values are equal, whatever the order of their keys."""
     return json.dumps(one, sort_keys=True, default=str) == json.dumps(other, sort_keys=True, default=str)
-
-
-def parsed_toml(text: str) -> dict[str, Any]:
-    """The value of a TOML text. Raises Malformed."""
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise Malformed(str(error)) from None
 
 
 def edited_toml(text: str, wanted: dict[str, Any], *names: str) -> str:
@@ -80,12 +74,19 @@ def edited_toml(text: str, wanted: dict[str, Any], *names: str) -> str:
     elif start == len(lines) and lines:
         new.insert(0, "" if text.endswith("\n") else newline)
     result = "".join((*lines[:start], *(line + newline for line in new), *lines[end:]))
-    value = parsed_toml(result)
+    value = _parsed_toml(result)
     if not table and value.get(names[0]) == {}:
         del value[names[0]]
     if not same(value, wanted):
         raise Malformed(f"{header} cannot be edited without changing other entries: do it by hand")
     return result
+
+
+def _parsed_toml(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise Malformed(str(error)) from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
