@@ -1,9 +1,9 @@
-"""The write gate: is a text worth keeping, may an agent see it unasked, and what is it about? Hot path.
+"""The write gate: is a text worth keeping, may an agent see it unasked, and which category is it in? Hot path.
 
 `allow`: a durable fact. `hold`: ambiguous, stored but not injected. `discard`: noise, stored but shown only on request.
 
 An annotation in front of the text decides (the mirrored CLI's form). Otherwise, rules recognise other texts:
-talk about the work, questions, machine output. They do not guess what was "decided".
+talk about the work, questions, machine output. They do not guess which sentence was a decision.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         """Whether the rules decided, since there was no annotation."""
 
 
-VERSION = "v1"
 VERDICTS = ("allow", "hold", "discard")  # the best first
 MIN_WIDTH = 12  # letters; the mirrored CLI's trust pass has the same bound
 MAX_CHARS_READ = 4_000  # the rules look at the beginning of a text

@@ -30,28 +30,22 @@ from core.store import sessions, sqlite
 from memory import gate, write
 from recall.query import CATEGORIES
 
-Place = tuple[int, str] | None
-Range = tuple[list[Episode], str, Place]
+Position = tuple[int, str] | None  # up to which a session is observed
 
 MAX_TOKENS = 60_000  # estimated, of all prompts and replies of a run: limits its price
 SECONDS = 300  # longest run
 RANGE_TOKENS = 12_000  # estimated, of the conversation in a prompt: a small model still reads this carefully
 TRIES = 3  # unreadable replies in a row, after which a range is skipped so that later ones are observed
 _CHARS_PER_TOKEN = 4
-_TYPES = {"narrative": "segment_narrative", "facts": "segment_fact", "fact": "segment_fact"}  # the mirrored CLI's
-_NAMES = "observations|observation|segment|narrative|facts|fact"
-_RE: dict[str, re.Pattern[str]] = {
-    "form": re.compile(rf"<(?=[ \t]{{0,3}}/?[ \t]{{0,3}}(?:{_NAMES}|transcript))", re.IGNORECASE),
-    "annotations": re.compile(r"\[(?=[ \t]{0,3}(?:gate|verdict)[ \t]{0,3}=)", re.IGNORECASE),
-    # A tag within backticks is talk about the form. Bounded repetitions keep the search linear.
-    "tag": re.compile(rf"(?<!`)<[ \t]{{0,3}}(/?)[ \t]{{0,3}}({_NAMES})\b[^<>]{{0,200}}>", re.IGNORECASE),
-    "thoughts": re.compile(r"<(think|thinking)>.*?</\1>", re.DOTALL),
-    "fence": re.compile(r"```[a-z]{0,12}", re.IGNORECASE),
-    "half a tag": re.compile(r"</?[a-z]{0,12}\Z", re.IGNORECASE),
-    "lone tag": re.compile(r"</?[a-z][\w-]{0,40}/?>", re.IGNORECASE),
-    "bullet": re.compile(r"\A(?:[-*•–+]|\(?\d{1,3}[.)])[ \t]+"),
-    "head": re.compile(r"(?:[🔴🟡🟢]\ufe0f?\s*)?\[\s*(?:gate|verdict)\s*=[^\]]{0,600}(\]?)", re.IGNORECASE),
-}
+_TAG_NAMES = "observations|observation|segment|narrative|facts|fact"
+
+
+class Range(NamedTuple):
+    """Consecutive episodes with their prompt, and the position before them."""
+
+    episodes: list[Episode]
+    prompt: str
+    before: Position
 
 
 class Item(NamedTuple):
@@ -88,20 +82,19 @@ class Observer:
     def run(self, begin: Callable[[int, int], None]) -> None:
         """Observe the turns since the last run, oldest first, until the budget is used."""
         until = time.monotonic() + SECONDS
-        report, budget = self.report, MAX_TOKENS
+        report = self.report
         left = report["left"]
         try:
-            while not left["reason"] and (found := self._next(budget - report["tokens"])) is not None:
-                _, prompt, before = found
+            while not left["reason"] and (part := self._next(MAX_TOKENS - report["tokens"])) is not None:
                 seconds = until - time.monotonic()
-                if report["tokens"] + _tokens(prompt) > budget:
+                if report["tokens"] + _tokens(part.prompt) > MAX_TOKENS:
                     left["reason"] = "tokens"
                 elif seconds <= 0:
                     left["reason"] = "seconds"
                 else:
                     if not report["ranges"]:
-                        begin(*self._left(before))
-                    left["reason"] = "" if self._observe(found, seconds) else "seconds"
+                        begin(*self._left(part.before))
+                    left["reason"] = "" if self._observe(part, seconds) else "seconds"
         except sqlite.StoreError as error:
             raise sqlite.as_failure(error) from None
         finally:
@@ -109,10 +102,7 @@ class Observer:
                 left["turns"], left["tokens"] = self._left(sessions.observed_position(self.db, self.session))
 
     def _next(self, left_tokens: int) -> Range | None:
-        """The next episodes that fit into a prompt (at least 1), the prompt, and the position before them.
-
-        None if there are no turns since the last run.
-        """
+        """The next episodes that fit into a prompt, at least 1; None if there are no turns since the last run."""
         frame = prompt_of(())
         reply_tokens = 1_000
         tokens = min(RANGE_TOKENS, left_tokens - _tokens(frame) - reply_tokens)
@@ -122,31 +112,31 @@ class Observer:
         episodes: list[Episode] = []
         turns: list[tuple[str, str, int]] = []
         while page := sessions.episodes(self.db, self.session, after, 200):
-            for one in page:
-                turn = _turn(one)
+            for episode in page:
+                turn = _turn(episode)
                 block = _turn_block(turn)
                 tokens -= _tokens(block)
                 room -= len(block.encode()) + 1
                 if turns and (tokens < 0 or room < 0):
-                    return episodes, prompt_of(turns), before
+                    return Range(episodes, prompt_of(turns), before)
                 turns.append(turn)
-                episodes.append(one)
+                episodes.append(episode)
             after = page[-1]["rowid"]
-        return (episodes, prompt_of(turns), before) if episodes else None
+        return Range(episodes, prompt_of(turns), before) if episodes else None
 
-    def _observe(self, found: Range, seconds: float) -> bool:
+    def _observe(self, part: Range, seconds: float) -> bool:
         """Ask about a range and store the observations; False if the run's time was over first."""
-        report, began = self.report, time.monotonic()
-        episodes, prompt, _ = found
+        report = self.report
+        began = time.monotonic()
         try:
-            reply = self.model(prompt, seconds=seconds)
+            reply = self.model(part.prompt, seconds=seconds)
         except Failure as failure:
             if failure.code == "MODEL_TIMEOUT" and time.monotonic() - began >= seconds:  # the run's time cut it short
                 if report["ranges"]:
                     return False  # the model has answered before, so it is not at fault
                 failure.fix = "name a faster model"
             raise
-        tokens = _tokens(prompt) + _tokens(reply)
+        tokens = _tokens(part.prompt) + _tokens(reply)
         try:
             items, is_cut = parse(reply)
         except NotTheFormError as reason:
@@ -159,47 +149,46 @@ class Observer:
                     f"the model's reply is not in the requested format ({reason}): {_shortened(plain, 120)}",
                     "nothing of it was stored; run it again, or use --command with a model that follows the format",
                 ) from None
-            self._store(found, [])
-            report["passedTurns"] += len(episodes)
+            self._store(part, [])
+            report["passedTurns"] += len(part.episodes)
         else:
-            self._store(found, items)
-            report["turns"] += len(episodes)
+            self._store(part, items)
+            turns, first, last = len(part.episodes), part.episodes[0]["id"], part.episodes[-1]["id"]
+            report["turns"] += turns
             report["rangeCount"] += 1
-            report["ranges"].append(
-                {
-                    "from": episodes[0]["id"], "to": episodes[-1]["id"], "turns": len(episodes), "tokens": tokens,
-                    "observations": len(items), "cut": is_cut,
-                }
-            )  # fmt: skip
+            about = {"turns": turns, "tokens": tokens, "observations": len(items), "cut": is_cut}
+            report["ranges"].append({"from": first, "to": last, **about})
         report["tokens"] += tokens
         return True
 
-    def _store(self, found: Range, items: Sequence[Item]) -> None:
+    def _store(self, part: Range, items: Sequence[Item]) -> None:
         """Store the observations of a range and the new position, all or nothing."""
-        now, (episodes, _, before) = clock.now_ms(), found
-        project = next((one["project"] for one in reversed(episodes) if one["project"]), "")
-        most, made, stored = write.MAX_CHARS, [], []
+        now = clock.now_ms()
+        project = next((episode["project"] for episode in reversed(part.episodes) if episode["project"]), "")
+        documents = []
         for item in items:
-            draft = write.Draft(item.text[:most], source="observe", session=self.session, project=project)
+            text = item.text[: write.MAX_CHARS]
+            draft = write.Draft(text, source="observe", session=self.session, project=project)
             document = write.compose(draft, [], now=now)
             document["observation_type"] = item.type
-            made.append(document)
+            documents.append(document)
+        stored = []
         with sqlite.transaction(self.db):
-            if sessions.observed_position(self.db, self.session) != before:
-                about, fix = "another process has observed the same turns", "run it again: it continues from there"
-                raise Failure("OBSERVE_BUSY", about, fix)
-            for document in made:
+            if sessions.observed_position(self.db, self.session) != part.before:
+                message = "another process has observed the same turns"
+                raise Failure("OBSERVE_BUSY", message, "run it again: it continues from there")
+            for document in documents:
                 kept, is_merged = write.place(self.db, document, now=now, vectors=self.vectors)
                 stored.append((document["observation_type"], kept["write_verdict"], is_merged))
-            sessions.save_observed_position(self.db, self.session, episodes[-1]["rowid"], "", now)
-        told = self.report["observations"]
-        told["count"] += len(stored)
+            sessions.save_observed_position(self.db, self.session, part.episodes[-1]["rowid"], "", now)
+        counts = self.report["observations"]
+        counts["count"] += len(stored)
         for kind, verdict, is_merged in stored:
-            told["merged" if is_merged else "added"] += 1
-            told["byType"][kind] = told["byType"].get(kind, 0) + 1
-            told["byVerdict"][verdict] = told["byVerdict"].get(verdict, 0) + 1
+            counts["merged" if is_merged else "added"] += 1
+            counts["byType"][kind] = counts["byType"].get(kind, 0) + 1
+            counts["byVerdict"][verdict] = counts["byVerdict"].get(verdict, 0) + 1
 
-    def _left(self, at: Place) -> tuple[int, int]:
+    def _left(self, at: Position) -> tuple[int, int]:
         turns, characters = sessions.unobserved(self.db, self.session, at[0] if at else 0)
         return turns, characters // _CHARS_PER_TOKEN
 
@@ -214,8 +203,10 @@ def prompt_of(turns: Sequence[tuple[str, str, int]]) -> str:
 
 
 def _turn_block(turn: tuple[str, str, int]) -> str:
+    """The lines of a turn. Tags of the form and annotations in it are defused: they are not the model's."""
     role, text, at = turn
-    lines = _RE["annotations"].sub("(", _RE["form"].sub("&lt;", text)).splitlines()
+    text = re.sub(rf"(?i)<(?=[ \t]{{0,3}}/?[ \t]{{0,3}}(?:{_TAG_NAMES}|transcript))", "&lt;", text)
+    lines = re.sub(r"(?i)\[(?=[ \t]{0,3}(?:gate|verdict)[ \t]{0,3}=)", "(", text).splitlines()
     return "\n  ".join((f"{role}, {clock.iso(at)[:10]}:", *lines))
 
 
@@ -229,22 +220,26 @@ def _turn(episode: Episode) -> tuple[str, str, int]:
 
 def parse(reply: str) -> tuple[list[Item], bool]:
     """The observations of a reply, and whether it broke off; then the last observation is dropped."""
-    text = _RE["half a tag"].sub("", _RE["fence"].sub("", _RE["thoughts"].sub("", reply)))
-    tags = list(_RE["tag"].finditer(text))
+    text = re.sub(r"(?s)<(think|thinking)>.*?</\1>", "", reply)
+    text = re.sub(r"(?i)```[a-z]{0,12}", "", text)  # fences
+    text = re.sub(r"(?i)</?[a-z]{0,12}\Z", "", text)  # half a tag
+    # A tag within backticks is talk about the form. Bounded repetitions keep the search linear.
+    tag_form = rf"(?i)(?<!`)<[ \t]{{0,3}}(/?)[ \t]{{0,3}}({_TAG_NAMES})\b[^<>]{{0,200}}>"
+    tags = list(re.finditer(tag_form, text))
     opened = [number for number, tag in enumerate(tags) if not _closes(tag) and tag[2].lower() == "observations"]
     tags = tags[opened[-1] if opened else 0 :]  # before, the form was only spoken of
     if not tags:
         raise NotTheFormError("it holds no <observations>")
-    found: list[Item] = []
-    for tag, behind in zip(tags, [*tags[1:], None], strict=True):
+    items: list[Item] = []
+    for tag, following in zip(tags, [*tags[1:], None], strict=True):
         if not _closes(tag):
-            found += _items(tag[2].lower(), text[tag.end() : behind.start() if behind else len(text)])
+            items += _items(tag[2].lower(), text[tag.end() : following.start() if following else len(text)])
     is_whole = _closes(tags[-1]) and tags[-1][2].lower() in ("observations", "segment")
     if not _closes(tags[-1]):
-        del found[-1:]  # it may be half of one
-    if not found and not is_whole:
+        del items[-1:]  # it may be cut
+    if not items and not is_whole:
         raise NotTheFormError("it ends before the first observation")
-    return found[:200], not is_whole
+    return items[:200], not is_whole
 
 
 def _closes(tag: re.Match[str]) -> bool:
@@ -253,20 +248,25 @@ def _closes(tag: re.Match[str]) -> bool:
 
 def _items(name: str, text: str) -> list[Item]:
     """The observations in an element: the whole of a narrative, otherwise each bullet, or each line without bullets."""
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not _RE["lone tag"].fullmatch(line.strip())]
-    begins = [bool(_RE["bullet"].match(line) or _RE["head"].match(line)) for line in lines]
+    types = {"narrative": "segment_narrative", "facts": "segment_fact", "fact": "segment_fact"}  # the mirrored CLI's
+    bullet = re.compile(r"(?:[-*•–+]|\(?\d{1,3}[.)])[ \t]+")
+    annotation = re.compile(r"(?i)(?:[🔴🟡🟢]\ufe0f?\s*)?\[\s*(?:gate|verdict)\s*=[^\]]{0,600}(\]?)")
+    lines = [line for line in map(str.strip, text.splitlines()) if line]
+    lines = [line for line in lines if not re.fullmatch(r"(?i)</?[a-z][\w-]{0,40}/?>", line)]
+    begins = [bool(bullet.match(line) or annotation.match(line)) for line in lines]
     groups = [""]
     for line, is_begin in zip(lines, begins, strict=True):
         if name != "narrative" and (is_begin or not any(begins)):
             groups.append("")
         groups[-1] += f" {line}"
-    found = []
-    for group in groups:
-        one = " ".join(html.unescape(_RE["bullet"].sub("", group.strip(), count=1)).split())
-        head = _RE["head"].match(one)
-        if any(map(str.isalnum, one[head.end() if head and head[1] else 0 :])):  # else it says nothing
-            found.append(Item(_TYPES.get(name, "observation_text"), _shortened(one, 2_000)))
-    return found
+    items = []
+    for group in map(str.strip, groups):
+        start = bullet.match(group)
+        content = " ".join(html.unescape(group[start.end() if start else 0 :]).split())
+        head = annotation.match(content)
+        if any(map(str.isalnum, content[head.end() if head and head[1] else 0 :])):  # else it says nothing
+            items.append(Item(types.get(name, "observation_text"), _shortened(content, 2_000)))
+    return items
 
 
 def _shortened(text: str, most: int) -> str:

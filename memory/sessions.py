@@ -35,7 +35,6 @@ _TOPICS = {
     "nextActions": ("Next actions", 10, r"next (?:step|action|up)|todo|follow-? ?up|remain(?:s|ing)|still (?:to|open)"
                                         r"|left to do|hand-?off"),
 }  # fmt: skip
-_FILE = re.compile(r"(?<![\w/])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*\w")
 
 
 class Line(NamedTuple):
@@ -218,9 +217,10 @@ def extract(session: Transcript, query: str) -> dict[str, Any]:
         if wanted and (wanted in lower or (terms and all(term in lower for term in terms))):
             near.update(range(max(0, at - 4), min(len(session.lines), at + 11)))
     chosen = [session.lines[at] for at in sorted(near)] or session.lines[:80]
+    path = re.compile(r"(?<![\w/])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*\w")
     files: dict[str, None] = {}
     for line in chosen:
-        named = _FILE.findall(line.text[:4000]) if line.kind == "message" else []
+        named = path.findall(line.text[:4000]) if line.kind == "message" else []
         files |= dict.fromkeys(filter(None, [line.file, *named]))
     extraction: dict[str, Any] = {
         **session.about,

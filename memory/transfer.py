@@ -101,7 +101,7 @@ class _Import(ABC):
 
     @abstractmethod
     def put(self, db: apsw.Connection, incoming: Incoming, vectors: bool) -> tuple[str, Document]:
-        """Store a memory; returns the count it belongs to ("" for none) and the memory as it is now."""
+        """Store a memory; returns the count it belongs to ("" for none) and the memory as stored."""
 
     def store(self, ready: Iterator[Incoming], per_commit: int) -> dict[str, Any]:
         """Store the memories batch by batch; a preview stores them in a copy in memory and takes no lock."""
@@ -234,7 +234,7 @@ class _MarkdownImport(_Import):
             yield Incoming(document, item.where, redacted=kinds)
 
     def put(self, db: apsw.Connection, incoming: Incoming, vectors: bool) -> tuple[str, Document]:
-        """A bullet that is already stored, was edited or was forgotten stays as it is; a near duplicate is merged."""
+        """A bullet that is already stored, edited or forgotten is not changed; a near duplicate is merged."""
         fresh = incoming.document
         stored = documents.by_id(db, fresh["id"])
         if stored is not None:
@@ -348,7 +348,7 @@ def _require(condition: bool, reason: str) -> None:
 
 
 def _checked(kind: str, value: Any, key: str, redacted: list[str]) -> Any:
-    """A value as it is stored. Raises BadLineError if it is not of its kind."""
+    """The stored form of a value. Raises BadLineError if it is not of its kind."""
     try:
         return _converted(kind, value, redacted)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 MAX_CHARS = 20_000  # of an observation: a memory is a fact, not a document
 DEFAULT_CATEGORY = "ops"  # as in the mirrored CLI
 MAX_TAGS = 64
-MAX_NAME_CHARS = 400  # of a tag, source, session or project
 MAX_TASK_CHARS = 1_500  # of a session's task memory: the last three prompts and some ten before them
 
 VERDICT_FIELDS = ("write_verdict", "write_confidence", "write_reason", "write_gate_version", "write_gate_fallback")
@@ -129,7 +128,7 @@ def clean_name(name: str, redacted: list[str]) -> str:
     if line != clean:  # some secrets are recognised only within a line
         line, kinds = redact(line)
         redacted += kinds
-    return line[:MAX_NAME_CHARS]
+    return line[:400]
 
 
 def clean_tags(tags: Sequence[str], redacted: list[str]) -> list[str]:
@@ -160,7 +159,7 @@ def set_verdict(document: Document, verdict: gate.Verdict) -> None:
     document["write_verdict"] = verdict["verdict"]
     document["write_confidence"] = verdict["confidence"]
     document["write_reason"] = verdict["reason"]
-    document["write_gate_version"] = gate.VERSION
+    document["write_gate_version"] = "v1"
     document["write_gate_fallback"] = verdict["fallback"]
 
 
@@ -168,7 +167,7 @@ def set_ungated(document: Document, reason: str) -> None:
     """Set the fields of the write gate for a document that it does not judge, such as a section of a file."""
     document["write_confidence"] = 1.0
     document["write_reason"] = reason
-    document["write_gate_version"] = gate.VERSION
+    document["write_gate_version"] = "v1"
 
 
 def copy_fields(target: Document, source: Document, names: Sequence[str]) -> None:
@@ -339,7 +338,7 @@ def says_same(first: Tokens, second: Tokens) -> bool:
 
     The mirrored CLI merges the nearest neighbour if the token Jaccard is .85 or more. Over whole sentences that would
     merge `port 8080` with `port 8081`, and "tabs over spaces" with its opposite. So no word may replace another: all
-    words of the shorter text must appear in the longer one, in the same order, and the longer one may add only plain
+    words of the shorter text must appear in the longer text, in the same order, and the longer may add only plain
     words, no names, numbers or words that change the meaning.
     """
     if first.key == second.key or (first.content and first.content == second.content):

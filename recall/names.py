@@ -1,7 +1,7 @@
 """Names in a query (files, identifiers, options), and the tool calls that contain them. Hot path.
 
 A call is found if it contains the query word for word, its single name, or some of its names and words. Its hit shows
-the passage around the name, and where the call is: tool, file, session, prompt and number.
+the passage around the name, and the call's place: tool, file, session, prompt and number.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def _calls_containing(db: apsw.Connection, query: str, names: QueryNames, filter
     elif wanted:
         half = ranking.half_score(ranking.LEXICAL_SCALE, len(wanted), max(calls.size(db), SMALL_INDEX))
         for bm25, call in calls.best(db, wanted, filters):
-            # What was said answers more often than what a tool printed.
+            # Messages answer more often than the output of tools.
             found[call["rowid"]] = CallMatch(call, 0.9 * ranking.saturated(bm25, half), wanted)
     if len(query.split()) > 1:
         for call in calls.holding_all(db, [query], filters):

@@ -1,4 +1,4 @@
-"""Answers a query of names and files: where each of them is, one line each, in the files as they are now. Hot path.
+"""Answers a query of names and files with the current place of each, one line each. Hot path.
 
 For each name and file a single session is asked: the query's, or the latest that saw it. Its recorded places are
 looked up in the working tree; if there is no tree, they are shown as last seen.
@@ -152,7 +152,7 @@ def _places_in_files(db: apsw.Connection, session: str, paths: Collection[str], 
     def importance(place: Place) -> float:
         name = uses.get(place["name"])
         use: float = name["weight"] * exp((name["last"] - calls) / 100) if name else 0.0  # fades over 100 calls
-        # The agent knows a name of the summary, but not where it is.
+        # The agent knows a name of the summary, but not its place.
         return sqrt(use) * 4.0 ** (int(place["defines"]) + int(place["name"] in summarised))
 
     places = stored_calls.places(db, session)

@@ -13,7 +13,7 @@ in any other session part of a conversation.
 
 `recall.engine` then applies `reasons_to_drop` and `restatement_factor`. Numbers without another reason were tuned on
 the first 84 questions of docs/figures.md, which reports two further sets of questions about sessions. A number was
-removed if recall without it lost less than one answer in a hundred on those.
+removed if recall without it lost less than 1 % of the answers on those.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def combined(bm25: float, cosine: float | None, half: float, max_meaning: float 
     """The probabilistic sum of words and meaning, 0 to 1; `cosine` is None without vectors."""
     score = saturated(bm25, half)
     unrelated = 0.3  # the cosine below which texts have nothing in common
-    paraphrase = 0.8  # the cosine from which texts say the same
+    paraphrase = 0.8  # texts with a higher cosine say the same
     if cosine is not None and cosine > unrelated:
         similarity = min(1.0, (cosine - unrelated) / (paraphrase - unrelated))
         score += max_meaning * similarity * (1 - score)
@@ -192,7 +192,7 @@ def _segment_scores(source: Source, rowids: list[int], terms: Sequence[str]) -> 
 def _segment_weight(traits: Traits) -> float:
     """The weight of an episode's segment, compared with its own text.
 
-    A conversation spreads an answer over several messages. At work, a single message sums up what was done.
+    A conversation spreads an answer over several messages. At work, a single message sums up the result.
     """
     return 0.45 if _is_work(traits) else 0.65
 

@@ -207,9 +207,9 @@ def read(
         "ref": asked,
         "vault_root": root,
         "resolved": [note for _, note in found],
-        "resolution": [{"path": path, "reason": reason, "score": score} for (path, reason, score), _ in found],
+        "resolution": [match._asdict() for match, _ in found],
     }
-    text = "\n".join(f"[file {path}]\n" + note["content"].rstrip("\n") for (path, *_), note in found)
+    text = "\n".join(f"[file {match.path}]\n" + note["content"].rstrip("\n") for match, note in found)
     return Answer(result, [], text if raw or is_for_person() else None)
 
 
@@ -220,7 +220,7 @@ def search_vault(
     limit: Limit = 10,
 ) -> Answer:
     """Find notes by name and words, or with --semantic by meaning."""
-    from memory.knowledge import search as sections
+    from memory.knowledge import search as search_sections
     from memory.knowledge import vault as notes
 
     text, root = " ".join(query), notes.root()
@@ -228,7 +228,7 @@ def search_vault(
     steps = []
     if semantic:
         if notes.is_synced(root):
-            found = sections.search(text, limit=limit, below=root)[0]
+            found = search_sections(text, limit=limit, below=root)[0]
             result |= {"mode": "semantic", "found": found["found"], "hits": found["hits"]}
             return Answer(result, _read_first(found["hits"]), view=draw_hits)
         result["fallback"] = {"from": "semantic", "to": "text", "reason": "the vault was never synced"}

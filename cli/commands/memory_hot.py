@@ -149,13 +149,13 @@ def _checked(name: str, key: str, value: Any) -> Any:
 
 def search_knowledge(options: Mapping[str, Any]) -> Answer:
     """`joelclaw knowledge search`: sections of synced files. Records an event, and counts the hits as recalled."""
-    from memory.knowledge import search
+    from memory.knowledge import parse_type, search
     from otel import log
     from otel.log import new_event, query_excerpt
 
     query = " ".join(options["query"])
-    types = tuple(filter(None, map(search.parse_type, (options["type"] or "").split(","))))
-    result, db = search.search(query, limit=options["limit"], types=types)
+    types = tuple(filter(None, map(parse_type, (options["type"] or "").split(","))))
+    result, db = search(query, limit=options["limit"], types=types)
     hits = result["hits"]
     if db is not None:  # None if the store cannot be written, which is no reason to fail
         metadata = {"query": query_excerpt(query), "found": result["found"], "returned": len(hits)}

@@ -23,7 +23,6 @@ WEIGHTS = {"need": 0.5, "readiness": 0.3, "confidence": 0.2}  # of the score; ea
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t]*#*$")  # its level and text
 _LINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
-_LIST_THEM = "list them: joelclaw vault adr list"
 
 
 class Record:
@@ -109,7 +108,7 @@ def locate(records: list[Record], query: str, limit: int) -> dict[str, Any]:
     """The records and sections that a number, name, title or heading fits, best first. Raises Failure NO_MATCH."""
     matches = _matches(records, query, limit)
     if not matches:
-        raise Failure("NO_MATCH", f"there is no decision record {query[:200]!r}", _LIST_THEM)
+        raise Failure("NO_MATCH", f"there is no decision record {query[:200]!r}", "list them: joelclaw vault adr list")
     return {"query": query, "limit": limit, "total_matches": len(matches), "matches": matches}
 
 
@@ -188,7 +187,11 @@ def expand(records: list[Record], text: str) -> dict[str, Any]:
     for raw in dict.fromkeys(_LINK.findall(text)):
         resolved[raw] = _matches(records, _target(raw), limit=6)
         if not resolved[raw]:
-            raise Failure("ADR_PROMPT_REF_MISSING", f"[[{raw[:200]}]] is not a decision record", _LIST_THEM)
+            raise Failure(
+                "ADR_PROMPT_REF_MISSING",
+                f"[[{raw[:200]}]] is not a decision record",
+                "list them: joelclaw vault adr list",
+            )
     parts = [f"## {matches[0]['id']}\n{matches[0]['body']}" for matches in resolved.values()]
     return {
         "text": text,

@@ -1,7 +1,7 @@
 """Markdown files: finding and reading them; front matter, title, type, tags, status and sections.
 
 Front matter is read as people write it: `key: value`, lists, folded texts; anything else is taken as text. A section
-shorter than TINY is appended to the one above it, with its heading as a line. No line of the text is lost.
+shorter than 80 characters is appended to the section above it, with its heading as a line. No line of the text is lost.
 """
 
 import os
@@ -15,14 +15,12 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
-from memory.knowledge.search import TYPE_NAMES, parse_type
+from memory.knowledge import TYPE_NAMES, parse_type
 
 ENDINGS = (".md", ".mdx", ".markdown")
 MAX_BYTES = 2 * 1024 * 1024  # of a file that is synced
 MAX_SECTION_CHARS = 1500  # of a section's text
-TINY = 80  # characters; a shorter section has nothing by which it could be found
 
-_FOLDER_TYPES = {**TYPE_NAMES, "lesson": "lesson", "pattern": "pattern", "retro": "retro", "runbook": "runbook"}
 _KEY = re.compile(r"([A-Za-z_][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*)|)$")
 _BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 
@@ -114,7 +112,7 @@ class Section:
 
 @dataclass(frozen=True)
 class MarkdownDocument:
-    """A file as it is indexed. `stale`: its status is superseded or deprecated."""
+    """An indexed file. `stale`: its status is superseded or deprecated."""
 
     title: str
     type: str
@@ -215,8 +213,8 @@ def _type(front: FrontMatter, path: str, title: str) -> str:
         return "skill"
     if "adr" in front or any(re.match(r"(?i)adr[-_ #]*\d", text) for text in (name, title, _text(front, "id"))):
         return "adr"
-    nearest = reversed(folder.lower().split(os.sep)[-4:])  # a folder `patterns` further up is somebody's home
-    return next((_FOLDER_TYPES[part] for part in nearest if part in _FOLDER_TYPES), "note")
+    nearest = reversed(folder.lower().split(os.sep)[-4:])  # a folder `patterns` further up is not about this file
+    return next((TYPE_NAMES[part] for part in nearest if part in TYPE_NAMES), "note")
 
 
 def _parts(text: str) -> list[_Part]:
@@ -242,7 +240,7 @@ def _sections(parts: list[_Part]) -> list[Section]:
         if not body and len(below) > len(above):
             continue
         headings = tuple(title for _, title in above)
-        if len(body) < TINY and kept:
+        if len(body) < 80 and kept:  # too short to be found
             own = [title for title in headings if title not in kept[-1][0]] or headings[-1:]
             kept[-1] = (kept[-1][0], "\n".join([kept[-1][1], "", *own, body]).strip())
         else:

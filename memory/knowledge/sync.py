@@ -21,8 +21,6 @@ from core.store import documents, sqlite
 from memory.knowledge import markdown
 from memory.write import clean_name, clean_tags, replacing, set_category, set_ungated, store
 
-MAX_LISTED = 50  # skipped files that a report lists
-SECTIONS_PER_COMMIT = 200  # a hook's write waits for a transaction at most
 STATE_VERSION = 2  # a change of how files become sections increments it, so that every file is read again
 
 Progress = Callable[[int], None]
@@ -98,7 +96,7 @@ def sync_folders(
 
 
 def stored_path(path: str) -> str:
-    """A path as it is stored: without secrets, but different from every other path."""
+    """The stored form of a path: without secrets, but different from every other path."""
     plain = words.clean(path).replace("\0", "\ufffd")
     clean, kinds = redact(plain)
     return f"{clean}#{words.fingerprint(path)[:12]}" if kinds or plain != path else plain
@@ -135,7 +133,7 @@ class _Sync:
     def _skip(self, path: str, reason: str) -> None:
         """Report a file that was skipped or cut."""
         self.report["skippedCount"] += 1
-        if len(self.report["skipped"]) < MAX_LISTED:
+        if len(self.report["skipped"]) < 50:
             self.report["skipped"].append({"path": stored_path(path), "reason": reason})
 
     def find_files(self, prune: bool) -> None:
@@ -238,9 +236,10 @@ class _Sync:
         changed = [section for section in sections if _differs(older[section["id"]], section)]
         live = sum(map(_is_live, older.values()))
         self.report["unchanged"] += live - len(changed)
-        for start in range(0, len(changed), SECTIONS_PER_COMMIT):
+        per_commit = 200  # a hook's write waits for a transaction at most
+        for start in range(0, len(changed), per_commit):
             with sqlite.transaction(self.db):
-                for section in changed[start : start + SECTIONS_PER_COMMIT]:
+                for section in changed[start : start + per_commit]:
                     before = documents.by_id(self.db, section["id"])  # it may have changed before this transaction
                     if before is None or _differs(before, section):
                         store(self.db, replacing(before, section, self.now), vectors=self.vectors)

@@ -9,23 +9,26 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
-from typing import Any
+from typing import Any, NamedTuple
 
 from core import config, words
 from core.errors import Failure
 from core.store import documents, sqlite
-from memory.knowledge import markdown
-from memory.knowledge import search as sections
+from memory.knowledge import markdown, search, snippet
 
 SECTIONS = {"projects": "Projects", "decisions": "docs/decisions", "inbox": "inbox", "resources": "Resources"}
 MAX_NOTES = 3  # that a reference may name (the contract's)
-MAX_LINES = 500  # of a note (the contract's)
 LISTING_S = 5.0  # the time limit for listing or searching a vault
 
-_ADR = re.compile(r"\badr[-_ #]*0*(\d{1,6})\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"(adr[-_ #]*)?0*(\d{1,6})(?!\d)", re.IGNORECASE)
 
-Match = tuple[str, str, float]  # path, reason and score of a note that a reference names
+
+class Match(NamedTuple):
+    """A note that a reference names: the reason is `path`, `adr`, `project`, `fuzzy` or `semantic`."""
+
+    path: str
+    reason: str
+    score: float
 
 
 def root() -> str:
@@ -48,17 +51,17 @@ def find(vault: str, reference: str) -> list[tuple[Match, dict[str, Any]]]:
         raise Failure("NO_MATCH", message, "name a note below it, or set VAULT_PATH")
     matches = _resolve(vault, reference.strip())
     try:
-        notes = [(match, content) for match in matches if (content := _read(match[0])) is not None]
+        notes = [(match, content) for match in matches if (content := _read(match.path)) is not None]
     except OSError as error:
         raise Failure("NO_MATCH", f"{error.filename or reference}: {error.strerror}", "check its permissions") from None
     if notes:
         return notes
     if matches:
-        raise Failure("NO_MATCH", f"{matches[0][0]} cannot be read as text", "open it with another program")
+        raise Failure("NO_MATCH", f"{matches[0].path} cannot be read as text", "open it with another program")
     min_score = config.load().get_float("inject.min_score")
-    result, _ = sections.search(reference, limit=MAX_NOTES, per_file=1, min_score=min_score)
+    result, _ = search(reference, limit=MAX_NOTES, per_file=1, min_score=min_score)
     if result["hits"]:
-        return [((hit["path"], "semantic", hit["score"]), _read_hit(vault, hit)) for hit in result["hits"]]
+        return [(Match(hit["path"], "semantic", hit["score"]), _read_hit(vault, hit)) for hit in result["hits"]]
     fix = f"look for its words: joelclaw vault search {reference[:80]!r}"
     if not is_synced(vault):
         fix = f"sync the vault, so that questions find notes by meaning: joelclaw knowledge sync {vault}"
@@ -74,7 +77,8 @@ def _read(path: str) -> dict[str, Any] | None:
 
 def _beginning(path: str, text: str, is_longer: bool = False) -> dict[str, Any]:
     lines = text.split("\n")
-    shown = "\n".join([*lines[:MAX_LINES], ""] if len(lines) > MAX_LINES else lines)[:400_000]
+    most = 500  # lines (the contract's)
+    shown = "\n".join([*lines[:most], ""] if len(lines) > most else lines)[:400_000]
     total = len(lines) - (not lines[-1])
     return {"path": path, "content": shown, "total_lines": total, "truncated": is_longer or len(shown) < len(text)}
 
@@ -116,20 +120,21 @@ def _resolve(vault: str, reference: str) -> list[Match]:
         reference = reference[2:-2].partition("|")[0].partition("#")[0].strip()
     path = _by_path(vault, reference)
     if path:
-        return [(path, "path", 1.0)]
+        return [Match(path, "path", 1.0)]
     listed = list(markdown.files_below(vault, until=time.monotonic() + LISTING_S).files)
-    numbers = list(dict.fromkeys(int(number) for number in _ADR.findall(reference)))
+    decision = re.compile(r"\badr[-_ #]*0*(\d{1,6})\b", re.IGNORECASE)
+    numbers = list(dict.fromkeys(int(number) for number in decision.findall(reference)))
     share = max(1, MAX_NOTES // max(len(numbers), 1))
     records = [path for number in numbers for path in _by_decision(vault, listed, number)[:share]]
     if records:
-        return [(path, "adr", 1.0) for path in records[:MAX_NOTES]]
+        return [Match(path, "adr", 1.0) for path in records[:MAX_NOTES]]
     project = re.match(r"(?is)projects?[\s:#/-]+(.+)$", reference)
     if project and (folders := _by_project(vault, listed, project[1].strip())):
-        return [(path, "project", score) for path, score in folders[:MAX_NOTES]]
-    if numbers and _ADR.fullmatch(reference):
+        return [Match(path, "project", score) for path, score in folders[:MAX_NOTES]]
+    if numbers and decision.fullmatch(reference):
         return []  # another decision is not an answer
     names = [(path, os.path.relpath(path, vault)) for path in listed]
-    return [(path, "fuzzy", score) for path, score in _by_name(reference, names)]
+    return [Match(path, "fuzzy", score) for path, score in _by_name(reference, names)]
 
 
 def _by_path(vault: str, reference: str) -> str:
@@ -265,7 +270,7 @@ def by_words(vault: str, query: str, *, limit: int) -> dict[str, Any]:
         hits.append({"path": path, "title": title, "score": score, "snippet": shown, "line": line})
     hits.sort(key=lambda hit: (-hit["score"], hit["path"]))
     for hit in hits[:limit]:
-        hit["snippet"] = sections.snippet(hit["snippet"], query)
+        hit["snippet"] = snippet(hit["snippet"], query)
     skipped = [{"path": path, "reason": reason} for path, reason in listed.problems[:20]]
     return {
         "found": len(hits), "hits": hits[:limit], "files": searched, "complete": listed.complete, "skipped": skipped,

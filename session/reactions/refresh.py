@@ -166,9 +166,9 @@ def _vault_notes(message: str, state: SessionState) -> dict[str, str]:
     lines: dict[str, str] = {}
     for reference in paths or [message]:
         with suppress(Failure):  # there is no vault, or nothing in it
-            for (path, *_), note in vault.find(vault.root(), reference):
-                name = path.rpartition("/")[2]
+            for match, note in vault.find(vault.root(), reference):
+                name = match.path.rpartition("/")[2]
                 heading = next((line for line in note["content"].splitlines() if line.startswith("# ")), name)
                 if name not in state.told_names:
-                    lines[name] = f"- {one_line(heading)}: {one_line(path)}"
+                    lines[name] = f"- {one_line(heading)}: {one_line(match.path)}"
     return dict(list(lines.items())[:3])
