@@ -12,6 +12,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import typer
+from typer import Argument, Option
 from typer.core import TyperCommand
 from typer.models import ArgumentInfo, ParameterInfo
 
@@ -104,21 +105,35 @@ def stored(kind: str) -> Callable[[], list[str]]:
     return values
 
 
-Query = Annotated[list[str] | None, typer.Argument(metavar="QUERY", help="What to look for")]
-RequiredQuery = Annotated[list[str], typer.Argument(metavar="QUERY", help="What to look for")]
-Hits = Annotated[int | None, typer.Option("--limit", "-n", min=1, max=100, help="Most hits (default: recall.limit)")]
-Raw = Annotated[bool, typer.Option("--raw", help="Print only the text, no JSON")]
-Verbatim = Annotated[
-    bool, typer.Option("--verbatim", help="Print only the text, exactly as stored; refused on a terminal")
-]
-Hours = Annotated[float, typer.Option("--hours", min=0, max=876_000, help="How far back, in hours")]
-Session = Annotated[
-    str | None, typer.Option("--session", metavar="ID", help="Session id", autocompletion=stored("sessions"))
-]
-Percent = Annotated[
-    float | None, typer.Option("--percent", min=0, max=1000, metavar="P", help="Context usage, 0 to 100")
-]
-Project = Annotated[str | None, typer.Option("--project", help="Only this project", autocompletion=stored("projects"))]
+def session_option(help: str) -> Any:
+    """An option whose value is the id of a session."""
+    return Option(metavar="ID", help=help, autocompletion=stored("sessions"))
+
+
+def session_argument(help: str, metavar: str = "ID") -> Any:
+    """An argument that is the id of a session."""
+    return Argument(metavar=metavar, help=help, autocompletion=stored("sessions"))
+
+
+def project_option(help: str) -> Any:
+    """An option whose value is the name of a project."""
+    return Option(help=help, autocompletion=stored("projects"))
+
+
+def memory_argument(help: str, metavar: str = "ID") -> Any:
+    """An argument that is the id of a memory."""
+    return Argument(metavar=metavar, help=help, autocompletion=stored("memories"))
+
+
+Query = Annotated[list[str] | None, Argument(metavar="QUERY", help="What to look for")]
+RequiredQuery = Annotated[list[str], Argument(metavar="QUERY", help="What to look for")]
+Hits = Annotated[int | None, Option("--limit", "-n", min=1, max=100, help="Most hits (default: recall.limit)")]
+Raw = Annotated[bool, Option("--raw", help="Print only the text, no JSON")]
+Verbatim = Annotated[bool, Option("--verbatim", help="Print only the text, exactly as stored; refused on a terminal")]
+Hours = Annotated[float, Option("--hours", min=0, max=876_000, help="How far back, in hours")]
+Session = Annotated[str | None, session_option("Session id")]
+Percent = Annotated[float | None, Option("--percent", min=0, max=1000, metavar="P", help="Context usage, 0 to 100")]
+Category = Annotated[str | None, Option("--category", "-c", help="Only this category, or an alias such as ops")]
 
 
 # Reading the declarations
@@ -188,7 +203,7 @@ def _walk(app: typer.Typer, group: str) -> Iterator[Command]:
 
 
 def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
-    """The parameters of a function that is declared with `Annotated[type, typer.Option(...)]`."""
+    """The parameters of a function that is declared with `Annotated[type, Option(...)]`."""
     return [_parameter(one) for one in inspect.signature(function).parameters.values()]
 
 

@@ -52,10 +52,7 @@ def time_range(since: str | None, until: str | None) -> tuple[int, ...]:
     """The first and last time (ms since the epoch) of --since and --until; empty without either."""
     if not (since or until):
         return ()
-    return (
-        _period("--since", since)[0] if since else 0,
-        _period("--until", until)[1] if until else _FOREVER_MS,
-    )
+    return (_period("--since", since)[0] if since else 0, _period("--until", until)[1] if until else _FOREVER_MS)
 
 
 def _period(flag: str, given: str) -> tuple[int, int]:

@@ -5,12 +5,12 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 import clients
 from cli import hot
 from cli.commands import checkpoint_hot
-from cli.declarations import Commands, Percent, Raw, Session, stored
+from cli.declarations import Commands, Percent, Raw, Session, session_argument
 from cli.output import Answer, step
 from core import quoting
 from core.errors import Failure
@@ -27,14 +27,10 @@ app.add_typer(inject, name="inject")
 # Values that are only compared with the next state.
 
 Role = Annotated[
-    str | None, typer.Option("--role", help="interactive (default), gateway or another; remembered for the session")
+    str | None, Option("--role", help="interactive (default), gateway or another; remembered for the session")
 ]
-Tokens = Annotated[
-    int | None, typer.Option("--tokens", min=0, metavar="N", help="Context usage in tokens; needs --window")
-]
-Window = Annotated[
-    int | None, typer.Option("--window", min=1, metavar="W", help="The model's context window in tokens")
-]
+Tokens = Annotated[int | None, Option("--tokens", min=0, help="Context usage in tokens; needs --window")]
+Window = Annotated[int | None, Option("--window", min=1, metavar="W", help="The model's context window in tokens")]
 
 
 @checkpoint.command("save")
@@ -44,12 +40,12 @@ def save(
     tokens: Tokens = None,
     window: Window = None,
     message: Annotated[
-        list[str] | None, typer.Option("--message", "-m", metavar="TEXT", help="A prompt, oldest first")
+        list[str] | None, Option("--message", "-m", metavar="TEXT", help="A prompt, oldest first")
     ] = None,
-    file: Annotated[list[str] | None, typer.Option(metavar="PATH", help="A file that was edited")] = None,
+    file: Annotated[list[str] | None, Option(metavar="PATH", help="A file that was edited")] = None,
     role: Role = None,
     stdin: Annotated[
-        bool, typer.Option("--stdin", help="Also read a JSON object with these names; options replace it")
+        bool, Option("--stdin", help="Also read a JSON object with these names; options replace it")
     ] = False,
 ) -> Answer:
     """Save the task at the end of a turn; recall when the context is warm, remember when it is hot."""
@@ -66,12 +62,7 @@ def flush(
 
 @checkpoint.command("show")
 def show(
-    id: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="ID", help="Session id, or the beginning of it (default: all)", autocompletion=stored("sessions")
-        ),
-    ] = None,
+    id: Annotated[str | None, session_argument("Session id, or the beginning of it (default: all)")] = None,
 ) -> Answer:
     """Show everything known of a session; without ID, list all sessions with a state file."""
     from session.state import stored_id
@@ -107,8 +98,8 @@ def recovery(session: Session = None, role: Role = None, raw: Raw = False) -> An
 def memory(
     session: Session = None,
     role: Role = None,
-    query: Annotated[str | None, typer.Option(help="What to recall (default: inject.query)")] = None,
-    project: Annotated[str | None, typer.Option(help="Its project (default: the folder's)")] = None,
+    query: Annotated[str | None, Option(help="What to recall (default: inject.query)")] = None,
+    project: Annotated[str | None, Option(help="Its project (default: the folder's)")] = None,
     raw: Raw = False,
 ) -> Answer:
     """Print relevant memories when a session starts, once."""
@@ -119,9 +110,7 @@ def memory(
 def refresh(
     session: Session = None,
     role: Role = None,
-    message: Annotated[
-        str | None, typer.Option("--message", "-m", metavar="TEXT", help="The user's new message")
-    ] = None,
+    message: Annotated[str | None, Option("--message", "-m", metavar="TEXT", help="The user's new message")] = None,
     percent: Percent = None,
     raw: Raw = False,
 ) -> Answer:
@@ -133,8 +122,8 @@ def refresh(
 def project(
     session: Session = None,
     role: Role = None,
-    file: Annotated[list[str] | None, typer.Option(metavar="PATH", help="The file that is edited")] = None,
-    cwd: Annotated[str | None, typer.Option(metavar="DIR", help="The agent's folder (default: here)")] = None,
+    file: Annotated[list[str] | None, Option(metavar="PATH", help="The file that is edited")] = None,
+    cwd: Annotated[str | None, Option(metavar="DIR", help="The agent's folder (default: here)")] = None,
     raw: Raw = False,
 ) -> Answer:
     """Print memories that name a file when it is edited, once."""
@@ -143,8 +132,8 @@ def project(
 
 @app.command("hook")
 def hook(
-    agent: Annotated[str | None, typer.Argument(metavar="AGENT", help=clients.either(clients.NAMES))] = None,
-    event: Annotated[str | None, typer.Argument(metavar="EVENT", help="The event, if stdin does not name it")] = None,
+    agent: Annotated[str | None, Argument(metavar="AGENT", help=clients.either(clients.NAMES))] = None,
+    event: Annotated[str | None, Argument(metavar="EVENT", help="The event, if stdin does not name it")] = None,
 ) -> int:
     """Answer an agent's event on stdin; agents call this. Always exits 0. To test it, run `joelclaw doctor`."""
     return hot.hook([agent or "", event or ""])

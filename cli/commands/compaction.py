@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 import clients
 from cli.declarations import Commands, OneOf, Percent, Raw, Session
@@ -29,42 +29,29 @@ TEXT_VIEW = "cli.terminal:print_text_first"
 CLIENT = OneOf(*clients.with_entries())
 
 _FILES = clients.either(f"{row.session_file} of {row.title}" for row in clients.rows() if row.has_entries)
-Transcript = Annotated[str, typer.Argument(metavar="TRANSCRIPT", help=_FILES)]
+Transcript = Annotated[str, Argument(metavar="TRANSCRIPT", help=_FILES)]
 WhichClient = Annotated[
-    str | None,
-    typer.Option(
-        "--client", metavar=CLIENT.metavar, parser=CLIENT, help="The client that wrote it (default: by its lines)"
-    ),
+    str | None, Option("--client", parser=CLIENT, help="The client that wrote it (default: by its lines)")
 ]
 Window = Annotated[
     int | None,
-    typer.Option(
-        "--window", min=1, metavar="N", help="The window in tokens (default: the file's, context.window, the model's)"
-    ),
+    Option("--window", min=1, help="The window in tokens (default: the file's, context.window, the model's)"),
 ]
 Reserve = Annotated[
     int | None,
-    typer.Option(
-        "--reserve",
-        min=0,
-        metavar="N",
-        help="Tokens to keep free (default: compaction.reserve_tokens, else the client's)",
-    ),
+    Option("--reserve", min=0, help="Tokens to keep free (default: compaction.reserve_tokens, else the client's)"),
 ]
 KeepRecent = Annotated[
     int | None,
-    typer.Option(
-        "--keep-recent",
-        min=0,
-        metavar="N",
-        help="Recent tokens to keep (default: compaction.keep_recent_tokens, else the client's)",
+    Option(
+        "--keep-recent", min=0, help="Recent tokens to keep (default: compaction.keep_recent_tokens, else the client's)"
     ),
 ]
-At = Annotated[str, typer.Option("--at", metavar="ENTRY", help="Id of the current entry (default: the newest)")]
-Instructions = Annotated[str, typer.Option("--instructions", metavar="TEXT", help="What the summary should focus on")]
+At = Annotated[str, Option("--at", metavar="ENTRY", help="Id of the current entry (default: the newest)")]
+Instructions = Annotated[str, Option("--instructions", metavar="TEXT", help="What the summary should focus on")]
 ModelCommand = Annotated[
     str,
-    typer.Option(
+    Option(
         "--command",
         metavar="CMD",
         help="A command that runs the model: prompt on stdin, text on stdout (default: model.command)",
@@ -187,7 +174,7 @@ def serialize(
     transcript: Transcript,
     part: Annotated[
         Literal["context", "branch", "summarize", "prefix"],
-        typer.Option(help="What the model sees, the whole branch, or a part that `prepare` finds"),
+        Option(help="What the model sees, the whole branch, or a part that `prepare` finds"),
     ] = "context",
     keep_recent: KeepRecent = None,
     client: WhichClient = None,
@@ -261,10 +248,8 @@ def summarize(
 @compaction.command("branch")
 def branch(
     transcript: Transcript,
-    leaf: Annotated[
-        str, typer.Option("--from", metavar="LEAF", help="Id of the entry to leave (default: the newest)")
-    ] = "",
-    to: Annotated[str, typer.Option(metavar="ENTRY", help="Id of the entry to go back to")] = "",
+    leaf: Annotated[str, Option("--from", metavar="LEAF", help="Id of the entry to leave (default: the newest)")] = "",
+    to: Annotated[str, Option(metavar="ENTRY", help="Id of the entry to go back to")] = "",
     instructions: Instructions = "",
     command: ModelCommand = "",
     client: WhichClient = None,
@@ -315,13 +300,10 @@ def schedule(
     session: Session = None,
     percent: Percent = None,
     minutes: Annotated[
-        int | None,
-        typer.Option(min=1, max=525_600, metavar="N", help="Idle minutes (default: compaction.idle_trigger_minutes)"),
+        int | None, Option(min=1, max=525_600, help="Idle minutes (default: compaction.idle_trigger_minutes)")
     ] = None,
-    agent: Annotated[str | None, typer.Option(help="Which client runs it (default: the last known)")] = None,
-    cwd: Annotated[
-        str | None, typer.Option(metavar="DIR", help="The folder it runs in (default: the last known)")
-    ] = None,
+    agent: Annotated[str | None, Option(help="Which client runs it (default: the last known)")] = None,
+    cwd: Annotated[str | None, Option(metavar="DIR", help="The folder it runs in (default: the last known)")] = None,
 ) -> Answer:
     """Set the session's idle timer at the end of a turn."""
     from session import idle as idle_compaction
@@ -370,8 +352,8 @@ def list_() -> Answer:
 
 @idle.command("run")
 def run(
-    once: Annotated[bool, typer.Option("--once", help="Compact what is due now, then stop")] = False,
-    until_empty: Annotated[bool, typer.Option("--until-empty", help="Stop when no timer is left")] = False,
+    once: Annotated[bool, Option("--once", help="Compact what is due now, then stop")] = False,
+    until_empty: Annotated[bool, Option("--until-empty", help="Stop when no timer is left")] = False,
 ) -> Answer:
     """Wait, and compact sessions when their timers are due, until Ctrl-C."""
     from core.command import Interrupts

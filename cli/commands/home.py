@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 import clients
 from cli.declarations import Commands, OneOf
@@ -55,11 +55,9 @@ def status() -> Answer:
 
 @app.command("doctor")
 def doctor(
-    client: Annotated[
-        list[str] | None, typer.Option(metavar=CLIENT.metavar, parser=CLIENT, help="Only this client")
-    ] = None,
-    project: Annotated[bool, typer.Option("--project", help="This project's hooks instead of the user's")] = False,
-    fix: Annotated[bool, typer.Option("--fix", help="Make the repairs that are safe")] = False,
+    client: Annotated[list[str] | None, Option(parser=CLIENT, help="Only this client")] = None,
+    project: Annotated[bool, Option("--project", help="This project's hooks instead of the user's")] = False,
+    fix: Annotated[bool, Option("--fix", help="Make the repairs that are safe")] = False,
 ) -> Answer:
     """Find out why nothing is remembered. Exits 1 if something does not work."""
     from session.doctor import FIXABLE, run
@@ -128,7 +126,7 @@ def pull() -> Answer:
 
 @store.command("prune")
 def prune(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be deleted")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only report what would be deleted")] = False,
 ) -> Answer | int:
     """Delete old data by the settings retention.*. Runs by itself once a day."""
     from core import background
@@ -163,8 +161,8 @@ def prune(
 
 @app.command("backup")
 def backup(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="The file to write, outside the home")],
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file")] = False,
+    file: Annotated[str, Argument(metavar="FILE", help="The file to write, outside the home")],
+    force: Annotated[bool, Option("--force", help="Overwrite an existing file")] = False,
 ) -> Answer:
     """Copy memory, sessions and settings into one file; agents keep running."""
     from session import backup as backups
@@ -178,12 +176,10 @@ def backup(
 
 @app.command("restore")
 def restore(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A file that `backup` wrote")],
-    into: Annotated[str, typer.Option(metavar="DIR", help="The folder (default: the home)")] = "",
-    force: Annotated[bool, typer.Option("--force", help="Also if a memory already exists there")] = False,
-    verify_only: Annotated[
-        bool, typer.Option("--verify-only", help="Only report whether the backup is intact")
-    ] = False,
+    file: Annotated[str, Argument(metavar="FILE", help="A file that `backup` wrote")],
+    into: Annotated[str, Option(metavar="DIR", help="The folder (default: the home)")] = "",
+    force: Annotated[bool, Option("--force", help="Also if a memory already exists there")] = False,
+    verify_only: Annotated[bool, Option("--verify-only", help="Only report whether the backup is intact")] = False,
 ) -> Answer:
     """Verify a backup and replace the home with it; the current data is set aside."""
     from session import backup as backups

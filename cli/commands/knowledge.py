@@ -6,7 +6,7 @@
 import os
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 from cli.commands import memory_hot
 from cli.declarations import Commands, Raw, RequiredQuery, Verbatim
@@ -25,17 +25,15 @@ app.add_typer(vault, name="vault")
 
 SKIP_REASONS = ("routine-heartbeat", "duplicate-signal", "no-new-information")
 
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Most hits")]
+Limit = Annotated[int, Option("--limit", "-n", min=1, max=100, help="Most hits")]
 
 
 @knowledge.command("sync")
 def sync(
-    dirs: Annotated[
-        list[str] | None, typer.Argument(metavar="DIR", help="Folders (default: those synced before)")
-    ] = None,
-    adrs_only: Annotated[bool, typer.Option("--adrs-only", help="Only the decision records of the vault")] = False,
-    skills_only: Annotated[bool, typer.Option("--skills-only", help="Only the folder JOELCLAW_SKILLS_DIR")] = False,
-    prune: Annotated[bool, typer.Option("--prune", help="Also remove folders that no longer exist")] = False,
+    dirs: Annotated[list[str] | None, Argument(metavar="DIR", help="Folders (default: those synced before)")] = None,
+    adrs_only: Annotated[bool, Option("--adrs-only", help="Only the decision records of the vault")] = False,
+    skills_only: Annotated[bool, Option("--skills-only", help="Only the folder JOELCLAW_SKILLS_DIR")] = False,
+    prune: Annotated[bool, Option("--prune", help="Also remove folders that no longer exist")] = False,
 ) -> Answer:
     """Import folders of Markdown; sections deleted there are deleted from memory."""
     from cli.progress import progress_bar
@@ -96,7 +94,7 @@ def _folders(dirs: list[str], adrs_only: bool, skills_only: bool) -> list[str]:
 def search(
     query: RequiredQuery,
     type: Annotated[
-        str, typer.Option("--type", "-t", metavar="CSV", help="Only adr, skill, lesson, pattern, retro, note …")
+        str, Option("--type", "-t", metavar="CSV", help="Only adr, skill, lesson, pattern, retro, note …")
     ] = "",
     limit: Limit = 10,
 ) -> Answer:
@@ -106,16 +104,14 @@ def search(
 
 @knowledge.command("note")
 def note(
-    source: Annotated[str | None, typer.Option("--source", "-s", help="Where it is from, such as gateway")] = None,
-    agent: Annotated[str | None, typer.Option("--agent", "-a", help="Which agent or component")] = None,
-    session: Annotated[str | None, typer.Option(metavar="ID", help="Its session")] = None,
-    turn: Annotated[int | None, typer.Option(min=0, max=1_000_000_000, help="The number of the turn")] = None,
-    summary: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Its result; required without --skip-reason")
-    ] = None,
+    source: Annotated[str | None, Option("--source", "-s", help="Where it is from, such as gateway")] = None,
+    agent: Annotated[str | None, Option("--agent", "-a", help="Which agent or component")] = None,
+    session: Annotated[str | None, Option(metavar="ID", help="Its session")] = None,
+    turn: Annotated[int | None, Option(min=0, max=1_000_000_000, help="The number of the turn")] = None,
+    summary: Annotated[str | None, Option(metavar="TEXT", help="Its result; required without --skip-reason")] = None,
     detail: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAME=VALUE",
             help="channel, decision, evidence, loop-id, project, run-id, skip-reason, story-id, tools, turn-id or "
             "usefulness; also as --decision VALUE",
@@ -190,7 +186,7 @@ def _csv(text: str, most: int = 30) -> list[str]:
 
 @vault.command("read")
 def read(
-    ref: Annotated[list[str], typer.Argument(metavar="REF", help="The note to read")],
+    ref: Annotated[list[str], Argument(metavar="REF", help="The note to read")],
     raw: Raw = False,
     verbatim: Verbatim = False,
 ) -> Answer | int:
@@ -216,7 +212,7 @@ def read(
 @vault.command("search")
 def search_vault(
     query: RequiredQuery,
-    semantic: Annotated[bool, typer.Option("--semantic", help="Search the synced sections of the vault")] = False,
+    semantic: Annotated[bool, Option("--semantic", help="Search the synced sections of the vault")] = False,
     limit: Limit = 10,
 ) -> Answer:
     """Find notes by name and words, or with --semantic by meaning."""
@@ -247,7 +243,7 @@ def _read_first(hits: list[dict[str, Any]]) -> list[Any]:
 
 
 @vault.command("ls")
-def ls(section: Annotated[str | None, typer.Argument(metavar="SECTION", help="The section")] = None) -> Answer:
+def ls(section: Annotated[str | None, Argument(metavar="SECTION", help="The section")] = None) -> Answer:
     """List the sections of the vault, or the notes of projects, decisions, inbox or resources."""
     from memory.knowledge import vault as notes
 
@@ -287,20 +283,19 @@ _BANDS = ("do-now", "do-next", "next", "de-risk", "park")
 def adr(
     verb: Annotated[
         Literal["list", "locate", "refs", "prompt", "collisions", "audit", "rank", "next"] | None,
-        typer.Argument(metavar="VERB", help="list, locate, refs, prompt, collisions, audit, rank or next"),
+        Argument(metavar="VERB", help="list, locate, refs, prompt, collisions, audit, rank or next"),
     ] = None,
     query: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="QUERY", help="A number, a name or words; for prompt a text with links"),
+        list[str] | None, Argument(metavar="QUERY", help="A number, a name or words; for prompt a text with links")
     ] = None,
     only: Annotated[
-        str | None, typer.Option("--status", "--band", help="Only this status (list), or this band (rank)")
+        str | None, Option("--status", "--band", help="Only this status (list), or this band (rank)")
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", "--count", min=1, max=500, help="Most records (list: 200, next: 3, or 10)")
+        int | None, Option("--limit", "--count", min=1, max=500, help="Most records (list: 200, next: 3, or 10)")
     ] = None,
-    unscored: Annotated[bool, typer.Option("--unscored", help="Only without a score (rank)")] = False,
-    all: Annotated[bool, typer.Option("--all", help="Also those that are not open (rank)")] = False,
+    unscored: Annotated[bool, Option("--unscored", help="Only without a score (rank)")] = False,
+    all: Annotated[bool, Option("--all", help="Also those that are not open (rank)")] = False,
 ) -> Answer:
     """Read the decision records of the vault."""
     from memory.knowledge import decisions

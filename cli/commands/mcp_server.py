@@ -265,8 +265,7 @@ def _call(name: str, arguments: dict[str, Any]) -> Sequence[str]:
     command = declarations.called(tool.path.split())
     if command is None:
         return lost.state_of_work(config.load(), os.getcwd(), current_session())
-    options = {one.name: [] if one.many else one.default for one in command.parameters}
-    options |= _options(name, tool, command, arguments)
+    options = command.defaults() | _options(name, tool, command, arguments)
     if name == "remember":
         options |= {"source": "mcp", "session": current_session()}
     result: Any = command.call(options)

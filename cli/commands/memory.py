@@ -8,10 +8,23 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 from cli.commands import memory_bulk, memory_hot, recall_hot
-from cli.declarations import Commands, Hits, Hours, Query, Raw, Verbatim, stored
+from cli.declarations import (
+    Category,
+    Commands,
+    Hits,
+    Hours,
+    Query,
+    Raw,
+    Verbatim,
+    declared,
+    memory_argument,
+    project_option,
+    session_option,
+    stored,
+)
 from cli.input import read_text
 from cli.output import Answer, is_for_person, quoted, refuse_terminal, step, write_verbatim, wrong_usage
 from core import clock, config, files
@@ -27,33 +40,23 @@ app.add_typer(memory, name="memory")
 _TEXT_NAMES = ("observation", "text", "place")  # the names of the text in the result for a memory or tool call
 _STYLES = {"allow": "green", "hold": "yellow", "discard": "dim"}
 
-MemoryId = Annotated[
-    str, typer.Argument(metavar="ID", help="Its id, or the beginning of it", autocompletion=stored("memories"))
-]
-Tags = Annotated[str, typer.Option(metavar="CSV", help="Comma-separated tags")]
-Source = Annotated[str, typer.Option(help="Where it comes from")]
+MemoryId = Annotated[str, memory_argument("Its id, or the beginning of it")]
+Tags = Annotated[str, Option(metavar="CSV", help="Comma-separated tags")]
+Source = Annotated[str, Option(help="Where it comes from")]
 
 
 @memory.command("write")
 def write(
-    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The observation (- reads it from stdin)")] = None,
-    category: Annotated[
-        str, typer.Option("--category", "-c", help="Its category (default: by its words, else ops)")
-    ] = "",
-    tags: Annotated[str, typer.Option("--tags", "-t", metavar="CSV", help="Comma-separated tags")] = "",
-    source: Annotated[str, typer.Option("--source", "-s", help="Where it comes from")] = "cli",
-    session: Annotated[
-        str, typer.Option(metavar="ID", help="The session it was learned in", autocompletion=stored("sessions"))
-    ] = "",
-    project: Annotated[
-        str,
-        typer.Option(help="Its project (default: the session's, else the folder's)", autocompletion=stored("projects")),
-    ] = "",
+    text: Annotated[str | None, Argument(metavar="TEXT", help="The observation (- reads it from stdin)")] = None,
+    category: Annotated[str, Option("--category", "-c", help="Its category (default: by its words, else ops)")] = "",
+    tags: Annotated[str, Option("--tags", "-t", metavar="CSV", help="Comma-separated tags")] = "",
+    source: Annotated[str, Option("--source", "-s", help="Where it comes from")] = "cli",
+    session: Annotated[str, session_option("The session it was learned in")] = "",
+    project: Annotated[str, project_option("Its project (default: the session's, else the folder's)")] = "",
     type: Annotated[
-        Literal["observation", "lesson", "pattern", "failed_target"],
-        typer.Option(help="A tag, unless it is `observation`"),
+        Literal["observation", "lesson", "pattern", "failed_target"], Option(help="A tag, unless it is `observation`")
     ] = "observation",
-    for_all: Annotated[bool, typer.Option("--global", help="Recall it in every project")] = False,
+    for_all: Annotated[bool, Option("--global", help="Recall it in every project")] = False,
 ) -> Answer:
     """Store an observation; it can be recalled when the command returns."""
     return memory_hot.write_memory(locals())
@@ -61,7 +64,7 @@ def write(
 
 @app.command("note")
 def note(
-    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The note (- reads it from stdin)")] = None,
+    text: Annotated[str | None, Argument(metavar="TEXT", help="The note (- reads it from stdin)")] = None,
     source: Source = "cli",
     tags: Tags = "",
 ) -> Answer:
@@ -70,19 +73,14 @@ def note(
 
 
 @memory.command("search")
-def search(
-    query: Query = None,
-    limit: Hits = None,
-    category: Annotated[str | None, typer.Option("--category", "-c", help="Only this category")] = None,
-    raw: Raw = False,
-) -> Answer | int:
+def search(query: Query = None, limit: Hits = None, category: Category = None, raw: Raw = False) -> Answer | int:
     """Recall with the automatic budget."""
-    return recall_hot.recall({**recall_hot.DEFAULTS, **locals()})
+    return recall_hot.recall({**declared("recall")["recall"].defaults(), **locals()})
 
 
 @memory.command("recent")
 def recent(
-    count: Annotated[int, typer.Option("--count", "-n", min=1, max=1000, help="How many")] = 10, hours: Hours = 24
+    count: Annotated[int, Option("--count", "-n", min=1, max=1000, help="How many")] = 10, hours: Hours = 24
 ) -> Answer:
     """List the newest observations."""
     from memory import curate
@@ -112,21 +110,15 @@ def stats() -> Answer:
 @memory.command("list")
 def list_(
     tag: Annotated[
-        list[str] | None,
-        typer.Option("--tag", "-t", help="Only those with all of these tags", autocompletion=stored("tags")),
+        list[str] | None, Option("--tag", "-t", help="Only those with all of these tags", autocompletion=stored("tags"))
     ] = None,
-    category: Annotated[
-        str | None, typer.Option("--category", "-c", help="Only this category, or an alias such as ops")
-    ] = None,
-    project: Annotated[
-        str | None, typer.Option(help="Only this project (NAME or OWNER/NAME)", autocompletion=stored("projects"))
-    ] = None,
+    category: Category = None,
+    project: Annotated[str | None, project_option("Only this project (NAME or OWNER/NAME)")] = None,
     all: Annotated[
-        bool,
-        typer.Option("--all", help="Also tasks of sessions, and forgotten, superseded, held or discarded memories"),
+        bool, Option("--all", help="Also tasks of sessions, and forgotten, superseded, held or discarded memories")
     ] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="How many on a page")] = 30,
-    page: Annotated[int, typer.Option(min=1, max=1_000_000, help="Which page")] = 1,
+    limit: Annotated[int, Option("--limit", "-n", min=1, max=1000, help="How many on a page")] = 30,
+    page: Annotated[int, Option(min=1, max=1_000_000, help="Which page")] = 1,
 ) -> Answer:
     """List the observations that recall may return, newest first, with their ids."""
     from memory import curate
@@ -144,10 +136,7 @@ def list_(
 
 
 @memory.command("show")
-def show(
-    id: Annotated[str, typer.Argument(metavar="ID", help="Its id", autocompletion=stored("memories"))],
-    verbatim: Verbatim = False,
-) -> Answer | int:
+def show(id: Annotated[str, memory_argument("Its id")], verbatim: Verbatim = False) -> Answer | int:
     """Show everything known of a memory or a tool call."""
     from core.store import sqlite
     from memory import curate
@@ -179,12 +168,10 @@ def show(
 @memory.command("edit")
 def edit(
     id: MemoryId,
-    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The new text (- reads it from stdin)")] = None,
-    add_tags: Annotated[str, typer.Option(metavar="CSV", help="Comma-separated tags to add")] = "",
-    remove_tags: Annotated[str, typer.Option(metavar="CSV", help="Comma-separated tags to remove")] = "",
-    pin: Annotated[
-        bool | None, typer.Option("--pin/--unpin", help="Pin it: its score does not decrease with age")
-    ] = None,
+    text: Annotated[str | None, Argument(metavar="TEXT", help="The new text (- reads it from stdin)")] = None,
+    add_tags: Annotated[str, Option(metavar="CSV", help="Comma-separated tags to add")] = "",
+    remove_tags: Annotated[str, Option(metavar="CSV", help="Comma-separated tags to remove")] = "",
+    pin: Annotated[bool | None, Option("--pin/--unpin", help="Pin it: its score does not decrease with age")] = None,
 ) -> Answer:
     """Change a memory's text or tags, or pin it; the old text stays in its history."""
     from memory import curate
@@ -211,14 +198,9 @@ def edit(
 
 @memory.command("supersede")
 def supersede(
-    id: Annotated[
-        str,
-        typer.Argument(
-            metavar="ID", help="The id of the memory that no longer holds", autocompletion=stored("memories")
-        ),
-    ],
-    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="What holds now (- reads it from stdin)")] = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Bring back the old memory and forget its replacement")] = False,
+    id: Annotated[str, memory_argument("The id of the memory that no longer holds")],
+    text: Annotated[str | None, Argument(metavar="TEXT", help="What holds now (- reads it from stdin)")] = None,
+    undo: Annotated[bool, Option("--undo", help="Bring back the old memory and forget its replacement")] = False,
 ) -> Answer:
     """Replace a memory that no longer holds."""
     from memory import curate
@@ -244,22 +226,12 @@ def supersede(
 @memory.command("forget")
 def forget(
     ids: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="ID",
-            help="Their ids; a tool call (call:...) is deleted permanently",
-            autocompletion=stored("memories"),
-        ),
+        list[str] | None, memory_argument("Their ids; a tool call (call:...) is deleted permanently")
     ] = None,
     session: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID",
-            help="Everything of a session; its tool calls are deleted permanently",
-            autocompletion=stored("sessions"),
-        ),
+        str | None, session_option("Everything of a session; its tool calls are deleted permanently")
     ] = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Bring them back")] = False,
+    undo: Annotated[bool, Option("--undo", help="Bring them back")] = False,
 ) -> Answer:
     """Hide memories from recall and export; --undo brings them back."""
     from core.store.deletion import PURGED
@@ -325,18 +297,13 @@ def _forget_session(given: str, ids: list[str], *, undo: bool) -> Answer:
 
 @memory.command("purge")
 def purge(
-    ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="Their ids", autocompletion=stored("memories"))
-    ] = None,
-    session: Annotated[
-        str | None, typer.Option(metavar="ID", help="Everything of a session", autocompletion=stored("sessions"))
-    ] = None,
-    project: Annotated[str, typer.Option(help="Everything of a project", autocompletion=stored("projects"))] = "",
-    before: Annotated[str, typer.Option(metavar="DATE", help="Everything older than this day")] = "",
-    match: Annotated[str, typer.Option(metavar="TEXT", help="Everything that contains this text")] = "",
+    ids: Annotated[list[str] | None, memory_argument("Their ids")] = None,
+    session: Annotated[str | None, session_option("Everything of a session")] = None,
+    project: Annotated[str, project_option("Everything of a project")] = "",
+    before: Annotated[str, Option(metavar="DATE", help="Everything older than this day")] = "",
+    match: Annotated[str, Option(metavar="TEXT", help="Everything that contains this text")] = "",
     confirmed: Annotated[
-        bool | None,
-        typer.Option("--yes/--dry-run", "-y", help="Delete without asking, or only report what would be deleted"),
+        bool | None, Option("--yes/--dry-run", "-y", help="Delete without asking, or only report what would be deleted")
     ] = None,
 ) -> Answer:
     """Delete memories permanently, from every file, with everything that quotes them."""

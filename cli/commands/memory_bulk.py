@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 import clients
-from cli.declarations import Commands, OneOf, stored
+from cli.declarations import Commands, OneOf, session_option
 from cli.output import Answer, is_for_person, quoted, step, tell, write_bytes, wrong_usage
 from core import clock, config
 from core.errors import FAILED, Failure
@@ -23,11 +23,9 @@ CLIENT = OneOf(*clients.keeping_files())
 
 @app.command("import")
 def import_(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="The file (- is stdin)")],
-    format: Annotated[
-        Literal["auto", "ours", "markdown"], typer.Option(help="Its format (auto: by its name)")
-    ] = "auto",
-    preview: Annotated[bool, typer.Option("--preview", help="Only report what would be stored")] = False,
+    file: Annotated[str, Argument(metavar="FILE", help="The file (- is stdin)")],
+    format: Annotated[Literal["auto", "ours", "markdown"], Option(help="Its format (auto: by its name)")] = "auto",
+    preview: Annotated[bool, Option("--preview", help="Only report what would be stored")] = False,
 ) -> Answer:
     """Import Markdown, or JSON lines with text, id, collection, category, tags, project and others.
 
@@ -75,7 +73,7 @@ def _refuse_nothing(file: str, form: str, report: dict[str, Any], *, is_ours: bo
 @app.command("export")
 def export(
     collection: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Only observations, episodes or knowledge (comma-separated)")
+        str | None, Option(metavar="NAMES", help="Only observations, episodes or knowledge (comma-separated)")
     ] = None,
 ) -> int:
     """Print every memory as JSON lines that `memory import` takes, oldest first."""
@@ -94,13 +92,10 @@ def export(
 
 @app.command("archive")
 def archive(
-    paths: Annotated[list[str] | None, typer.Argument(metavar="PATH", help="Transcripts, or folders of them")] = None,
-    all: Annotated[bool, typer.Option("--all", help="All that the clients keep")] = False,
+    paths: Annotated[list[str] | None, Argument(metavar="PATH", help="Transcripts, or folders of them")] = None,
+    all: Annotated[bool, Option("--all", help="All that the clients keep")] = False,
     agent: Annotated[
-        str | None,
-        typer.Option(
-            metavar=CLIENT.metavar, parser=CLIENT, help="The client that wrote them (default: by their lines)"
-        ),
+        str | None, Option(parser=CLIENT, help="The client that wrote them (default: by their lines)")
     ] = None,
 ) -> Answer:
     """Archive session files. Without PATH, report how many are not archived yet, and ask."""
@@ -219,11 +214,9 @@ def draw_archived(screen: "Console", answer: Answer) -> None:
 
 @app.command("observe")
 def observe(
-    transcript: Annotated[str | None, typer.Argument(metavar="TRANSCRIPT", help="A transcript, archived first")] = None,
-    session: Annotated[
-        str, typer.Option(metavar="ID", help="A session whose turns are archived", autocompletion=stored("sessions"))
-    ] = "",
-    command: Annotated[str, typer.Option(metavar="CMD", help="Runs the model (default: model.command)")] = "",
+    transcript: Annotated[str | None, Argument(metavar="TRANSCRIPT", help="A transcript, archived first")] = None,
+    session: Annotated[str, session_option("A session whose turns are archived")] = "",
+    command: Annotated[str, Option(metavar="CMD", help="Runs the model (default: model.command)")] = "",
 ) -> Answer:
     """Let a model record facts from a session that are worth remembering."""
     from core.command import model_from_config, model_not_configured

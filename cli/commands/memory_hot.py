@@ -22,7 +22,7 @@ _EVENT_KEYS = {
 }  # fmt: skip
 """The keys of an event on stdin and the names of these fields here."""
 _AFTER_EMIT: list[NextAction] = [
-    {"command": "joelclaw otel list --hours 1", "description": "the events of the last hour"},
+    {"command": "joelclaw otel list --hours 1", "description": "the events of the last hour"}
 ]
 _NOTE_KEYS = {
     "id": "id", "text": "observation", "source": "source", "createdAt": "created_at", "tags": "tags",

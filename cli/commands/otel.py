@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 from cli.commands import memory_hot
-from cli.declarations import Commands, Hours, stored, true_or_false
+from cli.declarations import Commands, Hours, session_argument, session_option, true_or_false
 from cli.input import time_range
 from cli.output import Answer, is_for_person, quoted, step, write_json, wrong_usage
 from core import clock, config, json_text
@@ -27,37 +27,33 @@ app.add_typer(o11y, name="o11y")
 
 _STYLES = {"debug": "dim", "info": "green", "warn": "yellow", "error": "bold red", "fatal": "bold white on red"}
 
-Sources = Annotated[str | None, typer.Option("--source", metavar="CSV", help="Sources, comma-separated")]
-Components = Annotated[str | None, typer.Option("--component", metavar="CSV", help="Components, comma-separated")]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Most events to show")]
+Sources = Annotated[str | None, Option("--source", metavar="CSV", help="Sources, comma-separated")]
+Components = Annotated[str | None, Option("--component", metavar="CSV", help="Components, comma-separated")]
+Limit = Annotated[int, Option("--limit", "-n", min=1, max=200, help="Most events to show")]
 
 
 @otel.command("emit")
 def emit(
-    action_word: Annotated[str | None, typer.Argument(metavar="ACTION", help="What happened, as dotted words")] = None,
-    action: Annotated[str | None, typer.Option(help="The same; replaces the word")] = None,
-    source: Annotated[str | None, typer.Option(help="Where it comes from (default: cli)")] = None,
-    component: Annotated[str | None, typer.Option(help="Which part (default: otel-cli)")] = None,
+    action_word: Annotated[str | None, Argument(metavar="ACTION", help="What happened, as dotted words")] = None,
+    action: Annotated[str | None, Option(help="The same; replaces the word")] = None,
+    source: Annotated[str | None, Option(help="Where it comes from (default: cli)")] = None,
+    component: Annotated[str | None, Option(help="Which part (default: otel-cli)")] = None,
     level: Annotated[
-        Literal["debug", "info", "warn", "error", "fatal"] | None, typer.Option(help="Severity (default: info)")
+        Literal["debug", "info", "warn", "error", "fatal"] | None, Option(help="Severity (default: info)")
     ] = None,
     success: Annotated[
         Any,
-        typer.Option(
-            "--success", parser=true_or_false, metavar="true|false", help="Whether it succeeded (default: true)"
-        ),
+        Option("--success", parser=true_or_false, metavar="true|false", help="Whether it succeeded (default: true)"),
     ] = None,
-    metadata: Annotated[str | None, typer.Option(metavar="JSON", help="A JSON object")] = None,
-    id: Annotated[str | None, typer.Option(help="Its id; a second event with the same id is not stored")] = None,
+    metadata: Annotated[str | None, Option(metavar="JSON", help="A JSON object")] = None,
+    id: Annotated[str | None, Option(help="Its id; a second event with the same id is not stored")] = None,
     timestamp: Annotated[
-        int | None, typer.Option(min=0, max=253_402_300_799_999, help="When it happened, in ms since the epoch")
+        int | None, Option(min=0, max=253_402_300_799_999, help="When it happened, in ms since the epoch")
     ] = None,
-    error: Annotated[str | None, typer.Option(help="What went wrong")] = None,
-    duration_ms: Annotated[float | None, typer.Option(min=0, help="How long it took, in ms")] = None,
-    session: Annotated[
-        str | None, typer.Option(metavar="ID", help="Session id (default: from the environment)")
-    ] = None,
-    stdin: Annotated[bool, typer.Option("--stdin", help="Also read the event from stdin; options replace it")] = False,
+    error: Annotated[str | None, Option(help="What went wrong")] = None,
+    duration_ms: Annotated[float | None, Option(min=0, help="How long it took, in ms")] = None,
+    session: Annotated[str | None, Option(metavar="ID", help="Session id (default: from the environment)")] = None,
+    stdin: Annotated[bool, Option("--stdin", help="Also read the event from stdin; options replace it")] = False,
 ) -> Answer:
     """Record an event. Without ACTION, stdin contains it as a JSON object."""
     return memory_hot.emit(locals())
@@ -66,27 +62,22 @@ def emit(
 @otel.command("list", help="List the newest events.")
 @otel.command("search", help="Find events by their words.")
 def search(
-    query: Annotated[
-        list[str] | None, typer.Argument(metavar="QUERY", help="All words must match; a|b means either")
-    ] = None,
-    level: Annotated[str | None, typer.Option(metavar="CSV", help="Severities, comma-separated")] = None,
+    query: Annotated[list[str] | None, Argument(metavar="QUERY", help="All words must match; a|b means either")] = None,
+    level: Annotated[str | None, Option(metavar="CSV", help="Severities, comma-separated")] = None,
     source: Sources = None,
     component: Components = None,
-    session: Annotated[
-        str | None, typer.Option(metavar="ID", help="Only this session", autocompletion=stored("sessions"))
-    ] = None,
-    system: Annotated[str | None, typer.Option(metavar="ID", help="Only this machine")] = None,
+    session: Annotated[str | None, session_option("Only this session")] = None,
+    system: Annotated[str | None, Option(metavar="ID", help="Only this machine")] = None,
     success: Annotated[
-        Any,
-        typer.Option("--success", parser=true_or_false, metavar="true|false", help="Only successes, or only failures"),
+        Any, Option("--success", parser=true_or_false, metavar="true|false", help="Only successes, or only failures")
     ] = None,
-    action: Annotated[str | None, typer.Option(metavar="CSV", help="Actions, comma-separated")] = None,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="Since when: 2w (h, d, w, mo, y), or a day")] = None,
+    action: Annotated[str | None, Option(metavar="CSV", help="Actions, comma-separated")] = None,
+    since: Annotated[str | None, Option(metavar="TIME", help="Since when: 2w (h, d, w, mo, y), or a day")] = None,
     hours: Hours = 24,
     limit: Limit = 30,
-    page: Annotated[int, typer.Option(min=1, max=1_000_000, help="Which page of them")] = 1,
-    invert: Annotated[bool, typer.Option("--invert", "-v", help="Only events that do not match the query")] = False,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Print new events, until Ctrl-C")] = False,
+    page: Annotated[int, Option(min=1, max=1_000_000, help="Which page of them")] = 1,
+    invert: Annotated[bool, Option("--invert", "-v", help="Only events that do not match the query")] = False,
+    follow: Annotated[bool, Option("--follow", "-f", help="Print new events, until Ctrl-C")] = False,
 ) -> Answer | int:
     """List or find events."""
     from otel import log
@@ -148,7 +139,7 @@ def stats(source: Sources = None, component: Components = None, hours: Hours = 2
 
 @otel.command("export")
 def export(
-    status: Annotated[bool, typer.Option("--status", help="Only report pending events and past attempts")] = False,
+    status: Annotated[bool, Option("--status", help="Only report pending events and past attempts")] = False,
 ) -> Answer | int:
     """Send pending events to an OTLP collector (the OTEL_* variables): logs, traces and metrics."""
     from core import background
@@ -170,9 +161,7 @@ def export(
 
 @o11y.command("session")
 def of_session(
-    id: Annotated[str, typer.Argument(metavar="ID", help="The session's id", autocompletion=stored("sessions"))],
-    hours: Hours = 24,
-    limit: Limit = 50,
+    id: Annotated[str, session_argument("The session's id")], hours: Hours = 24, limit: Limit = 50
 ) -> Answer:
     """Show the events of a session."""
     return _events_of("session", id, hours, limit)
@@ -180,7 +169,7 @@ def of_session(
 
 @o11y.command("system")
 def of_system(
-    id: Annotated[str, typer.Argument(metavar="ID", help="The machine's id")], hours: Hours = 24, limit: Limit = 50
+    id: Annotated[str, Argument(metavar="ID", help="The machine's id")], hours: Hours = 24, limit: Limit = 50
 ) -> Answer:
     """Show the events of a machine."""
     return _events_of("system", id, hours, limit)

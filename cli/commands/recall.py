@@ -9,10 +9,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 from cli.commands import recall_hot
-from cli.declarations import Commands, Hits, Query, Raw, RequiredQuery, ShellCommand, Verbatim, stored
+from cli.declarations import (
+    Category,
+    Commands,
+    Hits,
+    Query,
+    Raw,
+    RequiredQuery,
+    ShellCommand,
+    Verbatim,
+    memory_argument,
+    project_option,
+    session_option,
+    stored,
+)
 from cli.output import Answer, quoted, step, wrong_usage
 from core import files, quoting
 from core.errors import Failure, usage
@@ -28,47 +41,34 @@ SPEAKERS = {"user": "prompt", "assistant": "agent"}
 def recall(
     query: Query = None,
     limit: Hits = None,
-    min_score: Annotated[float, typer.Option(min=0, max=1, help="Omit hits below this score")] = 0,
+    min_score: Annotated[float, Option(min=0, max=1, help="Omit hits below this score")] = 0,
     raw: Raw = False,
     verbatim: Verbatim = False,
-    include_hold: Annotated[bool, typer.Option("--include-hold", help="Also what the write gate held back")] = False,
-    include_discard: Annotated[
-        bool, typer.Option("--include-discard", help="Also what the write gate discarded")
-    ] = False,
-    budget: Annotated[Literal["auto", "lean", "balanced", "deep"], typer.Option(help="How much work to do")] = "auto",
-    category: Annotated[
-        str | None, typer.Option("--category", "-c", help="Only this category, or an alias such as ops")
-    ] = None,
+    include_hold: Annotated[bool, Option("--include-hold", help="Also what the write gate held back")] = False,
+    include_discard: Annotated[bool, Option("--include-discard", help="Also what the write gate discarded")] = False,
+    budget: Annotated[Literal["auto", "lean", "balanced", "deep"], Option(help="How much work to do")] = "auto",
+    category: Category = None,
     tag: Annotated[
-        list[str] | None, typer.Option(help="Only memories with all of these tags", autocompletion=stored("tags"))
+        list[str] | None, Option(help="Only memories with all of these tags", autocompletion=stored("tags"))
     ] = None,
     collection: Annotated[
-        str | None,
-        typer.Option(metavar="NAMES", help="Only observations, episodes, knowledge or calls (comma-separated)"),
+        str | None, Option(metavar="NAMES", help="Only observations, episodes, knowledge or calls (comma-separated)")
     ] = None,
-    session: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID", help="Only this session (its id, or the beginning of it)", autocompletion=stored("sessions")
-        ),
-    ] = None,
+    session: Annotated[str | None, session_option("Only this session (its id, or the beginning of it)")] = None,
     project: Annotated[
-        str | None,
-        typer.Option(
-            help="Only this project (NAME or OWNER/NAME), and memories of no project", autocompletion=stored("projects")
-        ),
+        str | None, project_option("Only this project (NAME or OWNER/NAME), and memories of no project")
     ] = None,
-    everywhere: Annotated[bool, typer.Option("--everywhere", help="Do not rank this folder's project first")] = False,
+    everywhere: Annotated[bool, Option("--everywhere", help="Do not rank this folder's project first")] = False,
     since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Only newer: 2w (h, d, w, mo, y), 2026-05-31 or 'last week'")
+        str | None, Option(metavar="TIME", help="Only newer: 2w (h, d, w, mo, y), 2026-05-31 or 'last week'")
     ] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Only older")] = None,
+    until: Annotated[str | None, Option(metavar="TIME", help="Only older")] = None,
     by: Annotated[
-        Literal["session"] | None, typer.Option(help="Only the best hit of each session, with the number of others")
+        Literal["session"] | None, Option(help="Only the best hit of each session, with the number of others")
     ] = None,
-    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 1 if nothing is found")] = False,
+    exit_code: Annotated[bool, Option("--exit-code", help="Exit 1 if nothing is found")] = False,
     batch: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Read a query per line (- is stdin), print a JSON line for each")
+        str | None, Option(metavar="FILE", help="Read a query per line (- is stdin), print a JSON line for each")
     ] = None,
 ) -> Answer | int:
     """Search memory."""
@@ -78,15 +78,10 @@ def recall(
 @app.command("show")
 def show(
     id: Annotated[
-        str,
-        typer.Argument(
-            metavar="N|ID",
-            help="The number of a hit, or the id of a memory, tool call or session",
-            autocompletion=stored("memories"),
-        ),
+        str, memory_argument("The number of a hit, or the id of a memory, tool call or session", metavar="N|ID")
     ],
-    before: Annotated[int, typer.Option(min=0, max=1000, help="Entries before it")] = 4,
-    after: Annotated[int, typer.Option(min=0, max=1000, help="Entries after it")] = 8,
+    before: Annotated[int, Option(min=0, max=1000, help="Entries before it")] = 4,
+    after: Annotated[int, Option(min=0, max=1000, help="Entries after it")] = 8,
     raw: Raw = False,
 ) -> Answer:
     """Show the conversation around a hit of a recall, with its tool calls."""
@@ -137,9 +132,9 @@ def _numbered_hit(hits: list[str], query: str, number: int) -> str:
     return hits[number - 1]
 
 
-ToolQuery = Annotated[list[str], typer.Argument(metavar="QUERY", help="A tool, or words of the command")]
-ErrorQuery = Annotated[list[str], typer.Argument(metavar="QUERY", help="The error, or a part of it")]
-Most = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Most results")]
+ToolQuery = Annotated[list[str], Argument(metavar="QUERY", help="A tool, or words of the command")]
+ErrorQuery = Annotated[list[str], Argument(metavar="QUERY", help="The error, or a part of it")]
+Most = Annotated[int, Option("--limit", "-n", min=1, max=100, help="Most results")]
 
 
 @app.command("how", cls=ShellCommand)
@@ -224,23 +219,19 @@ def search(
     query: RequiredQuery,
     collection: Annotated[
         str,
-        typer.Option(
+        Option(
             "--collection",
             "-c",
             metavar="NAME",
             help="Only vault_notes, memory_observations, run_chunks or otel_events, or the beginning of a name",
         ),
     ] = "",
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Most hits of each")] = 5,
-    filter: Annotated[
-        str, typer.Option("--filter", "-f", help="Such as type:=adr or source:=[a,b], joined by &&")
-    ] = "",
+    limit: Annotated[int, Option("--limit", "-n", min=1, max=100, help="Most hits of each")] = 5,
+    filter: Annotated[str, Option("--filter", "-f", help="Such as type:=adr or source:=[a,b], joined by &&")] = "",
     facet: Annotated[
-        str, typer.Option(help="Also count hits by type, source, project, category, tags, level or component")
+        str, Option(help="Also count hits by type, source, project, category, tags, level or component")
     ] = "",
-    semantic: Annotated[
-        bool, typer.Option("--semantic", "-s", help="No effect: the search is always semantic too")
-    ] = False,
+    semantic: Annotated[bool, Option("--semantic", "-s", help="No effect: the search is always semantic too")] = False,
 ) -> Answer:
     """Search everything: synced notes, memories, sessions and events."""
     from otel import log

@@ -27,12 +27,6 @@ if TYPE_CHECKING:
     from core.records import Event
 
 VIEW = "cli.commands.recall_view:draw_hits"
-DEFAULTS: dict[str, Any] = {
-    "limit": None, "min_score": 0, "raw": False, "verbatim": False, "include_hold": False, "include_discard": False,
-    "budget": "auto", "category": None, "tag": (), "collection": None, "session": None, "project": None,
-    "everywhere": False, "since": None, "until": None, "by": None, "exit_code": False, "batch": None,
-}  # fmt: skip
-"""The options of `recall` without a query, for callers that give only some of them."""
 EVENT_COMPONENT = "recall-cli"
 HITS_PER_SESSION = 8  # with --by session: hits to fetch for each session that is wanted
 

@@ -4,10 +4,10 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Option
 
 import clients
-from cli.declarations import Commands, OneOf, Raw, RequiredQuery, stored
+from cli.declarations import Commands, OneOf, Raw, RequiredQuery, project_option, session_argument
 from cli.input import current_session, session_from_environment
 from cli.output import Answer, FramedText, is_for_person, quoted, runnable, step
 from core import clock, config, files, project, quoting
@@ -36,12 +36,10 @@ KIND = OneOf(*ENTRIES_PRINTED)
 
 @session.command("list")
 def list_(
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="Most sessions to list")] = 20,
-    project: Annotated[str | None, typer.Option(help="Only this project", autocompletion=stored("projects"))] = None,
-    client: Annotated[str | None, typer.Option(metavar=CLIENT.metavar, parser=CLIENT, help="Only this client")] = None,
-    hours: Annotated[
-        float | None, typer.Option(min=0, max=876_000, help="Only those active in the last N hours")
-    ] = None,
+    limit: Annotated[int, Option("--limit", "-n", min=1, max=10_000, help="Most sessions to list")] = 20,
+    project: Annotated[str | None, project_option("Only this project")] = None,
+    client: Annotated[str | None, Option(parser=CLIENT, help="Only this client")] = None,
+    hours: Annotated[float | None, Option(min=0, max=876_000, help="Only those active in the last N hours")] = None,
 ) -> Answer:
     """List all sessions, the most recently active first."""
     from session import known_sessions
@@ -61,13 +59,9 @@ def list_(
 def show(
     id: Annotated[
         str | None,
-        typer.Argument(
-            metavar="ID",
-            help="Session id, or the beginning of it (default: this session, else the newest of this project)",
-            autocompletion=stored("sessions"),
-        ),
+        session_argument("Session id, or the beginning of it (default: this session, else the newest of this project)"),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Every turn, and injected texts in full")] = False,
+    full: Annotated[bool, Option("--full", help="Every turn, and injected texts in full")] = False,
 ) -> Answer:
     """Show a session in detail: its turns, context, injected and used memories, and the cost of hooks."""
     from session import known_sessions
@@ -104,11 +98,9 @@ def _store() -> Any:
 
 @app.command("briefing")
 def briefing(
-    repo: Annotated[
-        str | None, typer.Option(metavar="DIR", help="A folder of it (default: the current folder)")
-    ] = None,
-    budget: Annotated[int, typer.Option("--budget", "-n", min=1, max=100, help="Most memories")] = 10,
-    format: Annotated[Literal["json", "text"], typer.Option(help="JSON, or text for an agent")] = "json",
+    repo: Annotated[str | None, Option(metavar="DIR", help="A folder of it (default: the current folder)")] = None,
+    budget: Annotated[int, Option("--budget", "-n", min=1, max=100, help="Most memories")] = 10,
+    format: Annotated[Literal["json", "text"], Option(help="JSON, or text for an agent")] = "json",
 ) -> Answer:
     """Show the last work in a repository, and its newest memories."""
     from core.store import sessions as stored_sessions
@@ -161,20 +153,15 @@ def _briefing_entry(memory: dict[str, Any]) -> dict[str, Any]:
 def lost(
     session: Annotated[
         str | None,
-        typer.Argument(
-            metavar="SESSION",
-            help="Session id, or the beginning of it (default: this session, else the last compacted here)",
-            autocompletion=stored("sessions"),
+        session_argument(
+            "Session id, or the beginning of it (default: this session, else the last compacted here)", "SESSION"
         ),
     ] = None,
     limit: Annotated[
-        int | None,
-        typer.Option("--limit", "-n", min=1, max=1000, help="How many of each kind (default 5 to 8, names 40)"),
+        int | None, Option("--limit", "-n", min=1, max=1000, help="How many of each kind (default 5 to 8, names 40)")
     ] = None,
-    all: Annotated[bool, typer.Option("--all", help="All of each kind")] = False,
-    kind: Annotated[
-        list[str] | None, typer.Option("--kind", "-k", metavar=KIND.metavar, parser=KIND, help="Only this kind")
-    ] = None,
+    all: Annotated[bool, Option("--all", help="All of each kind")] = False,
+    kind: Annotated[list[str] | None, Option("--kind", "-k", parser=KIND, help="Only this kind")] = None,
     raw: Raw = False,
 ) -> Answer:
     """Show what the last compaction dropped, and how to get each item back."""
@@ -260,10 +247,10 @@ def _short(text: str, characters: int = 200) -> str:
 @sessions.command("search")
 def search(
     query: RequiredQuery,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Most sessions")] = 8,
-    extract: Annotated[bool, typer.Option("--extract", help="With each, what it contains about the query")] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="Leave out notes about the sessions")] = False,
-    runtime: Annotated[str, typer.Option(help="Only sessions of this client")] = "",
+    limit: Annotated[int, Option("--limit", "-n", min=1, max=100, help="Most sessions")] = 8,
+    extract: Annotated[bool, Option("--extract", help="With each, what it contains about the query")] = False,
+    raw: Annotated[bool, Option("--raw", help="Leave out notes about the sessions")] = False,
+    runtime: Annotated[str, Option(help="Only sessions of this client")] = "",
 ) -> Answer:
     """Find archived sessions by their prompts, answers, commands and notes."""
     from core.store import sessions as stored_sessions
@@ -311,17 +298,10 @@ def search(
 
 @sessions.command("extract")
 def extract(
-    session: Annotated[
-        str,
-        typer.Argument(
-            metavar="SESSION",
-            help="Its id, the beginning of it, or its transcript file",
-            autocompletion=stored("sessions"),
-        ),
-    ],
-    query: Annotated[str, typer.Option(help="The topic (default: the session's beginning)")] = "",
+    session: Annotated[str, session_argument("Its id, the beginning of it, or its transcript file", "SESSION")],
+    query: Annotated[str, Option(help="The topic (default: the session's beginning)")] = "",
     format: Annotated[
-        Literal["json", "markdown"], typer.Option(help="markdown also puts the same text into `markdown`")
+        Literal["json", "markdown"], Option(help="markdown also puts the same text into `markdown`")
     ] = "json",
 ) -> Answer:
     """Show what an archived session contains about a topic: requests, commands, files, open ends."""

@@ -9,11 +9,11 @@ from contextlib import suppress
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 import clients
 from cli.commands import memory_bulk
-from cli.declarations import Commands, OneOf, stored
+from cli.declarations import Commands, OneOf, session_option
 from cli.input import current_session
 from cli.output import Answer, is_for_person, quoted, step, wrong_usage
 from core import clock, files, project, switches
@@ -32,16 +32,15 @@ _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 Agents = Annotated[
     list[str] | None,
-    typer.Argument(
+    Argument(
         metavar="AGENT",
         parser=OneOf(*clients.NAMES, "all"),
         help=f"{', '.join(clients.NAMES)}, or all that are found here",
     ),
 ]
-OfProject = Annotated[bool, typer.Option("--project", help="For this folder's project instead of the user")]
+OfProject = Annotated[bool, Option("--project", help="For this folder's project instead of the user")]
 Confirmed = Annotated[
-    bool | None,
-    typer.Option("--yes/--dry-run", "-y", help="Answer yes to every question, or only show what would change"),
+    bool | None, Option("--yes/--dry-run", "-y", help="Answer yes to every question, or only show what would change")
 ]
 
 
@@ -50,12 +49,12 @@ def install(
     agents: Agents = None,
     project: OfProject = False,
     confirmed: Confirmed = None,
-    mcp: Annotated[bool, typer.Option("--mcp", help="Also add the MCP server, if the client supports it")] = False,
+    mcp: Annotated[bool, Option("--mcp", help="Also add the MCP server, if the client supports it")] = False,
     archive: Annotated[
         bool | None,
-        typer.Option("--archive/--no-archive", help="Archive past sessions, or do not (default: ask on a terminal)"),
+        Option("--archive/--no-archive", help="Archive past sessions, or do not (default: ask on a terminal)"),
     ] = None,
-    list: Annotated[bool, typer.Option("--list", help="Show what is installed where")] = False,
+    list: Annotated[bool, Option("--list", help="Show what is installed where")] = False,
 ) -> Answer:
     """Add joelclaw to an agent's settings; offer to archive past sessions."""
 
@@ -210,17 +209,9 @@ def _describe_file(one: "Plan", backups: dict[str, str | None]) -> dict[str, Any
 
 # off, on, exclude
 
-OneSession = Annotated[
-    str | None,
-    typer.Option(
-        "--session",
-        metavar="ID",
-        help="This session (default: the session that runs this command)",
-        autocompletion=stored("sessions"),
-    ),
-]
-OneProject = Annotated[bool, typer.Option("--project", help="The folder's project (default if no session is known)")]
-Everywhere = Annotated[bool, typer.Option("--everywhere", help="All sessions")]
+OneSession = Annotated[str | None, session_option("This session (default: the session that runs this command)")]
+OneProject = Annotated[bool, Option("--project", help="The folder's project (default if no session is known)")]
+Everywhere = Annotated[bool, Option("--everywhere", help="All sessions")]
 
 
 @app.command(
@@ -316,11 +307,9 @@ def _on_command(scope: str, name: str) -> str:
 
 @app.command("exclude")
 def exclude(
-    folder: Annotated[
-        str | None, typer.Argument(metavar="FOLDER", help="The folder (default: the current folder)")
-    ] = None,
-    list: Annotated[bool, typer.Option("--list", help="Show the excluded folders")] = False,
-    remove: Annotated[str | None, typer.Option(metavar="FOLDER", help="Archive this folder again")] = None,
+    folder: Annotated[str | None, Argument(metavar="FOLDER", help="The folder (default: the current folder)")] = None,
+    list: Annotated[bool, Option("--list", help="Show the excluded folders")] = False,
+    remove: Annotated[str | None, Option(metavar="FOLDER", help="Archive this folder again")] = None,
 ) -> Answer:
     """Never archive sessions of a folder or its subfolders."""
     if (folder is not None) + list + (remove is not None) > 1:
@@ -366,10 +355,10 @@ _SCRIPTS = {"bash": "joelclaw.bash", "zsh": "_joelclaw", "fish": "joelclaw.fish"
 def completion(
     shell: Annotated[
         Literal["bash", "zsh", "fish"] | None,
-        typer.Argument(metavar="SHELL", help="bash, zsh or fish (default: that of $SHELL)"),
+        Argument(metavar="SHELL", help="bash, zsh or fish (default: that of $SHELL)"),
     ] = None,
     offer: Annotated[
-        list[str] | None, typer.Option(metavar="WORD", help="Instead print completions of the last of these words")
+        list[str] | None, Option(metavar="WORD", help="Instead print completions of the last of these words")
     ] = None,
 ) -> Answer:
     """Print the completion script of a shell, to be evaluated: eval "$(joelclaw completion bash)"."""
