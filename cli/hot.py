@@ -105,7 +105,7 @@ def _answer_event(agent: str, event: str) -> None:
     """Whatever goes wrong, the agent gets a valid answer, and the fault is stored as an event."""
     import time
 
-    began = time.perf_counter()
+    began = time.monotonic()
     try:
         from cli import input as stdin
         from session.hook import Hook

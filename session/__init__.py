@@ -1,1 +1,1 @@
-"""What is known about an agent session, and what happens at its hooks: state, reactions, compaction, installation."""
+"""Agent sessions: their state, hooks and reactions, compaction, and the installation into clients."""

@@ -115,7 +115,7 @@ def working(calls: Sequence[Call], *, known: str) -> list[tuple[Call, int]]:
 
 
 def running(calls: Sequence[Call]) -> list[Call]:
-    """What was started in the background and not seen to end, in the last 150 calls and since the last long pause."""
+    """Commands in the background that were not seen to end, in the last 150 calls and since the last long pause."""
     found: list[Call] = []
     later = 0
     for call in calls[:-151:-1]:
@@ -183,7 +183,7 @@ def is_check(command: str) -> bool:
 
 
 def is_failure(error: str) -> bool:
-    """Whether an error is one of the work, and not of a missing program or a time limit."""
+    """Whether an error comes from the work, and not from a missing program or a time limit."""
     lower = error.lower()
     if not lower or lower.startswith(("command timed out", "exec_command failed", "timeout", "[redacted")):
         return False

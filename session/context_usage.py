@@ -1,7 +1,7 @@
 """How full a session's context is, and what a compaction kept in it, from the end of its transcript. Hot path.
 
 Only what came after the latest compaction counts. The usage of an answer from before it describes a context that no
-longer exists; taking it for the present one compacts a session twice, the second time to nothing.
+longer exists; taking it for the present context compacts a session twice, the second time to nothing.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Hook:
-    """One call of `joelclaw hook AGENT [EVENT]`, which began at `time.perf_counter()`.
+    """One call of `joelclaw hook AGENT [EVENT]`, which began at `began` (`time.monotonic()`).
 
     Call `watch`, `answer`, print what that returns, then `close`. After an exception call `failed` and `claim`, and
     print `empty()`.
@@ -47,7 +47,6 @@ class Hook:
         self._agent = agent
         self._event_name = event_name
         self._began = began
-        self._started = time.monotonic()
         self._config = config.Config({})
         self._deadline: Deadline | None = None
         self._event: HookEvent | None = None
@@ -120,7 +119,7 @@ class Hook:
         kind = event["kind"]
         if kind == "ignored" or not event["session"].strip():
             return None
-        until = self._started + self._seconds() - 0.3  # what follows the wait for the lock needs some time, too
+        until = self._began + self._seconds() - 0.3  # what follows the wait for the lock needs some time, too
         session = Session(
             stored_id(event["session"]), self._config, role=os.environ.get("JOELCLAW_ROLE", ""), agent=self._agent,
             wait_s=max(until - time.monotonic(), 0), creates_state=kind in STATE_KINDS,
@@ -166,7 +165,7 @@ class Hook:
                 ingest.ingest_entries(db, items, origin)
                 return items
             limits = Limits(
-                deadline=self._started + 0.6 * self._seconds(),
+                deadline=self._began + 0.6 * self._seconds(),
                 min_bytes=most if is_left_to_turn_end else 0,
                 max_bytes=most if _is_answered(event, session) else None,
             )
@@ -201,7 +200,7 @@ class Hook:
         record_of_call = new_event(
             action, source=role, component="hook", level=level, success=not error, error=error or None,
             metadata={"agent": self._agent[:40], "event": event["name"] if event else self._event_name[:80], **more},
-            duration_ms=round((time.perf_counter() - self._began) * 1000, 2),
+            duration_ms=round((time.monotonic() - self._began) * 1000, 2),
             session=stored_id(event["session"]) if event and event["session"] else "", role=role, now=clock.now_ms(),
         )  # fmt: skip
         if event is not None:

@@ -1,4 +1,4 @@
-"""Idle compaction (OpenClaw's idle trigger): the timers of sessions, and `idle run`, which compacts what is due.
+"""Idle compaction (OpenClaw's idle trigger): the timers of sessions, and `idle run`, which compacts those that are due.
 
 The end of a turn sets a timer if the context is full enough, and the next prompt removes it. Timers are kept in the
 state of their sessions. Hot path: `set_timer` and `ratio`.
@@ -165,7 +165,7 @@ def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
 
 
 def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, until_empty: bool) -> dict[str, Any]:
-    """Wait for timers and compact what is due, until interrupted. Returns counts and the last 100 results."""
+    """Compact sessions as they come due, until interrupted. Returns counts and the last 100 results."""
     results: list[dict[str, Any]] = []
     counts = {"completed": 0, "failed": 0, "skipped": 0}
     retry_at: dict[str, int] = {}
@@ -191,7 +191,7 @@ def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, u
 
 
 def compact(session_id: str, config: Config, interrupts: Interrupts, report: Report) -> dict[str, Any] | None:
-    """Compact one session; None if its timer is no longer due. Faults become events."""
+    """Compact a session; None if its timer is no longer due. Faults become events."""
     try:
         with files.FileLock(work_lock(session_id, "idle"), 0.1) as lock:  # a listing may hold it for a moment
             return _compact(session_id, lock, config, interrupts, report)
@@ -244,7 +244,7 @@ def _state_with_timer(path: str) -> SessionState | None:
 
 
 def _is_locked(session_id: str) -> bool:
-    """Whether a process compacts the session: an `idle run`, or the command that a killed one left behind."""
+    """Whether a process compacts the session: an `idle run`, or a command that outlived it."""
     path = work_lock(session_id, "idle")
     if not os.path.exists(path):
         return False
@@ -274,7 +274,7 @@ def _compact(
     ended: Ended | None = None
     try:
         began_in, compactions = transcript_facts(transcript, state.agent)
-        # Claude Code finds a session by the folder where it began, not by the one that its hooks report.
+        # Claude Code finds a session by the folder where it began, not by the folder that its hooks report.
         folder = began_in or timer["cwd"] or state.cwd
         words = _command(state, folder, transcript, config)
         _record("started", state, {**about, "command": words[0]})

@@ -1,4 +1,4 @@
-"""The sessions that have a state, an archive or hooks: `session list`, `session show`, and finding one by its id.
+"""The sessions that have a state, an archive or hooks: `session list`, `session show`, finding by id.
 
 `session show` goes turn by turn. A moment is something that happened in a turn: its time, kind and text, and if known
 its duration, tokens and, for an injection, the text as the agent got it and the memories in it with their outcome
@@ -34,12 +34,12 @@ NOT_FOUND = "SESSION_NOT_FOUND"
 
 Row = dict[str, Any]
 Moment = tuple[int, Row]
-"""The time in ms since the epoch, and what is printed."""
+"""The time in ms since the epoch, and the printed row."""
 
 
 @dataclass(slots=True)
 class KnownSession:
-    """What is known about a session. `problem` says why its state cannot be read."""
+    """A session with its state, archive and hooks, as far as it has them. `problem`: why its state cannot be read."""
 
     id: str
     updated_at: int
@@ -49,7 +49,7 @@ class KnownSession:
     state: SessionState | None = None
 
     def read(self) -> "KnownSession":
-        """Read its state, if there is one."""
+        """Read its state, if it has a state file."""
         if self.state is None:
             try:
                 self.state = read_state(self.id)
@@ -277,7 +277,7 @@ def _describe(event: Row, texts: Mapping[str, str], *, is_hot: bool) -> tuple[st
     ours = ("session-lifecycle", "gateway-context", "memory-enforcer", "memory-feedback", "recall-cli")
     if event["component"] not in ours:
         pass
-    elif action == "compaction.extract.hot" and is_hot:  # the second one in a row
+    elif action == "compaction.extract.hot" and is_hot:  # the second in a row
         return "checkpoint", f"the task is written to memory, at {_percent(about.get('percent'))}"
     elif action in ("compaction.extract.warm", "compaction.extract.hot"):
         return "zone", f"{action.rpartition('.')[2]} from {_percent(about.get('percent'))} on"
@@ -413,7 +413,7 @@ def _turns(
 
 
 def _prompt_times(hooks: Sequence[Row], prompts: Sequence[Row]) -> list[tuple[int, str]]:
-    """The time and the text of each prompt. A hook's prompt and an archived one close to it are the same."""
+    """The time and the text of each prompt. A hook's prompt and an archived prompt within `apart_ms` are the same."""
     from_hooks = [_start_of(hook) for hook in hooks if hook["kind"] == "prompt"]
     texts: dict[int, str] = dict.fromkeys(from_hooks, "")
     apart_ms, characters = 30_000, 240

@@ -1,4 +1,4 @@
-"""Observes sessions: archives the transcript, lets the user's model note what is new, and records events.
+"""Observes sessions: archives the transcript, lets the user's model write observations, and records events.
 
 A hook that sees a compaction or the end of a session leaves a file in `sessions/.work/observe-waiting/` and starts a
 background job, unless MAX_JOBS run. A job takes the session that has waited longest, and starts the next job when it is
@@ -72,7 +72,7 @@ def observe(config: Config, model: Model, session: str, transcript: str) -> dict
 
 
 def observe_next(config: Config, *, has_limit: bool) -> dict[str, Any]:
-    """In a background job: observe the session that has waited longest, and start a job for the next one."""
+    """In a background job: observe the session that has waited longest, and start a job for the next."""
     from core.command import model_from_config
 
     model = model_from_config(config) if is_on(config) else None

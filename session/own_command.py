@@ -56,7 +56,7 @@ def _word(folders: str) -> str:
 
 
 def _is_found(own: str, folders: str) -> bool:
-    """Whether the first command of our name in these folders is the one at `own`, whatever the shell's folder is."""
+    """Whether the first command of our name in these folders is the file at `own`, whatever the shell's folder is."""
     for folder in folders.split(os.pathsep):
         if not os.path.isabs(folder):
             return False  # in another folder, the shell finds something else

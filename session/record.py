@@ -118,7 +118,7 @@ def _record_messages(state: SessionState, new: Sequence[Message]) -> None:
 
 
 def _record_compaction(state: SessionState, now: int) -> None:
-    """A compaction is over: a note is owed, and what was injected left the context. The recall cache stays."""
+    """A compaction is over: a note is owed, and the injected memories left the context. The recall cache stays."""
     state.compaction_count += 1
     state.warm_zone_entered = False
     state.hot_zone_entered = False

@@ -272,8 +272,8 @@ def _only_acknowledges(lower: str) -> bool:
     rest, taken = lower, " "
     while taken:
         rest = rest.strip(" ,.!;:—–-")
-        matches = (one for one in ACKNOWLEDGEMENTS if rest.startswith(one) and not rest[len(one) :][:1].isalnum())
-        taken = next(matches, "")
+        phrases = filter(rest.startswith, ACKNOWLEDGEMENTS)
+        taken = next((phrase for phrase in phrases if not rest[len(phrase) :][:1].isalnum()), "")
         rest = rest[len(taken) :]
     return not rest
 

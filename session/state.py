@@ -1,4 +1,4 @@
-"""What we know of a session: its fields and their bounds (docs/state.md describes them). Hot path.
+"""The state of a session: its fields and their bounds (docs/state.md describes them). Hot path.
 
 The state is stored as JSON (`session.state_file`). Times are ms since the epoch.
 """
@@ -205,7 +205,7 @@ _ATTRIBUTES = {key: "".join(f"_{letter.lower()}" if letter.isupper() else letter
 
 
 class SessionState:
-    """What we know of a session. Files and messages are oldest first.
+    """The state of a session. Files and messages are oldest first.
 
     `task`, `percent` and `compaction_count` are stored below `checkpoint`, together with the lists that the properties
     derive from `files` and `recall_cache`.
@@ -321,7 +321,7 @@ class SessionState:
 
     @property
     def is_gateway(self) -> bool:
-        """Whether the session works on all projects and not on one of its own."""
+        """Whether the session works on all projects."""
         return self.role == GATEWAY
 
     @property

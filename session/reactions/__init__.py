@@ -100,7 +100,7 @@ def _may_refresh(event: HookEvent, session: Session) -> bool:
 
 
 def run(name: str, event: HookEvent, session: Session, **options: Any) -> Reaction:
-    """Run a reaction; a fault becomes one of the session's, under the reaction's name."""
+    """Run a reaction; a fault is added to the session's, under the reaction's name."""
     with fault_boundary(session.faults, name):
         if name in _HERE:
             return _HERE[name](event, session)
@@ -139,7 +139,7 @@ def _store_summary(event: HookEvent, session: Session) -> Reaction:
 
 
 def _set_idle_timer(event: HookEvent, session: Session) -> Reaction:
-    """Set the timer of idle compaction, unless the turn is one of the compaction command itself."""
+    """Set the timer of idle compaction, unless the turn belongs to the compaction command itself."""
     if os.environ.get(IDLE_RUN):
         return Reaction()
     from session import idle

@@ -265,7 +265,7 @@ class _Draft:
             room -= over * 4 + 4
 
     def add_queries(self, more: Sequence[str]) -> None:
-        """Add queries in what is left of the budget, if there are fewer than two."""
+        """Add queries in the rest of the budget, if there are fewer than two."""
         for query in more[: self._most] if len(self.queries) < MOST_QUERIES else ():
             queries = list(dict.fromkeys([*self.queries, query]))
             content = self._enclosed(self.body, queries)

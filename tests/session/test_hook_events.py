@@ -40,7 +40,7 @@ def state(home: Path, session: str = "s1") -> dict[str, Any]:
 
 def hook(event: str, **more: Any) -> list[str]:
     """Answer one event of pi in this process; returns the kinds of its texts."""
-    call = Hook("pi", event, time.perf_counter())
+    call = Hook("pi", event, time.monotonic())
     call._config = config.load()
     answer = call.answer(json.dumps({"session_id": "s1", "cwd": "/srv/tides", **more}).encode())
     return [message["customType"] for message in json.loads(answer)["messages"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,6 @@ def answer(home: Path, monkeypatch: pytest.MonkeyPatch, later: int) -> str:
     """What the hook answers in this process."""
     for name, value in {**at(later), "JOELCLAW_HOME": str(home)}.items():
         monkeypatch.setenv(name, value)
-    given = Hook("claude", "", 0.0)
+    given = Hook("claude", "", time.monotonic())
     given._config = config.load()
     return given.answer(payload(LATER).encode())
