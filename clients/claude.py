@@ -79,8 +79,7 @@ class Claude(Client):
             found = [summary_entry(text_of(table(line.get("message")).get("content")), at)]
             found[0].summary = _bare_summary(found[0].text)
         elif is_meta:
-            found = [Entry("node")]
-            found[0].content = table(line.get("message")).get("content")
+            found = [Entry("node", content=table(line.get("message")).get("content"))]
         elif kind == "user":
             found = _user_entries(line, at)
         elif kind == "assistant" and not _is_synthetic(line):
@@ -93,11 +92,11 @@ class Claude(Client):
             found = [_boundary(table(line.get("compactMetadata")))]
             parent = line.get("logicalParentUuid") or parent
         elif kind == "system" and line.get("subtype") in ("stop_hook_summary", "turn_duration"):
-            found = [Entry("turn_end")]
-            found[0].is_stop = True
+            found = [Entry("turn_end", is_stop=True)]
         found = with_node(found, at, line.get("uuid"), parent)
         head = found[0]
-        head.session, head.folder = string(line.get("sessionId")), string(line.get("cwd"))
+        head.session = string(line.get("sessionId"))
+        head.folder = string(line.get("cwd"))
         head.is_meta = is_meta and head.kind == "node"
         head.is_side = bool(line["isSidechain"]) if "isSidechain" in line else None
         return found
@@ -107,9 +106,8 @@ class Claude(Client):
         stopping_tools = {"KillShell": "shell_id", "KillBash": "shell_id", "TaskStop": "task_id"}
         message = table(line.get("message"))
         given, model = message.get("content"), string(message.get("model"))
-        answer = Entry("answer", at)
-        answer.text, answer.content, answer.stable_id = text_of(given), given, _stable_id(line)
-        answer.group, answer.model = string(message.get("id")), model
+        answer = Entry("answer", at, text=text_of(given), content=given, stable_id=_stable_id(line), model=model)
+        answer.group = string(message.get("id"))
         found, others = [answer], []
         for part in rows(given):
             if part.get("type") != "tool_use":
@@ -118,8 +116,8 @@ class Claude(Client):
             # the text of a plan is an entry of its own
             about = {key: value for key, value in fields.items() if tool not in planning_tools and key != "output_mode"}
             command = fields.get("command") if tool == "Bash" else ""
-            call = call_entry(part.get("id"), tool, about, self.written_files(tool, fields), command)
-            call.at, call.whole = at, tool == "Write"
+            written = self.written_files(tool, fields)
+            call = call_entry(part.get("id"), tool, about, written, command, at=at, whole=tool == "Write")
             if tool in self.reading_tools:
                 call.read_files = paths(fields, *self.path_keys)
             if tool == "BashOutput":
@@ -153,8 +151,7 @@ def _queued_prompt(line: dict[str, Any]) -> object:
 
 def _prompt(line: dict[str, Any], given: object, at: int | None) -> list[Entry]:
     """What the user typed, with images; empty if all of it is the client's."""
-    prompt = Entry("prompt", at)
-    prompt.text, prompt.content, prompt.stable_id = typed(given), given, _stable_id(line)
+    prompt = Entry("prompt", at, text=typed(given), content=given, stable_id=_stable_id(line))
     return [prompt] if prompt.text or any(part.get("type") == "image" for part in rows(given)) else []
 
 
@@ -183,9 +180,7 @@ def _result_entries(line: dict[str, Any], part: dict[str, Any], number: int, at:
         words = text.partition("the user said:\n")[2].partition("\n\nNote: The user's next message")[0]
         found = [result]
         if words := typed(words):
-            prompt = Entry("prompt", at)
-            prompt.text, prompt.call, prompt.stable_id = words, result.call, _stable_id(line, f":{number}")
-            found.append(prompt)
+            found.append(Entry("prompt", at, text=words, call=result.call, stable_id=_stable_id(line, f":{number}")))
         return found
     if text.startswith("<status>"):
         failed = failed or _tag(text, "exit_code") not in ("", "0")
@@ -242,8 +237,8 @@ def _queue_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
     if operation not in ("enqueue", "remove", "dequeue", "popAll"):
         return []
     text = typed(given)
-    queue = Entry("queue", at)
-    queue.operation, queue.text = operation, "" if text.startswith("/") and len(text.split()) == 1 else text
+    is_command = text.startswith("/") and len(text.split()) == 1
+    queue = Entry("queue", at, operation=operation, text="" if is_command else text)
     return [queue, *_ended_process(given, "task-id", "summary")]
 
 
@@ -254,9 +249,8 @@ def _plan(call: str, tool: str, given: dict[str, Any]) -> list[Entry]:
     if tool not in ("TaskCreate", "TaskUpdate"):
         return []
     identifier, status = ("", "pending") if tool == "TaskCreate" else (given.get("taskId"), given.get("status"))
-    plan = Entry("plan")
-    plan.call, plan.steps = call, [Step(str(identifier or ""), string(given.get("subject")), string(status))]
-    return [plan]
+    step = Step(str(identifier or ""), string(given.get("subject")), string(status))
+    return [Entry("plan", call=call, steps=[step])]
 
 
 def _bare_summary(text: str) -> str:
@@ -274,7 +268,6 @@ def _bare_summary(text: str) -> str:
 
 
 def _boundary(about: dict[str, Any]) -> Entry:
-    compaction = Entry("compaction")
-    compaction.tokens_before, compaction.tokens_after = whole(about.get("preTokens")), whole(about.get("postTokens"))
-    compaction.first_kept = string(table(about.get("preservedSegment")).get("headUuid"))
-    return compaction
+    first_kept = string(table(about.get("preservedSegment")).get("headUuid"))
+    before, after = whole(about.get("preTokens")), whole(about.get("postTokens"))
+    return Entry("compaction", tokens_before=before, tokens_after=after, first_kept=first_kept)

@@ -86,8 +86,7 @@ class Codex(Client):
         elif kind == "compacted":
             found = _compaction_entries(payload, at)
         elif kind in ("session_meta", "turn_context"):
-            found = [Entry("node")]
-            found[0].folder, found[0].model = string(payload.get("cwd")), string(payload.get("model"))
+            found = [Entry("node", folder=string(payload.get("cwd")), model=string(payload.get("model")))]
             if kind == "session_meta":
                 found[0].session = string(payload.get("id")) or string(payload.get("session_id"))
         return with_node(found, at, payload.get("id") if kind == "response_item" else "") if found else []
@@ -99,29 +98,29 @@ class Codex(Client):
             return [_result(payload)]
         if kind in calls:
             return self._call_entries(payload, at)
-        entry = Entry("answer", at)
         if kind == "reasoning":
             kinds = ("summary_text", "reasoning_text", "text")
             texts = (text_of(payload.get(name), kinds) for name in ("summary", "content"))
             thought = next(filter(None, texts), "")
-            entry.content = [{"type": "thinking", "thinking": thought}]
-            return [entry] if thought else []
+            content = [{"type": "thinking", "thinking": thought}]
+            return [Entry("answer", at, content=content)] if thought else []
         if kind != "message":
             return []
+        entry = Entry("answer", at, content=given)
         if payload.get("role") == "user":
-            entry.kind, entry.text = "prompt", typed(_by_user(payload, given), ("input_text", "text"))
+            entry.kind = "prompt"
+            entry.text = typed(_by_user(payload, given), ("input_text", "text"))
         # an answer that is a summary is for the model itself
         elif payload.get("role") == "assistant" and not table(line.get("metadata")).get("compaction_output"):
             entry.text = text_of(given, ("output_text", "text")).strip()
-        entry.content = given
         return [entry] if entry.text else []
 
     def _call_entries(self, payload: dict[str, Any], at: int | None) -> list[Entry]:
         tool, given = string(payload.get("name")) or "local_shell", _given(payload)
         fields = table(given)
         command = "" if tool in PATCHING_TOOLS else _command(fields)
-        call = call_entry(_call_id(payload), tool, given, self.written_files(tool, given), command)
-        call.at, call.content = at, given
+        written = self.written_files(tool, given)
+        call = call_entry(_call_id(payload), tool, given, written, command, at=at, content=given)
         if tool in self.reading_tools:
             call.read_files = paths(given, *self.path_keys)
         if tool == "write_stdin":
@@ -139,9 +138,7 @@ def _event_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
     if kind in ("task_complete", "turn_aborted"):
         return [Entry("turn_end", at)]
     if kind == "thread_rolled_back" and (turns := whole(payload.get("num_turns"))):
-        entry = Entry("rollback", at)
-        entry.turns = turns
-        return [entry]
+        return [Entry("rollback", at, turns=turns)]
     usage = info.get("last_token_usage") if kind == "token_count" else None
     entry = usage_entry(usage, ("total_tokens",), window=window)
     return [entry] if entry.tokens or window else []
@@ -149,19 +146,16 @@ def _event_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
 
 def _compaction_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
     """A compaction, and what it leaves in the context: a message with the summary, and the history around it."""
-    compaction = Entry("compaction", at)
     message = string(payload.get("message"))
     history = rows(payload.get("replacement_history"))
-    compaction.summary = _bare_summary(message)
-    compaction.content = [_seen(row) for row in history] or message
+    seen = [_seen(row) for row in history] or message
     fields = (row.get(name) for row in history for name in ("content", "text", "arguments", "input", "output"))
     texts = [text for text in (message, *(text_of(field, TEXT_KINDS) for field in fields)) if text]
-    found = [compaction]
+    found = [Entry("compaction", at, summary=_bare_summary(message), content=seen)]
     for row in history:
-        prompt = Entry("prompt", at)
-        prompt.text, prompt.is_meta = typed(row.get("content"), ("input_text", "text")), True  # a copy
-        if row.get("role") == "user" and prompt.text not in ("", message.strip()):
-            found.append(prompt)
+        text = typed(row.get("content"), ("input_text", "text"))
+        if row.get("role") == "user" and text not in ("", message.strip()):
+            found.append(Entry("prompt", at, text=text, is_meta=True))  # a copy
     if texts:
         found.append(summary_entry("\n".join(texts), at))
         found[-1].content = None  # it is the compaction's

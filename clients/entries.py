@@ -29,7 +29,11 @@ COMMAND_KEYS = ("command", "cmd")
 
 
 class Entry:
-    """One entry of a session. Empty, None, zero or False means that the client does not say."""
+    """One entry of a session. Empty, None, zero or False means that the client does not say.
+
+    Args:
+        fields: attributes that differ from their default.
+    """
 
     __slots__ = (
         "at", "call", "command", "content", "failed", "files", "first_kept", "first_line", "folder", "given", "group",
@@ -38,7 +42,7 @@ class Entry:
         "tool", "turns", "unrun", "whole", "window",
     )  # fmt: skip
 
-    def __init__(self, kind: Kind, at: int | None = None) -> None:
+    def __init__(self, kind: Kind, at: int | None = None, **fields: Any) -> None:
         self.kind = kind
         self.at = at  # ms since the epoch
         self.id = ""  # of the node in the session's tree
@@ -80,6 +84,8 @@ class Entry:
         self.first_kept = ""  # id of the oldest entry that the client kept as it was
         self.turns = 0  # of a rollback
         self.is_stop = False  # of a turn_end: the agent ended it by itself, whether with an answer or not
+        for name, value in fields.items():
+            setattr(self, name, value)
 
     @property
     def target(self) -> str:
@@ -104,64 +110,50 @@ def with_node(entries: list[Entry], at: int | None, identifier: object = "", par
     """The entries of a line, the first as its node in the tree; without entries a node without content."""
     entries = entries or [Entry("node", at)]
     head = entries[0]
-    head.at, head.id, head.parent = at, string(identifier), string(parent)
+    head.at = at
+    head.id = string(identifier)
+    head.parent = string(parent)
     return entries
 
 
-def call_entry(call: object, tool: object, given: object, files: list[str], command: object = "") -> Entry:
+def call_entry(call: object, tool: str, given: object, files: list[str], command: object = "", **fields: Any) -> Entry:
     """A tool call; `files` are those that it writes. A shell of an MCP server counts as a command."""
-    entry = Entry("call")
-    entry.call, entry.tool, entry.given, entry.files = string(call), string(tool), given, files
-    if not command and entry.tool.startswith("mcp__"):
+    if not command and tool.startswith("mcp__"):
         commands = (string(table(given).get(key)) for key in COMMAND_KEYS)
         command = next((text for text in commands if " " in text), "")
-    entry.command = string(command)
-    return entry
+    return Entry("call", call=string(call), tool=tool, given=given, files=files, command=string(command), **fields)
 
 
 def result_entry(call: object, text: str, failed: bool, content: object = None) -> Entry:
     """What a call returned."""
-    entry = Entry("result")
-    entry.call, entry.text, entry.failed = string(call), without_ours(text), failed
-    entry.content = text if content is None else content
-    return entry
+    content = text if content is None else content
+    return Entry("result", call=string(call), text=without_ours(text), failed=failed, content=content)
 
 
 def process_end(process: str, text: str, failed: bool | None) -> Entry:
     """That a background process has ended; `failed` is None if it was stopped."""
-    entry = Entry("process_end")
-    entry.process, entry.text, entry.failed = process, text, failed
-    return entry
+    return Entry("process_end", process=process, text=text, failed=failed)
 
 
 def summary_entry(text: str, at: int | None) -> Entry:
     """What a client keeps in place of the messages before a compaction."""
-    entry = Entry("summary", at)
-    entry.text = entry.content = text
-    return entry
+    return Entry("summary", at, text=text, content=text)
 
 
 def usage_entry(used: object, names: Iterable[str], model: object = "", window: int = 0) -> Entry:
     """How full the context was, by the sum of the named numbers."""
-    entry = Entry("usage")
-    entry.tokens = entry.tokens_used = sum(whole(table(used).get(name)) for name in names)
-    entry.model, entry.window = string(model), window
-    return entry
+    tokens = sum(whole(table(used).get(name)) for name in names)
+    return Entry("usage", tokens=tokens, tokens_used=tokens, model=string(model), window=window)
 
 
 def edit_entries(call: object, hunks: list[Hunk], max_hunks: int = 60) -> list[Entry]:
     """What a call changed in files: its first hunks; nothing if it changed no line."""
-    if not hunks:
-        return []
-    entry = Entry("edit")
-    entry.call, entry.hunks = string(call), hunks[:max_hunks]
-    return [entry]
+    return [Entry("edit", call=string(call), hunks=hunks[:max_hunks])] if hunks else []
 
 
 def plan_entries(call: object, steps: object, *text_keys: str) -> list[Entry]:
     """A plan that a call was given as a list of steps; nothing if it is none."""
-    entry = Entry("plan")
-    entry.call, entry.whole = string(call), True
+    entry = Entry("plan", call=string(call), whole=True)
     for number, row in enumerate(rows(steps), 1):
         if text := next((string(row.get(key)) for key in text_keys if row.get(key)), ""):
             entry.steps.append(Step(str(number), text, string(row.get("status"))))

@@ -59,11 +59,10 @@ class Gemini(Client):
         if kind == "gemini":
             found = self._answer_entries(line, at)
         elif kind == "user":
-            found = [Entry("prompt")]
-            found[0].text, found[0].content = typed(line.get("content"), ("text", None)), line.get("content")
+            given = line.get("content")
+            found = [Entry("prompt", text=typed(given, ("text", None)), content=given)]
         elif history:
-            found = [Entry("history")]
-            found[0].content = [row.get("content") for row in history]
+            found = [Entry("history", content=[row.get("content") for row in history])]
             own = _snapshot_id(history)
         found = with_node(found, at, own)
         if kind in ("user", "gemini") and own:
@@ -83,8 +82,8 @@ class Gemini(Client):
         for row in rows(line.get("toolCalls")):
             tool, wanted = string(row.get("name")), row.get("args")
             command = table(wanted).get("command") if tool == "run_shell_command" else ""
-            call = call_entry(row.get("id"), tool, wanted, self.written_files(tool, wanted), command)
-            call.at, call.content = at, wanted
+            written = self.written_files(tool, wanted)
+            call = call_entry(row.get("id"), tool, wanted, written, command, at=at, content=wanted)
             if tool == "read_file":
                 call.first_line = whole(table(wanted).get("offset")) + 1  # its offset counts from 0
             calls.append(call)

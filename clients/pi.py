@@ -15,7 +15,6 @@ from clients.entries import (
     edit_entries,
     plan_entries,
     result_entry,
-    summary_entry,
     usage_entry,
     with_node,
 )
@@ -61,9 +60,7 @@ class Pi(ExtensionClient):
         kind, own, at = line.get("type"), string(line.get("id")), parse_timestamp(line.get("timestamp"))
         found: list[Entry] = []
         if kind == "session":
-            found = with_node([], at)
-            found[0].session, found[0].folder = own, string(line.get("cwd"))
-            return found
+            return with_node([Entry("node", session=own, folder=string(line.get("cwd")))], at)
         if kind == "message":
             # An id of 8 digits is unique in its session. With its time it is unique over all sessions, and still the
             # same in a fork, which copies entries.
@@ -73,11 +70,10 @@ class Pi(ExtensionClient):
         elif kind == "compaction":
             found = _compaction_entries(line, at)
         elif kind == "custom_message":
-            found = [Entry("note")]
-            found[0].content = line.get("content")
+            found = [Entry("note", content=line.get("content"))]
         elif kind == "branch_summary":
-            found = [_listing_files(Entry("branch_summary"), line)]
-            found[0].text = found[0].content = string(line.get("summary"))
+            summary = string(line.get("summary"))
+            found = [Entry("branch_summary", text=summary, content=summary, **_listed_files(line))]
         said_at = found[0].at if found else None
         return with_node(found, said_at or at, own, line.get("parentId"))
 
@@ -86,39 +82,34 @@ class Pi(ExtensionClient):
         if role == "assistant":
             return self._answer_entries(message, at, stable_id)
         if role == "user":
-            entry = Entry("prompt", at)
-            entry.text, entry.content, entry.stable_id = typed(given), given, stable_id
-            return [entry]
+            return [Entry("prompt", at, text=typed(given), content=given, stable_id=stable_id)]
         if role == "toolResult":
             return _result_entries(message)
         if role in ("custom", "hookMessage"):  # its name before version 3
-            entry = Entry("note", at)
-            entry.content = given
-            return [entry]
+            return [Entry("note", at, content=given)]
         return [_shell(message)] if role == "bashExecution" else []
 
     def _answer_entries(self, message: dict[str, Any], at: int | None, stable_id: str) -> list[Entry]:
         given, model = message.get("content"), string(message.get("model"))
-        answer = Entry("answer", at)
-        answer.text, answer.content, answer.stable_id, answer.model = text_of(given), given, stable_id, model
-        found = [answer]
-        written: list[Entry] = []
+        found = [Entry("answer", at, text=text_of(given), content=given, stable_id=stable_id, model=model)]
+        edits_made: list[Entry] = []
         for part in rows(given):
             if part.get("type") != "toolCall":
                 continue
             tool, wanted = string(part.get("name")), part.get("arguments")
             command = table(wanted).get("command") if tool == "bash" else ""
-            call = call_entry(part.get("id"), tool, wanted, self.written_files(tool, wanted), command)
-            call.at, call.whole = at, tool == "write"
+            written = self.written_files(tool, wanted)
+            call = call_entry(part.get("id"), tool, wanted, written, command, at=at, whole=tool == "write")
             if tool == "read":
-                call.first_line, call.read_files = whole(table(wanted).get("offset")) or 1, paths(wanted, "path")
+                call.first_line = whole(table(wanted).get("offset")) or 1
+                call.read_files = paths(wanted, "path")
             found.append(call)
             if tool == "write":  # its result does not show the lines
                 from clients import edits
 
                 hunks = edits.of_content(call.target, string(table(wanted).get("content")))
-                written += edit_entries(call.call, hunks)
-        found += written
+                edits_made += edit_entries(call.call, hunks)
+        found += edits_made
         stop = message.get("stopReason")
         if stop in ("stop", "aborted"):
             found.append(Entry("turn_end", at))
@@ -182,38 +173,34 @@ def _result_entries(message: dict[str, Any]) -> list[Entry]:
 
 def _shell(message: dict[str, Any]) -> Entry:
     """A command that the user ran, with its text as the model sees it."""
-    shell = Entry("shell")
-    shell.command, output = string(message.get("command")), string(message.get("output"))
-    shell.is_meta = message.get("excludeFromContext") is True
-    shell.content = output
-    text = f"Ran `{shell.command}`\n" + (f"```\n{output}\n```" if output else "(no output)")
+    command, output = string(message.get("command")), string(message.get("output"))
+    text = f"Ran `{command}`\n" + (f"```\n{output}\n```" if output else "(no output)")
     code, path = message.get("exitCode"), string(message.get("fullOutputPath"))
     if message.get("cancelled"):
         text += "\n\n(command cancelled)"
     elif code:
         text += f"\n\nCommand exited with code {code}"
-    shell.text = f"{text}\n\n[Output truncated. Full output: {path}]" if message.get("truncated") and path else text
-    return shell
+    if message.get("truncated") and path:
+        text += f"\n\n[Output truncated. Full output: {path}]"
+    is_meta = message.get("excludeFromContext") is True
+    return Entry("shell", command=command, text=text, content=output, is_meta=is_meta)
 
 
 def _compaction_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
-    compaction = _listing_files(Entry("compaction", at), line)
-    compaction.summary = compaction.content = string(line.get("summary"))
+    summary = string(line.get("summary"))
+    compaction = Entry("compaction", at, summary=summary, content=summary, **_listed_files(line))
     compaction.first_kept = string(line.get("firstKeptEntryId"))
     compaction.tokens_before = whole(line.get("tokensBefore"))
-    if not compaction.summary:
-        return [compaction]
-    summary = summary_entry(compaction.summary, at)
-    summary.content = None  # it is the compaction's
-    return [compaction, summary]
+    # its content is the compaction's
+    return [compaction, Entry("summary", at, text=summary)] if summary else [compaction]
 
 
-def _listing_files(entry: Entry, line: dict[str, Any]) -> Entry:
-    """The entry with the files that its summary lists; the list of another extension has a form of its own."""
+def _listed_files(line: dict[str, Any]) -> dict[str, Any]:
+    """The files that a summary lists; the list of another extension has a form of its own."""
     details = table(line.get("details"))
-    if not line.get("fromHook") or details.get("by") == "joelclaw":  # `fromHook` is pi's name for extensions
-        entry.read_files, entry.files = _texts(details.get("readFiles")), _texts(details.get("modifiedFiles"))
-    return entry
+    if line.get("fromHook") and details.get("by") != "joelclaw":  # `fromHook` is pi's name for extensions
+        return {}
+    return {"read_files": _texts(details.get("readFiles")), "files": _texts(details.get("modifiedFiles"))}
 
 
 def _texts(value: object) -> list[str]:
