@@ -311,38 +311,38 @@ def undo_supersede(db: apsw.Connection, identifier: str, *, now: int, vectors: b
 def forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vectors: bool) -> list[Document]:
     """Hide memories from every search, all or none; returns them as they were."""
     with sqlite.transaction(db):
-        found = _find_all(db, identifiers)
-        for document in found:
+        memories = _find_all(db, identifiers)
+        for document in memories:
             if document["forgotten_at"] is None:
                 documents.forget(db, document["rowid"], now, signatures=vectors and documents.has_signatures(db))
                 sessions.renew_segments(db, document["session_id"])
-    return found
+    return memories
 
 
 def undo_forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vectors: bool) -> list[Document]:
     """Bring memories back, all or none; returns them as they were. Raises Failure MEMORY_PURGED."""
     with sqlite.transaction(db):
-        found = _find_all(db, identifiers)
-        for document in found:
+        memories = _find_all(db, identifiers)
+        for document in memories:
             refuse_purged(document)
             if document["forgotten_at"] is not None:
                 write.store(db, {**document, "forgotten_at": None, "updated_at": now}, vectors=vectors)
                 sessions.renew_segments(db, document["session_id"])
-    return found
+    return memories
 
 
 def _find_all(db: apsw.Connection, identifiers: Sequence[str]) -> list[Document]:
-    found = [find(db, identifier) for identifier in identifiers]
-    return list({document["id"]: document for document in found}.values())
+    memories = [find(db, identifier) for identifier in identifiers]
+    return list({document["id"]: document for document in memories}.values())
 
 
 def forget_calls(db: apsw.Connection, identifiers: Sequence[str]) -> list[str]:
     """Delete tool calls (`call:<session>:<number>`) for good, all or none; returns their whole ids."""
     with sqlite.transaction(db):
-        found = {call["id"]: call for call in (find_call(db, identifier) for identifier in identifiers)}
-        for call in found.values():
+        by_id = {call["id"]: call for call in (find_call(db, identifier) for identifier in identifiers)}
+        for call in by_id.values():
             calls.forget(db, call["session"], call["number"])
-    return list(found)
+    return list(by_id)
 
 
 def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) -> tuple[list[str], int]:
@@ -352,15 +352,15 @@ def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) 
     """
     with sqlite.transaction(db):
         session = sessions.whole_id(db, given) or given
-        found = documents.of_session(db, session)
+        memories = documents.of_session(db, session)
         known = sessions.by_id(db, session)
         signatures = vectors and documents.has_signatures(db)
-        for rowid, _ in found:
+        for rowid, _ in memories:
             documents.forget(db, rowid, now, signatures=signatures)
         sessions.renew_segments(db, session)
         sessions.forget(db, session)
         events.forget_hook_calls(db, session)
-    return [identifier for _, identifier in found], known["calls"] if known else 0
+    return [identifier for _, identifier in memories], known["calls"] if known else 0
 
 
 # The scorecard

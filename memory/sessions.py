@@ -88,7 +88,7 @@ def by_session(
         if hit["session"]:
             grouped.setdefault(hit["session"], []).append(hit)
     wanted = next((name for name in clients.NAMES if client.startswith(name)), client)
-    found = []
+    rows = []
     for session, own in grouped.items():
         best, about = own[0], _about(db, session)
         about["client"] = about["client"] or best["source"]
@@ -101,8 +101,8 @@ def by_session(
             "source": "local", "id": session, "runId": session, **about, "machineId": machine, "role": role,
             "score": best["score"], "snippets": list(dict.fromkeys(snippets))[:3],
         }  # fmt: skip
-        found.append(row | _notes(db, row, best["privacy"]) if with_notes else row)
-    return found
+        rows.append(row | _notes(db, row, best["privacy"]) if with_notes else row)
+    return rows
 
 
 def _notes(db: apsw.Connection, row: dict[str, Any], privacy: str) -> dict[str, Any]:

@@ -150,8 +150,8 @@ class _Recall:
 
             self.places = places.answer(self.db, self.text, asked, query, self.filters["projects"], lean=self.is_lean)
         if not has_tags and (not query.collections or names.CALLS in query.collections):
-            found = names.matching_calls(self.db, self.text, self.names, self.filters, self.scope, self.limit)
-            self.calls = [match for match in found if match.score >= query.min_score]
+            matches = names.matching_calls(self.db, self.text, self.names, self.filters, self.scope, self.limit)
+            self.calls = [match for match in matches if match.score >= query.min_score]
 
     # 2. Documents
 
@@ -176,10 +176,10 @@ class _Recall:
         self, terms: list[str], *, by_meaning: bool = False, condition: Callable[[str], bool] | None = None
     ) -> list[Hit]:
         """The hits for these terms, only those whose text meets the condition, if given."""
-        wide = max(int(self.limit * self.budget["fetchMultiplier"]) + 1, CANDIDATES)
-        near = max(int(wide * 0.4), self.limit)  # sqlite-vec takes longer the more it returns
+        lexical = max(int(self.limit * self.budget["fetchMultiplier"]) + 1, CANDIDATES)
+        semantic = max(int(lexical * 0.4), self.limit)  # sqlite-vec takes longer the more it returns
         vector = document_vector(self.expanded) if by_meaning and self.source.semantic else b""
-        self.ranked = self.ranking.rank(self.source, terms, vector, self.filters, wide, near)
+        self.ranked = self.ranking.rank(self.source, terms, vector, self.filters, lexical, semantic)
         if condition is not None:
             self.ranked = self._meeting(condition)
         trusted = []

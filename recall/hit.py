@@ -127,7 +127,7 @@ def _cut(line: str, wanted: Sequence[str], room: int) -> str:
     """The part of a long line around the first wanted word that it contains, with CUT at each cut end."""
     folded = line.lower() if len(line.lower()) == len(line) else ""  # folding may lengthen a text
     places = ((line.find(word) if word in line else folded.find(word.lower()), len(word)) for word in wanted)
-    place, length = next((found for found in places if found[0] >= 0), (0, 0))
+    place, length = next((position for position in places if position[0] >= 0), (0, 0))
     inner = room - 2 * len(CUT)
     before = int(max(0, inner - length) * 0.3)  # what follows a match says more than what precedes it
     start = max(0, min(place - before, len(line) - inner))

@@ -184,8 +184,8 @@ def matching_calls(
 
     Equal calls are sorted: the preferred project first, then by substance, then the newest first.
     """
-    found = _calls_containing(db, query.strip(), names, filters) or _calls_with_prefix(db, names, filters)
-    for match in found:
+    matches = _calls_containing(db, query.strip(), names, filters) or _calls_with_prefix(db, names, filters)
+    for match in matches:
         match.score = match.raw * scope.factor(match.call["project"], match.call["session"])
 
     def order(match: CallMatch) -> tuple[float, bool, int, int, int]:
@@ -193,7 +193,7 @@ def matching_calls(
         return -match.score, call["project"] != scope.prefer, -match.substance(), -(call["at"] or 0), -call["rowid"]
 
     different: dict[str, CallMatch] = {}
-    for match in sorted(found, key=order):
+    for match in sorted(matches, key=order):
         if len(different) < limit:
             different.setdefault(match.essence(), match)
     best = list(different.values())

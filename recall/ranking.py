@@ -69,12 +69,12 @@ class Ranking:
 
         Candidates are the best `lexical` by the terms and the best `semantic` by the vector (b"" for none).
         """
-        found = source.candidates(terms, vector, filters, lexical, semantic)
+        all_candidates = source.candidates(terms, vector, filters, lexical, semantic)
         size = source.size()  # a cluster knows it only after the search
         half = half_score(LEXICAL_SCALE, len(terms), size)
-        scores = {candidate["rowid"]: combined(candidate["bm25"], candidate["cosine"], half) for candidate in found}
+        scores = {c["rowid"]: combined(c["bm25"], c["cosine"], half) for c in all_candidates}
         min_score = 0.05  # what scores less shares only common words with the query
-        candidates = {c["rowid"]: c for c in found if scores[c["rowid"]] >= min_score}
+        candidates = {c["rowid"]: c for c in all_candidates if scores[c["rowid"]] >= min_score}
         if not candidates:
             return []
         absent = source.absent(self._query_terms)

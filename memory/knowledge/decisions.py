@@ -116,7 +116,7 @@ def _matches(records: list[Record], query: str, limit: int) -> list[dict[str, An
     """An exact number or name scores 1000, an exact heading 950, a title or heading with half of the words less."""
     wanted, asked = words.split(query), query.strip().lower()
     number = re.match(r"(?:adr[- _#]*)?0*(\d{1,4})$", asked)
-    found = []
+    matches = []
     for section in (section for record in records for section in _sections(record)):
         is_file, name = section["kind"] == "file", section["id"].lower()
         has_number = number is not None and int(number[1]) == int(section["number"])
@@ -130,8 +130,8 @@ def _matches(records: list[Record], query: str, limit: int) -> list[dict[str, An
             section |= {"reason": "title" if is_file else "heading", "score": round(600 * covered) + 100 * is_file}
         else:
             continue
-        found.append(section)
-    return sorted(found, key=lambda match: (-match["score"], match["filename"], match["start_line"]))[:limit]
+        matches.append(section)
+    return sorted(matches, key=lambda match: (-match["score"], match["filename"], match["start_line"]))[:limit]
 
 
 def _sections(record: Record) -> Iterator[dict[str, Any]]:

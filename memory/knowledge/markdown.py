@@ -40,15 +40,15 @@ class Files:
 
 def files_below(folder: str, *, until: float | None = None) -> Files:
     """The Markdown files below a folder, until `time.monotonic()`; no hidden folders, `node_modules` or links."""
-    found = Files()
+    files = Files()
 
     def note_unlisted(error: OSError) -> None:
-        found.problems.append((error.filename, f"cannot be listed: {error.strerror}"))
-        found.unread.append(error.filename)
+        files.problems.append((error.filename, f"cannot be listed: {error.strerror}"))
+        files.unread.append(error.filename)
 
     for here, folders, names in os.walk(folder, onerror=note_unlisted):
         if until is not None and time.monotonic() > until:
-            found.complete = False
+            files.complete = False
             break
         folders[:] = sorted(n for n in folders if n[0] != "." and n not in ("node_modules", "__pycache__"))
         linked = [name for name in folders if os.path.islink(os.path.join(here, name))]
@@ -61,12 +61,12 @@ def files_below(folder: str, *, until: float | None = None) -> Files:
                 note_unlisted(error)
                 continue
             if stat.S_ISREG(status.st_mode):
-                found.files[path] = status
+                files.files[path] = status
             elif not stat.S_ISLNK(status.st_mode):
-                found.problems.append((path, "not a regular file"))
+                files.problems.append((path, "not a regular file"))
             elif not is_below(os.path.realpath(path), folder):
-                found.problems.append((path, "a link that leads out of the folder is not followed"))
-    return found
+                files.problems.append((path, "a link that leads out of the folder is not followed"))
+    return files
 
 
 def is_below(path: str, folder: str) -> bool:
@@ -161,31 +161,31 @@ def front_matter(text: str) -> tuple[FrontMatter, str]:
     inside = [line for line in lines[1:end] if line.strip() and not line.lstrip().startswith("#")]
     if not end or (any(map(str.strip, lines[1:end])) and not any(map(_KEY.match, inside[:1]))):
         return {}, text
-    found: FrontMatter = {}
+    front: FrontMatter = {}
     key = ""
     for line in inside:
-        value = found.get(key, "")
+        value = front.get(key, "")
         if named := _KEY.match(line):
             key = named[1].strip().lower()
-            found[key] = _value((named[2] or "").strip())
+            front[key] = _value((named[2] or "").strip())
         elif item := re.match(r"[ \t]*-[ \t]+(.*)$", line):
-            found[key] = [*(value if isinstance(value, list) else filter(None, [value])), _unquoted(item[1])]
+            front[key] = [*(value if isinstance(value, list) else filter(None, [value])), _unquoted(item[1])]
         elif line[0] in " \t" and isinstance(value, str):
-            found[key] = f"{value} {line.strip()}".strip()
-    return found, "\n".join(lines[end + 1 :])
+            front[key] = f"{value} {line.strip()}".strip()
+    return front, "\n".join(lines[end + 1 :])
 
 
 def stated(front: FrontMatter, body: str) -> dict[str, str]:
     """Title, status and date of a note: from its front matter, else from a line `Status: …` or a heading Status."""
-    found = {key: value for key in ("title", "status", "date") if (value := _text(front, key))}
+    declared = {key: value for key in ("title", "status", "date") if (value := _text(front, key))}
     lines = [line for line in body.split("\n", 400)[:400] if line.strip()]
     for line in lines[:30]:
         if match := re.match(r"(?i)[-*+ \t]*(status|date)[*_ \t]*:[*_ \t]*(.+)$", line):
-            found.setdefault(match[1].lower(), match[2].strip("*_ \t"))
+            declared.setdefault(match[1].lower(), match[2].strip("*_ \t"))
     for line, below in pairwise(lines):
         if line.startswith("#") and line.lstrip("# \t").strip().lower() == "status":
-            found.setdefault("status", below.strip())
-    return found
+            declared.setdefault("status", below.strip())
+    return declared
 
 
 def _value(text: str) -> str | list[str]:
@@ -264,14 +264,14 @@ def pieces(text: str, separators: tuple[str, ...] = ("\n\n", "\n", " ")) -> list
         return [text] if text.strip() else []
     if not separators:
         return [text[at : at + MAX_SECTION_CHARS] for at in range(0, len(text), MAX_SECTION_CHARS)]
-    found = [""]
+    parts = [""]
     for part in text.split(separators[0]):
-        joined = f"{found[-1]}{separators[0]}{part}" if found[-1].strip() else part
+        joined = f"{parts[-1]}{separators[0]}{part}" if parts[-1].strip() else part
         if len(joined) <= MAX_SECTION_CHARS:
-            found[-1] = joined
+            parts[-1] = joined
         else:
-            found.append(part)
-    return [piece for part in found for piece in pieces(part, separators[1:])]
+            parts.append(part)
+    return [piece for part in parts for piece in pieces(part, separators[1:])]
 
 
 # The bullets and short paragraphs of a file, which an import stores as memories
@@ -302,23 +302,23 @@ def items(text: str, max_paragraph_chars: int = 600) -> Iterator[Item]:
     blocks = _blocks(text)
     for block, following in zip_longest(blocks, blocks[1:]):
         without_bold = re.sub(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2", block.text)
-        said = re.sub(r"\[[ xX-]\]\s+", "", without_bold, count=1).strip()  # without the box of a task
+        content = re.sub(r"\[[ xX-]\]\s+", "", without_bold, count=1).strip()  # without the box of a task
         if block.is_heading:
             headings = [*(heading for heading in headings if heading.depth < block.depth), block]
             parents = []
             continue
         parents = [parent for parent in parents if parent.depth < block.depth]
         has_nested = following is not None and not following.is_heading and following.depth > block.depth
-        if said.endswith(":") and has_nested:
-            parents.append(_Block(block.line, block.depth, said))
-        elif re.match(r"@[\w~./-]+$", said):
-            yield Item(block.line, said, left_out="refers to another file: import that one too")
-        elif not block.depth and len(said) > max_paragraph_chars:
-            yield Item(block.line, said, left_out="a long paragraph; `knowledge sync` takes whole documents")
-        elif said:
+        if content.endswith(":") and has_nested:
+            parents.append(_Block(block.line, block.depth, content))
+        elif re.match(r"@[\w~./-]+$", content):
+            yield Item(block.line, content, left_out="refers to another file: import that one too")
+        elif not block.depth and len(content) > max_paragraph_chars:
+            yield Item(block.line, content, left_out="a long paragraph; `knowledge sync` takes whole documents")
+        elif content:
             introduced = [parent.text for parent in parents if parent.depth]
             above = [heading.text for heading in headings] + [parent.text for parent in parents if not parent.depth]
-            yield Item(block.line, " ".join([*introduced, said]), " > ".join(above))
+            yield Item(block.line, " ".join([*introduced, content]), " > ".join(above))
 
 
 @dataclass
@@ -347,12 +347,12 @@ def _blocks(text: str) -> list[_Block]:
         elif token.type != "inline":
             opened = token
         elif opened.type in ("heading_open", "paragraph_open") and token.map:
-            said = " ".join(token.content.split())
+            content = " ".join(token.content.split())
             is_heading = opened.type == "heading_open"
             if depth and not is_new_bullet and blocks and (blocks[-1].depth, blocks[-1].is_heading) == (depth, False):
-                blocks[-1].text += f" {said}"  # a second paragraph of the same bullet
+                blocks[-1].text += f" {content}"  # a second paragraph of the same bullet
             else:
                 level = int(opened.tag[1]) if is_heading else depth
-                blocks.append(_Block(skipped + token.map[0] + 1, level, said, is_heading))
+                blocks.append(_Block(skipped + token.map[0] + 1, level, content, is_heading))
             is_new_bullet = False
     return blocks

@@ -8,7 +8,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -24,33 +24,6 @@ from memory.write import clean_name, clean_tags, replacing, set_category, set_un
 STATE_VERSION = 2  # a change of how files become sections increments it, so that every file is read again
 
 Progress = Callable[[int], None]
-Entry = tuple[str, int, str]  # of a file: its stamp (size and times), how many sections are stored, why it was cut
-State = tuple[list[str], dict[str, Entry]]  # the synced folders (real paths) and their files
-
-
-def _state_path() -> str:
-    return os.path.join(files.home(), "knowledge.json")  # without it, every file is read again
-
-
-def _load() -> State:
-    try:
-        with open(_state_path(), "rb") as handle:
-            state = json_text.loads(handle.read())
-        entries = state["files"].items() if state["version"] == STATE_VERSION else ()
-        folders = [str(folder) for folder in state["folders"]]
-        return folders, {name: (str(stamp), int(count), str(note)) for name, (stamp, count, note) in entries}
-    except OSError:
-        return [], {}
-    except (json_text.InvalidJSON, KeyError, TypeError, ValueError, AttributeError):
-        with contextlib.suppress(OSError):
-            files.set_aside(_state_path())
-        return [], {}
-
-
-def _save(state: State) -> None:
-    text = json_text.dumps({"version": STATE_VERSION, "folders": state[0], "files": state[1]})
-    with contextlib.suppress(OSError):
-        files.write_whole(_state_path(), text.encode())
 
 
 def sync_folders(
@@ -61,7 +34,7 @@ def sync_folders(
     `prune` also removes the sections of folders that are gone or empty. Raises Failure KNOWLEDGE_INVALID_ARGS,
     KNOWLEDGE_NO_FOLDERS, KNOWLEDGE_BUSY, or of the store.
     """
-    known = _load()[0]
+    known = _State().folders
     folders = [os.path.realpath(os.path.expanduser(path)) if path else "" for path in given]
     for folder, path in zip(folders, given, strict=True):
         if not folder or not (os.path.isdir(folder) or folder in known):  # a known folder may be gone
@@ -102,6 +75,50 @@ def stored_path(path: str) -> str:
     return f"{clean}#{words.fingerprint(path)[:12]}" if kinds or plain != path else plain
 
 
+class _SyncedFile(NamedTuple):
+    """A file at its last sync."""
+
+    stamp: str = ""  # its size and times; "" if it must be read again
+    sections: int = -1  # how many are stored
+    note: str = ""  # why not all of it was read
+
+
+class _State:
+    """The synced folders (real paths) and their files. Without a state, every file is read again."""
+
+    def __init__(self) -> None:
+        self.folders: list[str] = []
+        self.files: dict[str, _SyncedFile] = {}
+        try:
+            with open(_state_path(), "rb") as handle:
+                state = json_text.loads(handle.read())
+            rows = state["files"].items() if state["version"] == STATE_VERSION else ()
+            entries = {name: _SyncedFile(str(stamp), int(count), str(note)) for name, (stamp, count, note) in rows}
+            self.folders, self.files = [str(folder) for folder in state["folders"]], entries
+        except OSError:
+            pass
+        except (json_text.InvalidJSON, KeyError, TypeError, ValueError, AttributeError):
+            with contextlib.suppress(OSError):
+                files.set_aside(_state_path())
+        self._saved = self._text()
+
+    def _text(self) -> str:
+        entries = {name: list(file) for name, file in self.files.items()}
+        return json_text.dumps({"version": STATE_VERSION, "folders": self.folders, "files": entries})
+
+    def save(self) -> None:
+        """Write the state if it has changed."""
+        text = self._text()
+        if text != self._saved:
+            self._saved = text
+            with contextlib.suppress(OSError):
+                files.write_whole(_state_path(), text.encode())
+
+
+def _state_path() -> str:
+    return os.path.join(files.home(), "knowledge.json")
+
+
 class _Sync:
     """One sync, under its lock."""
 
@@ -109,11 +126,10 @@ class _Sync:
         self.db = db
         self.now = now
         self.vectors = sqlite.load_vectors(db)
-        self.folders, self.entries = _load()
-        self.before = (list(self.folders), dict(self.entries))
-        named = given or self.folders
+        self.state = _State()
+        named = given or self.state.folders
         # The walk of a folder may skip a synced folder in it, such as a hidden folder.
-        nested = (path for path in self.folders if any(markdown.is_below(path, folder) for folder in named))
+        nested = (path for path in self.state.folders if any(markdown.is_below(path, folder) for folder in named))
         self.wanted = list(dict.fromkeys([*named, *nested]))
         counts = ("files", "sections", "added", "updated", "removed", "unchanged", "read", "removedFiles")
         self.report: dict[str, Any] = {**dict.fromkeys(counts, 0), "redacted": {}, "skipped": [], "skippedCount": 0}
@@ -125,10 +141,9 @@ class _Sync:
         for folder in self.wanted:
             if stored_path(folder) != folder:
                 self._skip(folder, "its path looks like a secret, so it is not remembered for the next sync")
-            elif folder not in self.folders:
-                self.folders.append(folder)
-        if self.folders != self.before[0]:  # so that a sync that is killed is repeated without naming them
-            _save((self.folders, self.entries))
+            elif folder not in self.state.folders:
+                self.state.folders.append(folder)
+        self.state.save()  # so that a sync that is killed is repeated without naming the folders
 
     def _skip(self, path: str, reason: str) -> None:
         """Report a file that was skipped or cut."""
@@ -154,7 +169,7 @@ class _Sync:
 
     def remove_vanished(self) -> None:
         """Remove the sections of files that no longer exist, in a transaction for each file."""
-        for name in dict.fromkeys([*self.stored_rows, *self.entries]):
+        for name in dict.fromkeys([*self.stored_rows, *self.state.files]):
             rows = self.stored_rows.get(name, [])
             if name in self.found or not any(markdown.is_below(name, folder) for folder in self.wanted):
                 continue
@@ -163,8 +178,8 @@ class _Sync:
                 continue
             self._remove(rows)
             self.report["removedFiles"] += bool(rows)
-            self.entries.pop(name, None)
-        self.folders = [folder for folder in self.folders if folder not in self.pruned]
+            self.state.files.pop(name, None)
+        self.state.folders = [folder for folder in self.state.folders if folder not in self.pruned]
 
     def _remove(self, rows: list[int]) -> None:
         if rows:
@@ -178,8 +193,7 @@ class _Sync:
                 documents.make_durable(self.db)
             except sqlite.StoreError:
                 return
-        if (self.folders, self.entries) != self.before:
-            _save((self.folders, self.entries))
+        self.state.save()
 
     def sync_file(self, name: str, path: str, status: os.stat_result) -> None:
         """Store the changed sections of a file, unless its size and times are as before."""
@@ -187,12 +201,12 @@ class _Sync:
         if max(status.st_mtime_ns, status.st_ctime_ns) // 1_000_000 > self.now - 2_000:
             stamp = ""  # it may change again within the resolution of its times
         rows = self.stored_rows.get(name, [])
-        before, count, note = self.entries.get(name, ("", -1, ""))
-        if stamp and before == stamp and count == len(rows):
-            self.report["unchanged"] += count
-            self.report["sections"] += count
-            if note:
-                self._skip(path, note)
+        before = self.state.files.get(name, _SyncedFile())
+        if stamp and before.stamp == stamp and before.sections == len(rows):
+            self.report["unchanged"] += len(rows)
+            self.report["sections"] += len(rows)
+            if before.note:
+                self._skip(path, before.note)
             return
         try:
             data, is_longer = markdown.read(path)
@@ -209,7 +223,7 @@ class _Sync:
             self._skip(path, note)
         count = self._store(self._sections(text or "", name, path, status), rows)
         self.report["sections"] += count
-        self.entries[name] = (stamp, count, note)
+        self.state.files[name] = _SyncedFile(stamp, count, note)
 
     def _sections(self, text: str, name: str, path: str, status: os.stat_result) -> list[Document]:
         """The documents of a file. The file is redacted as a whole: half a secret is not recognised."""

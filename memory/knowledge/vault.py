@@ -150,15 +150,15 @@ def _by_path(vault: str, reference: str) -> str:
 
 def _by_decision(vault: str, listed: Sequence[str], number: int) -> list[str]:
     """The decision records with a number; those in `docs/decisions` first."""
-    found = []
+    records = []
     for path in listed:
         folder, name = os.path.split(path)
         above = os.path.relpath(folder, vault).lower().split(os.sep)
         match = _NUMBERED.match(name)
         in_decisions = any(part in ("decisions", "decision", "adr", "adrs") for part in above)
         if match and int(match[2]) == number and (match[1] or in_decisions):
-            found.append((above[-2:] != ["docs", "decisions"], len(above), path))
-    return [path for *_, path in sorted(found)]
+            records.append((above[-2:] != ["docs", "decisions"], len(above), path))
+    return [path for *_, path in sorted(records)]
 
 
 def _by_project(vault: str, listed: Sequence[str], wanted: str) -> list[tuple[str, float]]:
