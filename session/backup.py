@@ -126,7 +126,7 @@ def lost_store() -> Failure | None:
 
 @contextmanager
 def _work_folder(path: str, kind: str) -> Iterator[str]:
-    """A folder next to `path` for what is being written, without what killed processes left there."""
+    """A temporary folder next to `path`; leftovers of killed processes there are removed."""
     files.private_folder(os.path.dirname(path))
     sweep(path)
     folder = f"{path}.{kind}.{os.getpid()}.{time.monotonic_ns()}.tmp"
@@ -245,7 +245,7 @@ def _check_target(target: str, file: str, *, force: bool) -> None:
     if not os.path.lexists(target):
         return
     if not os.path.isdir(target):
-        raise Failure("RESTORE_NOT_EMPTY", f"{target} is not a folder", "name a folder, or one that does not exist yet")
+        raise Failure("RESTORE_NOT_EMPTY", f"{target} is not a folder", "name a folder, which need not exist yet")
     names = sorted(os.listdir(target))
     again = f"joelclaw restore {shlex.quote(file)}"
     if foreign := [name for name in names if not home_files.is_in_homes(name)]:
@@ -258,7 +258,7 @@ def _check_target(target: str, file: str, *, force: bool) -> None:
 
 
 def _replace(staging: str, target: str) -> list[str]:
-    """Move the restored folder in place of the home; returns where the old home is, if there was one."""
+    """Move the restored folder in place of the home; returns the path of the old home, if there was any."""
     aside = ""
     if os.path.isdir(target) and os.listdir(target):
         aside = f"{target}.before-restore-{clock.now_ms()}"
@@ -284,7 +284,7 @@ def _shown_counts(counts: dict[str, int]) -> dict[str, int]:
 
 def _is_over(writer: int, path: str) -> bool:
     """Whether the process that wrote a leftover has ended."""
-    longest_s = 3600  # no backup takes so long: the process with this id is another one by then
+    longest_s = 3600  # no backup takes longer: another process has this id by then
     try:
         if time.time() - os.path.getmtime(path) < longest_s:
             os.kill(writer, 0)

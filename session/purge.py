@@ -1,7 +1,8 @@
-"""`memory purge`: delete permanently whatever matches, in every file of the home.
+"""`memory purge`: delete permanently all that matches, in every file of the home.
 
-Files come before the store, because the store still names what is to go if the purge is killed in between: the same
-command does the rest. Text that a person wrote by hand (settings, names of files) is reported and stays.
+Files are cleaned before the store, because the store still knows the ids and sessions if the purge is killed in
+between: the same command then does the rest. Text that a person wrote by hand (settings, names of files) is reported
+and stays.
 """
 
 import os
@@ -25,8 +26,6 @@ from session import backup, known_sessions
 from session.reactions import daily_log
 from session.state_file import remove_state
 
-LISTED = 50  # ids, sessions and transcripts in the answer
-WRITTEN_BY_HAND = ("config.toml", "switches.json", "knowledge.json", "installs/")
 NOT_SEARCHED = {
     "ids": "backups; other memories, prompts and events that repeat parts of it: purge them with --match TEXT",
     "sessions": "backups; other sessions and events that repeat what they said: purge it with --match TEXT",
@@ -72,11 +71,12 @@ class Purge:
         return self.result(done=True)
 
     def result(self, *, done: bool) -> dict[str, Any]:
-        """The numbers, the names of what stays, and what was not searched."""
+        """The numbers, the files that stay, and a note on text that was not searched."""
+        most = 50  # ids, sessions and transcripts in the answer
         old_homes = sorted(glob(escape(os.path.realpath(files.home())) + ".before-restore-*"))
         touched = {*self._selection.touched, *self._selection.sessions}
         named = {path for session in touched for path in sessions.transcripts_naming(self._db, session)}
-        transcripts = sorted(filter(os.path.exists, named))[:LISTED]
+        transcripts = sorted(filter(os.path.exists, named))
         cluster = None
         if outbox.enabled(self._db):
             waiting = outbox.waiting(self._db)
@@ -84,13 +84,13 @@ class Purge:
         kind = "ids" if self._criteria.has_ids else "match" if self._criteria.phrases else "sessions"
         return {
             "purged": done,
-            "ids": self._selection.ids[:LISTED],
-            "sessions": self._selection.sessions[:LISTED],
+            "ids": self._selection.ids[:most],
+            "sessions": self._selection.sessions[:most],
             **self._counts(),
             "namedOnly": sorted(self._sweep.named_only),
             "bytes": os.stat(sqlite.path()).st_size,
             "cluster": cluster,
-            "notTouched": [*old_homes, *transcripts, *sorted(self._sweep.not_touched)],
+            "notTouched": [*old_homes, *transcripts[:most], *sorted(self._sweep.not_touched)],
             "notSearched": NOT_SEARCHED[kind],
         }
 
@@ -138,16 +138,15 @@ class _Sweep:
         self._sessions = frozenset(selection.sessions)
         self._ids = frozenset(selection.ids)
         self._dry = dry
-        self.states: set[str] = set()
-        """Sessions whose state is deleted."""
+        self.states: set[str] = set()  # sessions whose state is deleted
         self.files_deleted: set[str] = set()
         self.named_only: set[str] = set()
-        self.not_touched: set[str] = set()
-        """Files outside the home to which links in it lead."""
+        self.not_touched: set[str] = set()  # files outside the home to which links in it lead
         self.log_sections = 0
         logs = os.path.dirname(daily_log.log_path(clock.now_ms(), config))
         is_in_home = home_files.is_in_home(os.path.dirname(logs), files.home())
         with reported("PURGE", files.home()):
+            # A folder of the user's may hold other files.
             for path in _files_below(logs) if is_in_home else sorted(glob(os.path.join(escape(logs), "*.md"))):
                 if os.path.isfile(path):
                     self._clean_log(path)
@@ -163,23 +162,26 @@ class _Sweep:
         if folder == "sessions" and base.endswith(".json") and not is_link and self._clean_state(path):
             return
         if folder == "cache" and not is_link:
-            if not self._dry:
-                files.remove(path)
+            self._remove(path)
             return
         own = tuple(files.safe_name(session) + ".json" for session in self._sessions)
         if not (folder == "sessions" and base.startswith(own)) and not self._criteria.holds(_read(path)):
             return
-        if name.startswith(WRITTEN_BY_HAND) and ".damaged-" not in name and not base.endswith(".tmp"):
+        by_hand = name.startswith(("config.toml", "switches.json", "knowledge.json", "installs/"))
+        if by_hand and ".damaged-" not in name and not base.endswith(".tmp"):
             self.named_only.add(name)
         elif is_link:
             self.not_touched.add(os.path.realpath(path))
         else:  # a cache, a file that was set aside, a leftover of a killed writer
             self.files_deleted.add(name)
-            if not self._dry:
-                files.remove(path)
+            self._remove(path)
+
+    def _remove(self, path: str) -> None:
+        if not self._dry:
+            files.remove(path)
 
     def _clean_state(self, path: str) -> bool:
-        """Delete the state of a session that goes, or that quotes what goes; False if the file is not a state."""
+        """Delete the state of a session that is purged, or that quotes purged text; False if it is not a state."""
         text, criteria = _read(path), self._criteria
         try:
             state = json_text.loads(text)
@@ -253,7 +255,7 @@ def _home_files() -> Iterator[tuple[str, str]]:
 
 
 def _files_below(folder: str) -> Iterator[str]:
-    for parent, _, names in os.walk(folder):
+    for parent, _, names in os.walk(folder):  # unlike `glob`, it follows no link
         yield from (os.path.join(parent, name) for name in sorted(names))
 
 
