@@ -11,7 +11,6 @@ import os
 from core import TYPE_CHECKING, clock, files
 from core.store import calls
 from session.reactions import Reaction
-from session.session import fault_boundary
 from session.state import stored_line
 
 if TYPE_CHECKING:
@@ -30,10 +29,7 @@ def react(event: HookEvent, session: Session) -> Reaction:  # noqa: ARG001  # as
     state = session.state
     if session.is_excluded(state.cwd):
         return Reaction()
-    read: list[str] = []
-    with fault_boundary(session.faults, "work"):
-        db = session.store.reading()
-        read = calls.files_read(db, session.id, 10) if db is not None else []
+    read: list[str] = session.store.read("work", lambda db: calls.files_read(db, session.id, 10), [])
     append_section(state, session.now, session.config, project=session.project, read=read)
     return Reaction()
 

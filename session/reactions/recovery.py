@@ -53,7 +53,9 @@ class Note:
 
     __slots__ = ("content", "files", "memories", "queries")
 
-    def __init__(self, content: str, files: int, queries: list[str], memories: list[Memory]) -> None:
+    def __init__(
+        self, content: str = "", files: int = 0, queries: Sequence[str] = (), memories: Sequence[Memory] = ()
+    ) -> None:
         self.content = content
         self.files = files
         self.queries = queries
@@ -85,7 +87,9 @@ def react(event: HookEvent, session: Session) -> Reaction:
         "timeSinceSessionStartMs": max(0, session.now - state.started_at),
     }  # fmt: skip
     given: GivenNote = {"text": note.content, "memoryIds": [memory["id"] for memory in note.memories]}
-    state.last_injection_at, state.signpost, session.must_store_events = session.now, given, True
+    state.last_injection_at = session.now
+    state.signpost = given
+    session.must_store_events = True
 
     from session.reactions.injection import Injection, give
 
@@ -172,7 +176,7 @@ def talk_note(
         content = enclose(SOURCE, lines)
         if len(lines) > 1 and cost(content) <= max_tokens + own_command.uncounted(len(asked), agent):
             return Note(content, len(named), asked, shown[: len(related)])
-    return Note("", 0, [], [])
+    return Note()
 
 
 def _memories_and_queries(session: Session, requests: Sequence[str]) -> tuple[list[Memory], list[str]]:
@@ -225,9 +229,9 @@ def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Se
     draft = _Draft(work, queries or list(more_queries), max_tokens, call.agent or call.state.agent)
     current = worktree.current_places(folder, _first_files(places, draft.room), time.monotonic() + 0.1)
     if not draft.fit(current, shown_as, call.state.recalled_memories):
-        return Note("", 0, [], [])
+        return Note()
     if len(draft.body) == 1 and draft.body == work and is_in_summary(summary, work[0]):
-        return Note("", 0, [], [])
+        return Note()
     draft.add_queries(more_queries)
     return Note(draft.content, draft.files, draft.queries, draft.memories)
 

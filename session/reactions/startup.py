@@ -12,7 +12,6 @@ from core.store import calls as stored_calls
 from core.store import sessions as stored_sessions
 from session.reactions import ALREADY, FAILED, NO_RESULTS, Reaction
 from session.reactions.injection import Injection, fit, give, select
-from session.session import fault_boundary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,12 +43,12 @@ def react(event: HookEvent, session: Session, *, query: str = "", project: str =
     if hits is None:
         return Reaction(FAILED, about=about)
     folder = folder_of(session.folder(event["cwd"]))
-    left: list[str] = []
-    with fault_boundary(session.faults, "work"):
-        db = session.store.reading()
-        sessions = stored_sessions.last_of_project(db, project, folder, without=session.id) if db is not None else []
-        if db is not None and sessions:
-            left = lines_left(db, sessions, folder, session.now)
+
+    def read_lines(db: apsw.Connection) -> list[str]:
+        sessions = stored_sessions.last_of_project(db, project, folder, without=session.id)
+        return lines_left(db, sessions, folder, session.now)
+
+    left: list[str] = session.store.read("work", read_lines, [])
     state.updated_at, session.must_save = session.now, True
     above = ["## Where This Project Was Left", *left] if left else []
     content, shown = fit(
