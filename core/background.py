@@ -113,10 +113,9 @@ def wait_for_lock(lock: str, seconds: float) -> bool:
 
 def start_due(config: Config) -> None:
     """Start the jobs that are switched on and due: push, export and prune. Costs a few `stat` calls."""
-    outbox_lock = os.path.join(files.home(), "outbox.lock")  # exists if this home has a cluster
-    if config.get_str("store.backend") == "typesense" and os.path.exists(outbox_lock):
+    if config.get_str("store.backend") == "typesense" and os.path.exists(outbox_lock()):
         # what the cluster did not confirm when a push is killed is sent again
-        _start_if_due(PUSH, ("store", "push"), every_s=30, limit_s=40, lock=outbox_lock)
+        _start_if_due(PUSH, ("store", "push"), every_s=30, limit_s=40, lock=outbox_lock())
     if config.get_str("otel.export") == "auto":
         _start_if_due(EXPORT, ("otel", "export"), every_s=EXPORT_EVERY_S, limit_s=60, lock=export_lock())
     _start_daily_prune(config)
@@ -136,6 +135,11 @@ def _start_daily_prune(config: Config) -> None:
         return
     if age_s > 0:  # otherwise the clock was wrong
         start(("store", "prune"), 600, os.path.join(files.home(), "cache", "store-prune.lock"))
+
+
+def outbox_lock() -> str:
+    """The path of the lock that `store push` holds. If the file exists, this home has a cluster."""
+    return os.path.join(files.home(), "outbox.lock")
 
 
 def export_lock() -> str:

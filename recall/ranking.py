@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from core.records import Document, Filters, Traits
-    from core.store.cluster.source import ClusterSource
+    from core.store.cluster_search import ClusterSource
     from core.store.search import LocalCandidates
     from recall.query import Query, Scope
 

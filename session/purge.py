@@ -15,8 +15,8 @@ from typing import Any
 from core import clock, files, home_files, json_text, project
 from core.config import Config
 from core.errors import Failure, reported
+from core.store import cluster as stored_cluster
 from core.store import deletion, sessions, sqlite, store_file
-from core.store.cluster import outbox
 from core.store.deletion import Criteria, Selection
 from core.store.sqlite import apsw
 from memory import curate
@@ -78,8 +78,8 @@ class Purge:
         named = {path for session in touched for path in sessions.transcripts_naming(self._db, session)}
         transcripts = sorted(filter(os.path.exists, named))
         cluster = None
-        if outbox.enabled(self._db):
-            waiting = outbox.waiting(self._db)
+        if stored_cluster.has_outbox(self._db):
+            waiting = stored_cluster.outbox_status(self._db)
             cluster = {"pending": waiting["documents"], "refused": waiting["refused"], "error": waiting["error"]}
         kind = "ids" if self._criteria.has_ids else "match" if self._criteria.phrases else "sessions"
         return {

@@ -18,8 +18,7 @@ import apsw
 from core import clock, files, home_files, json_text
 from core.config import Config
 from core.project import names_of
-from core.store import calls, documents, events, sessions, sqlite, store_file
-from core.store.cluster import outbox
+from core.store import calls, cluster, documents, events, sessions, sqlite, store_file
 from core.store.rows import LISTED, marks, row_range
 from core.store.store_file import PAUSE_S
 
@@ -294,7 +293,7 @@ class Retention:
             # by time: `memory archive --all` reads the newest sessions first, so rows are in another order
             query = f"SELECT rowid, session_id {_OLD_EPISODES} ORDER BY created_at, rowid LIMIT 100"
             rows: list[Any] = self._db.execute(query, (before,)).fetchall()
-            with outbox.quiet(self._db):
+            with cluster.without_outbox(self._db):
                 for rowid, _ in rows:
                     documents.remove(self._db, rowid, signatures=signatures)
             for session in {session for _, session in rows if session}:

@@ -11,7 +11,7 @@ from faults import SLOWEST_S, paused, stopped
 from machines import Machine, eventually, joined, new_prefix
 from typesense_server import Server, needs_server
 
-from core.store.cluster import source, sync
+from core.store import cluster_search, cluster_sync
 
 pytestmark = needs_server
 COUNT = 600
@@ -177,7 +177,7 @@ def test_a_push_that_is_killed_loses_nothing(machine: Machine) -> None:
     for commit in (1, 3, 2):
         stopped(paused(machine.home, "store", "push", commit=commit, env=machine.environment))
     machine.push()
-    assert sum(len(machine.there(name)) for name in source.COLLECTIONS) == COUNT
+    assert sum(len(machine.there(name)) for name in cluster_search.COLLECTIONS) == COUNT
     assert machine.push()["sent"]["documents"] == 0
 
 
@@ -209,9 +209,9 @@ def test_a_hook_starts_a_push_and_does_not_wait_for_it(machine: Machine) -> None
 
 def test_a_refused_document_is_reported_and_delays_no_other(machine: Machine) -> None:
     # A field of ours with another type makes the server refuse the document that has it.
-    name = source.COLLECTIONS["observations"]
+    name = cluster_search.COLLECTIONS["observations"]
     written = [machine.write(fact) for fact in FACTS]
-    (wanted,) = (schema for schema in sync.schemas() if schema["name"] == name)
+    (wanted,) = (schema for schema in cluster_sync.schemas() if schema["name"] == name)
     fields = [{**field, "type": "int64[]"} if field["name"] == "tags" else field for field in wanted["fields"]]
     machine.remove_there(name)
     machine.create_there({**wanted, "fields": fields})

@@ -20,8 +20,8 @@ from conftest import PATIENCE_S, ROOT, Run, clean_environment
 from typesense_server import Server, free_ports, needs_server
 
 from core.errors import Failure
-from core.store.cluster.client import SearchClient, parse_nodes
-from core.store.cluster.sync import Cluster
+from core.store.cluster import SearchClient, parse_nodes
+from core.store.cluster_sync import Cluster
 
 KEY = "k3y-that-nobody-may-see"
 
@@ -230,7 +230,7 @@ def test_a_certificate_is_checked(tmp_path: Path) -> None:
     asking = (
         "import sys\n"
         "from core.errors import Failure\n"
-        "from core.store.cluster.client import SearchClient\n"
+        "from core.store.cluster import SearchClient\n"
         "wanted = [{'collection': 'episodes', 'q': '*'}]\n"
         "try: print(SearchClient([sys.argv[1]], 'k', limit_s=30).multi_search(wanted))\n"
         "except Failure as failure: print(failure.code)\n"

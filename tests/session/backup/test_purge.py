@@ -18,8 +18,7 @@ from faults import paused, snapshot
 
 from cli import output
 from cli.commands import memory as purging
-from core.store import documents, sqlite
-from core.store.cluster import outbox
+from core.store import cluster, documents, sqlite
 
 SAID = "quaggabeacon"
 ÜBER = "zürichseeboje"
@@ -191,11 +190,11 @@ def test_what_is_not_touched_is_named(run: Run, filled: Path, transcript: Path) 
 def test_a_cluster_gets_the_deletion(run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOELCLAW_HOME", str(filled))
     db = sqlite.open_writing(busy_ms=1000, durable=False)
-    outbox.enable(db)
+    cluster.create_outbox(db)
     db.execute("DELETE FROM outbox")  # as if a cluster had all of it
     result = run("memory", "forget", "--purge", "--match", SAID, "--yes").result
     assert result["cluster"]["pending"] >= result["memories"] >= 3
-    waiting = {one[1] for one in outbox.next_entries(db, 100)}
+    waiting = {one[1] for one in cluster.next_entries(db, 100)}
     assert set(result["ids"]) <= waiting
     for identifier in result["ids"]:
         sent = documents.by_id(db, identifier)

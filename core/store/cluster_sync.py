@@ -21,12 +21,12 @@ from core.config import Config
 from core.errors import Failure
 from core.records import Document
 from core.redaction import redact, redact_value
+from core.store import cluster as stored_cluster
+from core.store import cluster_search, sqlite
 from core.store import documents as stored_documents
 from core.store import events as stored_events
-from core.store import sessions as stored_progress
-from core.store import sqlite
-from core.store.cluster import client, outbox, source
-from core.store.cluster.source import COLLECTIONS, EVENTS, TEXT_FIELD
+from core.store import sessions as stored_sessions
+from core.store.cluster_search import COLLECTIONS, EVENTS, TEXT_FIELD
 
 SCHEMA_VERSION = 1
 VECTOR_SIZE = 256  # of the static vectors (`recall.static_vectors`)
@@ -51,9 +51,9 @@ def initialise(config: Config) -> dict[str, Any]:
     """Create or upgrade the collections, and queue all writes from now on; all documents for a new collection."""
     with _connected(config) as (db, cluster):
         collections = cluster.create_collections()
-        outbox.enable(db)
+        stored_cluster.create_outbox(db)
         if any(collection["created"] for collection in collections):
-            outbox.queue_everything(db)
+            stored_cluster.queue_everything(db)
     return {
         "nodes": cluster.nodes,
         "prefix": cluster.prefix,
@@ -68,10 +68,10 @@ def push(config: Config, progress: Progress) -> dict[str, Any]:
     """Push everything that waits. Raises Failure: STORE_SYNC_BUSY, or what the cluster reports."""
     pushed = Pushed()
     try:
-        with _connected(config) as (db, cluster), files.FileLock(outbox.lock_path(), wait_s=60.0):
-            outbox.enable(db)
+        with _connected(config) as (db, cluster), files.FileLock(background.outbox_lock(), wait_s=60.0):
+            stored_cluster.create_outbox(db)
             _push(db, cluster, pushed, lambda: True, progress)
-            return {"sent": asdict(pushed), "waiting": outbox.waiting(db)}
+            return {"sent": asdict(pushed), "waiting": stored_cluster.outbox_status(db)}
     except files.LockTimeout:
         fix = "wait for it, or look at `joelclaw status`"
         raise Failure("STORE_SYNC_BUSY", "another process is pushing to the cluster", fix) from None
@@ -82,11 +82,11 @@ def push_in_background(config: Config) -> None:
     deadline = time.monotonic() + background.PUSH_BUDGET_S
     try:
         with _connected(config, timeout_s=10.0) as (db, cluster):
-            retry_at = outbox.state(db, "next_try")
+            retry_at = stored_cluster.outbox_state(db, "next_try")
             if retry_at > clock.now_ms():
                 background.postpone(background.PUSH, retry_at)
             else:
-                outbox.enable(db)
+                stored_cluster.create_outbox(db)
                 _push(db, cluster, Pushed(), lambda: time.monotonic() < deadline, lambda _: None)
     except (Failure, sqlite.StoreError):
         pass
@@ -99,13 +99,13 @@ def pull(config: Config, progress: Progress) -> dict[str, Any]:
     """
     with _connected(config) as (db, cluster):
         pulled = _pull(db, cluster, progress)
-        stored_progress.renew_due_segments(db)
+        stored_sessions.renew_due_segments(db)
     return pulled
 
 
 def _pull(db: apsw.Connection, cluster: "Cluster", progress: Progress) -> dict[str, Any]:
     pulled = {"documents": 0, "events": 0}
-    with sqlite.transaction(db), outbox.quiet(db):
+    with sqlite.transaction(db), stored_cluster.without_outbox(db):
         if db.execute("SELECT EXISTS (SELECT 1 FROM document)").get:
             fix = "set JOELCLAW_HOME to a new folder; recall reads the cluster without a pull"
             raise Failure("STORE_NOT_EMPTY", "this home already has memories", fix)
@@ -118,12 +118,14 @@ def _pull(db: apsw.Connection, cluster: "Cluster", progress: Progress) -> dict[s
                     continue
                 vector = bytes(int(number) & 0xFF for number in row.get("embedding", ()))
                 stored_documents.insert(
-                    db, _redacted(source.document_from_row(row, name)), vector, signatures=signatures
+                    db, _redacted(cluster_search.document_from_row(row, name)), vector, signatures=signatures
                 )
                 pulled["documents"] += 1
                 progress(1)
         for row in cluster.export(EVENTS):
-            pulled["events"] += stored_events.insert(db, source.event_from_row(row), str(row.get("search_text", "")))
+            pulled["events"] += stored_events.insert(
+                db, cluster_search.event_from_row(row), str(row.get("search_text", ""))
+            )
             progress(1)
     return pulled
 
@@ -133,7 +135,9 @@ def _connected(config: Config, *, timeout_s: float = 0.0) -> Iterator[tuple[apsw
     """The store and the cluster. A fault of the cluster is recorded for `status` and for the background."""
     # The setting is for a recall. A request that writes a batch may take twenty times as long.
     timeout_s = timeout_s or config.get_float("store.timeout_ms") / 1000 * 20
-    cluster = Cluster(client.nodes(config), client.api_key(config), config.get_str("store.prefix"), timeout_s)
+    cluster = Cluster(
+        stored_cluster.nodes(config), stored_cluster.api_key(config), config.get_str("store.prefix"), timeout_s
+    )
     with closing(cluster), closing(sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=True)) as db:
         yield db, cluster
 
@@ -142,21 +146,25 @@ def _push(
     db: apsw.Connection, cluster: "Cluster", pushed: Pushed, in_time: Callable[[], bool], progress: Progress
 ) -> None:
     try:
-        while in_time() and (entries := outbox.next_entries(db, BATCH)):
+        while in_time() and (entries := stored_cluster.next_entries(db, BATCH)):
             _push_documents(db, cluster, entries, pushed)
             progress(len(entries))
-        while in_time() and (numbered := stored_events.stored_after(db, outbox.state(db, "events"), most=BATCH)):
+        while in_time() and (
+            numbered := stored_events.stored_after(db, stored_cluster.outbox_state(db, "events"), most=BATCH)
+        ):
             _push_events(db, cluster, numbered, pushed)
             progress(len(numbered))
     except Failure as failure:
         if failure.code.startswith("TYPESENSE"):
-            retry_at = outbox.record_failure(db, f"{failure.code}: {failure.message}")
+            retry_at = stored_cluster.record_failure(db, f"{failure.code}: {failure.message}")
             background.postpone(background.PUSH, retry_at)
         raise
-    outbox.record_success(db)
+    stored_cluster.record_success(db)
 
 
-def _push_documents(db: apsw.Connection, cluster: "Cluster", entries: "Sequence[outbox.Entry]", pushed: Pushed) -> None:
+def _push_documents(
+    db: apsw.Connection, cluster: "Cluster", entries: "Sequence[stored_cluster.Entry]", pushed: Pushed
+) -> None:
     for name, collection in COLLECTIONS.items():
         deleted: list[int] = []
         current: list[tuple[int, Document]] = []
@@ -167,16 +175,18 @@ def _push_documents(db: apsw.Connection, cluster: "Cluster", entries: "Sequence[
             else:
                 cluster.delete(collection, document_id)
                 deleted.append(number)
-        vectors = source.vectors_of(db, [document["rowid"] for _, document in current])
-        rows = [source.document_to_row(document, vectors.get(document["rowid"], b"")) for _, document in current]
+        vectors = cluster_search.vectors_of(db, [document["rowid"] for _, document in current])
+        rows = [
+            cluster_search.document_to_row(document, vectors.get(document["rowid"], b"")) for _, document in current
+        ]
         errors, failure = cluster.write(collection, rows)
         with sqlite.transaction(db):
-            outbox.confirm(db, deleted)
+            stored_cluster.confirm(db, deleted)
             for (number, _), error in zip(current, errors, strict=True):
                 if error:
-                    outbox.set_aside(db, number, error)
+                    stored_cluster.set_aside(db, number, error)
                 elif error is not None:
-                    outbox.confirm(db, [number])
+                    stored_cluster.confirm(db, [number])
         pushed.deleted += len(deleted)
         pushed.documents += errors.count("")
         pushed.refused += sum(map(bool, errors))
@@ -189,12 +199,12 @@ def _push_events(
 ) -> None:
     first, last = numbered[0][0], numbered[-1][0]
     texts = dict(db.execute("SELECT id, search_text FROM event WHERE seq BETWEEN ? AND ?", (first, last)))
-    rows = [source.event_to_row(event, texts.get(event["id"], "")) for _, event in numbered]
+    rows = [cluster_search.event_to_row(event, texts.get(event["id"], "")) for _, event in numbered]
     errors, failure = cluster.write(EVENTS, rows)
     done = errors.index(None) if None in errors else len(errors)
     if done:
         with sqlite.transaction(db):
-            outbox.set_state(db, events=numbered[done - 1][0])
+            stored_cluster.set_outbox_state(db, events=numbered[done - 1][0])
     pushed.events += errors[:done].count("")
     pushed.refused += sum(map(bool, errors[:done]))
     if failure:
@@ -265,7 +275,7 @@ class Cluster:
             results = [json_text.loads(line) for line in answer.split("\n") if line.strip()]
         if len(results) != len(rows):
             reason = f"{len(rows)} documents were sent, but the answer has {len(results)} results"
-            raise client.unreachable(self.nodes, reason)
+            raise stored_cluster.unreachable(self.nodes, reason)
         errors: list[str | None] = []
         failure = None
         for result in results:
@@ -278,7 +288,7 @@ class Cluster:
                 errors.append(None)
                 message = f"the cluster did not accept everything: {' '.join(message.split())[:200]}"
                 fix = "check its disk and memory; what it did not accept is sent again"
-                failure = failure or Failure(client.REFUSED, message, fix)
+                failure = failure or Failure(stored_cluster.REFUSED, message, fix)
         return errors, failure
 
     def delete(self, collection: str, document_id: str) -> None:
@@ -309,11 +319,11 @@ class Cluster:
                 yield
         except TypesenseClientError as error:
             status = error.args[0] if error.args and isinstance(error.args[0], int) else 0
-            raise client.refusal(self.nodes, status, str(error.args[-1]) if error.args else "") from None
+            raise stored_cluster.refusal(self.nodes, status, str(error.args[-1]) if error.args else "") from None
         except httpx.HTTPError as error:
-            raise client.unreachable(self.nodes, str(error) or type(error).__name__) from None
+            raise stored_cluster.unreachable(self.nodes, str(error) or type(error).__name__) from None
         except ValueError:
-            raise client.unreachable(self.nodes, "the server there is not Typesense") from None
+            raise stored_cluster.unreachable(self.nodes, "the server there is not Typesense") from None
 
 
 def schemas() -> list[Row]:

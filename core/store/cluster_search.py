@@ -9,9 +9,9 @@ from __future__ import annotations
 from math import log
 
 from core import TYPE_CHECKING, json_text, words
+from core.store import cluster
 from core.store import documents as stored_documents
-from core.store.cluster import outbox
-from core.store.cluster.client import PAGE
+from core.store.cluster import PAGE
 from core.store.rows import BY_HAND, COLLECTION_SHIFT, SMALL_INDEX
 from core.store.rows import COLLECTIONS as CODES
 from core.store.sqlite import apsw
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from core.records import Candidate, Document, Event, Filters, Traits
-    from core.store.cluster.client import Row, SearchClient
+    from core.store.cluster import Row, SearchClient
 
 COLLECTIONS = {"observations": "memory_observations", "episodes": "episodes", "knowledge": "system_knowledge"}
 """Our names, and those on the server without the prefix."""
@@ -156,9 +156,9 @@ class ClusterSource:
 
     def _with_pending(self, rows: dict[tuple[str, str], Row], filters: Filters) -> dict[tuple[str, str], Row]:
         """The rows with unpushed changes applied: changed documents replaced, forgotten ones removed."""
-        if not outbox.enabled(self._local):
+        if not cluster.has_outbox(self._local):
             return rows
-        rowids, outdated = outbox.pending(self._local, MAX_PENDING)
+        rowids, outdated = cluster.unpushed(self._local, MAX_PENDING)
         pending = stored_documents.by_rowids(self._local, rowids)
         outdated |= {document["id"] for document in pending}
         rows = {key: row for key, row in rows.items() if key[1] not in outdated}
