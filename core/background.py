@@ -20,9 +20,7 @@ LOCK_DESCRIPTOR = "JOELCLAW_DETACHED_LOCK"
 """Variable with the descriptor of the lock that a background command inherits."""
 PUSH = "store-push"
 EXPORT = "otel-export"
-PUSH_BUDGET_S = 10  # after this time, a push sends no further batch
 EXPORT_EVERY_S = 60  # least time between two exports, as in the SDK
-DAY_S = 86_400
 
 _inherited_locks: list[int] = []
 
@@ -128,7 +126,7 @@ def _start_daily_prune(config: Config) -> None:
     limits = ("retention.events_days", "retention.events_mb", "retention.episodes_days")
     try:
         age_s = now - os.stat(store_lock).st_mtime
-        if 0 <= age_s < DAY_S or not any(map(config.get_int, limits)):
+        if 0 <= age_s * 1000 < clock.DAY_MS or not any(map(config.get_int, limits)):
             return
         os.utime(store_lock, (now, now))
     except OSError:  # there is no store yet, or the home is read-only
@@ -162,7 +160,7 @@ def _start_if_due(job: str, words: tuple[str, str], every_s: int, limit_s: int, 
         due_at = os.stat(_due_file(job)).st_mtime_ns // 1_000_000
     except OSError:
         due_at = 0
-    if now < due_at <= now + DAY_S * 1000:  # a later time was set while the clock was wrong
+    if now < due_at <= now + clock.DAY_MS:  # a later time was set while the clock was wrong
         return
     postpone(job, now + every_s * 1000)
     start(words, limit_s, lock)

@@ -25,7 +25,6 @@ from core.words import clean
 
 IN_MODEL = "JOELCLAW_IN_MODEL"
 """Set in the environment of a model's command: our hooks stay silent there, and no model asks another model."""
-MAX_OUTPUT_BYTES = 200_000  # of a model's answer: far more than a summary or a list of observations takes
 
 POLL_S = 0.1
 GUARD = """\
@@ -117,7 +116,7 @@ class Command:
     data: bytes = b""
     """For its stdin, which it need not read."""
     max_bytes: int = 0
-    """The most it may print on stdout, all of which is returned; 0: any amount, of which the end is returned."""
+    """The most it may print on stdout, which is returned whole; 0: any amount, and the end is returned."""
     guarded: bool = False
     """Whether it is killed when we end, however that happens."""
     lock: FileLock | None = None
@@ -220,7 +219,7 @@ def _is_over(pid: int) -> bool:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End what is left of the process group, and take the exit status."""
+    """End the rest of the process group, and take the exit status."""
     if not _is_over(process.pid):
         _signal(process.pid, signal.SIGTERM)
         deadline = time.monotonic() + 3.0
@@ -260,14 +259,13 @@ class Model:
             raise Failure("MODEL_TOO_LONG", message, fix)
         environment = {**os.environ, IN_MODEL: "1"}
         timeout_s = min(self.timeout_s, seconds)
-        ended = Command(
-            words, timeout_s, environment=environment, data=data, max_bytes=MAX_OUTPUT_BYTES, guarded=True
-        ).run()
+        max_bytes = 200_000  # far more than a summary or a list of observations takes
+        ended = Command(words, timeout_s, environment=environment, data=data, max_bytes=max_bytes, guarded=True).run()
         if ended.reason == "timeout":
             fix = "raise model.timeout_seconds in config.toml, or use a faster model"
             raise Failure("MODEL_TIMEOUT", f"{name} did not answer within {timeout_s:g} s", fix)
         if ended.reason == "too-long":
-            message = f"{name} answered more than {MAX_OUTPUT_BYTES} bytes"
+            message = f"{name} answered more than {max_bytes} bytes"
             raise Failure("MODEL_TOO_LONG", message, "check what the command prints")
         if ended.reason or ended.status != 0:
             lines = [line for line in ended.errors.decode("utf-8", "replace").splitlines() if line.strip()]

@@ -142,7 +142,7 @@ class Config:
         """Pairs of a file and a name in it that is not a setting."""
 
     def suggest(self, name: str, value: Value | None) -> None:
-        """Set a value unless the user has set one; None changes nothing."""
+        """Set a value unless the user has set it; None changes nothing."""
         if value is not None:
             self._values.setdefault(name, value)
 

@@ -9,8 +9,6 @@ import errno
 
 FAILED = 1
 USAGE = 2
-FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-NO_PERMISSION = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 OTHER_HOME = "check its permissions, or set JOELCLAW_HOME"
 
 ERRORS = {
@@ -86,9 +84,9 @@ def explained(code: str, where: str, why: object = "") -> Failure:
 
 def os_failure(error: OSError, family: str, where: str) -> Failure:
     """The Failure for an error of the file system. `family`: what its code begins with."""
-    if error.errno in FULL_DISK and f"{family}_FULL" in ERRORS:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) and f"{family}_FULL" in ERRORS:
         return explained(f"{family}_FULL", where)
-    code = f"{family}_READ_ONLY" if error.errno in NO_PERMISSION else f"{family}_UNREADABLE"
+    code = f"{family}_READ_ONLY" if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM) else f"{family}_UNREADABLE"
     if code not in ERRORS:
         code = f"{family}_UNWRITABLE"
     return explained(code, error.filename or where, error.strerror or error)

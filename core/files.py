@@ -1,4 +1,4 @@
-"""Private files: where they are, how they are written atomically, and how damaged files are set aside.
+"""Private files: their paths, how they are written atomically, and how damaged files are set aside.
 
 Folders are 0700 and files 0600 whatever the umask, because they hold what people said. If a copied backup made them
 wider, the next write closes them again.
@@ -22,7 +22,6 @@ only_look: list[bool] = []
 """Not empty: this process (`doctor` or `status`) writes no file in the home."""
 corrected: list[str] = []
 """Paths whose permissions `home_files.put_right` has closed."""
-_LONGEST_NAME = 120
 
 
 def home() -> str:
@@ -171,7 +170,7 @@ def safe_name(identifier: str) -> str:
     )
     if name.startswith("."):
         name = "%2E" + name[1:]
-    if len(name) > _LONGEST_NAME:
+    if len(name) > 120:
         from core.words import fingerprint
 
         name = name[:80] + "~" + fingerprint(identifier)

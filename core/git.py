@@ -11,16 +11,12 @@ from __future__ import annotations
 import os
 import time
 
-from core import files, project
+from core import TYPE_CHECKING, files, project
 from core.quoting import clip, one_line
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_STATUS = "status --porcelain=v2 --branch --no-ahead-behind --untracked-files=normal --ignore-submodules=all"
-_HARMLESS_SETTINGS = ("fileMode", "symlinks", "ignoreCase", "precomposeUnicode", "autocrlf", "eol")
-"""Settings in `[core]` that decide how files are compared. Their values are single words."""
 _LINKS = ("objects", "refs", "packed-refs", "info/exclude")
 """What our git folder shares with the repository: none of it can name a program."""
 
@@ -34,7 +30,7 @@ def state_of(folder: str, timeout_s: float = 0.3) -> str:
     # Other formats than "files" keep the refs where our links do not lead.
     if not git or project.git_setting(common + "/config", ["extensions"], "refstorage") not in ("", "files"):
         return ""
-    parent = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108  # `mkdir` fails if somebody else has made the folder
+    parent = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108  # `mkdir` fails if another user has made the folder
     temporary = os.path.join(parent, f"joelclaw-git.{os.getpid()}.{time.monotonic_ns()}")
     try:
         os.mkdir(temporary, 0o700)
@@ -52,7 +48,9 @@ def state_of(folder: str, timeout_s: float = 0.3) -> str:
 def _fill(temporary: str, own: str, common: str) -> None:
     """Make an empty folder a git folder. `own` has HEAD and index; `common`, the refs and objects of all worktrees."""
     config = common + "/config"
-    values = {name: project.git_setting(config, ["core"], name.lower()) for name in _HARMLESS_SETTINGS}
+    # settings that decide how files are compared; their values are single words
+    harmless = ("fileMode", "symlinks", "ignoreCase", "precomposeUnicode", "autocrlf", "eol")
+    values = {name: project.git_setting(config, ["core"], name.lower()) for name in harmless}
     settings = "".join(f"\t{name} = {value}\n" for name, value in values.items() if value.isalpha())
     is_sha256 = project.git_setting(config, ["extensions"], "objectformat") == "sha256"
     extensions = "[extensions]\n\tobjectFormat = sha256\n" if is_sha256 else ""
@@ -79,7 +77,14 @@ def _described(git: str, temporary: str, own: str, top: str, deadline: float) ->
     has_filters = "filter=" in files.start_of(top + "/.gitattributes", project.MAX_GIT_FILE_BYTES)
     if not has_filters:
         reserve_s = 0.2 * (deadline - time.monotonic())  # for branch and commit, if comparing the files takes too long
-        status = _run(git, temporary, own, top, _STATUS.split(), deadline - reserve_s)
+        status = _run(
+            git,
+            temporary,
+            own,
+            top,
+            "status --porcelain=v2 --branch --no-ahead-behind --untracked-files=normal --ignore-submodules=all".split(),
+            deadline - reserve_s,
+        )
         if status:
             return _describe_status(status)
     head = _run(git, temporary, own, top, ["rev-parse", "HEAD", "--abbrev-ref", "HEAD"], deadline)
@@ -116,7 +121,7 @@ def _describe(branch: str, commit: str, *changes: str) -> str:
 
 
 def _program() -> str:
-    """The path of git, never one in the current folder."""
+    """The path of git, never in the current folder."""
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
         path = os.path.join(folder, "git")
         if os.path.isabs(folder) and os.access(path, os.X_OK):

@@ -17,7 +17,6 @@ _OURS = frozenset(
     " workspace acknowledged".split()
 )
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_STALE_S = 3600  # no writer takes so long: an older temporary file was left by a killed writer
 
 
 def is_in_home(path: str, home: str) -> bool:
@@ -91,11 +90,12 @@ def stale_temporary(home: str) -> list[str]:
 
 def _stale(folder: str) -> list[str]:
     found = []
+    stale_s = 3600  # no writer takes an hour: a killed writer left the file
     try:
         for entry in os.scandir(folder):
             if not _is_temporary(entry.name) or not entry.is_file(follow_symlinks=False):
                 continue
-            if entry.stat(follow_symlinks=False).st_mtime < time.time() - _STALE_S:
+            if entry.stat(follow_symlinks=False).st_mtime < time.time() - stale_s:
                 found.append(entry.path)
     except OSError:  # no such folder; or another process sweeps too
         pass

@@ -32,14 +32,11 @@ class _ScannerContext:
     parse_constant = staticmethod(_refuse_constant)
 
 
-_WHITE = " \t\n\r"
-
-
 def _not_serialisable(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-# Where the C encoder notes the containers it is in. A refused value leaves its notes behind, and the next object at the
+# The C encoder notes here the containers it is in. A refused value leaves its notes behind, and the next object at the
 # same address would be taken for a circle.
 _markers: dict[int, object] = {}
 _scan: Callable[[str, int], tuple[Any, int]] | None
@@ -70,7 +67,7 @@ def loads(text: str | bytes) -> Any:
     try:
         if _scan is None:
             return _public_loads(text)
-        stripped = text.strip(_WHITE)
+        stripped = text.strip(" \t\n\r")
         try:
             value, end = _scan(stripped, 0)
         except SystemError:  # how the C scanner reports bad text while `json` is not imported

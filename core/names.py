@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from itertools import filterfalse
 
-TYPE_CHECKING = False
+from core import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -28,11 +29,10 @@ _PRODUCTS = frozenset(
     " TensorFlow TypeScript WebAssembly WebSocket WiFi YouTube iOS macOS camelCase PascalCase snake_case".split()
 )
 """Spelled like identifiers, but not names in a project; they are still found when asked for by name."""
-_SEPARATORS = bytes({*range(256)} - {*b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/"})
-_TOKEN = bytes.maketrans(_SEPARATORS, b" " * len(_SEPARATORS))
-_LINES = _TOKEN[:10] + b"\n" + _TOKEN[11:]
-_ESCAPES = (b"\\n", b"\\t", b"\\r", b"\\u")
-_MOST_KNOWN = 50_000
+_TOKEN = bytes(
+    byte if byte in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/" else 32 for byte in range(256)
+)
+"""Translates every byte that no name has to a space."""
 _known: dict[bytes, tuple[tuple[str, bool], ...]] = {}
 _plain: set[bytes] = set()
 """Tokens without names. Both caches pay because a session repeats its tokens."""
@@ -48,17 +48,14 @@ _MODIFIERS = frozenset(
 
 
 def names_in(text: str) -> tuple[set[str], set[str]]:
-    """Identifiers and file names; and other names that one can search for: numbers, paths, `kebab-case`, `--flags`."""
+    """Identifiers and file names; and other names worth searching for: numbers, paths, `kebab-case`, `--flags`."""
     found = names_in_order(text)
     return {name for name, is_identifier in found if is_identifier}, {name for name, is_one in found if not is_one}
 
 
 def names_in_order(text: str) -> list[tuple[str, bool]]:
     """The first `MOST` names of a text, each once, in order, and whether each is an identifier or a file name."""
-    given = text.encode("utf-8", "ignore")
-    if b"\\" in given:  # JSON and source as text: the letter behind a backslash belongs to no name
-        for escape in _ESCAPES:
-            given = given.replace(escape, b"  ")
+    given = _without_escapes(text)
     found: dict[str, bool] = {}
     for token in filterfalse(_plain.__contains__, dict.fromkeys(given.translate(_TOKEN).split())):
         for name, is_identifier in _known.get(token) or _learned(token):
@@ -72,12 +69,9 @@ def names_by_line(lines: Sequence[str]) -> list[list[str]]:
     """The identifiers of each line, without file names."""
     if not lines:
         return []
-    given = "\n".join([line.replace("\n", " ") for line in lines]).encode("utf-8", "ignore")
-    if b"\\" in given:
-        for escape in _ESCAPES:
-            given = given.replace(escape, b"  ")
+    given = _without_escapes("\n".join([line.replace("\n", " ") for line in lines]))
     found: list[list[str]] = []
-    for line in given.translate(_LINES).split(b"\n"):
+    for line in given.translate(_TOKEN[:10] + b"\n" + _TOKEN[11:]).split(b"\n"):
         here: list[str] = []
         for token in filterfalse(_plain.__contains__, line.split()):
             names = _known.get(token) or _learned(token)
@@ -86,10 +80,19 @@ def names_by_line(lines: Sequence[str]) -> list[list[str]]:
     return found
 
 
+def _without_escapes(text: str) -> bytes:
+    """The text with spaces for the escapes of JSON and source: the letter behind a backslash belongs to no name."""
+    given = text.encode("utf-8", "ignore")
+    if b"\\" in given:
+        for escape in (b"\\n", b"\\t", b"\\r", b"\\u"):
+            given = given.replace(escape, b"  ")
+    return given
+
+
 def _learned(token: bytes) -> tuple[tuple[str, bool], ...]:
     """The names in a token, cached."""
     names = _names_of(token)
-    if len(_known) + len(_plain) >= _MOST_KNOWN:
+    if len(_known) + len(_plain) >= 50_000:
         _known.clear()
         _plain.clear()
     if names:

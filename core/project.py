@@ -1,9 +1,9 @@
-"""Projects: which one a folder belongs to, and how a project's files are read. Hot path.
+"""Projects: to which a folder belongs, and how a project's files are read. Hot path.
 
-All worktrees and clones of a repository are one project. It is named after the host and path of the remote `origin`, on
-GitHub only `owner/name`; without a remote after the repository's folder; if the folder is gone after its path
-(`X/.worktrees/…`, `X-worktrees/X-…`). Older memories have the folder's name, or no host. A submodule is part of the
-repository around it.
+All worktrees and clones of a repository are the same project. It is named after the host and path of the remote
+`origin`, on GitHub only `owner/name`; without a remote after the repository's folder; if the folder is gone after
+its path (`X/.worktrees/…`, `X-worktrees/X-…`). Older memories have the folder's name, or no host. A submodule is part
+of the repository around it.
 
 A repository may contain links to anywhere, pipes without a writer and endless devices. `read_file` opens none of them.
 """
@@ -13,9 +13,9 @@ from __future__ import annotations
 import os
 import stat
 
+from core import TYPE_CHECKING
 from core.files import start_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -23,7 +23,6 @@ OUTSIDE = ("/", "~", "../")
 """Prefixes of paths that `relative` leaves outside the folder."""
 MAX_LEVELS = 40  # parent folders that are looked at
 MAX_GIT_FILE_BYTES = 65_536
-MAX_NAME_CHARS = 200
 _WORKTREE_MARKS = ("/.worktrees/", "/.claude/worktrees/", ".worktrees/")  # between a repository's path and a worktree
 
 
@@ -80,7 +79,7 @@ def repository_of(cwd: str) -> str:
 
 
 def same(first: str, second: str) -> bool:
-    """Whether two names mean one project: they are equal, or one has no owner and the rest is equal."""
+    """Whether two names mean the same project: they are equal, or one lacks the owner and the rest is equal."""
     first, second = first.lower(), second.lower()
     if not (first + second).isascii():  # a file system may have decomposed the accents
         from unicodedata import normalize
@@ -156,7 +155,7 @@ def _is_submodule(folder: str) -> bool:
 
 
 def _points_back(own: str, git: str) -> bool:
-    """Whether the repository that a `.git` file names also names this file: anybody can write such a file."""
+    """Whether the repository that a `.git` file names also names this file: any user can write such a file."""
     back = start_of(own + "/gitdir", MAX_GIT_FILE_BYTES).strip()
     if not back:
         tree = git_setting(own + "/config", ["core"], "worktree")
@@ -172,7 +171,7 @@ def _root_of_repository(repository: str) -> str:
 
 
 def git_setting(path: str, section: list[str], name: str) -> str:
-    """The first value of a setting in a section of a git configuration; "" without one."""
+    """The first value of a setting in a section of a git configuration, or ""."""
     inside = False
     for line in start_of(path, MAX_GIT_FILE_BYTES).splitlines():
         line = line.strip()
@@ -214,7 +213,7 @@ def _name_of_url(url: str) -> str:
     path = path.partition("?")[0].partition("#")[0].strip("/").removesuffix(".git")
     parts = [part for part in [host, *"-".join(path.lower().split()).split("/")] if part not in ("", "~", ".", "..")]
     name = "/".join(parts)
-    return name if len(name) <= MAX_NAME_CHARS else ""
+    return name if len(name) <= 200 else ""
 
 
 class UnusableFile(Exception):

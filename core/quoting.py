@@ -32,7 +32,7 @@ _SPECIAL = (
     (0xFDD0, 0xFDEF, REPLACEMENT), (0xFFF0, 0xFFFB, REPLACEMENT), (0xFFFE, 0xFFFF, REPLACEMENT),
     (0x1BCA0, 0x1BCA3, REPLACEMENT), (0x1D173, 0x1D17A, REPLACEMENT), (0xE0000, 0xE0FFF, REPLACEMENT),
 )  # fmt: skip
-"""The first and the last code point of characters that are not printed as they are, and what is printed instead."""
+"""The first and the last code point of characters that are not printed unchanged, and the text printed instead."""
 _JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")  # ZWNJ, ZWJ, and the styles of an emoji
 # Those that Python takes for printable.
 _PRINTABLE = frozenset(

@@ -49,7 +49,7 @@ class Filters(TypedDict, total=False):
     collections: Sequence[str]
     session: str
     projects: Sequence[str]
-    """The names of a project, and "" for what belongs to no project and no session: see `core.project`."""
+    """The names of a project, and "" for documents of no project and no session: see `core.project`."""
     others: Sequence[str]
     """The names that mean other projects, with "" if documents of no project are excluded too."""
     category: str
@@ -58,7 +58,7 @@ class Filters(TypedDict, total=False):
     between: Sequence[int]
     """The first and the last time (ms)."""
     apart: bool
-    """With "" among the projects: whether to exclude what was said in sessions without a project."""
+    """With "" among the projects: whether to exclude documents of sessions without a project."""
 
 
 class Candidate(TypedDict):
@@ -66,9 +66,9 @@ class Candidate(TypedDict):
 
     rowid: int
     bm25: float
-    """Okapi BM25 of the lexical index, 0 where no word matched, higher is better."""
+    """Okapi BM25 of the lexical index, 0 if no word matched, higher is better."""
     cosine: float | None
-    """Cosine of the vectors, -1..1; None where the document or the query has no vector."""
+    """Cosine of the vectors, -1..1; None if the document or the query has no vector."""
 
 
 class Traits(TypedDict):
@@ -151,7 +151,7 @@ class EventQuery(TypedDict, total=False):
     """Which events a search returns; an empty value means any."""
 
     any_of: Sequence[Sequence[str]]
-    """An event must hold all words of at least one list."""
+    """An event must hold all words of any of these lists."""
     inverted: bool
     """Whether the words must not be there."""
     levels: Sequence[str]

@@ -1,14 +1,14 @@
 """Splits a shell command into its steps: the programs that it runs, with their verbs, and whether they only read.
 
-Hot path, so it scans by hand. It does not expand anything: a quoted text is one word, and the contents of `$(…)`, of a
-here-document and of a comment are not steps.
+Hot path, so it scans by hand. It does not expand anything: a quoted text is a single word, and the contents of `$(…)`,
+of a here-document and of a comment are not steps.
 """
 
 from __future__ import annotations
 
+from core import TYPE_CHECKING
 from core.names import is_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypedDict
 
@@ -30,49 +30,38 @@ if TYPE_CHECKING:
 
 
 _LOOKERS = frozenset(
-    "cat bat ls head tail sed grep egrep fgrep rg ack ag find fd echo printf pwd wc which type command cd sleep tree"
-    " stat file jq awk diff cmp du df less more nl sort uniq cut tr tee column xargs basename dirname realpath readlink"
-    " ps pgrep kill pkill killall tmux curl wget env printenv man date seq test [ [[ true false read"
-    " export set unset source . pushd popd exit wait trap ulimit umask alias break"
-    " continue shift return local declare sha256sum shasum md5sum xxd od hexdump".split()
+    "cat|bat|ls|head|tail|sed|grep|egrep|fgrep|rg|ack|ag|find|fd|echo|printf|pwd|wc|which|type|command|cd|sleep|"
+    "tree|stat|file|jq|awk|diff|cmp|du|df|less|more|nl|sort|uniq|cut|tr|tee|column|xargs|basename|dirname|"
+    "realpath|readlink|ps|pgrep|kill|pkill|killall|tmux|curl|wget|env|printenv|man|date|seq|test|[|[[|true|false|"
+    "read|export|set|unset|source|.|pushd|popd|exit|wait|trap|ulimit|umask|alias|break|continue|shift|return|"
+    "local|declare|sha256sum|shasum|md5sum|xxd|od|hexdump|git show|git log|git grep|git ls-tree|git ls-files|"
+    "git diff|git cat-file|git rev-parse|git blame|git status|git branch|git config|git merge-base|"
+    "git check-ignore|git stash|git fetch|git remote|git tag|gh api|gh run|gh pr|gh issue|go doc|npm view|npm ls|"
+    "python json.tool|python3 json.tool".split("|")
 )
-_LOOKING = frozenset(
-    "git show|git log|git grep|git ls-tree|git ls-files|git diff|git cat-file|git rev-parse|git blame|git status"
-    "|git branch|git config|git merge-base|git check-ignore|git stash|git fetch|git remote|git tag|gh api|gh run|gh pr"
-    "|gh issue|go doc|npm view|npm ls|python json.tool|python3 json.tool".split("|")
-)
+"""Programs, alone or with a verb, that only read or set up the shell."""
 INTERPRETERS = frozenset("python python3 node bun".split())
 """Interpreters: without a verb they run a line of code, or a here-document, once."""
-_ONCE = frozenset("rm rmdir mv cp mkdir touch ln chmod chown unlink".split())
 _WITH_VERB = frozenset(
     "git gh go npm pnpm yarn bun cargo docker make uv uvx npx pip python python3 node mise task just kubectl mix rake"
     " bundle poetry dotnet mvn gradle gradlew terraform".split()
 )
-_VALUED = frozenset("-C -c -e -f -F -R --prefix --filter --cwd --dir --directory --repo --file --project".split())
-"""Options before a verb that take the next word."""
 _WRAPPERS = {
     "sudo": "-u -g -h -p -C -T -D -R -r -t --user --group", "doas": "-u -C", "env": "-u -C -S --unset --chdir",
     "timeout": "-s -k --signal --kill-after", "time": "-f -o", "nice": "-n", "ionice": "-c -n", "stdbuf": "-i -o -e",
     "xargs": "-n -P -I -L -d -E -s -a", "nohup": "", "command": "", "exec": "-a", "builtin": "", "setsid": "",
 }  # fmt: skip
 """Programs that run another, and their options that take the next word."""
-_KEYWORDS = frozenset("if then else elif do while until ! { coproc".split())
-_BLOCKS = frozenset("for select case function done fi esac } in ;;".split())
-_CLOSING = frozenset("done fi esac }".split())
-_NO_PROGRAM = frozenset("(){}<>=\"'`,;&|")
-_ENDS_WORD = frozenset(" \t\r\n;|&()<>")
-_SPECIAL = _ENDS_WORD | frozenset("\"'`\\$")
+_ENDS_WORD = " \t\r\n;|&()<>"
 _CLOSED_BY = {"(": ")", "{": "}", '"': '"', "`": "`"}
 _PLACE_CHARS = 160
-_PATTERN = frozenset("*$ \t\n")
-"""Characters that a path has only if the shell expands it, or in prose."""
 
 
 def steps(command: str) -> list[Step]:
     """The steps of a command in order, including pipes, subshells, loops and `bash -c`; in linear time."""
     found: list[Step] = []
     for words, targets, start, mark in _Scan(command).read():
-        if words[0] in _CLOSING and found:
+        if words[0] in ("done", "fi", "esac", "}") and found:
             found[-1]["mark"] = mark
         given = _from_program(words)
         if not given:
@@ -91,7 +80,7 @@ def steps(command: str) -> list[Step]:
                 inner[-1]["mark"] = mark
             found += inner
             continue
-        looks = program in _LOOKERS or f"{program} {verb}" in _LOOKING or (program in INTERPRETERS and not verb)
+        looks = program in _LOOKERS or f"{program} {verb}" in _LOOKERS or (program in INTERPRETERS and not verb)
         found.append({
             "program": program, "verb": verb, "words": given, "targets": targets, "start": start,
             "looks": looks or "--help" in given or "--version" in given,
@@ -107,7 +96,8 @@ def only_looks(command: str) -> bool:
 
 def does(step: Step) -> bool:
     """Whether a step may be worth running again: it does more than read or move files."""
-    return not step["looks"] and step["program"] not in _ONCE
+    moves = ("rm", "rmdir", "mv", "cp", "mkdir", "touch", "ln", "chmod", "chown", "unlink")
+    return not step["looks"] and step["program"] not in moves
 
 
 def reliable_outcome(command: str, outcome: str) -> str:
@@ -137,15 +127,16 @@ def has_reliable_status(command: str) -> bool:
 
 
 def place_of(file: str, command: str) -> str:
-    """Where a call worked: its file, the file that its command names, or the program and its verb."""
+    """The place of a call's work: its file, the file that its command names, or the program and its verb."""
     if file:
         return file[:_PLACE_CHARS]
     found = steps(command)
     run = [step for step in found if step["program"] != "cd"] or found
+    pattern = set("*$ \t\n")  # a path has these only if the shell expands it, or in prose
     for step in run:
         for word in (*step["words"], *step["targets"]):
             bare = word.strip("'\"()`;,").rpartition("=")[2]
-            if not bare.startswith("-") and "/" in bare and is_file(bare) and _PATTERN.isdisjoint(bare):
+            if not bare.startswith("-") and "/" in bare and is_file(bare) and pattern.isdisjoint(bare):
                 return bare[:_PLACE_CHARS]
     doing = [step for step in run if not step["looks"]] or run
     return f"{doing[0]['program']} {doing[0]['verb'].partition(' ')[0]}".rstrip()[:_PLACE_CHARS] if doing else ""
@@ -177,9 +168,10 @@ def _set_at(run: list[Step], option: str) -> int:
 def _from_program(words: list[str]) -> list[str]:
     """The words from the program that a part finally runs, after `if`, `sudo -E`; else none."""
     at = 0
-    while at < len(words) and words[at] in _KEYWORDS:
+    while at < len(words) and words[at] in ("if", "then", "else", "elif", "do", "while", "until", "!", "{", "coproc"):
         at += 1
-    if words[at : at + 1] and words[at] in _BLOCKS:
+    blocks = ("for", "select", "case", "function", "done", "fi", "esac", "}", "in", ";;")
+    if words[at : at + 1] and words[at] in blocks:
         return []
     while at < len(words):
         program = words[at].rpartition("/")[2]
@@ -196,7 +188,7 @@ def _from_program(words: list[str]) -> list[str]:
             break
         at = inner
     program = words[at].rpartition("/")[2] if at < len(words) else ""
-    if not program or program[0] in "-+" or not _NO_PROGRAM.isdisjoint(program) or len(program.split()) > 1:
+    if not program or program[0] in "-+" or not set("(){}<>=\"'`,;&|").isdisjoint(program) or len(program.split()) > 1:
         return []
     return words[at:]
 
@@ -209,11 +201,13 @@ def _is_assignment(word: str) -> bool:
 def _verb(words: list[str]) -> str:
     if words[0].rpartition("/")[2] not in _WITH_VERB:
         return ""
+    # options that take the next word
+    valued = "-C -c -e -f -F -R --prefix --filter --cwd --dir --directory --repo --file --project".split()
     verbs: list[str] = []
     behind_option = False
     for word in words[1:9]:
         if behind_option or word[:1] in ("", "-", "+"):
-            behind_option = not behind_option and word in _VALUED
+            behind_option = not behind_option and word in valued
         elif not _is_assignment(word):
             if word.startswith("$") or len(word.split()) > 1:
                 break
@@ -323,13 +317,14 @@ def _behind_piece(text: str, at: int) -> int:
     if char == "(":
         return _behind_bracket(text, at)
     at += 1
-    while text[at] not in _SPECIAL:  # the text ends in a "\n"
+    special = _ENDS_WORD + "\"'`\\$"
+    while text[at] not in special:  # the text ends in a "\n"
         at += 1
     return at
 
 
 def _behind_bracket(text: str, at: int) -> int:
-    """Where the bracket or quote opened at `at` is closed, including all those inside it."""
+    """The end of the bracket or quote opened at `at`, including all those inside it."""
     waiting = [_CLOSED_BY[text[at]]]
     at += 1
     while at < len(text) and waiting:
@@ -359,7 +354,7 @@ def _plain(piece: str) -> str:
 
 
 def _behind_document(text: str, at: int, last: str) -> int:
-    """Where the text continues after a here-document that begins there."""
+    """The offset behind a here-document that begins at `at`."""
     while at < len(text):
         end = _find(text, "\n", at)
         line = text[at:end].strip()
@@ -370,6 +365,6 @@ def _behind_document(text: str, at: int, last: str) -> int:
 
 
 def _find(text: str, sought: str, start: int) -> int:
-    """Where it stands, else the end."""
+    """The offset of the sought text, or the end."""
     at = text.find(sought, start)
     return at if at >= 0 else len(text)

@@ -1,7 +1,7 @@
 """What the user has switched off, and the folders whose sessions are never archived: `joelclaw off`, `exclude`.
 
-One file in the user's home, `core.files.SWITCHES`; without it, everything is on. What was said while something was off
-is never archived later either, so the file keeps past periods in which something was off. Hot path.
+They are in a file in the home, `core.files.SWITCHES`; without it, everything is on. Messages from a time when something
+was off are never archived later either, so the file keeps past periods in which something was off. Hot path.
 """
 
 from __future__ import annotations
@@ -32,12 +32,6 @@ if TYPE_CHECKING:
         excluded: list[str]
 
 
-EVERYWHERE: Scope = "everywhere"
-PROJECT: Scope = "project"
-SESSION: Scope = "session"
-MAX_PAST_PERIODS = 500  # the oldest go first
-
-
 class Damaged(Exception):
     """The file is damaged; the message says how."""
 
@@ -48,8 +42,8 @@ def path() -> str:
 
 
 def read() -> Switches:
-    """What is switched off; nothing if there is no file. Raises Damaged."""
-    scopes: dict[str, Scope] = {"everywhere": EVERYWHERE, "project": PROJECT, "session": SESSION}
+    """The switches in force; none if there is no file. Raises Damaged."""
+    scopes: dict[str, Scope] = {"everywhere": "everywhere", "project": "project", "session": "session"}
     try:
         with open(path(), "rb") as handle:
             stored = json_text.loads(handle.read())
@@ -87,11 +81,11 @@ def current_off_period(switches: Switches, session: str, cwd: str) -> OffPeriod 
 def off_periods(switches: Switches, session: str, cwd: str) -> Iterator[OffPeriod]:
     """The periods in which a session in a folder is or was off, the widest scope first."""
     periods = switches["silences"]
-    yield from (period for period in periods if period["scope"] == EVERYWHERE)
-    of_projects = [period for period in periods if period["scope"] == PROJECT]
+    yield from (period for period in periods if period["scope"] == "everywhere")
+    of_projects = [period for period in periods if period["scope"] == "project"]
     current = project.name_of(cwd) if cwd and of_projects else ""
     yield from (period for period in of_projects if _is_project(period["name"], current))
-    yield from (period for period in periods if period["scope"] == SESSION and period["name"] == session)
+    yield from (period for period in periods if period["scope"] == "session" and period["name"] == session)
 
 
 def is_in_period(periods: list[OffPeriod], at: int | None) -> bool:
@@ -140,7 +134,8 @@ def turn_on(scope: Scope, name: str) -> bool:
             else period
             for period in switches["silences"]
         ]
-        too_old = [period for period in periods if period["until"] is not None][:-MAX_PAST_PERIODS]
+        past_periods = 500  # that are kept
+        too_old = [period for period in periods if period["until"] is not None][:-past_periods]
         return {**switches, "silences": [period for period in periods if period not in too_old]}
 
     return _change(change)
@@ -159,7 +154,7 @@ def include(folder: str) -> bool:
 def _covers(period: OffPeriod, scope: Scope, name: str) -> bool:
     if period["scope"] != scope:
         return False
-    return _is_project(period["name"], name) if scope == PROJECT else period["name"] == name
+    return _is_project(period["name"], name) if scope == "project" else period["name"] == name
 
 
 def _is_project(stored: str, name: str) -> bool:

@@ -64,7 +64,7 @@ def split(text: str) -> list[str]:
 def _spaced(text: str) -> str:
     """The text with a space for each character that is not a letter or digit."""
     if not text.isascii():
-        for character in set(text):  # of which even a long text has few
+        for character in set(text):  # even a long text has few
             if not (character.isascii() or character.isalnum()):
                 text = text.replace(character, " ")
     return text.translate(SPACES)
@@ -76,7 +76,7 @@ def _unspaced(character: str) -> bool:
 
 
 def humps(word: str) -> list[str]:
-    """`getUserName` → get, user, name; `HTTPServer2` → http, server, 2; nothing for a word with one part."""
+    """`getUserName` → get, user, name; `HTTPServer2` → http, server, 2; nothing for a word with a single part."""
     parts: list[str] = []
     start = 0
     for i in range(1, len(word)):

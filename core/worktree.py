@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from core.records import Place
 
-MAX_FILE_BYTES = 1 << 20
-MAX_MATCHES = 400  # of a name in a file: with more, its line cannot be told from the others
 _NAME_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 
 
@@ -41,7 +39,7 @@ def current_lines(folder: str, places: Sequence[Place], deadline: float) -> list
         if time.monotonic() >= deadline:
             break
         try:
-            data = project.read_file(os.path.join(root, file), root, MAX_FILE_BYTES) or b""
+            data = project.read_file(os.path.join(root, file), root, 1 << 20) or b""
         except project.UnusableFile:
             continue
         for index in by_file[file] if data else ():
@@ -95,8 +93,9 @@ def _nearest_line(data: bytes, place: Place) -> tuple[Place, str] | None:
 def _lines_with(data: bytes, name: bytes) -> Iterator[tuple[int, bytes]]:
     """The first lines that have a name as a whole word, with their numbers; long lines are cut around it."""
     number, counted, matches = 1, 0, 0
+    max_matches = 400  # with more, the right line cannot be distinguished from the others
     at = data.find(name)
-    while at >= 0 and matches < MAX_MATCHES:
+    while at >= 0 and matches < max_matches:
         end = at + len(name)
         if (not at or data[at - 1] not in _NAME_BYTES) and (end == len(data) or data[end] not in _NAME_BYTES):
             number += data.count(b"\n", counted, at)

@@ -214,11 +214,6 @@ def spool_path() -> str:
     return os.path.join(_folder(), "events.jsonl")
 
 
-def rewritten_spool_path(taken: str) -> str:
-    """The path for rewriting a file taken from the spool. If the process is killed, the next command finds it."""
-    return f"{spool_path()}.taken-{os.getpid()}.{taken.partition('.taken-')[2]}"
-
-
 def search_text(event: Event) -> str:
     """The searchable words of an event, as in the mirrored CLI: in lower case, a line for each field and entry."""
     lines = [event["source"], event["component"], event["action"], event.get("error", "")]

@@ -49,12 +49,10 @@ from core.store import sqlite
 from core.store.events import Cursor
 
 BATCH = 512  # events, the SDK's default
-BATCH_BYTES = 1_000_000  # receivers accept a few megabytes
 SPAN_NAMES = {"memory.recall.completed": "recall", "memory.recall.failed": "recall"} | dict.fromkeys(
     ("hook.completed", "hook.degraded", "hook.failed", "hook.timeout"), "hook"
 )
 """The actions that took time, and the name of their span."""
-BUCKETS_MS = (0, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1_000, 2_500, 5_000, 7_500, 10_000)  # the SDK's defaults
 
 _SCOPE = InstrumentationScope("joelclaw", VERSION)
 
@@ -185,7 +183,9 @@ class _Transfer:
         reached, size = self._cursor.reached, _batch_size(self._cursor.signal)
         refusal: _Result | None = None
         while True:
-            events, last = stored_events.next_batch(self._db, reached, self._upto, size, BATCH_BYTES)
+            events, last = stored_events.next_batch(
+                self._db, reached, self._upto, size, 1_000_000
+            )  # receivers accept a few megabytes
             if not events:
                 return refusal
             records = self._signal.records(events)
@@ -364,9 +364,11 @@ def _system_metrics(events: Sequence[Event]) -> list[Metric]:
 
 
 def _histogram(action: str, values: Sequence[float], start: int, end: int) -> HistogramDataPoint:
-    counts = [0] * (len(BUCKETS_MS) + 1)
+    # the SDK's defaults
+    buckets_ms = (0, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1_000, 2_500, 5_000, 7_500, 10_000)
+    counts = [0] * (len(buckets_ms) + 1)
     for value in values:
-        counts[bisect_left(BUCKETS_MS, value)] += 1
+        counts[bisect_left(buckets_ms, value)] += 1
     return HistogramDataPoint(
         attributes={"joelclaw.action": action},
         start_time_unix_nano=start,
@@ -374,7 +376,7 @@ def _histogram(action: str, values: Sequence[float], start: int, end: int) -> Hi
         count=len(values),
         sum=sum(values),
         bucket_counts=counts,
-        explicit_bounds=BUCKETS_MS,
+        explicit_bounds=buckets_ms,
         min=min(values),
         max=max(values),
     )

@@ -11,8 +11,6 @@ from core.store import events as stored_events
 from core.store import sqlite
 from otel.log import as_words, identifier, parse_level
 
-ROUTINE = ("hook.completed", "memory.recall.started")
-"""Actions of every hook and recall, hidden unless a query asks for an action, a component, debug events or a word."""
 _FACETS = ("level", "source", "component", "action")
 
 Counts = dict[str, dict[str, int]]
@@ -32,7 +30,9 @@ def query(options: Mapping[str, Any], now: int) -> EventQuery:
     components, actions = _names(options.get("component")), _names(options.get("action"))
     asks_for_all = components or actions or "debug" in levels or options.get("all")
     words = [word for alternative in alternatives for word in alternative]
-    hidden = [action for action in ROUTINE if not any(word in as_words(action) for word in words)]
+    # of every hook and recall: hidden unless the query asks for an action, a component, debug events or a word of these
+    routine = ("hook.completed", "memory.recall.started")
+    hidden = [action for action in routine if not any(word in as_words(action) for word in words)]
     return {
         "any_of": alternatives,
         "inverted": bool(options.get("invert")),

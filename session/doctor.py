@@ -21,8 +21,7 @@ import apsw
 import clients
 from core import VERSION, clock, config, files, home_files, switches
 from core.errors import Failure
-from core.store import sqlite, store_file
-from core.store.cluster import outbox
+from core.store import cluster, sqlite, store_file
 from core.store.events import Called
 from memory.archive import ingest
 from otel import export, log
@@ -171,7 +170,7 @@ def check_store(examination: Examination) -> Iterator[Finding]:
                 file = apsw.Connection(path) if os.path.exists(path + "-wal") else sqlite.open_unchanged(path)
                 counted["schema"] = int(file.execute("PRAGMA user_version").get)
                 file.close()
-            about["waiting"] = outbox.waiting(db) if outbox.enabled(db) else None
+            about["waiting"] = cluster.outbox_status(db) if cluster.has_outbox(db) else None
             try:  # another process may hold the lock for writing
                 db.execute("BEGIN IMMEDIATE").execute("ROLLBACK")
             except apsw.Error as fault:
@@ -298,7 +297,7 @@ def check_switches(examination: Examination) -> Iterator[Finding]:
     folder = os.getcwd()
     for period in switches.off_periods(known, "", folder):
         if period["until"] is None:
-            what = "everything" if period["scope"] == switches.EVERYWHERE else f"the project {period['name']}"
+            what = "everything" if period["scope"] == "everywhere" else f"the project {period['name']}"
             message = f"{what} is switched off since {clock.iso(period['since'])}: hooks run and do nothing"
             yield warning("SWITCHED_OFF", "switches", message, f"joelclaw on --{period['scope']}")
     if switches.is_excluded(known, folder):
@@ -330,7 +329,9 @@ def check_cluster(examination: Examination) -> Iterator[Finding]:
     settings, store = examination.settings, examination.facts["store"]
     waiting = store["waiting"]
     if "error" not in store:
-        yield from (warning(subject="cluster", **problem) for problem in outbox.problems(waiting, store["backend"]))
+        yield from (
+            warning(subject="cluster", **problem) for problem in cluster.outbox_problems(waiting, store["backend"])
+        )
     if settings is None:
         return
     is_used = store["backend"] == "typesense" or waiting is not None
@@ -338,18 +339,16 @@ def check_cluster(examination: Examination) -> Iterator[Finding]:
     examination.subjects["cluster"] = about
     if not is_used:
         return
-    from core.store.cluster import client
-
     try:
-        nodes = client.nodes(settings)
-        client.api_key(settings)
+        nodes = cluster.nodes(settings)
+        cluster.api_key(settings)
     except Failure as failure:
         yield _finding("cluster", failure)
         return
     for url in nodes:
         reason = ""
         try:
-            client.SearchClient([url], "", limit_s=2.0).ping()
+            cluster.SearchClient([url], "", limit_s=2.0).ping()
         except Failure as failure:
             reason = failure.message.rpartition(": ")[2]
         about["nodes"].append({"url": url, "answers": not reason})

@@ -86,10 +86,10 @@ def _status_step() -> Any:
 @store.command("init")
 def init() -> Answer:
     """Create the cluster's collections or upgrade them."""
-    from core.store.cluster import sync
+    from core.store import cluster_sync
 
     settings = config.load()
-    result = sync.initialise(settings)
+    result = cluster_sync.initialise(settings)
     about = "copy this machine's memory to the cluster"
     if settings.get_str("store.backend") != "typesense":
         about += '; recall reads it after you set backend = "typesense" in the table [store]'
@@ -101,27 +101,27 @@ def push() -> Answer | int:
     """Push pending documents and events to the cluster. Runs by itself in the background."""
     from cli.progress import progress_bar
     from core import background
-    from core.store.cluster import sync
+    from core.store import cluster_sync
     from otel import log
 
     in_background = background.obey_limit()
     settings = config.load()
     log.store_spooled()
     if in_background:
-        sync.push_in_background(settings)
+        cluster_sync.push_in_background(settings)
         return 0
     with progress_bar("push") as (_, advance):
-        return Answer(sync.push(settings, advance), [_status_step()])
+        return Answer(cluster_sync.push(settings, advance), [_status_step()])
 
 
 @store.command("pull")
 def pull() -> Answer:
     """Fill a new home from the cluster."""
     from cli.progress import progress_bar
-    from core.store.cluster import sync
+    from core.store import cluster_sync
 
     with progress_bar("pull") as (_, advance):
-        return Answer(sync.pull(config.load(), advance), [_status_step()])
+        return Answer(cluster_sync.pull(config.load(), advance), [_status_step()])
 
 
 @store.command("prune")

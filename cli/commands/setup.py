@@ -258,8 +258,8 @@ def _switched(action: str, result: dict[str, Any], steps: list[Any], message: st
         metadata = {"scope": scope, "name": name}
         event = new_event(action, source="cli", component="switch", metadata=metadata, now=clock.now_ms())
         log.store_spooled([event])
-    message = f"{'Everything' if scope == switches.EVERYWHERE else f'The {scope} {name}'} {message}"
-    if scope == switches.SESSION and not (has_state(name) or _archived_session(name)):
+    message = f"{'Everything' if scope == 'everywhere' else f'The {scope} {name}'} {message}"
+    if scope == "session" and not (has_state(name) or _archived_session(name)):
         result["known"] = False
         message += " No session with this id is known yet."
     return Answer({**result, **({"setAside": damaged} if damaged else {})}, steps, message=message)
@@ -276,19 +276,19 @@ def _scope(session: str | None, of_project: bool, everywhere: bool) -> "tuple[sw
     if session is not None and not given:
         raise wrong_usage("--session is empty", "give its id")
     if everywhere:
-        return switches.EVERYWHERE, "", "flag"
+        return "everywhere", "", "flag"
     current = given or ("" if of_project else current_session())
     if current:
         name = stored_id(current)
         whole = name if has_state(name) else _archived_session(name) or name
-        return switches.SESSION, whole, "flag" if given else "session"
+        return "session", whole, "flag" if given else "session"
     folder_project = ""
     with suppress(OSError):  # the folder was deleted
         folder_project = project.name_of(os.getcwd())
     if not folder_project:
         about = "the command runs in no session, and the current folder belongs to no project"
         raise Failure("SWITCH_NO_SCOPE", about, "go to a folder of the project, or give --session ID or --everywhere")
-    return switches.PROJECT, folder_project, "flag" if of_project else "folder"
+    return "project", folder_project, "flag" if of_project else "folder"
 
 
 def _archived_session(session: str) -> str:
@@ -302,7 +302,7 @@ def _archived_session(session: str) -> str:
 
 
 def _on_command(scope: str, name: str) -> str:
-    return f"joelclaw on --session {quoted(name)}" if scope == switches.SESSION else f"joelclaw on --{scope}"
+    return f"joelclaw on --session {quoted(name)}" if scope == "session" else f"joelclaw on --{scope}"
 
 
 @app.command("exclude")

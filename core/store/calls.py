@@ -39,7 +39,7 @@ def save(db: apsw.Connection, call: Call) -> None:
         call,
     ).get
     text = "\n".join((call["tool"], call["file"], call["command"], call["error"], call["passage"]))
-    if "\\" in text:  # so that `\nName` in a line of JSON is found as Name, and C:\new as it is
+    if "\\" in text:  # so that a search finds Name in a line of JSON with `\nName`, and also C:\new
         text += "\n" + words.unescaped("\n".join([line for line in text.splitlines() if "\\" in line]))
     db.execute("INSERT OR REPLACE INTO call_lexicon (rowid, text) VALUES (?, ?)", (rowid, text))
 
@@ -148,7 +148,7 @@ def best(db: apsw.Connection, terms: Sequence[str], filters: Filters) -> list[tu
 
 
 def fading(calls_ago: int) -> float:
-    """What is left of a weight of 1 after so many calls: 1/e after 40, the best of 10 to 160 on 29 real sessions."""
+    """The rest of a weight of 1 after some calls: 1/e after 40, the best of 10 to 160 on 29 real sessions."""
     return exp(-calls_ago / 40)
 
 

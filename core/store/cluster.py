@@ -6,7 +6,6 @@ a document changed; the push sends the current document. Hot path.
 
 from __future__ import annotations
 
-import http.client
 import os
 import time
 from contextlib import contextmanager
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 NOT_INITIALISED = "TYPESENSE_NOT_INITIALISED"
 REFUSED = "TYPESENSE_REFUSED"
-PAGE = 250  # documents in an answer, the server's maximum
+PAGE = 250  # documents in an answer, the server's maximum, and in a push
 MAX_ERROR_CHARS = 300
 _NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
 
@@ -165,7 +164,7 @@ class SearchClient:
                 answer = self._ask_node(node, method, path, body, deadline)
             except TimeoutError:
                 reason = f"{urlsplit(node).netloc} took too long"
-            except (OSError, http.client.HTTPException) as error:
+            except OSError as error:
                 reason = f"{urlsplit(node).netloc}: {error}"
             else:
                 if answer[0] < 500:
@@ -177,11 +176,15 @@ class SearchClient:
         raise unreachable(self.nodes, reason)
 
     def _ask_node(self, node: str, method: str, path: str, body: bytes, deadline: float) -> tuple[int, bytes]:
-        connection = _connection_to(node, _seconds_until(deadline))
+        import http.client  # `status` and `store prune` import this module, and need no connection
+
+        parts = urlsplit(node)
+        scheme = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        connection = scheme(parts.netloc, timeout=_seconds_until(deadline))
         try:
             connection.connect()
             socket = connection.sock
-            connection.request(method, urlsplit(node).path + path, body, self._headers)
+            connection.request(method, parts.path + path, body, self._headers)
             response = connection.getresponse()
             pieces = []
             while piece := response.read1(65_536):
@@ -190,6 +193,8 @@ class SearchClient:
             if response.length:
                 raise http.client.IncompleteRead(b"", response.length)
             return response.status, b"".join(pieces)
+        except http.client.HTTPException as error:
+            raise OSError(str(error)) from None
         finally:
             connection.close()
 
@@ -379,12 +384,6 @@ def _output_of(command: str) -> str:
             f"store.key_command failed ({reason})", "run it by hand: it must print the key and exit with 0"
         )
     return ended.output.decode("utf-8", "replace").strip()
-
-
-def _connection_to(node: str, timeout_s: float) -> http.client.HTTPConnection:
-    parts = urlsplit(node)
-    scheme = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    return scheme(parts.netloc, timeout=timeout_s)
 
 
 def _seconds_until(deadline: float) -> float:

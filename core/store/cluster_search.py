@@ -14,6 +14,7 @@ from core.store import documents as stored_documents
 from core.store.cluster import PAGE
 from core.store.rows import BY_HAND, COLLECTION_SHIFT, SMALL_INDEX
 from core.store.rows import COLLECTIONS as CODES
+from core.store.search import CONTEXT_WEIGHT
 from core.store.sqlite import apsw
 
 if TYPE_CHECKING:
@@ -27,29 +28,10 @@ COLLECTIONS = {"observations": "memory_observations", "episodes": "episodes", "k
 """Our names, and those on the server without the prefix."""
 EVENTS = "otel_events"
 TEXT_FIELD = {"observations": "observation", "episodes": "text", "knowledge": "text"}
-MAX_TERMS = 24  # of a longer query, only the first and the last terms are searched: each is a search of its own
-HITS_PER_TERM = 100
-MAX_PENDING = 100  # of the newest unpushed documents; a push moves 250 at a time
 MAX_TERM_CHARS = 60  # the server cuts longer tokens
-CONTEXT_WEIGHT = 0.5  # of a term in the neighbouring messages, as in the local file
 
 _NULLABLE = ("last_used_at", "forgotten_at")
 _COPIED = set(stored_documents.NAMES) - {"rowid", "text", "created_at", "history", *_NULLABLE}
-_TEXT_SEARCH = {
-    "query_by": "lexicon,lexicon_context",
-    "num_typos": 0,
-    "prefix": False,
-    "typo_tokens_threshold": 0,
-    "split_join_tokens": "off",
-    "prioritize_exact_match": False,
-    "enable_overrides": False,
-    "highlight_fields": "none",
-    "highlight_full_fields": "none",
-    "enable_highlight_v1": False,
-    "include_fields": "id",
-    "sort_by": "_text_match:desc,terms:asc",
-    "drop_tokens_threshold": PAGE,
-}
 _tokenizers: list[Any] = []
 
 
@@ -158,7 +140,7 @@ class ClusterSource:
         """The rows with unpushed changes applied: changed documents replaced, forgotten ones removed."""
         if not cluster.has_outbox(self._local):
             return rows
-        rowids, outdated = cluster.unpushed(self._local, MAX_PENDING)
+        rowids, outdated = cluster.unpushed(self._local, 100)  # the newest; a push moves 250 at a time
         pending = stored_documents.by_rowids(self._local, rowids)
         outdated |= {document["id"] for document in pending}
         rows = {key: row for key, row in rows.items() if key[1] not in outdated}
@@ -291,8 +273,8 @@ def _coded(term: str) -> str:
 
 def _terms_by_key(terms: Sequence[str]) -> dict[str, str]:
     """The terms to search, by their stems; of many the first and the last."""
-    half = MAX_TERMS // 2
-    searched = terms if len(terms) <= MAX_TERMS else [*terms[:half], *terms[-half:]]
+    half = 12  # each term is a search of its own
+    searched = terms if len(terms) <= 2 * half else [*terms[:half], *terms[-half:]]
     return {key: term for term in searched if (key := " ".join(stems(term)))}
 
 
@@ -301,15 +283,30 @@ def _searches(keys: list[str], vector: bytes, filters: Filters, near: int) -> li
 
     A term needs a search of its own, since the server drops terms from the end of a query that has too few hits.
     """
+    text_search = {
+        "query_by": "lexicon,lexicon_context",
+        "num_typos": 0,
+        "prefix": False,
+        "typo_tokens_threshold": 0,
+        "split_join_tokens": "off",
+        "prioritize_exact_match": False,
+        "enable_overrides": False,
+        "highlight_fields": "none",
+        "highlight_full_fields": "none",
+        "enable_highlight_v1": False,
+        "include_fields": "id",
+        "sort_by": "_text_match:desc,terms:asc",
+        "drop_tokens_threshold": PAGE,
+    }
     queries = [[key] for key in keys] + ([keys] if len(keys) > 1 else [])
     narrowed = _filter(filters)
     searches: list[Search] = []
     for name in filters.get("collections", ()) or CODES:
         for some in queries:
-            parameters = {**_TEXT_SEARCH, "q": " ".join(f'"{key}"' if " " in key else key for key in some)}
+            parameters = {**text_search, "q": " ".join(f'"{key}"' if " " in key else key for key in some)}
             if narrowed and len(some) == 1:  # count the documents without the filter: it must not change the score
                 searches.append(Search(name, some, {**parameters, "per_page": 0}))
-            searches.append(Search(name, some, {**parameters, "per_page": HITS_PER_TERM, **narrowed}))
+            searches.append(Search(name, some, {**parameters, "per_page": 100, **narrowed}))
         if vector:
             nearest = f"embedding:({vector_numbers(vector)}, k:{near})"
             parameters = {"q": "*", "vector_query": nearest, "per_page": near, "include_fields": "id"}

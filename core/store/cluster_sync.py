@@ -29,8 +29,6 @@ from core.store import sessions as stored_sessions
 from core.store.cluster_search import COLLECTIONS, EVENTS, TEXT_FIELD
 
 SCHEMA_VERSION = 1
-VECTOR_SIZE = 256  # of the static vectors (`recall.static_vectors`)
-BATCH = 250  # documents or events in a request
 
 Row = dict[str, Any]
 Progress = Callable[[int], None]
@@ -79,7 +77,7 @@ def push(config: Config, progress: Progress) -> dict[str, Any]:
 
 def push_in_background(config: Config) -> None:
     """Push until the time of a background job is over. A fault is left to `status`. The job holds the lock."""
-    deadline = time.monotonic() + background.PUSH_BUDGET_S
+    deadline = time.monotonic() + 10  # after these seconds, no further batch is sent
     try:
         with _connected(config, timeout_s=10.0) as (db, cluster):
             retry_at = stored_cluster.outbox_state(db, "next_try")
@@ -93,7 +91,7 @@ def push_in_background(config: Config) -> None:
 
 
 def pull(config: Config, progress: Progress) -> dict[str, Any]:
-    """Copy the cluster's documents and events into a home that has no documents, in one transaction.
+    """Copy the cluster's documents and events into a home that has no documents, in a single transaction.
 
     Raises Failure: STORE_NOT_EMPTY.
     """
@@ -146,11 +144,13 @@ def _push(
     db: apsw.Connection, cluster: "Cluster", pushed: Pushed, in_time: Callable[[], bool], progress: Progress
 ) -> None:
     try:
-        while in_time() and (entries := stored_cluster.next_entries(db, BATCH)):
+        while in_time() and (entries := stored_cluster.next_entries(db, stored_cluster.PAGE)):
             _push_documents(db, cluster, entries, pushed)
             progress(len(entries))
         while in_time() and (
-            numbered := stored_events.stored_after(db, stored_cluster.outbox_state(db, "events"), most=BATCH)
+            numbered := stored_events.stored_after(
+                db, stored_cluster.outbox_state(db, "events"), most=stored_cluster.PAGE
+            )
         ):
             _push_events(db, cluster, numbered, pushed)
             progress(len(numbered))
@@ -354,7 +354,7 @@ def _document_fields(collection: str) -> list[Row]:
         *(_field(name, "int64") for name in ("updated_at", "forgotten_at")),
         _field("terms", "int32"),
         _field("stale", "bool"),
-        _field("embedding", "float[]", num_dim=VECTOR_SIZE),
+        _field("embedding", "float[]", num_dim=256),
         _field("tags", "string[]", facet=True),
         *(_field(name, index=False) for name in (*unindexed, "write_reason", "write_gate_version")),
         *(

@@ -76,7 +76,7 @@ class Selection:
 
 
 class _Kind(NamedTuple):
-    """Rows of one table: their keys, the expressions that conditions are about, and how they are purged."""
+    """Rows of a table: their keys, the expressions that conditions are about, and how they are purged."""
 
     keys: str
     table: str
@@ -132,7 +132,7 @@ def select(db: apsw.Connection, criteria: Criteria) -> Selection:
 
 
 def erase(db: apsw.Connection, criteria: Criteria, *, at: int, embed: Callable[[str, str, str], bytes]) -> Selection:
-    """Purge the rows in one transaction, which notes that the file must be wiped (`store_file.wipe`)."""
+    """Purge the rows in a transaction, which notes that the file must be wiped (`store_file.wipe`)."""
     db.execute("PRAGMA secure_delete = ON").fetchall()
     signatures = sqlite.load_vectors(db) and documents.has_signatures(db)
     with sqlite.transaction(db):
@@ -211,7 +211,8 @@ class Retention:
         self._by_size = len(self._surplus_events(before))
         if old := self._before("retention.episodes_days"):
             self._episodes = self._count(f"SELECT count(*) {_OLD_EPISODES}", old)
-            self._calls = self._count(f"SELECT count(*) FROM call WHERE {_OLD_CALLS}", old)
+            of_old = f"outcome <> '{calls.FORGOTTEN}' AND session_id IN (SELECT id FROM {_OLD_SESSIONS})"
+            self._calls = self._count(f"SELECT count(*) FROM call WHERE {of_old}", old)
         return self._result(wiped=False, dry=True)
 
     def run(self) -> dict[str, Any]:
@@ -308,7 +309,7 @@ class Retention:
             time.sleep(PAUSE_S)
 
     def _give_back(self) -> None:
-        """Return free pages one by one if the file was created that way; else rewrite it if nothing waits for it."""
+        """Return single free pages if the file was created that way; else rewrite it if nothing waits for it."""
         free = store_file.sizes(self._db)[1]
         if not store_file.give_back(self._db) and free >= 4_000_000 and not self._background:
             store_file.rewrite(self._db)
@@ -321,7 +322,6 @@ _OLD_EPISODES = (
     " AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.id = document.id)"
 ).format(*row_range("episodes"))
 _OLD_SESSIONS = f"session WHERE updated_at < ? AND updated_at <> {sessions.FORGOTTEN}"
-_OLD_CALLS = f"outcome <> '{calls.FORGOTTEN}' AND session_id IN (SELECT id FROM {_OLD_SESSIONS})"
 _WITH_SESSION = "LEFT JOIN session ON session.id = session_id"
 KINDS = {
     "memories": _Kind(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 STATIC_SPACE = 1  # number of the static space among the vectors; every store has it
 MERGE_AFTER = 500  # new documents after which the lexical index is merged
 PINNED = "pinned"  # tag of a memory that a person pinned: it does not decay and never goes stale
-SYNC = "knowledge-sync"  # `source` of a synced section; the sync never removes what was imported
+SYNC = "knowledge-sync"  # `source` of a synced section; the sync never removes imported documents
 
 
 def blank(collection: str, identifier: str, text: str, at: int) -> Document:
@@ -119,7 +119,7 @@ def listed(
 
     if not asked["whatever"]:
         narrow("forgotten_at IS NULL AND superseded_by = ''")
-    for tag in asked["tags"]:  # `instr` first: few rows hold the letters, so few lists are parsed
+    for tag in asked["tags"]:  # `instr` first: few rows hold the letters, which saves parsing lists
         narrow("instr(tags, ?) AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", json_text.dumps(tag), tag)
     if asked["without"]:
         narrow("NOT EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", asked["without"])
@@ -176,7 +176,7 @@ def projects(db: apsw.Connection) -> list[str]:
 def has_phrase(db: apsw.Connection, phrases: Sequence[str]) -> bool:
     """Whether a memory other than an episode holds the words of one of these phrases, in their order."""
     match = " OR ".join('"' + phrase.replace('"', " ") + '"' for phrase in phrases)
-    # two ranges, by which the index skips the episodes; with NOT BETWEEN it reads each of them
+    # two ranges, so that the index skips the episodes; with NOT BETWEEN it reads each of them
     exists = "EXISTS (SELECT 1 FROM lexicon WHERE lexicon MATCH ?1 AND rowid {})"
     query = f"SELECT {exists.format('< ?2')} OR {exists.format('> ?3')}"
     return bool(db.execute(query, (f"{{text}} : ({match})", *row_range("episodes"))).get)
@@ -212,7 +212,7 @@ def set_tags(db: apsw.Connection, rowid: int, tags: Sequence[str], *, stale: boo
 
 
 def link(db: apsw.Connection, older: Document, newer: Document, now: int) -> None:
-    """Note that one memory superseded another."""
+    """Note that a memory superseded another."""
     supersede = "UPDATE document SET superseded_by = ?, updated_at = ? WHERE rowid = ?"
     db.execute(supersede, (newer["id"], now, older["rowid"]))
     db.execute("UPDATE document SET supersedes = ? WHERE rowid = ?", (older["id"], newer["rowid"]))

@@ -170,7 +170,7 @@ def next_batch(db: apsw.Connection, after: int, upto: int, most: int, most_bytes
 
 
 class Called(Record):
-    """Calls of a client's hook for one event. Times in ms; `count` and `faults` since a given time."""
+    """Calls of a client's hook for an event. Times in ms; `count` and `faults` since a given time."""
 
     __slots__ = ("agent", "count", "event", "faults", "last")
 
@@ -242,7 +242,7 @@ def hook_calls(db: apsw.Connection, session: str = "", since: int = 0) -> list[d
 
 
 def hook_call_extent(db: apsw.Connection, session: str) -> dict[str, Any] | None:
-    """How many hook calls a session has, from when to when, and of which client; None if it has none."""
+    """How many hook calls a session has, from when to when, and its client; None if it has none."""
     query = "SELECT count(*), min(at), max(at), max(client) FROM hook_call WHERE session_id = ?"
     ((calls, first, last, client),) = db.execute(query, (session,))
     return {"calls": calls, "first": first, "last": last, "client": client} if calls else None

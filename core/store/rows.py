@@ -17,8 +17,8 @@ COLLECTIONS = {"observations": 1, "episodes": 2, "knowledge": 3}
 NAME_OF = {code: name for name, code in COLLECTIONS.items()}
 COLLECTION_SHIFT = 40
 ALL = 1 << 62  # above every row number and time
-LISTED = "(SELECT value FROM json_each(?))"  # one parameter for any number of values
-SMALL_INDEX = 64  # in so few rows FTS5's idf is 0 for a word that half of them have: BM25 says little
+LISTED = "(SELECT value FROM json_each(?))"  # a single parameter for any number of values
+SMALL_INDEX = 64  # in fewer rows, FTS5's idf is 0 for a word that half of them have: BM25 says little
 BY_HAND = "written by hand"  # the reason why the write gate allowed a text that its rules did not allow
 
 

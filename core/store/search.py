@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     Condition = tuple[str, list[Any]]
     """SQL, and its parameters."""
 
-CONTEXT_WEIGHT = 0.5  # of a word in the turns around a document, compared with one in its own text
-AFFORDABLE_MATCHES = 20_000  # BM25 takes about 1 µs per matching document
-ENOUGH_MATCHES = 50  # of all terms together: then no single term needs to be searched for
+CONTEXT_WEIGHT = 0.5  # of a word in the turns around a document, compared with its own text
 FEW_ROWS = 4_096  # rows that are always gathered for a filter: it takes a millisecond
 LARGE_SHARE = 1 / 3  # a filter that admits more is checked against the best matches instead
 
@@ -111,7 +109,7 @@ class LocalCandidates:
             " max(created_at, updated_at) AS confirmed_at, recall_count, retrieval_priority, write_verdict,"
             " stale OR tags LIKE '%\"stale\"%' AS stale, tags LIKE '%\"pinned\"%' AS pinned,"
             f" write_reason = '{BY_HAND}' AS by_hand, superseded_by, project, session_id AS session,"
-            f" {_STAGE} AS stage FROM document WHERE rowid IN ({marks(rowids)})"
+            f" {_stage_sql()} AS stage FROM document WHERE rowid IN ({marks(rowids)})"
         )
         found: list[Traits] = fetch_dicts(self._db, sql, tuple(rowids))
         for traits in found:
@@ -163,21 +161,23 @@ class LocalCandidates:
 
     def _match(self, terms: Sequence[str]) -> str:
         """A query for any of the terms; in a large memory, for as many of the rarest as are affordable."""
-        if len(terms) == 1 or self.size() <= AFFORDABLE_MATCHES:
+        affordable_matches = 20_000  # BM25 takes about 1 µs per matching document
+        if len(terms) == 1 or self.size() <= affordable_matches:
             return " OR ".join(map(_quoted, terms))
-        counted = sorted((self._count(_quoted(term), AFFORDABLE_MATCHES + 1), _quoted(term)) for term in terms)
+        counted = sorted((self._count(_quoted(term), affordable_matches + 1), _quoted(term)) for term in terms)
         rarest: list[str] = []
         total = 0
         for count, term in counted:
             total += count
-            if total > AFFORDABLE_MATCHES:
+            if total > affordable_matches:
                 break
             if count:
                 rarest.append(term)
         if rarest:
             return " OR ".join(rarest)
         together = " AND ".join(map(_quoted, terms))
-        return together if self._count(together, ENOUGH_MATCHES) >= ENOUGH_MATCHES else counted[0][1]
+        enough = 50  # then no single term needs to be searched for
+        return together if self._count(together, enough) >= enough else counted[0][1]
 
     def _count(self, match: str, limit: int) -> int:
         counted = "SELECT count(*) FROM (SELECT 1 FROM lexicon WHERE lexicon MATCH ? LIMIT ?)"
@@ -214,7 +214,7 @@ class RowFilter:
 
     A few are gathered in a temporary table, which narrows both searches: those of a session by its index, those of a
     project by three. If a third of all documents or more is admitted, it is faster to check the best matches. `size`:
-    roughly the number of documents. A connection has one filter at a time.
+    roughly the number of documents. A connection has a single filter at a time.
     """
 
     def __init__(self, db: apsw.Connection, filters: Filters, size: int) -> None:
@@ -241,7 +241,7 @@ class RowFilter:
             self._conditions.append(("+category_id = ?", [category]))
         if between:
             self._conditions.append(("+created_at BETWEEN ? AND ?", [*between]))
-        for tag in tags:  # `instr` first: few rows hold the letters, so few lists are parsed
+        for tag in tags:  # `instr` first: few rows hold the letters, which saves parsing lists
             holds = "instr(tags, ?) AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"
             self._conditions.append((holds, [json_text.dumps(tag), tag]))
         self._share = 0.0
@@ -335,9 +335,6 @@ def _stage_sql() -> str:
         " WHERE next.session_id = document.session_id AND next.session_id <> '' AND next.rowid > document.rowid"
         f" AND next.rowid <= {last} ORDER BY next.rowid LIMIT 1), 1) THEN 'ended' ELSE 'under way' END"
     )
-
-
-_STAGE = _stage_sql()
 
 
 def _quoted(term: str) -> str:

@@ -1,7 +1,7 @@
 """Archived sessions: their records, turns, compactions and segments, and how far they were read and observed.
 
 A segment holds consecutive turns of a session, indexed as a whole, so that words from several turns find the session.
-The last segment of a session grows. Triggers note in `segment_due` from which turn on a session has changed, and
+The last segment of a session grows. Triggers note in `segment_due` the first turn that has changed, and
 `renew_segments` indexes it again from there.
 
 Times are in ms since the epoch. Functions that write belong inside the caller's transaction. Hot path.
@@ -166,7 +166,7 @@ def rename_project(db: apsw.Connection, name: str, former: str, folder: str) -> 
 
 
 def whole_id(db: apsw.Connection, given: str, *, least: int = 8) -> str:
-    """The given id, or the only archived one that begins with it, "" if there is none.
+    """The given id, or the only archived id that begins with it, "" if there is none.
 
     `least`: how many characters it must have; eight are shown of a UUID. Raises Failure SESSION_AMBIGUOUS.
     """
@@ -257,7 +257,7 @@ def turn_times(db: apsw.Connection, session: str) -> tuple[int, int, int]:
 
 def compactions(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
     """The compactions of a session (`call`, `at`, `summary`), oldest first."""
-    # by time first: calls are numbered as they are stored, and a hook may store the newest before the others
+    # by time first: calls are numbered in the order of storing, and a hook may store the newest before the others
     query = "SELECT call, at, summary FROM compaction WHERE session_id = ? ORDER BY at, call"
     return fetch_dicts(db, query, (session,))
 

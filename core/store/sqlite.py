@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 # apsw imports collections.abc, which costs 2 ms (a fifth of a bare start) before Python 3.13, for classes that Python
-# has already loaded as _collections_abc. The stand-ins are removed again, for a later `import collections`.
-_stand_ins = [name for name in ("collections", "collections.abc") if name not in sys.modules]
-sys.modules.update(dict.fromkeys(_stand_ins, _collections_abc))
+# has already loaded as _collections_abc. The replacements are removed again, for a later `import collections`.
+_replaced = [name for name in ("collections", "collections.abc") if name not in sys.modules]
+sys.modules.update(dict.fromkeys(_replaced, _collections_abc))
 try:
     import apsw as apsw
 finally:
-    for _name in _stand_ins:
+    for _name in _replaced:
         del sys.modules[_name]
 
 SCHEMA = 14  # number of `migrations`
@@ -202,7 +202,7 @@ def schema_of(db: apsw.Connection) -> int:
 
 
 def migrations() -> list[str]:
-    """The SQL of each step to the present schema. A released file is never edited; a change of the schema adds one."""
+    """The SQL of each step to the present schema. A released file is never edited; a change of it adds a file."""
     folder = os.path.join(os.path.dirname(__file__), "migrations")
     steps = []
     for name in sorted(name for name in os.listdir(folder) if name.endswith(".sql")):  # not an old __pycache__
@@ -294,7 +294,7 @@ def _upgrade(db: apsw.Connection, where: str, busy_ms: int) -> None:
             return  # another process has done it
         _refuse_foreign(db, where)
         if not version:
-            db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # so that free pages can be returned one by one
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # so that single free pages can be returned
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN IMMEDIATE")
         try:
@@ -347,6 +347,6 @@ def _store_code(error: apsw.Error, where: str) -> str:
 
 
 def _is_torn(error: apsw.Error) -> bool:
-    """If sqlite-vec reports damaged pages, for which it has no code of its own."""
+    """If sqlite-vec reports damaged pages: it has no code for them."""
     texts = ("chunks iter error", "blob read error", "could not open vectors blob", "could not open validity blob")
     return isinstance(error, apsw.SQLError) and any(text in str(error) for text in texts)

@@ -204,7 +204,7 @@ def rewrite(db: apsw.Connection) -> None:
 
 
 def merge(db: apsw.Connection, name: str) -> None:
-    """Merge all parts of a lexical index into one, without deleted text, in short transactions."""
+    """Merge all parts of a lexical index, without deleted text, in short transactions."""
     merged_pages = 1_000  # per transaction: some 30 ms
     pages = -merged_pages  # the sign begins a merge of all parts
     while True:

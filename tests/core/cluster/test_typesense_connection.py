@@ -244,8 +244,8 @@ def test_a_certificate_is_checked(tmp_path: Path) -> None:
 def test_a_search_imports_no_client(tmp_path: Path) -> None:
     said = spawn_python(
         tmp_path,
-        "from core.store.cluster import client, source\n"
-        "client.SearchClient(['http://one:1'], 'k', limit_s=1)\n"
+        "from core.store import cluster, cluster_search\n"
+        "cluster.SearchClient(['http://one:1'], 'k', limit_s=1)\n"
         "import sys\n"
         "dear = ('typesense', 'httpx', 'asyncio', 'logging', 'typer', 'rich', 'orjson', 'numpy')\n"
         "print([name for name in dear if name in sys.modules])\n",
