@@ -214,15 +214,18 @@ def transcript_facts(path: str, agent: str) -> tuple[str, int | None]:
     if not client.session_file or not client.reports_compactions or not os.path.isfile(path):
         return "", None
     folder, compactions = "", 0
-    with open(path, "rb") as file:
-        for number, line in enumerate(file):
-            # The first lines say where the session began; of the others, only marked ones can be a compaction.
-            if number >= 100 and not any(mark in line for mark in client.context_marks):
-                continue
-            for entry in client.entries(parsed(line) or {}):
-                if entry.folder and not folder and os.path.isdir(entry.folder):
-                    folder = entry.folder
-                compactions += entry.kind == "compaction"
+    try:
+        with open(path, "rb") as file:
+            for number, line in enumerate(file):
+                # The first lines say in which folder the session began; any other line counts only with a mark.
+                if number >= 100 and not any(mark in line for mark in client.context_marks):
+                    continue
+                for entry in client.entries(parsed(line) or {}):
+                    if entry.folder and not folder and os.path.isdir(entry.folder):
+                        folder = entry.folder
+                    compactions += entry.kind == "compaction"
+    except OSError:
+        pass
     return folder, compactions
 
 

@@ -18,6 +18,8 @@ from session.state_file import state_failure, work_folder, work_lock
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    import apsw
+
     from core.command import Model
     from core.config import Config
 
@@ -117,8 +119,8 @@ class _Observation:
 
         report = self._report
         try:
-            db, archived = self._archive(transcript)
-            observer = Observer(db[0], self._session, model, self._config, report, vectors=db[1])
+            db, has_vectors, archived = self._archive(transcript)
+            observer = Observer(db, self._session, model, self._config, report, vectors=has_vectors)
             observer.run(lambda turns, tokens: self._record("started", {"turns": turns, "tokens": tokens}))
         except BaseException as error:
             about = f"{error.code}: {error.message}" if isinstance(error, Failure) else type(error).__name__
@@ -133,14 +135,14 @@ class _Observation:
             result |= {name: archived[name] for name in ("episodes", "badLines")}
         return result
 
-    def _archive(self, transcript: str) -> tuple[tuple[Any, bool], dict[str, Any]]:
-        """The open store and whether it has vectors, and the result of archiving the transcript."""
+    def _archive(self, transcript: str) -> tuple[apsw.Connection, bool, dict[str, Any]]:
+        """The open store, whether it has vectors, and the result of archiving the transcript."""
         from core.store import sessions, sqlite
         from memory.archive import ingest, transcript_files
 
         busy_ms = self._config.get_int("store.busy_ms")
         db = sqlite.open_writing(busy_ms=busy_ms, durable=False)
-        vectors = sqlite.load_vectors(db)
+        has_vectors = sqlite.load_vectors(db)
         archived = transcript_files.Archived().result
         if transcript:
             identity = stored_id if self._is_command else lambda _: self._session
@@ -153,7 +155,7 @@ class _Observation:
             about = f"no turns of a session {self._session[:80]!r} are archived"
             fix = "name its transcript, or archive it with joelclaw memory archive"
             raise Failure("SESSION_NOT_FOUND", about, fix)
-        return (db, vectors), archived
+        return db, has_vectors, archived
 
     def _record(self, action: str, about: dict[str, Any], error: str = "") -> None:
         from otel import log
