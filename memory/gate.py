@@ -66,7 +66,7 @@ _PAUSES = ",.!;:—–\n"
 
 # The words that count for each category (taxonomy v1). Among equals the first category wins: a preference or a rule
 # says more about a memory than the system that it is about.
-_CATEGORY_WORDS = {
+CATEGORY_WORDS = {
     "jc:preferences":
         "prefer prefers preferred preference preferences likes dislikes hates favourite favorite wants style"
         " taste tone habit favours favors favour favor dislike hate loves love want likes please emoji emojis theme"
@@ -117,7 +117,7 @@ def classify(text: str) -> tuple[str, float, str]:
     The confidence is .67 to .95. Without any such word: `jc:operations`, .35 and "fallback", as in the contract.
     """
     text_words = set(words.split(text[:20_000]))
-    hits = {category: len(text_words.intersection(listed.split())) for category, listed in _CATEGORY_WORDS.items()}
+    hits = {category: len(text_words.intersection(listed.split())) for category, listed in CATEGORY_WORDS.items()}
     best = max(hits, key=hits.__getitem__)  # the first among equals
     if not hits[best]:
         return "jc:operations", 0.35, "fallback"

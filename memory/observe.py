@@ -28,7 +28,6 @@ from core.records import Episode
 from core.redaction import redact
 from core.store import sessions, sqlite
 from memory import gate, write
-from recall.query import CATEGORIES
 
 Position = tuple[int, str] | None  # up to which a session is observed
 
@@ -198,7 +197,7 @@ def prompt_of(turns: Sequence[tuple[str, str, int]]) -> str:
     transcript = "\n".join(map(_turn_block, turns))
     with open(os.path.join(os.path.dirname(__file__), "observe_prompt.txt"), encoding="utf-8") as file:
         task = file.read()
-    names = ", ".join(CATEGORIES)
+    names = ", ".join(gate.CATEGORY_WORDS)
     return task.format(mark=words.fingerprint(transcript)[:12], transcript=transcript, categories=names)
 
 

@@ -1,4 +1,8 @@
-"""The write pipeline: size, redaction, write gate, category, near duplicates, store. Hot path."""
+"""The write pipeline: size, redaction, write gate, category, near duplicates, store. Hot path.
+
+`write` takes a draft through all of it. A session's task has a memory of its own, which `write_task` keeps up to date.
+Other kinds of documents (sections of files, imported lines) use its steps.
+"""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class _Recall:
             from recall import places
 
             self.places = places.answer(self.db, self.text, asked, query, self.filters["projects"], lean=self.is_lean)
-        if not has_tags and (not query.collections or names.CALLS in query.collections):
+        if not has_tags and (not query.collections or "calls" in query.collections):
             matches = names.matching_calls(self.db, self.text, self.names, self.filters, self.scope, self.limit)
             self.calls = [match for match in matches if match.score >= query.min_score]
 

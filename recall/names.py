@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from core.records import Filters, FoundCall, Hit
     from recall.query import Scope
 
-CALLS = "calls"  # the name of the collection
 CALL_PREFIX = "call:"
 MAX_COMMAND_CHARS = 60  # of a command in a call's place
 
@@ -136,7 +135,8 @@ class CallMatch:
 
     def __init__(self, call: FoundCall, score: float, wanted: Sequence[str]) -> None:
         self.call = call
-        self.score = self.raw = score
+        self.score = score
+        self.raw = score  # before the preference for a project
         self.wanted = wanted
         self.fixed_by = ""  # for a failed command: the command soon after it that worked
 
@@ -147,7 +147,7 @@ class CallMatch:
         text = call_text(call, self.wanted, room - len(fixed_by)) + fixed_by
         return new_hit(
             f"{CALL_PREFIX}{call['session']}:{call['number']}", self.score, text, rawScore=round(self.raw, 4),
-            type="call", source=call["client"], collection=CALLS, session=call["session"], timestamp=_time_of(call),
+            type="call", source=call["client"], collection="calls", session=call["session"], timestamp=_time_of(call),
             path=call["file"], project=call["project"], origin=origin_of_call(call["tool"]),
         )  # fmt: skip
 
@@ -308,8 +308,8 @@ def call_by_id(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | 
 
     same_names = ("session", "client", "project", "number", "prompt", "tool", "file", "command", "error", "passage")
     return {
-        "id": f"{CALL_PREFIX}{session}:{number}", "collection": CALLS, "place": call_place(call), "at": _time_of(call),
-        "outcome": shell_command.reliable_outcome(call["command"], call["outcome"]),
+        "id": f"{CALL_PREFIX}{session}:{number}", "collection": "calls", "place": call_place(call),
+        "at": _time_of(call), "outcome": shell_command.reliable_outcome(call["command"], call["outcome"]),
         "origin": origin_of_call(call["tool"]),
         **{name: call[name] for name in same_names},  # type: ignore[literal-required]  # keys of the TypedDict
     }  # fmt: skip

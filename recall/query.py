@@ -130,7 +130,7 @@ class Scope:
         self._session_projects: dict[str, str | None] = {}
         self.prefer = query.prefer
         self.names: Sequence[str] = ()  # the spellings of the project, and "" for global memories; empty for all
-        self.others: Sequence[str] = ()  # the names of other projects; with "" if some memories without a project are
+        self.others: Sequence[str] = ()  # other projects; with "" if sessions without a project are not ours
         if self._is_limited:
             from core.store import documents, sessions
 
@@ -178,12 +178,6 @@ class Scope:
             known = sessions.by_id(self._db, session)
             self._session_projects[session] = known["project"] if known else None
         return self._session_projects[session]
-
-
-CATEGORIES = (
-    "jc:preferences", "jc:rules-conventions", "jc:people-relationships", "jc:memory-system", "jc:system-architecture",
-    "jc:operations", "jc:projects",
-)  # fmt: skip
 
 
 def resolve_category(name: str) -> str:

@@ -80,11 +80,12 @@ class Ranking:
         absent = source.absent(self._query_terms)
         known = known_factor(absent, size)
         if absent == 1 and max(scores.values()) * known < min_score:
-            return []
+            return []  # no document has a word of the query, and none is close enough by meaning
         segment_scores, segment_trust = _segment_scores(source, list(candidates), terms)
         ranked = []
         for traits in source.traits(list(candidates)):
             candidate = candidates[traits["rowid"]]
+            # Traits say how much meaning may count. They are read only for candidates with the minimum score.
             raw = combined(candidate["bm25"], candidate["cosine"], half, _max_meaning(traits, size))
             score = raw * stage_factor(traits)
             if traits["rowid"] in segment_scores:
