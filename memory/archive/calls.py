@@ -45,7 +45,13 @@ class CallDraft:
         self.prompt = prompt  # prompts before it in its piece
         self.at = at
         self.is_late = True  # it was called in an earlier piece, as far as is known
-        self.tool = self.file = self.command = self.given = self.returned = self.outcome = self.error = ""
+        self.tool = ""
+        self.file = ""  # that it works on
+        self.command = ""
+        self.given = ""  # its input
+        self.returned = ""  # its output
+        self.outcome = ""  # ok, failed, running, stopped; "" if unknown
+        self.error = ""  # why it failed; of a call that goes on its process
         self.given_names: list[tuple[str, bool]] = []
         self.returned_names: list[tuple[str, bool]] = []
         self.first_line = 0
@@ -111,7 +117,8 @@ class SessionCalls:
         self.is_cut = False  # parts of an output were left out
         self._carry = carry
         self._last_before = carry.get(LAST_CALL, "")
-        self._latest = self._ended = 0  # times of the last message and of the last end of a turn
+        self._latest = 0  # time of the last message
+        self._ended = 0  # time of the last end of a turn
         self._has_answered = True  # after its last call; the end of a turn without an answer is none
         self._events: list[tuple[CallDraft | Entry, int]] = []  # with the prompts before each
         self._drafts: dict[str, CallDraft] = {}

@@ -41,9 +41,12 @@ class Ingested:
     def __init__(self, client: str = "", reason: str = "") -> None:
         self.client = client
         self.reason = reason
-        self.added = self.updated = self.calls = self.bytes = self.bad_lines = 0
-        self.entries: list[Entry] = []
-        """The last 400, for the feedback about memories."""
+        self.added = 0  # new episodes
+        self.updated = 0  # episodes that have grown
+        self.calls = 0  # new calls
+        self.bytes = 0  # read
+        self.bad_lines = 0  # that hold no JSON object
+        self.entries: list[Entry] = []  # the last 400, for the feedback about memories
 
     def add(self, piece: Piece, stored: tuple[int, int, int]) -> None:
         """Count a piece and what `SessionArchive.store` returned for it."""

@@ -95,9 +95,13 @@ class SessionArchive:
         last_ms = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
         when = draft.at if isinstance(draft.at, int) and 0 <= draft.at <= last_ms else self._now
         document = documents.blank(COLLECTION, draft.id, f"{draft.role}: {draft.body}", when)
-        document["context"], document["observation_type"] = draft.context(), "episode"
-        document["source"], document["session_id"], document["project"] = self._client, self.session, self.project
-        document["write_confidence"], document["write_reason"] = 1.0, "archived"
+        document["context"] = draft.context()
+        document["observation_type"] = "episode"
+        document["source"] = self._client
+        document["session_id"] = self.session
+        document["project"] = self.project
+        document["write_confidence"] = 1.0
+        document["write_reason"] = "archived"
         return _categorised(document), document_vector(document["text"], document["context"])
 
     def _grow(self, older: Document, newer: Document, vector: bytes) -> bool:
@@ -269,10 +273,9 @@ class Carry:
         try:
             value = json_text.loads(text)
             for row in value["drafts"][-1:]:
-                carry.last = draft = Draft(row["id"], row["role"], row["at"])
-                draft.prompt, draft.before, draft.after, draft.body = (
-                    str(row[name]) for name in ("prompt", "before", "after", "body")
-                )
+                carry.last = Draft(row["id"], row["role"], row["at"])
+                for name in ("prompt", "before", "after", "body"):
+                    setattr(carry.last, name, str(row[name]))
             carry.prompt = str(value["prompt"])
             carry.typed_ahead.waiting = [*map(str, value["queue"])]
             carry.typed_ahead.given = [*map(str, value["handed"])]
@@ -293,9 +296,12 @@ class Carry:
         """Remove the texts that may quote purged episodes, which are given by their ids."""
         self.prompt = ""
         self.typed_ahead.waiting = []
-        if self.last:
-            self.last.prompt = self.last.before = self.last.after = ""
-            self.last = None if self.last.id in purged else self.last
+        if self.last and self.last.id in purged:
+            self.last = None
+        elif self.last:
+            self.last.prompt = ""
+            self.last.before = ""
+            self.last.after = ""
 
 
 def identifier_of(message: Entry, session: str, line: bytes, number: int) -> str:
@@ -333,5 +339,7 @@ def clean_name(text: str) -> str:
 def _categorised(document: Document) -> Document:
     document["fingerprint"] = words.fingerprint(document["text"].lower())
     category, confidence, source = gate.classify(document["text"])
-    document["category_id"], document["category_confidence"], document["category_source"] = category, confidence, source
+    document["category_id"] = category
+    document["category_confidence"] = confidence
+    document["category_source"] = source
     return document

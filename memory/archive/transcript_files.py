@@ -209,7 +209,7 @@ def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[bytes]]:
 
 def ingest_all(
     db: apsw.Connection, files: Sequence[File], identity: Callable[[str], str], *, agent: str = "",
-    progress: Callable[[int], None] = lambda _: None, note: Callable[[File, str, str], None] = lambda *_: None,
+    progress: Callable[[int], None] = lambda _: None, known: KnownFiles | None = None,
 ) -> Archived:  # fmt: skip
     """Archive each file to its end. If this is stopped, the next run continues.
 
@@ -217,37 +217,17 @@ def ingest_all(
         identity: the id under which a session is stored, from the client's own.
         agent: who wrote the files; "" to find out.
         progress: called with bytes that were read.
-        note: called with each file whose state can be relied on, the client, and the reason for skipping it.
+        known: notes each file that need not be read again until it changes.
     """
-    now = clock.now_ms()
-
-    def work(
-        db: apsw.Connection, file: File, vectors: bool, progress: Callable[[int], None] = lambda _: None
-    ) -> Ingested:
-        try:
-            writer, session, cwd = look_at(file.path, agent)
-            if home_files.has_switches():
-                from core import switches
-
-                if switches.is_excluded(switches.load()[0], cwd):
-                    return Ingested()
-            origin = Origin(writer, identity(session), cwd, now=now, vectors=vectors)
-            ingested = ingest.ingest_file(db, file.path, origin, progress=progress)
-        except Failure as failure:
-            if failure.code != "TRANSCRIPT_UNREADABLE":
-                raise
-            return Ingested(reason=failure.message.removeprefix(f"{file.path}: "))
-        ingested.entries = []  # they would be sent from process to process
-        return ingested
-
     report = Archived()
-    for file, result in _results(db, files, work, progress):
+    for file, result in _results(_Worker(db, identity, agent), files, progress):
         if result.client:
             report.take(result.client, result)
         else:
             report.leave_out(file.path, result.reason)
-        if result.client or result.reason in (SUBAGENT, NO_LINES, NO_CLIENT):  # not an error that may pass
-            note(file, result.client, result.reason)
+        is_final = result.client or result.reason in (SUBAGENT, NO_LINES, NO_CLIENT)  # no error that may pass
+        if known is not None and is_final:
+            known.note(file, result.client, result.reason)
     stored_progress.renew_due_segments(db)
     if report.result["episodes"]["added"] >= documents.MERGE_AFTER:
         from core.store import store_file
@@ -257,49 +237,76 @@ def ingest_all(
     return report
 
 
+class _Worker:
+    """Archives file after file."""
+
+    def __init__(self, db: apsw.Connection, identity: Callable[[str], str], agent: str) -> None:
+        self._db = db
+        self._identity = identity
+        self._agent = agent
+        self._now = clock.now_ms()
+        self._vectors = sqlite.load_vectors(db)
+
+    def archive(self, file: File, progress: Callable[[int], None] = lambda _: None) -> Ingested:
+        """Archive a file to its end, unless it is no transcript or its folder is excluded."""
+        try:
+            writer, session, cwd = look_at(file.path, self._agent)
+            if home_files.has_switches():
+                from core import switches
+
+                if switches.is_excluded(switches.load()[0], cwd):
+                    return Ingested()
+            origin = Origin(writer, self._identity(session), cwd, now=self._now, vectors=self._vectors)
+            ingested = ingest.ingest_file(self._db, file.path, origin, progress=progress)
+        except Failure as failure:
+            if failure.code != "TRANSCRIPT_UNREADABLE":
+                raise
+            return Ingested(reason=failure.message.removeprefix(f"{file.path}: "))
+        ingested.entries = []  # they would be sent from process to process
+        return ingested
+
+    def begin_in_process(self) -> None:
+        """Prepare a forked process, which needs a connection of its own."""
+        import signal
+
+        parent = os.getppid()
+        signal.signal(signal.SIGALRM, lambda *_: os.getppid() == parent or os._exit(1))  # the parent was killed
+        signal.setitimer(signal.ITIMER_REAL, 2.0, 2.0)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
+        self._db = sqlite.open_writing(busy_ms=60_000, durable=False)  # the other processes write, too
+        if self._vectors:
+            sqlite.load_vectors(self._db)
+        _process_workers.append(self)
+
+
+_process_workers: list[_Worker] = []  # in a forked process its worker
+
+
+def _archive_in_process(file: File) -> tuple[File, Ingested | tuple[str, str, str]]:
+    try:
+        return file, _process_workers[0].archive(file)
+    except Failure as failure:  # its pickle would only have the message
+        return file, (failure.code, failure.message, failure.fix)
+
+
 def _results(
-    db: apsw.Connection, files: Sequence[File], work: Callable[..., Ingested], progress: Callable[[int], None]
+    worker: _Worker, files: Sequence[File], progress: Callable[[int], None]
 ) -> Iterator[tuple[File, Ingested]]:
     """What became of each file. Many bytes are read in a few forked processes."""
-    vectors = sqlite.load_vectors(db)
     # the system libraries of macOS do not survive a fork
     processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
     count = min(processors, 4, len(files))
     if count < 2 or sum(file.size for file in files) < 8_000_000:  # a process takes 50 ms to start
         for file in files:
-            result = work(db, file, vectors, progress)
+            result = worker.archive(file, progress)
             progress(max(0, file.size - result.bytes))
             yield file, result
         return
     from multiprocessing import get_context
 
-    with get_context("fork").Pool(count, _begin, (work, vectors)) as pool:
-        for file, found in pool.imap_unordered(_do, files):
+    with get_context("fork").Pool(count, worker.begin_in_process) as pool:
+        for file, found in pool.imap_unordered(_archive_in_process, files):
             if isinstance(found, tuple):
                 raise Failure(*found)
             progress(file.size)
             yield file, found
-
-
-_process: list[Any] = []  # of a forked process: what it does with a file, its connection, whether that has vectors
-
-
-def _begin(work: Callable[..., Ingested], vectors: bool) -> None:
-    import signal
-
-    parent = os.getppid()
-    signal.signal(signal.SIGALRM, lambda *_: os.getppid() == parent or os._exit(1))  # the parent was killed
-    signal.setitimer(signal.ITIMER_REAL, 2.0, 2.0)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
-    db = sqlite.open_writing(busy_ms=60_000, durable=False)  # the others also write
-    if vectors:
-        sqlite.load_vectors(db)
-    _process[:] = [work, db, vectors]
-
-
-def _do(file: File) -> tuple[File, Ingested | tuple[str, str, str]]:
-    work, db, vectors = _process
-    try:
-        return file, work(db, file, vectors)
-    except Failure as failure:  # its pickle would only have the message
-        return file, (failure.code, failure.message, failure.fix)
