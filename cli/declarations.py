@@ -127,8 +127,10 @@ def memory_argument(help: str, metavar: str = "ID") -> Any:
 
 Query = Annotated[list[str] | None, Argument(metavar="QUERY", help="What to look for")]
 RequiredQuery = Annotated[list[str], Argument(metavar="QUERY", help="What to look for")]
-Hits = Annotated[int | None, Option("--limit", "-n", min=1, max=100, help="Most hits (default: recall.limit)")]
-Raw = Annotated[bool, Option("--raw", help="Print only the text, no JSON")]
+Hits = Annotated[
+    int | None, Option("--limit", "-n", min=1, max=100, help="Maximum number of hits (default: recall.limit)")
+]
+Raw = Annotated[bool, Option("--raw", help="Print only the text, not JSON")]
 Verbatim = Annotated[bool, Option("--verbatim", help="Print only the text, exactly as stored; refused on a terminal")]
 Hours = Annotated[float, Option("--hours", min=0, max=876_000, help="How far back, in hours")]
 Session = Annotated[str | None, session_option("Session id")]

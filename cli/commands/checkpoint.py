@@ -40,12 +40,12 @@ def save(
     tokens: Tokens = None,
     window: Window = None,
     message: Annotated[
-        list[str] | None, Option("--message", "-m", metavar="TEXT", help="A prompt, oldest first")
+        list[str] | None, Option("--message", "-m", metavar="TEXT", help="A prompt; give the oldest first")
     ] = None,
     file: Annotated[list[str] | None, Option(metavar="PATH", help="A file that was edited")] = None,
     role: Role = None,
     stdin: Annotated[
-        bool, Option("--stdin", help="Also read a JSON object with these names; options replace it")
+        bool, Option("--stdin", help="Also read these values as a JSON object from stdin; options take precedence")
     ] = False,
 ) -> Answer:
     """Save the task at the end of a turn; recall when the context is warm, remember when it is hot."""
@@ -64,7 +64,7 @@ def flush(
 def show(
     id: Annotated[str | None, session_argument("Session id, or the beginning of it (default: all)")] = None,
 ) -> Answer:
-    """Show everything known of a session; without ID, list all sessions with a state file."""
+    """Show everything known about a session; without ID, list all sessions with a state file."""
     from session.state import stored_id
     from session.state_file import list_states, read_state, unknown_session
 
@@ -73,7 +73,7 @@ def show(
         actions = []
         if sessions:
             newest = {"id": {"description": "its id", "value": sessions[0]["sessionId"], "required": True}}
-            actions.append(step("joelclaw checkpoint show <id>", "everything known of a session", newest))
+            actions.append(step("joelclaw checkpoint show <id>", "everything known about a session", newest))
         return Answer({"count": len(sessions), "sessions": sessions}, actions, view=draw_states)
     name = stored_id(id)
     state = read_state(name)
@@ -122,8 +122,8 @@ def refresh(
 def project(
     session: Session = None,
     role: Role = None,
-    file: Annotated[list[str] | None, Option(metavar="PATH", help="The file that is edited")] = None,
-    cwd: Annotated[str | None, Option(metavar="DIR", help="The agent's folder (default: here)")] = None,
+    file: Annotated[list[str] | None, Option(metavar="PATH", help="The file being edited")] = None,
+    cwd: Annotated[str | None, Option(metavar="DIR", help="The agent's folder (default: the current folder)")] = None,
     raw: Raw = False,
 ) -> Answer:
     """Print memories that name a file when it is edited, once."""

@@ -36,7 +36,7 @@ def save(options: Mapping[str, Any]) -> Answer:
         _event("turn", session_id, given), config.load(), role="".join(_texts(given, "role")[:1])
     )
     session = quoted(result["sessionId"])
-    actions = [step(f"joelclaw checkpoint show {session}", "everything known of this session")]
+    actions = [step(f"joelclaw checkpoint show {session}", "everything known about this session")]
     if result["zone"] == "hot":
         actions.append(step(f"joelclaw checkpoint flush --session {session}", "before the compaction that is due"))
     return Answer(result, actions)
@@ -167,7 +167,7 @@ def _inject(name: str, event: HookEvent, options: Mapping[str, Any], **more: str
     if session.set_aside:
         result["setAside"] = session.set_aside
     result |= errors_of(session.faults)
-    show = step(f"joelclaw checkpoint show {quoted(session_id)}", "everything known of this session")
+    show = step(f"joelclaw checkpoint show {quoted(session_id)}", "everything known about this session")
     actions = [show] if reaction.reason != reactions.NO_CHECKPOINT else []
     raw = FramedText(content) if options["raw"] else None
     return Answer(result, actions, raw, view="cli.commands.checkpoint:draw_injection")

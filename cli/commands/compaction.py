@@ -31,20 +31,22 @@ CLIENT = OneOf(*clients.with_entries())
 _FILES = clients.either(f"{row.session_file} of {row.title}" for row in clients.rows() if row.has_entries)
 Transcript = Annotated[str, Argument(metavar="TRANSCRIPT", help=_FILES)]
 WhichClient = Annotated[
-    str | None, Option("--client", parser=CLIENT, help="The client that wrote it (default: by its lines)")
+    str | None, Option("--client", parser=CLIENT, help="The client that wrote it (default: detected from its lines)")
 ]
 Window = Annotated[
     int | None,
-    Option("--window", min=1, help="The window in tokens (default: the file's, context.window, the model's)"),
+    Option(
+        "--window", min=1, help="The context window in tokens (default: from the file, context.window or the model)"
+    ),
 ]
 Reserve = Annotated[
     int | None,
-    Option("--reserve", min=0, help="Tokens to keep free (default: compaction.reserve_tokens, else the client's)"),
+    Option("--reserve", min=0, help="Tokens to keep free (default: compaction.reserve_tokens or the client's)"),
 ]
 KeepRecent = Annotated[
     int | None,
     Option(
-        "--keep-recent", min=0, help="Recent tokens to keep (default: compaction.keep_recent_tokens, else the client's)"
+        "--keep-recent", min=0, help="Recent tokens to keep (default: compaction.keep_recent_tokens or the client's)"
     ),
 ]
 At = Annotated[str, Option("--at", metavar="ENTRY", help="Id of the current entry (default: the newest)")]
@@ -215,7 +217,7 @@ def summarize(
     at: At = "",
     client: WhichClient = None,
 ) -> Answer:
-    """Write the structured summary, with your model command, else from the transcript."""
+    """Write the structured summary, with your model command or else from the transcript."""
     from session.compaction import session_tree, summary
     from session.compaction.messages import spoken
 
@@ -302,7 +304,7 @@ def schedule(
     minutes: Annotated[
         int | None, Option(min=1, max=525_600, help="Idle minutes (default: compaction.idle_trigger_minutes)")
     ] = None,
-    agent: Annotated[str | None, Option(help="Which client runs it (default: the last known)")] = None,
+    agent: Annotated[str | None, Option(help="The client that runs it (default: the last known)")] = None,
     cwd: Annotated[str | None, Option(metavar="DIR", help="The folder it runs in (default: the last known)")] = None,
 ) -> Answer:
     """Set the session's idle timer at the end of a turn."""

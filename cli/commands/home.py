@@ -29,7 +29,7 @@ _SIGNS = {"ok": ("✓ ", "green"), "note": ("· ", "dim"), "warning": ("! ", "ye
 
 @app.command("status")
 def status() -> Answer:
-    """Show the store, counts, versions, sessions and last events. Exits 0 even with `problems`."""
+    """Show the store, counts, versions, sessions and latest events. Exits 0 even with `problems`."""
     from otel.log import host
     from session.doctor import run
 
@@ -128,7 +128,7 @@ def pull() -> Answer:
 def prune(
     dry_run: Annotated[bool, Option("--dry-run", help="Only report what would be deleted")] = False,
 ) -> Answer | int:
-    """Delete old data by the settings retention.*. Runs by itself once a day."""
+    """Delete old data according to the settings retention.*. Runs by itself once a day."""
     from core import background
     from core.store import sqlite
     from core.store.deletion import Retention
@@ -169,7 +169,7 @@ def backup(
 
     result = backups.write(file, force=force)
     del result["members"], result["format"]
-    check = step(f"joelclaw restore {quoted(result['file'])} --verify-only", "whether the file is intact")
+    check = step(f"joelclaw restore {quoted(result['file'])} --verify-only", "check whether the file is intact")
     elsewhere = step(f"joelclaw restore {quoted(result['file'])}", "on another machine: restore it")
     return Answer(result, [check, elsewhere])
 
@@ -178,7 +178,7 @@ def backup(
 def restore(
     file: Annotated[str, Argument(metavar="FILE", help="A file that `backup` wrote")],
     into: Annotated[str, Option(metavar="DIR", help="The folder (default: the home)")] = "",
-    force: Annotated[bool, Option("--force", help="Also if a memory already exists there")] = False,
+    force: Annotated[bool, Option("--force", help="Replace a memory that already exists there")] = False,
     verify_only: Annotated[bool, Option("--verify-only", help="Only report whether the backup is intact")] = False,
 ) -> Answer:
     """Verify a backup and replace the home with it; the current data is set aside."""

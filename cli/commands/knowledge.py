@@ -25,14 +25,16 @@ app.add_typer(vault, name="vault")
 
 SKIP_REASONS = ("routine-heartbeat", "duplicate-signal", "no-new-information")
 
-Limit = Annotated[int, Option("--limit", "-n", min=1, max=100, help="Most hits")]
+Limit = Annotated[int, Option("--limit", "-n", min=1, max=100, help="Maximum number of hits")]
 
 
 @knowledge.command("sync")
 def sync(
     dirs: Annotated[list[str] | None, Argument(metavar="DIR", help="Folders (default: those synced before)")] = None,
     adrs_only: Annotated[bool, Option("--adrs-only", help="Only the decision records of the vault")] = False,
-    skills_only: Annotated[bool, Option("--skills-only", help="Only the folder JOELCLAW_SKILLS_DIR")] = False,
+    skills_only: Annotated[
+        bool, Option("--skills-only", help="Only the folder that JOELCLAW_SKILLS_DIR names")
+    ] = False,
     prune: Annotated[bool, Option("--prune", help="Also remove folders that no longer exist")] = False,
 ) -> Answer:
     """Import folders of Markdown; sections deleted there are deleted from memory."""
@@ -104,11 +106,13 @@ def search(
 
 @knowledge.command("note")
 def note(
-    source: Annotated[str | None, Option("--source", "-s", help="Where it is from, such as gateway")] = None,
+    source: Annotated[str | None, Option("--source", "-s", help="Where it comes from, such as gateway")] = None,
     agent: Annotated[str | None, Option("--agent", "-a", help="Which agent or component")] = None,
     session: Annotated[str | None, Option(metavar="ID", help="Its session")] = None,
     turn: Annotated[int | None, Option(min=0, max=1_000_000_000, help="The number of the turn")] = None,
-    summary: Annotated[str | None, Option(metavar="TEXT", help="Its result; required without --skip-reason")] = None,
+    summary: Annotated[
+        str | None, Option(metavar="TEXT", help="The result of the turn; required without --skip-reason")
+    ] = None,
     detail: Annotated[
         list[str] | None,
         Option(
@@ -286,16 +290,23 @@ def adr(
         Argument(metavar="VERB", help="list, locate, refs, prompt, collisions, audit, rank or next"),
     ] = None,
     query: Annotated[
-        list[str] | None, Argument(metavar="QUERY", help="A number, a name or words; for prompt a text with links")
+        list[str] | None, Argument(metavar="QUERY", help="A number, name or words; for `prompt`, a text with links")
     ] = None,
     only: Annotated[
         str | None, Option("--status", "--band", help="Only this status (list), or this band (rank)")
     ] = None,
     limit: Annotated[
-        int | None, Option("--limit", "--count", min=1, max=500, help="Most records (list: 200, next: 3, or 10)")
+        int | None,
+        Option(
+            "--limit",
+            "--count",
+            min=1,
+            max=500,
+            help="Maximum number of records (default: 200 for list, 3 for next, else 10)",
+        ),
     ] = None,
-    unscored: Annotated[bool, Option("--unscored", help="Only without a score (rank)")] = False,
-    all: Annotated[bool, Option("--all", help="Also those that are not open (rank)")] = False,
+    unscored: Annotated[bool, Option("--unscored", help="Only records without a score (rank)")] = False,
+    all: Annotated[bool, Option("--all", help="Include records that are not open (rank)")] = False,
 ) -> Answer:
     """Read the decision records of the vault."""
     from memory.knowledge import decisions
@@ -305,7 +316,7 @@ def adr(
     if verb in _ADR_WITH_QUERY and not text.strip():
         raise wrong_usage(f"`vault adr {verb}` needs a query", f"run: joelclaw vault adr {verb} QUERY")
     if verb not in _ADR_WITH_QUERY and query:
-        raise wrong_usage(f"`vault adr {verb or ''}` takes no further word", "leave it out, or use locate")
+        raise wrong_usage(f"`vault adr {verb or ''}` takes no further words", "leave it out, or use locate")
     root = notes.root()
     if not verb:
         verbs = {name: f"joelclaw vault adr {name}" for name in _ADR_VERBS}

@@ -48,17 +48,20 @@ Source = Annotated[str, Option(help="Where it comes from")]
 @memory.command("write")
 def write(
     text: Annotated[str | None, Argument(metavar="TEXT", help="The observation (- reads it from stdin)")] = None,
-    category: Annotated[str, Option("--category", "-c", help="Its category (default: by its words, else ops)")] = "",
+    category: Annotated[
+        str, Option("--category", "-c", help="Its category (default: derived from its words, or ops)")
+    ] = "",
     tags: Annotated[str, Option("--tags", "-t", metavar="CSV", help="Comma-separated tags")] = "",
     source: Annotated[str, Option("--source", "-s", help="Where it comes from")] = "cli",
     session: Annotated[str, session_option("The session it was learned in")] = "",
     project: Annotated[str, project_option("Its project (default: the session's, else the folder's)")] = "",
     type: Annotated[
-        Literal["observation", "lesson", "pattern", "failed_target"], Option(help="A tag, unless it is `observation`")
+        Literal["observation", "lesson", "pattern", "failed_target"],
+        Option(help="Becomes a tag, unless it is `observation`"),
     ] = "observation",
     for_all: Annotated[bool, Option("--global", help="Recall it in every project")] = False,
 ) -> Answer:
-    """Store an observation; it can be recalled when the command returns."""
+    """Store an observation, which can be recalled as soon as the command returns."""
     return memory_hot.write_memory(locals())
 
 
@@ -74,7 +77,7 @@ def note(
 
 @memory.command("search")
 def search(query: Query = None, limit: Hits = None, category: Category = None, raw: Raw = False) -> Answer | int:
-    """Recall with the automatic budget."""
+    """Search memory with the automatic budget."""
     return recall_hot.recall({**declared("recall")["recall"].defaults(), **locals()})
 
 
@@ -115,10 +118,11 @@ def list_(
     category: Category = None,
     project: Annotated[str | None, project_option("Only this project (NAME or OWNER/NAME)")] = None,
     all: Annotated[
-        bool, Option("--all", help="Also tasks of sessions, and forgotten, superseded, held or discarded memories")
+        bool,
+        Option("--all", help="Include tasks of sessions, and what was forgotten, superseded, held back or discarded"),
     ] = False,
-    limit: Annotated[int, Option("--limit", "-n", min=1, max=1000, help="How many on a page")] = 30,
-    page: Annotated[int, Option(min=1, max=1_000_000, help="Which page")] = 1,
+    limit: Annotated[int, Option("--limit", "-n", min=1, max=1000, help="Memories per page")] = 30,
+    page: Annotated[int, Option(min=1, max=1_000_000, help="Page number")] = 1,
 ) -> Answer:
     """List the observations that recall may return, newest first, with their ids."""
     from memory import curate
@@ -137,7 +141,7 @@ def list_(
 
 @memory.command("show")
 def show(id: Annotated[str, memory_argument("Its id")], verbatim: Verbatim = False) -> Answer | int:
-    """Show everything known of a memory or a tool call."""
+    """Show everything known about a memory or a tool call."""
     from core.store import sqlite
     from memory import curate
     from recall.names import CALL_PREFIX
@@ -171,7 +175,9 @@ def edit(
     text: Annotated[str | None, Argument(metavar="TEXT", help="The new text (- reads it from stdin)")] = None,
     add_tags: Annotated[str, Option(metavar="CSV", help="Comma-separated tags to add")] = "",
     remove_tags: Annotated[str, Option(metavar="CSV", help="Comma-separated tags to remove")] = "",
-    pin: Annotated[bool | None, Option("--pin/--unpin", help="Pin it: its score does not decrease with age")] = None,
+    pin: Annotated[
+        bool | None, Option("--pin/--unpin", help="Pin it, so that its score does not drop with age")
+    ] = None,
 ) -> Answer:
     """Change a memory's text or tags, or pin it; the old text stays in its history."""
     from memory import curate
@@ -190,19 +196,19 @@ def edit(
         steps.append(step("joelclaw memory list --tag pinned", "what is pinned"))
     if new_text is not None:
         result |= curate.edit(db, id, new_text, **about)
-        new = {"text": {"description": "what holds now", "required": True}}
+        new = {"text": {"description": "what is true now", "required": True}}
         supersede_step = f"joelclaw memory supersede {result['id']} <text>"
-        steps.append(step(supersede_step, "replace it with what holds now", new))
+        steps.append(step(supersede_step, "replace it with what is true now", new))
     return Answer(result, [_show_step(result["id"]), *steps], view=draw_memory)
 
 
 @memory.command("supersede")
 def supersede(
-    id: Annotated[str, memory_argument("The id of the memory that no longer holds")],
-    text: Annotated[str | None, Argument(metavar="TEXT", help="What holds now (- reads it from stdin)")] = None,
+    id: Annotated[str, memory_argument("The id of the memory that is no longer true")],
+    text: Annotated[str | None, Argument(metavar="TEXT", help="What is true now (- reads it from stdin)")] = None,
     undo: Annotated[bool, Option("--undo", help="Bring back the old memory and forget its replacement")] = False,
 ) -> Answer:
-    """Replace a memory that no longer holds."""
+    """Replace a memory that is no longer true."""
     from memory import curate
 
     call = f"joelclaw memory supersede {quoted(id)}"
@@ -229,7 +235,7 @@ def forget(
         list[str] | None, memory_argument("Their ids; a tool call (call:...) is deleted permanently")
     ] = None,
     session: Annotated[
-        str | None, session_option("Everything of a session; its tool calls are deleted permanently")
+        str | None, session_option("Everything from a session; its tool calls are deleted permanently")
     ] = None,
     undo: Annotated[bool, Option("--undo", help="Bring them back")] = False,
 ) -> Answer:
@@ -298,15 +304,15 @@ def _forget_session(given: str, ids: list[str], *, undo: bool) -> Answer:
 @memory.command("purge")
 def purge(
     ids: Annotated[list[str] | None, memory_argument("Their ids")] = None,
-    session: Annotated[str | None, session_option("Everything of a session")] = None,
-    project: Annotated[str, project_option("Everything of a project")] = "",
+    session: Annotated[str | None, session_option("Everything from a session")] = None,
+    project: Annotated[str, project_option("Everything from a project")] = "",
     before: Annotated[str, Option(metavar="DATE", help="Everything older than this day")] = "",
     match: Annotated[str, Option(metavar="TEXT", help="Everything that contains this text")] = "",
     confirmed: Annotated[
         bool | None, Option("--yes/--dry-run", "-y", help="Delete without asking, or only report what would be deleted")
     ] = None,
 ) -> Answer:
-    """Delete memories permanently, from every file, with everything that quotes them."""
+    """Permanently delete memories, and everything that quotes them, from every file."""
     from session.purge import Purge
 
     filters = {"session": (session or "").strip(), "project": project.strip(), "before": before, "match": match}
@@ -342,7 +348,7 @@ def _checked_filters(ids: list[str], filters: dict[str, str], confirmed: bool | 
     elif before and before_ms is None:
         message, fix = f"--before is {before[:60]!r}, which is not a date", "give it as 2026-01-31"
     elif confirmed is None and not (is_for_person() and os.isatty(0)):
-        message = "this deletes permanently, and it cannot ask for confirmation without a terminal"
+        message = "this deletes permanently, and there is no terminal on which to ask for confirmation"
         fix = "give --yes, or --dry-run first"
     if message:
         raise wrong_usage(message, fix)
@@ -397,7 +403,7 @@ def _given_text(text: str) -> str:
 
 
 def _show_step(id: str) -> Any:
-    return step(f"joelclaw memory show {quoted(id)}", "everything known of it")
+    return step(f"joelclaw memory show {quoted(id)}", "everything known about it")
 
 
 # Views

@@ -23,11 +23,11 @@ CLIENT = OneOf(*clients.keeping_files())
 
 @app.command("import")
 def import_(
-    file: Annotated[str, Argument(metavar="FILE", help="The file (- is stdin)")],
-    format: Annotated[Literal["auto", "ours", "markdown"], Option(help="Its format (auto: by its name)")] = "auto",
+    file: Annotated[str, Argument(metavar="FILE", help="The file (- for stdin)")],
+    format: Annotated[Literal["auto", "ours", "markdown"], Option(help="Its format (auto: from its name)")] = "auto",
     preview: Annotated[bool, Option("--preview", help="Only report what would be stored")] = False,
 ) -> Answer:
-    """Import Markdown, or JSON lines with text, id, collection, category, tags, project and others.
+    """Import Markdown, or JSON lines with text, id, collection, category, tags, project and other fields.
 
     Lines that cannot be imported are reported; the others are stored.
     """
@@ -93,12 +93,12 @@ def export(
 @app.command("archive")
 def archive(
     paths: Annotated[list[str] | None, Argument(metavar="PATH", help="Transcripts, or folders of them")] = None,
-    all: Annotated[bool, Option("--all", help="All that the clients keep")] = False,
+    all: Annotated[bool, Option("--all", help="Every transcript that the clients keep")] = False,
     agent: Annotated[
-        str | None, Option(parser=CLIENT, help="The client that wrote them (default: by their lines)")
+        str | None, Option(parser=CLIENT, help="The client that wrote them (default: detected from their lines)")
     ] = None,
 ) -> Answer:
-    """Archive session files. Without PATH, report how many are not archived yet, and ask."""
+    """Archive session files. Without PATH, report how many are not archived yet, and ask whether to archive them."""
     if paths or all:
         return archive_files(paths or [], agent or "", all=all)
     if agent:
@@ -214,11 +214,15 @@ def draw_archived(screen: "Console", answer: Answer) -> None:
 
 @app.command("observe")
 def observe(
-    transcript: Annotated[str | None, Argument(metavar="TRANSCRIPT", help="A transcript, archived first")] = None,
-    session: Annotated[str, session_option("A session whose turns are archived")] = "",
-    command: Annotated[str, Option(metavar="CMD", help="Runs the model (default: model.command)")] = "",
+    transcript: Annotated[
+        str | None, Argument(metavar="TRANSCRIPT", help="A transcript, which is archived first")
+    ] = None,
+    session: Annotated[str, session_option("A session that has been archived")] = "",
+    command: Annotated[
+        str, Option(metavar="CMD", help="The command that runs the model (default: model.command)")
+    ] = "",
 ) -> Answer:
-    """Let a model record facts from a session that are worth remembering."""
+    """Have a model record what is worth remembering from a session."""
     from core.command import model_from_config, model_not_configured
     from session import observe_job
 

@@ -63,7 +63,7 @@ def _write(options: Mapping[str, Any], *, view: str) -> Answer:
     if result["verdict"] == "discard":
         result["hint"] = gate.NOT_REMEMBERED
     forget = step(f"joelclaw memory forget {result['id']}", "remove it from memory")
-    show = step(f"joelclaw memory show {result['id']}", "everything known of it")
+    show = step(f"joelclaw memory show {result['id']}", "everything known about it")
     return Answer(result, [show, forget], view=view)
 
 

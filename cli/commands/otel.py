@@ -29,15 +29,17 @@ _STYLES = {"debug": "dim", "info": "green", "warn": "yellow", "error": "bold red
 
 Sources = Annotated[str | None, Option("--source", metavar="CSV", help="Sources, comma-separated")]
 Components = Annotated[str | None, Option("--component", metavar="CSV", help="Components, comma-separated")]
-Limit = Annotated[int, Option("--limit", "-n", min=1, max=200, help="Most events to show")]
+Limit = Annotated[int, Option("--limit", "-n", min=1, max=200, help="Maximum number of events")]
 
 
 @otel.command("emit")
 def emit(
-    action_word: Annotated[str | None, Argument(metavar="ACTION", help="What happened, as dotted words")] = None,
-    action: Annotated[str | None, Option(help="The same; replaces the word")] = None,
+    action_word: Annotated[
+        str | None, Argument(metavar="ACTION", help="What happened, as words joined by dots")
+    ] = None,
+    action: Annotated[str | None, Option(help="The same as an option, which takes precedence")] = None,
     source: Annotated[str | None, Option(help="Where it comes from (default: cli)")] = None,
-    component: Annotated[str | None, Option(help="Which part (default: otel-cli)")] = None,
+    component: Annotated[str | None, Option(help="The component (default: otel-cli)")] = None,
     level: Annotated[
         Literal["debug", "info", "warn", "error", "fatal"] | None, Option(help="Severity (default: info)")
     ] = None,
@@ -53,9 +55,9 @@ def emit(
     error: Annotated[str | None, Option(help="What went wrong")] = None,
     duration_ms: Annotated[float | None, Option(min=0, help="How long it took, in ms")] = None,
     session: Annotated[str | None, Option(metavar="ID", help="Session id (default: from the environment)")] = None,
-    stdin: Annotated[bool, Option("--stdin", help="Also read the event from stdin; options replace it")] = False,
+    stdin: Annotated[bool, Option("--stdin", help="Also read the event from stdin; options take precedence")] = False,
 ) -> Answer:
-    """Record an event. Without ACTION, stdin contains it as a JSON object."""
+    """Record an event. Without ACTION, it is read from stdin as a JSON object."""
     return memory_hot.emit(locals())
 
 
@@ -72,12 +74,12 @@ def search(
         Any, Option("--success", parser=true_or_false, metavar="true|false", help="Only successes, or only failures")
     ] = None,
     action: Annotated[str | None, Option(metavar="CSV", help="Actions, comma-separated")] = None,
-    since: Annotated[str | None, Option(metavar="TIME", help="Since when: 2w (h, d, w, mo, y), or a day")] = None,
+    since: Annotated[str | None, Option(metavar="TIME", help="Only since then: 2w (h, d, w, mo, y), or a date")] = None,
     hours: Hours = 24,
     limit: Limit = 30,
-    page: Annotated[int, Option(min=1, max=1_000_000, help="Which page of them")] = 1,
+    page: Annotated[int, Option(min=1, max=1_000_000, help="Page number")] = 1,
     invert: Annotated[bool, Option("--invert", "-v", help="Only events that do not match the query")] = False,
-    follow: Annotated[bool, Option("--follow", "-f", help="Print new events, until Ctrl-C")] = False,
+    follow: Annotated[bool, Option("--follow", "-f", help="Keep printing new events until Ctrl-C")] = False,
 ) -> Answer | int:
     """List or find events."""
     from otel import log

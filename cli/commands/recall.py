@@ -44,9 +44,9 @@ def recall(
     min_score: Annotated[float, Option(min=0, max=1, help="Omit hits below this score")] = 0,
     raw: Raw = False,
     verbatim: Verbatim = False,
-    include_hold: Annotated[bool, Option("--include-hold", help="Also what the write gate held back")] = False,
-    include_discard: Annotated[bool, Option("--include-discard", help="Also what the write gate discarded")] = False,
-    budget: Annotated[Literal["auto", "lean", "balanced", "deep"], Option(help="How much work to do")] = "auto",
+    include_hold: Annotated[bool, Option("--include-hold", help="Include what the write gate held back")] = False,
+    include_discard: Annotated[bool, Option("--include-discard", help="Include what the write gate discarded")] = False,
+    budget: Annotated[Literal["auto", "lean", "balanced", "deep"], Option(help="How thoroughly to search")] = "auto",
     category: Category = None,
     tag: Annotated[
         list[str] | None, Option(help="Only memories with all of these tags", autocompletion=stored("tags"))
@@ -60,15 +60,16 @@ def recall(
     ] = None,
     everywhere: Annotated[bool, Option("--everywhere", help="Do not rank this folder's project first")] = False,
     since: Annotated[
-        str | None, Option(metavar="TIME", help="Only newer: 2w (h, d, w, mo, y), 2026-05-31 or 'last week'")
+        str | None,
+        Option(metavar="TIME", help="Only memories newer than this: 2w (h, d, w, mo, y), 2026-05-31 or 'last week'"),
     ] = None,
-    until: Annotated[str | None, Option(metavar="TIME", help="Only older")] = None,
+    until: Annotated[str | None, Option(metavar="TIME", help="Only memories older than this")] = None,
     by: Annotated[
-        Literal["session"] | None, Option(help="Only the best hit of each session, with the number of others")
+        Literal["session"] | None, Option(help="Only the best hit of each session, and how many others it has")
     ] = None,
     exit_code: Annotated[bool, Option("--exit-code", help="Exit 1 if nothing is found")] = False,
     batch: Annotated[
-        str | None, Option(metavar="FILE", help="Read a query per line (- is stdin), print a JSON line for each")
+        str | None, Option(metavar="FILE", help="Read one query per line (- for stdin), and print a JSON line for each")
     ] = None,
 ) -> Answer | int:
     """Search memory."""
@@ -80,8 +81,8 @@ def show(
     id: Annotated[
         str, memory_argument("The number of a hit, or the id of a memory, tool call or session", metavar="N|ID")
     ],
-    before: Annotated[int, Option(min=0, max=1000, help="Entries before it")] = 4,
-    after: Annotated[int, Option(min=0, max=1000, help="Entries after it")] = 8,
+    before: Annotated[int, Option(min=0, max=1000, help="How many entries before it")] = 4,
+    after: Annotated[int, Option(min=0, max=1000, help="How many entries after it")] = 8,
     raw: Raw = False,
 ) -> Answer:
     """Show the conversation around a hit of a recall, with its tool calls."""
@@ -93,7 +94,7 @@ def show(
     identifier = _numbered_hit(hits, query, int(id)) if id.isdecimal() and len(id) <= 3 else id
     result = sessions.around(sqlite.open_reading(), identifier, before, after, identity=stored_id)
     result["query"] = query if identifier in hits else ""
-    actions = [step(f"joelclaw memory show {quoted(result['id'])}", "everything known of it")]
+    actions = [step(f"joelclaw memory show {quoted(result['id'])}", "everything known about it")]
     if result["sessionId"]:
         wider = f"--before {min(max(before, 1) * 5, 1000)} --after {min(max(after, 1) * 5, 1000)}"
         session = quoted(quoting.shown_id(result["sessionId"]))
@@ -133,13 +134,13 @@ def _numbered_hit(hits: list[str], query: str, number: int) -> str:
 
 
 ToolQuery = Annotated[list[str], Argument(metavar="QUERY", help="A tool, or words of the command")]
-ErrorQuery = Annotated[list[str], Argument(metavar="QUERY", help="The error, or a part of it")]
-Most = Annotated[int, Option("--limit", "-n", min=1, max=100, help="Most results")]
+ErrorQuery = Annotated[list[str], Argument(metavar="QUERY", help="The error, or part of it")]
+Most = Annotated[int, Option("--limit", "-n", min=1, max=100, help="Maximum number of results")]
 
 
 @app.command("how", cls=ShellCommand)
 def how(query: ToolQuery, limit: Most = 5, raw: Raw = False) -> Answer:
-    """Show commands that were run here, the latest that worked first."""
+    """Show commands that were run here before, starting with the latest that worked."""
     from session import past_runs
 
     return _past(query, past_runs.ways(_store(), " ".join(query), limit), "commands", raw=raw)
@@ -147,7 +148,7 @@ def how(query: ToolQuery, limit: Most = 5, raw: Raw = False) -> Answer:
 
 @app.command("fix", cls=ShellCommand)
 def fix(query: ErrorQuery, limit: Most = 3, raw: Raw = False) -> Answer:
-    """Show how errors like this were followed up, and the command that then worked."""
+    """Show what was done about errors like this, and the command that then worked."""
     from session import past_runs
 
     return _past(query, past_runs.endings(_store(), " ".join(query), limit), "errors", raw=raw)
@@ -223,15 +224,21 @@ def search(
             "--collection",
             "-c",
             metavar="NAME",
-            help="Only vault_notes, memory_observations, run_chunks or otel_events, or the beginning of a name",
+            help="Only vault_notes, memory_observations, run_chunks or otel_events; the beginning of a name is enough",
         ),
     ] = "",
-    limit: Annotated[int, Option("--limit", "-n", min=1, max=100, help="Most hits of each")] = 5,
-    filter: Annotated[str, Option("--filter", "-f", help="Such as type:=adr or source:=[a,b], joined by &&")] = "",
+    limit: Annotated[
+        int, Option("--limit", "-n", min=1, max=100, help="Maximum number of hits in each collection")
+    ] = 5,
+    filter: Annotated[
+        str, Option("--filter", "-f", help="Only what matches, such as type:=adr or source:=[a,b], joined by &&")
+    ] = "",
     facet: Annotated[
         str, Option(help="Also count hits by type, source, project, category, tags, level or component")
     ] = "",
-    semantic: Annotated[bool, Option("--semantic", "-s", help="No effect: the search is always semantic too")] = False,
+    semantic: Annotated[
+        bool, Option("--semantic", "-s", help="Has no effect: the search is always semantic, too")
+    ] = False,
 ) -> Answer:
     """Search everything: synced notes, memories, sessions and events."""
     from otel import log

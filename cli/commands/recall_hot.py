@@ -44,7 +44,7 @@ def recall(options: Mapping[str, Any]) -> Answer | int:
     if options["verbatim"]:
         refuse_terminal()
     if query_text is None:
-        raise wrong_usage("there is no query", 'run: joelclaw recall "decision about retries"')
+        raise wrong_usage("no query was given", 'run: joelclaw recall "decision about retries"')
     recalls = RecordedRecall(config.load())
     query = query_maker(options, collections, recalls)(query_text)
     result = recalls.ask(query, now=clock.now_ms())

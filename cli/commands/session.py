@@ -36,7 +36,7 @@ KIND = OneOf(*ENTRIES_PRINTED)
 
 @session.command("list")
 def list_(
-    limit: Annotated[int, Option("--limit", "-n", min=1, max=10_000, help="Most sessions to list")] = 20,
+    limit: Annotated[int, Option("--limit", "-n", min=1, max=10_000, help="Maximum number of sessions")] = 20,
     project: Annotated[str | None, project_option("Only this project")] = None,
     client: Annotated[str | None, Option(parser=CLIENT, help="Only this client")] = None,
     hours: Annotated[float | None, Option(min=0, max=876_000, help="Only those active in the last N hours")] = None,
@@ -61,7 +61,7 @@ def show(
         str | None,
         session_argument("Session id, or the beginning of it (default: this session, else the newest of this project)"),
     ] = None,
-    full: Annotated[bool, Option("--full", help="Every turn, and injected texts in full")] = False,
+    full: Annotated[bool, Option("--full", help="Show every turn, and injected texts in full")] = False,
 ) -> Answer:
     """Show a session in detail: its turns, context, injected and used memories, and the cost of hooks."""
     from session import known_sessions
@@ -98,8 +98,8 @@ def _store() -> Any:
 
 @app.command("briefing")
 def briefing(
-    repo: Annotated[str | None, Option(metavar="DIR", help="A folder of it (default: the current folder)")] = None,
-    budget: Annotated[int, Option("--budget", "-n", min=1, max=100, help="Most memories")] = 10,
+    repo: Annotated[str | None, Option(metavar="DIR", help="A folder in it (default: the current folder)")] = None,
+    budget: Annotated[int, Option("--budget", "-n", min=1, max=100, help="Maximum number of memories")] = 10,
     format: Annotated[Literal["json", "text"], Option(help="JSON, or text for an agent")] = "json",
 ) -> Answer:
     """Show the last work in a repository, and its newest memories."""
@@ -160,7 +160,7 @@ def lost(
     limit: Annotated[
         int | None, Option("--limit", "-n", min=1, max=1000, help="How many of each kind (default 5 to 8, names 40)")
     ] = None,
-    all: Annotated[bool, Option("--all", help="All of each kind")] = False,
+    all: Annotated[bool, Option("--all", help="Everything of each kind")] = False,
     kind: Annotated[list[str] | None, Option("--kind", "-k", parser=KIND, help="Only this kind")] = None,
     raw: Raw = False,
 ) -> Answer:
@@ -247,8 +247,8 @@ def _short(text: str, characters: int = 200) -> str:
 @sessions.command("search")
 def search(
     query: RequiredQuery,
-    limit: Annotated[int, Option("--limit", "-n", min=1, max=100, help="Most sessions")] = 8,
-    extract: Annotated[bool, Option("--extract", help="With each, what it contains about the query")] = False,
+    limit: Annotated[int, Option("--limit", "-n", min=1, max=100, help="Maximum number of sessions")] = 8,
+    extract: Annotated[bool, Option("--extract", help="Also show what each contains about the query")] = False,
     raw: Annotated[bool, Option("--raw", help="Leave out notes about the sessions")] = False,
     runtime: Annotated[str, Option(help="Only sessions of this client")] = "",
 ) -> Answer:
@@ -300,9 +300,7 @@ def search(
 def extract(
     session: Annotated[str, session_argument("Its id, the beginning of it, or its transcript file", "SESSION")],
     query: Annotated[str, Option(help="The topic (default: the session's beginning)")] = "",
-    format: Annotated[
-        Literal["json", "markdown"], Option(help="markdown also puts the same text into `markdown`")
-    ] = "json",
+    format: Annotated[Literal["json", "markdown"], Option(help="`markdown` adds the same text as Markdown")] = "json",
 ) -> Answer:
     """Show what an archived session contains about a topic: requests, commands, files, open ends."""
     from core.store import sqlite

@@ -35,7 +35,7 @@ Agents = Annotated[
     Argument(
         metavar="AGENT",
         parser=OneOf(*clients.NAMES, "all"),
-        help=f"{', '.join(clients.NAMES)}, or all that are found here",
+        help=f"{', '.join(clients.NAMES)}, or all that are found on this machine",
     ),
 ]
 OfProject = Annotated[bool, Option("--project", help="For this folder's project instead of the user")]
@@ -60,7 +60,7 @@ def install(
 
     if list:
         if agents:
-            raise wrong_usage("--list takes no client", "leave the names out")
+            raise wrong_usage("--list takes no client names", "leave the names out")
         return _list_installs()
     dry_run = confirmed is False
     if mcp and not dry_run and importlib.util.find_spec("mcp") is None:
@@ -143,7 +143,7 @@ class _Change:
         if names and "all" not in names:
             return [settings_of(clients.row(name)) for name in names], []
         if len(names) > 1:
-            raise wrong_usage("`all` and a name cannot be used together", "name some clients, or give only `all`")
+            raise wrong_usage("`all` and a name cannot be used together", "name some clients, or give just `all`")
         chosen, skipped = [], []
         for client in map(settings_of, clients.rows()):
             if self.verb == "install":
@@ -234,7 +234,7 @@ def off(session: OneSession = None, project: OneProject = False, everywhere: Eve
 
 @app.command("on")
 def on(session: OneSession = None, project: OneProject = False, everywhere: Everywhere = False) -> Answer:
-    """Turn joelclaw on again. Turns from the time when it was off are never archived."""
+    """Turn joelclaw on again. Turns taken while it was off are never archived."""
     scope, name, chosen_by = _scope(session, project, everywhere)
     damaged = switches.load()[1]
     result: dict[str, Any] = {"scope": scope, "name": name, "off": False, "chosenBy": chosen_by}
@@ -358,10 +358,10 @@ def completion(
         Argument(metavar="SHELL", help="bash, zsh or fish (default: that of $SHELL)"),
     ] = None,
     offer: Annotated[
-        list[str] | None, Option(metavar="WORD", help="Instead print completions of the last of these words")
+        list[str] | None, Option(metavar="WORD", help="Print completions of the last of these words instead")
     ] = None,
 ) -> Answer:
-    """Print the completion script of a shell, to be evaluated: eval "$(joelclaw completion bash)"."""
+    """Print the completion script of a shell, for use as eval "$(joelclaw completion bash)"."""
     if offer:
         from cli import reference
 
