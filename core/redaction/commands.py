@@ -6,14 +6,14 @@ judges the output of a call by its command, or by the file that it read.
 
 from __future__ import annotations
 
-import re
-
 from core import TYPE_CHECKING, shell_command
 from core.names import is_file
 from core.redaction import ANNOUNCING, MARK, compiled
 from core.redaction.values import Span, family, is_described, is_made_up, is_placeholder
 
 if TYPE_CHECKING:
+    import re
+
     from core.shell_command import Step
 
 VALUE = r"(?:\\{0,3}'([^'\n]{1,2000}?)\\{0,3}'|\\{0,3}\"([^\"\n]{1,2000}?)\\{0,3}\"|([^\s'\"|;<>`\\]{1,4096}))"
@@ -71,59 +71,45 @@ RULES = (
      rf"[\"']?[\w./:-]*(?:passw(?:or)?d|passphrase|psk|secret|token|api_?key|PASSWORD|Password)[\"']?[ \t]+"
      rf"(?![\"']?(?:\d{{1,7}}(?:ms|[smhd])?|true|false|yes|no|on|off)(?:[\"']|\s|\Z)){VALUE}"),
 )  # fmt: skip
-# Commands that print the secret on the line below; the last ones only if the line says so.
-_PRINTING = re.compile(
-    r"base64 (?:-d|--decode|-D)|op read |vault (?:kv get|read) -field|get-secret-value|versions access"
-    r"|keyvault secret show|find-generic-password|pass show "
-)
-_PRINTED = re.compile(r"[^\n]{0,400}\n[ \t]*((?![/.{\[<-])(?=[^\s]*\d)(?=[^\s]*[A-Za-z])\S{6,240})[ \t]*(?:\n|\Z)")
-_PIPED = re.compile(
-    r"(?:e(?<![\w-]e)cho|p(?<![\w-]p)rintf)[ \t]([^\n|]{1,240})\|[ \t]*(?:"
-    r"[^\n|;&]{0,100}?(?:--password-stdin|sudo -S|--passphrase-fd|--with-token)|(?:(?:sudo|ssh|chroot|docker|podman"
-    r"|kubectl)[ \t](?:[^\n|;&]{0,80}?[ \t])?)?[\"']?(?:/[a-z/]*bin/)?([a-z]{0,4}passwd|cryptsetup|kinit)(?![\w./-]))"
-)
-_QUOTED_OPTION = re.compile(r"-p(?<=\s-p)(?:'(?! )([^'\n]{1,200})'|\"(?! )([^\"\n]{1,200})\")")
-_EXPECT = re.compile(r"assword[^\n]{0,40}[\s;}]{1,9}send (?:-- )?[\"{]([^\"{}\n$]{3,80}?)\\{1,2}[rn]")
-_WORKFLOW = re.compile(
-    r"::(?:set-output|save-state) name=([\w-]{1,64})::([^\s\"'`]{4,1024})|::add-mask::([^\s\"'`$]{4,1024})"
-)
-_ORACLE_URL = re.compile(r"jdbc:oracle:(?:thin|oci8?):[\w.$#]{1,64}/([^\s@\"'/]{1,128})@")
 
 
 def find_in_commands(text: str) -> list[Span]:
     """The (start, end, kind) of each secret that a command takes or prints."""
     spans: list[Span] = []
     _apply_rules(text, spans)
-    for pattern in (_QUOTED_OPTION, _ORACLE_URL, _EXPECT):
-        for match in pattern.finditer(text):
+    for pattern in (
+        r"-p(?<=\s-p)(?:'(?! )([^'\n]{1,200})'|\"(?! )([^\"\n]{1,200})\")",
+        r"jdbc:oracle:(?:thin|oci8?):[\w.$#]{1,64}/([^\s@\"'/]{1,128})@",
+        r"assword[^\n]{0,40}[\s;}]{1,9}send (?:-- )?[\"{]([^\"{}\n$]{3,80}?)\\{1,2}[rn]",  # a script of Expect
+    ):
+        for match in compiled(pattern).finditer(text):
             _add(match, "password", spans)
-    for match in _WORKFLOW.finditer(text) if "::" in text else ():
+    workflow = r"::(?:set-output|save-state) name=([\w-]{1,64})::([^\s\"'`]{4,1024})|::add-mask::([^\s\"'`$]{4,1024})"
+    for match in compiled(workflow).finditer(text) if "::" in text else ():
         if match.group(3) or family(match.group(1)):
             _add(match, "secret", spans)
-    for match in _PIPED.finditer(text) if "|" in text else ():
-        _add_piped(match, spans)
-    for match in _PRINTING.finditer(text):
+    if "|" in text:
+        _add_piped(text, spans)
+    # what a command prints on the line below; the first two only if the line says so
+    printing = (
+        r"(base64 (?:-d|--decode|-D)|versions access)|op read |vault (?:kv get|read) -field|get-secret-value"
+        r"|keyvault secret show|find-generic-password|pass show "
+    )
+    word = r"[^\n]{0,400}\n[ \t]*((?![/.{\[<-])(?=[^\s]*\d)(?=[^\s]*[A-Za-z])\S{6,240})[ \t]*(?:\n|\Z)"
+    for match in compiled(printing).finditer(text):
         line = text[max(0, text.rfind("\n", 0, match.start()) + 1, match.start() - 400) : match.end() + 400]
-        if not match.group().startswith(("base64", "versions")) or "secret" in line.partition("\n")[0]:
-            printed = _PRINTED.match(text, match.end())
-            if printed is not None:
-                _add(printed, "secret", spans)
-    _add_here_strings(text, spans)
-    for words in re.finditer(r"secrets set ([^\n]{0,2000})", text):
+        printed = compiled(word).match(text, match.end())
+        if printed is not None and (not match.group(1) or "secret" in line.partition("\n")[0]):
+            _add(printed, "secret", spans)
+    readers = ("secret", "passw", "passphrase", "login", "token", "kinit", "cryptsetup")  # of what `<<<` gives them
+    for sign in compiled(rf"<<<[ \t]{{0,3}}(?:\$(?='))?{VALUE}").finditer(text):
+        head = text[max(0, sign.start() - 160) : sign.start()].rsplit("\n", 1)[-1].lower()
+        if any(word in head for word in readers):
+            _add(sign, "secret", spans)
+    for words in compiled(r"secrets set ([^\n]{0,2000})").finditer(text):
         for setting in compiled(rf"[A-Za-z_]\w{{0,63}}={VALUE}").finditer(text, *words.span(1)):
             _add(setting, "secret", spans)
     return spans
-
-
-def _add_here_strings(text: str, spans: list[Span]) -> None:
-    """Add what a command that reads a secret gets by `<<<`."""
-    readers = ("secret", "passw", "passphrase", "login", "token", "kinit", "cryptsetup")
-    for sign in re.finditer("<<<", text):
-        head = text[max(0, sign.start() - 160) : sign.start()].rsplit("\n", 1)[-1].lower()
-        if any(word in head for word in readers):
-            given = compiled(rf"[ \t]{{0,3}}(?:\$(?='))?{VALUE}").match(text, sign.end())
-            if given is not None:
-                _add(given, "secret", spans)
 
 
 def _apply_rules(text: str, spans: list[Span]) -> None:
@@ -162,16 +148,23 @@ def _is_secret(value: str) -> bool:
     return not compiled(ports).match(value) and not (value.isalpha() and value.isupper())
 
 
-def _add_piped(match: re.Match[str], spans: list[Span]) -> None:
+def _add_piped(text: str, spans: list[Span]) -> None:
     """Add what `echo` or `printf` pipes to a command that reads a password: the last of its words."""
-    given = match.group(1).rstrip()
-    quote = given[-1:] if given[-1:] in ("'", '"') else ""
-    value = given[:-1].rpartition(quote)[2] if quote else given.rpartition(" ")[2]
-    if match.group(2) == "chpasswd":
-        value = value.rpartition(":")[2]
-    if value and MARK not in given and ";" not in value and "%s" not in value and _is_secret(value):
-        start = match.start(1) + given.rindex(value)
-        spans.append((start, start + len(value), "password"))
+    piped = (
+        r"(?:e(?<![\w-]e)cho|p(?<![\w-]p)rintf)[ \t]([^\n|]{1,240})\|[ \t]*(?:"
+        r"[^\n|;&]{0,100}?(?:--password-stdin|sudo -S|--passphrase-fd|--with-token)|(?:(?:sudo|ssh|chroot|docker|podman"
+        r"|kubectl)[ \t](?:[^\n|;&]{0,80}?[ \t])?)?[\"']?(?:/[a-z/]*bin/)?"
+        r"([a-z]{0,4}passwd|cryptsetup|kinit)(?![\w./-]))"
+    )
+    for match in compiled(piped).finditer(text):
+        given = match.group(1).rstrip()
+        quote = given[-1:] if given[-1:] in ("'", '"') else ""
+        value = given[:-1].rpartition(quote)[2] if quote else given.rpartition(" ")[2]
+        if match.group(2) == "chpasswd":
+            value = value.rpartition(":")[2]
+        if value and MARK not in given and ";" not in value and "%s" not in value and _is_secret(value):
+            start = match.start(1) + given.rindex(value)
+            spans.append((start, start + len(value), "password"))
 
 
 # Programs (or any, *) and the words that together print a secret.
@@ -192,50 +185,24 @@ PRINTING_COMMANDS = tuple(
         "|* acl bootstrap|* acl token create|* acl token read|* acl token update|* acl token clone|* acl token info"
     ).split("|")
 )
-_SILENT = re.compile(r"(?:cd|export|set|source)\b|echo\Z")
-_FILES = re.compile(
-    r"(?:^|/)(?:(?:var/)?run/secrets/.|\.(?:netrc|pgpass|git-credentials|vault-token|vault_pass)$|master\.key$|node-token$)"
-)
-_READERS = frozenset("cat bat head tail less more type base64 sed".split())
-# Commands that select or make something named after a secret: `jq -r .db.password`, `ssh db "cat /etc/password"`.
-_LISTING = frozenset("list ls -l -rl --list put patch delete".split())
-_SELECTED = re.compile(r"(?a)[A-Za-z_][\w-]*+(?!\.(?!(?:value|result|plaintext|data|S)\b)\w|\[|/\w)")
-# Commands that print names, sums or sizes, not contents.
-_LISTERS = frozenset("ls find stat wc test [ sha1sum sha256sum shasum md5sum cksum git joelclaw".split())
-_NAMES = re.compile(r"\bkeys\b|to_entries.*\.key\W*\Z|\.(?:name|id)\W*\Z|\A(?:[^.]*\.)?metadata\b(?!.*\.data)|^policy$")
-# The arguments of a command: the word after an option, and a variable unless it is printed.
-_VALUE_OPTIONS = frozenset("-H --header -l --selector --filter --name -k -m --message --grep --spec -u --user".split())
-_VARIABLE = re.compile(r"\$\{?(\w+)\}?")
-_NUMBER = re.compile(r"[ \t]*\d+(?:[→\t]|\) )")
-_FIELD = re.compile(r"""[ \t{,-]*["']?([\w.@/ -]{1,60}?)["']?[ \t]*(?:=>|[:=])[ \t]*["']?""")
-_MEMBER = re.compile(r'"([^"\\]{1,60})"[ \t]*:[ \t]*"((?:[^"\\]|\\.)*+)"')
-_CELL = re.compile(r"[^\t|]+")
-_WORD = re.compile(r"\S+")
-_LOGIN = re.compile(
-    r"(?:[\w.@\\-]{1,80}|[\w.-]{1,80}:[\w.-]{1,80}@[\w.-]{1,80}):(?=[^\s:/]+\Z)"
-)  # in a map of users: `ann@h.test:…`
-_PATH = re.compile(r"[a-z]{3,}[a-z.-]*(?:/[a-z\d][a-z\d._-]*)+")  # `pod/web-7d9f8`, a branch, a file
-_PUBLIC_FIELDS = frozenset(
-    "name id arn kind type version versionid created updated namespace apiversion uid resourceversion labels object"
-    " annotations metadata data field tenant subscription tokentype title vault status expireson lease_id path"
-    " accessorid description global local policies roles".split()
-) | {"accessor id", "create time", "expiry time"}
-_FAULT = re.compile(
-    r"(?i)^\W*(?:error|fatal|warning|usage|unable|could not|cannot|no such|permission|not logged|you are)\b"
-    r"|\b(?:not found|denied|no such|failed|unauthori[sz]ed|forbidden|not set|does not exist|exit code|expired)\b|\sh1:"
-)
+_NAMES = r"\bkeys\b|to_entries.*\.key\W*\Z|\.(?:name|id)\W*\Z|\A(?:[^.]*\.)?metadata\b(?!.*\.data)|^policy$"
+_READERS = ("cat", "bat", "head", "tail", "less", "more", "type", "base64", "sed")
+_VARIABLE = r"\$\{?(\w+)\}?"
+_CELL = r"[^\t|]+"
+_FIELD = r"""[ \t{,-]*["']?([\w.@/ -]{1,60}?)["']?[ \t]*(?:=>|[:=])[ \t]*["']?"""
 MIN_PRINTED_CHARS = 4
 
 
 def find_printed(command: str, path: str, output: str) -> list[Span]:
     """The secrets in a call's output, in order. Error messages, prose, keys and listings stay."""
+    silent, selects_names = r"(?:cd|export|set|source)\b|echo\Z", compiled(_NAMES).search
     command = command or "cat '" + path.replace("'", "") + "'"
-    steps = [step for step in shell_command.steps(command) if not _SILENT.match(" ".join(step["words"]))]
-    printing = [_prints_secret(step, command) and not any(map(_NAMES.search, step["words"])) for step in steps]
+    steps = [step for step in shell_command.steps(command) if not compiled(silent).match(" ".join(step["words"]))]
+    printing = [_prints_secret(step, command) and not any(map(selects_names, step["words"])) for step in steps]
     if not any(printing) and not _selects_secret(steps):
         return []
     is_whole = any(printing) and (all(printing) or not {step["mark"] for step in steps[:-1]} - {"|"})
-    parts = _WORD if any(step["program"] in _READERS for step in steps) else _CELL
+    parts = r"\S+" if any(step["program"] in _READERS for step in steps) else _CELL
     spans: list[Span] = []
     at = 0
     for line in output.split("\n"):
@@ -249,15 +216,19 @@ def _prints_secret(step: Step, command: str) -> bool:
     """Whether a step of a command prints a secret and nothing else."""
     program, words = step["program"], step["words"]
     if program in ("echo", "printf"):
-        names = [name for word in words for name in _VARIABLE.findall(word)]
+        names = [name for word in words for name in compiled(_VARIABLE).findall(word)]
         return any(family(name) if name.isupper() else family(name) == "password" for name in names)
     if program == "printenv":
         return any(map(family, words[1:]))
     if program == "base64" and not {"-d", "-D", "--decode"}.isdisjoint(words):
-        return any(family(word) for word in re.findall(r"\w+", command) if word != "base64")
+        return any(family(word) for word in compiled(r"\w+").findall(command) if word != "base64")
     if program in ("pass", "gopass") and len(words) == 2:
         return words[1] not in ("ls", "git", "init", "version", "help") and not words[1].startswith("-")
-    if program in _READERS and any(map(_FILES.search, words[1:])):
+    files = (
+        r"(?:^|/)(?:(?:var/)?run/secrets/.|\.(?:netrc|pgpass|git-credentials|vault-token|vault_pass)$|master\.key$"
+        r"|node-token$)"
+    )
+    if program in _READERS and any(map(compiled(files).search, words[1:])):
         return True
     if program == "git" and "config" in words:
         return any("credential" in word or family(word.rpartition(".")[2]) for word in words[2:])
@@ -271,10 +242,13 @@ def _prints_secret(step: Step, command: str) -> bool:
 
 def _selects_secret(steps: list[Step]) -> bool:
     """Whether a pipeline selects something named after a secret, or reads such a file. Listings print only names."""
+    # programs and verbs that print names, sums or sizes, or make something: no contents
+    listers = "ls find stat wc test [ sha1sum sha256sum shasum md5sum cksum git joelclaw".split()
+    listing = {"list", "ls", "-l", "-rl", "--list", "put", "patch", "delete"}
     selects = False
     for step in steps:
         program, words = step["program"], step["words"]
-        lists = program in _LISTERS or not _LISTING.isdisjoint(words) or any(map(_NAMES.search, words))
+        lists = program in listers or not listing.isdisjoint(words) or any(map(compiled(_NAMES).search, words))
         if program in ("kubectl", "oc"):
             lists = lists or {"exec", "token", "run", "config", "debug", "view-secret"}.isdisjoint(words)
         selects = not lists and (selects or any(map(_names_secret, _names_in(step))))
@@ -287,18 +261,21 @@ def _names_in(step: Step) -> list[str]:
     """The names that may say what a step prints, without the values of its options."""
     program = step["words"][0].rpartition("/")[2].partition(".")[0]
     names = [program, program.rpartition("-")[2]]
+    with_value = "-H --header -l --selector --filter --name -k -m --message --grep --spec -u --user".split()
+    # `jq -r .db.password`, `ssh db "cat /etc/password"`
+    selected = r"(?a)[A-Za-z_][\w-]*+(?!\.(?!(?:value|result|plaintext|data|S)\b)\w|\[|/\w)"
     is_value = False
     for word in (*step["words"][1:], *step["targets"]):
         parts = word.removesuffix(".txt").split("/")
         if is_value or word == "/etc/passwd":
             is_value = False
-        elif word in _VALUE_OPTIONS or (word[:1] == "-" and family(word.strip("-").partition("=")[0])):
+        elif word in with_value or (word[:1] == "-" and family(word.strip("-").partition("=")[0])):
             is_value = "=" not in word
         elif step["program"] in _READERS and not is_file(word.removesuffix(".txt")):
             names += [*parts, *parts[-1].split(".")]
         elif not is_file(word):
-            prints = re.search(r"\b(?:echo|print\w*|env)\b", word)
-            names += _SELECTED.findall(word if prints else _VARIABLE.sub("", word))
+            prints = compiled(r"\b(?:echo|print\w*|env)\b").search(word)
+            names += compiled(selected).findall(word if prints else compiled(_VARIABLE).sub("", word))
     return names
 
 
@@ -310,14 +287,13 @@ def _names_secret(name: str) -> bool:
 
 def _values_of_line(line: str) -> list[tuple[int, int]]:
     """The secrets in a line that holds nothing else, without error messages, prose and public fields."""
-    text = line.rstrip("\r ,")
-    start = _line_start(text)
-    if len(text) - start < MIN_PRINTED_CHARS or _FAULT.search(text):
+    text, start = _without_line_number(line)
+    if not text:
         return []
-    members = list(_MEMBER.finditer(text, start))
+    members = list(compiled(r'"([^"\\]{1,60})"[ \t]*:[ \t]*"((?:[^"\\]|\\.)*+)"').finditer(text, start))
     if members:
         return [member.span(2) for member in members if _is_secret_field(member.group(1), member.group(2))]
-    field = _FIELD.match(text, start)
+    field = compiled(_FIELD).match(text, start)
     if field is not None and "://" not in field.group():
         end = len(text.rstrip("\"' \t,}]"))
         return [(field.end(), end)] if _is_secret_field(field.group(1), text[field.end() : end]) else []
@@ -327,42 +303,57 @@ def _values_of_line(line: str) -> list[tuple[int, int]]:
     return [(start, len(text))] if is_secret else []
 
 
-def _values_among_others(line: str, parts: re.Pattern[str]) -> list[tuple[int, int]]:
+def _values_among_others(line: str, parts: str) -> list[tuple[int, int]]:
     """The secrets in a line of mixed output: a word or cell that looks like a secret and is no path."""
-    text = line.rstrip("\r ,")
-    start = _line_start(text)
-    if len(text) - start < MIN_PRINTED_CHARS or _FAULT.search(text):
+    text, start = _without_line_number(line)
+    if not text:
         return []
     words = text[start:].split()
     if len(words) > 3 + (" * " in text) or "(" in text or "->" in text:
         parts = _CELL  # a sentence, or code
-    field = _FIELD.match(text, start)
-    begin = field.end() if field is not None and parts is _CELL and "://" not in text else start
-    cells = [match.span() for match in parts.finditer(text, begin)] if len(words) > 1 else []
+    field = compiled(_FIELD).match(text, start)
+    begin = field.end() if field is not None and parts == _CELL and "://" not in text else start
+    cells = [match.span() for match in compiled(parts).finditer(text, begin)] if len(words) > 1 else []
     spans = [_secret_between(text, first, end, is_cell=bool(cells)) for first, end in cells or [(start, len(text))]]
     return [span for span in spans if span is not None]
 
 
-def _line_start(text: str) -> int:
-    """Where a line begins after its number or its indentation."""
-    numbered = _NUMBER.match(text)
-    return numbered.end() if numbered else len(text) - len(text.lstrip())
+def _without_line_number(line: str) -> tuple[str, int]:
+    """The line, and the offset of its content after a line number or the indentation.
+
+    "" for a line that is too short for a secret, or an error message.
+    """
+    text = line.rstrip("\r ,")
+    numbered = compiled(r"[ \t]*\d+(?:[→\t]|\) )").match(text)
+    start = numbered.end() if numbered else len(text) - len(text.lstrip())
+    fault = (
+        r"(?i)^\W*(?:error|fatal|warning|usage|unable|could not|cannot|no such|permission|not logged|you are)\b"
+        r"|\b(?:not found|denied|no such|failed|unauthori[sz]ed|forbidden|not set|does not exist|exit code|expired)\b|\sh1:"
+    )
+    return ("", 0) if len(text) - start < MIN_PRINTED_CHARS or compiled(fault).search(text) else (text, start)
 
 
 def _secret_between(text: str, start: int, end: int, *, is_cell: bool) -> tuple[int, int] | None:
     """The secret that is the only word between start and end; a cell among several must look random."""
     word = text[start:end].strip(" \"'")
     start = text.index(word, start)
-    login = _LOGIN.match(word)
+    map_of_users = r"(?:[\w.@\\-]{1,80}|[\w.-]{1,80}:[\w.-]{1,80}@[\w.-]{1,80}):(?=[^\s:/]+\Z)"  # `ann@h.test:…`
+    login = compiled(map_of_users).match(word)
     if login is not None and is_described(word[login.end() :], "password"):
         return start + login.end(), start + len(word)
-    is_mixed = re.fullmatch(r"[^:/]*\d[A-Za-z]+\d[^:/]*", word)
-    is_name = _PATH.fullmatch(word) or (any(part in word.lower() for part in ANNOUNCING) and not is_mixed)
+    is_mixed = compiled(r"[^:/]*\d[A-Za-z]+\d[^:/]*").fullmatch(word)
+    path = r"[a-z]{3,}[a-z.-]*(?:/[a-z\d][a-z\d._-]*)+"  # `pod/web-7d9f8`, a branch, a file
+    is_name = compiled(path).fullmatch(word) or (any(part in word.lower() for part in ANNOUNCING) and not is_mixed)
     fits = not is_cell or (is_made_up(word) and "/" not in word and word.count(":") < 2)
     is_secret = len(word.split()) == 1 and is_described(word, "password") and fits and not is_name
     return (start, start + len(word)) if is_secret else None
 
 
 def _is_secret_field(key: str, value: str) -> bool:
-    is_public = key.strip().lower() in _PUBLIC_FIELDS
+    public = (
+        "name id arn kind type version versionid created updated namespace apiversion uid resourceversion labels object"
+        " annotations metadata data field tenant subscription tokentype title vault status expireson lease_id path"
+        " accessorid description global local policies roles"
+    )
+    is_public = key.strip().lower() in (*public.split(), "accessor id", "create time", "expiry time")
     return len(value) >= MIN_PRINTED_CHARS and not is_public and not is_placeholder(value)

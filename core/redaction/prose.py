@@ -45,43 +45,6 @@ _BEFORE_NAME = tuple(
     if whose or (link == "as" and not what)
 )
 """Words between a value and the name after it: `use "…" as the password`."""
-_ABOUT_SECRETS = r"(passw|\bpw\b)|\b(?:logins?|rotated|swapped)\b|(key|token|secret|credential)"
-_SAID_OF_IT = r"\b(?:(?:changed?|set|reset|updated?|rotated) it to|one (?:is|was)|it['’]s(?: now)?) "
-_REPLACED = r"[\"'`”’*]{0,3} (?:to|auf|was replaced by|was replaced with|was changed to) "
-_FOR = "zum|zur|für|fürs|auf|au|aux|à|a|al|alla|para|per|pour|voor|de|del|do|du|des|vom|von|der|dem"
-_ARE = "are|is|were|was|ist|sind|lauten|sont|est|son|es|são|sono|zijn"
-_LOGIN = (
-    r"(?:(?:(?:c(?<!\wc)red(?:s|entials)|l(?<!\wl)ogins?|u(?<!\wu)ser(?:name)?[/:]pass(?:word)?|b(?<!\wb)asic auth"
-    r"|z(?<!\wz)ugang(?:sdaten)?|b(?<!\wb)enutzer|accès|identifiants|credencia(?:le|i)s|credenziali|acc?eso"
-    r"|inloggegevens|toegang|(?:test|demo|admin)[ -]?(?:account|user|konto))"
-    rf"(?:[ \t](?:for|to|of|{_FOR}) ?[^\n:>→]{{1,40}}(?::|[=-]?>|→| (?:{_ARE}))|[ \t]*[:=]"
-    rf"|[ \t]+(?:{_ARE}|=|-|–|—))"
-    r"|l(?<!\wl)og(?:(?:ged|ging)? in (?:with|as)|in with)|s(?<!\ws)ign in (?:with|as)"
-    r"|i(?<!\wi)nloggen met|a(?<!\wa)nmelden (?:mit|als)|e(?<!\we)inloggen (?:mit|als)|c(?<!\wc)on[eé]cta(?:te|rse) con"
-    r"|s(?<![\w.]s)sh (?:in)?to [^\n:]{1,40} (?:with|as))"
-    r"(?:[ \t]+(?:here|these|is|are))?[:=]?[ \t]*[\"'`*(]{0,3})"
-    r"(?!https?:|\d+\W)[\w.@\\-]{1,64}(?::|[ \t]+(?:[/|:]|with|using|mit|con|avec|und|and)[ \t]+|(/|[, \t]{1,3}))"
-    r"[\"'`*(]{0,2}([^\s\\]{3,160})"
-)
-_RECOVERY_CODES = (
-    r"(?:recovery|backup)[ -]codes?[^\n]{0,80}:[ \t*]*\n\s*(?=[^:]{0,24}?(?:\d[a-z]|\d{4} \d{4}))"
-    r"((?:[ \t]*(?:\d{1,2}[.)][ \t]+|[-*•][ \t]+)?(?=[^\n]*\d)[a-z\d]{4,10}(?:[- ]+[a-z\d]{4,10}){0,3}[ \t]*"
-    r"(?:\n|\Z)){2,16})"
-)
-_USER_WITH_IT = (
-    r"(?:u(?<!\wu)(?:ser|sername|sr|id)|l(?<!\wl)ogin|a(?<!\wa)(?:ccount|s))[ :,]+"
-    r"(?!(?:can|could|must|should|may|might|will|would|to|does|did|not)\b)[^\s:,]{1,64}"
-    r"(?:[,:]?[ \t]+(?:with|and|the|/))*[,:]?[ \t]+(?:pass|pw|passwd|password)[ \t]+(\S{3,160})"
-)
-_NET_USE = (
-    r"net use [^\n]{0,160}?(?<= )(?![/\\*]|[a-z]: )([^\s\"'`]{4,})(?= [^\n]{0,80}/user:)"
-    r"|net use [^\n]{0,160}?/user:\S+ ([^\s\"'`/]{4,})|net user [^\s/]+ ([^\s/\"'`*]{4,}) [^\n]{0,80}/"
-)
-# Who logs in on many machines; the password of another user must have a sign and a digit.
-_KNOWN_USER = (
-    r"(?:\w*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)\w*|sa|ubuntu|debian|centos|vagrant|guest)\Z"
-)
-_HOST = r"[\"'{\[]*(?=[\w.-]*[\d.-])[A-Za-z0-9][\w.-]{2,}(?:\]:\d+)?[\"']?:?\Z"
 
 
 def may_be_described(text: str, lower: str, start: int, end: int) -> bool:
@@ -114,6 +77,7 @@ def _find_described(text: str, lower: str, names: list[Name]) -> list[Span]:
     """Each value that a sentence, or SQL, gives to one of the names."""
     spans: list[Span] = []
     done = 0
+    replaced = r"[\"'`”’*]{0,3} (?:to|auf|was replaced by|was replaced with|was changed to) "
     has_next_line = ":\n" in text or ")\n" in text or ":**\n" in text
     for start, end, kind in names:
         if kind not in LOOSE and kind not in ("secret", "token", "api-key", "private-key"):
@@ -135,17 +99,19 @@ def _find_described(text: str, lower: str, names: list[Name]) -> list[Span]:
             spans.append((at, stop, label(kind)))
             done = stop
             # "changed from … to …"
-            link = compiled(_REPLACED).match(text, stop) if " " in text[stop : stop + 4] else None
+            link = compiled(replaced).match(text, stop) if " " in text[stop : stop + 4] else None
             at, stop = _value_at(text, link.end(), kind) if link is not None else NOTHING
     return spans
 
 
 def _find_said_of_it(text: str, lower: str) -> list[Span]:
     """Each password in "I changed it to …", "the new one is …", if the sentence is about a secret."""
+    statement = r"\b(?:(?:changed?|set|reset|updated?|rotated) it to|one (?:is|was)|it['’]s(?: now)?) "
+    topics = r"(passw|\bpw\b)|\b(?:logins?|rotated|swapped)\b|(key|token|secret|credential)"
     spans: list[Span] = []
-    for match in compiled(_SAID_OF_IT).finditer(lower):
+    for match in compiled(statement).finditer(lower):
         sentence = lower[max(0, match.start() - 160) : match.start()].rpartition("\n")[2]
-        topic = compiled(_ABOUT_SECRETS).search(sentence)
+        topic = compiled(topics).search(sentence)
         kind = "token" if topic and topic[2] else "password"
         at, stop = _value_at(text, match.end(), kind) if topic else NOTHING
         if topic and stop and (topic[1] or is_made_up(text[at:stop])):
@@ -155,14 +121,29 @@ def _find_said_of_it(text: str, lower: str) -> list[Span]:
 
 def _find_logins(text: str, lower: str) -> list[Span]:
     """Each password next to a user's name, and recovery codes."""
-    spans: list[Span] = []
-    for match in compiled(_RECOVERY_CODES).finditer(lower) if "code" in lower else ():
-        start, codes = match.start(1), match.group(1).rstrip()
-        sizes = [len(line.strip()) for line in codes.split("\n")]
-        if max(sizes) <= min(sizes) + 1:
-            spans.append((start, start + len(codes), "codes"))
-    pairs = compiled(_USER_WITH_IT).finditer(lower) if " pass" in lower or " pw " in lower else ()
-    for match in (*compiled(_LOGIN).finditer(lower), *pairs):
+    spans = _find_recovery_codes(lower) if "code" in lower else []
+    preposition = "zum|zur|für|fürs|auf|au|aux|à|a|al|alla|para|per|pour|voor|de|del|do|du|des|vom|von|der|dem"
+    verb = "are|is|were|was|ist|sind|lauten|sont|est|son|es|são|sono|zijn"
+    login = (
+        r"(?:(?:(?:c(?<!\wc)red(?:s|entials)|l(?<!\wl)ogins?|u(?<!\wu)ser(?:name)?[/:]pass(?:word)?"
+        r"|b(?<!\wb)asic auth|z(?<!\wz)ugang(?:sdaten)?|b(?<!\wb)enutzer|accès|identifiants|credencia(?:le|i)s"
+        r"|credenziali|acc?eso|inloggegevens|toegang|(?:test|demo|admin)[ -]?(?:account|user|konto))"
+        rf"(?:[ \t](?:for|to|of|{preposition}) ?[^\n:>→]{{1,40}}(?::|[=-]?>|→| (?:{verb}))|[ \t]*[:=]"
+        rf"|[ \t]+(?:{verb}|=|-|–|—))"
+        r"|l(?<!\wl)og(?:(?:ged|ging)? in (?:with|as)|in with)|s(?<!\ws)ign in (?:with|as)"
+        r"|i(?<!\wi)nloggen met|a(?<!\wa)nmelden (?:mit|als)|e(?<!\we)inloggen (?:mit|als)"
+        r"|c(?<!\wc)on[eé]cta(?:te|rse) con|s(?<![\w.]s)sh (?:in)?to [^\n:]{1,40} (?:with|as))"
+        r"(?:[ \t]+(?:here|these|is|are))?[:=]?[ \t]*[\"'`*(]{0,3})"
+        r"(?!https?:|\d+\W)[\w.@\\-]{1,64}(?::|[ \t]+(?:[/|:]|with|using|mit|con|avec|und|and)[ \t]+|(/|[, \t]{1,3}))"
+        r"[\"'`*(]{0,2}([^\s\\]{3,160})"
+    )
+    user_with_it = (
+        r"(?:u(?<!\wu)(?:ser|sername|sr|id)|l(?<!\wl)ogin|a(?<!\wa)(?:ccount|s))[ :,]+"
+        r"(?!(?:can|could|must|should|may|might|will|would|to|does|did|not)\b)[^\s:,]{1,64}"
+        r"(?:[,:]?[ \t]+(?:with|and|the|/))*[,:]?[ \t]+(?:pass|pw|passwd|password)[ \t]+(\S{3,160})"
+    )
+    pairs = compiled(user_with_it).finditer(lower) if " pass" in lower or " pw " in lower else ()
+    for match in (*compiled(login).finditer(lower), *pairs):
         start, end = match.span(match.lastindex or 0)
         value = text[start:end].strip("\"'`*()").rstrip(".,;")
         vague = match.re.groups > 1 and value.islower() and value.isalnum() and len(value) < 10
@@ -174,15 +155,40 @@ def _find_logins(text: str, lower: str) -> list[Span]:
         if value and not vague and is_described(value, "password"):
             start = text.index(value, start)
             spans.append((start, start + len(value), "password"))
-    for match in compiled(_NET_USE).finditer(lower) if "net use" in lower else ():
+    net_use = (
+        r"net use [^\n]{0,160}?(?<= )(?![/\\*]|[a-z]: )([^\s\"'`]{4,})(?= [^\n]{0,80}/user:)"
+        r"|net use [^\n]{0,160}?/user:\S+ ([^\s\"'`/]{4,})|net user [^\s/]+ ([^\s/\"'`*]{4,}) [^\n]{0,80}/"
+    )
+    for match in compiled(net_use).finditer(lower) if "net use" in lower else ():
         start, end = match.span(match.lastindex or 0)
         if not text[start:end].isalpha() and not is_placeholder(text[start:end]):
             spans.append((start, end, "password"))
     return spans
 
 
+def _find_recovery_codes(lower: str) -> list[Span]:
+    """Each list of recovery codes: lines of about the same length below a heading."""
+    pattern = (
+        r"(?:recovery|backup)[ -]codes?[^\n]{0,80}:[ \t*]*\n\s*(?=[^:]{0,24}?(?:\d[a-z]|\d{4} \d{4}))"
+        r"((?:[ \t]*(?:\d{1,2}[.)][ \t]+|[-*•][ \t]+)?(?=[^\n]*\d)[a-z\d]{4,10}(?:[- ]+[a-z\d]{4,10}){0,3}[ \t]*"
+        r"(?:\n|\Z)){2,16})"
+    )
+    spans: list[Span] = []
+    for match in compiled(pattern).finditer(lower):
+        start, codes = match.start(1), match.group(1).rstrip()
+        sizes = [len(line.strip()) for line in codes.split("\n")]
+        if max(sizes) <= min(sizes) + 1:
+            spans.append((start, start + len(codes), "codes"))
+    return spans
+
+
 def find_mapped_logins(text: str, fresh: set[str]) -> list[Span]:
     """Each password that follows its user after a host: `db1 root:…`."""
+    # who logs in on many machines; the password of another user must have a sign and a digit
+    known_user = (
+        r"(?:\w*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)\w*|sa|ubuntu|debian|centos|vagrant|guest)\Z"
+    )
+    host_name = r"[\"'{\[]*(?=[\w.-]*[\d.-])[A-Za-z0-9][\w.-]{2,}(?:\]:\d+)?[\"']?:?\Z"
     spans: list[Span] = []
     at = 0
     words = text.split() if any(":" in word and may_be_login(word) for word in fresh) else []
@@ -193,8 +199,8 @@ def find_mapped_logins(text: str, fresh: set[str]) -> list[Span]:
         user = user.replace("@", "").replace(".", "")
         if len(value) < 6 or not (digits or signs) or not user.isidentifier() or value.upper() == value:
             continue
-        is_known = (digits and signs) or compiled(_KNOWN_USER).match(user.lower())
-        if not is_known or not compiled(_HOST).match(host) or not is_described(value, "password"):
+        is_known = (digits and signs) or compiled(known_user).match(user.lower())
+        if not is_known or not compiled(host_name).match(host) or not is_described(value, "password"):
             continue
         at = text.find(login, at)
         start = at + login.index(value)

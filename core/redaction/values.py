@@ -29,7 +29,7 @@ _WORDS = {
     " app write host hmac1 storage",
     # Before `token`: counts, limits, paging and vocabulary.
     "text tokens": "max min per num total next page continuation eos bos pad unk sep cls mask special stop first last"
-    " each text word one single output input prompt completion cached current",
+    " each text word single output one input prompt completion cached current",
     "public keys": "primary foreign cache sort partition public dict idempotency object row index unique lookup map"
     " routing group publishable hot short arrow registry verify dedupe merge event",
     "qualifiers": "prod production dev staging test live old new value plain plaintext raw b64 base64 v",
@@ -66,7 +66,7 @@ def words_of(name: str) -> list[str]:
 
 
 def family(name: str) -> str:
-    """The kind of secret that a name announces; "" for none, as for `tokens`, `maxTokens`, `forgotPassword`.
+    """The kind of secret that a name announces, or "", as for `tokens`, `maxTokens`, `forgotPassword`.
 
     `key`, `auth`, `pass` and `pw` announce a secret only if the value looks like one.
     """
