@@ -314,7 +314,7 @@ def _find_obfuscated(text: str) -> list[Span]:
     )
     decoded: list[str] = []
     spaced: list[str] = []
-    copied, places = [0], [0]  # where the pieces of the copy begin, in the copy and in the text
+    copied, places = [0], [0]  # the starts of the copy's pieces, in the copy and in the text
     size = done = 0
     for match in pattern.finditer(text):
         start, end = match.span()

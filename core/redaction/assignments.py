@@ -72,7 +72,7 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
         else:
             if begin > judged - MAX_JUDGED // 2:
                 judged = _bare_end(text, begin, min(len(text), begin + MAX_JUDGED))
-            # the value of a name inside a value that was no secret ends where that value did
+            # a name inside a value that was no secret: both values have the same end
             value = _trimmed(text[begin:judged])
             alone = _stands_alone(text, begin + len(value))
             family_of_value = "schemed" if scheme is not None else kind
@@ -151,7 +151,7 @@ def _is_strong_for(value: str, kind: str, sign: str, *, quoted: bool, alone: boo
 
 
 def _is_token(value: str, sign: str, *, quoted: bool, tight: bool, alone: bool) -> bool:
-    """Whether a value is one word and no number, address or path; the looser it is written, the longer it must be."""
+    """Whether a value is a word and no number, address or path; the looser it is written, the longer it must be."""
     is_pattern = any(part in value for part in ("a-z", "A-Z", "\\w", "\\d"))
     if "://" in value or value.startswith(("/", "./", "~/", "arn:")) or is_pattern:
         return False
@@ -170,7 +170,7 @@ def _is_token(value: str, sign: str, *, quoted: bool, tight: bool, alone: bool) 
 
 
 def _separator(text: str, start: int, end: int) -> tuple[str, int] | None:
-    """The sign after the name at start..end, and where the value begins; between them may be a type: `: str =`."""
+    """The sign after the name at start..end, and the start of the value; a type may come between: `: str =`."""
     match = compiled(
         r"\\{0,3}[\"'`]?\]?\??[ \t]{0,24}"
         r"(?::[ \t]{0,4}[A-Za-z][\w.\[\]|]{0,30}"
@@ -185,9 +185,9 @@ def _separator(text: str, start: int, end: int) -> tuple[str, int] | None:
 
 
 def _bare_end(text: str, at: int, limit: int) -> int:
-    """Where the bare value at `at` ends.
+    """The end of the bare value at `at`.
 
-    A separator inside it ends it only if the next field or white space follows: `p@ss,word` is one value.
+    A separator inside it ends it only if the next field or white space follows: `p@ss,word` is a single value.
     """
     match = compiled(
         r"(?:[^\s\"'`<>,;&\\]|\\(?![nrt\"'])|[\"']\w{1,40}[\"'](?=\w)"

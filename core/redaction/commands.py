@@ -190,7 +190,6 @@ _READERS = ("cat", "bat", "head", "tail", "less", "more", "type", "base64", "sed
 _VARIABLE = r"\$\{?(\w+)\}?"
 _CELL = r"[^\t|]+"
 _FIELD = r"""[ \t{,-]*["']?([\w.@/ -]{1,60}?)["']?[ \t]*(?:=>|[:=])[ \t]*["']?"""
-MIN_PRINTED_CHARS = 4
 
 
 def find_printed(command: str, path: str, output: str) -> list[Span]:
@@ -328,9 +327,10 @@ def _without_line_number(line: str) -> tuple[str, int]:
     start = numbered.end() if numbered else len(text) - len(text.lstrip())
     fault = (
         r"(?i)^\W*(?:error|fatal|warning|usage|unable|could not|cannot|no such|permission|not logged|you are)\b"
-        r"|\b(?:not found|denied|no such|failed|unauthori[sz]ed|forbidden|not set|does not exist|exit code|expired)\b|\sh1:"
+        r"|\b(?:not found|denied|no such|failed|unauthori[sz]ed|forbidden|not set|does not exist|exit code"
+        r"|expired)\b|\sh1:"
     )
-    return ("", 0) if len(text) - start < MIN_PRINTED_CHARS or compiled(fault).search(text) else (text, start)
+    return ("", 0) if len(text) - start < 4 or compiled(fault).search(text) else (text, start)
 
 
 def _secret_between(text: str, start: int, end: int, *, is_cell: bool) -> tuple[int, int] | None:
@@ -356,4 +356,4 @@ def _is_secret_field(key: str, value: str) -> bool:
         " accessorid description global local policies roles"
     )
     is_public = key.strip().lower() in (*public.split(), "accessor id", "create time", "expiry time")
-    return len(value) >= MIN_PRINTED_CHARS and not is_public and not is_placeholder(value)
+    return len(value) >= 4 and not is_public and not is_placeholder(value)

@@ -105,7 +105,7 @@ def _find_described(text: str, lower: str, names: list[Name]) -> list[Span]:
 
 
 def _find_said_of_it(text: str, lower: str) -> list[Span]:
-    """Each password in "I changed it to …", "the new one is …", if the sentence is about a secret."""
+    """Each password in "I changed it to …", "it's now …", if the sentence is about a secret."""
     statement = r"\b(?:(?:changed?|set|reset|updated?|rotated) it to|one (?:is|was)|it['’]s(?: now)?) "
     topics = r"(passw|\bpw\b)|\b(?:logins?|rotated|swapped)\b|(key|token|secret|credential)"
     spans: list[Span] = []
@@ -274,7 +274,7 @@ def _unlinked_value(lower: str, at: int, word: str) -> tuple[int, int]:
 
 
 def _after_name(text: str, at: int, kind: str) -> tuple[int, bool]:
-    """Where the words after a name begin, and whether the first is the value: "password's …", "**password**: …"."""
+    """The start of the words after a name, and whether the first is the value: "password's …", "**password**: …"."""
     if text.startswith(("'s ", "’s "), at):
         return at + 3, True
     aside, closed, _ = text[at + 2 : at + 48].replace(") =", "):").partition("):")

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     """A container, its copy, the kind of secret that its place names, and the program that takes it as arguments."""
 
 _VALUE = r"(\\{0,3}[\"'`])((?:(?!\1)[^\n]){1,240})\1|(?<!\n)([^\s\"'<>,}\\]{1,240})(?<![({\[])"
-"""A value in quotes, or a bare one."""
+"""A value in quotes, or a bare value."""
 _CELL_MARGIN = " \t\"'`*[]\r"
 _KEYS = {
     "labels": frozenset(
         "name key variable var field setting property parameter param option env envvar header label id".split()
     ),
-    # What is filled in by hand is named in words: "Password field", `input[type=password]`.
+    # Fields that are filled in by hand are named in words: "Password field", `input[type=password]`.
     "elements": frozenset("element selector label placeholder field target locator description name".split()),
     "values": frozenset("value val values default plaintext plain stringvalue string_value current new old".split()),
     "typed": frozenset("text value val input content".split()),
@@ -155,7 +155,7 @@ def _without_line_number(line: str) -> str:
 
 
 def _add_rows(text: str, at: int, delimiter: str, kinds: list[str], spans: list[Span]) -> int:
-    """Add the secrets of the rows that begin at `at`; returns where they end."""
+    """Add the secrets of the rows that begin at `at`, and return the end of the rows."""
     while at < len(text):
         end = text.find("\n", at)
         end = len(text) if end < 0 else end
@@ -207,7 +207,7 @@ def _in_json_manifests(text: str) -> list[Span]:
     values = r"\"(?:data|stringData)\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}\{((?:\$\{\w*\}|\{\{[^{}]*\}\}|[^{}])*+)"
     member = r"\"[^\"\\]++\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}(?:\"((?:[^\"\\]|\\.)*+)|\\+\"([^\"\\]*+))"
     spans: list[Span] = []
-    opened = [0]  # where the enclosing objects begin
+    opened = [0]  # the starts of the enclosing objects
     secrets: set[int] = set()
     data: list[tuple[int, tuple[int, int]]] = []
     for match in compiled(rf"[{{}}]|{kind}|{values}").finditer(text) if compiled(kind).search(text) else ():
@@ -344,7 +344,7 @@ def _mark(value: str, kind: str) -> str:
 
 
 def _labels(source: dict[object, object]) -> tuple[str, str]:
-    """The kind of secret that a `name` announces for the `value` next to it, and that of what is typed there."""
+    """The kind of secret that a `name` announces for the `value` next to it, and for a text typed there."""
     labelled = typed = ""
     for key, item in source.items():
         if isinstance(item, str) and isinstance(key, str) and len(item) <= MAX_NAME_CHARS:
@@ -373,7 +373,7 @@ def _kind(key: str, item: object, labelled: str, typed: str) -> str:
 
 
 def _redact_arguments(words: list[object] | tuple[object, ...], program: str) -> list[object]:
-    """The words of a command without its secrets: those after an option that names one, and those the program takes."""
+    """The words of a command without its secrets: those after an option and those the program takes."""
     items = list(words)
     texts = [word for word in items if isinstance(word, str)]
     if not any(text[:1] == "-" for text in texts) or sum(map(len, texts)) > 8_000:

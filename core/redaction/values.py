@@ -179,7 +179,7 @@ def label(kind: str) -> str:
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether a value is not a secret but takes the place of one.
+    """Whether a value takes the place of a secret.
 
     That is: empty, redacted, a reference (`$PASSWORD`), hollow (`****`), a word like `changeme`, or public by its form
     (a publishable key, an Ethereum address).
@@ -214,7 +214,7 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_strong(value: str) -> bool:
-    """Whether a value looks machine-made: one word of 16 characters or more with letters and digits, no path or URL."""
+    """Whether a value looks machine-made: a word of 16 characters or more with letters and digits, no path or URL."""
     if len(value) < 16 or len(value.split()) != 1 or value[0] in "/.~" or "://" in value:
         return False
     return not DIGITS.isdisjoint(value) and value.upper() != value.lower()
