@@ -62,9 +62,8 @@ def report_unknown_settings(unknown: Sequence[tuple[str, str]], *, quiet: bool) 
     for place, name in _unreported(unknown[:20]):  # a file may hold thousands
         message = config.describe_unknown(place, name)
         about = {"path": place[-300:], "key": name[:80], "meant": config.closest_setting(name), "message": message}
-        events.append(
-            new_event("config.key_unknown", component="config", level="warn", metadata=about, now=clock.now_ms())
-        )
+        action = "config.variable_ignored" if place == config.HOOK_ENVIRONMENT else "config.key_unknown"
+        events.append(new_event(action, component="config", level="warn", metadata=about, now=clock.now_ms()))
     if events and log.spool(events) and not quiet:
         tell(shown("".join(f"joelclaw: {event['metadata']['message']}\n" for event in events)))
 

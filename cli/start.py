@@ -43,6 +43,10 @@ def main() -> int:
         words = [*words[1:], "--help"]
     if words[:1] == ["hook"] and not {*parser.HELP_FLAGS} & {*words}:
         return hot.hook(words[1:])
+    if words[:1] in (["checkpoint"], ["inject"]):  # hook scripts call these in the client's environment
+        from core import config, files
+
+        config.distrust_environment(files.current_folder())
     try:
         return run_words(parser.canonical(words), as_json=json_asked or not is_terminal())
     except StdoutFullError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from core import TYPE_CHECKING, files, json_text
+from core import TYPE_CHECKING, files, json_text, project
 from core.errors import Failure
 
 if TYPE_CHECKING:
@@ -17,21 +17,25 @@ if TYPE_CHECKING:
     Value = str | int | float | bool
 
 ENVIRONMENT = "the environment"
+HOOK_ENVIRONMENT = "the environment of a hook"
 
 
 class Setting:
     """One setting: the type of `default` is the setting's type; `low` and `high` bound a number."""
 
-    __slots__ = ("choices", "default", "high", "low", "what")
+    __slots__ = ("choices", "default", "high", "low", "user_only", "what")
 
     def __init__(
-        self, default: Value, what: str, low: float = 0, high: float = 1e12, choices: tuple[str, ...] = ()
-    ) -> None:
+        self, default: Value, what: str, low: float = 0, high: float = 1e12, choices: tuple[str, ...] = (),
+        *, user_only: bool = False,
+    ) -> None:  # fmt: skip
         self.default = default
         self.what = what
         self.low = low
         self.high = high
         self.choices = choices
+        self.user_only = user_only
+        """It runs a program, sends, deletes, or says where texts are written: see `distrust_environment`."""
 
     def parse(self, name: str, given: Value | None, source: str) -> Value:
         """A given value as this setting's type; None means not a single value. Raises Failure: CONFIG_INVALID."""
@@ -72,10 +76,10 @@ class Setting:
 
 SETTINGS: dict[str, Setting] = {
     "store.busy_ms": Setting(10_000, "how long a write waits for another process, in ms", 1, 600_000),
-    "store.backend": Setting("sqlite", "which store recall reads", choices=("sqlite", "typesense")),
-    "store.urls": Setting("http://localhost:8108", "nodes, comma-separated (TYPESENSE_URL wins)"),
-    "store.key_command": Setting("", "prints the API key (TYPESENSE_API_KEY wins)"),
-    "store.prefix": Setting("", "what the collections' names begin with"),
+    "store.backend": Setting("sqlite", "which store recall reads", choices=("sqlite", "typesense"), user_only=True),
+    "store.urls": Setting("http://localhost:8108", "nodes, comma-separated (TYPESENSE_URL wins)", user_only=True),
+    "store.key_command": Setting("", "prints the API key (TYPESENSE_API_KEY wins)", user_only=True),
+    "store.prefix": Setting("", "what the collections' names begin with", user_only=True),
     "store.timeout_ms": Setting(1_500, "how long a recall waits for the cluster, in ms", 10, 600_000),
     "recall.limit": Setting(5, "hits of a recall without --limit", 1, 100),
     "recall.episode_decay": Setting(0.05, "most that age takes of an episode's score", 0, 0.5),
@@ -89,7 +93,7 @@ SETTINGS: dict[str, Setting] = {
     ),
     "context.window": Setting(0, "window in tokens, if no client reports it; 0: by the model's name", 0, 100_000_000),
     "refresh.minutes": Setting(30, "minutes until a prompt brings another refresh; 0: no refreshes", 0, 100_000),
-    "workspace.folder": Setting("", "folder of the daily log; default: workspace in the home"),
+    "workspace.folder": Setting("", "folder of the daily log; default: workspace in the home", user_only=True),
     "hook.deadline_ms": Setting(2_000, "after this time a hook gives an empty answer", 50, 60_000),
     "compaction.reserve_tokens": Setting(16_384, "tokens to keep free, if no client says", 0, 100_000_000),
     "compaction.keep_recent_tokens": Setting(20_000, "recent tokens to keep, if no client says", 0, 100_000_000),
@@ -98,17 +102,21 @@ SETTINGS: dict[str, Setting] = {
     "compaction.idle_trigger_percent": Setting(0.7, "share of the window that must be in use", 0.1, 0.95),
     "compaction.notify_on_start": Setting(False, "tell the user when a compaction starts"),
     "compaction.notify_on_start_text": Setting("🧹 Context compacting, back in a moment…", "the text"),
-    "idle.command": Setting("", "compacts {session} {cwd} {transcript} {agent}; default: the client's"),
-    "notify.command": Setting("", "notifies the user, with {text} or the text on stdin"),
-    "model.command": Setting("", "reads a prompt on stdin, writes text on stdout"),
+    "idle.command": Setting("", "compacts {session} {cwd} {transcript} {agent}; default: the client's", user_only=True),
+    "notify.command": Setting("", "notifies the user, with {text} or the text on stdin", user_only=True),
+    "model.command": Setting("", "reads a prompt on stdin, writes text on stdout", user_only=True),
     "model.timeout_seconds": Setting(120, "longest run of it", 1, 3_600),
     "model.max_prompt_bytes": Setting(1_000_000, "longest prompt", 1_000, 100_000_000),
     "observe.auto": Setting(True, "with `model.command`, observe at compactions and session ends"),
-    "otel.export": Setting("off", "send events to the OTEL_* collector", choices=("off", "auto")),
-    "retention.events_days": Setting(90, "age at which events expire, in days; 0 never", 0, 36_500),
-    "retention.events_mb": Setting(200, "space for events, debug ones first; 0: no limit", 0, 1_000_000),
-    "retention.episodes_days": Setting(0, "age at which episodes expire, in days; 0 never", 0, 36_500),
+    "otel.export": Setting("off", "send events to the OTEL_* collector", choices=("off", "auto"), user_only=True),
+    "retention.events_days": Setting(90, "age at which events expire, in days; 0 never", 0, 36_500, user_only=True),
+    "retention.events_mb": Setting(
+        200, "space for events, debug ones first; 0: no limit", 0, 1_000_000, user_only=True
+    ),
+    "retention.episodes_days": Setting(0, "age at which episodes expire, in days; 0 never", 0, 36_500, user_only=True),
 }
+OUTSIDE_VARIABLES = ("TYPESENSE_", "OTEL_")
+"""Beginnings of the variables of the cluster and the collector, which the table `[environment]` may set."""
 FORMER_NAMES = {
     "otel.retention_days": "retention.events_days",
     "compaction.idleTriggerMinutes": "compaction.idle_trigger_minutes",
@@ -180,14 +188,34 @@ def load() -> Config:
     scopes: dict[str, str] = {}
     unknown: list[tuple[str, str]] = []
     for name, value in table.items():
-        if name.startswith("scopes."):
+        section, _, key = name.partition(".")
+        if section == "scopes" or (section == "environment" and key.startswith(OUTSIDE_VARIABLES)):
             if not isinstance(value, str):
                 message = f"{path}: {name} is {value!r}, which is not text"
                 raise Failure("CONFIG_INVALID", message, f"set {name} to text")
-            scopes[name.removeprefix("scopes.")] = value
+            if section == "scopes":
+                scopes[key] = value
+            else:
+                os.environ.setdefault(key, value)
         elif name not in SETTINGS and name not in FORMER_NAMES:  # misspelled, removed, or of a later version
             unknown.append((path, name))
     return Config(values, scopes, tuple(unknown))
+
+
+def distrust_environment(folder: str) -> list[str]:
+    """In a hook: remove the variables that only the user may set, who then sets them in the file; returns their names.
+
+    A client may have loaded the `.env` of the project in `folder`. `JOELCLAW_HOME` must be absolute, and outside it.
+    """
+    names = [variable(name) for name, setting in SETTINGS.items() if setting.user_only]
+    names += [variable(former) for former, name in FORMER_NAMES.items() if SETTINGS[name].user_only]
+    ignored = [name for name in os.environ if name in names or name.startswith(OUTSIDE_VARIABLES)]
+    home = os.environ.get("JOELCLAW_HOME", "")
+    if home and (not os.path.isabs(home) or project.is_inside(home, folder)):
+        ignored.append("JOELCLAW_HOME")
+    for name in ignored:
+        del os.environ[name]
+    return ignored
 
 
 def unknown_variables() -> tuple[tuple[str, str], ...]:
@@ -200,6 +228,10 @@ def unknown_variables() -> tuple[tuple[str, str], ...]:
 
 def describe_unknown(place: str, name: str) -> str:
     """A line about an unknown setting: `FILE: recall.min_scor: unknown; did you mean recall.min_score`."""
+    if place == HOOK_ENVIRONMENT:
+        if name == "JOELCLAW_HOME":
+            return f"{place}: {name}: ignored, since it is not absolute, or is inside the project"
+        return f"{place}: {name[:80]}: ignored; only config.toml may set it for hooks"
     closest = closest_setting(name)
     hint = f"; did you mean {closest}" if closest else ""
     return f"{place[-300:]}: {name[:80]}: unknown{hint}"

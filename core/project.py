@@ -238,6 +238,13 @@ def real_root(folder: str) -> str:
     return real
 
 
+def is_inside(path: str, folder: str) -> bool:
+    """Whether a path is in the project of a folder. A folder that contains the user's home is no project."""
+    root = real_root(folder or ".")
+    user_home = os.path.realpath(os.path.expanduser("~"))
+    return is_below(os.path.realpath(path), root) and user_home != root and not is_below(user_home, root)
+
+
 def is_below(path: str, folder: str) -> bool:
     """Whether a real path is below a real folder."""
     return path.startswith(folder.rstrip("/") + "/")

@@ -262,7 +262,7 @@ def _run(words: list[str], client: Client, event: str) -> Run:
         home = os.path.join(folder, "home")
         environment = {**_environment(), "JOELCLAW_HOME": home}
         kind = client.events.get(event, "")
-        payload: dict[str, Any] = {"session_id": "joelclaw-doctor", "cwd": folder}
+        payload: dict[str, Any] = {"session_id": "joelclaw-doctor", "cwd": "/"}
         if client.extension:
             payload |= {**dict.fromkeys(("transcript_path", "percent", "tokens", "window")), "messages": []}
         else:

@@ -15,7 +15,7 @@ import time
 from _thread import allocate_lock, start_new_thread
 
 import clients
-from core import TYPE_CHECKING, background, clock, config, json_text
+from core import TYPE_CHECKING, background, clock, config, files, json_text, project
 from core.errors import Failure
 from otel import log
 from otel.log import new_event
@@ -48,6 +48,7 @@ class Hook:
         self._event_name = event_name
         self._began = began
         self._config = config.Config({})
+        self._ignored_variables: list[str] = []
         self._deadline: Deadline | None = None
         self._event: HookEvent | None = None
         self._session: Session | None = None
@@ -60,11 +61,16 @@ class Hook:
     def watch(self) -> None:
         """Start the deadline and load the settings; the defaults apply if they cannot be read."""
         self._deadline = Deadline(self._seconds(), self._late)
+        self._load_settings(files.current_folder())
+        self._deadline.seconds = self._seconds()
+
+    def _load_settings(self, folder: str) -> None:
+        """Load the settings of a hook that may run with the environment of the project in `folder`."""
+        self._ignored_variables += config.distrust_environment(folder)
         try:
             self._config = config.load()
         except Failure as failure:
             log.spool([self._own_event("hook.config_invalid", "warn", {}, error=failure.message)])
-        self._deadline.seconds = self._seconds()
 
     def answer(self, data: bytes) -> str:
         """The text to print for a payload. It is claimed, so it must be printed."""
@@ -72,6 +78,8 @@ class Hook:
         if self._agent not in clients.NAMES:
             raise Failure("HOOK_UNKNOWN_AGENT", f"{self._agent[:40]!r} is not a client", "see joelclaw hook --help")
         event = self._event = client.read(_payload(data), self._event_name)
+        if event["cwd"] and "JOELCLAW_HOME" in os.environ and project.is_inside(files.home(), event["cwd"]):
+            self._load_settings(event["cwd"])  # the client has started this hook in another folder
         session = self._session = self._session_of(event)
         if session is not None:
             with session:
@@ -107,7 +115,7 @@ class Hook:
     @property
     def unknown_settings(self) -> tuple[tuple[str, str], ...]:
         """Pairs of a file and a name in it that is not a setting."""
-        return self._config.unknown
+        return (*self._config.unknown, *((config.HOOK_ENVIRONMENT, name) for name in self._ignored_variables))
 
     def failed(self, error: BaseException) -> None:
         """Record an exception as an event."""

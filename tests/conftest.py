@@ -151,7 +151,8 @@ def attempt(
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
 
     environment = clean_environment(home, **(env or {}))
-    folder = cwd or home.parent
+    folder = cwd or home.with_name(f"beside-{home.name}")  # a hook refuses a home in its folder
+    folder.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     if largest_file is None and in_process.possible(env or {}):
         code, out, err = in_process.call(JOELCLAW, words, stdin, environment, folder)
@@ -237,8 +238,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """The path of this test's home, which does not exist yet."""
-    return tmp_path / "home"
+    """The path of this test's home, which does not exist yet. It is not in `tmp_path`, which stands for a project."""
+    return tmp_path.with_name(tmp_path.name + "-home")
 
 
 @pytest.fixture(scope="session")

@@ -166,7 +166,7 @@ def paused(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=clean_environment(home, **(env or {}), **more, PAUSE_MARK=str(mark)),
-        cwd=home.parent,
+        cwd=folder,
     )
     os.close(given)
     until = time.monotonic() + PATIENCE_S

@@ -115,7 +115,7 @@ class Machine:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=clean_environment(self.home, **{**self.environment, **more}),
-            cwd=self.home.parent,
+            cwd="/",
         )
 
 

@@ -19,6 +19,12 @@ def switched_on(receiver: Receiver, minute: int) -> dict[str, str]:
     return {**receiver.env, "JOELCLAW_OTEL_EXPORT": "auto", "JOELCLAW_NOW_MS": str(NOW_MS + minute * 60_000)}
 
 
+def switched_on_in_file(receiver: Receiver, home: Path) -> None:
+    """Hooks take the collector only from the user's file."""
+    variables = "".join(f"{name} = {json.dumps(value)}\n" for name, value in receiver.env.items())
+    (home / "config.toml").write_text(f'[otel]\nexport = "auto"\n[environment]\n{variables}')
+
+
 def sent(receiver: Receiver, home: Path) -> list[str]:
     """The names of the events that came, once the export has ended."""
     assert background.wait_for_lock(str(home / "cache" / "otel-export.lock"), PATIENCE_S)
@@ -32,6 +38,8 @@ def sent(receiver: Receiver, home: Path) -> list[str]:
 )
 def test_events_go_out(run: Run, receiver: Receiver, home: Path, words: tuple[str, ...], stdin: str | None) -> None:
     run("otel", "emit", "before", env={"JOELCLAW_NOW_MS": str(NOW_MS)})
+    if words[0] == "hook":
+        switched_on_in_file(receiver, home)
     run(*words, stdin=stdin, env=switched_on(receiver, 1))
     assert "before" in sent(receiver, home)
 

@@ -86,14 +86,10 @@ def test_a_refresh_that_fails_leaves_the_prompt_noted(home: Path, monkeypatch: p
 def test_a_prompt_is_recorded_even_if_its_recall_hangs_until_the_deadline(run: Run, home: Path, tmp_path: Path) -> None:
     (tmp_path / "hangs").mkdir()
     (tmp_path / "hangs" / "sitecustomize.py").write_text(HANGS)
-    cluster = {
-        "JOELCLAW_STORE_BACKEND": "typesense",
-        "TYPESENSE_URL": "http://127.0.0.1:9",
-        "TYPESENSE_API_KEY": "key",
-        "PYTHONPATH": str(tmp_path / "hangs"),
-    }
+    cluster = '[store]\nbackend = "typesense"\nurls = "http://127.0.0.1:9"\n[environment]\nTYPESENSE_API_KEY = "key"\n'
+    (home / "config.toml").write_text(cluster)
     for limit_ms in faults.DEADLINES_MS:
-        env = {**at(DUE), **cluster, "JOELCLAW_HOOK_DEADLINE_MS": limit_ms}
+        env = {**at(DUE), "PYTHONPATH": str(tmp_path / "hangs"), "JOELCLAW_HOOK_DEADLINE_MS": limit_ms}
         assert run("hook", "claude", stdin=payload(LATER), env=env).out == ""
         after = known(home)
         if len(after["messages"]) == 2:  # it came so far

@@ -144,7 +144,7 @@ def _killed(home: Path, words: tuple[str, ...], after_s: float, stdin: bytes | N
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=clean_environment(home),
-        cwd=home.parent,
+        cwd="/",
     )
     if stdin is not None:
         assert process.stdin is not None
