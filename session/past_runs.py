@@ -1,5 +1,6 @@
 """Commands that archived sessions ran: forms that worked (`how`), and what worked after an error (`fix`)."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
@@ -8,6 +9,7 @@ import apsw
 
 from core import clock, shell_command, words
 from core.quoting import clip
+from core.records import Call
 from core.store import calls as stored_calls
 from core.store import sessions
 from memory.archive.texts import is_error_line
@@ -23,8 +25,8 @@ def ways(db: apsw.Connection, text: str, most: int) -> list[dict[str, Any]]:
     """
     terms, in_row = _terms(text), f" {' '.join(words.split(text))} "
     outcomes = ("ok", "", "running", "failed", "stopped")
-    forms: dict[tuple[str, ...], dict[str, Any]] = {}
-    ranks: dict[tuple[str, ...], tuple[Any, ...]] = {}
+    best: dict[tuple[str, ...], tuple[tuple[Any, ...], Call]] = {}
+    runs: Counter[tuple[str, ...]] = Counter()
     for place in stored_calls.latest_commands(db, terms, 3_000):
         if (call := stored_calls.by_number(db, *place)) is None:
             continue
@@ -39,12 +41,13 @@ def ways(db: apsw.Connection, text: str, most: int) -> list[dict[str, Any]]:
         is_program = any(step["program"] == text.split()[0] for step in steps)
         does_more = not is_program, len(steps) > 1, len(call["command"]) > LONG
         rank = (-score, outcomes.index(outcome), *does_more, -(call["at"] or 0))
-        known = forms.get(form)
-        if known is None or rank < ranks[form]:
-            forms[form], ranks[form] = {**_as_result(call), "runs": known["runs"] if known else 0}, rank
-        forms[form]["runs"] += 1
-    best = min(ranks.values(), default=(0,))[0]
-    return [forms[form] for form in sorted(forms, key=ranks.__getitem__) if ranks[form][0] * 2 < best][:most]
+        runs[form] += 1
+        if form not in best or rank < best[form][0]:
+            best[form] = rank, call
+    ranked = sorted(best.items(), key=lambda item: item[1][0])
+    # A form with at most half of the best form's score is left out.
+    close = [(form, call) for form, (rank, call) in ranked if rank[0] * 2 < ranked[0][1][0][0]]
+    return [{**_as_result(call), "runs": runs[form]} for form, call in close[:most]]
 
 
 def endings(db: apsw.Connection, error: str, most: int) -> list[dict[str, Any]]:
