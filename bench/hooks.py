@@ -116,14 +116,11 @@ def hook(data: bytes, environment: dict[str, str]) -> float:
 
 
 def rest(transcript: Transcript, environment: dict[str, str]) -> None:
-    """Wait for what a hook has left to processes of their own, which would slow down what is measured next."""
+    """Wait for the background jobs that a hook has started, which would slow down the next measurement."""
     home = Path(environment["JOELCLAW_HOME"])
-    work = home / "sessions" / ".work"
-    waiting = work / "observe-waiting" / transcript.session
-    locks = [work / name / transcript.session for name in ("hook", "task", "queries")] + [home / "cache/observe-1.lock"]
+    waiting = home / "sessions" / ".work" / "observe-waiting" / transcript.session
     while True:
-        for lock in locks:
-            background.wait_for_lock(str(lock), 10)
+        background.wait_for_lock(str(home / "cache" / "observe-1.lock"), 10)
         if not waiting.exists():
             return
 
