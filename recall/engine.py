@@ -181,7 +181,7 @@ class _Recall:
         vector = document_vector(self.expanded) if by_meaning and self.source.semantic else b""
         self.ranked = self.ranking.rank(self.source, terms, vector, self.filters, lexical, semantic)
         if condition is not None:
-            self.ranked = self._meeting(condition)
+            self.ranked = self._satisfying(condition)
         trusted = []
         for ranked in self.ranked:
             reasons = reasons_to_drop(ranked.traits, ranked.score, self.now, self.query)
@@ -191,7 +191,7 @@ class _Recall:
                 trusted.append(ranked)
         return self._document_hits(trusted)
 
-    def _meeting(self, condition: Callable[[str], bool]) -> list[Ranked]:
+    def _satisfying(self, condition: Callable[[str], bool]) -> list[Ranked]:
         """The best ranked documents whose title, path or text meets a condition."""
         first = {ranked.traits["rowid"]: ranked for ranked in self.ranked[:CANDIDATES]}
         return [

@@ -277,10 +277,11 @@ def call_text(call: FoundCall, wanted: Sequence[str], room: int) -> str:
     return f"{where}: {passage}" if passage else where
 
 
-def call_place(call: FoundCall, max_path_chars: int = 110) -> str:
+def call_place(call: FoundCall) -> str:
     """`Bash make test (session 1a2b3c4d, prompt 3, call 17, failed)`."""
     from core import quoting, shell_command
 
+    max_path_chars = 110
     about = call["file"] or " ".join(call["command"].split())
     if call["file"] and len(about) > max_path_chars:
         about = CUT + about[1 - max_path_chars :]

@@ -204,8 +204,9 @@ class _WordSums(dict[str, int]):
 _word_sums = _WordSums()
 
 
-def _sum(text: str, max_chars: int = 20_000) -> int:
-    return sum(map(_word_sums.__getitem__, split_words(text[:max_chars])))
+def _sum(text: str) -> int:
+    """The sum of the vectors of a text's words, of its first 20,000 characters."""
+    return sum(map(_word_sums.__getitem__, split_words(text[:20_000])))
 
 
 def _components(total: int) -> list[int]:

@@ -47,15 +47,22 @@ class Record:
     @cached_property
     def priority(self) -> dict[str, Any]:
         """Its score, parts and band; None for what it does not declare. Without a band, that of its score."""
-        fields = {name.removeprefix("priority-"): str(value) for name, value in self.front.items()
-                  if name.startswith("priority-")}  # fmt: skip
-        novelty = ("novelty", "interest", "interestingness", "cool-factor")
-        fields["novelty"] = next((fields[name] for name in novelty if name in fields), "")
-        names = ("score", *WEIGHTS, "novelty")
-        numbers = {name: fields.get(name, "") for name in names}
-        parts = {name: float(n) if n.replace(".", "", 1).isdecimal() else None for name, n in numbers.items()}
-        band = fields.get("band") or (band_of(parts["score"]) if parts["score"] is not None else None)
-        return {**parts, "band": "do-next" if band == "next" else band, "reviewed": fields.get("reviewed")}
+
+        def field(*names: str) -> str | None:
+            keys = (f"priority-{name}" for name in names)
+            return next((str(self.front[key]) for key in keys if key in self.front), None)
+
+        def number(*names: str) -> float | None:
+            text = field(*names) or ""
+            return float(text) if text.replace(".", "", 1).isdecimal() else None
+
+        score = number("score")
+        band = field("band") or (band_of(score) if score is not None else None)
+        return {
+            "score": score, **{name: number(name) for name in WEIGHTS},
+            "novelty": number("novelty", "interest", "interestingness", "cool-factor"),
+            "band": "do-next" if band == "next" else band, "reviewed": field("reviewed"),
+        }  # fmt: skip
 
 
 class Link(NamedTuple):
@@ -69,14 +76,11 @@ class Link(NamedTuple):
 
 def read_all(vault: str) -> list[Record]:
     """The records of a vault, sorted by file name; unreadable files are left out."""
-    records = []
     folder = os.path.join(vault, FOLDER)
-    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-        match, path = re.match(r"(\d{4})-.+\.md$", name), os.path.join(folder, name)
-        text = markdown.text_of(path) if match and not os.path.islink(path) else None
-        if match and text is not None:
-            records.append(Record(path, match[1], text))
-    return records
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    paths = [os.path.join(folder, name) for name in names if re.match(r"\d{4}-.+\.md$", name)]
+    texts = {path: markdown.text_of(path) for path in paths if not os.path.islink(path)}
+    return [Record(path, os.path.basename(path)[:4], text) for path, text in texts.items() if text is not None]
 
 
 def band_of(score: float) -> str:
@@ -220,7 +224,7 @@ def audit(vault: str, records: list[Record]) -> dict[str, Any]:
     rows = re.findall(r"\|\s*\[\d{4}\]\((?:[^)\s]*/)?([^)\s/]+)\)\s*\|", index or "")
     names = [record.filename for record in records]
     numbers = {record.number for record in records}
-    superseded = [(record, str(record.front.get("superseded-by") or "")) for record in records]
+    successors = [(record, str(record.front.get("superseded-by") or "")) for record in records]
     result: dict[str, Any] = {
         "missing_status": [record.filename for record in records if record.status is None],
         "non_canonical_status": [
@@ -229,7 +233,7 @@ def audit(vault: str, records: list[Record]) -> dict[str, Any]:
         ],
         "collisions": collisions(records)["collisions"],
         "superseded_by_missing_targets": [
-            {"from": record.filename, "target": target} for record, target in superseded
+            {"from": record.filename, "target": target} for record, target in successors
             if target and ((n := re.search(r"\d{1,4}", target)) is None or n[0].zfill(4) not in numbers)
         ],
     }  # fmt: skip
@@ -315,8 +319,8 @@ def recommend(records: list[Record], count: int) -> dict[str, Any]:
     recommendation = None
     if candidates:
         best = candidates[0]
-        recommendation = f"ADR-{best['number']} ({best['title']}) — score {best['score']}, band {best['band']}, "
-        recommendation += f"readiness {best['readiness']:g}/5"
+        rating = f"score {best['score']}, band {best['band']}, readiness {best['readiness']:g}/5"
+        recommendation = f"ADR-{best['number']} ({best['title']}) — {rating}"
     counts = {"actionable_count": len(rows), "scored_count": len(scored)}
     return {"recommendation": recommendation, **counts, "candidates": candidates}
 

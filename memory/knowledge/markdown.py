@@ -1,4 +1,4 @@
-"""Markdown files: finding and reading them; front matter, title, type, tags, status and sections.
+"""Markdown files: finding and reading them; front matter, title, type, tags, status; their sections, their bullets.
 
 Front matter is read as people write it: `key: value`, lists, folded texts; anything else is taken as text. A section
 shorter than 80 characters is appended to the section above it, with its heading as a line. No line of the text is lost.
