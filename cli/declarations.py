@@ -17,7 +17,7 @@ from typer.core import TyperCommand
 from typer.models import ArgumentInfo, ParameterInfo
 
 from cli.commands import MODULES
-from cli.parser import Command, Parameter
+from cli.parser import TRUTHS, Command, Parameter
 from core.errors import Failure
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -66,9 +66,9 @@ class Commands(typer.Typer):
 
 def true_or_false(text: str) -> bool:
     """The value of an option such as `--success true`."""
-    if text.lower() not in ("true", "1", "yes", "on", "false", "0", "no", "off"):
+    if text.lower() not in TRUTHS:
         raise typer.BadParameter("give true or false")
-    return text.lower() in ("true", "1", "yes", "on")
+    return TRUTHS[text.lower()]
 
 
 class OneOf:

@@ -11,8 +11,6 @@ from core.errors import Failure
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-INTERRUPTED = 130
-HOOK_STDIN_BYTES = 32_000_000  # a tool's event may contain the whole file that it wrote
 # These commands start no background job: they send events themselves, or only report.
 _WITHOUT_JOBS = ("background", "otel export", "store ", "status", "doctor", "install", "uninstall", "idle run",
                  "completion", "mcp")  # fmt: skip
@@ -54,7 +52,7 @@ def _run(path: str, call: Callable[[], Answer | int | None], *, as_json: bool) -
                     raise
                 print_answer(f"joelclaw {path}", answer)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return 130
     except StdoutFullError:
         raise
     except Exception as error:
@@ -113,13 +111,14 @@ def _answer_event(agent: str, event: str) -> None:
         return
     hook = Hook(agent, event, began)
     is_printed = False
+    most_bytes = 32_000_000  # a tool's event may contain the whole file that it wrote
     try:
         if os.environ.get("JOELCLAW_IN_MODEL"):  # a hook of the model that we run ourselves: record nothing
-            stdin.read_object(HOOK_STDIN_BYTES)  # the client may not expect a broken pipe
+            stdin.read_object(most_bytes)  # the client may not expect a broken pipe
             _print_answer(hook.empty())
             return
         hook.watch()
-        text = hook.answer(stdin.read_object(HOOK_STDIN_BYTES))
+        text = hook.answer(stdin.read_object(most_bytes))
         is_printed = True
         _print_answer(text)
         hook.close()

@@ -20,9 +20,6 @@ SESSION_VARIABLES = ("JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDL
 # `Client.session_variable` of the clients, repeated here so that a recall loads no client.
 CLIENT_VARIABLES = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID")
 _HOURS = {"h": 1, "d": 24, "w": 168, "mo": 730, "m": 730, "y": 8766}
-_FOREVER_MS = 1 << 60
-_WAIT_S = 1.0  # the longest wait for each byte; all of stdin may take three times that
-_PAUSE_S = 0.05  # after this much silence, check whether the object is complete
 
 
 def session_from_environment() -> str:
@@ -52,7 +49,8 @@ def time_range(since: str | None, until: str | None) -> tuple[int, ...]:
     """The first and last time (ms since the epoch) of --since and --until; empty without either."""
     if not (since or until):
         return ()
-    return (_period("--since", since)[0] if since else 0, _period("--until", until)[1] if until else _FOREVER_MS)
+    forever = 1 << 60
+    return (_period("--since", since)[0] if since else 0, _period("--until", until)[1] if until else forever)
 
 
 def _period(flag: str, given: str) -> tuple[int, int]:
@@ -121,10 +119,12 @@ def read_object(limit: int) -> bytes:
     data = bytearray()
     checked = 0  # bytes parsed so far, in all checks together
     may_be_complete = False
-    end = time.monotonic() + 3 * _WAIT_S
+    wait = 1.0  # seconds, for each byte
+    pause = 0.05  # seconds of silence after which to check whether the object is complete
+    end = time.monotonic() + 3 * wait
     try:
-        while not os.isatty(0) and (left := min(_WAIT_S, end - time.monotonic())) > 0:
-            if not select.select([0], [], [], min(left, _PAUSE_S) if may_be_complete else left)[0]:
+        while not os.isatty(0) and (left := min(wait, end - time.monotonic())) > 0:
+            if not select.select([0], [], [], min(left, pause) if may_be_complete else left)[0]:
                 if not may_be_complete or _is_object(data):
                     break
                 may_be_complete = False

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     View = Callable[["Console", "Answer"], None]
 
 
-PROGRAM = "joelclaw "
-
-
 class StdoutFullError(Exception):
     """Stdout cannot be written, because the disk behind it is full, for example. The text is the system's reason."""
 
@@ -130,7 +127,8 @@ def print_envelope(envelope: Envelope) -> None:
 
 def runnable(text: str) -> str:
     """The text, with our commands in it written so that a shell can run them from any folder."""
-    if PROGRAM not in text:
+    program = "joelclaw "
+    if program not in text:
         return text
     from session import own_command
 
@@ -139,11 +137,11 @@ def runnable(text: str) -> str:
         return text
     from cli.commands import is_command_word
 
-    before, *parts = text.split(PROGRAM)
+    before, *parts = text.split(program)
     for part in parts:
         first = part.split(None, 1)[0].rstrip("`.,;:)?") if part.strip() else ""
         is_command = (not before or before[-1] in " `(") and (is_command_word(first) or first.startswith("--"))
-        before += f"{word} {part}" if is_command else PROGRAM + part
+        before += f"{word} {part}" if is_command else program + part
     return before
 
 

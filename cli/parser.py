@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from cli.output import Answer
 
-_TRUE_WORDS = ("true", "1", "yes", "on")
-_FALSE_WORDS = ("false", "0", "no", "off")
+TRUTHS = {**dict.fromkeys(("true", "1", "yes", "on"), True), **dict.fromkeys(("false", "0", "no", "off"), False)}
 _JSON_FLAGS = ("--json", "--toon")  # the mirrored CLI takes --toon too, and prints JSON
 _NOTE_DETAILS = ("channel", "decision", "evidence", "loop-id", "project", "run-id", "skip-reason", "story-id", "tools",
                  "turn-id", "usefulness")  # fmt: skip
@@ -71,8 +70,7 @@ class Parameter:
         if self.choices:
             return text if text in self.choices else None, "one of " + ", ".join(self.choices)
         if self.kind == "truth":
-            word = text.lower()
-            return word in _TRUE_WORDS if word in _TRUE_WORDS + _FALSE_WORDS else None, "true or false"
+            return TRUTHS.get(text.lower()), "true or false"
         if self.kind not in ("whole", "number"):
             return text, ""
         expected = "a whole number" if self.kind == "whole" else "a number"

@@ -13,8 +13,6 @@ from cli.output import Answer, runnable
 from core import clock
 from core.quoting import shown
 
-LONGEST_WORD = 40  # a column of words up to this length is not broken, so that ids can be copied
-LONGEST_PHRASE = 20  # the same for a column of several words, such as times
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _AGES = (("y", 525_960), ("mo", 43_830), ("d", 1440), ("h", 60), ("min", 1))
 
@@ -164,7 +162,8 @@ def rows_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()
     for name in names:
         number = all(isinstance(row.get(name), (int, float)) and not isinstance(row.get(name), bool) for row in rows)
         texts = [plain(row.get(name), name) for row in rows[:most]]
-        unbroken = all(len(text) <= (LONGEST_PHRASE if " " in text else LONGEST_WORD) for text in texts)
+        # Ids stay in one piece, so that they can be copied, and so do short phrases, such as times.
+        unbroken = all(len(text) <= (20 if " " in text else 40) for text in texts)
         table.add_column(label(name), justify="right" if number else "left", overflow="fold", no_wrap=unbroken)
     for row in rows[:most]:
         table.add_row(*(safe(plain(row.get(name), name)) for name in names))

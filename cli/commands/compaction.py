@@ -354,7 +354,7 @@ def list_() -> Answer:
 
 @idle.command("run")
 def run(
-    once: Annotated[bool, Option("--once", help="Compact what is due now, then stop")] = False,
+    once: Annotated[bool, Option("--once", help="Compact the sessions that are due now, then stop")] = False,
     until_empty: Annotated[bool, Option("--until-empty", help="Stop when no timer is left")] = False,
 ) -> Answer:
     """Wait, and compact sessions when their timers are due, until Ctrl-C."""

@@ -46,7 +46,7 @@ def status() -> Answer:
     if result["events"]["errors24h"]:
         actions.append(step("joelclaw otel list --level error,fatal", "what went wrong today"))
     if not result["store"]["exists"]:
-        actions.append(step("joelclaw install --list", "what is installed where"))
+        actions.append(step("joelclaw install --list", "show where it is installed"))
         actions.append(step("joelclaw memory archive", "archive the sessions that your clients already have"))
     elif result["healthy"]:
         actions.append(step("joelclaw memory list", "the observations"))

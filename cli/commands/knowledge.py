@@ -4,7 +4,7 @@
 """
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from typer import Argument, Option
 
@@ -23,7 +23,6 @@ vault = Commands("Read and search a folder of notes.")
 app.add_typer(knowledge, name="knowledge")
 app.add_typer(vault, name="vault")
 
-SKIP_REASONS = ("routine-heartbeat", "duplicate-signal", "no-new-information")
 
 Limit = Annotated[int, Option("--limit", "-n", min=1, max=100, help="Maximum number of hits")]
 
@@ -130,8 +129,9 @@ def note(
     given = {"source": source, "agent": agent, "session": session, "turn": None if turn is None else str(turn)}
     place = {name: (value or "").strip() for name, value in given.items()}
     skip_reason = details.get("skip-reason") or None
-    if skip_reason not in (None, *SKIP_REASONS):
-        known = ", ".join(SKIP_REASONS)
+    skip_reasons = ("routine-heartbeat", "duplicate-signal", "no-new-information")
+    if skip_reason not in (None, *skip_reasons):
+        known = ", ".join(skip_reasons)
         raise wrong_usage(f"there is no --skip-reason {skip_reason[:80]!r}", f"use one of {known}")
     missing = [f"--{name}" for name, value in place.items() if not value]
     text = (summary or "").strip()
@@ -278,15 +278,13 @@ def tree() -> Answer:
     return Answer(result, [step("joelclaw vault ls", "the contents of its sections")])
 
 
-_ADR_VERBS = ("list", "locate", "refs", "prompt", "collisions", "audit", "rank", "next")
-_ADR_WITH_QUERY = ("locate", "refs", "prompt")
-_BANDS = ("do-now", "do-next", "next", "de-risk", "park")
+AdrVerb = Literal["list", "locate", "refs", "prompt", "collisions", "audit", "rank", "next"]
 
 
 @vault.command("adr")
 def adr(
     verb: Annotated[
-        Literal["list", "locate", "refs", "prompt", "collisions", "audit", "rank", "next"] | None,
+        AdrVerb | None,
         Argument(metavar="VERB", help="list, locate, refs, prompt, collisions, audit, rank or next"),
     ] = None,
     query: Annotated[
@@ -313,13 +311,14 @@ def adr(
     from memory.knowledge import vault as notes
 
     text = " ".join(query or [])
-    if verb in _ADR_WITH_QUERY and not text.strip():
+    takes_query = verb in ("locate", "refs", "prompt")
+    if takes_query and not text.strip():
         raise wrong_usage(f"`vault adr {verb}` needs a query", f"run: joelclaw vault adr {verb} QUERY")
-    if verb not in _ADR_WITH_QUERY and query:
+    if query and not takes_query:
         raise wrong_usage(f"`vault adr {verb or ''}` takes no further words", "leave it out, or use locate")
     root = notes.root()
     if not verb:
-        verbs = {name: f"joelclaw vault adr {name}" for name in _ADR_VERBS}
+        verbs = {name: f"joelclaw vault adr {name}" for name in get_args(AdrVerb)}
         about = {"description": "The decision records of the vault.", "vault_root": root, "subcommands": verbs}
         return Answer(about, [step("joelclaw vault adr list", "all of them")])
     records = decisions.read_all(root)
@@ -332,8 +331,9 @@ def adr(
     if verb == "locate":
         return Answer(decisions.locate(records, text, min(limit or 10, 50)))
     if verb == "rank":
-        if only is not None and only not in _BANDS:
-            raise wrong_usage(f"there is no band {only[:80]!r}", f"use one of {', '.join(_BANDS)}")
+        bands = ("do-now", "do-next", "next", "de-risk", "park")
+        if only is not None and only not in bands:
+            raise wrong_usage(f"there is no band {only[:80]!r}", f"use one of {', '.join(bands)}")
         return Answer(decisions.rank(records, band=only or "", only_unscored=unscored, closed_too=all))
     if verb == "next":
         return Answer(decisions.recommend(records, min(limit or 3, 20)))

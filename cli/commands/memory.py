@@ -119,7 +119,7 @@ def list_(
     project: Annotated[str | None, project_option("Only this project (NAME or OWNER/NAME)")] = None,
     all: Annotated[
         bool,
-        Option("--all", help="Include tasks of sessions, and what was forgotten, superseded, held back or discarded"),
+        Option("--all", help="Include tasks of sessions, and memories forgotten, superseded, held back or discarded"),
     ] = False,
     limit: Annotated[int, Option("--limit", "-n", min=1, max=1000, help="Memories per page")] = 30,
     page: Annotated[int, Option(min=1, max=1_000_000, help="Page number")] = 1,
@@ -196,16 +196,18 @@ def edit(
         steps.append(step("joelclaw memory list --tag pinned", "what is pinned"))
     if new_text is not None:
         result |= curate.edit(db, id, new_text, **about)
-        new = {"text": {"description": "what is true now", "required": True}}
+        new = {"text": {"description": "the text that replaces it", "required": True}}
         supersede_step = f"joelclaw memory supersede {result['id']} <text>"
-        steps.append(step(supersede_step, "replace it with what is true now", new))
+        steps.append(step(supersede_step, "replace it with a new text", new))
     return Answer(result, [_show_step(result["id"]), *steps], view=draw_memory)
 
 
 @memory.command("supersede")
 def supersede(
     id: Annotated[str, memory_argument("The id of the memory that is no longer true")],
-    text: Annotated[str | None, Argument(metavar="TEXT", help="What is true now (- reads it from stdin)")] = None,
+    text: Annotated[
+        str | None, Argument(metavar="TEXT", help="The text that replaces it (- reads it from stdin)")
+    ] = None,
     undo: Annotated[bool, Option("--undo", help="Bring back the old memory and forget its replacement")] = False,
 ) -> Answer:
     """Replace a memory that is no longer true."""

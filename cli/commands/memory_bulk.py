@@ -222,7 +222,7 @@ def observe(
         str, Option(metavar="CMD", help="The command that runs the model (default: model.command)")
     ] = "",
 ) -> Answer:
-    """Have a model record what is worth remembering from a session."""
+    """Have a model record facts worth remembering from a session."""
     from core.command import model_from_config, model_not_configured
     from session import observe_job
 

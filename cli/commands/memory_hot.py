@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from cli.output import NextAction
 
 _EVENT_FIELDS = ("source", "component", "level", "success", "id", "timestamp", "error", "duration_ms", "session")
 _EVENT_KEYS = {
@@ -21,9 +20,6 @@ _EVENT_KEYS = {
     "durationMs": "duration_ms", "sessionId": "session", "systemId": "system",
 }  # fmt: skip
 """The keys of an event on stdin and the names of these fields here."""
-_AFTER_EMIT: list[NextAction] = [
-    {"command": "joelclaw otel list --hours 1", "description": "the events of the last hour"}
-]
 _NOTE_KEYS = {
     "id": "id", "text": "observation", "source": "source", "createdAt": "created_at", "tags": "tags",
     "verdict": "verdict", "category": "category", "categorySource": "categorySource", "hint": "hint",
@@ -124,7 +120,7 @@ def emit(options: Mapping[str, Any]) -> Answer:
     }  # fmt: skip
     if ignored:
         result["ignored"] = ignored
-    return Answer(result, _AFTER_EMIT)
+    return Answer(result, [step("joelclaw otel list --hours 1", "the events of the last hour")])
 
 
 def _checked(name: str, key: str, value: Any) -> Any:

@@ -148,7 +148,7 @@ def how(query: ToolQuery, limit: Most = 5, raw: Raw = False) -> Answer:
 
 @app.command("fix", cls=ShellCommand)
 def fix(query: ErrorQuery, limit: Most = 3, raw: Raw = False) -> Answer:
-    """Show what was done about errors like this, and the command that then worked."""
+    """Show how errors like this were handled, and the command that then worked."""
     from session import past_runs
 
     return _past(query, past_runs.endings(_store(), " ".join(query), limit), "errors", raw=raw)

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from core.config import Config
     from core.records import Event
 
-VIEW = "cli.commands.recall_view:draw_hits"
 EVENT_COMPONENT = "recall-cli"
-HITS_PER_SESSION = 8  # with --by session: hits to fetch for each session that is wanted
 
 
 def recall(options: Mapping[str, Any]) -> Answer | int:
@@ -60,7 +58,9 @@ def recall(options: Mapping[str, Any]) -> Answer | int:
         if raw is not None:
             sys.stderr.writelines(f"{line}\n" for line in unknown)
     code = int(options["exit_code"] and not result["hits"])
-    return Answer(result, _next_actions(result, unknown), raw, view=VIEW, exit_code=code)
+    return Answer(
+        result, _next_actions(result, unknown), raw, view="cli.commands.recall_view:draw_hits", exit_code=code
+    )
 
 
 def parse_collections(given: str | None, *, also: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -83,7 +83,8 @@ def query_maker(
     between = time_range(options["since"], options["until"])
     limit: int | None = options["limit"]
     if options["by"]:
-        limit = min((limit or config.load().get_int("recall.limit")) * HITS_PER_SESSION, 100)
+        hits_per_session = 8  # to fetch, so that there are enough sessions
+        limit = min((limit or config.load().get_int("recall.limit")) * hits_per_session, 100)
 
     def query(text: str) -> Query:
         return Query(

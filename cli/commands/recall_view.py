@@ -18,7 +18,6 @@ from core.words import query_terms
 from recall.hit import is_of_another, written
 
 INDENT = 4
-HIT_ROWS = 3  # of each hit's text; the best hit gets a third of the screen
 _ENDING = re.compile(r"(?:ing|ed|es|s|e)$")
 # Rows without information: a code fence, a rule of a table, a bracket, the place of a call that succeeded.
 _EMPTY_ROW = re.compile(r"(?:`{3,}\w*|[-|:+=─ ]+|[][{}(),;]+|\(prompt \d+, call \d+(?:, ok)?\))?")
@@ -38,7 +37,7 @@ def draw_hits(screen: Console, answer: Answer) -> None:
     words = query_pattern(f"{result['query']} {result['rewrittenQuery']}")
     for rank, hit in reversed(hits) if screen.is_terminal else hits:
         screen.print(heading(hit, rank, result.get("preferredProject") or ""), no_wrap=True, overflow="ellipsis")
-        most = screen.height // 3 if rank == 1 else HIT_ROWS
+        most = screen.height // 3 if rank == 1 else 3  # rows of the hit's text
         _print_rows(screen, best_rows(_rows(screen, hit_text(hit)), words, most))
     _print_summary(screen, result)
     if screen.is_terminal:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 app = Commands()
 
-VIEW = "cli.commands.setup:draw_install"
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 Agents = Annotated[
@@ -54,7 +53,7 @@ def install(
         bool | None,
         Option("--archive/--no-archive", help="Archive past sessions, or do not (default: ask on a terminal)"),
     ] = None,
-    list: Annotated[bool, Option("--list", help="Show what is installed where")] = False,
+    list: Annotated[bool, Option("--list", help="Show where joelclaw is installed")] = False,
 ) -> Answer:
     """Add joelclaw to an agent's settings; offer to archive past sessions."""
 
@@ -72,7 +71,7 @@ def install(
     if dry_run or "declined" in result:
         return answer
     offered, actions = memory_bulk.offer_past_sessions(yes=bool(confirmed or archive), no=archive is False)
-    return Answer({**result, **offered}, [*actions, *answer.next_actions], view=VIEW)
+    return Answer({**result, **offered}, [*actions, *answer.next_actions], view=draw_install)
 
 
 @app.command("uninstall")
@@ -84,7 +83,7 @@ def uninstall(agents: Agents = None, project: OfProject = False, confirmed: Conf
     if confirmed is False or "declined" in result or not os.path.isdir(home):
         return answer
     delete = step(f"rm -r {quoted(home)}", "also delete the memory permanently")
-    return Answer({**result, "memoryLeft": home}, [*answer.next_actions, delete], view=VIEW)
+    return Answer({**result, "memoryLeft": home}, [*answer.next_actions, delete], view=draw_install)
 
 
 def _list_installs() -> Answer:
@@ -95,7 +94,7 @@ def _list_installs() -> Answer:
     rows = [plan.installation_row(settings_of(client), project) for client, project in both]
     missing = " ".join(row["agent"] for row in rows[::2] if row["present"] and not row["current"])
     steps = [step(f"joelclaw install {missing}", "install or update joelclaw there")] if missing else []
-    return Answer({"installs": rows}, steps, view=VIEW)
+    return Answer({"installs": rows}, steps, view=draw_install)
 
 
 class _Change:
@@ -118,13 +117,13 @@ class _Change:
             plans_by_client = self._plans()
             agents = result["agents"] = [self._describe(plans, {}) for plans in plans_by_client]
             if dry_run:
-                return Answer(result, view=VIEW)
+                return Answer(result, view=draw_install)
             if any(one.changed for plans in plans_by_client for one in plans):
                 from cli.terminal import confirm
 
                 print_changes([file for agent in agents for file in (agent, *agent["also"])])
                 if not confirm(f"{self.verb}?"):
-                    return Answer({**result, "declined": True}, view=VIEW)
+                    return Answer({**result, "declined": True}, view=draw_install)
         changed: list[str] = []
         result["agents"] = []
         with plan.locked():
@@ -133,7 +132,9 @@ class _Change:
                 backups = plan.carry_out(plans if self.verb == "install" else plans[::-1], changed)
                 result["agents"].append(self._describe(plans, backups))
         steps = [step("joelclaw doctor", "check that its hooks are called")] if self.verb == "install" else []
-        return Answer(result, [*steps, step("joelclaw install --list", "what is installed where")], view=VIEW)
+        return Answer(
+            result, [*steps, step("joelclaw install --list", "show where it is installed")], view=draw_install
+        )
 
     def _choose(self, names: list[str]) -> tuple[list["Settings"], list[dict[str, str]]]:
         """The clients that are named, and with `all` those that are skipped and why."""
