@@ -46,7 +46,7 @@ def offer_summary(event: HookEvent, session: Session) -> list[Text]:
         return []
     from clients.extension import SUMMARY
 
-    extract_ms = 30_000  # for a summary without a model; with one, a split turn has two summaries
+    extract_ms = 30_000  # for a summary that quotes; a model is asked twice if a turn is split
     model_ms = config.get_int("model.timeout_seconds") * 1000 * 2 if has_model else 0
     return [{"customType": SUMMARY, "content": str(extract_ms + model_ms)}]
 

@@ -34,11 +34,12 @@ ROLES: dict[str, Role] = {
 
 
 class Line(NamedTuple):
-    """The number of a line, from 1, with its offset and size in bytes."""
+    """A line of a transcript that is not blank."""
 
-    number: int
+    number: int  # from 1
     offset: int
-    size: int
+    size: int  # bytes
+    value: dict[str, Any] | None  # None if it holds no JSON object
 
 
 class Problems(list[str]):
@@ -142,9 +143,8 @@ def read(path: str, client: str = "", leaf: str = "") -> Transcript:
         problems = Problems()
         found, whose = _detected(lines(handle, problems), path, client)
         reader = _Reader(whose, problems)
-        for line, value in found:
-            if value is not None:
-                reader.add(line, value)
+        for line in found:
+            reader.add(line)
         nodes = reader.nodes
         if leaf:
             place = max((place for place, node in enumerate(nodes) if node.id == leaf), default=-1)
@@ -191,8 +191,8 @@ def unknown_entry(path: str, identifier: str) -> Failure:
     return usage("ENTRY_UNKNOWN", f"{path} has no entry {identifier[:80]!r}", fix)
 
 
-def lines(handle: BinaryIO, problems: Problems) -> Iterator[tuple[Line, dict[str, Any] | None]]:
-    """Every line that is not blank with its JSON object, or None if it holds none."""
+def lines(handle: BinaryIO, problems: Problems) -> Iterator[Line]:
+    """Every line that is not blank; those without a JSON object are problems."""
     offset = 0
     for number, data in enumerate(handle, 1):
         bare = data.removeprefix(codecs.BOM_UTF8) if number == 1 else data
@@ -205,7 +205,7 @@ def lines(handle: BinaryIO, problems: Problems) -> Iterator[tuple[Line, dict[str
             is_complete = data.endswith(b"\n")
             problems.append(f"line {number} is {'not a JSON object' if is_complete else 'cut off'}")
             value = None
-        yield Line(number, start, len(bare)), value
+        yield Line(number, start, len(bare), value)
 
 
 def parsed(data: bytes) -> Any:
@@ -228,14 +228,15 @@ class _Reader:
         self.nodes: list[Node] = []
         self.tree: dict[str, Node] = {}
         self.window = 0
-        self.model = self.cwd = ""
+        self.model = ""
+        self.cwd = ""
         self._client = clients.row(client)
         self._problems = problems
         self._groups: set[str] = set()
 
-    def add(self, line: Line, value: dict[str, Any]) -> None:
+    def add(self, line: Line) -> None:
         """Add a line. What subagents said, and a line without a place in the tree, is left out."""
-        entries = self._client.entries(value)
+        entries = self._client.entries(line.value) if line.value is not None else []
         if not entries or entries[0].is_side:
             return
         for entry in entries:
@@ -394,16 +395,14 @@ def opened(path: str, buffer: int = 1024 * 1024) -> Iterator[BinaryIO]:
         raise Failure("TRANSCRIPT_UNREADABLE", f"{path} cannot be read: {error.strerror}", fix) from None
 
 
-def _detected(
-    found: Iterator[tuple[Line, dict[str, Any] | None]], path: str, client: str
-) -> tuple[Iterator[tuple[Line, dict[str, Any] | None]], str]:
+def _detected(found: Iterator[Line], path: str, client: str) -> tuple[Iterator[Line], str]:
     """All lines, and the client that wrote them, as the first 1,000 lines or 32 MB show."""
-    first: list[tuple[Line, dict[str, Any] | None]] = []
+    first: list[Line] = []
     size = 0
-    for line, value in found:
-        first.append((line, value))
+    for line in found:
+        first.append(line)
         size += line.size
-        whose = client or (clients.detect([value]) if value is not None else None)
+        whose = client or clients.detect([line.value])
         if whose in clients.with_entries():
             return chain(first, found), whose
         if whose:
