@@ -1,6 +1,6 @@
 """Codex (0.169): its row and its rollout, a sequence of lines with `type` and `payload`. Hot path.
 
-What was said appears two or three times: as `response_item` for the model, as `event_msg` for the screen, and after a
+Each message appears two or three times: as `response_item` for the model, as `event_msg` for the screen, and after a
 compaction in the history that it leaves. Only the response items are read.
 """
 

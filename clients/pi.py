@@ -218,7 +218,7 @@ def _compaction_table(data: bytes | None) -> dict[str, Any]:
 
 
 def _token_setting(name: str, shared: dict[str, Any], own: dict[str, Any]) -> int | None:
-    """A number of tokens from the project's file, else from the user's; a larger one than 100 million is a mistake."""
+    """A number of tokens from the project's file, else from the user's. More than 100 million are a mistake."""
     for value in (shared.get(name), own.get(name)):
         if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 100_000_000:
             return int(value)

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 MAX_COMMAND_CHARS = 1000
 MAX_READ_CHARS = 400_000  # of an input or output; if it is longer, its head and its tail are read
 RUNNING = "running"  # outcome of a call whose process goes on in the background
-# Keys of the carry; a call or process follows the last three.
-LAST_CALL = "last"
-RUNS = "runs "
-ASKS = "asks "
-PRINTS = "prints "
+# Keys of the carry. Behind the last three comes the key of a call or of a process.
+LAST_CALL = "last"  # the last call
+RUNS = "runs "  # of a background process: the call that began it
+ASKS = "asks "  # of a call: the background process whose output it asks for
+PRINTS = "prints "  # of either: the command and the path on two lines, if its output may hold a secret
 
 
 class CallDraft:
@@ -78,11 +78,11 @@ class CallDraft:
         """Note what it returned and the process that goes on; returns whether parts of the text were left out."""
         self.returned, is_cut = both_ends(text, MAX_READ_CHARS, *self.printing, whole=False)
         self.returned_names = self._names(self.returned)
-        self.come_to(outcome, self.returned)
+        self.set_outcome(outcome, self.returned)
         self.error = start(process, 100) if process.isalnum() else self.error
         return is_cut
 
-    def come_to(self, outcome: str, text: str) -> None:
+    def set_outcome(self, outcome: str, text: str) -> None:
         """Note the outcome, and for a failure the reason, from a redacted text."""
         self.outcome, self.error = outcome, ""
         if outcome == "failed":
@@ -176,18 +176,20 @@ class SessionCalls:
         return draft
 
     def _finish(self, draft: CallDraft, result: Entry) -> None:
-        """Note a result. What a call returns that asks for a process belongs to the call that began the process."""
-        process, asked = call_key(result.process), self._carry.pop(ASKS + draft.key, "")
+        """Note a result. If the call asked for the output of a process, a failure is that of the call that began it."""
         failed, shown_process = bool(result.failed), result.process
+        process = call_key(shown_process)
+        asked = self._carry.pop(ASKS + draft.key, "")
         printed = self._carry.pop(PRINTS + draft.key, "") or (self._carry.get(PRINTS + asked, "") if asked else "")
         if printed and (draft.is_late or asked):
-            draft.printing = (printed.rpartition("\n")[0], printed.rpartition("\n")[2])
-        if asked and RUNS + asked in self._carry:
-            if not process:
-                self._end(asked, result.text, failed)
-            failed = False
+            command, _, path = printed.rpartition("\n")
+            draft.printing = (command, path)
         if asked:
-            process = shown_process = ""
+            if RUNS + asked in self._carry:
+                if not process:  # it has ended
+                    self._end(asked, result.text, failed)
+                failed = False
+            process, shown_process = "", ""
         outcome = RUNNING if process else "failed" if failed else "ok"
         self.is_cut |= draft.finish(result.text, outcome, shown_process)
         if process:
@@ -203,7 +205,7 @@ class SessionCalls:
             outcome = "stopped" if failed is None else "failed" if failed else "ok"
             draft = self._draft(key)
             reason = both_ends(text, MAX_READ_CHARS, *draft.printing, whole=False)[0] if failed else ""
-            draft.come_to(outcome, reason)
+            draft.set_outcome(outcome, reason)
 
     def _remember(self, name: str, value: str) -> None:
         self._carry[name] = value

@@ -266,7 +266,7 @@ class Carry:
     def from_json(cls, text: str) -> Carry:
         """The carry as it was stored; an empty carry if the text is empty or damaged.
 
-        An empty carry costs little: the next message does not have the last one as its context, a prompt that was typed
+        An empty carry costs little: the next message lacks the message before it as context, a prompt that was typed
         ahead may be archived twice, and the end of a background process may not reach its call.
         """
         carry = cls()

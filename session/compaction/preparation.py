@@ -126,7 +126,7 @@ def context_size(transcript: Transcript) -> ContextTokens:
     """The tokens of the context: the usage that the last answer reported, and an estimate of everything after it.
 
     A usage from before the latest compaction does not count. It would cause a second compaction, which drops everything
-    that the first one kept. Without a newer usage, everything is estimated.
+    that the first compaction kept. Without a newer usage, everything is estimated.
     """
     later = transcript.nodes[transcript.last_compaction() + 1 :]
     for index in range(len(later) - 1, -1, -1):
