@@ -13,13 +13,10 @@ from typing import Any
 
 from core.errors import Failure
 from session import own_command
-from session.install.client_settings import Place, Settings
+from session.install.client_settings import Place, Settings, table
 from session.install.settings_text import Malformed
 
 EXTENSION = "the extension of joelclaw, which the client loads"
-RECALL_RULE = re.compile(
-    r"""\w+\((?:joelclaw|(?:'(?:[^']|'"'"')*?|[^\s'"();|&]*)/joelclaw'?) recall(?::\*)?\)|mcp__joelclaw__\w+"""
-)
 EXTENSION_LINE = re.compile(r"^const JOELCLAW = .*$", re.MULTILINE)
 
 _EMPTY = object()
@@ -135,18 +132,18 @@ class Entries:
         self.client, self.project = client, project
         self.has_hooks = path == client.path(project=project)
         self.has_server = path == client.servers(project=project)
+        self._containers: dict[tuple[str, ...], type] = {(): dict}  # of our entries, the outer before the inner
+        if self.has_hooks:
+            self._containers["hooks",] = dict
+            self._containers |= {("hooks", event.name): list for event in client.events}
+            if client.allowed:
+                self._containers |= {client.allowed[:1]: dict, client.allowed: list}
+        if self.has_server:
+            self._containers[client.servers_key,] = dict
 
     def check(self, value: Any) -> None:
         """Raise Malformed if a container of our entries has the wrong type."""
-        types: dict[tuple[str, ...], type] = {(): dict}
-        if self.has_hooks:
-            types["hooks",] = dict
-            types |= {("hooks", event.name): list for event in self.client.events}
-            if self.client.allowed:
-                types |= {self.client.allowed[:1]: dict, self.client.allowed: list}
-        if self.has_server:
-            types[self.client.servers_key,] = dict
-        for path, kind in types.items():
+        for path, kind in self._containers.items():
             container = value
             for name in path:
                 container = container.get(name, kind() if name == path[-1] else {})
@@ -173,9 +170,8 @@ class Entries:
         """The value with our entries as this version writes them; with `mcp` also our server and its rules."""
         value = copy.deepcopy(value)
         if self.has_hooks:
-            self._put_hooks(value.setdefault("hooks", {}), command)
-            if self.client.allowed:
-                self._put_rules(value, command, mcp=mcp)
+            self._replace_hooks(value, hook_groups(self.client, command))
+            self._replace_rules(value, self._rules(value, command, mcp=mcp))
         if self.is_server_in(value) or (mcp and self.has_server and not self.is_other_server_in(value)):
             value.setdefault(self.client.servers_key, {})[own_command.NAME] = self.client.server(command)
         return value
@@ -183,61 +179,47 @@ class Entries:
     def take_out(self, value: Any) -> Any:
         """The value without our entries, and without containers that are empty then."""
         value = copy.deepcopy(value)
-        containers: list[tuple[str, ...]] = []
         if self.has_hooks:
-            hooks = value.get("hooks", {})
-            for event in list(hooks):
-                self._remove_from(hooks, event)
-            for rule in self._rules_in(value):
-                value[self.client.allowed[0]][self.client.allowed[1]].remove(rule)
-            containers = [*filter(None, (self.client.allowed, self.client.allowed[:1])), ("hooks",)]
-        if self.has_server:
-            if self.is_server_in(value):
-                del value[self.client.servers_key][own_command.NAME]
-            containers.append((self.client.servers_key,))
-        for path in containers:
-            holder = value.get(path[0], {}) if path[1:] else value
-            if holder.get(path[-1]) in ({}, []):
+            self._replace_hooks(value, {})
+            self._replace_rules(value, [])
+        if self.is_server_in(value):
+            del value[self.client.servers_key][own_command.NAME]
+        for path in reversed(self._containers):
+            holder = value
+            for name in path[:-1]:
+                holder = holder.get(name, {})
+            if path and holder.get(path[-1]) in ({}, []):
                 del holder[path[-1]]
         return value
 
     def _server_in(self, value: Any) -> Any:
         return value.get(self.client.servers_key, {}).get(own_command.NAME) if self.has_server else None
 
-    def _rules_in(self, value: Any) -> list[str]:
-        if not self.client.allowed:
-            return []
-        rules = value.get(self.client.allowed[0], {}).get(self.client.allowed[1], [])
-        return [rule for rule in rules if isinstance(rule, str) and RECALL_RULE.fullmatch(rule)]
+    def _rules(self, value: Any, command: str, *, mcp: bool) -> list[str]:
+        """Our rules for what runs without asking; those of the server's tools also if they are there already."""
+        rules = [self.client.rule.format(shlex.join(call)) for call in recall_commands(command)]
+        present = table(value, *self.client.allowed[:1]).get(self.client.allowed[-1], []) if self.client.allowed else []
+        if mcp or any(_is_our_rule(rule) and rule.startswith("mcp__") for rule in present):
+            rules += [f"mcp__{own_command.NAME}__{tool}" for tool in ("recall", "show", "session")]  # they only read
+        return rules
 
-    def _put_rules(self, value: Any, command: str, *, mcp: bool) -> None:
-        words = recall_commands(command)
-        wanted = [self.client.rule.format(" ".join(map(shlex.quote, call))) for call in words]
-        if mcp or any(rule.startswith("mcp__") for rule in self._rules_in(value)):
-            wanted += [
-                f"mcp__{own_command.NAME}__{tool}" for tool in ("recall", "show", "session")
-            ]  # these change nothing
-        first, second = self.client.allowed
-        rules = value.setdefault(first, {}).setdefault(second, [])
-        for rule in self._rules_in(value):
-            if rule not in wanted:
-                rules.remove(rule)
-        rules.extend(rule for rule in wanted if rule not in rules)
+    def _replace_rules(self, value: Any, wanted: list[str]) -> None:
+        if self.client.allowed:
+            first, second = self.client.allowed
+            rules = value.setdefault(first, {}).setdefault(second, [])
+            rules[:] = [rule for rule in rules if rule in wanted or not _is_our_rule(rule)]
+            rules.extend(rule for rule in wanted if rule not in rules)
 
-    def _put_hooks(self, hooks: Any, command: str) -> None:
-        wanted = hook_groups(self.client, command)
-        for event in list(hooks):
-            if event not in wanted:
-                self._remove_from(hooks, event)
-        for event, group in wanted.items():
-            rest = [self._without_ours(other) for other in hooks.get(event, ())]
-            place = rest.index(_EMPTY) if _EMPTY in rest else len(rest)
-            hooks[event] = [*rest[:place], group, *(other for other in rest[place:] if other is not _EMPTY)]
-
-    def _remove_from(self, hooks: Any, event: str) -> None:
-        if isinstance(hooks[event], list):
-            rest = [self._without_ours(group) for group in hooks[event]]
-            hooks[event] = [group for group in rest if group is not _EMPTY]
+    def _replace_hooks(self, value: Any, wanted: dict[str, dict[str, Any]]) -> None:
+        """Replace our hooks by the groups of `wanted`, each at the place of the old group."""
+        hooks = value.setdefault("hooks", {})
+        for event in dict.fromkeys((*hooks, *wanted)):
+            if not isinstance(hooks.get(event, []), list):
+                continue
+            groups = [self._without_ours(group) for group in hooks.get(event, [])]
+            place = groups.index(_EMPTY) if _EMPTY in groups else len(groups)
+            groups[place:place] = [wanted[event]] if event in wanted else []
+            hooks[event] = [group for group in groups if group is not _EMPTY]
             if not hooks[event]:
                 del hooks[event]
 
@@ -248,6 +230,13 @@ class Entries:
         if len(others) == len(hooks):
             return group
         return {**group, "hooks": others} if others or set(group) - {"hooks", "matcher"} else _EMPTY
+
+
+def _is_our_rule(rule: object) -> bool:
+    program = r"""joelclaw|(?:'(?:[^']|'"'"')*?|[^\s'"();|&]*)/joelclaw'?"""
+    return isinstance(rule, str) and bool(
+        re.fullmatch(rf"\w+\((?:{program}) recall(?::\*)?\)|mcp__joelclaw__\w+", rule)
+    )
 
 
 def _hooks_of(group: Any) -> list[Any]:
