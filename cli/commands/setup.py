@@ -202,7 +202,7 @@ def _describe_file(one: "Plan", backups: dict[str, str | None]) -> dict[str, Any
     """The changes of a file. A file of ours that is added or removed as a whole is described instead of shown."""
     changed = one.changed and one.path in backups
     result = {"path": one.path, "changed": changed, "created": changed and one.before is None}
-    result |= {"backup": backups.get(one.path), "diff": one.diff(whole=False)}
+    result |= {"backup": backups.get(one.path), "diff": one.diff()}
     if one.is_whole_file:
         result |= {"bytes": len(one.after or one.before or b""), "what": one.purpose}
     return result

@@ -79,6 +79,7 @@ class Plan:
         self.purpose = ""
         self.backs_up = True
         self._entries = Entries(client, path, project=project)
+        self._is_created = bool(self.receipt and self.receipt.created)
         self._is_unedited = bool(self.receipt and self.receipt.is_of(self.before))
 
     @property
@@ -91,25 +92,25 @@ class Plan:
         """Whether a file of ours is created or deleted, so that its text need not be shown."""
         return bool(self.purpose) and self.changed and None in (self.before, self.after)
 
-    def diff(self, *, whole: bool = True) -> str:
-        """The change as a unified diff. Without `whole`, only the names of a file that is created or deleted."""
+    def diff(self) -> str:
+        """The change as a unified diff; of a file of ours that is created or deleted only the names."""
         both = (self.before, self.after)
         old, new = ((data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in both)
         old_name, new_name = (self.path if data is not None else os.devnull for data in both)
         lines = list(difflib.unified_diff(old, new, old_name, new_name))
-        if self.is_whole_file and not whole:
+        if self.is_whole_file:
             lines = lines[:2]
         return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
-    def put_in(self, command: str, *, mcp: bool) -> "Plan":
+    def put_in(self, command: str, *, mcp: bool) -> None:
         """Plan to add our entries; with `mcp` also our server. Without it, a server of ours is only updated."""
-        ours, receipt = self._entries, self.receipt
+        ours = self._entries
         with _refusals(self.client, self.path):
             value = self._value(self.text)
             wanted = ours.put_in(value, command, mcp=mcp)
             text = self._edited(value, wanted)
             if self.before is not None or text:
-                was_ours = ours.are_in(value) and receipt is not None and receipt.created
+                was_ours = ours.are_in(value) and self._is_created
                 self.after = text.encode()
                 self.new_receipt = self._receipt_for(self.after, created=self.before is None or was_ours)
             self.notes = self._hook_notes() if ours.has_hooks else []
@@ -118,9 +119,8 @@ class Plan:
             elif self.project and ours.is_server_in(wanted):
                 about = "for anyone who uses this project without `joelclaw`, the client reports that its server failed"
                 self.notes.append(f"{about} to start")
-        return self
 
-    def take_out(self) -> "Plan":
+    def take_out(self) -> None:
         """Plan the file from before the installation, or else the text without our entries; no file if it was ours."""
         self.backs_up = not self._is_unedited
         with _refusals(self.client, self.path):
@@ -136,12 +136,11 @@ class Plan:
                 if original is None:
                     original = self._edited(value, rest).encode()
                 is_blank = original.strip() in (b"", b"{}")
-                self.after = None if is_blank and self.receipt is not None and self.receipt.created else original
+                self.after = None if is_blank and self._is_created else original
             if self._entries.is_other_server_in(value) and self.receipt is not None:
                 self.notes = [self._other_server()]
-        return self
 
-    def own_file(self, text: str, purpose: str, *, remove: bool) -> "Plan":
+    def own_file(self, text: str, purpose: str, *, remove: bool) -> None:
         """Plan to write or remove a file that is ours alone. An edited skill or rules file stays."""
         data = text.encode()
         if purpose != entries.EXTENSION:
@@ -149,10 +148,10 @@ class Plan:
             if not self._is_own_text(data):
                 self.new_receipt = None if remove else self.receipt
                 self.notes = [f"{self.path} was edited and stays unchanged"]
-                return self
+                return
         elif self.text and entries.executable_of_extension(self.text) is None:
             if remove:
-                return self
+                return
             fix = "rename that file and run this again; nothing was changed"
             raise Failure("INSTALL_REFUSED", f"{self.path} exists and was not written by joelclaw", fix)
         elif remove:
@@ -162,7 +161,6 @@ class Plan:
         self.purpose = purpose
         self.after = None if remove else data
         self.new_receipt = None if remove else self._receipt_for(data, created=True)
-        return self
 
     def _hook_notes(self) -> list[str]:
         notes = [self.client.applies, *self.client.notes(project=self.project)]
@@ -195,10 +193,10 @@ class Plan:
 
     def _is_own_text(self, data: bytes) -> bool:
         """Whether a skill or rules file does not exist, or holds what this or an installed joelclaw writes."""
-        if self.before in (None, data) or self._is_unedited or self.receipt is not None:
-            return self.before in (None, data) or self._is_unedited
-        settings = _json_settings(self.client, self.client.path(project=self.project))
-        installed = entries.installed_entries(settings, self.client)
+        is_ours = self.before in (None, data) or self._is_unedited
+        if is_ours or self.receipt is not None:
+            return is_ours
+        installed = installed_in(self.client, self.client.path(project=self.project))
         commands = {entry.executable for entry in installed} | {own_command.NAME}
         written = [entries.own_files(self.client, command, project=self.project) for command in commands]
         return any((path, text) == (self.path, self.text) for each in written for path, text, _ in each)
@@ -206,17 +204,12 @@ class Plan:
 
 def installing(client: Settings, *, project: bool, mcp: bool = False) -> list[Plan]:
     """The plans of an installation, the settings first; with `mcp` it adds our server."""
-    command = _command_for(project=project)
-    plans = [plan.put_in(command, mcp=mcp) for plan in _settings_plans(client, project, mcp=mcp)]
-    own = entries.own_files(client, command, project=project)
-    return plans + [Plan(client, path, project).own_file(text, what, remove=False) for path, text, what in own]
+    return _plans(client, project, mcp=mcp, remove=False)
 
 
 def removing(client: Settings, *, project: bool) -> list[Plan]:
     """The plans of an uninstall. Files of ours that were edited stay."""
-    plans = [plan.take_out() for plan in _settings_plans(client, project, mcp=False)]
-    own = entries.own_files(client, _command_for(project=project), project=project)
-    return plans + [Plan(client, path, project).own_file(text, what, remove=True) for path, text, what in own]
+    return _plans(client, project, mcp=False, remove=True)
 
 
 def require_inside_project(plans: Iterable[Plan]) -> None:
@@ -231,7 +224,9 @@ def require_inside_project(plans: Iterable[Plan]) -> None:
 def installed_in(client: Settings, path: str) -> list[Entry]:
     """Our hooks in a file of a client; for an extension of ours a single entry without an event."""
     if client.events:
-        return entries.installed_entries(_json_settings(client, path), client)
+        with _refusals(client, path):
+            value = settings_text.parsed(_decoded(path, _read(path)), comments=client.comments)
+        return entries.installed_entries(value, client)
     executable = entries.executable_of_extension(_decoded(path, _read(path)))
     return [Entry(Place("", 0, 0), "", executable)] if executable else []
 
@@ -293,32 +288,36 @@ def carry_out(plans: Sequence[Plan], changed: list[str]) -> dict[str, str | None
 
 def useful_backups(path: str) -> list[str]:
     """Delete the backups that equal the file; returns the others, the oldest first."""
-    now = _data(path)
+    now = _read(path)
     for name in _backups(path):
-        if now is not None and _data(name) == now:
-            with suppress(OSError):
+        with suppress(OSError, Failure):
+            if _read(name) == now:
                 os.unlink(name)
     return _backups(path)
 
 
-def _command_for(*, project: bool) -> str:
-    """How a file calls joelclaw: in a project, which others use too, by its name."""
-    return own_command.NAME if project else entries.executable()
-
-
-def _settings_plans(client: Settings, project: bool, *, mcp: bool) -> list[Plan]:
-    """The plans for the client's own files: its settings, unless it loads our extension, and its file with servers."""
+def _plans(client: Settings, project: bool, *, mcp: bool, remove: bool) -> list[Plan]:
+    """Plans for the client's own files (settings, unless it loads our extension; servers), then for those of ours."""
+    command = own_command.NAME if project else entries.executable()  # others use a project's files too
     path, servers = client.path(project=project), client.servers(project=project)
     if project and os.path.realpath(path) == os.path.realpath(client.path(project=False)):
         fix = "run this in a project's folder, or without --project"
         raise Failure("INSTALL_FAILED", f"{path} is the user's file, not a project's", fix)
-    paths = [path] if client.events else []
+    plans = [Plan(client, path, project)] if client.events else []
     # A file without anything of ours is not even parsed.
     if servers not in ("", path) and (
         mcp or Receipt.load(servers) or own_command.NAME.encode() in (_read(servers) or b"")
     ):
-        paths.append(servers)
-    return [Plan(client, each, project) for each in paths]
+        plans.append(Plan(client, servers, project))
+    for plan in plans:
+        if remove:
+            plan.take_out()
+        else:
+            plan.put_in(command, mcp=mcp)
+    for file, text, purpose in entries.own_files(client, command, project=project):
+        plans.append(Plan(client, file, project))
+        plans[-1].own_file(text, purpose, remove=remove)
+    return plans
 
 
 @contextmanager
@@ -355,12 +354,6 @@ def _decoded(path: str, data: bytes | None) -> str:
         raise Failure("INSTALL_REFUSED", f"{path} is not UTF-8 (byte {error.start})", fix) from None
 
 
-def _json_settings(client: Settings, path: str) -> Any:
-    """The value of a JSON file of a client. Raises Failure: INSTALL_REFUSED."""
-    with _refusals(client, path):
-        return settings_text.parsed(_decoded(path, _read(path)), comments=client.comments)
-
-
 def _carry_out(plan: Plan) -> str | None:
     backup = None
     if plan.changed:
@@ -381,7 +374,8 @@ def _carry_out(plan: Plan) -> str | None:
                 os.unlink(backup)
             _remove_empty_folders(plan.missing_folders)
             raise _write_failure(plan.path, error) from None
-        _delete_middle_backups(plan.path)
+        for name in _backups(plan.path)[1:-1]:  # the first is from before our first change
+            files.remove(name)
     if plan.new_receipt is None:
         files.remove(_receipt_path(plan.path))
     return backup
@@ -430,11 +424,11 @@ def _remove_empty_folders(folders: Sequence[str]) -> None:
 
 def _back_up(path: str, target: str, data: bytes) -> str:
     """Back up the data of a file next to it, with the mode of `target`, the file itself. Returns the new path."""
-    at = max([clock.now_ms(), *(_time_of(name) + 1 for name in _backups(path))])  # later than every other backup
-    while os.path.lexists(name := f"{path}{BACKUP_SUFFIX}{at}"):
-        at += 1
-    _create(name, data, os.stat(target).st_mode & 0o7777)
-    return name
+    stem = path + BACKUP_SUFFIX
+    times = [name.removeprefix(stem) for name in glob(escape(stem) + "*")]
+    at = max([clock.now_ms(), *(int(time) + 1 for time in times if time.isdecimal())])  # later than all others
+    _create(f"{stem}{at}", data, os.stat(target).st_mode & 0o7777)
+    return f"{stem}{at}"
 
 
 def _create(path: str, data: bytes, mode: int | None) -> None:
@@ -457,21 +451,15 @@ def _backups(path: str) -> list[str]:
     """All backups of a file, the oldest first."""
     stem = path + BACKUP_SUFFIX
     found = [name for name in glob(escape(stem) + "*") if name.removeprefix(stem).isdecimal()]
-    return sorted((name for name in found if os.path.isfile(name) and not os.path.islink(name)), key=_time_of)
-
-
-def _delete_middle_backups(path: str) -> None:
-    """Delete the backups between the first, which is from before our first change, and the last."""
-    for name in _backups(path)[1:-1]:
-        with suppress(OSError):
-            os.unlink(name)
+    regular = [name for name in found if os.path.isfile(name) and not os.path.islink(name)]
+    return sorted(regular, key=lambda name: int(name.removeprefix(stem)))
 
 
 def _original(path: str, is_original: Callable[[str], bool]) -> bytes | None:
     """The newest backup that holds what the file held before our entries; None if there is none."""
     for name in reversed(_backups(path)):
-        data = _data(name)
-        with suppress(UnicodeDecodeError):
+        with suppress(UnicodeDecodeError, Failure, Malformed):
+            data = _read(name)
             if data is not None and is_original(data.decode()):
                 return data
     return None
@@ -479,13 +467,3 @@ def _original(path: str, is_original: Callable[[str], bool]) -> bytes | None:
 
 def _receipt_path(path: str) -> str:
     return os.path.join(files.home(), "installs", files.safe_name(path) + ".json")
-
-
-def _time_of(backup: str) -> int:
-    return int(backup.rpartition(BACKUP_SUFFIX)[2])
-
-
-def _data(path: str) -> bytes | None:
-    with suppress(OSError), open(path, "rb") as file:
-        return file.read()
-    return None
