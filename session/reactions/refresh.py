@@ -14,13 +14,13 @@ from core.clock import MINUTE_MS
 from core.names import names_in_order
 from core.quoting import cost, enclose, one_line
 from session.reactions import FAILED, HALF_FULL_PERCENT, NO_RESULTS, Reaction
-from session.session import COOLDOWN_MS, fault_boundary
+from session.session import COOLDOWN_MS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clients.base import HookEvent
-    from core.records import Hit
+    from core.records import Hit, Place
     from session.session import Session
     from session.state import SessionState
 
@@ -132,15 +132,14 @@ def _places(names: Sequence[str], session: Session, cwd: str, project: str) -> t
     from core.project import folder_of
     from session import places
 
-    with fault_boundary(session.faults, "places"):
-        db = session.store.reading()
-        if db is not None and project:
-            folder = folder_of(session.folder(cwd))
-            found = places.of_names(db, names, session=session.id, project=project, folder=folder)
-            files = (place["file"].rpartition("/")[2] for place in found)
-            placed = {*(place["name"] for place in found), *files}
-            return places.lines_of_names(found), [name for name in names if name in placed]
-    return [], []
+    if not project:
+        return [], []
+    folder = folder_of(session.folder(cwd))
+    found: list[Place] = session.store.read(
+        "places", lambda db: places.of_names(db, names, session=session.id, project=project, folder=folder), []
+    )
+    placed = {name for place in found for name in (place["name"], place["file"].rpartition("/")[2])}
+    return places.lines_of_names(found), [name for name in names if name in placed]
 
 
 def _changed(session: Session, identifiers: Sequence[str]) -> set[str]:
