@@ -335,10 +335,9 @@ def from_line(line: Any, where: str, *, now: int) -> Incoming:
     if "updated_at" not in given:
         document["updated_at"] = document["created_at"]
     document["id"] = _identifier(line.get("id"), document, has_time="created_at" in given)
-    document["fingerprint"] = words.fingerprint(document["text"].lower())
     if collection == "observations":
         document["observation_type"] = document["observation_type"] or "observation_text"
-        document["fingerprint"] = words.fingerprint(write.Tokens(document["text"]).key)
+    write.set_fingerprint(document)
     return Incoming(document, where, frozenset(given), redacted)
 
 

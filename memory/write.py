@@ -91,7 +91,7 @@ def compose(draft: Draft, redacted: list[str], *, now: int) -> Document:
     document["observation_type"] = "observation_text"
     set_category(document, clean_name(draft.category, redacted), verdict["category"])
     set_verdict(document, verdict)
-    document["fingerprint"] = words.fingerprint(Tokens(document["text"]).key)
+    set_fingerprint(document)
     return document
 
 
@@ -172,6 +172,13 @@ def set_ungated(document: Document, reason: str) -> None:
     document["write_confidence"] = 1.0
     document["write_reason"] = reason
     document["write_gate_version"] = "v1"
+
+
+def set_fingerprint(document: Document) -> None:
+    """Set the hash that finds the same text again: of an observation's tokens, or of any other text in lower case."""
+    text = document["text"]
+    is_observation = document["collection"] == "observations"
+    document["fingerprint"] = words.fingerprint(Tokens(text).key if is_observation else text.lower())
 
 
 def copy_fields(target: Document, source: Document, names: Sequence[str]) -> None:

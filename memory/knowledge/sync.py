@@ -19,7 +19,7 @@ from core.records import Document
 from core.redaction import redact
 from core.store import documents, sqlite
 from memory.knowledge import markdown
-from memory.write import clean_name, clean_tags, replacing, set_category, set_ungated, store
+from memory.write import clean_name, clean_tags, replacing, set_category, set_fingerprint, set_ungated, store
 
 STATE_VERSION = 2  # a change of how files become sections increments it, so that every file is read again
 
@@ -265,7 +265,7 @@ class _Sync:
 
 def _document(identifier: str, text: str, at: int, category: str, fields: Mapping[str, Any]) -> Document:
     document: Any = {**documents.blank("knowledge", identifier, text, at), **fields}
-    document["fingerprint"] = words.fingerprint(text.lower())
+    set_fingerprint(document)
     set_ungated(document, "archived")
     set_category(document, category, "")
     section: Document = document
