@@ -34,7 +34,7 @@ _TOKEN_STARTS = tuple(
     " whsec_ sk-ant- sk-or- sk-proj- sk-svcacct- sk-admin- sk-None- hf_ api_org_ npm_ pypi-Ag SG. /api/webhooks/"
     " lin_api_ lin_oauth_ lin_wh_ ntn_ hvs. hvb. hvr. dp.pt. dp.st. dp.sa. dp.ct. dp.scim. dp.audit. gsk_ xai- pplx-"
     " r8_ tvly- figd_ dckr_ glsa_ glc_ sntry NRAK- PMAK- .atlasv1. sq0 ops_eyJ eyJ ATATT3 ATCTT3 fo1_ fm1 fm2_"
-    " dapi rubygems_ _v1_ pul- shpat_ shpca_ shppa_ shpss_ sbp_ sib-".split()
+    " /IncomingWebhook/ hooks.zapier.com/ dapi rubygems_ _v1_ pul- shpat_ shpca_ shppa_ shpss_ sbp_ sib-".split()
 )
 LOGINS = tuple(
     "creds|credentials|login:|login =|login is |login with|login for |login to |logins |log in |logged in |logging in "
@@ -58,7 +58,7 @@ COMMANDS = (
     "rabbitmqctl", "plink", "pscp", "psftp", "lftp", "http-basic.", "github-oauth.", "gitlab-token.", "<<<",
     "-server", "isakmp", "netexec", "nxc ", "mosquitto", "kinit", "samba-tool", "alias set", "ssh-keygen", "etcdctl",
     "wpa_passphrase", "send \"", "psexec", "wmiexec", "smbexec", "impacket-", "consul kv", "nmcli", "cryptsetup",
-    "--passphrase-fd", "op read ", "vault ", "versions access", "find-generic", "pass show ", "passwd ",
+    "--passphrase-fd", "op read ", "vault ", "versions access", "find-generic", "pass show ", "passwd ", "-creds",
 )  # fmt: skip
 """Parts of commands that take or print a secret."""
 _PRINTING_COMMANDS = tuple(
@@ -203,7 +203,11 @@ def _may_be_token(word: str) -> bool:
     if len(word) < 12 or word.isalpha() or word.isdigit():
         return False
     low = word.lower()
-    return (low != word != word.upper() and any(map(str.isdigit, word))) or "sk-" in low
+    return (
+        (low != word != word.upper() and any(map(str.isdigit, word)))
+        or "sk-" in low
+        or (low[:2] == "0x" and len(low) == 66)
+    )
 
 
 def _may_hold_in_value(value: object) -> bool:

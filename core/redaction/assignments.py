@@ -62,7 +62,8 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
         line_end = r"[ \t]*+(?:[|>][-+]?)?+(?:[ \t]*+(?:\r?\n|(?<!\\)(?:\\r)?\\n)){1,2}+"
         next_line = compiled(line_end).match(text, at) if sign == ":" else None
         if next_line is not None:
-            begin, end = _value_on_next_line(text, start, next_line.end(), kind)
+            is_block = "|" in next_line.group() or ">" in next_line.group()
+            begin, end = _value_below(text, start, next_line.end(), kind, is_block=is_block)
         elif line is not None:
             begin, end = line.start(), (text.find(mark, line.start(), line.end()) if mark else -1)
             end = end if end > 0 else line.end()
@@ -265,14 +266,22 @@ def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: boo
     return _closing_quote(text, at, mark, len(text)) if end == at + MAX_JUDGED else end
 
 
-def _value_on_next_line(text: str, start: int, at: int, kind: str) -> tuple[int, int]:
-    """The value on the line at `at`, for a name with nothing but `:` after it; (0, 0) for none."""
+def _value_below(text: str, start: int, at: int, kind: str, *, is_block: bool) -> tuple[int, int]:
+    """The value at `at`, on the line below a name and its `:`, or in the YAML block there; (0, 0) for none."""
     line = text[at : at + MAX_LINE].split("\n", 1)[0].split("\\n", 1)[0].removesuffix("\\r")
     value = line.strip(" \t\r\"'`,")
-    if not value or value[-1] in ":{[(>" or len(value.split()) > 1 or value[0] == "#":
-        return 0, 0
     head = _line_before(text, start).rsplit("\\n", 1)[-1]
     own = len(head) - len(head.lstrip(" \t"))
+    block = text[at : at + 2_000].partition("\n\n")[0].split("\n") if is_block and kind in ("password", "token") else []
+    ends = [number for number, row in enumerate(block) if len(row) - len(row.lstrip(" \t")) <= own]
+    words = " ".join(block[: ends[0] if ends else None]).split()
+    if len(words) > 1 and not head.strip(" -\t\"'"):
+        is_secret = is_described(" ".join(words), kind, quoted=True, linked=False)
+        end = text.index(words[-1], at + sum(map(len, words[:-1]))) + len(words[-1])
+        is_secret = is_secret or all(is_described(word, kind) for word in words)
+        return (text.index(words[0], at), end) if is_secret else (0, 0)
+    if not value or value[-1] in ":{[(>" or len(value.split()) > 1 or value[0] == "#":
+        return 0, 0
     indented = not head.strip(" -\t\"'") and len(line) - len(line.lstrip(" \t")) > own
     if kind == "password":
         signed = not value.isalnum() or value.lower() != value != value.upper()

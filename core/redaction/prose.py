@@ -26,8 +26,8 @@ _WORDS = {
     # After these the value follows, perhaps after another of them.
     "links": "is was are be being been has had will should to from now still just simply currently again also always"
     " only changed set reset rotated updated switched renamed became becomes reads says called into exactly literally"
-    " actually temporarily est é è es ist war lautet lautete wurde auf = : | - -- – — → -> => is: was: be: lautet:"
-    " ist: to: generated jetzt nun ahora adesso maintenant c'est c’est soll",
+    " actually temporarily imported as est é è es ist war lautet lautete wurde auf = : | - -- – — → -> => is: was: be:"
+    " lautet: ist: to: generated jetzt nun ahora adesso maintenant c'est c’est soll",
     # These begin a description of the password: "for the webhook on staging", "I got from the portal".
     "openers": "for of on at from in to i we you he she they that which with und für von zum zur der des am im here"
     " below used given shared field there this today yesterday du de do da del vom beim bei para per pour della",

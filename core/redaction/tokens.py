@@ -52,6 +52,8 @@ _FORMS = tuple(
         ("twilio-key", "SK", 32, r"[0-9a-f]{32}(?![A-Za-z0-9])"),
         ("mailgun-key", "key-", 32, r"[0-9a-f]{32}(?![A-Za-z0-9])"),
         ("discord-webhook", "/api/webhooks/", 41, r"[0-9]{10,24}/([A-Za-z0-9_-]{30,})"),
+        ("teams-webhook", "/IncomingWebhook/", 32, r"([A-Za-z0-9]{32}(?:/[A-Za-z0-9_-]{16,})*)"),
+        ("zapier-webhook", "hooks.zapier.com/", 20, r"hooks/[a-z]{2,12}/(\d{5,12}/(?!abc|xxx)[A-Za-z0-9]{5,})"),
         ("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", 32, r"[a-f0-9]{32,}"),
         ("shopify-token", "shpat_ shpca_ shppa_ shpss_", 32, r"[a-fA-F0-9]{32,}"),
         ("databricks-token", "dapi", 32, r"[a-f0-9]{32}(?:-[0-9])?(?![A-Za-z0-9])"),
@@ -107,6 +109,10 @@ _SHAPES = (
      r"://[^\s/@:\"'<>\[]{0,128}:(?!\d*/)([^\s@/\"'<>]{1,128}/[^\s@\"'<>]{1,256})@(?=[\w.-]+(?:[:/?\s\"',)]|\Z))"),
     ("url-password", "@tcp(", r"(?<![\w.-])[\w.-]{1,64}:([^\s:@\"'/\]]{1,128})@tcp\("),
     ("url-password", "@unix(", r"(?<![\w.-])[\w.-]{1,64}:([^\s:@\"'/\]]{1,128})@unix\("),
+    # of a wallet; by itself such a number is the hash of a block or a transaction
+    ("private-key", "0x",
+     r"(?i)(?<![a-z])(?:accounts|pk|(?:private|secret|deployer|wallet|signer|owner|admin|operator|relayer)[ _-]?"
+     r"(?:key|pk))s?[\"'`]?(?:[ \t]{0,3}(?:is|was|=>?|:|,|\())?[ \t\[\"'`]{0,4}(0x[0-9a-f]{64})(?![0-9a-f])"),
     ("password", ":5432:",
      r"(?m)(?:^|(?<=[\s\"']))[^\s:#\"']{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:\"']{3,128})(?=[\s\"']|$)"),
 )  # fmt: skip

@@ -82,7 +82,7 @@ def family(name: str) -> str:
     if last in ("pass", "pw"):
         return "password" if before else last
     is_variable = name.isupper() and (last == "sshpass" or name.endswith(("REDISCLI_AUTH", "REDIS_AUTH")))
-    if last in _SETS["passwords"] or is_variable:
+    if last.endswith(tuple(_WORDS["passwords"].split())) or is_variable:
         return "password"
     if last in ("auth", "authorization", "psk"):
         return "pw" if last == "psk" else last
@@ -267,6 +267,13 @@ def is_name_of_code(value: str, kind: str, *, quoted: bool) -> bool:
     return bool(family(value)) and kind not in LOOSE
 
 
+def _is_key(value: str) -> bool:
+    """Whether a value is 32 hex digits or a UUID."""
+    sizes = [8, 4, 4, 4, 12] if "-" in value else [32]
+    parts = value.split("-")
+    return [len(part) for part in parts] == sizes and not value.strip("0123456789abcdefABCDEF-")
+
+
 def is_described(value: str, kind: str, *, quoted: bool = False, linked: bool = True, sure: bool = False) -> bool:
     """Whether a word that a sentence or a field gives to a name of this family looks like a secret.
 
@@ -283,7 +290,7 @@ def is_described(value: str, kind: str, *, quoted: bool = False, linked: bool = 
     if kind not in LOOSE:
         min_digits = 1 if len(value) >= 16 and value.isalnum() else 2
         is_token = len(value) >= 12 and sum(char in DIGITS for char in value) >= min_digits and letters
-        fits = is_token and (quoted or linked or (cased and len(value) >= 16 and value.isalnum()))
+        fits = is_token and (quoted or linked or (cased and len(value) >= 16 and value.isalnum()) or _is_key(value))
     elif quoted and sure:
         return any(map(str.isalnum, value))
     elif quoted:
