@@ -43,7 +43,8 @@ EVENTS = (
 MINUTE_MS = 60_000
 DAY_S = 86_400
 PROJECT = "/srv/project"
-MODEL = {"JOELCLAW_MODEL_COMMAND": "echo '<observations></observations>'"}
+MODEL = "[model]\ncommand = \"echo '<observations></observations>'\"\n"
+"""The user's settings, since hooks take no command from the environment."""
 """For events that let it observe the session."""
 
 
@@ -164,13 +165,13 @@ def measure(event: str, transcript: Transcript, environment: dict[str, str], run
     """Medians of a hook and of bare Python in turn."""
     own: list[float] = []
     bare: list[float] = []
+    settings = Path(environment["JOELCLAW_HOME"]) / "config.toml"
+    settings.write_text(MODEL if event.endswith("with a model") else "")
     now = int(time.time() * 1000) + EVENTS.index(event) * 100 * 60 * MINUTE_MS
     # A refresh is due after 30 minutes; before a prompt the end of the turn before it has been archived.
     apart = 60 * MINUTE_MS if event.endswith("refresh") else MINUTE_MS // 4
     for run in range(runs + WARM_UP):
         at = {**environment, "JOELCLAW_NOW_MS": str(now + run * apart)}
-        if event.endswith("with a model"):
-            at.update(MODEL)
         if event.startswith("UserPromptSubmit"):
             hook(step("Stop", transcript, run), at)
             transcript.stopped()

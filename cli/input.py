@@ -112,11 +112,13 @@ class TooLongError(ValueError):
 def read_object(limit: int) -> bytes:
     """Read stdin up to the end of a JSON object, in a bounded time: a hook's stdin may be a pipe that never closes.
 
-    Returns the bytes that came before the pipe fell silent; none from a terminal. Raises TooLongError.
+    Returns the bytes that came before the pipe fell silent; none from a terminal. Raises TooLongError, but only at the
+    end of stdin: a client that is still writing would get EPIPE.
     """
     import select
 
     data = bytearray()
+    is_too_long = False
     checked = 0  # bytes parsed so far, in all checks together
     may_be_complete = False
     wait = 1.0  # seconds, for each byte
@@ -130,9 +132,14 @@ def read_object(limit: int) -> bytes:
                 may_be_complete = False
                 continue
             chunk = os.read(0, 65_536)
+            if is_too_long and chunk:
+                continue
             data += chunk
             if len(data) > limit:
-                raise TooLongError
+                is_too_long = True
+                may_be_complete = False
+                data.clear()
+                continue
             may_be_complete = data[-65_536:].rstrip()[-1:] == b"}"
             # If the object comes in small pieces, all checks together parse at most a few times its length.
             check = may_be_complete and checked <= 4 * len(data)
@@ -142,6 +149,8 @@ def read_object(limit: int) -> bytes:
             may_be_complete = may_be_complete and not check
     except OSError:  # stdin is closed, or cannot be read
         pass
+    if is_too_long:
+        raise TooLongError(f"stdin holds more than {limit / 1e6:.3g} MB")
     return bytes(data)
 
 

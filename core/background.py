@@ -40,6 +40,7 @@ def start(words: Sequence[str], limit_s: int, *locks: str) -> bool:
             return False
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _withhold_descriptors()
             os.set_inheritable(descriptor, True)
             os.posix_spawn(
                 sys.executable,
@@ -60,6 +61,16 @@ def start(words: Sequence[str], limit_s: int, *locks: str) -> bool:
         finally:
             os.close(descriptor)
     return True
+
+
+def _withhold_descriptors() -> None:
+    """Pass no descriptor on that this process has inherited: whoever waits for its end would wait for the job's."""
+    for name in os.listdir("/dev/fd"):
+        if int(name) > 2:
+            try:
+                os.set_inheritable(int(name), False)
+            except OSError:  # that of the listing itself
+                pass
 
 
 def obey_limit() -> bool:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from conftest import JOELCLAW, PATIENCE_S, attempt, clean_environment
 
 from cli import input as stdin
 from core import json_text
@@ -61,11 +65,24 @@ def test_white_space_after_an_object_is_accepted(tail: bytes, feed: Feed) -> Non
     assert stdin.read_object(1000) == b'{"a": 1}' + tail
 
 
-def test_reading_stops_at_the_limit(feed: Feed, parsed: list[int]) -> None:
-    feed([b"}" * 600] * 100)
-    with pytest.raises(stdin.TooLongError):
+def test_beyond_the_limit_everything_is_read_and_nothing_kept(feed: Feed, parsed: list[int]) -> None:
+    """A client that is still writing would get EPIPE."""
+    feed([b"}" * 600] * 100 + [b""])
+    with pytest.raises(stdin.TooLongError, match=r"more than 0\.001 MB"):
         stdin.read_object(1000)
     assert sum(parsed) <= 6 * 1200
+
+
+def test_a_hook_takes_a_payload_of_forty_megabytes(home: Path) -> None:
+    command = [JOELCLAW, "hook", "claude"]
+    client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean_environment(home))
+    assert client.stdin is not None
+    client.stdin.write(b'{"session_id": "s", "tool_response": "' + b"x" * 40_000_000 + b'"}')
+    out, _ = client.communicate(timeout=PATIENCE_S)
+    assert (client.returncode, out) == (0, b"")
+    hours = {"JOELCLAW_NOW_MS": str(int(time.time() * 1000))}
+    found = attempt(home, "otel", "search", "hook.failed", "--hours", "1", env=hours).result["events"]
+    assert [event["error"] for event in found] == ["TooLongError: stdin holds more than 32 MB"]
 
 
 def test_the_end_or_a_silent_pipe_ends_the_reading(feed: Feed) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
+import select
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS
+from claude_transcript import Transcript
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, clean_environment
 
 from cli.commands import mcp_server
 from core import background, config
@@ -107,3 +111,38 @@ def test_what_is_old_is_dropped_once_a_day(
     background.start_due(settings)
     assert begun == ([(os.path.join("cache", "store-prune.lock"), ("store", "prune"), 600)] if starts else [])
     assert lock.stat().st_mtime + DAY_S - now == looks_again_in
+
+
+def test_a_job_holds_no_descriptor_that_its_command_has_inherited(home: Path, tmp_path: Path) -> None:
+    """A wrapper around a hook may wait until all its descriptors are closed."""
+    home.mkdir(mode=0o700)
+    done = tmp_path / "done"
+    script = tmp_path / "model"
+    script.write_text(f"#!/bin/sh\ncat >/dev/null\nuntil [ -e {done} ]; do sleep 0.05; done\n")
+    script.chmod(0o755)
+    (home / "config.toml").write_text(f'[model]\ncommand = "{script}"\n')
+    transcript = Transcript(tmp_path / "s.jsonl")
+    for number in range(40):
+        transcript.user(f"prompt {number} about the wait of the importer " + "word " * 30)
+        transcript.assistant(f"answer {number} " + "text " * 30)
+    reading, writing = os.pipe()
+    ends = {
+        "hook_event_name": "SessionEnd",
+        "session_id": "s",
+        "transcript_path": str(transcript.path),
+        "reason": "other",
+    }
+    environment = clean_environment(home)
+    hook = [JOELCLAW, "hook", "claude"]
+    subprocess.run(
+        hook, input=json.dumps(ends).encode(), env=environment, pass_fds=[writing], check=True, timeout=PATIENCE_S
+    )
+    os.close(writing)
+    locks = [str(home / "cache" / f"observe-{number}.lock") for number in (1, 2)]
+    try:
+        assert not all(background.wait_for_lock(lock, 0) for lock in locks), "the model is being asked"
+        assert select.select([reading], [], [], PATIENCE_S)[0] and os.read(reading, 1) == b""
+        assert not all(background.wait_for_lock(lock, 0) for lock in locks), "the model is still being asked"
+    finally:
+        done.touch()
+        assert all(background.wait_for_lock(lock, PATIENCE_S) for lock in locks)
