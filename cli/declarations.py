@@ -206,7 +206,7 @@ def _walk(app: typer.Typer, group: str) -> Iterator[Command]:
 
 def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
     """The parameters of a function that is declared with `Annotated[type, Option(...)]`."""
-    return [_parameter(one) for one in inspect.signature(function).parameters.values()]
+    return [_parameter(parameter) for parameter in inspect.signature(function).parameters.values()]
 
 
 def _parameter(declared: inspect.Parameter) -> Parameter:
@@ -242,7 +242,7 @@ def _flags(info: ParameterInfo, name: str) -> tuple[tuple[str, ...], tuple[str, 
 def _kind(annotation: Any) -> tuple[str, bool, tuple[str, ...]]:
     """The kind of a value, whether there may be many, and its choices."""
     if get_origin(annotation) in (Union, UnionType):
-        (annotation,) = (one for one in get_args(annotation) if one is not NoneType)
+        (annotation,) = (member for member in get_args(annotation) if member is not NoneType)
     many = get_origin(annotation) is list
     if many:
         (annotation,) = get_args(annotation)

@@ -108,6 +108,10 @@ class Command:
         self.code = code
         self.options_last = options_last
 
+    def arguments(self) -> list[Parameter]:
+        """The parameters that are no options."""
+        return [parameter for parameter in self.parameters if not parameter.flags]
+
     def defaults(self) -> dict[str, Any]:
         """The options of a call without words."""
         return {parameter.name: [] if parameter.many else parameter.default for parameter in self.parameters}
@@ -155,9 +159,7 @@ def _parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
     texts = _parse_options(command, list(words), options)
     if texts is None:
         return None
-    for parameter in command.parameters:
-        if parameter.flags:
-            continue
+    for parameter in command.arguments():
         taken = texts if parameter.many else texts[:1]
         texts = texts[len(taken) :]
         if parameter.required and not taken:

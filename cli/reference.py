@@ -74,8 +74,8 @@ def first_page(*, whole: bool = False) -> str:
         lines += ["", title]
         for name in names.split():
             command = commands.get(name)
-            arguments = [one for one in command.parameters if not one.flags] if command else []
-            shown = [one.metavar if one.required else f"[{one.metavar}]" for one in arguments]
+            arguments = command.arguments() if command else []
+            shown = [argument.metavar if argument.required else f"[{argument.metavar}]" for argument in arguments]
             about = re.split(" ?[.:;(]", command.help if command else groups[name])[0]
             line = f"  {' '.join([name, *shown]):<19} {about}"
             lines.append(line if len(line) <= 80 else line.rpartition(",")[0] or line)
@@ -93,10 +93,10 @@ def versions() -> str:
 def usage_line(command: Command) -> str:
     """`joelclaw memory forget ID... [options]`: `[QUERY]` is optional, `ID...` may be repeated."""
     words = ["joelclaw", command.path]
-    for argument in (one for one in command.parameters if not one.flags):
+    for argument in command.arguments():
         shown = argument.metavar + "..." * (argument.many and argument.metavar != "QUERY")
         words.append(shown if argument.required else f"[{shown}]")
-    return " ".join([*words, "[options]"] if any(one.flags for one in command.parameters) else words)
+    return " ".join([*words, *["[options]"] * any(parameter.flags for parameter in command.parameters)])
 
 
 # JSON for agents
@@ -147,19 +147,19 @@ _FILE_METAVARS = ("FILE", "DIR", "PATH", "FOLDER", "TRANSCRIPT", "SESSION")
 
 def completions(before: list[str], word: str) -> dict[str, str]:
     """The words that may come after those before, and their help. They need not begin with `word`."""
-    names = canonical([one for one in before if one[:1] != "-"])
+    names = canonical([name for name in before if name[:1] != "-"])
     command = called(names)
     if command is None:
         return _commands(names, word)
     options = {flag: parameter for parameter in command.parameters for flag in (*parameter.flags, *parameter.off)}
     name, equals, _ = word.partition("=")
-    last = name if equals else [one for one in before if one != "="][-1]
+    last = name if equals else [name for name in before if name != "="][-1]
     option = options.get(last)
     if option is not None and option.kind != "flag":
         return {f"{name}={value}" if equals else value: "" for value in _values(option)}
     if word[:1] == "-":
         return {**{flag: parameter.help for flag, parameter in options.items()}, **_COMMON_OPTIONS}
-    argument = next((one for one in command.parameters if not one.flags), None)
+    argument = next(iter(command.arguments()), None)
     return dict.fromkeys(_values(argument), "") if argument is not None else {}
 
 
@@ -248,7 +248,11 @@ def hot_table() -> str:
     """The source of `cli/hot_table.py`: the functions, error codes and parameters of the hot commands."""
     commands = every_command()
     rows = {
-        path: (f"cli.commands.{function}", commands[path].code, [_declared(one) for one in commands[path].parameters])
+        path: (
+            f"cli.commands.{function}",
+            commands[path].code,
+            [_declared(parameter) for parameter in commands[path].parameters],
+        )
         for path, function in HOT_FUNCTIONS.items()
     }
     lines = []

@@ -24,8 +24,6 @@ inject = Commands("Print short texts to give to an agent.")
 app.add_typer(checkpoint, name="checkpoint")
 app.add_typer(inject, name="inject")
 
-# Values that are only compared with the next state.
-
 Role = Annotated[
     str | None, Option("--role", help="interactive (default), gateway or another; remembered for the session")
 ]
@@ -141,11 +139,11 @@ def hook(
 
 def draw_states(screen: "Console", answer: Answer) -> None:
     """All sessions with a state file, a row for each: the task is as wide as the terminal allows."""
-    from cli.terminal import age, console, rows_table, safe
+    from cli.terminal import age, rows_table, safe
     from core import clock
     from core.quoting import clip
 
-    screen, now = console(), clock.now_ms()
+    now = clock.now_ms()
     result = answer.result
     rows = [
         {

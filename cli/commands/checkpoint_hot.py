@@ -130,7 +130,7 @@ def inject_project(options: Mapping[str, Any]) -> Answer:
 
 
 def _inject(name: str, event: HookEvent, options: Mapping[str, Any], **more: str) -> Answer:
-    """Run one reaction; the result has the text to inject, or the reason why there is none."""
+    """Run one reaction; the result has the text to inject, or the reason why it has no text."""
     from core.quoting import cost
     from session import reactions
     from session.record import record, usage_of

@@ -86,7 +86,7 @@ class _Session:
         return preparation.limits_of(self.transcript, self.settings, window=window, reserve=reserve)
 
     def prepared(self) -> "Preparation":
-        """Where the session is cut."""
+        """The point at which the session is cut."""
         from session.compaction import preparation
 
         return preparation.prepare(self.transcript, keep_recent=self.keep_recent)
@@ -137,7 +137,7 @@ def decide(
         "enabled": session.is_enabled,
         "problems": session.problems,
     }
-    return Answer(result, [session.next_step("prepare", "where it would be cut")] if compact else [])
+    return Answer(result, [session.next_step("prepare", "the point at which it would be cut")] if compact else [])
 
 
 @compaction.command("prepare")

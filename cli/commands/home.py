@@ -23,7 +23,7 @@ CLIENT = OneOf(*clients.NAMES)
 
 _ABSENT = {"ok": None, "detail": "not part of this joelclaw, which starts no service; `healthy` is its own verdict"}
 _SERVICES = {"server": _ABSENT, "worker": _ABSENT, "agent_mail": _ABSENT, "latestAgentDispatchCanary": None}
-"""The services in the `status` of the mirrored CLI, none of which exists here."""
+"""The services in the `status` of the mirrored CLI. None of them exists here."""
 _SIGNS = {"ok": ("✓ ", "green"), "note": ("· ", "dim"), "warning": ("! ", "yellow"), "error": ("✗ ", "bold red")}
 
 
@@ -46,7 +46,7 @@ def status() -> Answer:
     if result["events"]["errors24h"]:
         actions.append(step("joelclaw otel list --level error,fatal", "what went wrong today"))
     if not result["store"]["exists"]:
-        actions.append(step("joelclaw install --list", "show where it is installed"))
+        actions.append(step("joelclaw install --list", "list the installations"))
         actions.append(step("joelclaw memory archive", "archive the sessions that your clients already have"))
     elif result["healthy"]:
         actions.append(step("joelclaw memory list", "the observations"))

@@ -58,7 +58,7 @@ class Tool:
     def parameters(self) -> dict[str, Parameter]:
         """The command's parameters by the names of the arguments."""
         command = declarations.called(self.path.split())
-        declared = {one.name: one for one in command.parameters} if command else {}
+        declared = {parameter.name: parameter for parameter in command.parameters} if command else {}
         return {name: declared[parameter] for name, (parameter, _) in self.arguments.items()}
 
 

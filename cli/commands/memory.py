@@ -132,7 +132,7 @@ def list_(
     result = curate.listing(_reading(), options)
     steps = [_show_step(result["memories"][0]["id"])] if result["memories"] else []
     if result["found"] > page * limit:
-        words = ["joelclaw memory list", *(f"--tag {quoted(one)}" for one in tag or [])]
+        words = ["joelclaw memory list", *(f"--tag {quoted(wanted)}" for wanted in tag or [])]
         words += [f"--{name} {quoted(value)}" for name, value in filters.items() if value]
         words += ["--all"] if all else []
         steps.append(step(" ".join([*words, f"--limit {limit} --page {page + 1}"]), "the next page"))

@@ -167,7 +167,7 @@ def _archive_new(new: Sequence[Any], known: Any, agent: str, every: Sequence[Any
 
 
 def past_sessions() -> dict[str, Any]:
-    """How many sessions are not archived, of which clients, their size, and how many seconds archiving takes."""
+    """How many sessions of each client are not archived, their size, and how many seconds archiving takes."""
     from core.store import sqlite
     from memory.archive import transcript_files
 

@@ -256,7 +256,7 @@ def search(
         search_one = _search_events if name == "otel_events" else _search_documents
         found, count = search_one(text, name, 100 if conditions else limit)
         if conditions:
-            found = [one for one in found if matches(one[1], conditions)]
+            found = [pair for pair in found if matches(pair[1], conditions)]
             count = len(found)
         total += count
         hits += [hit for hit, _ in found[:limit]]
@@ -309,7 +309,7 @@ def parse_filter(given: str) -> list[tuple[str, frozenset[str], bool]]:
         name, colon, value = part.partition(":")
         exact = value.startswith("=")
         values = value.removeprefix("=").strip().removeprefix("[").removesuffix("]").split(",")
-        cleaned = frozenset(one.strip(" `'\"").lower() for one in values if one.strip(" `'\""))
+        cleaned = frozenset(word.lower() for word in (value.strip(" `'\"") for value in values) if word)
         if not colon or name.strip() not in _FIELDS or not cleaned:
             example = f"write field:=value, of {', '.join(_FIELDS)}"
             raise wrong_usage(f"--filter {part[:80]!r} cannot be parsed", example)
@@ -321,7 +321,7 @@ def matches(about: dict[str, list[str]], conditions: list[tuple[str, frozenset[s
     """Whether a hit with these fields matches all conditions of a filter."""
     for name, wanted, exact in conditions:
         values = [value.lower() for value in about.get(name, []) if value]
-        if not any(value == one if exact else one in value for value in values for one in wanted):
+        if not any(value == word if exact else word in value for value in values for word in wanted):
             return False
     return True
 
@@ -372,5 +372,5 @@ def _search_events(query: str, name: str, most: int) -> tuple[list[tuple[dict[st
             "snippet": f"{place}: {details}"[:300], "path": None, "score": None, "type": "otel-events",
         }  # fmt: skip
         found.append((shown, {"type": [event["action"]], **about}))
-    counts = {one["value"]: one["count"] for facet in result["facets"] for one in facet["counts"]}
+    counts = {row["value"]: row["count"] for facet in result["facets"] for row in facet["counts"]}
     return found[:most], result["found"] - counts.get(recall_hot.EVENT_COMPONENT, 0)

@@ -244,7 +244,7 @@ def unknown_filters(result: dict[str, Any]) -> list[str]:
     projects = sorted({*documents.projects(db), *sessions.projects(db)})
     if not projects and not sessions.latest_first(db):
         return []
-    given = dict(one.partition(":")[::2] for one in result["filtersApplied"])
+    given = dict(condition.partition(":")[::2] for condition in result["filtersApplied"])
     known = _stored_values(db, given, projects)
     if "category" in known:
         given["category"] = result["categoryFilter"]["input"] or ""
@@ -260,7 +260,7 @@ def _stored_values(db: Any, given: dict[str, str], projects: list[str]) -> dict[
     from core.store import sessions
 
     known: dict[str, list[str]] = {}
-    if "project" in given and not any(project.same(given["project"], one) for one in projects):
+    if "project" in given and not any(project.same(given["project"], known) for known in projects):
         known["project"] = projects
     if "category" in given:
         from core.store import store_file

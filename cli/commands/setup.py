@@ -118,7 +118,7 @@ class _Change:
             agents = result["agents"] = [self._describe(plans, {}) for plans in plans_by_client]
             if dry_run:
                 return Answer(result, view=draw_install)
-            if any(one.changed for plans in plans_by_client for one in plans):
+            if any(file_plan.changed for plans in plans_by_client for file_plan in plans):
                 from cli.terminal import confirm
 
                 print_changes([file for agent in agents for file in (agent, *agent["also"])])
@@ -132,9 +132,7 @@ class _Change:
                 backups = plan.carry_out(plans if self.verb == "install" else plans[::-1], changed)
                 result["agents"].append(self._describe(plans, backups))
         steps = [step("joelclaw doctor", "check that its hooks are called")] if self.verb == "install" else []
-        return Answer(
-            result, [*steps, step("joelclaw install --list", "show where it is installed")], view=draw_install
-        )
+        return Answer(result, [*steps, step("joelclaw install --list", "list the installations")], view=draw_install)
 
     def _choose(self, names: list[str]) -> tuple[list["Settings"], list[dict[str, str]]]:
         """The clients that are named, and with `all` those that are skipped and why."""
@@ -174,16 +172,16 @@ class _Change:
             plans = [plan.installing(client, project=self.project, mcp=self.mcp) for client in self.clients]
         else:
             plans = [plan.removing(client, project=self.project) for client in self.clients]
-        plan.require_inside_project(one for of_client in plans for one in of_client)
+        plan.require_inside_project(file_plan for of_client in plans for file_plan in of_client)
         return plans
 
     def _describe(self, plans: list["Plan"], backups: dict[str, str | None]) -> dict[str, Any]:
         """The result for a client."""
         from session.install import plan
 
-        first, *others = [_describe_file(one, backups) for one in plans]
-        notes = list(dict.fromkeys(note for one in plans for note in one.notes))
-        if self.verb == "uninstall" and not notes and not any(one.changed for one in plans):
+        first, *others = [_describe_file(file_plan, backups) for file_plan in plans]
+        notes = list(dict.fromkeys(note for file_plan in plans for note in file_plan.notes))
+        if self.verb == "uninstall" and not notes and not any(file_plan.changed for file_plan in plans):
             notes = ["joelclaw was not installed there"]
         result = {
             "agent": plans[0].client.name,
@@ -194,17 +192,17 @@ class _Change:
             "notes": notes,
         }
         if self.verb == "uninstall" and backups:
-            result["backupsLeft"] = [name for one in plans for name in plan.useful_backups(one.path)]
+            result["backupsLeft"] = [name for file_plan in plans for name in plan.useful_backups(file_plan.path)]
         return result
 
 
-def _describe_file(one: "Plan", backups: dict[str, str | None]) -> dict[str, Any]:
+def _describe_file(file_plan: "Plan", backups: dict[str, str | None]) -> dict[str, Any]:
     """The changes of a file. A file of ours that is added or removed as a whole is described instead of shown."""
-    changed = one.changed and one.path in backups
-    result = {"path": one.path, "changed": changed, "created": changed and one.before is None}
-    result |= {"backup": backups.get(one.path), "diff": one.diff()}
-    if one.is_whole_file:
-        result |= {"bytes": len(one.after or one.before or b""), "what": one.purpose}
+    changed = file_plan.changed and file_plan.path in backups
+    result = {"path": file_plan.path, "changed": changed, "created": changed and file_plan.before is None}
+    result |= {"backup": backups.get(file_plan.path), "diff": file_plan.diff()}
+    if file_plan.is_whole_file:
+        result |= {"bytes": len(file_plan.after or file_plan.before or b""), "what": file_plan.purpose}
     return result
 
 
@@ -319,7 +317,7 @@ def exclude(
     if list:
         return Answer({"excluded": known}, message="" if known else "No folder is excluded.")
     if remove is not None:
-        path = next((one for one in (os.path.realpath(remove), remove.rstrip("/")) if one in known), "")
+        path = next((path for path in (os.path.realpath(remove), remove.rstrip("/")) if path in known), "")
         if not path:
             raise Failure("EXCLUDE_NOT_EXCLUDED", f"{remove} is not excluded", "see joelclaw exclude --list")
         again = step("joelclaw memory archive --all", "archive the sessions from the meantime")
@@ -340,7 +338,7 @@ def _exclude(folder: str | None) -> Answer:
     places = dict.fromkeys((path, os.path.abspath(folder or ".")))
     archived = sessions.below(db, places) if db is not None else []
     about = "forget a session archived from it before"
-    steps = [step(f"joelclaw memory forget --session {quoted(one)}", about) for one in archived[:20]]
+    steps = [step(f"joelclaw memory forget --session {quoted(session)}", about) for session in archived[:20]]
     steps.append(step(f"joelclaw exclude --remove {quoted(path)}", "archive its sessions again"))
     result = {"path": path, "exists": exists, "excluded": True, "changed": changed, "archivedBefore": archived}
     message = "" if exists else f"{path} does not exist; it is excluded anyway. Check the spelling."
@@ -375,7 +373,7 @@ def completion(
         return Answer(None, text="\n".join(rows))
     name = shell or os.path.basename(os.environ.get("SHELL", ""))
     if name not in _SCRIPTS:
-        about = f"$SHELL is {name}, for which there is no script" if name else "$SHELL names no shell"
+        about = f"$SHELL is {name}; there is no script for it" if name else "$SHELL names no shell"
         raise wrong_usage(about, "run: joelclaw completion bash (or zsh, or fish)")
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     with open(os.path.join(root, "completions", _SCRIPTS[name]), encoding="utf-8") as file:
