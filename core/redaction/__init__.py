@@ -61,12 +61,6 @@ COMMANDS = (
     "--passphrase-fd", "op read ", "vault ", "versions access", "find-generic", "pass show ", "passwd ", "-creds",
 )  # fmt: skip
 """Parts of commands that take or print a secret."""
-_PRINTING_COMMANDS = tuple(
-    "base64 -|op read|op item|op run|bw get|vault|--with-decryption|get-login|whoami -t|doppler|chamber|output -raw"
-    "|config get|config:get|heroku config|infisical|sops|gpg|age -d|openssl rand|berglas|kwallet|.netrc|reveal|random"
-    "|creds|bearer|op inject|teller|apg |genkey|acl bootstrap".split("|")
-)
-"""Parts of commands and paths whose output may be a secret, besides the names of secrets."""
 _SPACED_ANCHORS = [[word for word in words if word.split() != [word]] for words in (COMMANDS, LOGINS, CALLS)]
 _WORD_ANCHORS = tuple({word.lower() for words in (COMMANDS, LOGINS, CALLS) for word in words if word.split() == [word]})
 
@@ -123,8 +117,13 @@ def redact_call(command: str, path: str, output: str) -> str:
 
 def prints_secret(command: str, path: str) -> bool:
     """Cheap pre-check: could this command, or this file, have printed a secret?"""
+    printing = (
+        "base64 -|op read|op item|op run|bw get|vault|--with-decryption|get-login|whoami -t|doppler|chamber|output -raw"
+        "|config get|config:get|heroku config|infisical|sops|gpg|age -d|openssl rand|berglas|kwallet|.netrc|reveal"
+        "|random|creds|bearer|op inject|teller|apg |genkey|acl bootstrap"
+    )
     call = f"{command}\n{path}".lower()
-    return any(part in call for part in NAME_PARTS) or any(word in call for word in _PRINTING_COMMANDS)
+    return any(part in call for part in NAME_PARTS) or any(word in call for word in printing.split("|"))
 
 
 def redact_value(value: object, plain: Callable[[str], str] = lambda text: redact(text)[0]) -> object:
@@ -149,6 +148,11 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
         known = _patterns[pattern] = re.compile(pattern)
     return known
+
+
+def word_sets(topics: dict[str, str]) -> dict[str, frozenset[str]]:
+    """The words of each topic, as a set."""
+    return {topic: frozenset(words.split()) for topic, words in topics.items()}
 
 
 def may_hold_secret(text: str) -> bool:

@@ -25,10 +25,6 @@ from core.redaction.values import (
 
 MAX_JUDGED = 256  # characters of a value that are judged
 MAX_LINE = 200  # characters of a line before and after a name
-_SETTERS = frozenset(
-    "define set setproperty setitem setenv putenv setdefault put putstring hset add append header values".split()
-)
-"""Functions that take a name and its value."""
 
 
 def find_assigned(text: str, names: list[Name]) -> list[Span]:
@@ -259,7 +255,9 @@ def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: boo
     end = _closing_quote(text, at, mark, min(len(text), at + MAX_JUDGED))
     call = head[-64:].rstrip("\"'\\ \t")
     function = call[:-1].rstrip() if call.endswith("(") else ""
-    if sign == "," and function[len(function.rstrip(NAME_CHARS)) :].rpartition(".")[2].lower() in _SETTERS:
+    function = function[len(function.rstrip(NAME_CHARS)) :].rpartition(".")[2].lower()
+    setters = "define set setproperty setitem setenv putenv setdefault put putstring hset add append header values"
+    if sign == "," and function in setters.split():
         sign = "="  # `define('DB_PASSWORD', '…')`
     if not is_assigned(text[at:end], kind, sign, quoted=True, tight=tight):
         return 0
@@ -272,7 +270,7 @@ def _value_below(text: str, start: int, at: int, kind: str, *, is_block: bool) -
     value = line.strip(" \t\r\"'`,")
     head = _line_before(text, start).rsplit("\\n", 1)[-1]
     own = len(head) - len(head.lstrip(" \t"))
-    block = text[at : at + 2_000].partition("\n\n")[0].split("\n") if is_block and kind in ("password", "token") else []
+    block = text[at : at + 1_000].partition("\n\n")[0].split("\n") if is_block and kind in ("password", "token") else []
     ends = [number for number, row in enumerate(block) if len(row) - len(row.lstrip(" \t")) <= own]
     words = " ".join(block[: ends[0] if ends else None]).split()
     if len(words) > 1 and not head.strip(" -\t\"'"):

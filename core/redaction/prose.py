@@ -5,7 +5,7 @@ A name of a secret is followed word by word, a dozen words at most, so that the 
 
 from __future__ import annotations
 
-from core.redaction import ANNOUNCING, compiled, may_be_login
+from core.redaction import ANNOUNCING, compiled, may_be_login, word_sets
 from core.redaction.values import (
     DIGITS,
     LOOSE,
@@ -19,10 +19,9 @@ from core.redaction.values import (
 )
 
 MAX_REACH = 220  # characters after a name that are read
-MAX_WORDS = 12  # words after a name that are read
 NOTHING = (0, 0)
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "„": "“", "«": "»"}
-_WORDS = {
+_WORDS = word_sets({
     # After these the value follows, perhaps after another of them.
     "links": "is was are be being been has had will should to from now still just simply currently again also always"
     " only changed set reset rotated updated switched renamed became becomes reads says called into exactly literally"
@@ -35,8 +34,7 @@ _WORDS = {
     "not values": "field reset manager hash policy prompt form input column entry check step version rule test case"
     " example user password passwd token secret key length min max level type option group page file line row label"
     " hint name value change update login account auth protected encrypted based generator validator strength storage",
-}
-_SETS = {topic: frozenset(words.split()) for topic, words in _WORDS.items()}
+})  # fmt: skip
 _BEFORE_NAME = tuple(
     f" {link} {whose}{what}"
     for link in ("as", "is")
@@ -55,7 +53,7 @@ def may_be_described(text: str, lower: str, start: int, end: int) -> bool:
     words = lower[end + 1 : end + 41].split(None, 1) if char == " " else ()
     if not words or not words[0].rstrip(".,;!?").isalpha():
         return True
-    if words[0] in _SETS["links"] or words[0] in _SETS["openers"]:
+    if words[0] in _WORDS["links"] or words[0] in _WORDS["openers"]:
         return True
     return _is_stated(text, lower, start, "password") or lower.endswith(_BEFORE_NAME, max(0, start - 16), start)
 
@@ -220,7 +218,7 @@ def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tupl
     at, linked = _after_name(text, end, kind)
     rest = lower[at : end + MAX_REACH].split("\n", 1)[0].split("\\n", 1)[0].replace("\t", " ")
     words: list[tuple[int, str]] = []
-    for word in rest.split(" ", MAX_WORDS):
+    for word in rest.split(" ", 12):
         if word:
             words.append((at, word))
         at += len(word) + 1
@@ -229,7 +227,7 @@ def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tupl
         return NOTHING
     at, word = words[0]
     is_verb = word in ("is", "was", "are", "will", "should", "has", "were", "be")
-    if len(words) > 1 and is_verb and words[1][1].isalpha() and words[1][1] not in _SETS["links"]:
+    if len(words) > 1 and is_verb and words[1][1].isalpha() and words[1][1] not in _WORDS["links"]:
         return NOTHING  # "password is required"
     if _is_stated(text, lower, start, kind):
         if not any(char in word for char in "\"'`()[]{}<>\\$"):
@@ -264,7 +262,7 @@ def _unlinked_value(lower: str, at: int, word: str) -> tuple[int, int]:
     value = bare.rstrip(".,;:!?")
     stem = value.rstrip("0123456789")
     mixed = value.isalnum() and value.isascii() and len(stem) > 2 and not DIGITS.isdisjoint(value)
-    if len(value) < 7 or not mixed or not value[0].isalpha() or stem in _SETS["not values"]:
+    if len(value) < 7 or not mixed or not value[0].isalpha() or stem in _WORDS["not values"]:
         return NOTHING
     rest = lower[at + len(word) : at + len(word) + 24].split("\n", 1)[0].strip()
     goes_on = "was is works worked does did has had no for on and or in to expired leaked never still".split()
@@ -292,7 +290,7 @@ def _linked_value(text: str, lower: str, name: Name, words: list[tuple[int, str]
     start, end, kind = name
     opened = False
     for number, (at, word) in enumerate(words):
-        if word in _SETS["links"] and (linked or word != "from"):
+        if word in _WORDS["links"] and (linked or word != "from"):
             around = lower[max(0, start - 48) : start].rsplit(".", 1)[-1] + lower[end:at]
             verbs = ("chang", "set", "updat", "rotat", "switch", "renam", "geändert", "gesetzt")
             linked = word != "to" or any(verb in around for verb in verbs)
@@ -301,9 +299,9 @@ def _linked_value(text: str, lower: str, name: Name, words: list[tuple[int, str]
         found = _value_at(text, at, kind) if linked and _may_be_value(word) else NOTHING
         if found[1]:
             return found
-        if (word in _SETS["openers"] and (not number or words[number - 1][1] == "generated")) or (linked and opened):
+        if (word in _WORDS["openers"] and (not number or words[number - 1][1] == "generated")) or (linked and opened):
             opened, linked = True, False
-        elif not opened and (number or word[-1] != ":" or word[:-1] in _SETS["not values"] or kind not in LOOSE):
+        elif not opened and (number or word[-1] != ":" or word[:-1] in _WORDS["not values"] or kind not in LOOSE):
             break  # but "password root: …"
         if word[-1] in ".!?;" or (word != "key" and any(part in word for part in ANNOUNCING)):
             break  # the words after another name belong to that name, so that no word is visited by many
@@ -325,7 +323,7 @@ def _is_stated(text: str, lower: str, start: int, kind: str) -> bool:
         opens = compiled(statement).match(above.rpartition("\n")[2]) is not None
     if kind in LOOSE and opens and len(before) < 3:  # the settings of a router, or of a mail program
         words = lower[start : start + MAX_REACH].partition("\n")[0].split()
-        return len(words) == 2 and words[1].rstrip("0123456789") not in _SETS["not values"]
+        return len(words) == 2 and words[1].rstrip("0123456789") not in _WORDS["not values"]
     return kind in LOOSE and "login " in head and ("machine " in head or "default " in head)
 
 

@@ -8,7 +8,7 @@ a tool's input, by their key, their label or their option. `re` is loaded only f
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import CALLS, MARK, MAX_NAME_CHARS, compiled, find_secrets, is_in_field
+from core.redaction import CALLS, MARK, MAX_NAME_CHARS, compiled, find_secrets, is_in_field, word_sets
 from core.redaction.values import (
     LOOSE,
     Name,
@@ -35,15 +35,13 @@ if TYPE_CHECKING:
 _VALUE = r"(\\{0,3}[\"'`])((?:(?!\1)[^\n]){1,240})\1|(?<!\n)([^\s\"'<>,}\\]{1,240})(?<![({\[])"
 """A value in quotes, or a bare value."""
 _CELL_MARGIN = " \t\"'`*[]\r"
-_KEYS = {
-    "labels": frozenset(
-        "name key variable var field setting property parameter param option env envvar header label id".split()
-    ),
+_KEYS = word_sets({
+    "labels": "name key variable var field setting property parameter param option env envvar header label id",
     # Fields that are filled in by hand are named in words: "Password field", `input[type=password]`.
-    "elements": frozenset("element selector label placeholder field target locator description name".split()),
-    "values": frozenset("value val values default plaintext plain stringvalue string_value current new old".split()),
-    "typed": frozenset("text value val input content".split()),
-}
+    "elements": "element selector label placeholder field target locator description name",
+    "values": "value val values default plaintext plain stringvalue string_value current new old",
+    "typed": "text value val input content",
+})  # fmt: skip
 """Keys of an object: those that name another of its values, and those of such a value."""
 
 

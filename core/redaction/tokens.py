@@ -223,7 +223,6 @@ def _is_credential(value: str) -> bool:
 
 
 MIN_TOKEN = 24  # characters below which no bare token is judged: more are hashes and identifiers than secrets
-MAX_ENCODED = 4_096  # characters of base64 that are decoded
 MIN_IN_TEMPORARY = 40  # in a folder for temporary files, whose names are random
 _WORD_RUN = r"(?<![A-Z])[A-Z][a-z]{2,}|[A-Z]{3,}|[a-z]{3,}"
 # Ids of RDS, the beginning of those of GitHub's GraphQL, and what its old ones encode.
@@ -242,7 +241,7 @@ _PUBLIC = (
 def has_random(words: set[str], find: Find) -> bool:
     """Whether one of the words by itself contains a random token, even if its surroundings make it public."""
     long = [word for word in words if len(word) >= MIN_TOKEN and not (word.isalpha() or word.islower())]
-    return any(len(word) > MAX_ENCODED or find_random(word, find) for word in long)
+    return any(find_random(word, find) for word in long)
 
 
 def find_random(text: str, find: Find) -> list[Span]:
@@ -312,7 +311,7 @@ def _is_published(text: str, start: int, end: int, find: Find) -> bool:
         kinds = ("doc", "sheet", "drive", "folder", "slide", "form", "google", "file")
         if any(kind in before for kind in kinds):
             return True
-    return size <= MAX_ENCODED and _is_encoded_text(word, find)
+    return size <= 4_096 and _is_encoded_text(word, find)
 
 
 def _is_encoded_text(word: str, find: Find) -> bool:

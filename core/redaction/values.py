@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.redaction import MARK, NAME_PARTS, compiled
+from core.redaction import MARK, NAME_PARTS, compiled, word_sets
 
 Span = tuple[int, int, str]
 """The start, end and kind of a secret."""
@@ -14,7 +14,7 @@ LOOSE = frozenset(["password", "pw", "pass"])
 DIGITS = frozenset("0123456789")
 SIGNS = frozenset("!#$%^&*+=@~?")
 NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
-_WORDS = {
+_WORDS = word_sets({
     # Names of passwords that end in `pass` or `pw`; other words do too, like `compass` and `bypass`.
     "passwords": "requirepass userpass dbpass adminpass rootpass smtppass mailpass ftppass authpass sudopass storepass"
     " keypass dbpw masterauth userpw adminpw rootpw bindpw ldappw smtppw mypw",
@@ -46,8 +46,7 @@ _WORDS = {
     " cannot please enter invalid forgot for of with than least characters not no does do via something same it its"
     " this that be ihr ihre ein eingeben bitte to when if by has have use used set leave empty keep only min max bytes"
     " byte chars character digit digits day days zeichen ziffern stellen caracteres caractères caratteri tekens",
-}
-_SETS = {topic: frozenset(words.split()) for topic, words in _WORDS.items()}
+})  # fmt: skip
 
 
 def words_of(name: str) -> list[str]:
@@ -71,18 +70,18 @@ def family(name: str) -> str:
     `key`, `auth`, `pass` and `pw` announce a secret only if the value looks like one.
     """
     words = words_of(name) if len(name) <= 128 else []
-    while len(words) > 1 and (words[-1] in _SETS["qualifiers"] or words[-1].isdigit()):
+    while len(words) > 1 and (words[-1] in _WORDS["qualifiers"] or words[-1].isdigit()):
         words.pop()
     if not words:
         return ""
     last = words[-1].rstrip("0123456789")
     before = words[-2] if len(words) > 1 else ""
     if _ends_as_password(last):
-        return "" if before in _SETS["actions"] else "password"
+        return "" if before in _WORDS["actions"] else "password"
     if last in ("pass", "pw"):
         return "password" if before else last
     is_variable = name.isupper() and (last == "sshpass" or name.endswith(("REDISCLI_AUTH", "REDIS_AUTH")))
-    if last.endswith(tuple(_WORDS["passwords"].split())) or is_variable:
+    if last.endswith(tuple(_WORDS["passwords"])) or is_variable:
         return "password"
     if last in ("auth", "authorization", "psk"):
         return "pw" if last == "psk" else last
@@ -91,14 +90,14 @@ def family(name: str) -> str:
     if (before == "secret" and last in ("string", "binary")) or words[-3:] == ["secret", "key", "base"]:
         return "secret"
     if last.endswith("token"):
-        return "" if before in _SETS["text tokens"] or last == "subtoken" else "token"
-    if last == "pat" and before in _SETS["pat owners"] and name.isupper():
+        return "" if before in _WORDS["text tokens"] or last == "subtoken" else "token"
+    if last == "pat" and before in _WORDS["pat owners"] and name.isupper():
         return "token"
     keys = ("apikey", "secretkey", "privatekey", "accesskey", "authkey", "masterkey", "accountkey", "signingkey")
-    if last.endswith((*keys, "encryptionkey")) or (last == "key" and before in _SETS["key owners"]):
+    if last.endswith((*keys, "encryptionkey")) or (last == "key" and before in _WORDS["key owners"]):
         return "private-key" if last.endswith("privatekey") or before == "private" else "api-key"
     is_constant = last in ("key", "salt") and before and name.upper() == name
-    return "key" if is_constant and before not in _SETS["public keys"] else ""
+    return "key" if is_constant and before not in _WORDS["public keys"] else ""
 
 
 def names_password(name: str) -> bool:
@@ -205,7 +204,7 @@ def is_placeholder(value: str) -> bool:
         "your-", "your_", "my-api-key", "insert-", "process.env", "os.environ", "required|", "nullable|", "string|",
         "sometimes|", "pk_live_", "pk_test_", "replace-me", "replace_me",
     )  # fmt: skip
-    if low.strip("[]()<>{}*&").rstrip("?") in _SETS["not values"] or low.startswith(starts):
+    if low.strip("[]()<>{}*&").rstrip("?") in _WORDS["not values"] or low.startswith(starts):
         return True
     if low.endswith(("-here", "_here", "example", "examplekey")) or frozenset("*x.•-_#?X ").issuperset(value):
         return True
@@ -228,7 +227,7 @@ def is_made_up(value: str) -> bool:
 
 def is_prose(value: str) -> bool:
     """Whether several words are a sentence rather than a passphrase."""
-    return any(word.strip("?!.:,;()").lower() in _SETS["sentence"] for word in value.split())
+    return any(word.strip("?!.:,;()").lower() in _WORDS["sentence"] for word in value.split())
 
 
 def is_technical(value: str) -> bool:
@@ -262,7 +261,7 @@ def is_name_of_code(value: str, kind: str, *, quoted: bool) -> bool:
     words = words_of(value) if compiled(name).match(value) else []
     if len(words) < 2:
         return False
-    if not quoted and words[-1] in _SETS["code"]:
+    if not quoted and words[-1] in _WORDS["code"]:
         return True
     return bool(family(value)) and kind not in LOOSE
 
