@@ -148,13 +148,13 @@ def test_a_forgotten_episode_stays_forgotten(run: Run, transcript: Transcript, t
     assert secret not in {hit["id"] for hit in run("recall", "wedding 12 May").result["hits"]}
 
 
-def test_a_huge_line_costs_no_memory(run: Run, transcript: Transcript) -> None:
+def test_a_huge_line_costs_no_memory(run: Run, home: Path, transcript: Transcript) -> None:
     first = transcript.user("before")
     transcript.append(b'{"type": "user", "message": "' + b"x" * 60_000_000 + b'"}\n')
     last = transcript.user("behind")
     done = subprocess.run(
         ["bash", "-c", f"ulimit -v 600000; exec {JOELCLAW} memory archive {transcript.path}"],
-        env=clean_environment(transcript.path.parents[2] / "home"),
+        env=clean_environment(home),
         capture_output=True,
     )
     assert done.returncode == 0, done.stderr
