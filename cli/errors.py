@@ -103,13 +103,11 @@ def report_unknown_command(words: Sequence[str], *, as_json: bool) -> int:
     from cli.commands import MODULES
 
     group = words[0] if declarations.group_help(words[0]) else ""
-    typed = " ".join(words[: 1 + bool(group)])
-    is_option = words[bool(group)][:1] == "-"
-    message = (
-        f"there is no option {printable(words[bool(group)])}"
-        if is_option
-        else f"there is no command {printable(typed)!r}"
-    )
+    last = words[1] if group else words[0]
+    typed = f"{group} {last}" if group else last
+    message = f"there is no command {printable(typed)!r}"
+    if last[:1] == "-":
+        message = f"there is no option {printable(last)}"
     known = f"use one of: {', '.join(declarations.declared(group) if group else MODULES)}"
     meant = probable_command(words, group)
     if meant:
