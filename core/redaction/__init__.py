@@ -59,6 +59,7 @@ COMMANDS = (
     "-server", "isakmp", "netexec", "nxc ", "mosquitto", "kinit", "samba-tool", "alias set", "ssh-keygen", "etcdctl",
     "wpa_passphrase", "send \"", "psexec", "wmiexec", "smbexec", "impacket-", "consul kv", "nmcli", "cryptsetup",
     "--passphrase-fd", "op read ", "vault ", "versions access", "find-generic", "pass show ", "passwd ", "-creds",
+    "terraform import", "tofu import",
 )  # fmt: skip
 """Parts of commands that take or print a secret."""
 _SPACED_ANCHORS = [[word for word in words if word.split() != [word]] for words in (COMMANDS, LOGINS, CALLS)]

@@ -33,6 +33,10 @@ RULES = (
     (("redis-cli",), "", "", rf"(?:-a|--pass){TO}{VALUE}"),
     (("docker", "podman", "nerdctl ", "helm ", "skopeo ", "buildah ", "oc ", "cf ", "crane ", "oras ", "regctl "),
      "", "login", rf"-p{TO}{VALUE}"),
+    (("keytool ",), "", "passwd", rf"-new{TO}{VALUE}"),
+    (("terraform ", "tofu ", "pulumi "), "", " import ",
+     r"[\w.\[\]-]*(?:api|auth|access|secret|license)_?(?:key|token)\S*[ \t]+"
+     r"([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"),
     (("podman", "skopeo ", "buildah "), "", "creds", rf"--(?:src-|dest-)?creds{TO}{USER_PAIR}"),
     (("ldap",), "(?:search|modify|add|delete|passwd|whoami)", "", rf"-w{TO}{VALUE}"),
     (("mysql", "mariadb"), "-?(?:dump|admin)?", "", rf"-p(?![=\s-]|\d{{1,5}}(?:\s|$)){VALUE}"),

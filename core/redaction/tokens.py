@@ -111,8 +111,9 @@ _SHAPES = (
     ("url-password", "@unix(", r"(?<![\w.-])[\w.-]{1,64}:([^\s:@\"'/\]]{1,128})@unix\("),
     # of a wallet; by itself such a number is the hash of a block or a transaction
     ("private-key", "0x",
-     r"(?i)(?<![a-z])(?:accounts|pk|(?:private|secret|deployer|wallet|signer|owner|admin|operator|relayer)[ _-]?"
-     r"(?:key|pk))s?[\"'`]?(?:[ \t]{0,3}(?:is|was|=>?|:|,|\())?[ \t\[\"'`]{0,4}(0x[0-9a-f]{64})(?![0-9a-f])"),
+     r"(?i)(?<![a-z])(?:accounts|pk|wallet\(|(?:private|secret|deployer|wallet|signer|owner|admin|operator|relayer)"
+     r"[ _-]?(?:key|pk))(?:s|_[a-z]{2,20})?[\"'`]?(?:[ \t]{0,3}(?:is|was|=>?|:|,|\())?[ \t\[\"'`]{0,4}"
+     r"(0x[0-9a-f]{64})(?![0-9a-f])"),
     ("password", ":5432:",
      r"(?m)(?:^|(?<=[\s\"']))[^\s:#\"']{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:\"']{3,128})(?=[\s\"']|$)"),
 )  # fmt: skip

@@ -26,7 +26,7 @@ _WORDS = word_sets({
     " invalid wrong incorrect missing require requires has is use uses need needs no without weak get read ask",
     "key owners": "api access secret private auth account master signing signature encryption decryption encrypt crypto"
     " shared service admin anon role subscription license licence activation recovery session hmac jwt deploy webhook"
-    " app write host hmac1 storage",
+    " app write host hmac1 storage imported",
     # Before `token`: counts, limits, paging and vocabulary.
     "text tokens": "max min per num total next page continuation eos bos pad unk sep cls mask special stop first last"
     " each text word single output one input prompt completion cached current",
