@@ -239,7 +239,7 @@ def test_a_repository_chooses_neither_the_model_nor_where_it_works(
 
     made.user("Once more.")
     settings(home, "./observer")
-    path = {"PATH": f".:{clean_environment(home)['PATH']}", "JOELCLAW_HOME": os.path.relpath(home, repo)}
+    path = {"PATH": f".:{clean_environment(home)['PATH']}"}
     run("hook", "claude", stdin=payload("SessionEnd", made.path, cwd=str(repo)), cwd=repo, env=path)
     over(home)
     settings(home, "observer")
