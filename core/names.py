@@ -13,10 +13,8 @@ from core import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LONGEST = 80
 MOST = 5000
 """Most names of a text: longer texts are listings and data."""
-_LEAST = 4
 ENDINGS = frozenset(
     "c cc cfg cjs clj conf cpp cs css csv cts dart env erl ex exs fs gd go gradle graphql h hpp hs htm html ini java jl"
     " js json jsonl jsx kt less lock log lua md mdx mjs ml mod mts nim nix php pl plist prisma proto ps1 py pyi r rb rs"
@@ -109,14 +107,14 @@ def _names_of(raw: bytes) -> tuple[tuple[str, bool], ...]:
     found: dict[str, bool] = {}
     token = raw.decode("ascii")
     if token.startswith("--"):
-        if _LEAST <= len(token) - 2 <= LONGEST and token[2].isalpha():
+        if _fits(token[2:]) and token[2].isalpha():
             found[token] = False
         token = token.lstrip("-")
     pieces = token.strip("./-").split("/")
     pieces[-1] = _without_line(pieces[-1])
     if len(pieces) > 1:
         path = "/".join(pieces)
-        if _LEAST <= len(path) <= 2 * LONGEST and not path.replace("/", "").isdigit():
+        if 4 <= len(path) <= 160 and not path.replace("/", "").isdigit():
             found.setdefault(path, False)
     for piece in pieces:
         _add_piece(piece, found)
@@ -155,7 +153,7 @@ def _without_line(piece: str) -> str:
 
 def _is_joined(piece: str) -> bool:
     """Whether a token of several parts is a name: a version, `a.b`, kebab case."""
-    if not _LEAST <= len(piece) <= LONGEST:
+    if not _fits(piece):
         return False
     if "-" in piece:
         last = piece.rpartition("-")[2]
@@ -172,11 +170,16 @@ def is_file(path: str) -> bool:
     """Whether a path ends like a file name."""
     name = path.rpartition("/")[2]
     stem, dot, ending = name.rpartition(".")
-    return bool(dot and stem) and ending in ENDINGS and len(name) <= LONGEST and not stem.isdigit()
+    return bool(dot and stem) and ending in ENDINGS and len(name) <= 80 and not stem.isdigit()
+
+
+def _fits(name: str) -> bool:
+    """Whether a name is neither too short to tell anything nor so long that it is data."""
+    return 4 <= len(name) <= 80
 
 
 def _is_identifier(part: str) -> bool:
-    if not _LEAST <= len(part) <= LONGEST or part[0].isdigit():
+    if not _fits(part) or part[0].isdigit():
         return False
     if "_" in part:
         return any(map(str.isalpha, part.strip("_"))) and "_" in part.strip("_")
@@ -188,8 +191,8 @@ def _is_identifier(part: str) -> bool:
 def _is_number(part: str) -> bool:
     """Whether a word is a number worth keeping, or a hash of seven or more hexadecimal digits."""
     if part.isdigit():
-        return _LEAST <= len(part) <= LONGEST
-    return 7 <= len(part) <= LONGEST and not part.strip("0123456789abcdef") and any(map(str.isdigit, part))
+        return _fits(part)
+    return len(part) >= 7 and _fits(part) and not part.strip("0123456789abcdef") and any(map(str.isdigit, part))
 
 
 def defined_in(line: str) -> str:

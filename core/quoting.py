@@ -52,7 +52,6 @@ _TAGS = (
 _WORD_TAGS = frozenset(
     "system assistant human instructions permissions important thinking functions invoke parameter channel env".split()
 )
-_LONGEST_TAG = 48
 
 
 def shown(text: str) -> str:
@@ -252,7 +251,7 @@ def _is_tag(behind: str) -> bool:
     """Whether the text after a `<` makes it a harness's tag."""
     wide_bar = "\uff5c"  # as in `<｜Assistant｜>`, which some models use for their own marks
     if behind[:1] in ("|", wide_bar):
-        name, end, _ = behind[1:_LONGEST_TAG].partition("|>")
+        name, end, _ = behind[1:48].partition("|>")
         return behind[:1] == wide_bar or (bool(end) and _tag_name(name.strip()) == name.strip() != "")
     led_by = 0
     while behind[led_by : led_by + 1] == "/" or behind[led_by : led_by + 1].isspace():
@@ -267,11 +266,11 @@ def _is_tag(behind: str) -> bool:
     return closes or not behind[0].isspace() or behind[led_by + len(name) :].lstrip()[:1] == ">"
 
 
-def _tag_name(text: str) -> str:
-    for at, character in enumerate(text[:_LONGEST_TAG]):
+def _tag_name(text: str, longest: int = 48) -> str:
+    for at, character in enumerate(text[:longest]):
         if not (character.isascii() and (character.isalnum() or character in "_-:.")):
             return text[:at]
-    return text[:_LONGEST_TAG]
+    return text[:longest]
 
 
 def _fitting(text: str, tokens: int) -> int:

@@ -6,10 +6,10 @@ defines the name goes before others. Functions that write belong inside the call
 
 from __future__ import annotations
 
-from math import exp, log
+from math import exp
 
 from core import TYPE_CHECKING, json_text, words
-from core.store.rows import LISTED, SMALL_INDEX, fetch_dicts, marks
+from core.store.rows import LISTED, SMALL_INDEX, fetch_dicts, marks, quoted, small_idf
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -119,13 +119,13 @@ def holding_any(
 
     `filters`: `session`, `projects` and `between` count. `beginning`: terms of five characters match longer words.
     """
-    matches = [_quoted(term) + ("*" if beginning and len(term) >= 5 else "") for term in terms]
-    return _matching(db, " OR ".join(matches), filters)
+    matches = [quoted(term) + ("*" if beginning and len(term) >= 5 else "") for term in terms]
+    return [call for _, call in _matching(db, " OR ".join(matches), filters)]
 
 
 def holding_all(db: apsw.Connection, terms: Sequence[str], filters: Filters) -> list[FoundCall]:
     """Calls with all of the terms, best BM25 first."""
-    return _matching(db, " AND ".join(map(_quoted, terms)), filters)
+    return [call for _, call in _matching(db, " AND ".join(map(quoted, terms)), filters)]
 
 
 def best(db: apsw.Connection, terms: Sequence[str], filters: Filters) -> list[tuple[float, FoundCall]]:
@@ -133,18 +133,18 @@ def best(db: apsw.Connection, terms: Sequence[str], filters: Filters) -> list[tu
     number = size(db)
     counted = "SELECT count(*) FROM (SELECT 1 FROM call_lexicon WHERE call_lexicon MATCH ? LIMIT ?)"
     rarest: dict[str, int] = {}
-    for count, term in sorted((db.execute(counted, (_quoted(term), MOST_SCORED)).get, term) for term in terms):
+    for count, term in sorted((db.execute(counted, (quoted(term), MOST_SCORED)).get, term) for term in terms):
         if count and (not rarest or sum(rarest.values()) + count <= MOST_SCORED):
-            rarest[_quoted(term)] = count
-    scores: dict[int, float] = {}
-    found = _matching(db, " OR ".join(rarest), filters, scores, 50) if rarest else []
+            rarest[quoted(term)] = count
+    found = _matching(db, " OR ".join(rarest), filters, 50) if rarest else []
     if number <= SMALL_INDEX:
-        scores = dict.fromkeys(scores, 0.0)
+        scores = {call["rowid"]: 0.0 for _, call in found}
         for term, count in rarest.items():
             for (row,) in db.execute("SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ?", (term,)):
                 if row in scores:
-                    scores[row] += log(1 + (max(number - count, 0) + 0.5) / (count + 0.5))
-    return [(scores[call["rowid"]], call) for call in found]
+                    scores[row] += small_idf(count, number)
+        found = [(scores[call["rowid"]], call) for _, call in found]
+    return found
 
 
 def fading(calls_ago: int) -> float:
@@ -276,14 +276,8 @@ def drop_call_places(db: apsw.Connection, session: str, number: int) -> None:
     db.execute(f"DELETE FROM place_file WHERE session_id = ? AND NOT ({used})", (session,))
 
 
-def _matching(
-    db: apsw.Connection,
-    match: str,
-    filters: Filters,
-    scores: dict[int, float] | None = None,
-    most: int = 200,
-) -> list[FoundCall]:
-    """The best of the matching calls, best first; `scores` receives the BM25 of each row."""
+def _matching(db: apsw.Connection, match: str, filters: Filters, most: int = 200) -> list[tuple[float, FoundCall]]:
+    """The best of the matching calls, each with its BM25, best first."""
     where = ""
     parameters: list[Any] = [match]
     for condition, values in _conditions(filters):
@@ -294,13 +288,10 @@ def _matching(
         where = " AND rowid > ?"
         parameters.append(db.execute(newest, (match, MOST_SCORED)).get or 0)
     ranked = f"SELECT rowid, -bm25(call_lexicon) FROM call_lexicon WHERE call_lexicon MATCH ?{where} ORDER BY 2 DESC"
-    scored: dict[int, float] = dict(db.execute(f"{ranked} LIMIT {most}", tuple(parameters)))
-    if scores is not None:
-        scores.update(scored)
-    rank = {row: number for number, row in enumerate(scored)}
-    sql = f"{WITH_SESSION} WHERE call.rowid IN ({marks(rank)})"
-    found: list[FoundCall] = fetch_dicts(db, sql, tuple(rank))
-    return sorted(found, key=lambda call: rank[call["rowid"]])
+    scores: dict[int, float] = dict(db.execute(f"{ranked} LIMIT {most}", tuple(parameters)))
+    found: list[FoundCall] = fetch_dicts(db, f"{WITH_SESSION} WHERE call.rowid IN ({marks(scores)})", tuple(scores))
+    by_row = {call["rowid"]: call for call in found}
+    return [(score, by_row[row]) for row, score in scores.items()]
 
 
 def _conditions(filters: Filters) -> list[tuple[str, list[Any]]]:
@@ -314,7 +305,3 @@ def _conditions(filters: Filters) -> list[tuple[str, list[Any]]]:
     if between := filters.get("between"):
         conditions.append(("at BETWEEN ? AND ?", [*between]))
     return conditions
-
-
-def _quoted(term: str) -> str:
-    return '"' + term.replace('"', " ").replace("\0", " ") + '"'

@@ -12,7 +12,7 @@ from core import TYPE_CHECKING, json_text, words
 from core.store import cluster
 from core.store import documents as stored_documents
 from core.store.cluster import PAGE
-from core.store.rows import BY_HAND, COLLECTION_SHIFT, SMALL_INDEX
+from core.store.rows import BY_HAND, COLLECTION_SHIFT, SMALL_INDEX, small_idf
 from core.store.rows import COLLECTIONS as CODES
 from core.store.search import CONTEXT_WEIGHT
 from core.store.sqlite import apsw
@@ -333,8 +333,9 @@ def _quoted(value: str) -> str:
 
 
 def _idf(count: int, size: int) -> float:
-    ratio = (max(size - count, 0) + 0.5) / (count + 0.5)
-    return log(1 + ratio) if size <= SMALL_INDEX else max(log(ratio), 1e-6)  # FTS5's lower bound
+    if size <= SMALL_INDEX:
+        return small_idf(count, size)
+    return max(log((max(size - count, 0) + 0.5) / (count + 0.5)), 1e-6)  # FTS5's lower bound
 
 
 def _cosine(query: Sequence[int], embedding: Sequence[float] | None) -> float | None:

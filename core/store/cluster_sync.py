@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any
 from urllib.parse import quote
 
@@ -68,7 +69,7 @@ def push(config: Config, progress: Progress) -> dict[str, Any]:
     try:
         with _connected(config) as (db, cluster), files.FileLock(background.outbox_lock(), wait_s=60.0):
             stored_cluster.create_outbox(db)
-            _push(db, cluster, pushed, lambda: True, progress)
+            _push(db, cluster, pushed, progress)
             return {"sent": asdict(pushed), "waiting": stored_cluster.outbox_status(db)}
     except files.LockTimeout:
         fix = "wait for it, or look at `joelclaw status`"
@@ -85,7 +86,7 @@ def push_in_background(config: Config) -> None:
                 background.postpone(background.PUSH, retry_at)
             else:
                 stored_cluster.create_outbox(db)
-                _push(db, cluster, Pushed(), lambda: time.monotonic() < deadline, lambda _: None)
+                _push(db, cluster, Pushed(), lambda _: None, deadline=deadline)
     except (Failure, sqlite.StoreError):
         pass
 
@@ -141,13 +142,13 @@ def _connected(config: Config, *, timeout_s: float = 0.0) -> Iterator[tuple[apsw
 
 
 def _push(
-    db: apsw.Connection, cluster: "Cluster", pushed: Pushed, in_time: Callable[[], bool], progress: Progress
+    db: apsw.Connection, cluster: "Cluster", pushed: Pushed, progress: Progress, *, deadline: float = inf
 ) -> None:
     try:
-        while in_time() and (entries := stored_cluster.next_entries(db, stored_cluster.PAGE)):
+        while time.monotonic() < deadline and (entries := stored_cluster.next_entries(db, stored_cluster.PAGE)):
             _push_documents(db, cluster, entries, pushed)
             progress(len(entries))
-        while in_time() and (
+        while time.monotonic() < deadline and (
             numbered := stored_events.stored_after(
                 db, stored_cluster.outbox_state(db, "events"), most=stored_cluster.PAGE
             )

@@ -7,7 +7,7 @@ has the table of vector signatures.
 from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text, words
-from core.store.rows import ALL, COLLECTION_SHIFT, NAME_OF, fetch, fetch_one, marks, row_range
+from core.store.rows import ALL, COLLECTION_SHIFT, NAME_OF, fetch, fetch_one, marks, quoted, row_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -175,7 +175,7 @@ def projects(db: apsw.Connection) -> list[str]:
 
 def has_phrase(db: apsw.Connection, phrases: Sequence[str]) -> bool:
     """Whether a memory other than an episode holds the words of one of these phrases, in their order."""
-    match = " OR ".join('"' + phrase.replace('"', " ") + '"' for phrase in phrases)
+    match = " OR ".join(map(quoted, phrases))
     # two ranges, so that the index skips the episodes; with NOT BETWEEN it reads each of them
     exists = "EXISTS (SELECT 1 FROM lexicon WHERE lexicon MATCH ?1 AND rowid {})"
     query = f"SELECT {exists.format('< ?2')} OR {exists.format('> ?3')}"

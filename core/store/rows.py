@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import log
+
 from core import TYPE_CHECKING, json_text
 
 if TYPE_CHECKING:
@@ -79,3 +81,13 @@ def row_range(collection: str) -> tuple[int, int]:
 def marks(values: Sized) -> str:
     """A SQL parameter for each value: `?, ?, ?`."""
     return ", ".join("?" * len(values))
+
+
+def quoted(term: str) -> str:
+    """A word or phrase as FTS5 reads it: none of its characters is an operator."""
+    return '"' + term.replace('"', " ").replace("\0", " ") + '"'
+
+
+def small_idf(count: int, size: int) -> float:
+    """The weight, as in Lucene, of a word that `count` of `size` rows have: FTS5's is 0 in a small index."""
+    return log(1 + (max(size - count, 0) + 0.5) / (count + 0.5))

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from math import log
-
 from core import TYPE_CHECKING, json_text
 from core.store import documents
-from core.store.rows import BY_HAND, COLLECTION_SHIFT, COLLECTIONS, NAME_OF, SMALL_INDEX, fetch_dicts, marks, row_range
+from core.store.rows import (
+    BY_HAND,
+    COLLECTION_SHIFT,
+    COLLECTIONS,
+    NAME_OF,
+    SMALL_INDEX,
+    fetch_dicts,
+    marks,
+    quoted,
+    row_range,
+    small_idf,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -77,14 +86,14 @@ class LocalCandidates:
         )
         scores = dict.fromkeys(segments, 0.0)
         for term in terms:
-            for segment, score in self._db.execute(query, (_quoted(term), *segments)):
+            for segment, score in self._db.execute(query, (quoted(term), *segments)):
                 scores[segment] += score
         return {row: scores[segment] for row, segment in segment_of.items()}
 
     def absent(self, terms: Sequence[str]) -> float:
         """The share of a query's single words that no document has."""
         words = [term for term in terms if " " not in term]
-        return sum(not self._count(_quoted(word), 1) for word in words) / len(words) if words else 0.0
+        return sum(not self._count(quoted(word), 1) for word in words) / len(words) if words else 0.0
 
     def segments(self) -> int:
         """Roughly the number of segments."""
@@ -149,10 +158,10 @@ class LocalCandidates:
         for term in terms:
             weights: dict[int, float] = {}
             for columns, weight in (("{text parts}", 1.0), ("{context}", CONTEXT_WEIGHT)):
-                match = f"{columns} : {_quoted(term)}"
+                match = f"{columns} : {quoted(term)}"
                 for (rowid,) in self._db.execute("SELECT rowid FROM lexicon WHERE lexicon MATCH ?", (match,)):
                     weights.setdefault(rowid, weight)
-            idf = log(1 + (max(size - len(weights), 0) + 0.5) / (len(weights) + 0.5))
+            idf = small_idf(len(weights), size)
             for rowid, weight in weights.items():
                 scores[rowid] = scores.get(rowid, 0.0) + weight * idf
         codes = _codes(filters)
@@ -163,8 +172,8 @@ class LocalCandidates:
         """A query for any of the terms; in a large memory, for as many of the rarest as are affordable."""
         affordable_matches = 20_000  # BM25 takes about 1 µs per matching document
         if len(terms) == 1 or self.size() <= affordable_matches:
-            return " OR ".join(map(_quoted, terms))
-        counted = sorted((self._count(_quoted(term), affordable_matches + 1), _quoted(term)) for term in terms)
+            return " OR ".join(map(quoted, terms))
+        counted = sorted((self._count(quoted(term), affordable_matches + 1), quoted(term)) for term in terms)
         rarest: list[str] = []
         total = 0
         for count, term in counted:
@@ -175,7 +184,7 @@ class LocalCandidates:
                 rarest.append(term)
         if rarest:
             return " OR ".join(rarest)
-        together = " AND ".join(map(_quoted, terms))
+        together = " AND ".join(map(quoted, terms))
         enough = 50  # then no single term needs to be searched for
         return together if self._count(together, enough) >= enough else counted[0][1]
 
@@ -335,10 +344,6 @@ def _stage_sql() -> str:
         " WHERE next.session_id = document.session_id AND next.session_id <> '' AND next.rowid > document.rowid"
         f" AND next.rowid <= {last} ORDER BY next.rowid LIMIT 1), 1) THEN 'ended' ELSE 'under way' END"
     )
-
-
-def _quoted(term: str) -> str:
-    return '"' + term.replace('"', '""').replace("\0", " ") + '"'
 
 
 def _codes(filters: Filters) -> list[int]:

@@ -330,9 +330,8 @@ def count_failed_reply(db: apsw.Connection, session: str) -> int:
 
 def episodes(db: apsw.Connection, session: str, after: int, most: int) -> list[Episode]:
     """The first `most` episodes of a session after a row, oldest first, without forgotten ones."""
-    first, last = row_range("episodes")
-    sql = f"SELECT rowid, id, text, project, created_at {_OF_SESSION} ORDER BY rowid LIMIT ?"
-    return fetch_dicts(db, sql, (session, max(after, first), last, most))
+    sql = f"SELECT rowid, id, text, project, created_at {_TURNS} AND +rowid > ? ORDER BY rowid LIMIT ?"
+    return fetch_dicts(db, sql, (session, after, most))
 
 
 def episode(db: apsw.Connection, session: str, rowid: int) -> Episode | None:
@@ -342,9 +341,8 @@ def episode(db: apsw.Connection, session: str, rowid: int) -> Episode | None:
 
 def unobserved(db: apsw.Connection, session: str, after: int) -> tuple[int, int]:
     """The number of a session's episodes after a row, and of their characters."""
-    first, last = row_range("episodes")
-    query = f"SELECT count(*), coalesce(sum(length(text)), 0) {_OF_SESSION}"
-    ((count, characters),) = db.execute(query, (session, max(after, first), last))
+    query = f"SELECT count(*), coalesce(sum(length(text)), 0) {_TURNS} AND +rowid > ?"
+    ((count, characters),) = db.execute(query, (session, after))
     return count, characters
 
 
@@ -404,9 +402,6 @@ _KNOWN = f"SELECT * FROM session WHERE updated_at <> {FORGOTTEN}"
 _TURNS = (
     "FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL"
     " AND +rowid BETWEEN {} AND {}".format(*row_range("episodes"))
-)
-_OF_SESSION = (
-    "FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL AND +rowid > ? AND +rowid <= ?"
 )
 
 
