@@ -130,8 +130,7 @@ def prune(
 ) -> Answer | int:
     """Delete old data according to the settings retention.*. Runs by itself once a day."""
     from core import background
-    from core.store import sqlite
-    from core.store.deletion import Retention
+    from core.store import deletion, sqlite
     from otel import log
     from otel.log import new_event
 
@@ -141,14 +140,13 @@ def prune(
         raise Failure("STORE_EMPTY", "nothing is stored yet", "see joelclaw status")
     try:
         db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=False)
-        pruning = Retention(db, settings, background=in_background)
-        if dry_run:
-            return Answer(pruning.look(), [step("joelclaw store prune", "delete it")])
-        result = pruning.run()
+        result = deletion.prune(db, settings, background=in_background, dry_run=dry_run)
     except Failure:
         if in_background:
             return 0
         raise
+    if dry_run:
+        return Answer(result, [step("joelclaw store prune", "delete it")])
     metadata = {"events": result["events"]["byAge"] + result["events"]["bySize"]}
     metadata |= {name: result[name] for name in ("episodes", "toolCalls")}
     freed = result["bytes"]["before"] - result["bytes"]["after"]

@@ -191,128 +191,118 @@ def prune_events(db: apsw.Connection, before: int) -> tuple[int, int]:
         time.sleep(PAUSE_S)
 
 
-class Retention:
-    """One run. In the background, no hook may have to wait for it."""
+def prune(db: apsw.Connection, config: Config, *, background: bool, dry_run: bool) -> dict[str, Any]:
+    """Delete whatever exceeds the settings, and return free pages to the disk; `dry_run`: only count it.
 
-    def __init__(self, db: apsw.Connection, config: Config, *, background: bool = False) -> None:
-        self._db = db
-        self._config = config
-        self._background = background
-        self._vectors = sqlite.load_vectors(db)
-        self._now = clock.now_ms()
-        self._size = store_file.sizes(db)[0]
-        self._events = self._by_size = self._episodes = self._calls = 0
-        self._may_age = not background or self._is_clock_plausible()
+    In the background, no hook may have to wait for it.
+    """
+    may_age = not background or _is_clock_plausible(db)
 
-    def look(self) -> dict[str, Any]:
-        """The numbers of what would be deleted."""
-        before = self._before("retention.events_days")
-        self._events = self._count("SELECT count(*) FROM event WHERE timestamp < ?", before)
-        self._by_size = len(self._surplus_events(before))
-        if old := self._before("retention.episodes_days"):
-            self._episodes = self._count(f"SELECT count(*) {_OLD_EPISODES}", old)
+    def limit(name: str) -> int:
+        days = config.get_int(name) if may_age else 0
+        return max(0, clock.now_ms() - days * clock.DAY_MS) if days else 0
+
+    before = store_file.sizes(db)[0]
+    most_bytes = config.get_int("retention.events_mb") * 1_000_000
+    events_before, episodes_before = limit("retention.events_days"), limit("retention.episodes_days")
+    episodes = tool_calls = 0
+    wiped = False
+    if dry_run:
+        by_age = int(db.execute("SELECT count(*) FROM event WHERE timestamp < ?", (events_before,)).get)
+        by_size = len(_surplus_events(db, most_bytes, since=events_before))
+        if episodes_before:
+            episodes = int(db.execute(f"SELECT count(*) {_OLD_EPISODES}", (episodes_before,)).get)
             of_old = f"outcome <> '{calls.FORGOTTEN}' AND session_id IN (SELECT id FROM {_OLD_SESSIONS})"
-            self._calls = self._count(f"SELECT count(*) FROM call WHERE {of_old}", old)
-        return self._result(wiped=False, dry=True)
-
-    def run(self) -> dict[str, Any]:
-        """Delete it, and return free pages to the disk."""
+            tool_calls = int(db.execute(f"SELECT count(*) FROM call WHERE {of_old}", (episodes_before,)).get)
+    else:
         home_files.sweep_temporary(files.home())
-        if before := self._before("retention.events_days"):
-            self._events = prune_events(self._db, before)[0]
-        surplus = self._surplus_events(0)
-        for start in range(0, len(surplus), AT_ONCE):
-            self._delete_events(surplus[start : start + AT_ONCE])
-            time.sleep(PAUSE_S)
-        if before := self._before("retention.episodes_days"):
-            while self._delete_episodes(before):
-                time.sleep(PAUSE_S)
-            self._delete_sessions(before)
-        if self._episodes >= documents.MERGE_AFTER:
-            store_file.merge(self._db, "lexicon")
-        wiped = store_file.is_owed(self._db)
+        by_age = prune_events(db, events_before)[0] if events_before else 0
+        by_size = _delete_events(db, _surplus_events(db, most_bytes))
+        if episodes_before:
+            episodes = _delete_episodes(db, episodes_before)
+            tool_calls = _delete_sessions(db, episodes_before)
+        wiped = store_file.is_owed(db)
         if wiped:
-            store_file.wipe(self._db)
-        else:
-            self._give_back()
-        return self._result(wiped=wiped, dry=False)
+            store_file.wipe(db)
+        elif not store_file.give_back(db) and store_file.sizes(db)[1] >= 4_000_000 and not background:
+            store_file.rewrite(db)  # the file cannot return single pages
+    size, free = store_file.sizes(db)
+    names = ("retention.events_days", "retention.events_mb", "retention.episodes_days")
+    return {
+        "dryRun": dry_run,
+        "events": {"byAge": by_age, "bySize": by_size, "all": events.count(db)},
+        "episodes": episodes,
+        "toolCalls": tool_calls,
+        "bytes": {"before": before, "after": size, "free": free},
+        "purgeFinished": wiped,
+        "settings": {name: config.get_int(name) for name in names},
+    }
 
-    def _is_clock_plausible(self) -> bool:
-        """If anything was stored in the last 30 days but not in the last hour.
 
-        Otherwise the clock may have jumped, and ages are not believed; a day later they are.
-        """
-        between = (self._now - 30 * clock.DAY_MS, self._now - clock.HOUR_MS)
-        return bool(
-            self._db.execute(
-                "SELECT EXISTS (SELECT 1 FROM event WHERE timestamp BETWEEN ?1 AND ?2)"
-                " OR EXISTS (SELECT 1 FROM document WHERE created_at BETWEEN ?1 AND ?2)",
-                between,
-            ).get
-        )
+def _is_clock_plausible(db: apsw.Connection) -> bool:
+    """If anything was stored in the last 30 days but not in the last hour.
 
-    def _before(self, name: str) -> int:
-        days = self._config.get_int(name)
-        return max(0, self._now - days * clock.DAY_MS) if days and self._may_age else 0
+    Otherwise the clock may have jumped, and ages are not believed; a day later they are.
+    """
+    now = clock.now_ms()
+    query = (
+        "SELECT EXISTS (SELECT 1 FROM event WHERE timestamp BETWEEN ?1 AND ?2)"
+        " OR EXISTS (SELECT 1 FROM document WHERE created_at BETWEEN ?1 AND ?2)"
+    )
+    return bool(db.execute(query, (now - 30 * clock.DAY_MS, now - clock.HOUR_MS)).get)
 
-    def _count(self, query: str, *values: int) -> int:
-        return int(self._db.execute(query, values).get)
 
-    def _result(self, *, wiped: bool, dry: bool) -> dict[str, Any]:
-        size, free = store_file.sizes(self._db)
-        names = ("events_days", "events_mb", "episodes_days")
-        return {
-            "dryRun": dry,
-            "events": {"byAge": self._events, "bySize": self._by_size, "all": events.count(self._db)},
-            "episodes": self._episodes,
-            "toolCalls": self._calls,
-            "bytes": {"before": self._size, "after": size, "free": free},
-            "purgeFinished": wiped,
-            "settings": {f"retention.{name}": self._config.get_int(f"retention.{name}") for name in names},
-        }
+def _surplus_events(db: apsw.Connection, most_bytes: int, since: int = 0) -> list[int]:
+    """The numbers of the events that exceed a size (0: none do): debug events first, then the oldest."""
+    # 400: the other columns, and the entries in three indexes
+    size = "length(metadata) + length(search_text) + coalesce(length(error), 0) + 400"
+    query = (
+        f"SELECT seq FROM (SELECT seq, sum({size}) OVER (ORDER BY level = 'debug', timestamp DESC, seq DESC"
+        " ROWS UNBOUNDED PRECEDING) AS bytes FROM event WHERE timestamp >= ?) WHERE bytes > ?"
+    )
+    return [int(seq) for (seq,) in db.execute(query, (since, most_bytes))] if most_bytes else []
 
-    def _surplus_events(self, since: int) -> list[int]:
-        """The numbers of the events that exceed `events_mb`: debug events first, then the oldest."""
-        limit = self._config.get_int("retention.events_mb") * 1_000_000
-        # 400: the other columns, and the entries in three indexes
-        size = "length(metadata) + length(search_text) + coalesce(length(error), 0) + 400"
-        query = (
-            f"SELECT seq FROM (SELECT seq, sum({size}) OVER (ORDER BY level = 'debug', timestamp DESC, seq DESC"
-            " ROWS UNBOUNDED PRECEDING) AS bytes FROM event WHERE timestamp >= ?) WHERE bytes > ?"
-        )
-        return [int(seq) for (seq,) in self._db.execute(query, (since, limit))] if limit else []
 
-    def _delete_events(self, numbers: list[int]) -> None:
-        with sqlite.transaction(self._db):
-            self._db.executemany("DELETE FROM event WHERE seq = ?", [(seq,) for seq in numbers])
-        self._by_size += len(numbers)
+def _delete_events(db: apsw.Connection, numbers: list[int]) -> int:
+    for start in range(0, len(numbers), AT_ONCE):
+        with sqlite.transaction(db):
+            db.executemany("DELETE FROM event WHERE seq = ?", [(seq,) for seq in numbers[start : start + AT_ONCE]])
+        time.sleep(PAUSE_S)
+    return len(numbers)
 
-    def _delete_episodes(self, before: int) -> int:
-        """Delete some of the oldest episodes from this file; a cluster, and its other machines, keep theirs."""
-        with sqlite.transaction(self._db):
-            signatures = self._vectors and documents.has_signatures(self._db)
-            # by time: `memory archive --all` reads the newest sessions first, so rows are in another order
-            query = f"SELECT rowid, session_id {_OLD_EPISODES} ORDER BY created_at, rowid LIMIT 100"
-            rows: list[Any] = self._db.execute(query, (before,)).fetchall()
-            with cluster.without_outbox(self._db):
+
+def _delete_episodes(db: apsw.Connection, before: int) -> int:
+    """Delete old episodes from this file and return how many; a cluster, and its other machines, keep theirs."""
+    # by time: `memory archive --all` reads the newest sessions first, so rows are in another order
+    query = f"SELECT rowid, session_id {_OLD_EPISODES} ORDER BY created_at, rowid LIMIT 100"
+    has_vectors = sqlite.load_vectors(db)
+    deleted = 0
+    while True:
+        with sqlite.transaction(db):
+            signatures = has_vectors and documents.has_signatures(db)
+            rows: list[Any] = db.execute(query, (before,)).fetchall()
+            with cluster.without_outbox(db):
                 for rowid, _ in rows:
-                    documents.remove(self._db, rowid, signatures=signatures)
+                    documents.remove(db, rowid, signatures=signatures)
             for session in {session for _, session in rows if session}:
-                sessions.renew_segments(self._db, session)
-        self._episodes += len(rows)
-        return len(rows)
+                sessions.renew_segments(db, session)
+        if not rows:
+            break
+        deleted += len(rows)
+        time.sleep(PAUSE_S)
+    if deleted >= documents.MERGE_AFTER:
+        store_file.merge(db, "lexicon")
+    return deleted
 
-    def _delete_sessions(self, before: int) -> None:
-        for (session,) in self._db.execute(f"SELECT id FROM {_OLD_SESSIONS}", (before,)).fetchall():
-            with sqlite.transaction(self._db):
-                self._calls += sessions.drop(self._db, str(session))
-            time.sleep(PAUSE_S)
 
-    def _give_back(self) -> None:
-        """Return single free pages if the file was created that way; else rewrite it if nothing waits for it."""
-        free = store_file.sizes(self._db)[1]
-        if not store_file.give_back(self._db) and free >= 4_000_000 and not self._background:
-            store_file.rewrite(self._db)
+def _delete_sessions(db: apsw.Connection, before: int) -> int:
+    """Delete the work of sessions without activity since `before`; returns the number of their calls."""
+    deleted = 0
+    for (session,) in db.execute(f"SELECT id FROM {_OLD_SESSIONS}", (before,)).fetchall():
+        with sqlite.transaction(db):
+            deleted += sessions.drop(db, str(session))
+        time.sleep(PAUSE_S)
+    return deleted
 
 
 # `+rowid` makes SQLite use the index of times, not walk the collection. What waits for a cluster stays, because other
