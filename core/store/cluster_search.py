@@ -28,7 +28,6 @@ COLLECTIONS = {"observations": "memory_observations", "episodes": "episodes", "k
 """Our names, and those on the server without the prefix."""
 EVENTS = "otel_events"
 TEXT_FIELD = {"observations": "observation", "episodes": "text", "knowledge": "text"}
-MAX_TERM_CHARS = 60  # the server cuts longer tokens
 
 _NULLABLE = ("last_used_at", "forgotten_at")
 _COPIED = set(stored_documents.NAMES) - {"rowid", "text", "created_at", "history", *_NULLABLE}
@@ -258,13 +257,16 @@ def stems(text: str) -> list[str]:
         _tokenizers.append(tokenizer)
     data = text.encode("utf-8", "replace")
     terms = _tokenizers[0](data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
-    return [term if term.isascii() and len(term) <= MAX_TERM_CHARS else _coded(term) for term in terms]
+    return [_coded(term) for term in terms]
 
 
 def _coded(term: str) -> str:
-    """A term that the server would split or cut, as hexadecimal digits or, if it is long, as a hash."""
+    """A term; if the server would split or cut it, its hexadecimal digits or, if it is long, its hash."""
+    longest = 60  # the server cuts longer tokens
+    if term.isascii() and len(term) <= longest:
+        return term
     data = term.encode("utf-8", "replace")
-    if 2 * len(data) <= MAX_TERM_CHARS:
+    if 2 * len(data) <= longest:
         return "0x" + data.hex()
     from core.words import fingerprint
 

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from math import inf
 from typing import Any
 from urllib.parse import quote
@@ -44,6 +44,18 @@ class Pushed:
     deleted: int = 0
     events: int = 0
     refused: int = 0
+
+
+@dataclass
+class Written:
+    """The rows of a request that the cluster accepted, by position, and those it refused, with its reason.
+
+    All other rows must be sent again; `failure` says why.
+    """
+
+    accepted: list[int] = field(default_factory=list)
+    refused: dict[int, str] = field(default_factory=dict)
+    failure: Failure | None = None
 
 
 def initialise(config: Config) -> dict[str, Any]:
@@ -180,19 +192,16 @@ def _push_documents(
         rows = [
             cluster_search.document_to_row(document, vectors.get(document["rowid"], b"")) for _, document in current
         ]
-        errors, failure = cluster.write(collection, rows)
+        written = cluster.write(collection, rows)
         with sqlite.transaction(db):
-            stored_cluster.confirm(db, deleted)
-            for (number, _), error in zip(current, errors, strict=True):
-                if error:
-                    stored_cluster.set_aside(db, number, error)
-                elif error is not None:
-                    stored_cluster.confirm(db, [number])
+            stored_cluster.confirm(db, [*deleted, *(current[position][0] for position in written.accepted)])
+            for position, reason in written.refused.items():
+                stored_cluster.set_aside(db, current[position][0], reason)
         pushed.deleted += len(deleted)
-        pushed.documents += errors.count("")
-        pushed.refused += sum(map(bool, errors))
-        if failure:
-            raise failure
+        pushed.documents += len(written.accepted)
+        pushed.refused += len(written.refused)
+        if written.failure:
+            raise written.failure
 
 
 def _push_events(
@@ -201,15 +210,16 @@ def _push_events(
     first, last = numbered[0][0], numbered[-1][0]
     texts = dict(db.execute("SELECT id, search_text FROM event WHERE seq BETWEEN ? AND ?", (first, last)))
     rows = [cluster_search.event_to_row(event, texts.get(event["id"], "")) for _, event in numbered]
-    errors, failure = cluster.write(EVENTS, rows)
-    done = errors.index(None) if None in errors else len(errors)
+    written = cluster.write(EVENTS, rows)
+    settled = {*written.accepted, *written.refused}
+    done = next((position for position in range(len(rows)) if position not in settled), len(rows))
     if done:
         with sqlite.transaction(db):
             stored_cluster.set_outbox_state(db, events=numbered[done - 1][0])
-    pushed.events += errors[:done].count("")
-    pushed.refused += sum(map(bool, errors[:done]))
-    if failure:
-        raise failure
+    pushed.events += sum(position < done for position in written.accepted)
+    pushed.refused += sum(position < done for position in written.refused)
+    if written.failure:
+        raise written.failure
 
 
 def _redacted(document: Document) -> Document:
@@ -263,10 +273,11 @@ class Cluster:
             )
         return done
 
-    def write(self, collection: str, rows: Sequence[Row]) -> tuple[list[str | None], Failure | None]:
-        """Write whole documents: for each "", the reason of a refusal, or None if it must be sent again, and why."""
+    def write(self, collection: str, rows: Sequence[Row]) -> Written:
+        """Write whole documents."""
+        written = Written()
         if not rows:
-            return [], None
+            return written
         body = "\n".join(json_text.dumps(row) for row in rows)
         with self._failures():
             answer = self._client.collections[self.prefix + collection].documents.import_(
@@ -277,20 +288,17 @@ class Cluster:
         if len(results) != len(rows):
             reason = f"{len(rows)} documents were sent, but the answer has {len(results)} results"
             raise stored_cluster.unreachable(self.nodes, reason)
-        errors: list[str | None] = []
-        failure = None
-        for result in results:
+        for position, result in enumerate(results):
             code, message = int(result.get("code", 500)), str(result.get("error", "")) or "no reason given"
             if result.get("success") is True:
-                errors.append("")
+                written.accepted.append(position)
             elif 400 <= code < 500 and code not in (401, 403, 408, 422, 429):  # 422: its disk or memory is full
-                errors.append(message)
+                written.refused[position] = message
             else:
-                errors.append(None)
                 message = f"the cluster did not accept everything: {' '.join(message.split())[:200]}"
                 fix = "check its disk and memory; what it did not accept is sent again"
-                failure = failure or Failure(stored_cluster.REFUSED, message, fix)
-        return errors, failure
+                written.failure = written.failure or Failure(stored_cluster.REFUSED, message, fix)
+        return written
 
     def delete(self, collection: str, document_id: str) -> None:
         """Delete a document, if it is there."""
@@ -372,14 +380,14 @@ def _field(name: str, kind: str = "string", **more: Any) -> Row:
 
 
 def _missing_fields(schema: Row, row: Row) -> list[Row]:
-    present = {field["name"]: field for field in row["fields"]}
-    for field in schema["fields"]:
-        other = present.get(field["name"])
-        if other is not None and (other["type"] != field["type"] or other.get("num_dim") != field.get("num_dim")):
+    present = {entry["name"]: entry for entry in row["fields"]}
+    for wanted in schema["fields"]:
+        other = present.get(wanted["name"])
+        if other is not None and (other["type"] != wanted["type"] or other.get("num_dim") != wanted.get("num_dim")):
             raise Failure(
                 "TYPESENSE_SCHEMA_FOREIGN",
-                f"the cluster's collection {row['name']} has a field {field['name']} of type {other['type']},"
-                f" not {field['type']}",
+                f"the cluster's collection {row['name']} has a field {wanted['name']} of type {other['type']},"
+                f" not {wanted['type']}",
                 "another program uses it: set store.prefix in config.toml, and run `joelclaw store init` again",
             )
-    return [field for field in schema["fields"] if field["name"] not in present]
+    return [wanted for wanted in schema["fields"] if wanted["name"] not in present]
