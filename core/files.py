@@ -18,8 +18,8 @@ OTHERS = 0o077
 SWITCHES = "switches.json"
 """The file in the home that lists switches and excluded folders: see `core.switches`."""
 STORE = "store.db"
-only_look: list[bool] = []
-"""Not empty: this process (`doctor` or `status`) writes no file in the home."""
+is_read_only = False
+"""Set by `doctor` and `status`: this process writes no file in the home."""
 corrected: list[str] = []
 """Paths whose permissions `home_files.put_right` has closed."""
 
@@ -131,7 +131,7 @@ def take_corrected() -> list[str]:
 
 def _put_right(path: str) -> None:
     """Close the home if it, or this path in it, is open to others."""
-    if only_look:
+    if is_read_only:
         raise PermissionError(0, "nothing is written while the home is examined", path)
     root = home()
     if root != os.path.expanduser("~"):
@@ -192,7 +192,7 @@ class FileLock:
         self._descriptor = -1
 
     def __enter__(self) -> FileLock:
-        if not only_look:
+        if not is_read_only:
             touch_private(self._path)
         self._descriptor = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
         deadline = time.monotonic() + self._wait_s

@@ -88,7 +88,7 @@ def run(names: Sequence[str] = (), *, project: bool = False, fix: bool = False) 
 
 def _examine(names: Sequence[str], *, project: bool) -> Examination:
     """Run all checks without writing to the home."""
-    files.only_look.append(True)
+    files.is_read_only = True
     try:
         examination = Examination(names, project)
         for check in CHECKS:
@@ -98,7 +98,7 @@ def _examine(names: Sequence[str], *, project: bool) -> Examination:
                 examination.findings.append(_finding("store", failure))
         return examination
     finally:
-        files.only_look.clear()
+        files.is_read_only = False
 
 
 def _finding(subject: str, failure: Failure) -> Finding:

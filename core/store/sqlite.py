@@ -73,7 +73,7 @@ def open_reading() -> apsw.Connection | None:
             return db
         if version > SCHEMA:
             raise too_new(where, version)
-        if files.only_look:
+        if files.is_read_only:
             return open_in_memory(db)
         try:
             return open_writing(busy_ms=1000, durable=True)
@@ -252,7 +252,7 @@ def _connect(where: str, busy_ms: int) -> apsw.Connection:
 
 
 def _connect_reading(where: str) -> apsw.Connection:
-    if files.only_look and not os.path.exists(where + "-wal"):  # opening it would create a log
+    if files.is_read_only and not os.path.exists(where + "-wal"):  # opening it would create a log
         return open_unchanged(where)
     try:
         db = _connect(where, 1000)
