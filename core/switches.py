@@ -12,7 +12,7 @@ from core import TYPE_CHECKING, clock, files, json_text, project
 from core.errors import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Literal, TypedDict
 
     Scope = Literal["everywhere", "project", "session"]
@@ -108,47 +108,49 @@ def is_excluded(switches: Switches, cwd: str) -> bool:
 
 def turn_off(scope: Scope, name: str) -> tuple[OffPeriod, bool]:
     """Switch something off. Returns its period and whether it was on before. Raises Failure: SWITCHES_UNWRITABLE."""
-    new: OffPeriod = {"scope": scope, "name": name, "since": clock.now_ms(), "until": None}
-    in_force = new
-
-    def change(switches: Switches) -> Switches:
-        nonlocal in_force
+    with _Locked() as switches:
         for period in switches["silences"]:
             if _covers(period, scope, name) and period["until"] is None:
-                in_force = period
-                return switches
-        return {**switches, "silences": [*switches["silences"], new]}
-
-    changed = _change(change)
-    return in_force, changed
+                return period, False
+        new: OffPeriod = {"scope": scope, "name": name, "since": clock.now_ms(), "until": None}
+        switches["silences"].append(new)
+        _write(switches)
+    return new, True
 
 
 def turn_on(scope: Scope, name: str) -> bool:
     """Switch something on again; returns whether it was off. Raises as `turn_off`."""
-    now = clock.now_ms()
-
-    def change(switches: Switches) -> Switches:
-        periods: list[OffPeriod] = [
-            {**period, "until": max(now, period["since"])}
-            if _covers(period, scope, name) and period["until"] is None
-            else period
-            for period in switches["silences"]
-        ]
+    with _Locked() as switches:
+        periods = switches["silences"]
+        current = [period for period in periods if _covers(period, scope, name) and period["until"] is None]
+        for period in current:
+            period["until"] = max(clock.now_ms(), period["since"])
         past_periods = 500  # that are kept
         too_old = [period for period in periods if period["until"] is not None][:-past_periods]
-        return {**switches, "silences": [period for period in periods if period not in too_old]}
-
-    return _change(change)
+        switches["silences"] = [period for period in periods if period not in too_old]
+        if current:
+            _write(switches)
+    return bool(current)
 
 
 def exclude(folder: str) -> bool:
     """Never archive sessions of a folder (a real path); returns whether that is new. Raises as `turn_off`."""
-    return _change(lambda switches: {**switches, "excluded": sorted({*switches["excluded"], folder})})
+    with _Locked() as switches:
+        is_new = folder not in switches["excluded"]
+        if is_new:
+            switches["excluded"] = sorted([*switches["excluded"], folder])
+            _write(switches)
+    return is_new
 
 
 def include(folder: str) -> bool:
     """Archive sessions of a folder again; returns whether it was excluded. Raises as `turn_off`."""
-    return _change(lambda switches: {**switches, "excluded": [path for path in switches["excluded"] if path != folder]})
+    with _Locked() as switches:
+        was_excluded = folder in switches["excluded"]
+        if was_excluded:
+            switches["excluded"] = [path for path in switches["excluded"] if path != folder]
+            _write(switches)
+    return was_excluded
 
 
 def _covers(period: OffPeriod, scope: Scope, name: str) -> bool:
@@ -162,15 +164,28 @@ def _is_project(stored: str, name: str) -> bool:
     return project.same(stored, name) or (bool(stored) and stored == project.without_host(name))
 
 
-def _change(change: Callable[[Switches], Switches]) -> bool:
-    """Write the file under its lock if this changes anything; returns whether it does."""
-    try:
-        with files.FileLock(path() + ".lock", wait_s=2.0):
-            before = load()[0]
-            after = change(before)
-            if after == before:
-                return False
-            files.write_whole(path(), json_text.dumps(after).encode("utf-8", "surrogatepass"))
-            return True
-    except (OSError, files.LockTimeout) as error:
-        raise Failure("SWITCHES_UNWRITABLE", f"{path()} cannot be written: {error}", "check its folder") from None
+class _Locked:
+    """`with _Locked() as switches:` reads the file under its lock. Raises Failure: SWITCHES_UNWRITABLE."""
+
+    __slots__ = ("_lock",)
+
+    def __enter__(self) -> Switches:
+        self._lock = files.FileLock(path() + ".lock", wait_s=2.0)
+        try:
+            self._lock.__enter__()
+        except (OSError, files.LockTimeout) as error:
+            raise _unwritable(error) from None
+        return load()[0]
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._lock.__exit__()
+        if isinstance(error, OSError):
+            raise _unwritable(error) from None
+
+
+def _write(switches: Switches) -> None:
+    files.write_whole(path(), json_text.dumps(switches).encode("utf-8", "surrogatepass"))
+
+
+def _unwritable(error: Exception) -> Failure:
+    return Failure("SWITCHES_UNWRITABLE", f"{path()} cannot be written: {error}", "check its folder")

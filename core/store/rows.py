@@ -1,4 +1,4 @@
-"""Rows: mapped to records by column name, and numbered by collection. Hot path."""
+"""What the modules with SQL share: rows mapped by column name and numbered by collection, FTS5 terms. Hot path."""
 
 from __future__ import annotations
 
