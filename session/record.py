@@ -210,7 +210,20 @@ def message(text: str) -> Message | None:
     known = redact(text[:4_000])[0]
     line = one_line(known)
     # A long prompt is identified by its beginning and its length.
-    return {"text": clip(line, MESSAGE_CHARS), "hash": fingerprint(f"{len(text)}:{known}")} if line else None
+    own = _is_surely_own(text)
+    return (
+        {"text": clip(line, MESSAGE_CHARS), "hash": fingerprint(f"{len(text)}:{known}"), "isShort": own}
+        if line
+        else None
+    )
+
+
+def _is_surely_own(text: str) -> bool:
+    """Whether a prompt is short, so that it holds no text of other people: a line of 120 characters, no quotation."""
+    if "\n" in text or len(text) > 120 or text.startswith((">", "<")):
+        return False
+    parts = text.translate(dict.fromkeys(map(ord, "“”„«»`"), '"')).split('"')
+    return all(len(part.split()) <= 3 for part in parts[1::2])
 
 
 def new_messages(known: Sequence[Message], sent: Sequence[Message]) -> list[Message]:

@@ -13,10 +13,14 @@ if TYPE_CHECKING:
     from typing import Any, TypedDict
 
     class Message(TypedDict):
-        """A prompt: its first 200 characters on one line, and a hash of all of it."""
+        """A prompt: its first 200 characters on one line, and a hash of all of it.
+
+        `isShort`: it is so short that it surely holds no text of other people; then a note may print it as a query.
+        """
 
         text: str
         hash: str
+        isShort: bool
 
     class Memory(TypedDict):
         """A recalled memory as the cache stores it."""
@@ -159,7 +163,7 @@ _FIELDS: dict[str, Reader] = {
             "contextPercentAtCapture": _number,
         }
     ),
-    "messages": _objects(MESSAGES_KEPT, {"text": _text(240), "hash": _text(80)}),
+    "messages": _objects(MESSAGES_KEPT, {"text": _text(240), "hash": _text(80), "isShort": _flag}),
     "files": _texts(FILES_KEPT, FILE_CHARS),
     "contextTokens": _number,
     "contextLimit": _number,

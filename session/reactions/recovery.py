@@ -102,7 +102,8 @@ def _compose(event: HookEvent, session: Session) -> Note:
     state, store = session.state, session.store
     agent, max_tokens = session.agent or state.agent, session.config.get_int("inject.max_tokens")
     messages = store.read("work", lambda db: _last_messages(db, state), state.messages)
-    requests = [query for query in dict.fromkeys(task_query([entry]) for entry in reversed(messages)) if query]
+    short = [entry for entry in reversed(messages) if entry["isShort"]]  # the others may quote foreign text
+    requests = [query for query in dict.fromkeys(task_query([entry]) for entry in short) if query]
     with fault_boundary(session.faults, "work"):
         db = store.reading()
         note = None
@@ -180,7 +181,7 @@ def talk_note(
 
 
 def _memories_and_queries(session: Session, requests: Sequence[str]) -> tuple[list[Memory], list[str]]:
-    """The memories for the task, and the requests that have answers; without any, the queries of the task."""
+    """The memories for the task, and the requests that have answers."""
     state, project = session.state, session.project
     answers = {
         query: session.store.recall(query, project, everywhere=state.is_gateway, with_turns=True) or []
@@ -192,7 +193,7 @@ def _memories_and_queries(session: Session, requests: Sequence[str]) -> tuple[li
         from session.reactions.injection import select
 
         memories = select([hit for hits in answers.values() for hit in hits], state)
-    return memories, answered or state.recall_queries
+    return memories, answered
 
 
 def _kind(state: SessionState) -> str:
