@@ -42,9 +42,9 @@ def edited(text: str, wanted: dict[str, Any], *, comments: bool) -> str:
     raise Malformed("it cannot be edited without changing other entries")
 
 
-def same(one: object, other: object) -> bool:
+def same(value: object, other: object) -> bool:
     """Whether two values are equal, whatever the order of their keys."""
-    return json.dumps(one, sort_keys=True, default=str) == json.dumps(other, sort_keys=True, default=str)
+    return json.dumps(value, sort_keys=True, default=str) == json.dumps(other, sort_keys=True, default=str)
 
 
 def edited_toml(text: str, wanted: dict[str, Any], *names: str) -> str:
@@ -52,27 +52,20 @@ def edited_toml(text: str, wanted: dict[str, Any], *names: str) -> str:
 
     The values of the table are strings and lists of strings.
     """
+    newline = "\r\n" if "\r\n" in text else "\n"
     lines = text.splitlines(keepends=True)
     header = f"[{'.'.join(names)}]"
-    start = next((number for number, line in enumerate(lines) if line.split("#")[0].strip() == header), len(lines))
-    end = start + 1
-    for number in range(start + 1, len(lines)):
-        content = lines[number].strip()
-        if content.startswith("["):
-            break
-        if content and not content.startswith("#"):  # a comment at the end belongs to the next table
-            end = number + 1
-    newline = "\r\n" if "\r\n" in text else "\n"
+    start, end = _lines_of_table(lines, header)
     table: Any = wanted
     for name in names:
         table = table.get(name, {})
-    new = (
-        [header, *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items())] if table else []
-    )
-    if not table and start and not lines[start - 1].strip():
-        start -= 1  # the blank line that we put before it
-    elif start == len(lines) and lines:
+    new = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items()]
+    if table:
+        new.insert(0, header)
+    if start == len(lines) and lines:  # it is new: a blank line goes before it
         new.insert(0, "" if text.endswith("\n") else newline)
+    elif not table and start and not lines[start - 1].strip():  # the same line goes with it
+        start -= 1
     result = "".join((*lines[:start], *(line + newline for line in new), *lines[end:]))
     value = _parsed_toml(result)
     if not table and value.get(names[0]) == {}:
@@ -80,6 +73,19 @@ def edited_toml(text: str, wanted: dict[str, Any], *names: str) -> str:
     if not same(value, wanted):
         raise Malformed(f"{header} cannot be edited without changing other entries: do it by hand")
     return result
+
+
+def _lines_of_table(lines: list[str], header: str) -> tuple[int, int]:
+    """The first line of a TOML table and the line after its last; both are the number of lines if there is none."""
+    start = next((at for at, line in enumerate(lines) if line.split("#")[0].strip() == header), len(lines))
+    end = min(start + 1, len(lines))
+    for at in range(end, len(lines)):
+        content = lines[at].strip()
+        if content.startswith("["):
+            break
+        if content and not content.startswith("#"):  # a comment at the end belongs to the next table
+            end = at + 1
+    return start, end
 
 
 def _parsed_toml(text: str) -> dict[str, Any]:
