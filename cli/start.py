@@ -32,7 +32,9 @@ def main() -> int:
     """Run the command in `sys.argv`; returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     from cli import hot, parser
     from cli.output import StdoutFullError, is_terminal
+    from core import files
 
+    files.find_no_program_here()
     words, json_asked = parser.take_json_flag([parser.valid_text(word) for word in sys.argv[1:]])
     if words[:1] == ["hook"] and sys.stdin.isatty() and (len(words) == 1 or sys.stdout.isatty()):  # typed by a person
         words = ["hook", "--help"]
@@ -41,7 +43,7 @@ def main() -> int:
     if words[:1] == ["hook"] and not {*parser.HELP_FLAGS} & {*words}:
         return hot.hook(words[1:])
     if words[:1] in (["checkpoint"], ["inject"]):  # hook scripts call these in the client's environment
-        from core import config, files
+        from core import config
 
         config.distrust_environment(files.current_folder())
     try:

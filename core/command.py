@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from core.config import Config
 from core.errors import Failure
-from core.files import FileLock
+from core.files import FileLock, current_folder
 from core.quoting import clip
 from core.redaction import redact
 from core.words import clean
@@ -64,6 +64,12 @@ class Ended:
             "too-long": "it printed too much and was stopped",
         }[self.reason]
         return f"{how}: {output}" if output else how
+
+
+def find_program(word: str) -> str:
+    """The path of a program that a command names; "" if there is none, or if it depends on the current folder."""
+    is_relative = os.sep in word and not os.path.isabs(word)
+    return "" if is_relative or "\0" in word else shutil.which(word) or ""
 
 
 def split_command(template: str, values: Mapping[str, str]) -> list[str]:
@@ -125,8 +131,8 @@ class Command:
     def run(self, interrupts: Interrupts | None = None) -> Ended:
         """Run it to its end, or until an interrupt; then end all that it started and that stayed in its group."""
         words = self.words
-        if not words or "\0" in "".join(words) or shutil.which(words[0]) is None:
-            return Ended(None, f"No such file: {words[0] if words else ''!r}".encode(), "not-started")
+        if not words or "\0" in "".join(words) or not find_program(words[0]):
+            return Ended(None, f"no such program: {words[0] if words else ''!r}".encode(), "not-started")
         alive_reader, alive_writer = os.pipe()
         guard = [sys.executable, "-I", "-S", "-c", GUARD, str(alive_reader)] if self.guarded else []
         shared = [alive_reader] if self.guarded else []
@@ -240,10 +246,12 @@ def _signal(group: int, number: signal.Signals) -> None:
 class Model:
     """The user's language model: a function of a prompt, run through a command line without a shell."""
 
-    __slots__ = ("_max_prompt_bytes", "command", "timeout_s")
+    __slots__ = ("_folder", "_max_prompt_bytes", "command", "timeout_s")
 
-    def __init__(self, command: str, config: Config) -> None:
+    def __init__(self, command: str, config: Config, folder: str = "") -> None:
         self.command = command
+        self._folder = folder
+        """Where a relative path of its program leads; "" for nowhere."""
         self.timeout_s = config.get_float("model.timeout_seconds")
         self._max_prompt_bytes = config.get_int("model.max_prompt_bytes")
 
@@ -289,19 +297,21 @@ class Model:
         if not words:
             raise model_not_configured()
         words[0] = os.path.expanduser(words[0])
-        if "\0" in self.command or shutil.which(words[0]) is None:
+        if self._folder and os.sep in words[0]:
+            words[0] = os.path.join(self._folder, words[0])
+        if "\0" in self.command or not find_program(words[0]):
             fix = "install it, or give its full path; no shell runs it, so pipes and variables need sh -c '...'"
             raise Failure("MODEL_NOT_FOUND", f"there is no program {_one_line(words[0])!r} to run", fix)
         return words
 
 
 def model_from_config(config: Config, override: str = "") -> Model | None:
-    """The user's model: `override`, else the setting `model.command`; None without a command."""
-    command = override.strip() or config.get_str("model.command").strip()
-    if not command:
+    """The user's model: `override` as typed in the current folder, else `model.command`; None without a command."""
+    typed, command = override.strip(), config.get_str("model.command").strip()
+    if not (typed or command):
         return None
     _refuse_inside_model()
-    return Model(command, config)
+    return Model(typed, config, current_folder()) if typed else Model(command, config)
 
 
 def model_not_configured() -> Failure:

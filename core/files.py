@@ -22,6 +22,8 @@ is_read_only = False
 """Set by `doctor` and `status`: this process writes no file in the home."""
 corrected: list[str] = []
 """Paths whose permissions `home_files.put_right` has closed."""
+shell_path: list[str] = []
+"""PATH as the caller's shell has it: see `find_no_program_here`."""
 
 
 def home() -> str:
@@ -35,6 +37,15 @@ def current_folder() -> str:
         return os.getcwd()
     except OSError:
         return ""
+
+
+def find_no_program_here() -> None:
+    """Take relative folders out of PATH, for us and what we start: no project may choose a program by its name."""
+    path = os.environ.get("PATH", "")
+    shell_path[:] = [path]
+    absolute = [folder for folder in path.split(os.pathsep) if folder[:1] == os.sep]
+    if len(absolute) <= path.count(os.pathsep):
+        os.environ["PATH"] = os.pathsep.join(absolute) or os.defpath
 
 
 def is_store_lost() -> bool:

@@ -121,10 +121,9 @@ def _describe(branch: str, commit: str, *changes: str) -> str:
 
 
 def _program() -> str:
-    """The path of git, never in the current folder."""
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
         path = os.path.join(folder, "git")
-        if os.path.isabs(folder) and os.access(path, os.X_OK):
+        if os.path.isabs(folder) and os.access(path, os.X_OK):  # never in the current folder
             return path
     return ""
 

@@ -20,6 +20,7 @@ import apsw
 
 import clients
 from core import VERSION, clock, config, files, home_files, switches
+from core.command import find_program
 from core.errors import Failure
 from core.store import cluster, sqlite, store_file
 from core.store.events import Called
@@ -316,7 +317,7 @@ def check_model(examination: Examination) -> Iterator[Finding]:
     message = ""
     try:
         program = shlex.split(command)[0] if command else ""
-        if program and shutil.which(program) is None:
+        if program and not find_program(os.path.expanduser(program)):
             message = f"the model's command `{program}` does not exist, so nothing is observed"
     except (ValueError, IndexError):
         message = f"model.command is not a command line: {command[:100]}"

@@ -260,6 +260,7 @@ def _run(words: list[str], client: Client, event: str) -> Run:
     """Run a hook in a temporary home, with what the client would send: a session without a transcript."""
     with tempfile.TemporaryDirectory(prefix="joelclaw-doctor-", ignore_cleanup_errors=True) as folder:
         home = os.path.join(folder, "home")
+        empty = files.private_folder(os.path.join(folder, "empty"))  # a login shell may look for programs here
         environment = {**_environment(), "JOELCLAW_HOME": home}
         kind = client.events.get(event, "")
         payload: dict[str, Any] = {"session_id": "joelclaw-doctor", "cwd": "/"}
@@ -270,7 +271,7 @@ def _run(words: list[str], client: Client, event: str) -> Run:
             payload |= {"transcript_path": "", "hook_event_name": event, **by_kind.get(kind, {})}
         began = time.monotonic()
         data = json.dumps(payload).encode()
-        ended = Command(words, seconds=MAX_SECONDS, environment=environment, data=data, max_bytes=1_000_000).run()
+        ended = Command(words, MAX_SECONDS, empty, environment, data, max_bytes=1_000_000).run()
         ms = round((time.monotonic() - began) * 1000)
         spooled = log.spooled_in(home)
         events = [(event["action"], event.get("error", "")) for event in spooled if event["component"] == "hook"]

@@ -3,6 +3,8 @@
 import os
 import sys
 
+from core import files
+
 NAME = "joelclaw"
 _found_words: dict[tuple[str, str], str] = {}
 
@@ -26,7 +28,7 @@ def uncounted(commands: int, agent: str) -> int:
 
 def word(agent: str = "") -> str:
     """`joelclaw` if PATH finds this installation from any folder; else its absolute path, quoted if need be."""
-    folders = os.environ.get("PATH", "")
+    folders = (files.shell_path or [os.environ.get("PATH", "")])[0]
     if agent:
         import clients
 
