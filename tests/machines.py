@@ -34,8 +34,17 @@ class Machine:
 
     home: Path
     environment: dict[str, str]
+
     background: bool = False
     """Whether commands may push to the cluster in the background."""
+
+    def configure(self) -> None:
+        """Write the variables to the home's settings: a hook takes the cluster's from nowhere else."""
+        outside = "".join(f'{name} = "{self.environment[name]}"\n' for name in ("TYPESENSE_URL", "TYPESENSE_API_KEY"))
+        prefix = self.environment["JOELCLAW_STORE_PREFIX"]
+        (self.home / "config.toml").write_text(
+            f'[store]\nbackend = "typesense"\nprefix = "{prefix}"\n[environment]\n{outside}'
+        )
 
     def run(self, *words: str, stdin: bytes | None = None, timeout: float = PATIENCE_S, **more: str) -> Attempt:
         """Run a command."""

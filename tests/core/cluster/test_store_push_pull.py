@@ -201,6 +201,7 @@ def test_a_hook_starts_a_push_and_does_not_wait_for_it(machine: Machine) -> None
     name = machine.write(FACTS[0])
     machine.background = True
     (machine.home / "cache" / "store-push.due").unlink()
+    machine.configure()
     payload = json.dumps({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "drain the queue"})
     done = machine.run("hook", "claude", stdin=payload.encode())
     assert done.code == 0 and done.took_s < SLOWEST_S

@@ -147,6 +147,7 @@ def test_the_background_waits_ever_longer_and_status_says_so(machine: Machine) -
     assert problem["code"] == "TYPESENSE_UNREACHABLE"
     assert "3 tries" in problem["message"]
     # A hook before that moment starts nothing; one after it does.
+    machine.configure()
     due = machine.home / "cache" / "store-push.due"
     machine.background = True
     assert machine.run("store", "push", **down, **at(0)).code == 1
