@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 
-from core import clock, shell_command, words
+from core import clock, project, shell_command, words
 from core.quoting import clip
 from core.records import Call
 from core.store import calls as stored_calls
@@ -18,22 +18,24 @@ from session import command_runs
 LONG = 240  # characters of a line or a command; more is not compared or shown
 
 
-def ways(db: apsw.Connection, text: str, most: int) -> list[dict[str, Any]]:
-    """Commands that contain most of these words, each form once.
+def ways(db: apsw.Connection, text: str, most: int, own: str) -> list[dict[str, Any]]:
+    """Commands that contain most of these words, each form once; those of the project `own` come first.
 
-    Those with the words in a row come first, then those that worked, then those that do nothing else, then the latest.
+    Then those with the words in a row, then those that worked, then those that do nothing else, then the latest.
     """
     terms, in_row = _terms(text), f" {' '.join(words.split(text))} "
     outcomes = ("ok", "", "running", "failed", "stopped")
-    best: dict[tuple[str, ...], tuple[tuple[Any, ...], Call]] = {}
-    runs: Counter[tuple[str, ...]] = Counter()
+    best: dict[tuple[Any, ...], tuple[tuple[Any, ...], Call]] = {}
+    runs: Counter[tuple[Any, ...]] = Counter()
     for place in stored_calls.latest_commands(db, terms, 3_000):
         if (call := stored_calls.by_number(db, *place)) is None:
             continue
         steps = [step for step in shell_command.steps(call["command"]) if step["program"] != "cd"]
         inside = words.split(" ".join(word for step in steps for word in step["words"] if len(word) <= 80))
         matched = sum(any(word.startswith(term) for word in inside) for term in terms)
-        form = tuple(" ".join(step["words"]) for step in steps if shell_command.does(step)) or (call["command"],)
+        is_other = not project.same(call["project"], own)
+        does = [" ".join(step["words"]) for step in steps if shell_command.does(step)] or [call["command"]]
+        form = (is_other, *does)
         outcome = shell_command.reliable_outcome(call["command"], call["outcome"])
         if not matched or outcome == stored_calls.FORGOTTEN:
             continue
@@ -44,25 +46,29 @@ def ways(db: apsw.Connection, text: str, most: int) -> list[dict[str, Any]]:
         runs[form] += 1
         if form not in best or rank < best[form][0]:
             best[form] = rank, call
-    ranked = sorted(best.items(), key=lambda item: item[1][0])
+    best_score = min((rank[0] for rank, _ in best.values()), default=0)
     # A form with at most half of the best form's score is left out.
-    close = [(form, call) for form, (rank, call) in ranked if rank[0] * 2 < ranked[0][1][0][0]]
-    return [{**_as_result(call), "runs": runs[form]} for form, call in close[:most]]
+    close = [(form, rank, call) for form, (rank, call) in best.items() if rank[0] * 2 < best_score]
+    close.sort(key=lambda entry: (entry[0][0], entry[1]))
+    return [{**_as_result(call, own), "runs": runs[form]} for form, _, call in close[:most]]
 
 
-def endings(db: apsw.Connection, error: str, most: int) -> list[dict[str, Any]]:
-    """Calls that ended with an error like this, the most similar and latest first.
+def endings(db: apsw.Connection, error: str, most: int, own: str) -> list[dict[str, Any]]:
+    """Calls that ended with an error like this: first those of the project `own`, then the most similar and latest.
 
     Each says what the agent answered, what it did, how the program ran next, and the first run that worked.
     """
     lines = [line for line in error.splitlines() if is_error_line(line)] or error.splitlines()
     errors = [_error_terms(line) for line in lines[:8] if not words.STOP_WORDS.issuperset(words.split(line))]
-    found = sorted(_similar(db, errors, {*words.split(error)}), key=lambda call: (-call["like"], -(call["at"] or 0)))
+    found = sorted(
+        _similar(db, errors, {*words.split(error)}),
+        key=lambda call: (not project.same(call["project"], own), -call["like"], -(call["at"] or 0)),
+    )
     different: dict[tuple[str, str], dict[str, Any]] = {}
     for call in found:
         different.setdefault((call["session"], call["command"] or call["file"]), call)
     return [
-        {**_as_result(call), "like": round(call["like"], 2), **_aftermath(db, call)}
+        {**_as_result(call, own), "like": round(call["like"], 2), **_aftermath(db, call, own)}
         for call in list(different.values())[:most]
     ]
 
@@ -95,7 +101,7 @@ def _error_terms(line: str) -> list[str]:
     return [word for word in _terms(plain) if word and not word[0].isdigit()] or _terms(line)
 
 
-def _aftermath(db: apsw.Connection, failed: Any) -> dict[str, Any]:
+def _aftermath(db: apsw.Connection, failed: Any, own: str) -> dict[str, Any]:
     """What the agent said and did after an error, until its program ran again; and the run that worked.
 
     If the agent edited a file, the run after that edit counts.
@@ -121,7 +127,8 @@ def _aftermath(db: apsw.Connection, failed: Any) -> dict[str, Any]:
     turns = sessions.last_turns(db, failed["session"], 1 << 30, until=(worked and worked["at"]) or 1 << 62)
     answers = (text[len("assistant: ") :] for _, text, when in turns if when > at and text.startswith("assistant: "))
     following_result, worked_result = (
-        run and {**_as_result({**failed, **run}), "callsLater": after.index(run) + 1} for run in (following, worked)
+        run and {**_as_result({**failed, **run}, own), "callsLater": after.index(run) + 1}
+        for run in (following, worked)
     )
     return {
         "did": list(dict.fromkeys(did))[-4:],
@@ -147,12 +154,14 @@ def _kinds(call: Any, *, with_words: bool = False) -> set[str]:
     return used | {command_runs.kind_of(step) for step in steps}
 
 
-def _as_result(call: Any) -> dict[str, Any]:
+def _as_result(call: Any, own: str) -> dict[str, Any]:
+    """A call for the answer. It says whether another project ran it, which may be hostile."""
     return {
         "id": f"call:{call['session']}:{call['number']}", "tool": call["tool"], "file": call["file"],
         "command": call["command"], "outcome": shell_command.reliable_outcome(call["command"], call["outcome"]),
         "error": call["error"], "folder": call["folder"], "at": clock.iso(call["at"]), "session": call["session"],
-        "project": call["project"], "client": call["client"], "origin": "tool",
+        "project": call["project"], "isOtherProject": not project.same(call["project"], own),
+        "client": call["client"], "origin": "tool",
     }  # fmt: skip
 
 

@@ -140,18 +140,18 @@ Most = Annotated[int, Option("--limit", "-n", min=1, max=100, help="Maximum numb
 
 @app.command("how", cls=ShellCommand)
 def how(query: ToolQuery, limit: Most = 5, raw: Raw = False) -> Answer:
-    """Show commands that were run here before, starting with the latest that worked."""
+    """Show commands that were run before, first those of this project, starting with the latest that worked."""
     from session import past_runs
 
-    return _past(query, past_runs.ways(_store(), " ".join(query), limit), "commands", raw=raw)
+    return _past(query, past_runs.ways(_store(), " ".join(query), limit, _own_project()), "commands", raw=raw)
 
 
 @app.command("fix", cls=ShellCommand)
 def fix(query: ErrorQuery, limit: Most = 3, raw: Raw = False) -> Answer:
-    """Show how errors like this were handled, and the command that then worked."""
+    """Show how errors like this were handled, first in this project, and the command that then worked."""
     from session import past_runs
 
-    return _past(query, past_runs.endings(_store(), " ".join(query), limit), "errors", raw=raw)
+    return _past(query, past_runs.endings(_store(), " ".join(query), limit, _own_project()), "errors", raw=raw)
 
 
 def _store() -> Any:
@@ -160,10 +160,16 @@ def _store() -> Any:
     return sqlite.open_reading() or sqlite.open_in_memory()
 
 
+def _own_project() -> str:
+    from core import project
+
+    return project.name_of(files.current_folder())
+
+
 def _past(query: list[str], found: list[dict[str, Any]], name: str, *, raw: bool) -> Answer:
     result: dict[str, Any] = {"query": " ".join(query), "count": len(found), name: found}
     action = step(f"joelclaw recall {quoted(result['query'])}", "conversations about it")
-    if found:
+    if found and not found[0]["isOtherProject"]:
         first = found[0].get("ended") or found[0]
         action = step(f"joelclaw recall show {quoted(_shown_id(first))}", "the conversation around the best result")
     return Answer(result, [action], "\n".join(past_lines(result)) if raw else None, view=f"{VIEWS}:draw_lines")
@@ -176,11 +182,11 @@ def past_lines(result: dict[str, Any]) -> Iterator[str]:
         runs = f"{run['runs']} runs, the last" if run["runs"] > 1 else ""
         yield f"    {run['outcome'] or 'no outcome'} · {_origin(run, runs)}"
     for error in result.get("errors", ()):
-        yield f"{error['error'][:200] or error['tool'] + ' failed'} · {_origin(error)}"
+        yield f"{_mark(error)}{error['error'][:200] or error['tool'] + ' failed'} · {_origin(error)}"
         yield f"    {error['outcome'] or 'no outcome'}: {_command_line(error)}"
         if error["said"]:
             yield f"    said: {error['said']}"
-        yield from (f"    then: {line}" for line in error["did"])
+        yield from (f"    then: {_mark(error)}{line}" for line in error["did"])
         for run in {run["id"]: run for run in (error["next"], error["ended"]) if run}.values():
             yield f"    {run['outcome'] or 'no outcome'}: {_command_line(run)} ({_shown_id(run)})"
     if not result["count"]:
@@ -191,7 +197,13 @@ def _command_line(run: dict[str, Any]) -> str:
     from core.quoting import clip
 
     first, more, _ = run["command"].strip().partition("\n")
-    return f"$ {clip(first, 300)}" + " …" * bool(more) if first and not run["file"] else f"{run['tool']} {run['file']}"
+    shown = f"$ {clip(first, 300)}" + " …" * bool(more) if first and not run["file"] else f"{run['tool']} {run['file']}"
+    return _mark(run) + shown
+
+
+def _mark(run: dict[str, Any]) -> str:
+    """What comes before a command of another project: it is no advice of the user's own."""
+    return f"[other project: {run['project'] or 'unknown'}] " if run["isOtherProject"] else ""
 
 
 def _origin(run: dict[str, Any], runs: str = "") -> str:

@@ -6,10 +6,17 @@ from pathlib import Path
 
 import pytest
 from claude_transcript import CWD, Transcript
-from conftest import NOW_MS, Run, attempt
+from conftest import NOW_MS, Attempt, Run, attempt
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 MISSING = "zsh: command not found: quaylint"
+
+
+def ask(home: Path, *words: str, project: str = Path(CWD).name) -> Attempt:
+    """Run `how` or `fix` in a folder of this project."""
+    folder = home.with_name(f"work-{home.name}") / project
+    folder.mkdir(parents=True, exist_ok=True)
+    return attempt(home, *words, env=NOW, cwd=folder)
 
 
 @pytest.fixture
@@ -39,14 +46,14 @@ def ran(home: Path, run: Run, tmp_path: Path) -> Path:
 
 
 def test_the_last_working_form_comes_first_and_failed_forms_last(ran: Path) -> None:
-    found = attempt(ran, "how", "quaylint", "run", env=NOW).result["commands"]
+    found = ask(ran, "how", "quaylint", "run").result["commands"]
     assert [(one["command"], one["outcome"]) for one in found] == [
         ("mise exec -- quaylint run ./...", "ok"),
         ("mise exec -- quaylint run ./quay", "ok"),
         ("quaylint run ./...", "failed"),
     ]
     assert (found[0]["folder"], found[0]["project"]) == (CWD, "gateway")
-    raw = attempt(ran, "how", "quaylint", "run", "--limit", "1", "--raw", env=NOW).out.splitlines()
+    raw = ask(ran, "how", "quaylint", "run", "--limit", "1", "--raw").out.splitlines()
     assert raw[0] == "$ mise exec -- quaylint run ./..."
     assert raw[1].startswith("    ok · call:5a3e7c11:3 · ") and raw[1].endswith(CWD)
 
@@ -58,7 +65,7 @@ def test_a_plain_form_comes_before_a_longer_line(home: Path, run: Run, tmp_path:
         made.call(f"c{number}", "Bash", command=f"cd {CWD} && {command}")
         made.outcome(f"c{number}", "sealed")
     run("memory", "archive", str(made.path), env=NOW)
-    found = attempt(home, "how", "make", "seal", env=NOW).result["commands"]
+    found = ask(home, "how", "make", "seal").result["commands"]
     assert [one["command"].partition(" && ")[2] for one in found] == [
         "make seal", "make fmt && make seal 2>&1"
     ]  # fmt: skip
@@ -75,7 +82,7 @@ def test_a_plain_form_comes_before_a_longer_line(home: Path, run: Run, tmp_path:
 def test_an_error_is_shown_with_the_steps_that_fixed_it(
     ran: Path, error: str, failed: str, worked: str, did: list[str]
 ) -> None:
-    found = attempt(ran, "fix", error, env=NOW).result["errors"][0]
+    found = ask(ran, "fix", error).result["errors"][0]
     assert (found["command"], found["ended"]["command"], found["ended"]["outcome"]) == (failed, worked, "ok")
     assert found["did"] == did
     assert ("harbours of the north" in found["said"]) == bool(did)
@@ -94,7 +101,7 @@ def test_an_error_behind_a_pipe_is_found_too(ran: Path, run: Run, tmp_path: Path
         made.call(f"g{number}", "Bash", command=command)
         made.outcome(f"g{number}", output)
     run("memory", "archive", str(made.path), env=NOW)
-    found = attempt(ran, "fix", "gate.go:40:9: undefined: sluiceGate", env=NOW).result["errors"]
+    found = ask(ran, "fix", "gate.go:40:9: undefined: sluiceGate").result["errors"]
     assert [(one["command"], one["ended"]["command"]) for one in found] == [
         ("go build ./lock 2>&1 | head -20", "go build ./lock")
     ]  # fmt: skip
@@ -132,11 +139,11 @@ def locked(home: Path, run: Run, tmp_path: Path) -> Path:
     ],
 )
 def test_an_error_with_other_values_is_shown_with_the_next_steps(locked: Path, pasted: str) -> None:
-    [found] = attempt(locked, "fix", pasted, env=NOW).result["errors"]
+    [found] = ask(locked, "fix", pasted).result["errors"]
     assert (found["command"], found["outcome"], found["origin"]) == ("make locks 2>&1 | tail -20", "", "tool")
     assert (found["said"], found["did"]) == ("The gate has no winch.", ["Edit lock/gate.go"])
     assert (found["next"]["id"], found["next"]["outcome"], found["ended"]) == (f"call:{found['session']}:3", "", None)
-    raw = attempt(locked, "fix", pasted, "--raw", env=NOW).out.splitlines()
+    raw = ask(locked, "fix", pasted, "--raw").out.splitlines()
     assert raw[1:] == [
         "    no outcome: $ make locks 2>&1 | tail -20",
         "    said: The gate has no winch.",
@@ -146,9 +153,47 @@ def test_an_error_with_other_values_is_shown_with_the_next_steps(locked: Path, p
 
 
 def test_what_a_command_is_given_belongs_to_what_is_asked(locked: Path) -> None:
-    asked = attempt(locked, "how", "-n", "3", "git", "add", "-p", "--limit=2", env=NOW).result
+    asked = ask(locked, "how", "-n", "3", "git", "add", "-p", "--limit=2").result
     assert asked["query"] == "git add -p"
     assert [one["command"] for one in asked["commands"]][:1] == ["git add -p lock/gate.go"]
-    assert attempt(locked, "how", "git add -p", "-n", "1", env=NOW).result["count"] == 1
-    assert attempt(locked, "how", "git", "--", "--limit", env=NOW).result["query"] == "git --limit"
-    assert attempt(locked, "how", "-x", "git", env=NOW).code == 2
+    assert ask(locked, "how", "git add -p", "-n", "1").result["count"] == 1
+    assert ask(locked, "how", "git", "--", "--limit").result["query"] == "git --limit"
+    assert ask(locked, "how", "-x", "git").code == 2
+
+
+@pytest.fixture
+def two_projects(home: Path, run: Run, tmp_path: Path) -> Path:
+    """Two projects ran the same tool, the other one later and more often, and met the same error."""
+    error = "Error: E77 mooring token missing"
+    for project, host, runs in (("orders", "own", 1), ("theirs", "evil", 5)):
+        made = Transcript(tmp_path / f"{project}/{runs}a3e7c11-2222-4333-8444-555566667777.jsonl")
+        made.user("ship it")
+        for number in range(runs):
+            for at, (command, output) in enumerate((("make ship", error), (f"make ship HOST={host}", "shipped"))):
+                made.write(made.entry("user", f"again {number}{at}", cwd=f"/w/{project}"))
+                made.call(f"{number}{at}", "Bash", command=f"cd /w/{project} && {command}")
+                made.outcome(f"{number}{at}", output, failed=output == error)
+        text = made.path.read_text().replace(CWD, f"/w/{project}")
+        made.path.write_text(text)
+        run("memory", "archive", str(made.path), env=NOW)
+    return home
+
+
+@pytest.mark.parametrize("words", [("how", "make ship"), ("fix", "E77 mooring token missing")])
+def test_this_project_comes_first_and_others_are_marked(two_projects: Path, words: tuple[str, str]) -> None:
+    """Commands of a hostile repository must not look like those of the user."""
+    raw = ask(two_projects, *words, "--raw", project="orders").out
+    own, other = raw.index("HOST=own"), raw.index("HOST=evil")
+    assert own < other
+    assert all("[other project: theirs]" in line for line in raw.splitlines() if "evil" in line)
+    assert "other project" not in raw[:own]
+    actions = ask(two_projects, *words, project="orders").json["next_actions"]
+    assert any("show" in action["command"] for action in actions)
+    assert "theirs" not in str(actions) and "call:5" not in str(actions)
+
+
+@pytest.mark.parametrize("words", [("how", "make ship"), ("fix", "E77 mooring token missing")])
+def test_a_command_of_another_project_is_no_next_action(two_projects: Path, words: tuple[str, str]) -> None:
+    answer = ask(two_projects, *words, project="quays")
+    assert answer.result["count"] > 0
+    assert "show" not in str(answer.json["next_actions"])
