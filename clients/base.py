@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         items: list[Entry]  # the messages of a client without a transcript
         summary: str  # what the client's summariser has written for a compaction in progress
         instructions: str  # what the user asks of the summary of a compaction
-        said: int | None  # messages since the last compaction; None if there was none
+        leaf: str  # id of the entry with which the current branch of the transcript ends
         percent: float | None
         tokens: int | None
         window: int | None
@@ -115,7 +115,7 @@ class Client:
             "transcript": text_field(payload, "transcript_path"),
             "model": text_field(payload, "model"),
             "messages": [], "files": [], "items": [], "summary": "", "instructions": "",
-            "said": None, "percent": None, "tokens": None, "window": None,
+            "leaf": "", "percent": None, "tokens": None, "window": None,
         }  # fmt: skip
 
     def read(self, payload: dict[str, Any], name: str) -> HookEvent:

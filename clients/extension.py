@@ -45,7 +45,7 @@ class ExtensionClient(Client):
         event["percent"] = _number(payload.get("percent"))
         event["tokens"] = _number(payload.get("tokens"))
         event["window"] = _number(payload.get("window"))
-        event["said"] = _number(payload.get("said"))
+        event["leaf"] = text_field(payload, "leaf")
         event["instructions"] = text_field(payload, "instructions")
         for message in rows(payload.get("entries"))[-400:]:
             event["items"] += _message_entries(message, self.name)

@@ -1,7 +1,6 @@
 // For pi: an extension.
 const AGENT = "pi";
 const WRITES = new Set(["edit", "write"]);
-const SAID = new Set(["user", "assistant", "toolResult", "bashExecution"]);
 
 export default function (pi) {
   const paths = new Map(); // tool call: the file it is to write
@@ -128,7 +127,7 @@ export default function (pi) {
     const until = Date.now() + WAIT_MS;
     for (const name of ["messagesToSummarize", "turnPrefixMessages"]) unspoken(event.preparation?.[name]);
     const instructions = plain(event.customInstructions);
-    const payload = { ...state(ctx), instructions, said: saidSince(event.branchEntries) };
+    const payload = { ...state(ctx), instructions, leaf: event.branchEntries?.at(-1)?.id };
     await within(WAIT_MS / 2, reports.running);
     const found = await hook("before_compaction", payload, until - Date.now());
     try {
@@ -207,13 +206,6 @@ function owed(branch) {
     if (type === "custom_message" && plain(content).startsWith(MARK)) return false;
   }
   return false;
-}
-
-/** How many messages were said since the session's last compaction; null where there was none. */
-function saidSince(branch) {
-  const at = Array.isArray(branch) ? branch.findLastIndex((one) => one.type === "compaction") : -1;
-  if (at < 0) return null;
-  return branch.slice(at + 1).filter((one) => one.type === "message" && SAID.has(one.message?.role)).length;
 }
 
 /** Takes our own texts out of what is summarised, so that no memory is taken for something said in this session. */

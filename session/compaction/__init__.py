@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def cancel(event: HookEvent, session: Session) -> list[Text]:
-    """Cancel a compaction after which nothing was said, and record that; [] for any other."""
-    if event["said"] != 0 or not clients.row(session.agent).takes_summary:
+    """Cancel a second compaction if nothing was said since the first, and record that; [] for any other."""
+    if not (clients.row(session.agent).takes_summary and is_just_compacted(event, session.agent)):
         return []
     from clients.extension import CANCEL, NOTICE
 
@@ -34,6 +34,29 @@ def cancel(event: HookEvent, session: Session) -> list[Text]:
     session.queue_event(session.event(name, {**session.state.compaction_metadata, **about}))
     notice = "Nothing was said since the last compaction: another compaction would only drop what it kept."
     return [{"customType": CANCEL, "content": reason}, {"customType": NOTICE, "content": notice}]
+
+
+def is_just_compacted(event: HookEvent, agent: str) -> bool:
+    """Whether the transcript ends in a compaction: no message follows it on the branch that ends with `leaf`.
+
+    Entries of extensions and the texts that we hand back do not count. A cache that notes its expiry behind the
+    compaction once let a client compact again at once, and lose all messages that it had kept.
+    """
+    from clients.content import parsed
+    from session.context_usage import MAX_BYTES, lines_backward
+
+    client, wanted = clients.row(agent), event["leaf"]
+    try:
+        with open(event["transcript"], "rb") as handle:
+            for _, line in lines_backward(handle, MAX_BYTES):
+                for head in client.entries(parsed(line) or {})[:1]:
+                    if not wanted or head.id == wanted:
+                        if head.kind in ("compaction", "prompt", "answer", "result", "shell") or not head.parent:
+                            return head.kind == "compaction"
+                        wanted = head.parent
+    except (OSError, ValueError):
+        pass
+    return False
 
 
 def offer_summary(event: HookEvent, session: Session) -> list[Text]:

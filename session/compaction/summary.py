@@ -126,7 +126,7 @@ def summarize(parts: Sequence[Part], file_ops: FileOperations, model: Model, *, 
         if not text:
             room = int(min(2000, tokens) * part.share)
             sections, left_out = quoted(part.messages, part.previous, room)
-            text = render(sections, whole=part.kind != "turn")
+            text = render(sections)
             if left_out:
                 problems.append(f"{left_out} lines of the previous summary did not fit and were left out")
         texts.append(text)
@@ -150,7 +150,7 @@ def summarize(parts: Sequence[Part], file_ops: FileOperations, model: Model, *, 
 
 
 def _asked(ask: Callable[[str], str], part: Part, model: Model, tokens: int, problems: list[str]) -> str:
-    earlier, is_whole = without_file_lists(part.previous), part.kind != "turn"
+    earlier = without_file_lists(part.previous)
     if not part.messages:
         return earlier
     prompt, left_out = _prompt_within(model, serialize(part.messages), part.kind, earlier, tokens)
@@ -159,9 +159,9 @@ def _asked(ask: Callable[[str], str], part: Part, model: Model, tokens: int, pro
         raise Failure("MODEL_SHAPELESS", "the reply has none of the sections of a summary", "use another model.command")
     if left_out:
         problems.append(f"{left_out} characters of the conversation did not fit into the model's prompt")
-    if is_whole and (lacking := missing(sections)):
+    if part.kind != "turn" and (lacking := missing(sections)):
         problems.append(f"the model's summary has no {', '.join(lacking)}")
-    text = render(sections, whole=is_whole)
+    text = render(sections)
     if cost(text) > 2 * tokens:
         problems.append(f"the model's summary has about {cost(text)} tokens; {tokens} were asked for")
     return text
@@ -272,7 +272,7 @@ def parse(text: str) -> dict[str, str]:
         elif section and rest.strip() == TURN:
             while found[section] and found[section][-1].strip() in ("", "---"):
                 found[section].pop()
-        elif section:
+        elif section and rest.strip() != NOTHING:  # else the other part of a split turn has something
             found[section].append(rest)
     parsed = {name: _closed("\n".join(found[name]).strip()) for name in Section if name in found}
     return {name: body for name, body in parsed.items() if body and body.strip("-* .").lower() not in EMPTY}
@@ -290,16 +290,12 @@ def missing(sections: Mapping[str, str]) -> list[str]:
     return [section for section in lacking if not (section == Section.PROGRESS and has_progress)]
 
 
-def render(sections: Mapping[str, str], *, whole: bool = True) -> str:
-    """The sections under their headings, in order; with `whole` also the empty ones, as `(none)`."""
+def render(sections: Mapping[str, str]) -> str:
+    """All sections under their headings, in order; an empty one is `(none)`."""
     blocks: list[str] = []
     for section in Section:
-        body = sections.get(section, "")
-        if section == Section.PROGRESS:
-            if body or whole or any(part.is_progress for part in Section if part in sections):
-                blocks.append(f"## {section}\n{body}".rstrip())
-        elif body or whole:
-            blocks.append(f"{'###' if section.is_progress else '##'} {section}\n{body or NOTHING}")
+        body = sections.get(section, "" if section == Section.PROGRESS else NOTHING)
+        blocks.append(f"{'###' if section.is_progress else '##'} {section}\n{body}".rstrip())
     return "\n\n".join(blocks)
 
 
@@ -416,7 +412,6 @@ def _prompt(record: str, kind: str, earlier: str, instructions: str, tokens: int
         parts.append(
             "The record is only the first part of a long turn; the rest is kept word for word and the reader has it."
             " Note the user's request in this turn, the work so far, and everything needed to understand the rest."
-            " Leave out empty sections."
         )
     elif kind == "branch":
         parts.append(

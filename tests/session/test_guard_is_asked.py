@@ -116,6 +116,26 @@ def test_a_second_compaction_with_nothing_between_is_cancelled(
     assert not events(run, "compaction.before"), "nothing is flushed for a compaction that is not made"
 
 
+@pytest.mark.parametrize("last", ["nothing", "an extension's entry", "a message", "another branch", "no transcript"])
+def test_the_documented_fields_of_a_hook_are_enough(pi: PiSession, run: Run, last: str) -> None:
+    """A script of another agent gives a transcript, which ends in a compaction or does not."""
+    pi.compaction("e005")
+    if last == "an extension's entry":
+        pi.add("custom", customType="cache-ttl", data={})
+    elif last == "a message":
+        pi.result("c1", "TABLE = 8")
+    elif last == "another branch":
+        pi.leaf = "e004"
+        pi.add("label", targetId="e004", label="here")
+    payload = {"session_id": "pi-1", "transcript_path": str(pi.path), "cwd": str(pi.path.parent)}
+    if last == "no transcript":
+        payload["transcript_path"] += ".gone"
+    answer = run("hook", "pi", "before_compaction", stdin=json.dumps(payload)).json
+    is_cancelled = last in ("nothing", "an extension's entry")
+    assert answer.get("cancel") == ("nothing-since-compaction" if is_cancelled else None)
+    assert len(events(run, "compaction.before")) == 1 - is_cancelled
+
+
 @pytest.mark.parametrize("said", ["user", "answer", "an error", "a command"])
 def test_a_compaction_after_a_message_is_pis_own(host: Host, pi: PiSession, run: Run, said: str) -> None:
     """An answer that failed is one: pi compacts a context that overflows, and tries again."""

@@ -169,7 +169,10 @@ def test_a_split_turn_has_two_summaries(run: Run, tmp_path: Path, model: Any) ->
     assert result["parts"] == [{"part": "history", "source": "model"}, {"part": "turn", "source": "model"}]
     history, turn = result["summary"].split(f"\n\n---\n\n{summary.TURN}\n\n")
     assert summary.parse(history) == summary.parse(REPLY)
-    assert turn.startswith("## Goal\nthe turn\n\n## Progress\n\n### Done\n- [x] step 2\n\n<modified-files>")
+    goal, done = f"## Goal\nthe turn\n\n## {summary.Section.CONSTRAINTS}\n(none)", "### Done\n- [x] step 2"
+    assert turn.startswith(f"{goal}\n\n## Progress\n\n{done}\n\n### In Progress\n(none)\n\n")
+    assert turn.partition("\n\n<modified-files>")[0].endswith("\n\n## Critical Context\n(none)")
+    assert "(none)" not in summary.parse(result["summary"])[summary.Section.CONSTRAINTS]
     first, second = prompts(tmp_path)
     assert "Now one long turn." not in first and "Now one long turn." in second
     assert "first part of a long turn" in second
