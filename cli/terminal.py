@@ -97,13 +97,17 @@ def safe(value: object, style: str = "") -> Text:
 
 
 def plain(value: object, name: str = "") -> str:
-    """A JSON value as people write it. The `name` of the value says whether a number is a time or a size."""
+    """A JSON value as people write it. The `name` of the value says whether a number is a time, a size or a share."""
     if value is None:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int) and value >= 10**12 and name.endswith(("At", "timestamp")):
         value = clock.iso(value)
+    if isinstance(value, (int, float)) and name.endswith(("Ms", "_ms")):
+        return duration(value)
+    if isinstance(value, (int, float)) and name.lower().endswith("percent"):
+        return f"{value:,.4g} %"
     if isinstance(value, int):
         return size(value) if name.lower().endswith("bytes") else f"{value:,}"
     if isinstance(value, float):
@@ -128,6 +132,15 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
     return f"{count:.1f} GiB"
+
+
+def duration(ms: float) -> str:
+    """A time in ms, in its largest unit and the next."""
+    if ms < 60_000:
+        return f"{ms:,.0f} ms" if ms < 1000 else f"{ms / 1000:.3g} s"
+    minutes = int(ms) // 60_000
+    parts = {"d": minutes // 1440, "h": minutes // 60 % 24, "min": minutes % 60, "s": int(ms) // 1000 % 60}
+    return " ".join([f"{count} {unit}" for unit, count in parts.items() if count][:2])
 
 
 def age(timestamp: str, now: int) -> str:

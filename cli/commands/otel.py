@@ -218,12 +218,13 @@ def draw_lines(events: Iterable[Mapping[str, Any]]) -> None:
     """A line for each event."""
     from rich.text import Text
 
-    from cli.terminal import console, plain, safe
+    from cli.terminal import console, label, plain, safe
 
     screen = console()
     for event in events:
         level = event["level"]
-        metadata = " ".join(f"{key}={_short(value)}" for key, value in event["metadata"].items())
+        known = {key: value for key, value in event["metadata"].items() if value is not None}
+        metadata = " · ".join(f"{label(_without_unit(key))} {_short(plain(known[key], key))}" for key in known)
         line = Text.assemble(
             safe(f"{plain(event['ts'])}  ", "dim"),
             safe("" if level == "info" else f"{level} ", _STYLES.get(level, "")),
@@ -235,6 +236,10 @@ def draw_lines(events: Iterable[Mapping[str, Any]]) -> None:
         screen.print(line)
 
 
-def _short(value: object) -> str:
-    text = (value if isinstance(value, str) else json_text.dumps(value)).replace("\n", " ")
+def _without_unit(key: str) -> str:
+    return key.removesuffix("Ms").removesuffix("_ms").removesuffix("Percent") or key
+
+
+def _short(text: str) -> str:
+    text = text.replace("\n", " ")
     return text if len(text) <= 80 else text[:79] + "…"

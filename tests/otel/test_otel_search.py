@@ -225,6 +225,20 @@ def test_terminal_view_cannot_be_styled_by_an_event(run: Run, home: Path) -> Non
     assert "[bold]v[/bold]" in on_terminal(home, "otel", "list", env={"TERM": "dumb"}, columns=200).out
 
 
+def test_on_a_terminal_a_compaction_shows_size_share_and_time_since_the_last(run: Run, home: Path) -> None:
+    usage = ("--session", "s", "--percent", "85", "--tokens", "170000", "--window", "200000")
+    run("checkpoint", "flush", *usage, env={"JOELCLAW_NOW_MS": str(NOW_MS - 60_000)})
+    run("inject", "recovery", "--session", "s", env={"JOELCLAW_NOW_MS": str(NOW_MS - 50_000)})
+    run("checkpoint", "flush", *usage, env={"JOELCLAW_NOW_MS": str(NOW_MS + 235_000)})
+    env = {"TERM": "dumb", "JOELCLAW_NOW_MS": str(NOW_MS + 240_000)}
+    seen = " ".join(on_terminal(home, "otel", "search", "compaction.before", env=env).out.split())
+    _, second, first = seen.split("compaction.before")
+    for shown in ("context 85 %", "context tokens 170,000", "context limit 200,000"):
+        assert shown in first and shown in second
+    assert "time since last compaction 4 min 45 s" in second
+    assert "since last compaction" not in first
+
+
 def test_a_damaged_store_is_reported(run: Run, home: Path) -> None:
     home.mkdir()
     (home / "store.db").write_bytes(b"garbage " * 1000)
