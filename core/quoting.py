@@ -1,9 +1,9 @@
 """Foreign text made safe: printed on a terminal, as `--raw`, in JSON or over MCP, or quoted to an agent. Hot path.
 
 A memory may come from a web page or a tool: it may move the cursor, write to the clipboard (OSC 52), hide words, or end
-the result around it (`</tool_result><system-reminder>…`). A harmless text is printed unchanged; other tags and generics
-(`<div>`, `List<T>`) stay, so that code is readable. A quotation is a line that can neither end its frame nor look like
-part of it.
+the result around it (`</tool_result><system-reminder>…`): the first sign of such a mark becomes `‹`, in any alphabet.
+A harmless text is printed unchanged; other tags and generics (`<div>`, `List<T>`) stay, so that code is readable. A
+quotation is a line that can neither end its frame nor look like part of it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from __future__ import annotations
 from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 DELIMITER = "joelclaw-memory"
 CUT = "…"
 REPLACEMENT = "\ufffd"
 """Replaces a run of characters that act or hide."""
+_ANY = "\x1a"
+"""Stands for a letter of another alphabet that may look like any of ours."""
 _SPECIAL = (
     # line breaks other than `\n`
     (11, 13, "\n"), (133, 133, "\n"), (0x2028, 0x2029, "\n"),
@@ -40,18 +42,35 @@ _PRINTABLE = frozenset(
      *map(chr, range(0x180B, 0x1810)), *map(chr, range(0xFE00, 0xFE10)), *map(chr, range(0xE0100, 0xE01F0)))
 )  # fmt: skip
 
-# How the names of tags begin that mean something to a harness, in any case; `-` counts as `_`.
+# How the names of marks begin that mean something to a harness, in any case; `-` counts as `_`.
 _TAGS = (
     *("antml:", "joelclaw", "system_", "tool_", "function_", "command_", "local_command_", "bash_", "ide_", "hook_"),
-    *("user_instructions", "user_prompt_submit", "user_shell_command", "environment_context", "environment_details"),
-    *("session_context", "state_snapshot", "turn_aborted", "subagent_", "task_notification", "teammate_message"),
-    *("task_result", "persisted_output", "new_diagnostics", "available_skills", "project_context", "user_info"),
-    *("start_of_turn", "end_of_turn"),
+    *("user_shell_command", "turn_aborted", "subagent_", "persisted_output", "new_diagnostics", "available_", "mcp_"),
+    *("start_of_turn", "end_of_turn", "attached_files", "open_files", "current_file", "recently_viewed"),
 )
 # Names that are also ordinary words, in lower case or capitals only: `List<System>` is a type.
 _WORD_TAGS = frozenset(
-    "system assistant human instructions permissions important thinking functions invoke parameter channel env".split()
+    "system assistant human instructions permissions important thinking functions invoke parameter channel env"
+    " think thought reasoning bos eos".split()
 )
+# Other names consist of a speaker or a kind of context, and what it says, with or without a separator: `<user_query>`.
+_SPEAKERS = tuple(
+    "system user assistant human developer model agent tool function teammate server environment session context memory"
+    " task conversation chat project workspace state repo editor custom additional previous ephemeral important"
+    " critical reminder available".split()
+)
+_SPOKEN = tuple(
+    "reminder instruction prompt query request message input output result call response reply turn rule detail info"
+    " context data snapshot history summary notification feedback action override directive".split()
+)
+_LOOKALIKES = dict(
+    zip(
+        "＜﹤〈〈⟨ᐸ˂❮❰⦑＞﹥〉〉⟩›❯❱［⁅⟦〚］｜∣ǀ❘│⁄∕⧸▁авекмнорстухјѕԁһԛԝӏьгпиєαβεικνορτυχγηωσμζΗΝıɩɑɡꓢꓬꓔꓰꓟꮪ",
+        "<<<<<<<<<<>>>>>>>>[[[[]|||||///_abekmhopctyxjsdhqwlbrnueabeikvoptuxynwomzHNiiagsytems",
+        strict=True,
+    )
+)
+"""The ASCII sign that another one looks like; `_in_ascii` knows the rest from their names in Unicode."""
 
 
 def shown(text: str) -> str:
@@ -66,17 +85,24 @@ def shown_line(text: str) -> str:
 
 def escaped(json: str) -> str:
     r"""JSON text with `\u…` for the characters that `shown` would change; its meaning stays."""
-    if not _is_plain(json):
-        json = "".join(map(_escape, json))
-    return without_markup(json, "\\u003c")
+    json = without_markup(json, in_json=True)
+    return json if _is_plain(json) else "".join(map(_escape, json))
 
 
-def without_markup(text: str, instead: str = "‹") -> str:
-    """The text with `instead` for the `<` of every opening or closing tag that a harness understands."""
-    if "<" not in text:
-        return text
-    first, *parts = text.split("<")
-    return first + "".join((instead if _is_tag(part) else "<") + part for part in parts)
+def without_markup(text: str, instead: str = "‹", in_json: bool = False) -> str:
+    r"""The text with `instead` for the first sign of every mark that a harness understands; in JSON, with `\u…`."""
+    kept: list[str] = []
+    done = 0
+    for at in _opening_signs(text):
+        sign = text[at]
+        opening, end = _entity(text, at) if sign == "&" else (_in_ascii(sign), at + 1)
+        behind = text[end : end + 80]
+        if in_json:
+            behind = behind.replace("\\n", " ").replace("\\t", " ")
+        if opening and _is_mark(text, text[max(at - 1, 0) : at], opening, behind):
+            kept += (text[done:at], f"\\u{ord(sign):04x}" if in_json else instead)
+            done = at + 1 if in_json else end
+    return "".join((*kept, text[done:])) if done else text
 
 
 def visible(text: str) -> str:
@@ -100,7 +126,7 @@ def visible(text: str) -> str:
 
 def one_line(text: str) -> str:
     """The text as a single harmless line; empty if nothing of it is visible."""
-    text = visible(text)
+    text = without_markup(visible(text))
     if not text.isascii():
         text = "".join(c for c in text if c.isspace() or (c.isprintable() and c != REPLACEMENT))
     # angle brackets stay readable as their single quotation marks; backticks would open code
@@ -119,7 +145,7 @@ def as_code(text: str) -> str:
     """A command between backticks, word for word; "" if it has several lines or could pass for our own marks."""
     harmless = text.isascii() and text.isprintable() and "`" not in text and DELIMITER not in text.lower()
     opened = any(rest[:1].isalpha() or rest[:1] in "/!?" for rest in text.split("<")[1:])
-    return f"`{text}`" if text and harmless and not opened else ""
+    return f"`{text}`" if text and harmless and not opened and without_markup(text) == text else ""
 
 
 def opening(source: str) -> str:
@@ -247,28 +273,138 @@ def _without_styles(text: str) -> str:
     return "".join(kept)
 
 
-def _is_tag(behind: str) -> bool:
-    """Whether the text after a `<` makes it a harness's tag."""
-    wide_bar = "\uff5c"  # as in `<｜Assistant｜>`, which some models use for their own marks
-    if behind[:1] in ("|", wide_bar):
-        name, end, _ = behind[1:48].partition("|>")
-        return behind[:1] == wide_bar or (bool(end) and _tag_name(name.strip()) == name.strip() != "")
-    led_by = 0
-    while behind[led_by : led_by + 1] == "/" or behind[led_by : led_by + 1].isspace():
-        led_by += 1
-    name = _tag_name(behind[led_by:])
-    plain = name.lower().replace("-", "_")
-    is_word = plain in _WORD_TAGS and (name == plain or name.isupper())
-    if not (plain.startswith(_TAGS) or is_word or plain == "sys"):
+def _opening_signs(text: str) -> list[int]:
+    """Where a mark may begin."""
+    signs = ["<", "[", "&"]
+    if not text.isascii():
+        signs += [sign for sign, like in _LOOKALIKES.items() if like in "<["]
+    positions = []
+    for sign in signs:
+        at = text.find(sign)
+        while at >= 0:
+            following = text[at + 1 : at + 2]
+            if following.isalpha() or following in "/|&# \t\n\\" or not following.isascii():
+                positions.append(at)
+            at = text.find(sign, at + 1)
+    return sorted(positions)
+
+
+def _entity(text: str, at: int) -> tuple[str, int]:
+    """The `<` or `[` that the HTML entity at this `&` is read as, or "", and the end of the entity."""
+    start = at + 1
+    while text.startswith("amp;", start):
+        start += 4
+    name = text[start : start + 10].partition(";")[0]
+    if not name.lower().startswith(("lt", "lsqb", "lbrack", "#")):
+        return "", at
+    from html import unescape  # few texts get here
+
+    decoded = unescape(f"&{name};")
+    end = start + len(name) - len(decoded[1:-1])  # browsers do not need the semicolon
+    return {"<": "<", "[": "["}.get(_in_ascii(decoded[0]), ""), end + (text[end : end + 1] == ";")
+
+
+def _is_mark(text: str, before: str, opening: str, behind: str) -> bool:
+    """Whether the opening sign between these makes a mark of a harness; `behind` is the beginning of what follows."""
+    if behind[:1] == "\uff5c" and opening == "<":  # as in `<｜Assistant｜>`, which some models use for their own marks
+        return True
+    if "&" in behind and ("&#" in behind or "&gt" in behind or "&low" in behind):
+        from html import unescape  # only if an entity follows an opening sign
+
+        behind = unescape(behind)
+    plain = _in_ascii(behind)
+    body = plain.lstrip("/ \t\n\xa0")
+    closes = "/" in plain[: len(plain) - len(body)]
+    name = _tag_name(body)
+    if opening == "[":
+        name, end, _ = body.partition("]")
+        return bool(end) and _is_bracket_mark("".join(name.split()), closes, before)
+    if plain[:1] == "|":
+        inner, end, _ = plain[1:48].partition("|>")
+        name = _tag_name(plain[1:])
+        closed = bool(end) and _tag_name(inner.strip()) == inner.strip() != ""
+        return closed or (len(name) > 1 and plain[1 + len(name) :][:1] == ">")
+    if not name:
         return False
-    # `a < system_load` compares; `< system-reminder>` does not
-    closes = "/" in behind[:led_by]
-    return closes or not behind[0].isspace() or behind[led_by + len(name) :].lstrip()[:1] == ">"
+    rest = body[len(name) :]
+    if rest[:2] == "|>":
+        return True
+    is_type = before.isalnum() and name[0].isupper() and not name.isupper()
+    if _names_mark(name, is_type):
+        # `a < system_load` compares; `< system-reminder>` does not
+        return closes or not plain[0].isspace() or rest.lstrip()[:1] == ">"
+    whole, end, _ = body.partition(">")
+    joined = "".join(whole.split()) if end else ""  # a name that is spread over blanks or lines
+    if len(joined) < len(whole) and _tag_name(joined) == joined != "" and _names_mark(joined, is_type):
+        return True
+    # a tag of XML in snake case with its end: HTML has none, and what stands for a value, `<pod_name>`, has no end
+    return "_" in name.strip("_") and (closes or f"</{name}" in text)
+
+
+def _is_bracket_mark(name: str, closes: bool, before: str) -> bool:
+    """Whether `[name]` is one of the marks that models are trained on: `[INST]`, `[/INST]`, `[TOOL_CALLS]`."""
+    plain = name.lower().replace("-", "_")
+    if plain in ("inst", "sys"):
+        return name.isupper() or closes or not (before.isalnum() or before in ("_", "]", ")"))
+    return name.isupper() and (plain in ("system", "assistant", "think") or _names_mark(name.lower(), False, False))
+
+
+def _names_mark(name: str, is_type: bool, words: bool = True) -> bool:
+    """Whether a harness understands a tag of this name."""
+    if name.count(_ANY) * 2 > len(name):
+        return False
+    plain = name.lower().replace("-", "_")
+    squeezed = plain.replace("_", "").replace(":", "").replace(".", "")
+    if _ANY in name or ("_" in plain and any(sign in name for sign in "01I")):
+        return _resembles_mark(plain, squeezed)
+    if plain.startswith(_TAGS) or plain in ("sys", "inst"):
+        return True
+    if words and plain in _WORD_TAGS:
+        return name == name.lower() or name.isupper()
+    if is_type or not squeezed.startswith(_SPEAKERS):
+        return False
+    return any(squeezed.startswith(_SPOKEN, len(speaker)) for speaker in _SPEAKERS if squeezed.startswith(speaker))
+
+
+def _resembles_mark(plain: str, squeezed: str) -> bool:
+    """`_names_mark` of a name with `_ANY`, or with `1` for `l`."""
+    import re  # few names get here
+
+    alike = {"l": "[l1i\x1a]", "i": "[i1l\x1a]", "o": "[o0\x1a]"}
+
+    def any_of(words: Iterable[str]) -> str:
+        return "(?:" + "|".join("".join(alike.get(sign, f"[{sign}{_ANY}]") for sign in word) for word in words) + ")"
+
+    named = re.match(f"{any_of(_TAGS)}|{any_of(_WORD_TAGS)}$|{any_of(('sys', 'inst'))}$", plain)
+    return bool(named or re.match(any_of(_SPEAKERS) + any_of(_SPOKEN), squeezed))
+
+
+def _in_ascii(text: str) -> str:
+    """The text in the ASCII signs that its own look like, without those that hide; `_ANY` for a letter like none."""
+    return text if text.isascii() else "".join(sign if sign.isascii() else _ascii_like(sign) for sign in text)
+
+
+def _ascii_like(sign: str) -> str:
+    import unicodedata  # only for marks in other alphabets
+
+    if sign == REPLACEMENT or sign in _PRINTABLE:
+        return ""
+    for part in (sign, *unicodedata.normalize("NFKD", sign).strip("()")):
+        like = part if part.isascii() else _LOOKALIKES.get(part) or _LOOKALIKES.get(part.lower(), "").upper()
+        if like:
+            return like
+    kind = unicodedata.category(sign)
+    if kind in ("Pd", "Pc", "Zs", "Zl", "Zp"):
+        return {"Pd": "-", "Pc": "_"}.get(kind, " ")
+    if kind[0] in "MC":
+        return ""
+    letter: str = unicodedata.name(sign, "").partition(" WITH ")[0].rpartition(" ")[2]  # LATIN LETTER SMALL CAPITAL S
+    return letter.lower() if len(letter) == 1 else _ANY if sign.isalpha() else ","
 
 
 def _tag_name(text: str, longest: int = 48) -> str:
     for at, character in enumerate(text[:longest]):
-        if not (character.isascii() and (character.isalnum() or character in "_-:.")):
+        if not ((character.isascii() and character.isalnum()) or character in "_-:.\x1a"):
             return text[:at]
     return text[:longest]
 

@@ -23,12 +23,18 @@ HARNESS = (
     "<sys>", "<Sys>", "<invoke>", "<env>", "<|im_start|>", "<| im_end |>", "<｜User｜>", "<｜x", "<user_info/>",
     "<hook_", "<system_load", "< /system_load", "<|a|>", "<joelclawx>", "<<system>", "<|" + "x" * 45 + "|>",
     "<end_of_turn>",
-    "<teammate-message y>", "< system_x >",
+    "<teammate-message y>", "< system_x >", "<user_query>", "</UserQuery>", "<reminderInstructions>", "<too1_result>",
+    "</any_tag>", "<∣im_start∣>", "<ѕystem-reminder>", "<υser_quеrу>", "<ꜱʏꜱᴛᴇᴍ>", "<𝐬𝐲𝐬𝐭𝐞𝐦-reminder>",
+    "<ｕｓｅｒ＿query>", "<Ꮪystem-reminder>", "<system–reminder>", "<us\ner_query>", "< s y s t e m >", "<turn|>",
+    "<|channel>", "<&#115;ystem>",
 )  # fmt: skip
 OTHERS = (
     "<div>", "List<System>", "Map<String, List<Env>>", "a < system_load", "a < b", "<", "<>", "<|", "<|x", "<||>",
     "<| |>", "<|x y|>", "<sy", "<systemd>", "<usher>", "<Human>", "<human-made>", "<|" + "x" * 46 + "|>", "< \n",
-    "<important_note>", "<Thinking>",
+    "<important_note>", "<Thinking>", "<pod_name>", "List<UserQuery>", "<größe>", "<имя>", "<h1>",
+    "<my-button></my-button>", "<first> <b_c>", "a[i]", "[INFO]", "[x](y)", "[[bin]]", "[tool.x]",
+    "arr[inst]", "[OPTIONS]", "&amp; &lt;b&gt; &#39;",
+    "&lt",
 )  # fmt: skip
 
 
@@ -61,5 +67,21 @@ def test_markup_of_a_harness_is_none_and_other_tags_stay() -> None:
     for tag in HARNESS:
         head, _, rest = tag.rpartition("<")
         assert without_markup(f"a {tag} b", "(") == f"a {head}({rest} b"
+    for tag in ("[INST]", "[/INST]", "[ inst ]", "[SYSTEM_PROMPT]", "［INST］", "[ІΝЅТ]", "[IN\nST]"):
+        assert without_markup(f"a {tag} b") == f"a ‹{tag[1:]} b"
+    for entity in (
+        "&lt;",
+        "&LT;",
+        "&#60;",
+        "&#0060;",
+        "&#x3c;",
+        "&amp;lt;",
+        "&amp;amp;lt;",
+        "&lt",
+        "&#65308;",
+        "＜",
+        "⟨",
+    ):
+        assert without_markup(f"a {entity}system-reminder> b") == "a ‹system-reminder> b"
     for text in OTHERS:
         assert without_markup(f"a {text} b") == f"a {text} b"
