@@ -198,7 +198,7 @@ def _walk(app: typer.Typer, group: str) -> Iterator[Command]:
             code = _USAGE_CODES.get(path, f"{path.split()[0].upper()}_INVALID_ARGS")
             about = inspect.cleandoc(info.help or function.__doc__ or "")
             parameters = parameters_of(function)
-            yield Command(path, function, parameters, code, help=about, options_last=info.cls is ShellCommand)
+            yield Command(path, function, parameters, code, help=about, is_shell_text=info.cls is ShellCommand)
     for sub in app.registered_groups:
         if sub.typer_instance is not None:
             yield from _walk(sub.typer_instance, f"{group} {sub.name}".strip() if isinstance(sub.name, str) else group)

@@ -91,22 +91,22 @@ class Parameter:
 class Command:
     """A command that can be called: its path (`memory write`), the function to call, and its parameters.
 
-    `code` is the error code of wrong usage. With `options_last`, words after the first argument belong to the text even
-    if they look like short options (`how git add -p`).
+    `code` is the error code of wrong usage. With `is_shell_text`, the text is a shell command or what it printed, so
+    options that are not the command's own belong to it (`how git add -p`).
     """
 
-    __slots__ = ("code", "function", "help", "options_last", "parameters", "path")
+    __slots__ = ("code", "function", "help", "is_shell_text", "parameters", "path")
 
     def __init__(
         self, path: str, function: Callable[..., Any] | str, parameters: Sequence[Parameter], code: str, *,
-        help: str = "", options_last: bool = False
+        help: str = "", is_shell_text: bool = False
     ) -> None:  # fmt: skip
         self.path = path
         self.help = help
         self.function = function
         self.parameters = parameters
         self.code = code
-        self.options_last = options_last
+        self.is_shell_text = is_shell_text
 
     def arguments(self) -> list[Parameter]:
         """The parameters that are no options."""
@@ -175,7 +175,6 @@ def _parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
 def _parse_options(command: Command, words: list[str], options: dict[str, Any]) -> list[str] | None:
     """Put the values of options into `options`; returns the other words, or None if there is a flag for the help."""
     by_flag = {flag: parameter for parameter in command.parameters for flag in (*parameter.flags, *parameter.off)}
-    own = {*by_flag} if command.options_last else None
     by_flag |= {flag: Parameter("") for flag in _IGNORED_OPTIONS.get(command.path.partition(" ")[0], ())}
     texts: list[str] = []
     while words:
@@ -183,7 +182,8 @@ def _parse_options(command: Command, words: list[str], options: dict[str, Any]) 
         if word == "--":
             texts += words
             break
-        if is_text(word, texts, own):
+        is_in_shell_text = command.is_shell_text and len(" ".join(texts[:1]).split()) == 1
+        if is_text(word) or (is_in_shell_text and not _is_own_option(word, words, by_flag)):
             texts.append(word)
             continue
         if word in HELP_FLAGS:
@@ -246,18 +246,20 @@ def _set(options: dict[str, Any], parameter: Parameter, value: Any) -> None:
     options[parameter.name] = [*options[parameter.name], value] if parameter.many else value
 
 
-def is_text(word: str, texts: Sequence[str], own: set[str] | None = None) -> bool:
-    """Whether a word is text and not an option, given the texts before it.
-
-    Text that begins with a dash contains a space (`- a bullet`). If `own` is given, the text is a shell command whose
-    options are text too (`how git add -p`), except the long options in `own`.
-    """
+def is_text(word: str) -> bool:
+    """Whether a word is text and no option. Text that begins with a dash contains a space (`- a bullet`)."""
     is_long = word[:2] == "--" and word[:3] != "---"
-    if not word.startswith("-") or word == "-" or (not is_long and len(word.split(None, 1)) > 1):
-        return True
-    if own is None or len(" ".join(texts[:1]).split()) != 1:
-        return False
-    return word.partition("=")[0] not in {flag for flag in own if flag[:2] == "--"} | {"--help", "-h"}
+    return not word.startswith("-") or word == "-" or (not is_long and len(word.split(None, 1)) > 1)
+
+
+def _is_own_option(word: str, following: Sequence[str], by_flag: Mapping[str, Parameter]) -> bool:
+    """Whether a word within a shell command is an option of ours: `-n 3` is, `-name` and `-n` before a word are not."""
+    flag = word.partition("=")[0] if word[:2] == "--" else word[:2]
+    parameter = by_flag.get(flag)
+    if parameter is None or flag[:2] == "--" or parameter.kind == "flag":
+        return parameter is not None or word in HELP_FLAGS
+    value = word[2:] or "".join(following[:1])
+    return value.lstrip("+-").isdigit()
 
 
 # The words before they are parsed
@@ -277,6 +279,18 @@ def take_json_flag(words: Sequence[str]) -> tuple[list[str], bool]:
     end = words.index("--") if "--" in words else len(words)
     kept = [word for word in words[:end] if word not in _JSON_FLAGS]
     return [*kept, *words[end:]], len(kept) < end
+
+
+def asks_for_text(words: Sequence[str], command: Command | None = None) -> bool:
+    """Whether a flag asks for plain text on stdout, where an error must not be printed: a script would pass it on.
+
+    Without a command, the words call none, and any of these flags counts.
+    """
+    names = ["raw", "verbatim"]
+    if command is not None:
+        names = [parameter.name for parameter in command.parameters if parameter.name in names]
+    end = words.index("--") if "--" in words else len(words)
+    return any(word.partition("=")[0] == f"--{name}" for word in words[:end] for name in names)
 
 
 def canonical(words: list[str]) -> list[str]:

@@ -69,19 +69,20 @@ def run_words(words: list[str], *, as_json: bool) -> int:
     if command is None:
         from cli import reference
 
-        return reference.print_page(words, as_json=as_json)
+        return reference.print_page(words, as_json=as_json and not parser.asks_for_text(words))
     try:
         options = parser.parse(command, words[len(command.path.split()) :])
     except Failure as failure:
         from cli import errors
 
-        return errors.report(command.path, failure, as_json=as_json)
+        return errors.report(command.path, failure, as_json=as_json and not parser.asks_for_text(words, command))
     if options is None:
         from cli import reference
 
         reference.print_help(command.path.split())
         return 0
-    return hot.run(command.path, lambda: command.call(options), as_json=as_json)
+    prints_text = options.get("raw") or options.get("verbatim")
+    return hot.run(command.path, lambda: command.call(options), as_json=as_json and not prints_text)
 
 
 def _open_standard_streams() -> None:

@@ -6,8 +6,9 @@ A hook script calls them to do what `joelclaw hook` does by itself; both run the
 from __future__ import annotations
 
 from cli.input import read_json, required_session
-from cli.output import Answer, FramedText, quoted, step, wrong_usage
+from cli.output import Answer, FramedText, quoted, step, tell, wrong_usage
 from core import TYPE_CHECKING, config
+from core.errors import FAILED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -131,7 +132,7 @@ def inject_project(options: Mapping[str, Any]) -> Answer:
 
 def _inject(name: str, event: HookEvent, options: Mapping[str, Any], **more: str) -> Answer:
     """Run one reaction; the result has the text to inject, or the reason why it has no text."""
-    from core.quoting import cost
+    from core.quoting import cost, shown
     from session import reactions
     from session.record import record, usage_of
     from session.session import Session, errors_of
@@ -169,5 +170,10 @@ def _inject(name: str, event: HookEvent, options: Mapping[str, Any], **more: str
     result |= errors_of(session.faults)
     show = step(f"joelclaw checkpoint show {quoted(session_id)}", "everything known about this session")
     actions = [show] if reaction.reason != reactions.NO_CHECKPOINT else []
-    raw = FramedText(content) if options["raw"] else None
-    return Answer(result, actions, raw, view="cli.commands.checkpoint:draw_injection")
+    view, code = "cli.commands.checkpoint:draw_injection", 0
+    if not options["raw"]:
+        return Answer(result, actions, view=view)
+    for fault in session.faults:
+        tell(shown(f"joelclaw inject: {fault['message']} ({fault['code']})\n"))
+        code = FAILED if text is None else 0
+    return Answer(result, actions, FramedText(content), view=view, exit_code=code)

@@ -249,7 +249,7 @@ def search(
     query: RequiredQuery,
     limit: Annotated[int, Option("--limit", "-n", min=1, max=100, help="Maximum number of sessions")] = 8,
     extract: Annotated[bool, Option("--extract", help="Also show what each contains about the query")] = False,
-    raw: Annotated[bool, Option("--raw", help="Leave out notes about the sessions")] = False,
+    without_notes: Annotated[bool, Option("--raw", help="Leave out notes about the sessions")] = False,
     runtime: Annotated[str, Option(help="Only sessions of this client")] = "",
 ) -> Answer:
     """Find archived sessions by their prompts, answers, commands and notes."""
@@ -265,17 +265,19 @@ def search(
     db = sqlite.open_reading()
     found: list[dict[str, Any]] = []
     if db is not None:
-        kinds = ("episodes", "calls") if raw else ("observations", "episodes", "calls")
+        kinds = ("episodes", "calls") if without_notes else ("observations", "episodes", "calls")
         asked = Query(text, limit=min(100, limit * 6), budget="balanced", collections=kinds, by_name=True)
         vectors = sqlite.load_vectors(db)
         recalled = engine.recall(db, asked, now=clock.now_ms(), vectors=vectors, config=config.load())
-        found = archived.by_session(db, text, recalled["hits"], client=runtime, machine=machine, with_notes=not raw)
+        found = archived.by_session(
+            db, text, recalled["hits"], client=runtime, machine=machine, with_notes=not without_notes
+        )
     hits = found[:limit]
     for hit in hits if extract else ():
         transcript = archived.read(db, hit["sessionId"], identity=stored_id)
         hit["extraction"] = archived.extract(transcript, text)
     result: dict[str, Any] = {
-        "query": text, "source": "raw:both" if raw else "observations", "resolvedRawSource": "local",
+        "query": text, "source": "raw:both" if without_notes else "observations", "resolvedRawSource": "local",
         "machine": machine, "runtime": runtime or "all", "sshTarget": None, "found": len(found), "local": {
             "found": len(found), "rawReturned": len(hits), "emittedHits": len(hits),
             "searchedSessions": stored_sessions.totals(db)[0] if db is not None else 0,

@@ -77,6 +77,7 @@ def _result(session: Session, done: Mapping[str, Any], began: float) -> dict[str
     result: dict[str, Any] = {
         "sessionId": session.id,
         "role": state.role,
+        "reason": OFF if plan.recall_reason == OFF else "",
         "zone": plan.zone,
         "percent": usage["percent"] if usage is not None else None,
         "entered": plan.entered,

@@ -149,6 +149,11 @@ def needs_our_parser(words: list[str], options: dict[str, Any]) -> bool:
         ("recall x --session --help", {"query": ["x"], "session": "--help"}),
         ("recall --adapter x why", {"query": ["why"]}),
         ("how git add -p --limit 3", {"query": ["git", "add", "-p"], "limit": 3}),
+        ("fix boom -n 1", {"query": ["boom"], "limit": 1}),
+        ("fix boom -n7 again --raw", {"query": ["boom", "again"], "limit": 7, "raw": True}),
+        ("how find . -name x.py -n 2", {"query": ["find", ".", "-name", "x.py"], "limit": 2}),
+        ("how grep -n boom", {"query": ["grep", "-n", "boom"], "limit": 5}),
+        ("how head -- -n 2 --raw", {"query": ["head", "-n", "2", "--raw"], "limit": 5}),
     ],
 )
 def test_options_of_ordinary_calls(words: str, options: dict[str, Any]) -> None:

@@ -27,7 +27,7 @@ WRONG = [
     ("memory show x y", "MEMORY_INVALID_ARGS"),
     ("recall x --limit", "RECALL_INVALID_ARGS"),
     ("recall x --limit 0", "RECALL_INVALID_ARGS"),
-    ("recall x --raw=yes", "RECALL_INVALID_ARGS"),
+    ("recall x --everywhere=yes", "RECALL_INVALID_ARGS"),
     ("recall x --nope", "RECALL_INVALID_ARGS"),
     ("memory forget", "MEMORY_INVALID_ARGS"),
     ("memory show", "MEMORY_INVALID_ARGS"),
