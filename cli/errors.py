@@ -72,8 +72,8 @@ def _unreported(unknown: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """The settings that are not in a list of reported ones in the cache; adds them to the list."""
     path = os.path.join(files.home(), "cache", "unknown-settings.json")
     reported: list[str] = []
-    with suppress(OSError, json_text.InvalidJSON, TypeError), open(path, "rb") as handle:
-        reported = [str(mark) for mark in json_text.loads(handle.read())]
+    with suppress(OSError, json_text.InvalidJSON, TypeError):
+        reported = [str(mark) for mark in json_text.loads(files.read_file(path))]
     by_mark = {fingerprint(f"{place}\0{name}"): (place, name) for place, name in unknown}
     new = [mark for mark in by_mark if mark not in reported]
     with suppress(OSError):

@@ -19,7 +19,7 @@ from clients.entries import (
     with_node,
 )
 from clients.extension import ExtensionClient
-from core import TYPE_CHECKING
+from core import TYPE_CHECKING, files
 
 if TYPE_CHECKING:
     from typing import Any
@@ -131,8 +131,7 @@ class Pi(ExtensionClient):
 
         max_bytes = 65_536
         try:
-            with open(os.path.join(self.home(), SETTINGS_FILE), "rb") as handle:
-                own = _compaction_table(handle.read(max_bytes + 1))
+            own = _compaction_table(files.read_file(os.path.join(self.home(), SETTINGS_FILE), max_bytes + 1))
         except (OSError, ValueError):  # pi ignores such a file, too
             own = {}
         root = project.real_root(folder)

@@ -34,8 +34,7 @@ def start(words: Sequence[str], limit_s: int, *locks: str) -> bool:
         return False
     for path in locks:
         try:
-            files.touch_private(path)
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            descriptor = files.open_lock(path)
         except OSError:
             return False
         try:
@@ -103,7 +102,7 @@ def release_lock() -> None:
 def wait_for_lock(lock: str, seconds: float) -> bool:
     """Wait until no process holds the lock; returns whether it is free within `seconds`."""
     try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = files.open_file(lock, os.O_RDWR)
     except OSError:
         return True
     deadline = time.monotonic() + seconds

@@ -132,7 +132,7 @@ class Command:
         """Run it to its end, or until an interrupt; then end all that it started and that stayed in its group."""
         words = self.words
         if not words or "\0" in "".join(words) or not find_program(words[0]):
-            return Ended(None, f"no such program: {words[0] if words else ''!r}".encode(), "not-started")
+            return Ended(None, f"No such file: {words[0] if words else ''!r}".encode(), "not-started")
         alive_reader, alive_writer = os.pipe()
         guard = [sys.executable, "-I", "-S", "-c", GUARD, str(alive_reader)] if self.guarded else []
         shared = [alive_reader] if self.guarded else []

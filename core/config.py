@@ -174,7 +174,7 @@ class Config:
 def load() -> Config:
     """The settings in force: the user's file, then the environment. Raises Failure: CONFIG_INVALID."""
     path = os.path.join(files.home(), "config.toml")
-    table = _table(path) if os.path.exists(path) else {}
+    table = _table(path) if os.path.lexists(path) else {}
     values: dict[str, Value] = {}
     for name in sorted(table, key=SETTINGS.__contains__):  # if a file has both spellings, the current name wins
         current = FORMER_NAMES.get(name, name)
@@ -256,12 +256,12 @@ def closest_setting(name: str) -> str:
 
 def _table(path: str) -> dict[str, Any]:
     """The file's settings by `section.key`, from the cache if the file has not changed since."""
-    status = os.stat(path)
-    key = [path, status.st_mtime_ns, status.st_size]
     cache = os.path.join(files.home(), "cache", f"config-{files.safe_name(path)[-90:]}.json")
+    key: list[Any] = []
     try:
-        with open(cache, "rb") as handle:
-            cached = json_text.loads(handle.read())
+        status = os.stat(path)
+        key = [path, status.st_mtime_ns, status.st_size]
+        cached = json_text.loads(files.read_file(cache))
         if cached["key"] == key and isinstance(cached["table"], dict):
             known: dict[str, Any] = cached["table"]
             return known
@@ -270,9 +270,10 @@ def _table(path: str) -> dict[str, Any]:
     import tomllib
 
     try:
-        with open(path, "rb") as handle:
-            table = _flat(tomllib.load(handle))
-    except (OSError, ValueError) as error:
+        table = _flat(tomllib.loads(files.read_file(path).decode().removeprefix("\ufeff")))
+    except OSError as error:
+        raise Failure("CONFIG_INVALID", f"{path}: {error.strerror}", f"move {path} away, or make it readable") from None
+    except ValueError as error:
         raise Failure("CONFIG_INVALID", f"{path}: {error}", f"fix {path}, or move it away") from None
     try:
         files.write_whole(cache, json_text.dumps({"key": key, "table": table}).encode())

@@ -54,6 +54,10 @@ class Failure(Exception):
         self.exit_code = exit_code
 
 
+class NotAFile(OSError):
+    """Something else is in place of a file: a folder, a named pipe, a device, or a link that leads nowhere."""
+
+
 class reported:  # noqa: N801  # reads as a statement
     """`with reported("STATE", folder):` raises an OSError as a Failure of this family; `where`: if it names no file."""
 
@@ -89,4 +93,7 @@ def os_failure(error: OSError, family: str, where: str) -> Failure:
     code = f"{family}_READ_ONLY" if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM) else f"{family}_UNREADABLE"
     if code not in ERRORS:
         code = f"{family}_UNWRITABLE"
-    return explained(code, error.filename or where, error.strerror or error)
+    failure = explained(code, error.filename or where, error.strerror or error)
+    if isinstance(error, NotAFile):
+        failure.fix = f"move {error.filename} away, and try again"
+    return failure

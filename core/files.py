@@ -6,18 +6,22 @@ wider, the next write closes them again.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import stat
 import time
 
 from core import clock
+from core.errors import Failure, NotAFile
 
 OTHERS = 0o077
 """The mode bits of group and others."""
 SWITCHES = "switches.json"
 """The file in the home that lists switches and excluded folders: see `core.switches`."""
 STORE = "store.db"
+SET_ASIDE = ".damaged-"
+"""In the name of a file that could not be used: see `set_aside`."""
 is_read_only = False
 """Set by `doctor` and `status`: this process writes no file in the home."""
 corrected: list[str] = []
@@ -77,18 +81,75 @@ def private_folder(path: str) -> str:
             os.chmod(path, 0o700)
         except FileExistsError:
             if not os.path.isdir(path):
-                raise
+                raise NotADirectoryError(errno.ENOTDIR, "it is not a folder", path) from None
     return path
 
 
+def open_file(path: str, flags: int = os.O_RDONLY) -> int:
+    """A descriptor of a file. Raises NotAFile for anything that is none: a pipe would let us wait for ever.
+
+    With `os.O_CREAT`, a missing file is created, but not where a link leads.
+    """
+    flags |= os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags & ~os.O_CREAT)
+    except FileNotFoundError:
+        if os.path.islink(path):
+            raise _not_a_file(path) from None
+        if not flags & os.O_CREAT:
+            raise
+        descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o600)
+        os.fchmod(descriptor, 0o600)
+    except OSError as error:
+        if error.errno in (errno.EISDIR, errno.ENXIO, errno.ENODEV, errno.ELOOP):
+            raise _not_a_file(path) from None
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _not_a_file(path)
+    return descriptor
+
+
+def require_file(path: str) -> None:
+    """Raise NotAFile if there is something else than a file at the path. Nothing is opened."""
+    try:
+        if stat.S_ISREG(os.stat(path).st_mode):
+            return
+    except FileNotFoundError:
+        if not os.path.islink(path):
+            return
+    raise _not_a_file(path)
+
+
+def read_file(path: str, most: int = -1) -> bytes:
+    """The first `most` bytes of a file, by default all. Raises NotAFile and OSError."""
+    with open(open_file(path), "rb", buffering=0) as file:
+        return file.read() if most < 0 else _read_up_to(file.fileno(), most)
+
+
+def _read_up_to(descriptor: int, most: int) -> bytes:
+    data = os.read(descriptor, most)
+    while len(data) < most and (more := os.read(descriptor, most - len(data))):
+        data += more
+    return data
+
+
+def _not_a_file(path: str) -> NotAFile:
+    """What is in place of a file."""
+    kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFDIR: "a folder", stat.S_IFSOCK: "a socket"}
+    try:
+        kind = kinds.get(stat.S_IFMT(os.stat(path).st_mode), "a device")
+    except OSError:
+        kind = f"a link that leads to no file ({os.readlink(path)})" if os.path.islink(path) else "gone"
+    return NotAFile(errno.EINVAL, f"it is {kind} instead of a file", path)
+
+
 def touch_private(path: str) -> None:
-    """Create an empty 0600 file, and its folder, unless it exists."""
+    """Create an empty 0600 file, and its folder, unless it exists. Raises NotAFile."""
     _put_right(path)
     if not os.path.exists(path):
         private_folder(os.path.dirname(path))
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
-        os.fchmod(descriptor, 0o600)
-        os.close(descriptor)
+        os.close(open_file(path, os.O_WRONLY | os.O_CREAT))
 
 
 def write_whole(path: str, data: bytes) -> None:
@@ -102,7 +163,11 @@ def write_whole(path: str, data: bytes) -> None:
             view = memoryview(data)
             while view:
                 view = view[file.write(view) :]
-        os.replace(temporary, path)
+        try:
+            os.replace(temporary, path)
+        except IsADirectoryError:
+            set_aside(path)
+            os.replace(temporary, path)
     except OSError:
         remove(temporary)
         raise
@@ -119,14 +184,12 @@ def remove(*paths: str) -> None:
 
 def start_of(path: str, most: int, *, links: bool = True) -> str:
     """The first `most` bytes of a regular file as text, "" for anything else: reading a pipe would never end."""
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW)
     try:
-        descriptor = os.open(path, flags)
+        descriptor = open_file(path, os.O_RDONLY if links else os.O_NOFOLLOW)
     except (OSError, ValueError):
         return ""
     try:
-        is_regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        return os.read(descriptor, most).decode("utf-8", "replace") if is_regular else ""
+        return os.read(descriptor, most).decode("utf-8", "replace")
     except OSError:
         return ""
     finally:
@@ -163,14 +226,42 @@ def is_open_to_others(path: str) -> bool:
 
 
 def set_aside(path: str) -> str:
-    """Rename a damaged file to `<name>.damaged-<ms>` and return the new path."""
-    target = first = f"{path}.damaged-{clock.now_ms()}"
+    """Rename a file that cannot be used to `<name>.damaged-<ms>` and return the new path."""
+    target = first = f"{path}{SET_ASIDE}{clock.now_ms()}"
     count = 1
     while os.path.exists(target):
         count += 1
         target = f"{first}-{count}"
     os.rename(path, target)
     return target
+
+
+def clear_way(path: str) -> None:
+    """Set aside what keeps us from using a file of the home: it, or a folder of it, belongs to root or is no file.
+
+    Raises OSError if that is not possible, or if the user has closed a folder.
+    """
+    obstacle = path
+    while not os.access(os.path.dirname(obstacle), os.W_OK | os.X_OK) and obstacle.startswith(home() + os.sep):
+        obstacle = os.path.dirname(obstacle)
+    is_own_folder = obstacle != path and os.lstat(obstacle).st_uid == os.geteuid()
+    if is_read_only or is_own_folder or not obstacle.startswith(home() + os.sep):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), obstacle)
+    set_aside(obstacle)
+
+
+def open_lock(path: str) -> int:
+    """A descriptor of a lock file, which is created. A hook that ran as root may have left one that is set aside."""
+    if not is_read_only:
+        try:
+            touch_private(path)
+            return open_file(path, os.O_RDWR)
+        except (PermissionError, NotAFile):
+            if not os.path.lexists(home()):
+                raise
+            clear_way(path)
+        touch_private(path)
+    return open_file(path, os.O_RDWR)
 
 
 def safe_name(identifier: str) -> str:
@@ -203,34 +294,43 @@ class FileLock:
         self._descriptor = -1
 
     def __enter__(self) -> FileLock:
-        if not is_read_only:
-            touch_private(self._path)
-        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
+        self._descriptor = open_lock(self._path)
         deadline = time.monotonic() + self._wait_s
+        while not self._is_taken():
+            if time.monotonic() >= deadline:
+                self._close()
+                raise LockTimeout(self._path)
+            time.sleep(0.003)
+        return self
+
+    def _is_taken(self) -> bool:
+        """Take the lock, if no other process holds it. Raises Failure: LOCKS_MISSING."""
         while True:
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return self
+            except BlockingIOError:
+                return False
             except OSError as error:
-                is_held = isinstance(error, BlockingIOError)
-                if is_held and time.monotonic() < deadline:
-                    time.sleep(0.003)
-                    continue
-                os.close(self._descriptor)
-                self._descriptor = -1
-                if is_held:
-                    raise LockTimeout(self._path) from None
-                from core.errors import Failure
-
+                self._close()
                 fix = "keep the memory on a local disk (JOELCLAW_HOME), or mount this one with locks"
                 message = f"the file system of {self._path} does not support locks: {error.strerror}"
                 raise Failure("LOCKS_MISSING", message, fix) from None
+            try:
+                if os.path.samestat(os.fstat(self._descriptor), os.stat(self._path)):
+                    return True
+            except FileNotFoundError:
+                pass
+            self._close()  # the file was removed meanwhile, with the state of its session
+            self._descriptor = open_lock(self._path)
+
+    def _close(self) -> None:
+        os.close(self._descriptor)
+        self._descriptor = -1
 
     def __exit__(self, *_: object) -> None:
         if self._descriptor >= 0:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # even if a command that we started still has the descriptor
-            os.close(self._descriptor)
-            self._descriptor = -1
+            self._close()
 
     def fileno(self) -> int:
         """Its descriptor: a command that inherits it also holds the lock."""

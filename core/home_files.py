@@ -9,7 +9,7 @@ import time
 from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 # The names that we create in a home, without `.lock`; it may hold other files too. 0.2.0 wrote "acknowledged".
 _OURS = frozenset(
@@ -57,6 +57,23 @@ def entries(root: str, onerror: Callable[[OSError], None] | None = None) -> Iter
             folders[:] = filter(is_in_homes, folders)
             names = list(filter(is_in_homes, names))
         yield from (os.path.join(folder, name) for name in sorted((*folders, *names)))
+
+
+def open_to_others(root: str, paths: Iterable[str]) -> Iterator[str]:
+    """Those of the home's `entries` that others can read. What is in a closed folder of the home is closed."""
+    closed = set()
+    for path in paths:
+        if os.path.dirname(path) in closed:
+            closed.add(path)
+            continue
+        try:
+            mode = os.lstat(path).st_mode
+        except OSError:  # deleted meanwhile
+            continue
+        if stat.S_ISDIR(mode) and not mode & _OTHERS and path != root:
+            closed.add(path)
+        elif mode & _OTHERS and not stat.S_ISLNK(mode):
+            yield path
 
 
 def _close(root: str, path: str) -> list[str]:

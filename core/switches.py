@@ -45,8 +45,7 @@ def read() -> Switches:
     """The switches in force; none if there is no file. Raises Damaged."""
     scopes: dict[str, Scope] = {"everywhere": "everywhere", "project": "project", "session": "session"}
     try:
-        with open(path(), "rb") as handle:
-            stored = json_text.loads(handle.read())
+        stored = json_text.loads(files.read_file(path()))
         periods: list[OffPeriod] = [
             {
                 "scope": scopes[row["scope"]], "name": str(row["name"]), "since": int(row["since"]),
@@ -57,7 +56,9 @@ def read() -> Switches:
         return {"silences": periods, "excluded": [str(folder) for folder in stored["excluded"]]}
     except FileNotFoundError:
         return {"silences": [], "excluded": []}
-    except (OSError, json_text.InvalidJSON, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+    except OSError as error:
+        raise Damaged(str(error.strerror)) from None
+    except (json_text.InvalidJSON, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
         raise Damaged(str(error) or type(error).__name__) from None
 
 

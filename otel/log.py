@@ -10,6 +10,8 @@ import os
 import time
 
 from core import TYPE_CHECKING, clock, files, json_text, words
+from core.errors import Failure, NotAFile
+from core.files import SET_ASIDE
 from core.redaction import redact, redact_value
 
 if TYPE_CHECKING:
@@ -140,9 +142,8 @@ def spool(events: Sequence[Event]) -> bool:
         return True
     try:
         lines = b"".join(json_text.dumps(event).encode() + b"\n" for event in events)
-        files.private_folder(_folder())
         for _ in range(5):  # a command may take the file away while we write
-            descriptor = os.open(spool_path(), os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            descriptor = _open_spool()
             try:
                 size = os.fstat(descriptor).st_size
                 if size > MAX_SPOOL_BYTES:
@@ -167,7 +168,6 @@ def store_spooled(more: Sequence[Event] = (), db: apsw.Connection | None = None,
     """Store the spooled events and `more`. If the store is busy for longer than `busy_ms`, they stay spooled."""
     if not (more or has_spooled()):
         return
-    from core.errors import Failure
     from core.store import sqlite
 
     opened = None
@@ -190,7 +190,7 @@ def store_spooled(more: Sequence[Event] = (), db: apsw.Connection | None = None,
 def has_spooled() -> bool:
     """Whether events are spooled; takes microseconds."""
     try:
-        return bool(os.listdir(_folder()))
+        return any(SET_ASIDE not in name for name in os.listdir(_folder()))
     except OSError:
         return False
 
@@ -337,25 +337,40 @@ def _folder() -> str:
     return os.path.join(files.home(), "spool")
 
 
+def _open_spool() -> int:
+    """The spool, to append to. One that a hook left as root is set aside."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+    try:
+        files.private_folder(_folder())
+        return files.open_file(spool_path(), flags)
+    except (PermissionError, NotAFile):
+        files.clear_way(spool_path())
+    files.private_folder(_folder())
+    return files.open_file(spool_path(), flags)
+
+
 def _read(folder: str, prefix: str) -> tuple[list[Event], list[str]]:
     events: dict[str, Event] = {}
     read: list[str] = []
     for name in sorted(os.listdir(folder)) if os.access(folder, os.R_OK | os.X_OK) else ():
+        path = os.path.join(folder, name)
+        if not name.startswith(prefix) or SET_ASIDE in name:
+            continue
         try:
-            if name.startswith(prefix):
-                events |= {event["id"]: event for event in _events_of(os.path.join(folder, name))}
-                read.append(os.path.join(folder, name))
-        except OSError:  # another process has stored it by now
-            pass
+            events |= {event["id"]: event for event in _events_of(path)}
+            read.append(path)
+        except OSError:  # it belongs to root, it is no file, or another process has stored it by now
+            try:
+                files.set_aside(path if prefix else "")
+            except OSError:
+                pass
     return sorted(events.values(), key=lambda event: event["timestamp"]), read
 
 
 def _events_of(path: str) -> list[Event]:
     """The events of a file of the spool, without lines that another program has damaged."""
     events: list[Event] = []
-    with open(path, "rb") as file:
-        lines = file.read(MAX_SPOOL_BYTES * 2).splitlines()
-    for line in lines:
+    for line in files.read_file(path, MAX_SPOOL_BYTES * 2).splitlines():
         try:
             event = json_text.loads(line)
         except json_text.InvalidJSON:

@@ -147,8 +147,7 @@ def _write_tar(home: str, path: str, store: str) -> dict[str, Any]:
     ):
         for name in _members(home):
             try:
-                with open(os.path.join(home, name), "rb") as member:
-                    data = member.read()
+                data = files.read_file(os.path.join(home, name))
             except FileNotFoundError:  # a session was cleared meanwhile, or the spool emptied
                 continue
             members.append(_add(tar, name, io.BytesIO(data)))

@@ -10,7 +10,7 @@ import os
 
 import clients
 from clients import content
-from core import TYPE_CHECKING
+from core import TYPE_CHECKING, files
 from core.errors import Failure
 
 if TYPE_CHECKING:
@@ -30,9 +30,7 @@ def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> 
     found = _Newest()
     try:
         client = clients.with_transcript(agent)
-        if not os.path.isfile(path):
-            raise OSError(path)
-        with open(path, "rb") as handle:
+        with open(files.open_file(path), "rb") as handle:
             found.read(handle, client)
             if found.tokens is None:
                 found.tokens, found.source = _estimate(handle, client, found.boundary), "estimate"
@@ -53,7 +51,7 @@ def kept_text(path: str, agent: str) -> str:
     texts: list[str] = []
     first_kept = ""
     most = 8 * 1024 * 1024  # bytes: a context holds less
-    with open(path, "rb") as handle:
+    with open(files.open_file(path), "rb") as handle:
         for _, line in lines_backward(handle, most):
             entries = client.entries(content.parsed(line) or {})
             if not first_kept:

@@ -241,15 +241,15 @@ def check_home(examination: Examination) -> Iterator[Finding]:
             severity = error if free < HARDLY_ANY_DISK_BYTES else warning
             message = f"the disk of {folder} has {free / 1_000_000:,.0f} MB left"
             yield severity("DISK_LOW", "home", message, "free some space: what cannot be written is lost")
-    every = [path for path in home_files.entries(home) if not os.path.islink(path)]
     is_user_folder = os.path.realpath(home) == os.path.realpath(os.path.expanduser("~"))
-    readable = [] if is_user_folder else [path for path in every if _mode(path) & files.OTHERS]
-    damaged = [path for path in every if ".damaged-" in os.path.basename(path)]
+    every = list(home_files.entries(home))
+    readable = [] if is_user_folder else list(home_files.open_to_others(home, every))
+    damaged = [path for path in every if files.SET_ASIDE in os.path.basename(path)]
     leftovers = home_files.stale_temporary(home) + backup.leftovers()
     for severity, code, paths, text, fix in (
         (warning, "MODES_OPEN", readable, "others can read {}", "joelclaw doctor --fix"),
         (note, "STALE_FILES", leftovers, "killed processes left {}", "joelclaw doctor --fix"),
-        (note, "FILES_SET_ASIDE", damaged, "{} were damaged and set aside", "look at them, then delete them"),
+        (note, "FILES_SET_ASIDE", damaged, "{} could not be read and were set aside", "look at them, then delete them"),
     ):
         if paths:
             shown = ", ".join(os.path.relpath(path, home) for path in paths[:3])
@@ -454,12 +454,6 @@ def _version(distribution: str) -> str | None:
         for path in glob(f"{escape(folder or '.')}/{name}-*.dist-info"):
             return os.path.basename(path).removeprefix(f"{name}-").removesuffix(".dist-info")
     return None
-
-
-def _mode(path: str) -> int:
-    with suppress(OSError):  # deleted meanwhile
-        return os.lstat(path).st_mode
-    return 0
 
 
 def _size(path: str) -> int:

@@ -215,7 +215,7 @@ def transcript_facts(path: str, agent: str) -> tuple[str, int | None]:
         return "", None
     folder, compactions = "", 0
     try:
-        with open(path, "rb") as file:
+        with open(files.open_file(path), "rb") as file:
             for number, line in enumerate(file):
                 # The first lines say in which folder the session began; any other line counts only with a mark.
                 if number >= 100 and not any(mark in line for mark in client.context_marks):
@@ -238,9 +238,8 @@ def _stored_path(path: str) -> str:
 
 def _state_with_timer(path: str) -> SessionState | None:
     try:
-        with open(path, "rb") as file:
-            if b'"idleTimer": null' in file.read():
-                return None  # parsing every state twice a second would cost too much
+        if b'"idleTimer": null' in files.read_file(path):
+            return None  # parsing every state twice a second would cost too much
         return state_in(path)
     except (OSError, Damaged, TooNew):
         return None

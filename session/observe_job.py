@@ -48,7 +48,7 @@ def enqueue(session: str, trigger: Trigger, *, agent: str, transcript: str) -> N
     path = os.path.join(work_folder(), WAITING, files.safe_name(name))
     files.touch_private(path)
     lines = (name, trigger, agent, os.path.abspath(transcript) if transcript else "")
-    with open(path, "wb") as file:
+    with open(files.open_file(path, os.O_WRONLY | os.O_TRUNC), "wb") as file:
         file.write("\n".join(lines).encode("utf-8", "replace"))
     if background.wait_for_lock(work_lock(name, LOCK), 0):  # otherwise the job that observes it goes on with this
         _start_job()
@@ -186,8 +186,7 @@ def _take() -> tuple[list[str], files.FileLock] | None:
         except files.LockTimeout:
             continue
         try:
-            with open(path, encoding="utf-8", errors="replace") as file:
-                lines = file.read().split("\n", 3)
+            lines = files.read_file(path).decode("utf-8", "replace").split("\n", 3)
             if any(lines):  # otherwise it is just being written
                 os.unlink(path)  # an event from here on lets the session be observed once more
             if len(lines) == 4:

@@ -204,7 +204,7 @@ class _Sweep:
         if os.path.islink(path) or (not path.endswith(".md") and "\ufffd" in _read(path)):
             self._clean(path, os.path.relpath(path, files.home()))
             return
-        with open(path, "rb") as file:
+        with open(files.open_file(path), "rb") as file:
             text = file.read().decode("utf-8", "replace")
             kept, removed = self._without_sections(text, os.path.basename(path))
             self.log_sections += removed
@@ -260,6 +260,6 @@ def _files_below(folder: str) -> Iterator[str]:
 
 
 def _read(path: str) -> str:
-    with suppress(OSError), open(path, "rb") as file:
-        return file.read().decode("utf-8", "replace")
+    with suppress(OSError):
+        return files.read_file(path).decode("utf-8", "replace")
     return ""

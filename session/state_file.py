@@ -33,7 +33,7 @@ def state_path(session_id: str) -> str:
 
 def has_state(session_id: str) -> bool:
     """Whether a session has a state file."""
-    return os.path.exists(state_path(session_id))
+    return os.path.lexists(state_path(session_id))
 
 
 def work_folder() -> str:
@@ -90,11 +90,14 @@ def read_state(session_id: str) -> SessionState | None:
 
 
 def load_state(session_id: str) -> tuple[SessionState | None, str]:
-    """The state on disk, and the path to which a damaged file was renamed, or "". Call it within `state_lock`."""
+    """The state on disk, and the path to which a file was renamed that is damaged or cannot be read, or "".
+
+    Call it within `state_lock`. A hook that ran as root leaves a file that its user cannot read.
+    """
     try:
         return read_state(session_id), ""
     except Failure as failure:
-        if failure.code != "STATE_DAMAGED":
+        if failure.code == "STATE_TOO_NEW":
             raise
     return None, files.set_aside(state_path(session_id))
 
@@ -114,8 +117,7 @@ def state_in(path: str) -> SessionState:
 
 
 def _parsed(path: str) -> Any:
-    with open(path, "rb") as handle:
-        data = handle.read(_MAX_BYTES + 1)
+    data = files.read_file(path, _MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:
         raise Damaged("it is too long")
     try:

@@ -237,6 +237,7 @@ def as_failure(error: apsw.Error | OSError) -> Failure:
 
 
 def _has_content(where: str) -> bool:
+    files.require_file(where)
     try:
         return os.stat(where).st_size > 0
     except FileNotFoundError:
@@ -244,6 +245,8 @@ def _has_content(where: str) -> bool:
 
 
 def _connect(where: str, busy_ms: int) -> apsw.Connection:
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        files.require_file(where + suffix)  # SQLite would wait for a pipe
     db = apsw.Connection(where, flags=apsw.SQLITE_OPEN_READWRITE)
     db.set_busy_handler(_busy_handler(busy_ms))  # before anything that may lock
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import time
-from stat import S_ISREG
 
 import clients
 from clients import content
@@ -73,7 +72,7 @@ def ingest_file(
     """
     ingested = Ingested(origin.agent)
     try:
-        descriptor = opened(path)
+        descriptor = files.open_file(path)
     except FileNotFoundError:
         return ingested
     except (OSError, ValueError) as error:
@@ -239,15 +238,6 @@ def source_of(path: str) -> str:
     real = os.path.realpath(path)
     plain = clean(real)
     return "hash-" + words.fingerprint(real) if redact(plain)[1] or plain != real else plain
-
-
-def opened(path: str) -> int:
-    """A descriptor of a regular file. Raises OSError for anything else: a pipe must not stall a hook."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    if not S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(0, "it is not a regular file")
-    return descriptor
 
 
 def read(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int]:

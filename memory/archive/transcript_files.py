@@ -194,7 +194,7 @@ def _first_session(heads: Iterable[Entry]) -> str:
 def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[bytes]]:
     """The objects in the first lines of a file, and its last lines."""
     try:
-        descriptor = ingest.opened(path)
+        descriptor = home_files.open_file(path)
         try:
             most = 256 * 1024  # bytes
             first = ingest.read(descriptor, 0, most)[0]

@@ -15,6 +15,7 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
+from core.files import read_file
 from memory.knowledge import TYPE_NAMES, parse_type
 
 ENDINGS = (".md", ".mdx", ".markdown")
@@ -75,12 +76,8 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def read(path: str, most: int = MAX_BYTES) -> tuple[bytes, bool]:
-    """The first bytes of a regular file, and whether there are more. Raises OSError, without waiting for a pipe."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    with open(descriptor, "rb") as handle:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, "not a regular file")
-        data = handle.read(most + 1)
+    """The first bytes of a file, and whether there are more. Raises OSError."""
+    data = read_file(path, most + 1)
     return data[:most], len(data) > most
 
 

@@ -90,8 +90,7 @@ class _State:
         self.folders: list[str] = []
         self.files: dict[str, _SyncedFile] = {}
         try:
-            with open(_state_path(), "rb") as handle:
-                state = json_text.loads(handle.read())
+            state = json_text.loads(files.read_file(_state_path()))
             rows = state["files"].items() if state["version"] == STATE_VERSION else ()
             entries = {name: _SyncedFile(str(stamp), int(count), str(note)) for name, (stamp, count, note) in rows}
             self.folders, self.files = [str(folder) for folder in state["folders"]], entries

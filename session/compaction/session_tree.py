@@ -6,11 +6,8 @@ them: with the same numbers, the cut falls where pi's falls.
 """
 
 import codecs
-import errno
 import gc
 import json
-import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,6 +18,7 @@ import orjson
 
 import clients
 from clients.entries import Entry
+from core import files
 from core.errors import Failure, usage
 
 Role = Literal["user", "assistant", "tool_result", "bash", "custom", "branch_summary", "compaction_summary"]
@@ -384,9 +382,7 @@ def _sorted(paths: Iterable[str]) -> list[str]:
 def opened(path: str, buffer: int = 1024 * 1024) -> Iterator[BinaryIO]:
     """A transcript, open for reading. Raises TRANSCRIPT_NOT_FOUND and TRANSCRIPT_UNREADABLE, also while it is read."""
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file")
-        with open(path, "rb", buffering=buffer) as handle:
+        with open(files.open_file(path), "rb", buffering=buffer) as handle:
             yield handle
     except (FileNotFoundError, NotADirectoryError):
         raise usage("TRANSCRIPT_NOT_FOUND", f"{path!r} does not exist", "name an existing session file") from None

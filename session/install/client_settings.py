@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from clients import Client
+from core import files
 from session.install import settings_text
 from session.install.settings_text import Malformed
 
@@ -296,10 +297,7 @@ class OpenCodeSettings(Settings):
 def read_settings(path: str, *names: str) -> dict[str, Any]:
     """The table with this path of names in a JSON or TOML file; {} if there is none or it is unreadable."""
     try:
-        if not os.path.isfile(path):  # a repository may put a pipe or a device in its place
-            return {}
-        with open(path, encoding="utf-8") as file:
-            text = file.read(16_000_000)
+        text = files.read_file(path, 16_000_000).decode()
         return table(settings_text.parsed(text, comments=True, toml=path.endswith(".toml")), *names)
     except (OSError, ValueError, Malformed):
         return {}

@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import Any
 
 from core import VERSION, clock, files
-from core.errors import Failure
+from core.errors import Failure, NotAFile
 from core.project import is_below, real_root
 from session import own_command
 from session.install import entries, settings_text
@@ -45,8 +45,7 @@ class Receipt:
     def load(cls, path: str) -> "Receipt | None":
         """The receipt of a file; None if there is none or it is damaged."""
         try:
-            with open(_receipt_path(path), encoding="utf-8") as file:
-                value = json.load(file)
+            value = json.loads(files.read_file(_receipt_path(path)))
             folders = tuple(map(str, value["folders"]))
             return cls(path, value["fingerprint"], value["version"], value["created"] is True, folders)
         except (OSError, ValueError, KeyError, TypeError):
@@ -334,12 +333,11 @@ def _refusals(client: Settings, path: str) -> Iterator[None]:
 def _read(path: str) -> bytes | None:
     """The bytes of a file; None if there is none. Raises Failure: INSTALL_FAILED."""
     try:
-        if os.path.exists(path) and not os.path.isfile(path):
-            raise Failure("INSTALL_FAILED", f"{path} is not a file", "move it and run this again")
-        with open(path, "rb") as file:
-            return file.read()
+        return files.read_file(path)
     except FileNotFoundError:
         return None
+    except NotAFile:
+        raise Failure("INSTALL_FAILED", f"{path} is not a file", "move it and run this again") from None
     except OSError as error:
         fix = f"make {path} readable and run this again"
         raise Failure("INSTALL_FAILED", f"{path} cannot be read: {error.strerror}", fix) from None

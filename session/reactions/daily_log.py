@@ -78,7 +78,7 @@ def append(path: str, data: bytes) -> None:
     """Append to a private file while others do the same; without data no file is created."""
     if data:
         files.private_folder(os.path.dirname(path))
-        with open(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600), "ab") as file:
+        with open(files.open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab") as file:
             file.write(data)
 
 
@@ -108,11 +108,9 @@ def _short_id(session_id: str) -> str:
 
 def _tail(path: str) -> str:
     """The last 64 KB of a file, from the start of a line; "" if there is no file."""
-    if not os.path.exists(path):
+    if not os.path.lexists(path):
         return ""
-    if not os.path.isfile(path):
-        raise OSError(f"{path} is not a file")
-    with open(path, "rb") as file:
+    with open(files.open_file(path), "rb") as file:
         begin = max(0, os.fstat(file.fileno()).st_size - 65_536)
         file.seek(begin)
         data = file.read()
