@@ -134,7 +134,7 @@ Raw = Annotated[bool, Option("--raw", help="Print only the text, not JSON")]
 Verbatim = Annotated[bool, Option("--verbatim", help="Print only the text, exactly as stored; refused on a terminal")]
 Hours = Annotated[float, Option("--hours", min=0, max=876_000, help="How far back, in hours")]
 Session = Annotated[str | None, session_option("Session id")]
-Percent = Annotated[float | None, Option("--percent", min=0, max=1000, metavar="P", help="Context usage, 0 to 100")]
+Percent = Annotated[float | None, Option("--percent", min=0, max=100, metavar="P", help="Context usage, 0 to 100")]
 Category = Annotated[str | None, Option("--category", "-c", help="Only this category, or an alias such as ops")]
 
 

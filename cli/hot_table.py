@@ -61,7 +61,7 @@ COMMANDS: "dict[str, tuple[str, str, list[dict[str, Any]]]]" = {
     ]),
     "checkpoint save": ("cli.commands.checkpoint_hot:save", "CHECKPOINT_INVALID_ARGS", [
         {'name': 'session', 'flags': ('--session',)},
-        {'name': 'percent', 'kind': 'number', 'flags': ('--percent',), 'low': 0, 'high': 1000},
+        {'name': 'percent', 'kind': 'number', 'flags': ('--percent',), 'low': 0, 'high': 100},
         {'name': 'tokens', 'kind': 'whole', 'flags': ('--tokens',), 'low': 0},
         {'name': 'window', 'kind': 'whole', 'flags': ('--window',), 'low': 1},
         {'name': 'message', 'flags': ('--message', '-m'), 'many': True},
@@ -71,7 +71,7 @@ COMMANDS: "dict[str, tuple[str, str, list[dict[str, Any]]]]" = {
     ]),
     "checkpoint flush": ("cli.commands.checkpoint_hot:flush", "CHECKPOINT_INVALID_ARGS", [
         {'name': 'session', 'flags': ('--session',)},
-        {'name': 'percent', 'kind': 'number', 'flags': ('--percent',), 'low': 0, 'high': 1000},
+        {'name': 'percent', 'kind': 'number', 'flags': ('--percent',), 'low': 0, 'high': 100},
         {'name': 'tokens', 'kind': 'whole', 'flags': ('--tokens',), 'low': 0},
         {'name': 'window', 'kind': 'whole', 'flags': ('--window',), 'low': 1},
         {'name': 'role', 'flags': ('--role',)},
@@ -92,7 +92,7 @@ COMMANDS: "dict[str, tuple[str, str, list[dict[str, Any]]]]" = {
         {'name': 'session', 'flags': ('--session',)},
         {'name': 'role', 'flags': ('--role',)},
         {'name': 'message', 'flags': ('--message', '-m')},
-        {'name': 'percent', 'kind': 'number', 'flags': ('--percent',), 'low': 0, 'high': 1000},
+        {'name': 'percent', 'kind': 'number', 'flags': ('--percent',), 'low': 0, 'high': 100},
         {'name': 'raw', 'kind': 'flag', 'default': False, 'flags': ('--raw',)},
     ]),
     "inject project": ("cli.commands.checkpoint_hot:inject_project", "INJECT_INVALID_ARGS", [

@@ -9,11 +9,12 @@ import os
 import sys
 import time
 
-from cli.output import wrong_usage
+from cli.output import tell, wrong_usage
 from core import TYPE_CHECKING, clock, json_text
 from core.errors import Failure, usage
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
     from typing import Any
 
 SESSION_VARIABLES = ("JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDLE")  # the first that is set counts
@@ -85,13 +86,32 @@ def read_text(most_characters: int) -> str:
     return clean(data.decode("utf-8", "replace"))
 
 
-def read_json(limit: int, less: str, example: str) -> dict[str, Any]:
-    """Read a JSON object of at most `limit` bytes from stdin; {} if stdin is empty. `less` says how to shorten it."""
+def read_json(limit: int, less: str, example: str, known: Collection[str]) -> tuple[dict[str, Any], list[str]]:
+    """Read a JSON object of at most `limit` bytes from stdin: its values of the `known` keys, and the other keys.
+
+    The other keys are reported on stderr. An empty stdin is an empty object. `less` says how to shorten it.
+    """
     try:
         text = read_object(limit)
     except TooLongError:
         raise wrong_usage(f"stdin holds more than {limit} bytes", less) from None
-    return parse_object(text, "stdin", example) if text.strip() else {}
+    given = parse_object(text, "stdin", example) if text.strip() else {}
+    unknown = [key for key in given if key not in known]
+    report_unknown_keys(unknown, known)
+    return {key: value for key, value in given.items() if key in known}, unknown
+
+
+def report_unknown_keys(unknown: Sequence[str], known: Collection[str]) -> None:
+    """Say on stderr which keys of a JSON object have no effect, and which were probably meant."""
+    if not unknown:
+        return
+    from difflib import get_close_matches
+
+    from core.quoting import shown
+
+    meant = {key: "".join(get_close_matches(key[:80], known, 1)) for key in unknown[:20]}
+    named = [key[:80] + (f" (did you mean {near}?)" if near else "") for key, near in meant.items()]
+    tell(shown(f"joelclaw: ignored, as these keys are unknown: {', '.join(named)}\n"))
 
 
 def parse_object(text: str | bytes, where: str, example: str) -> dict[str, Any]:

@@ -154,7 +154,7 @@ class _Import(ABC):
 class _LinesImport(_Import):
     def __init__(self, preview: bool, now: int, config: Config) -> None:
         super().__init__(LINES, preview, now, config)
-        self.report |= {"lines": 0, "failed": 0, "errors": []}
+        self.report |= {"lines": 0, "failed": 0, "errors": [], "ignored": []}
 
     def parse(self, lines: Iterable[Line], progress: Progress) -> Iterator[Incoming]:
         """The memories of the good lines; blank lines are skipped."""
@@ -167,7 +167,10 @@ class _LinesImport(_Import):
             try:
                 if raw is None:
                     raise BadLineError("longer than 16 MiB")
-                yield from_line(orjson.loads(text), str(number), now=self.now)
+                line = orjson.loads(text)
+                incoming = from_line(line, str(number), now=self.now)
+                self.report["ignored"] += sorted(line.keys() - LINE_KEYS - {*self.report["ignored"]})
+                yield incoming
             except orjson.JSONDecodeError as error:
                 self._refuse(number, f"not JSON: {error.msg}, at character {error.pos}")
             except BadLineError as error:
@@ -288,6 +291,8 @@ _LINE_FIELDS = {
     "gate_fallback": ("write_gate_fallback", "flag"), "created_at": ("created_at", "time"),
     "updated_at": ("updated_at", "time"), "last_used_at": ("last_used_at", "time"),
 }  # fmt: skip
+LINE_KEYS = {"id", "collection", "text", "verdict", "category", *_LINE_FIELDS}
+"""The keys of a line that have an effect."""
 
 
 def to_line(document: Document) -> dict[str, Any]:

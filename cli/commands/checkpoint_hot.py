@@ -22,12 +22,14 @@ def save(options: Mapping[str, Any]) -> Answer:
     from session.reactions import task
 
     given: dict[str, Any] = {}
+    ignored: list[str] = []
     if options["stdin"]:
-        given = read_json(
-            4_000_000,
-            "give the last messages only",
-            'give an object, such as {"session": "ID", "percent": 45, "messages": ["..."]}',
-        )
+        example = 'give an object, such as {"session": "ID", "percent": 45, "messages": ["..."]}'
+        keys = (
+            "session", "sessionId", "percent", "contextPercent", "tokens", "window", "message", "messages", "file",
+            "files", "role",
+        )  # fmt: skip
+        given, ignored = read_json(4_000_000, "give the last messages only", example, keys)
     session_id = required_session(options["session"] or "".join(_texts(given, "session", "sessionId")[:1]))
     flags = {name: value for name, value in options.items() if value not in (None, [])}
     if "percent" in flags or "tokens" in flags:  # flags replace the context usage that stdin gives
@@ -36,6 +38,8 @@ def save(options: Mapping[str, Any]) -> Answer:
     result = task.save_checkpoint(
         _event("turn", session_id, given), config.load(), role="".join(_texts(given, "role")[:1])
     )
+    if ignored:
+        result["ignored"] = ignored
     session = quoted(result["sessionId"])
     actions = [step(f"joelclaw checkpoint show {session}", "everything known about this session")]
     if result["zone"] == "hot":
@@ -58,7 +62,7 @@ def _event(kind: Kind, session_id: str, given: Mapping[str, Any]) -> HookEvent:
     """The event that options and stdin describe, as a hook would get it."""
     from session.record import own_event
 
-    percent = _number(given, "percent", "contextPercent", most=1000)
+    percent = _number(given, "percent", "contextPercent", most=100)
     tokens = _number(given, "tokens")
     window = _number(given, "window", least=1)
     if percent is None and tokens is not None and window is None:
@@ -84,8 +88,8 @@ def _number(given: Mapping[str, Any], *names: str, least: int = 0, most: float =
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        message = f"{names[0]} is not a number from {least} to {most:g}"
-        raise wrong_usage(message, f"give {names[0]} a number in that range")
+        message = f"{names[0]} is {value!r}, which is not a number from {least} to {most:g}"
+        raise wrong_usage(message[:200], f"give {names[0]} a number from {least} to {most:g}")
     return value
 
 

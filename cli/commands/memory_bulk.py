@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 import clients
 from cli.declarations import Commands, OneOf, session_option
+from cli.input import report_unknown_keys
 from cli.output import Answer, is_for_person, quoted, step, tell, write_bytes, wrong_usage
 from core import clock, config
 from core.errors import FAILED, Failure
@@ -42,6 +43,7 @@ def import_(
     if is_ours:
         with numbered_lines(file, longest=16 * 1024 * 1024, content="JSON lines") as (lines, advance):
             report = transfer.import_lines(lines, **about, progress=advance)
+        report_unknown_keys(report["ignored"], transfer.LINE_KEYS)
     elif file == "-":
         raise wrong_usage(f"{form} is read from a file", "name the file; stdin takes only joelclaw's own JSON lines")
     else:

@@ -93,10 +93,9 @@ def emit(options: Mapping[str, Any]) -> Answer:
     ignored: list[str] = []
     if not action or options["stdin"]:
         example = 'give a JSON object, such as {"action": "a.b"}'
-        given = read_json(262_144, "give a single event, and less metadata", example)
-        ignored = [key for key in given if key not in _EVENT_KEYS]
+        given, ignored = read_json(262_144, "give a single event, and less metadata", example, _EVENT_KEYS)
         for key, value in given.items():
-            if key in _EVENT_KEYS and value is not None:
+            if value is not None:
                 fields[_EVENT_KEYS[key]] = _checked(_EVENT_KEYS[key], key, value)
     fields |= {name: options[name] for name in _EVENT_FIELDS if options[name] is not None}
     if options["metadata"] is not None:

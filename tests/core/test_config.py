@@ -70,3 +70,8 @@ def test_a_file_that_is_no_toml_is_told_and_left_alone(run: Run, home: Path) -> 
     failed = run("recall", "anything", ok=False)
     assert failed.json["error"]["code"] == "CONFIG_INVALID"
     assert (home / "config.toml").read_text() == "[checkpoint\n"
+
+
+def test_a_byte_order_mark_is_ignored(run: Run, home: Path) -> None:
+    put(home, "\ufeff[checkpoint]\r\nwarm_percent = 25\r\n")
+    assert zone(run, 30) == "warm"

@@ -105,7 +105,7 @@ def test_percent_from_tokens_and_unknown_usage(run: Run) -> None:
     assert unknown["filesModified"] == ["x.py"]
     assert "one more message" in unknown["currentTask"]
     assert run("checkpoint", "show", "s1").result["checkpoint"]["contextPercentAtCapture"] == 45
-    assert save(run, "--percent", "140")["zone"] == "hot"
+    assert save(run, "--tokens", "280000", "--window", "200000")["zone"] == "hot"
 
 
 def test_task_query_and_files_keep_their_limits(run: Run) -> None:
