@@ -26,7 +26,7 @@ def state_of(folder: str, timeout_s: float = 0.3) -> str:
     deadline = time.monotonic() + timeout_s
     top = project.folder_of(os.path.realpath(folder))
     own, common = project.git_folders(top)
-    git = _program() if own and os.path.isfile(own + "/HEAD") else ""
+    git = _program(top) if own and os.path.isfile(own + "/HEAD") else ""
     # Other formats than "files" keep the refs where our links do not lead.
     if not git or project.git_setting(common + "/config", ["extensions"], "refstorage") not in ("", "files"):
         return ""
@@ -120,10 +120,12 @@ def _describe(branch: str, commit: str, *changes: str) -> str:
     return ", ".join([f"branch {name}", short, *changes] if name else [f"detached at {short}", *changes])
 
 
-def _program() -> str:
+def _program(top: str) -> str:
+    """The path of git; never in the current folder or in the repository, whatever PATH says."""
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
         path = os.path.join(folder, "git")
-        if os.path.isabs(folder) and os.access(path, os.X_OK):  # never in the current folder
+        is_outside = os.path.isabs(folder) and not f"{os.path.realpath(folder)}/".startswith(f"{top}/")
+        if is_outside and os.access(path, os.X_OK):
             return path
     return ""
 

@@ -167,7 +167,7 @@ def test_memory_write_with_secrets_in_every_option(home: Path) -> None:
     assert leaks(home) == []
 
 
-def test_sessions_with_secrets_in_every_field(home: Path) -> None:
+def test_no_secret_of_a_session_reaches_the_disk(home: Path) -> None:
     texts = [sample.text for sample in POSITIVE]
     for start in range(0, len(texts), 6):
         turn = {

@@ -265,7 +265,7 @@ def asked(places: dict[str, str]) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("terminal", [False, True], ids=["in a pipe", "on a terminal"])
-def test_nothing_nasty_comes_out(
+def test_printed_text_neither_acts_nor_passes_for_a_mark(
     run: Run, places: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool
 ) -> None:
     monkeypatch.setattr("cli.output.is_terminal", lambda: terminal)

@@ -56,7 +56,7 @@ def wanted(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022])
-def test_everything_is_private(home: Path, umask: int) -> None:
+def test_every_file_of_the_home_is_private(home: Path, umask: int) -> None:
     (home.parent / "notes.jsonl").write_text('{"text": "The billing exporter keeps ninety days of invoices"}\n')
     (home.parent / "queries.txt").write_text("billing\nscheduler\n")
     for words in EVERYTHING:

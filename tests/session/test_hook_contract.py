@@ -56,7 +56,7 @@ def events(run: Run, action: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_any_payload_gets_a_valid_answer(run: Run, agent: str) -> None:
+def test_a_hook_answers_any_payload_without_an_error(run: Run, agent: str) -> None:
     for name, given in ODD.items():
         done = run("hook", agent, stdin=given)
         assert done.err == "", name
@@ -115,7 +115,9 @@ def test_an_object_on_a_pipe_that_stays_open_is_answered_at_once(home: Path, tmp
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_after_its_deadline_it_answers_nothing_and_says_so(run: Run, home: Path, tmp_path: Path, agent: str) -> None:
+def test_after_its_deadline_a_hook_answers_nothing_and_says_so(
+    run: Run, home: Path, tmp_path: Path, agent: str
+) -> None:
     for limit_ms in DEADLINES_MS:
         began = time.monotonic()
         environment = clean_environment(home, JOELCLAW_HOOK_DEADLINE_MS=limit_ms)

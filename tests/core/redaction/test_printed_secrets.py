@@ -239,7 +239,7 @@ def test_a_long_line_takes_linear_time(line: str) -> None:
     assert time.process_time() - began < LONGEST_S
 
 
-def test_neither_the_store_nor_an_answer_has_it(run: Run, home: Path, tmp_path: Path) -> None:
+def test_what_a_command_prints_of_a_secret_is_neither_stored_nor_recalled(run: Run, home: Path, tmp_path: Path) -> None:
     made = Transcript(tmp_path / "before.jsonl")
     made.user("look why the tides do not connect")
     for number, command in enumerate(PRINTING):

@@ -170,7 +170,7 @@ def _feed(pipe: Any, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("writes", [100, pytest.param(400, marks=pytest.mark.thorough)])
-def test_writes_killed_at_random_moments(home: Path, writes: int) -> None:
+def test_an_acknowledged_write_survives_a_kill(home: Path, writes: int) -> None:
     """Many writes, four at a time, each killed somewhere between its first instruction and its end."""
     draw = random.Random(20_260_921)
     began = time.monotonic()

@@ -106,7 +106,7 @@ def test_a_session_leaves_nothing_that_it_did(run: Run, filled: Path) -> None:
 
 
 @pytest.mark.parametrize("mark", [SAID, SAID.upper(), ÜBER, normalize("NFD", ÜBER).upper()])
-def test_a_text_leaves_no_byte_in_any_case_or_form(run: Run, filled: Path, mark: str) -> None:
+def test_a_purged_text_leaves_no_byte_in_any_case_or_form(run: Run, filled: Path, mark: str) -> None:
     run("memory", "forget", "--purge", "--match", mark, "--yes")
     assert left(filled, normalize("NFC", mark).lower()) == []
     assert left(filled, CALLED, PLANNED), "what does not hold it stays"
