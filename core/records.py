@@ -160,6 +160,7 @@ class EventQuery(TypedDict, total=False):
     actions: Sequence[str]
     hidden: Sequence[str]
     """Actions that are left out."""
+    hidden_components: Sequence[str]
     session: str
     system: str
     success: bool | None

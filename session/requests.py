@@ -33,11 +33,11 @@ _AUTOMATED = (
     " history before this point was compacted | caveat: the messages below | [request interrupted | another language"
     " model started to solve | post-compaction | task notification"
 ).split(" | ")
-# How the gateway's own envelopes begin, word for word.
+# How the gateway's own envelopes begin, word for word. The marks in front are missing in the messages of a state.
 _ENVELOPES = (
-    "## 📋 Batch Digest", "## 🔔 Gateway", "> ⚡ **Automated gateway event**", "> ⚡ **Automated gateway digest",
-    "# Context Recovery", "## Context Refresh", "## Gateway Recovery", "HEARTBEAT", "Recovered. Standing by.", "Noted ",
-    "Noted.", "Noted,", "Noted!", "Noted-", "## ⚠️ MISSED HEARTBEAT", "## Gateway Boot",
+    "📋 Batch Digest", "🔔 Gateway", "⚡ **Automated gateway event**", "⚡ **Automated gateway digest",
+    "Context Recovery", "Context Refresh", "Gateway Recovery", "HEARTBEAT", "Recovered. Standing by.", "Noted ",
+    "Noted.", "Noted,", "Noted!", "Noted-", "⚠️ MISSED HEARTBEAT", "Gateway Boot",
 )  # fmt: skip
 # Words that ask for the state of things without naming any.
 _EMPTY_WORDS = frozenset(
@@ -47,6 +47,19 @@ _EMPTY_WORDS = frozenset(
     " let go ahead continue carry keep proceed start stop wait again more up happened"
     " changed overnight yesterday tonight morning night week hour hours while since last".split()
 )
+# Words that ask for the state of things, in the languages of most prompts. A question with a mark needs none of them.
+_STATE_WORDS = frozenset(
+    "status state happening happened progress news sitrep overview summary recap miss missed catch speed update updates"
+    " going"
+    " stand lage lagebericht neues neuigkeiten überblick zwischenstand statusbericht los"
+    " état etat point nouveau nouvelles situation résumé avancement bilan"
+    " estado novedades resumen situación pasa pasando stato novità aggiornamento aggiornamenti situazione succede"
+    " novidades situação andamento acontecendo nieuws overzicht gebeurt stan nowego sytuacja stav novinky läget nytt"
+    " durum durumu tila статус состояние новости нового происходит дела ситуация стан новини".split()
+)
+_UNSPACED_STATE_WORDS = (
+    "状态 狀態 现状 現狀 进展 進展 近况 情况 情況 怎么样 怎麼樣 状況 現状 ステータス 進捗 どうなって 상태 상황 현황"
+).split()
 # Words of prompts that let the work go on or close it: "yes, commit and push it please", "run the tests".
 _GOING_ON = frozenset(
     "yes yeah yep no nope sure ok okay please thanks thank great good nice cool perfect right fine correct agreed"
@@ -85,10 +98,46 @@ def topic_query(messages: Sequence[Message], message: str = "") -> str:
 
 def is_topic(text: str) -> bool:
     """Whether a message is a person's own words about something: no envelope, digest, acknowledgement or output."""
-    plain = "" if text.lstrip().startswith(_ENVELOPES) else own_words(text)
+    plain = "" if text.lstrip("#> \n\t").startswith(_ENVELOPES) else own_words(text)
     width = sum(1 if character.isascii() else 2 for character in plain)
     telling = {word for word in words.split(plain) if word not in words.STOP_WORDS and word not in _EMPTY_WORDS}
     return width >= 20 and (len(telling) >= 2 or any(not word.isascii() for word in telling))
+
+
+def asks_for_state(text: str) -> bool:
+    """Whether a person asks how things are: "status", "catch me up", "how's the telegram channel going?".
+
+    Such a prompt is short and has a word for it, or it is a question that names nothing, in any language.
+    """
+    plain, order, unknown = _short_prompt(text)
+    is_asking = _is_question(plain) or len(order) <= 5 or not unknown or order[0] in ("status", "state", "news")
+    is_order = order[:1] != order and not _is_question(plain) and order[0] in _VERBS
+    asks = any(word in _STATE_WORDS or any(part in word for part in _UNSPACED_STATE_WORDS) for word in order)
+    return (asks and is_asking and not is_order) or is_nameless(text)
+
+
+def is_nameless(text: str) -> bool:
+    """Whether a prompt is a short question without a name, a number, or a word that stands out among English ones."""
+    from core.names import names_in_order
+
+    plain, order, unknown = _short_prompt(text)
+    if not (2 <= len(order) <= 6 and _is_question(plain)) or any(map(str.isdigit, plain)):
+        return False
+    has_name = any(is_name for _, is_name in names_in_order(plain))
+    return not has_name and (not unknown or 2 * len(unknown) > len(order))
+
+
+def _short_prompt(text: str) -> tuple[str, list[str], list[str]]:
+    """A person's short prompt, its words, and those that ask nothing in English; all empty for any other prompt."""
+    plain = "" if text.lstrip("#> \n\t").startswith(_ENVELOPES) else own_words(text)
+    order = words.split(plain) if len(plain) <= LAST_CHARS and "\n" not in plain else []
+    known = words.STOP_WORDS | _EMPTY_WORDS | _STATE_WORDS
+    return plain if order else "", order, [word for word in order if word not in known]
+
+
+def _is_question(plain: str) -> bool:
+    ends = plain.rstrip(" !.)»”\"'").endswith(("?", "？", "؟"))
+    return ends or plain.lower().startswith(("what", "how", "where are", "any "))
 
 
 def is_request(text: str) -> bool:

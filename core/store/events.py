@@ -354,9 +354,10 @@ def _where(query: EventQuery) -> tuple[str, tuple[Any, ...]]:
     if success is not None:
         conditions.append("success = ?")
         values.append(int(success))
-    if hidden := query.get("hidden", ()):
-        conditions.append(f"action NOT IN ({marks(hidden)})")
-        values.extend(hidden)
+    for column, hidden in (("action", query.get("hidden")), ("component", query.get("hidden_components"))):
+        if hidden:
+            conditions.append(f"{column} NOT IN ({marks(hidden)})")
+            values.extend(hidden)
     if any_of := query.get("any_of", ()):
         holds = " OR ".join(" AND ".join("instr(search_text, ?) > 0" for _ in words) for words in any_of)
         conditions.append(f"NOT ({holds})" if query.get("inverted") else f"({holds})")

@@ -11,7 +11,7 @@ import os
 from core import TYPE_CHECKING, clock, files
 from core.store import calls
 from session.reactions import Reaction
-from session.state import stored_line
+from session.state import GATEWAY, stored_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,6 +62,37 @@ def append_section(
     except (OSError, ValueError):
         return False
     return True
+
+
+def entries_of_others(now: int, config: Config) -> list[tuple[int, str]]:
+    """Today's entries, oldest first, as lines with their times in ms (0: unknown), without those of gateways.
+
+    A gateway's own task is no news to a gateway, and neither are automated messages among the prompts of a task.
+    """
+    from session.record import JOINT
+    from session.requests import last_request, own_words
+
+    try:
+        text = _tail(log_path(now, config))
+    except (OSError, ValueError):
+        return []
+    entries: list[tuple[int, str]] = []
+    for section in f"\n{text}".split("\n#"):
+        heading, *lines = [line.strip() for line in section.lstrip("# ").splitlines() if line.strip()] or [""]
+        at, _, about = heading.partition(" UTC" + _MARK)
+        fields = dict(line.removeprefix("- ").partition(": ")[::2] for line in lines)
+        if not about:  # a person wrote it
+            entries += [(0, ": ".join([heading, *lines[:3]]))] if heading else []
+        elif about.split(" · ")[1:2] != [GATEWAY]:
+            said = [part for part in fields.get("Task", "").split(JOINT) if own_words(part)]
+            files = [f"files {fields['Files modified']}"] if "Files modified" in fields else []
+            hours, minutes = at[:2], at[3:5]
+            is_time = hours.isdecimal() and minutes.isdecimal()
+            written_at = now - now % clock.DAY_MS + (int(hours) * 60 + int(minutes)) * clock.MINUTE_MS if is_time else 0
+            if said or files:
+                task = [last_request(said) or said[-1]] if said else []
+                entries.append((written_at, f"{at} {'; '.join([*task, *files])}"))
+    return entries
 
 
 def is_section(heading: str) -> bool:

@@ -3,6 +3,9 @@
 A refresh comes when the context is half full, after a pause, and after half an hour; never in the first minutes of a
 session. It gives memories on the session's topic that were written or changed since, and nothing that the agent knows.
 A prompt that names a file or a function gets its place, and written memories about it.
+
+A gateway may also ask for a refresh ("what's happening?"). It gets a whole new block each time, with what happened in
+the system, which replaces the block before.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import time
 from core import TYPE_CHECKING
 from core.clock import MINUTE_MS
 from core.names import names_in_order
-from core.quoting import cost, enclose, one_line
+from core.quoting import cost, enclose
 from session.reactions import FAILED, HALF_FULL_PERCENT, NO_RESULTS, Reaction
 from session.session import COOLDOWN_MS
 
@@ -22,7 +25,6 @@ if TYPE_CHECKING:
     from clients.base import HookEvent
     from core.records import Hit, Place
     from session.session import Session
-    from session.state import SessionState
 
 
 def react(event: HookEvent, session: Session) -> Reaction:
@@ -33,48 +35,57 @@ def react(event: HookEvent, session: Session) -> Reaction:
     trigger = trigger_of(message, session) or ("named" if names or is_asked else "")
     if not trigger:
         return Reaction("not-due", about={"trigger": ""})
-    query = _query(message, names, session, trigger=trigger, is_asked=is_asked)
+    query, hits = _memories(message, names, session, event["cwd"], trigger=trigger, is_asked=is_asked)
     about = {"trigger": trigger, "query": query}
     if not (query or names):
         return Reaction("no-seed", about=about)
-    state, project = session.state, session.project_in(event["cwd"])
-    hits: Sequence[Hit] | None = ()
-    if query:
-        hits = session.store.recall(query, project, everywhere=state.is_gateway)
     if hits is None:
         return Reaction(FAILED, about=about)
 
     from session.reactions.injection import Injection, fit, give, names_shared, select, written_to_be_kept
 
-    places, placed = _places(names, session, event["cwd"], project) if names else ([], [])
-    notes = _vault_notes(message, state) if is_asked else {}
-    fresh = [hit for hit in written_to_be_kept(hits, state) if hit["id"] not in state.injected_memories]
+    state, is_timed = session.state, trigger != "named"
+    is_block = state.is_gateway and is_timed and bool(query)
+    kept = written_to_be_kept(hits, state)
+    fresh = [hit for hit in kept if hit["id"] not in state.injected_memories]
     names_in = {hit["id"]: shared for hit in fresh if (shared := names_shared(hit, names))}
-    changed = set() if trigger == "named" else _changed(session, [hit["id"] for hit in fresh])
-    memories = select([hit for hit in fresh if is_asked or hit["id"] in names_in or hit["id"] in changed], state)
-    head = ["## Context Refresh"]
-    head += ["**Where it stands:**", *places] if places else []
-    head += ["**In the vault:**", *notes.values()] if notes else []
-    title, most = ("**Changed in memory:**", 3) if changed else ("**Noted about it:**", 2)
+    changed = _changed(session, kept if is_block else fresh) if is_timed else set()
+    places, placed = _places(names, session, event["cwd"]) if names else ([], [])
+    notes: dict[str, str] = {}
+    news: list[str] = []
+    if is_asked or is_block:
+        from session.reactions import gateway
+
+        notes = gateway.vault_notes(message, state) if is_asked else {}
+    if is_block:
+        news, memories = gateway.block(session, kept, {*changed, *(hit["id"] for hit in fresh)})
+    else:
+        memories = select([hit for hit in fresh if is_asked or hit["id"] in names_in or hit["id"] in changed], state)
+    above = ["**Where it stands:**", *places] if places else []
+    above += ["**In the vault:**", *notes.values()] if notes else []
+    titles = ("**In memory:**", 3) if is_block else ("**Changed in memory:**", 3)
+    title, most = titles if is_block or changed else ("**Noted about it:**", 2)
     content, shown = fit(
-        "context-refresh", [*head, title], memories, mark="- [{category}] ", most=most,
-        max_tokens=350 + cost("\n".join((*places, *notes.values()))),
+        "context-refresh", ["## Context Refresh", *news, *above, title], memories, mark="- [{category}] ", most=most,
+        max_tokens=(400 if news else 350) + cost("\n".join((*places, *notes.values()))),
     )  # fmt: skip
-    if trigger != "named":  # a prompt that names something does not put the next refresh off
+    if is_timed:  # a prompt that names something does not put the next refresh off
         state.last_refresh_at = session.now
         state.half_refreshed = state.half_refreshed or trigger == "half-full"
-    if not content and len(head) == 1:
+    if not (content or news or above):
         return Reaction(NO_RESULTS, about=about)
+    if is_block:
+        state.injected_kinds = {**state.injected_kinds, "context-refresh": session.now}
     named = [name for memory in shown for name in names_in.get(memory["id"], ())]
     state.told_names = [*state.told_names, *dict.fromkeys((*placed, *notes, *named))]
-    content = content or enclose("context-refresh", head)
+    content = content or enclose("context-refresh", ["## Context Refresh", *news, *above])
     injection = Injection("context-refresh", content, shown, "context.refresh.injected", about)
     injection.event_about, injection.query = {"reason": trigger}, query
     return give(injection, session, began)
 
 
 def trigger_of(message: str, session: Session) -> str:
-    """Why something may have changed: "half-full", "idle" or "interval"; "" if no refresh is due."""
+    """Why a refresh is due: "half-full", "asked" (of a gateway), "idle" or "interval"; "" if it is not."""
     state, now, last = session.state, session.now, session.state.last_refresh_at
     minutes = session.config.get_float("refresh.minutes")
     was_just_refreshed = last is not None and 0 <= now - last < COOLDOWN_MS
@@ -85,6 +96,11 @@ def trigger_of(message: str, session: Session) -> str:
         return "half-full"
     if not message or now - state.started_at < 5 * MINUTE_MS:  # a session that has just begun knows what there is
         return ""
+    if state.is_gateway:
+        from session import requests
+
+        if requests.asks_for_state(message):
+            return "asked"
     before = session.before or state
     active_at = max(before.updated_at, before.last_message_at or 0)
     if now - active_at >= 10 * MINUTE_MS:  # the user may be back with something else
@@ -93,15 +109,29 @@ def trigger_of(message: str, session: Session) -> str:
     return "interval" if now - since > minutes * MINUTE_MS else ""
 
 
-def _query(message: str, names: Sequence[str], session: Session, *, trigger: str, is_asked: bool) -> str:
+def _memories(
+    message: str, names: Sequence[str], session: Session, cwd: str, *, trigger: str, is_asked: bool
+) -> tuple[str, Sequence[Hit] | None]:
+    """The query, and its hits: "" without a topic, and None if the store failed.
+
+    The topic is what the prompt is about, if it names something or memory knows it, or else the conversation's.
+    """
     from session import requests
+
+    def recall(query: str) -> Sequence[Hit] | None:
+        return session.store.recall(query, session.project_in(cwd), everywhere=session.state.is_gateway)
 
     query = ""
     if is_asked or (names and session.store.has_memory_naming(names)):
         query = requests.topic_query((), message) or " ".join(names)
+    if query and trigger == "asked" and not (hits := recall(query)):
+        if hits is None:
+            return query, None
+        query = ""
     if not query and trigger != "named":
-        query = requests.topic_query(session.state.messages, message)
-    return query
+        talk = [entry for entry in session.state.messages if not requests.is_nameless(entry["text"])]
+        query = requests.topic_query(talk, "" if requests.is_nameless(message) else message)
+    return query, recall(query) if query else ()
 
 
 def _new_names(message: str, session: Session) -> list[str]:
@@ -119,7 +149,7 @@ def _new_names(message: str, session: Session) -> list[str]:
 
 
 def _is_gateway_asked(message: str, session: Session) -> bool:
-    """Whether a person asks a gateway for something."""
+    """Whether a person asks a gateway about something."""
     if not session.state.is_gateway or not session.config.get_float("refresh.minutes"):
         return False
     from session import requests
@@ -127,11 +157,12 @@ def _is_gateway_asked(message: str, session: Session) -> bool:
     return requests.is_topic(message)
 
 
-def _places(names: Sequence[str], session: Session, cwd: str, project: str) -> tuple[list[str], list[str]]:
+def _places(names: Sequence[str], session: Session, cwd: str) -> tuple[list[str], list[str]]:
     """Lines with the places of the names, and the names that have a place."""
     from core.project import folder_of
     from session import places
 
+    project = session.project_in(cwd)
     if not project:
         return [], []
     folder = folder_of(session.folder(cwd))
@@ -142,32 +173,11 @@ def _places(names: Sequence[str], session: Session, cwd: str, project: str) -> t
     return places.lines_of_names(found), [name for name in names if name in placed]
 
 
-def _changed(session: Session, identifiers: Sequence[str]) -> set[str]:
-    """The memories that were written or changed since memory was last looked at, or since the session began."""
+def _changed(session: Session, hits: Sequence[Hit]) -> set[str]:
+    """The ids of those that were written or changed since memory was last looked at, or since the session began."""
     from core.store import documents
 
     last = session.state.last_refresh_at
     since = session.state.started_at if last is None or last > session.now else int(last)
+    identifiers = [hit["id"] for hit in hits]
     return session.store.read("recall", lambda db: documents.changed_since(db, identifiers, since), set())
-
-
-def _vault_notes(message: str, state: SessionState) -> dict[str, str]:
-    """By name, a line for each note of the vault that a prompt names by number or path, or asks for ("decisions …")."""
-    words = [word.strip("`'\"()[],;:?!") for word in message.split()]
-    paths = [word for word in words if word.endswith(".md") or "/Vault/" in word]
-    if not (paths or any(word.lower().startswith(("adr", "decision")) for word in words)):
-        return {}
-    from contextlib import suppress
-
-    from core.errors import Failure
-    from memory.knowledge import vault
-
-    lines: dict[str, str] = {}
-    for reference in paths or [message]:
-        with suppress(Failure):  # there is no vault, or nothing in it
-            for match, note in vault.find(vault.root(), reference):
-                name = match.path.rpartition("/")[2]
-                heading = next((line for line in note["content"].splitlines() if line.startswith("# ")), name)
-                if name not in state.told_names:
-                    lines[name] = f"- {one_line(heading)}: {one_line(match.path)}"
-    return dict(list(lines.items())[:3])
