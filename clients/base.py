@@ -7,7 +7,7 @@ import os
 from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Literal, TypedDict
 
     from clients.entries import Entry
@@ -83,6 +83,7 @@ class Client:
     # its transcript
     session_file = ""  # its makers' word for the file with a session; "" if it has none
     named_by_file = False  # a session's id is the name of its file; lines of a fork still name the first session
+    folder_mark = b'"cwd"'  # in each line that names the folder of a session; empty if no line does
     said_marks: tuple[bytes, ...] = ()  # a line without any of these says nothing and returns nothing
     context_marks: tuple[bytes, ...] = ()  # a line without any of these has no usage and no compaction
     has_window = False  # the transcript names the model's context window
@@ -161,6 +162,16 @@ class Client:
     def entries(self, line: dict[str, Any]) -> list[Entry]:  # noqa: ARG002  # for subclasses
         """The entries of a line of its transcript; the first is the line's node. Empty for a line of no meaning."""
         return []
+
+    def folder_of(self, path: str, line: dict[str, Any], known: Iterable[str]) -> str:  # noqa: ARG002  # for subclasses
+        """The folder of a session whose transcript does not name it; "" if it is unknown.
+
+        Args:
+            path: of the transcript.
+            line: the first line of it.
+            known: folders of other sessions and projects.
+        """
+        return ""
 
     def written_files(self, tool: str, given: object) -> list[str]:
         """The files that a tool call writes; none for a tool that only reads."""

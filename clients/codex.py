@@ -89,6 +89,7 @@ class Codex(Client):
             found = [Entry("node", folder=string(payload.get("cwd")), model=string(payload.get("model")))]
             if kind == "session_meta":
                 found[0].session = string(payload.get("id")) or string(payload.get("session_id"))
+                found[0].copied_from = string(payload.get("forked_from_id"))
         return with_node(found, at, payload.get("id") if kind == "response_item" else "") if found else []
 
     def _item_entries(self, line: dict[str, Any], payload: dict[str, Any], at: int | None) -> list[Entry]:

@@ -36,10 +36,10 @@ class Entry:
     """
 
     __slots__ = (
-        "at", "call", "command", "content", "failed", "files", "first_kept", "first_line", "folder", "given", "group",
-        "hunks", "id", "is_meta", "is_side", "is_stop", "kind", "model", "operation", "parent", "process", "read_files",
-        "session", "stable_id", "steps", "summary", "text", "tokens", "tokens_after", "tokens_before", "tokens_used",
-        "tool", "turns", "unrun", "whole", "window",
+        "at", "call", "command", "content", "copied_from", "failed", "files", "first_kept", "first_line", "folder",
+        "given", "group", "hunks", "id", "is_meta", "is_side", "is_stop", "kind", "model", "operation", "parent",
+        "process", "read_files", "session", "stable_id", "steps", "summary", "text", "tokens", "tokens_after",
+        "tokens_before", "tokens_used", "tool", "turns", "unrun", "whole", "window",
     )  # fmt: skip
 
     def __init__(self, kind: Kind, at: int | None = None, **fields: Any) -> None:
@@ -50,6 +50,7 @@ class Entry:
         self.stable_id = ""  # of a prompt or answer, unique over all sessions
         self.group = ""  # shared by the nodes of an answer
         self.session = ""  # the session that the line names
+        self.copied_from = ""  # the session from which a fork copied the line
         self.folder = ""  # the folder that the session works in
         self.is_side: bool | None = None  # said by a subagent, or not
         self.is_meta = False  # not said here: added or copied by the client, or kept from the model; never archived

@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 
 from clients.base import Client
-from clients.content import parse_timestamp, rows, string, table, text_of, typed, whole, without_ours
+from clients.content import parse_timestamp, parsed, rows, string, table, text_of, typed, whole, without_ours
 from clients.entries import Entry, call_entry, edit_entries, plan_entries, result_entry, usage_entry, with_node
 from core import TYPE_CHECKING
+from core.files import start_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 
@@ -35,6 +37,7 @@ class Gemini(Client):
         "SessionEnd": "end",
     }
     session_file = "chat file"
+    folder_mark = b""
     said_marks = (b'"user"', b'"gemini"')
     context_marks = (b'"tokens"', b"<state_snapshot>")
     writing_tools = ("write_file", "replace")
@@ -50,6 +53,24 @@ class Gemini(Client):
         """Whether a line is a `$set`, an answer of Gemini, or the head of a chat."""
         kind = line.get("type")
         return "$set" in line or kind == "gemini" or (kind is None and "projectHash" in line and "sessionId" in line)
+
+    def folder_of(self, path: str, line: dict[str, Any], known: Iterable[str]) -> str:
+        """From `.project_root` or `projects.json`, or a known folder that has the hash of the chat's project."""
+        folder = os.path.dirname(os.path.abspath(path))
+        while os.path.basename(os.path.dirname(folder)) not in ("tmp", ""):
+            folder = os.path.dirname(folder)
+        name = os.path.basename(folder)
+        above = os.path.dirname(os.path.dirname(folder))  # of `tmp`
+        home = above if os.path.isfile(above + "/projects.json") else self.home()
+        projects = _folders_in(os.path.join(home, "projects.json"), "projects")
+        roots = [start_of(f"{home}/{below}/{name}/.project_root", 4_096).strip() for below in ("tmp", "history")]
+        named = [*filter(None, roots), *(root for root, short in projects.items() if name and short == name)]
+        wanted = string(line.get("projectHash")) or name
+        trusted = _folders_in(os.path.join(home, "trustedFolders.json"), "")
+        for candidate in (*named, *projects, *trusted, *known):
+            if _project_hash(candidate) == wanted:
+                return candidate
+        return named[0] if named else ""
 
     def entries(self, line: dict[str, Any]) -> list[Entry]:
         """The entries of a line; the client's notices are nodes without content."""
@@ -96,6 +117,18 @@ class Gemini(Client):
                 others += plan_entries(call.call, table(wanted).get("todos"), "description")
         usage = usage_entry(line.get("tokens"), ("input",), line.get("model"))
         return [answer, *calls, *others, *([usage] if usage.tokens else [])]
+
+
+def _folders_in(path: str, key: str) -> dict[str, object]:
+    """The folders in a file of the client, below a key if there is one."""
+    value = table(parsed(start_of(path, 1_000_000).encode("utf-8", "replace")))
+    return table(value.get(key)) if key else value
+
+
+def _project_hash(folder: str) -> str:
+    from hashlib import sha256
+
+    return sha256(folder.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _snapshot_id(history: list[dict[str, Any]]) -> str:

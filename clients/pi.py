@@ -60,7 +60,9 @@ class Pi(ExtensionClient):
         kind, own, at = line.get("type"), string(line.get("id")), parse_timestamp(line.get("timestamp"))
         found: list[Entry] = []
         if kind == "session":
-            return with_node([Entry("node", session=own, folder=string(line.get("cwd")))], at)
+            name = os.path.basename(string(line.get("parentSession"))).removesuffix(".jsonl")
+            head = Entry("node", session=own, folder=string(line.get("cwd")), copied_from=name.rpartition("_")[2])
+            return with_node([head], at)
         if kind == "message":
             # An id of 8 digits is unique in its session. With its time it is unique over all sessions, and still the
             # same in a fork, which copies entries.

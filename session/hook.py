@@ -177,7 +177,12 @@ class Hook:
                 min_bytes=most if is_left_to_turn_end else 0,
                 max_bytes=most if _is_answered(event, session) else None,
             )
-            return ingest.ingest_file(db, event["transcript"], origin, limits).entries
+            ingested = ingest.ingest_file(db, event["transcript"], origin, limits)
+            if ingested.shared:
+                from memory.archive import forks
+
+                forks.settle(db, ingested.shared, vectors=origin.vectors, is_live=True)
+            return ingested.entries
 
         session.entries = session.store.write("archive", ingest_new, items)
 

@@ -116,6 +116,7 @@ def archive(
 
 def archive_files(paths: list[str], agent: str, *, all: bool) -> Answer:
     """Archive transcripts, or those that the clients keep. Files that did not change are not opened."""
+    from core.store import sessions as stored_sessions
     from core.store import sqlite
     from memory.archive import transcript_files
     from memory.archive.transcript_files import Archived, KnownFiles
@@ -124,7 +125,12 @@ def archive_files(paths: list[str], agent: str, *, all: bool) -> Answer:
     found = transcript_files.find(paths, agent, every=all)
     if paths and not found:
         raise _nothing_archived(f"there is no transcript in {paths[0]}")
-    known = KnownFiles(sqlite.open_reading(), agent, now)
+    db = sqlite.open_reading()
+    if db is not None and stored_sessions.has_unchecked(db):
+        writing = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=False)
+        with sqlite.transaction(writing):
+            stored_sessions.read_emptied_again(writing)
+    known = KnownFiles(db, agent, now)
     states = [(file, known.of(file)) for file in found]
     new = [file for file, state in states if state is None]
     every = found if all and not agent else None

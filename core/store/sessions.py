@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.records import Episode, Session
+    from core.records import Document, Episode, Session
 
 FORGOTTEN = -1  # instead of `updated_at`: the session stays known, so that its transcript is not archived again
 PURGED_PLAN = '[["purged"]]'  # so that reading the transcript again does not bring the plan back
@@ -150,6 +150,11 @@ def below(db: apsw.Connection, folders: Iterable[str]) -> list[str]:
 def projects(db: apsw.Connection) -> list[str]:
     """The names of projects with archived sessions."""
     return [str(name) for (name,) in db.execute("SELECT DISTINCT project FROM session WHERE project <> ''")]
+
+
+def folders(db: apsw.Connection) -> list[str]:
+    """The folders of archived sessions."""
+    return [str(folder) for (folder,) in db.execute("SELECT DISTINCT folder FROM session WHERE folder <> ''")]
 
 
 def has_others(db: apsw.Connection, names: Sequence[str]) -> bool:
@@ -294,6 +299,21 @@ def transcripts(db: apsw.Connection) -> set[str]:
     return {source for (source,) in db.execute("SELECT source FROM transcript")}
 
 
+def has_unchecked(db: apsw.Connection) -> bool:
+    """Whether the sessions of an older version may have lost turns to their forks."""
+    return bool(db.execute("SELECT EXISTS (SELECT 1 FROM unchecked_session)").get)
+
+
+def read_emptied_again(db: apsw.Connection) -> None:
+    """Forget how far the transcripts of unchecked sessions were read, if the store lacks prompts of them."""
+    query = f"SELECT count(*) < (SELECT prompts FROM session WHERE id = ?) {_TURNS} AND text LIKE 'user: %'"
+    for (session,) in db.execute("SELECT id FROM unchecked_session").fetchall():
+        for source in transcripts_naming(db, str(session)) if db.execute(query, (session, session)).get else ():
+            db.execute("UPDATE transcript SET head = '' WHERE source = ?", (source,))
+            db.execute("DELETE FROM seen_file WHERE path = ?", (words.fingerprint(source),))
+    db.execute("DELETE FROM unchecked_session")
+
+
 def seen_files(db: apsw.Connection) -> dict[str, dict[str, Any]]:
     """The files that the archive has seen, by the fingerprint of their path."""
     seen: list[dict[str, Any]] = fetch_dicts(db, "SELECT * FROM seen_file", ())
@@ -344,6 +364,25 @@ def unobserved(db: apsw.Connection, session: str, after: int) -> tuple[int, int]
     query = f"SELECT count(*), coalesce(sum(length(text)), 0) {_TURNS} AND +rowid > ?"
     ((count, characters),) = db.execute(query, (session, after))
     return count, characters
+
+
+def give_turn(db: apsw.Connection, turn: Document, session: str, vector: bytes, *, signatures: bool) -> None:
+    """Write a turn, with its vector, as one of another session; `renew_segments` of both sessions is then due."""
+    from core.store import documents
+
+    for affected in (turn["session_id"], session):
+        db.execute(
+            "INSERT INTO segment_due VALUES (?, ?) ON CONFLICT DO UPDATE SET first = min(first, excluded.first)",
+            (affected, turn["rowid"]),
+        )
+    documents.replace(db, {**turn, "session_id": session}, vector, signatures=signatures)
+
+
+def first_turn(db: apsw.Connection, session: str, without: Iterable[str]) -> int | None:
+    """The time of the first turn of a session, without the turns with these ids; None if it has no other."""
+    query = f"SELECT min(created_at) {_TURNS} AND id NOT IN (SELECT value FROM json_each(?))"
+    at = db.execute(query, (session, json_text.dumps(list(without)))).get
+    return None if at is None else int(at)
 
 
 def renew_segments(db: apsw.Connection, session: str) -> bool:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import apsw
 
     from clients.entries import Entry
+    from memory.archive.admission import Admission
+    from memory.archive.forks import Shared
     from memory.archive.session_archive import Piece, Position, SessionArchive
 
 PIECE_BYTES = 256 * 1024  # of a piece in a hook, which checks its deadline after each; a longer line is read, too
@@ -45,6 +47,7 @@ class Ingested:
         self.calls = 0  # new calls
         self.bytes = 0  # read
         self.bad_lines = 0  # that hold no JSON object
+        self.shared: list[Shared] = []  # episodes that other sessions claim, too: see `memory.archive.forks`
         self.entries: list[Entry] = []  # the last 400, for the feedback about memories
 
     def add(self, piece: Piece, stored: tuple[int, int, int]) -> None:
@@ -78,7 +81,7 @@ def ingest_file(
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
     try:
-        _ingest_pieces(db, _Reader(descriptor, source_of(path), origin, limits or Limits()), ingested, progress)
+        _ingest_pieces(db, _Reader(descriptor, path, origin, limits or Limits()), ingested, progress)
     except OSError as error:
         raise unreadable(path, error) from None
     except sqlite.StoreError as error:
@@ -109,6 +112,7 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested, pro
         if stored is None:  # another process was faster: continue from its offset
             tries += 1
             continue
+        ingested.shared = archive.shared
         ingested.add(piece, stored)
         ingested.bytes += piece.end - offset
         progress(piece.end - offset)
@@ -126,9 +130,9 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
     for _ in range(MAX_TRIES):
         position = stored_progress.transcript_position(db, source)
         piece = Piece(archive.session, archive.folder, position[2] if position else "")
-        periods = _OffPeriods(origin)
+        admission = _admission(origin)
         for entry in piece.new_of(entries):
-            if not periods.cover(entry.at):
+            if admission is None or admission.follow([entry], entry.at):
                 piece.add(entry)
         stored = _store(archive, source, position, piece, "")
         if stored is not None:
@@ -154,13 +158,15 @@ class _Reader:
     The attribute `source` is the name under which its position is stored, and `origin` the session that it is of.
     """
 
-    def __init__(self, descriptor: int, source: str, origin: Origin, limits: Limits) -> None:
-        self.source = source
+    def __init__(self, descriptor: int, path: str, origin: Origin, limits: Limits) -> None:
+        self.source = source_of(path)
         self.origin = origin
         self._descriptor = descriptor
         self._limits = limits
         self._client = clients.with_transcript(origin.agent)
-        self._off_periods = _OffPeriods(origin)
+        name = os.path.splitext(os.path.basename(path))[0]
+        self._is_named_by_session = self._client.named_by_file and name == origin.session
+        self._admission = _admission(origin, descriptor)
 
     def continued_from(self, position: Position | None) -> tuple[int, str]:
         """The offset and the carry (JSON) of a stored position; 0 and "" if the file is shorter or another now."""
@@ -202,6 +208,8 @@ class _Reader:
         most = 1024 * 1024 if deadline is None else PIECE_BYTES
         lines, end, piece.bad_lines = read(self._descriptor, offset, most)
         piece.end = offset if lines else end  # a line that is left out has been passed
+        if self._admission is not None:
+            self._admission.go_on_at(offset)
         if deadline is None or not lines or len(lines[0]) <= LARGE_BYTES:
             self._add(piece, lines)
         else:
@@ -224,13 +232,28 @@ class _Reader:
                 value = content.parsed(line)
                 if value is None:
                     piece.bad_lines += 1
-                elif not self._off_periods.cover_line(value):
-                    entries = self._client.entries(value)
-                    if is_cut:
-                        _cut_texts(entry for entry in entries if not entry.is_meta)
-                    for number, entry in enumerate(entries):
-                        if not entry.is_meta:
-                            piece.add(entry, line, number)
+                    continue
+                entries = self._client.entries(value)
+                owner = self._owner(entries)
+                numbered = [(number, entry) for number, entry in enumerate(entries) if not entry.is_meta]
+                if self._admission is not None:
+                    at = content.parse_timestamp(value.get("timestamp"))
+                    admitted = self._admission.follow(entries, at, owner, piece.end)
+                    numbered = [(number, entry) for number, entry in numbered if entry in admitted]
+                if is_cut:
+                    _cut_texts(entry for _, entry in numbered)
+                for number, entry in numbered:
+                    piece.add(entry, line, number, owner)
+
+    def _owner(self, entries: list[Entry]) -> str:
+        """The session from which a fork has copied a line; "" if the line is the session's own."""
+        if not entries:
+            return ""
+        head = entries[0]
+        copied_from = head.copied_from
+        if not copied_from and self._is_named_by_session and head.session != self.origin.session:
+            copied_from = head.session
+        return "" if copied_from == self.origin.session else copied_from
 
 
 def source_of(path: str) -> str:
@@ -350,6 +373,15 @@ def _finishes_by(deadline: float, read: Callable[[], None]) -> bool:
     return True
 
 
+def _admission(origin: Origin, descriptor: int | None = None) -> Admission | None:
+    """Which entries may be archived; None: all of them, as long as there are no switches."""
+    if not files.has_switches():
+        return None
+    from memory.archive import admission
+
+    return admission.of_session(origin, clients.row(origin.agent), descriptor)
+
+
 def _cut_texts(entries: Iterable[Entry]) -> None:
     """Leave only the head and the tail of each long text, and 30,000 characters of all of them, which take little time
     to redact."""
@@ -373,31 +405,6 @@ def _cut_texts(entries: Iterable[Entry]) -> None:
         for hunk in entry.hunks:  # the lines of an edit and their signs belong together
             if shorter(hunk.text) != hunk.text:
                 hunk.text = hunk.signs = ""
-
-
-class _OffPeriods:
-    """The times in which a session was switched off. An entry without a time has that of the entry before it."""
-
-    def __init__(self, origin: Origin) -> None:
-        self._last: int | None = None
-        self._all: list[Any] = []
-        if files.has_switches():
-            from core import switches
-
-            self._all = list(switches.off_periods(switches.load()[0], origin.session, origin.cwd))
-
-    def cover(self, at: int | None) -> bool:
-        """Whether nothing from that time may be stored."""
-        if not self._all:
-            return False
-        from core.switches import is_in_period
-
-        self._last = at if at is not None else self._last
-        return is_in_period(self._all, self._last)
-
-    def cover_line(self, line: dict[str, Any]) -> bool:
-        """The same for the time of a transcript's line."""
-        return bool(self._all) and self.cover(content.parse_timestamp(line.get("timestamp")))
 
 
 def unreadable(path: str, reason: object) -> Failure:

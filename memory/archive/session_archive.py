@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from core.records import Document, Session
     from memory.archive import Origin
+    from memory.archive.forks import Shared
 
     Position = tuple[int, str, str]
     """How far a transcript is archived: the offset, a fingerprint of the file's beginning, and the carry as JSON."""
@@ -43,6 +44,7 @@ class SessionArchive:
         self._client = clean_name(origin.agent)
         self._now = origin.now
         self._vectors = origin.vectors
+        self.shared: list[Shared] = []  # episodes that other sessions claim, too
 
     def store(self, source: str, before: Position | None, piece: Piece, head: str) -> tuple[int, int, int] | None:
         """Store a piece and the position after it, unless the stored position is no longer `before`.
@@ -74,8 +76,9 @@ class SessionArchive:
                     documents.insert(self.db, document, vector, signatures=self._vectors)
                     added += 1
                 else:
-                    updated += self._grow(older, document, vector)
-            sessions.renew_segments(self.db, self.session)
+                    updated += self._update(older, document, vector)
+            for session in dict.fromkeys([self.session, *(document["session_id"] for document, _ in ready)]):
+                sessions.renew_segments(self.db, session)
             new_calls = piece.calls.store(
                 self.db, self._blank_session(), prompts=piece.prompts, is_first=piece.is_first, now=self._now
             )
@@ -83,6 +86,22 @@ class SessionArchive:
             if before != (piece.end, head, carry):
                 sessions.save_transcript_position(self.db, source, piece.end, head, carry, self._now)
         return added, updated, new_calls
+
+    def _update(self, older: Document, newer: Document, vector: bytes) -> bool:
+        """Grow a stored episode, give a copy back to its owner, or note that another session has the episode, too.
+
+        Returns whether it changed.
+        """
+        stored, owner = older["session_id"], newer["session_id"]
+        if stored not in ("", owner) and older["collection"] == COLLECTION:
+            if owner == self.session:
+                self.shared.append((newer["id"], stored, owner, newer["context"]))
+            if stored != self.session:
+                return False
+            older = {**older, "context": newer["context"]}
+            sessions.give_turn(self.db, older, owner, vector, signatures=self._vectors)
+            older["session_id"] = owner
+        return self._grow(older, newer, vector)
 
     def _blank_session(self) -> Session:
         return {
@@ -98,7 +117,7 @@ class SessionArchive:
         document["context"] = draft.context()
         document["observation_type"] = "episode"
         document["source"] = self._client
-        document["session_id"] = self.session
+        document["session_id"] = draft.owner or self.session
         document["project"] = self.project
         document["write_confidence"] = 1.0
         document["write_reason"] = "archived"
@@ -135,13 +154,15 @@ class Piece:
         self._by_id: dict[str, Draft] = {last.id: last} if (last := self.carry.last) else {}
         self.changed: dict[str, Draft] = {}  # by id, the drafts that are new or say more than before
         self.prompts = 0  # new ones
+        self._owner = ""  # of the entry that is being added
         # of a transcript:
         self.end = 0  # the offset after the piece
         self.bad_lines = 0  # lines that hold no JSON object
         self.has_large_line = False  # its first line may be too slow to read
 
-    def add(self, entry: Entry, line: bytes = b"", number: int = 0) -> None:
-        """Add the `number`th entry of a line."""
+    def add(self, entry: Entry, line: bytes = b"", number: int = 0, owner: str = "") -> None:
+        """Add the `number`th entry of a line, which a fork may have copied from the session `owner`."""
+        self._owner = owner if owner == clean_name(owner) else ""
         self.entries.append(entry)
         self.calls.add(entry, self.prompts)
         if entry.kind in ("prompt", "answer"):
@@ -170,8 +191,12 @@ class Piece:
         draft = self._by_id.get(identifier)
         if draft is None:
             draft = Draft(identifier, "user" if is_prompt else "assistant", message.at)
+            draft.owner = self._owner
+            last = self.carry.last
+            if last and last.owner != draft.owner:  # no session quotes the words of another
+                last, self.carry.prompt = None, ""
             draft.prompt = "" if is_prompt else self.carry.prompt
-            if last := self.carry.last:
+            if last:
                 draft.before = last.body[:300]  # enough to find a message by its neighbours
                 last.after = body[:300]
                 self.changed[last.id] = last
@@ -188,10 +213,11 @@ class Piece:
 class Draft:
     """A message before it is stored. Its texts are redacted and bounded."""
 
-    __slots__ = ("after", "at", "before", "body", "id", "prompt", "role")
+    __slots__ = ("after", "at", "before", "body", "id", "owner", "prompt", "role")
 
     def __init__(self, identifier: str, role: str, at: int | None) -> None:
         self.id = identifier
+        self.owner = ""  # the session from which a fork has copied it
         self.role = role  # user or assistant
         self.at = at  # ms since the epoch
         self.prompt = ""  # of the turn, if it is an answer
@@ -276,6 +302,7 @@ class Carry:
                 carry.last = Draft(row["id"], row["role"], row["at"])
                 for name in ("prompt", "before", "after", "body"):
                     setattr(carry.last, name, str(row[name]))
+                carry.last.owner = str(row.get("owner", ""))
             carry.prompt = str(value["prompt"])
             carry.typed_ahead.waiting = [*map(str, value["queue"])]
             carry.typed_ahead.given = [*map(str, value["handed"])]
@@ -286,7 +313,9 @@ class Carry:
 
     def to_json(self) -> str:
         """The text to store."""
-        names = ("id", "role", "at", "prompt", "before", "after", "body")
+        names = ["id", "role", "at", "prompt", "before", "after", "body"]
+        if self.last and self.last.owner:
+            names.append("owner")
         drafts = [{name: getattr(self.last, name) for name in names}] if self.last else []
         queue, handed = self.typed_ahead.waiting, self.typed_ahead.given
         value = {"prompt": self.prompt, "drafts": drafts, "queue": queue, "handed": handed, "work": self.work}

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 SUBAGENT = "a subagent's transcript"
 NO_LINES = "no JSON lines"
 NO_CLIENT = "no transcript of a known client"
+UNKNOWN_FOLDER = "the folder of this session is unknown, and some folders are excluded or off"
 
 
 class File:
@@ -157,10 +158,10 @@ def _below(folder: str, pattern: str) -> Iterator[str]:
         yield from (os.path.join(here, name) for name in names if name.startswith(begin) and name.endswith(end))
 
 
-def look_at(path: str, agent: str = "") -> tuple[str, str, str]:
+def look_at(path: str, agent: str = "", known: Iterable[str] = ()) -> tuple[str, str, str]:
     """Whose transcript a file is: the client, the session, and the folder that it worked in, "" if unknown.
 
-    Raises TRANSCRIPT_UNREADABLE.
+    `known`: folders that it may have worked in, for clients that write only a hash. Raises TRANSCRIPT_UNREADABLE.
     """
     if "subagents" in path.split(os.sep):
         raise ingest.unreadable(path, SUBAGENT)
@@ -184,7 +185,8 @@ def look_at(path: str, agent: str = "") -> tuple[str, str, str]:
         is_own = is_uuid or any(head.session == name for head in heads)
         tails = (entries[0] for line in reversed(last) if (entries := client.entries(content.parsed(line) or {})))
         session = name if is_own else _first_session(tails) or session
-    return agent, session or name, next((head.folder for head in heads if head.folder), "")
+    folder = next((head.folder for head in heads if head.folder), "") or client.folder_of(path, first[0], known)
+    return agent, session or name, folder
 
 
 def _first_session(heads: Iterable[Entry]) -> str:
@@ -219,8 +221,9 @@ def ingest_all(
         progress: called with bytes that were read.
         known: notes each file that need not be read again until it changes.
     """
-    report = Archived()
+    report, shared = Archived(), []
     for file, result in _results(_Worker(db, identity, agent), files, progress):
+        shared += result.shared
         if result.client:
             report.take(result.client, result)
         else:
@@ -228,6 +231,10 @@ def ingest_all(
         is_final = result.client or result.reason in (SUBAGENT, NO_LINES, NO_CLIENT)  # no error that may pass
         if known is not None and is_final:
             known.note(file, result.client, result.reason)
+    if shared:
+        from memory.archive import forks
+
+        forks.settle(db, shared, vectors=sqlite.load_vectors(db))
     stored_progress.renew_due_segments(db)
     if report.result["episodes"]["added"] >= documents.MERGE_AFTER:
         from core.store import store_file
@@ -250,12 +257,11 @@ class _Worker:
     def archive(self, file: File, progress: Callable[[int], None] = lambda _: None) -> Ingested:
         """Archive a file to its end, unless it is no transcript or its folder is excluded."""
         try:
-            writer, session, cwd = look_at(file.path, self._agent)
+            writer, session, cwd = look_at(file.path, self._agent, self._known_folders())
             if home_files.has_switches():
-                from core import switches
-
-                if switches.is_excluded(switches.load()[0], cwd):
-                    return Ingested()
+                cwd, left_out = _admitted_folder(file, writer, cwd)
+                if left_out is not None:
+                    return left_out
             origin = Origin(writer, self._identity(session), cwd, now=self._now, vectors=self._vectors)
             ingested = ingest.ingest_file(self._db, file.path, origin, progress=progress)
         except Failure as failure:
@@ -264,6 +270,13 @@ class _Worker:
             return Ingested(reason=failure.message.removeprefix(f"{file.path}: "))
         ingested.entries = []  # they would be sent from process to process
         return ingested
+
+    def _known_folders(self) -> Iterator[str]:
+        yield from stored_progress.folders(self._db)
+        if home_files.has_switches():
+            from core import switches
+
+            yield from switches.load()[0]["excluded"]
 
     def begin_in_process(self) -> None:
         """Prepare a forked process, which needs a connection of its own."""
@@ -277,6 +290,29 @@ class _Worker:
         if self._vectors:
             sqlite.load_vectors(self._db)
         _process_workers.append(self)
+
+
+def _admitted_folder(file: File, agent: str, cwd: str) -> tuple[str, Ingested | None]:
+    """The first folder of a session that is not excluded; or the result of leaving the session out."""
+    from core import switches
+    from memory.archive.admission import folders_in
+
+    known = switches.load()[0]
+    were_off = (row["scope"] == "project" and row["since"] * 1_000_000 <= file.changed for row in known["silences"])
+    if not cwd and (known["excluded"] or any(were_off)):
+        return "", Ingested(reason=UNKNOWN_FOLDER)
+    if not known["excluded"]:
+        return cwd, None
+    try:
+        descriptor = home_files.open_file(file.path)
+    except (OSError, ValueError) as error:
+        raise ingest.unreadable(file.path, error) from None
+    try:
+        named = [cwd, *folders_in(descriptor, clients.row(agent))]
+    finally:
+        os.close(descriptor)
+    admitted = [folder for folder in named if not switches.is_excluded(known, folder)]
+    return (admitted[0], None) if admitted else ("", Ingested())
 
 
 _process_workers: list[_Worker] = []  # in a forked process its worker

@@ -147,13 +147,14 @@ FORK = "0b9f6c1e-1111-4222-8333-444455556666"
 @pytest.mark.parametrize("name", [FORK, "fork", "kept-for-later"])
 @pytest.mark.parametrize("own", ["", FORK, "fork"])
 def test_a_fork_of_claude_code_is_itself(run: Run, tmp_path: Path, name: str, own: str) -> None:
-    """It begins with lines of the session that it is of; its own name it in what it adds, and in its file's name."""
+    """It begins with lines of the session that it is of, which keep their owner; the lines that it adds name it."""
     made = Transcript(tmp_path / f"{name}.jsonl", session=SESSION)
     made.user("what the first session said of the harbour")
     if own:
         made.write(made.entry("user", "what the fork says of it", sessionId=own))
     run("memory", "archive", str(made.path))
-    assert sessions(run) == {name if name in (FORK, own) else own or SESSION}
+    is_named_by_file = name in (FORK, own)
+    assert sessions(run) == ({SESSION, own or SESSION} if is_named_by_file else {own or SESSION})
 
 
 def test_a_copy_of_an_archived_transcript_adds_nothing(run: Run, tmp_path: Path) -> None:

@@ -1,0 +1,138 @@
+"""Which entries of a session may be archived, if the user has excluded folders or switched something off. Hot path.
+
+The folder of each entry decides, not that of the session, which may move. It is the folder that the entry's line names,
+or the last line before it that names one. A shell call may name another.
+"""
+
+from __future__ import annotations
+
+import os
+
+from clients import content
+from core import TYPE_CHECKING, files, switches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clients.base import Client
+    from clients.entries import Entry
+    from core.switches import OffPeriod, Switches
+    from memory.archive import Origin
+
+BLOCK_BYTES = 256 * 1024  # of a transcript that are searched at once
+
+
+def of_session(origin: Origin, client: Client, descriptor: int | None = None) -> Admission | None:
+    """What of a session may be archived; None: all of it.
+
+    `descriptor`: the session's transcript, None if its client sends its entries.
+    """
+    known = switches.load()[0]
+    return Admission(known, origin, client, descriptor) if known["excluded"] or known["silences"] else None
+
+
+class Admission:
+    """What of a session may be archived; see `of_session`."""
+
+    def __init__(self, known: Switches, origin: Origin, client: Client, descriptor: int | None) -> None:
+        self._switches = known
+        of_projects = any(period["scope"] == "project" for period in known["silences"])
+        self._needs_folder = bool(known["excluded"]) or of_projects
+        self._session = origin.session
+        self._default = origin.cwd or files.current_folder()
+        self._folder = self._default
+        self._client = client
+        self._descriptor = descriptor
+        self._offset = 0  # up to which the transcript was followed
+        self._at: int | None = None  # of the last entry with a time
+        self._by_folder: dict[tuple[str, str], tuple[bool, list[OffPeriod]]] = {}
+
+    def go_on_at(self, offset: int) -> None:
+        """The next line begins at an offset of the transcript: find out in which folder."""
+        if self._descriptor is not None and self._needs_folder and (offset != self._offset or not offset):
+            before = _last_folder(self._descriptor, offset, self._client)
+            self._folder = before or next(folders_in(self._descriptor, self._client), self._default)
+
+    def follow(self, entries: list[Entry], at: int | None, owner: str = "", end: int = 0) -> list[Entry]:
+        """The admitted entries of a line.
+
+        Args:
+            at: the time of the line, ms since the epoch; None: that of the line before it.
+            owner: the session from which the line was copied, if it is a copy.
+            end: the offset after the line.
+        """
+        head = entries[0] if entries else None
+        self._offset = end
+        self._at = at if at is not None else self._at
+        if head is not None and head.folder:
+            self._folder = head.folder
+        owner = owner or self._session
+        if not self._admits(self._folder, owner):
+            return []
+        return [entry for entry in entries if self._admits_entry(entry, owner)]
+
+    def _admits_entry(self, entry: Entry, owner: str) -> bool:
+        """Whether a call works in an admitted folder, and a summary cannot quote what was left out."""
+        if entry.kind == "call" and (folder := _folder_of_call(entry)):
+            return self._admits(os.path.join(self._folder, folder), owner)
+        if entry.kind in ("summary", "branch_summary") and self._switches["excluded"] and self._descriptor is not None:
+            return not any(self._is_excluded(folder) for folder in folders_in(self._descriptor, self._client))
+        return True
+
+    def _admits(self, folder: str, owner: str) -> bool:
+        about = self._by_folder.get((folder, owner))
+        if about is None:
+            sessions = {owner: None, self._session: None}
+            periods = [
+                period for session in sessions for period in switches.off_periods(self._switches, session, folder)
+            ]
+            about = self._by_folder[folder, owner] = (self._is_excluded(folder), periods)
+        is_excluded, periods = about
+        return not is_excluded and not (periods and switches.is_in_period(periods, self._at))
+
+    def _is_excluded(self, folder: str) -> bool:
+        return switches.is_excluded(self._switches, folder)
+
+
+def _folder_of_call(call: Entry) -> str:
+    """The folder in which a tool is told to work; "" if it is that of the session."""
+    given = content.table(call.given)
+    names = (content.string(given.get(key)) for key in ("workdir", "directory", "dir_path", "cwd"))
+    return next(filter(None, names), "")
+
+
+def folders_in(descriptor: int, client: Client) -> Iterator[str]:
+    """The folders that a transcript names, each once, in order, without parsing its lines."""
+    found: set[bytes] = set()
+    mark = client.folder_mark
+    at, left = 0, b""
+    while mark and (block := os.pread(descriptor, BLOCK_BYTES, at)):
+        at += len(block)
+        block = left + block
+        left = block[-8_192:]  # a name may go on in the next block
+        place = block.find(mark)
+        while place >= 0:
+            begin = block.find(b'"', place + len(mark), place + len(mark) + 8)
+            end = block.find(b'"', begin + 1) if begin >= 0 else -1
+            name = block[begin : end + 1] if end >= 0 else b""
+            if name and name not in found:
+                found.add(name)
+                if folder := content.string((content.parsed(b'{"":' + name + b"}") or {}).get("")):
+                    yield folder
+            place = block.find(mark, place + len(mark))
+
+
+def _last_folder(descriptor: int, offset: int, client: Client) -> str:
+    """The folder in the last line before an offset that names one; "" if there is none."""
+    mark, rest = client.folder_mark, b""
+    while mark and offset > 0:
+        begin = max(0, offset - BLOCK_BYTES)
+        lines = (os.pread(descriptor, offset - begin, begin) + rest).split(b"\n")
+        rest = lines.pop(0) if begin else b""
+        for line in reversed(lines):
+            if mark in line and (value := content.parsed(line)) is not None:
+                for entry in client.entries(value)[:1]:
+                    if entry.folder:
+                        return entry.folder
+        offset = begin
+    return ""

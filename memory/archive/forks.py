@@ -1,0 +1,95 @@
+"""To which of several sessions an entry belongs. A fork begins with copies of its parent's entries, with their ids.
+
+An entry belongs to the session in which it first appeared, whichever was archived first. Some clients note from which
+session a line was copied, or from which a fork comes. Otherwise the older session has it: the session that first said
+something of its own, or if one of them has not, the session whose transcript was changed first.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import clients
+from clients import content
+from core.files import start_of
+from core.store import documents, sessions, sqlite
+from recall.vectors import document_vector
+
+MAX_AT = 1 << 62  # ns since the epoch, later than any time of a file
+PARENT_BYTES = 256 * 1024  # of a transcript in which a fork names its parent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import apsw
+
+    Shared = tuple[str, str, str, str]
+    """The id of an episode, the session that has it, another session that claims it, and its context there."""
+
+
+def settle(db: apsw.Connection, shared: Sequence[Shared], *, vectors: bool, is_live: bool = False) -> None:
+    """Give each shared episode to the oldest of the sessions that claim it. Opens a transaction.
+
+    Args:
+        is_live: the session that claims them is running. If it has said nothing of its own yet, it is a new fork.
+    """
+    holders: dict[str, set[str]] = {}
+    contexts: dict[tuple[str, str], str] = {}
+    for identifier, stored, claiming, context in shared:
+        holders.setdefault(identifier, set()).update((stored, claiming))
+        contexts[identifier, claiming] = context
+    groups: dict[frozenset[str], list[str]] = {}
+    for identifier, claimants in holders.items():
+        groups.setdefault(frozenset(claimants), []).append(identifier)
+    with sqlite.transaction(db):
+        signatures = vectors and documents.has_signatures(db)
+        for group, identifiers in groups.items():
+            owner = _oldest(db, group, holders, is_live=is_live)
+            for identifier in identifiers if owner else ():
+                turn = documents.by_id(db, identifier)
+                if turn is None or turn["forgotten_at"] is not None or turn["session_id"] in ("", owner):
+                    continue
+                turn["context"] = contexts.get((identifier, owner), "")
+                vector = document_vector(turn["text"], turn["context"])
+                sessions.give_turn(db, turn, owner, vector, signatures=signatures)
+            for session in group:
+                sessions.renew_segments(db, session)
+
+
+def _oldest(db: apsw.Connection, group: Iterable[str], shared: Iterable[str], *, is_live: bool) -> str:
+    """The oldest of some sessions; "" to leave the episodes where they are."""
+    parents = {session: _parent(db, session) for session in group}
+    roots = [session for session in group if parents[session] not in parents]
+    began = {session: sessions.first_turn(db, session, shared) for session in roots or group}
+    times = {session: at for session, at in began.items() if at is not None}
+    if len(began) > 1 and len(times) < len(began):
+        if is_live:
+            return ""
+        # of a transcript that is gone, the session without words of its own is the older one
+        times = {session: _last_change(db, session, 0 if at is None else MAX_AT) for session, at in began.items()}
+    return min(began, key=lambda session: times.get(session, 0))
+
+
+def _parent(db: apsw.Connection, session: str) -> str:
+    """The session from which a session was forked, if its transcript says so; else ""."""
+    archived = sessions.by_id(db, session)
+    client = clients.row(archived["client"] if archived else "")
+    for path in sessions.transcripts_naming(db, session):
+        lines = start_of(path, PARENT_BYTES).split("\n")[:20]
+        entries = (client.entries(value) for line in lines if (value := content.parsed(line)) is not None)
+        parents = (found[0].copied_from for found in entries if found)
+        if parent := next((name for name in parents if name not in ("", session)), ""):
+            return parent
+    return ""
+
+
+def _last_change(db: apsw.Connection, session: str, otherwise: int) -> int:
+    """When the transcript of a session was last written to (ns since the epoch), `otherwise` if it is gone."""
+    changes = []
+    for path in sessions.transcripts_naming(db, session):
+        try:
+            changes.append(os.stat(path).st_mtime_ns)
+        except (OSError, ValueError):
+            continue
+    return max(changes, default=otherwise)

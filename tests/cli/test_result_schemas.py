@@ -1,0 +1,134 @@
+"""Real answers of the commands in docs/contract.md match their JSON Schemas, with all fields and no other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from claude_transcript import Transcript
+from conftest import NOW_MS, ROOT, Attempt, Run
+
+SCHEMAS = {
+    path.name.removesuffix(".schema.json"): json.loads(path.read_text())
+    for path in Path(ROOT, "docs/contract").iterdir()
+}
+MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
+EVENT = {
+    "action": "build.failed",
+    "level": "error",
+    "error": "no space",
+    "durationMs": 12,
+    "metadata": {"a": 1},
+    "x": 2,
+}
+
+
+def at(seconds: float) -> dict[str, str]:
+    return {"JOELCLAW_NOW_MS": str(NOW_MS + int(seconds * 1000))}
+
+
+def check(name: str, answer: Attempt) -> dict[str, Any]:
+    """The result of an answer that matches the schema of its command."""
+    jsonschema.validate(answer.json, SCHEMAS["envelope"])
+    faults = jsonschema.Draft202012Validator(SCHEMAS[name]).iter_errors(answer.json["result"])
+    assert [f"{'/'.join(map(str, fault.path))}: {fault.message[:200]}" for fault in faults] == []
+    result: dict[str, Any] = answer.json["result"]
+    return result
+
+
+@pytest.fixture
+def filled(run: Run, tmp_path: Path) -> None:
+    """A home with memories, a session with a call, and a session that is hot."""
+    run("memory", "write", MEMORY, env=at(0))
+    run("memory", "write", "src/buoyline/importer.py must never hold a day in memory", env=at(0))
+    made = Transcript(tmp_path / "work/5a3e7c11-2222-4333-8444-555566667777.jsonl")
+    made.user("lint the buoyline importer")
+    made.call("c", "Bash", command="quaylint run buoyline")
+    made.outcome("c", "0 issues")
+    made.assistant("The buoyline importer is clean.")
+    run("memory", "archive", str(made.path), env=at(0))
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("buoyline importer",),
+        ("quaylint",),
+        ("why was the buoyline importer changed and how do we read it in batches of rows", "--budget", "deep"),
+        ("buoyline", "--category", "ops", "--min-score", "0.9"),
+        ("buoyline", "--by", "session", "--everywhere"),
+        ("nothing of the kind", "--tag", "unknown"),
+    ],
+)
+def test_recall(run: Run, words: tuple[str, ...]) -> None:
+    check("recall", run("recall", *words, env=at(1)))
+
+
+@pytest.mark.parametrize("text", [MEMORY, "ok thanks", "[gate=hold conf=.8 category=jc:ops] the quay may be closed"])
+def test_memory_write(run: Run, text: str) -> None:
+    first = check("memory-write", run("memory", "write", text, env=at(0)))
+    again = check("memory-write", run("memory", "write", text, "--global", "--tags", "a,b", env=at(1)))
+    assert again["merged"] is (first["verdict"] != "discard") or again["id"] == first["id"]
+
+
+def test_otel(run: Run) -> None:
+    check("otel-emit", run("otel", "emit", "build.ok", env=at(0)))
+    ignored = check("otel-emit", run("otel", "emit", stdin=json.dumps(EVENT), env=at(0)))
+    assert ignored["ignored"] == ["x"]
+    found = check("otel-search", run("otel", "search", "build", env=at(1)))
+    assert len(found["events"]) == 2
+    check("otel-search", run("otel", "search", "build", "--level", "error", "--page", "2", env=at(1)))
+
+
+@pytest.mark.usefixtures("filled")
+def test_checkpoint(run: Run) -> None:
+    words = ("checkpoint", "save", "--session", "s")
+    check("checkpoint-save", run(*words, env=at(1)))
+    check("checkpoint-save", run(*words, "--percent", "45", "-m", "fix the buoyline importer", env=at(2)))
+    hot = check("checkpoint-save", run(*words, "--percent", "65", "-m", "then the quay", "--file", "a.py", env=at(3)))
+    assert hot["written"] and hot["recalled"]
+    check("checkpoint-flush", run("checkpoint", "flush", "--session", "s", env=at(4)))
+    check("checkpoint-flush", run("checkpoint", "flush", "--session", "unknown", env=at(4)))
+    run("inject", "recovery", "--session", "s", env=at(5))
+    check("checkpoint-show", run("checkpoint", "show", "s", env=at(6)))
+    run("off", "--session", "s", env=at(7))
+    check("checkpoint-save", run(*words, "--percent", "70", env=at(8)))
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("recovery", ()),
+        ("memory", ("--query", "buoyline importer")),
+        ("refresh", ("--message", "what about the buoyline importer?", "--role", "gateway")),
+        ("project", ("--file", "src/buoyline/importer.py")),
+    ],
+)
+def test_inject(run: Run, name: str, words: tuple[str, ...]) -> None:
+    empty = check(f"inject-{name}", run("inject", name, "--session", "new", *words, env=at(1)))
+    save = ("checkpoint", "save", "--session", "s", "--percent", "65", "--message", "fix the buoyline importer")
+    run(*save, "--file", "src/buoyline/importer.py", env=at(2))
+    first = check(f"inject-{name}", run("inject", name, "--session", "s", *words, env=at(3600)))
+    again = check(f"inject-{name}", run("inject", name, "--session", "s", *words, env=at(3601)))
+    assert {empty["injected"], first["injected"], again["injected"]} == {True, False}
+    run("off", "--session", "s", env=at(3602))
+    assert check(f"inject-{name}", run("inject", name, "--session", "s", *words, env=at(3603)))["reason"] == "off"
+
+
+@pytest.mark.parametrize("name", sorted(SCHEMAS))
+def test_a_schema_describes_each_field(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMAS[name])
+    assert all(field.get("description") for field in SCHEMAS[name]["properties"].values())
+
+
+def test_a_failure(run: Run) -> None:
+    failed = run("recall", "x", "--limit", "0", ok=False)
+    jsonschema.validate(failed.json, SCHEMAS["envelope"])
+    assert (
+        failed.json["result"] is None and failed.json["error"]["code"] == "RECALL_INVALID_ARGS" and failed.json["fix"]
+    )

@@ -1,0 +1,214 @@
+"""The folder of each entry decides whether it is archived: a session may begin, visit or end in an excluded folder."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_transcript import Transcript
+from conftest import Attempt, Run
+
+WALKS = {
+    "visits": ["open", "private", "open"],
+    "begins there and leaves": ["private", "open"],
+    "ends there": ["open", "private"],
+    "goes below it": ["open", "private/app", "open"],
+    "visits twice": ["private", "open", "private", "open"],
+}
+
+
+@pytest.fixture
+def places(run: Run, tmp_path: Path) -> Path:
+    """The folder with an open and an excluded folder."""
+    for name in ("open", "private/app"):
+        (tmp_path / name).mkdir(parents=True)
+    run("exclude", str(tmp_path / "private"))
+    return tmp_path
+
+
+class ClaudeWalk:
+    """A session of Claude Code that moves between folders."""
+
+    name = "claude"
+
+    def __init__(self, folder: Path) -> None:
+        self.transcript = Transcript(folder / "t" / "5a3e7c11-2222-4333-8444-555566667777.jsonl")
+        self.path = self.transcript.path
+        self.session = self.transcript.session
+
+    def turn(self, cwd: str, word: str) -> None:
+        made = self.transcript
+        rows = [
+            made.entry("user", f"please keep {word}asked in mind", cwd=cwd),
+            made.entry("assistant", [{"type": "tool_use", "id": f"c{made.count}", "name": "Bash",
+                                      "input": {"command": f"cat {word}file.txt"}}], cwd=cwd),
+            made.entry("user", [{"type": "tool_result", "tool_use_id": f"c{made.count - 1}",
+                                 "content": f"{word}out = 1"}], cwd=cwd),
+            {"type": "queue-operation", "operation": "enqueue", "content": f"{word}typed ahead",
+             "timestamp": "2026-09-20T10:30:00.000Z", "sessionId": self.session},
+            made.entry("assistant", [{"type": "text", "text": f"the {word}answer was found"}], cwd=cwd),
+        ]  # fmt: skip
+        made.write(*rows)
+
+    def compact(self, cwd: str, summary: str) -> None:
+        self.transcript.write(
+            self.transcript.entry("user", summary, cwd=cwd, isCompactSummary=True, isVisibleInTranscriptOnly=True)
+        )
+
+
+class CodexWalk:
+    """A session of Codex, whose folder is named at the beginning of a turn only."""
+
+    name = "codex"
+
+    def __init__(self, folder: Path) -> None:
+        self.session = "019a0000-0000-7000-8000-00000000000a"
+        self.path = folder / "sessions" / f"rollout-2026-09-20T10-00-00-{self.session}.jsonl"
+        self.path.parent.mkdir()
+        self.count = 0
+
+    def add(self, kind: str, payload: dict[str, Any]) -> None:
+        self.count += 1
+        with self.path.open("a") as file:
+            at = f"2026-09-20T10:{self.count // 60:02}:{self.count % 60:02}.000Z"
+            file.write(json.dumps({"timestamp": at, "type": kind, "payload": payload}) + "\n")
+
+    def turn(self, cwd: str, word: str) -> None:
+        if not self.count:
+            self.add("session_meta", {"id": self.session, "cwd": cwd})
+        self.add("turn_context", {"cwd": cwd, "model": "gpt-5"})
+        self.message("user", "input_text", f"please keep {word}asked in mind")
+        arguments = json.dumps({"cmd": f"cat {word}file.txt"})
+        call = f"c{self.count}"
+        self.add("response_item", {"type": "function_call", "name": "shell", "arguments": arguments, "call_id": call})
+        self.add("response_item", {"type": "function_call_output", "call_id": call, "output": f"{word}out = 1"})
+        self.message("assistant", "output_text", f"the {word}answer was found")
+
+    def message(self, role: str, kind: str, text: str) -> None:
+        self.add("response_item", {"type": "message", "role": role, "content": [{"type": kind, "text": text}]})
+
+    def compact(self, cwd: str, summary: str) -> None:
+        self.add("turn_context", {"cwd": cwd, "model": "gpt-5"})
+        self.add("compacted", {"message": summary})
+
+
+def hook(run: Run, walk: Any, event: str, cwd: str, **more: Any) -> Attempt:
+    payload = {"hook_event_name": event, "session_id": walk.session, "cwd": cwd, "transcript_path": str(walk.path)}
+    return run("hook", walk.name, stdin=json.dumps({**payload, **more}), cwd=Path(cwd))
+
+
+def held(home: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("walk_name", WALKS)
+@pytest.mark.parametrize("form", [ClaudeWalk, CodexWalk])
+@pytest.mark.parametrize("reader", ["hooks", "archive", "hooks, then archive", "a single hook at the end"])
+def test_only_what_was_said_elsewhere_is_kept(
+    run: Run, home: Path, places: Path, form: Any, walk_name: str, reader: str
+) -> None:
+    walk = form(places)
+    for number, name in enumerate(WALKS[walk_name]):
+        cwd = str(places / name)
+        word = f"{'coral' if name.startswith('private') else 'amber'}{number}"
+        walk.turn(cwd, word)
+        if reader.startswith("hooks"):
+            hook(run, walk, "UserPromptSubmit", cwd, prompt=f"please keep {word}asked in mind")
+            hook(run, walk, "Stop", cwd)
+    if reader.startswith(("hooks", "a single")):
+        hook(run, walk, "SessionEnd", cwd, reason="other")
+    if reader.endswith("archive") or walk_name == "ends there":
+        run("memory", "archive", str(walk.path))
+    stored = held(home)
+    assert b"coral" not in stored
+    expected = [f"amber{number}" for number, name in enumerate(WALKS[walk_name]) if name == "open"]
+    assert all(word.encode() + part in stored for word in expected for part in (b"asked", b"file", b"answer"))
+
+
+@pytest.mark.parametrize("form", [ClaudeWalk, CodexWalk])
+def test_no_summary_is_kept_of_a_session_that_was_there(run: Run, home: Path, places: Path, form: Any) -> None:
+    walk = form(places)
+    for name, word in (("private", "coral"), ("open", "amber")):
+        walk.turn(str(places / name), word)
+    walk.compact(str(places / "open"), "The user looked for the coral of the sea.")
+    run("memory", "archive", str(walk.path))
+    assert b"coral" not in held(home) and b"amberanswer" in held(home)
+
+
+def test_a_call_that_works_there_is_left_out(run: Run, home: Path, places: Path) -> None:
+    walk = CodexWalk(places)
+    walk.turn(str(places / "open"), "amber")
+    given = json.dumps({"cmd": "cat coral.txt", "workdir": str(places / "private")})
+    walk.add("response_item", {"type": "function_call", "name": "shell", "arguments": given, "call_id": "x"})
+    walk.add("response_item", {"type": "function_call_output", "call_id": "x", "output": "coralout = 1"})
+    run("memory", "archive", str(walk.path))
+    assert b"coral" not in held(home) and b"amberanswer" in held(home)
+
+
+@pytest.mark.parametrize("form", [ClaudeWalk, CodexWalk])
+def test_a_project_that_is_off_is_left_out_of_a_session_that_visits_it(
+    run: Run, home: Path, tmp_path: Path, form: Any
+) -> None:
+    for name in ("open", "private"):
+        (tmp_path / name / ".git").mkdir(parents=True)
+    run("off", "--project", cwd=tmp_path / "private", env={"JOELCLAW_NOW_MS": "1000"})
+    walk = form(tmp_path)
+    for number, name in enumerate(["open", "private", "open"]):
+        walk.turn(str(tmp_path / name), f"{'coral' if name == 'private' else 'amber'}{number}")
+    run("memory", "archive", str(walk.path))
+    stored = held(home)
+    assert b"coral" not in stored and b"amber0answer" in stored and b"amber2answer" in stored
+
+
+def gemini_chat(home: Path, cwd: Path, *, rooted: str, word: str = "linnet") -> Path:
+    """A chat of Gemini CLI; `rooted` is the file that names its folder."""
+    digest = sha256(str(cwd).encode()).hexdigest()
+    name = "short" if rooted else digest
+    chat = home / ".gemini" / "tmp" / name / "chats" / "session-2026-09-20T10-00-aaaa.jsonl"
+    chat.parent.mkdir(parents=True)
+    if rooted == ".project_root":
+        (chat.parent.parent / rooted).write_text(f"{cwd}\n")
+    if rooted == "projects.json":
+        (home / ".gemini" / rooted).write_text(json.dumps({"projects": {str(cwd): name}}))
+    rows = [
+        {"sessionId": "g-1", "projectHash": digest, "startTime": "2026-09-20T10:00:00.000Z", "kind": "main"},
+        {"id": "m1", "timestamp": "2026-09-20T10:00:01.000Z", "type": "user", "content": [{"text": f"the {word}?"}]},
+    ]
+    chat.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return chat
+
+
+@pytest.mark.parametrize("rooted", [".project_root", "projects.json", ""])
+@pytest.mark.parametrize("switch", ["exclude", "off"])
+def test_a_chat_of_gemini_has_the_folder_that_the_client_noted(
+    run: Run, home: Path, tmp_path: Path, rooted: str, switch: str
+) -> None:
+    cwd = tmp_path / "private"
+    (cwd / ".git").mkdir(parents=True)
+    if not rooted:  # another session of the folder is known
+        made = Transcript(tmp_path / "t" / "s1.jsonl")
+        made.write(made.entry("user", "hello from there", cwd=str(cwd)))
+        run("memory", "archive", str(made.path))
+    chat = gemini_chat(tmp_path, cwd, rooted=rooted)
+    env = {"HOME": str(tmp_path)}
+    words = ("exclude", str(cwd)) if switch == "exclude" else ("off", "--project")
+    run(*words, cwd=cwd, env={**env, "JOELCLAW_NOW_MS": "1000"})
+    run("memory", "archive", str(chat.parent), env=env)
+    assert b"linnet" not in held(home)
+    if switch == "exclude":
+        run("exclude", "--remove", str(cwd))
+        run("memory", "archive", str(chat.parent), env=env)
+        assert b"linnet" in held(home)
+
+
+def test_a_chat_of_an_unknown_folder_is_left_out_and_named(run: Run, home: Path, tmp_path: Path, places: Path) -> None:
+    gemini_chat(tmp_path, tmp_path / "somewhere", rooted="")
+    result = run("memory", "archive", "--all", env={"HOME": str(tmp_path)}).result
+    assert (result["transcripts"], result["skippedCount"]) == (0, 1)
+    assert "folder of this session is unknown" in result["skipped"][0]["reason"]
+    assert b"linnet" not in held(home)
+    run("exclude", "--remove", str(places / "private"))
+    assert run("memory", "archive", "--all", env={"HOME": str(tmp_path)}).result["transcripts"] == 1

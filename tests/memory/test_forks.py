@@ -1,0 +1,149 @@
+"""A fork begins with copies of its parent's entries. Each session keeps its own words, whatever is archived first."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from claude_transcript import Transcript
+from conftest import Run
+from pi_session import PiSession
+
+PARENT = "71000000-0000-4000-8000-000000000001"
+CHILD = "72000000-0000-4000-8000-000000000002"
+GRANDCHILD = "73000000-0000-4000-8000-000000000003"
+
+
+def spoken(folder: Path, *words: str) -> Transcript:
+    made = Transcript(folder / f"{PARENT}.jsonl")
+    for word in words:
+        made.user(f"where is the {word} buffer emptied?")
+        made.assistant(f"The {word} buffer is emptied in close_quarter().")
+    return made
+
+
+def fork(parent: Transcript, session: str, *, marked: bool = True) -> Transcript:
+    """As `/branch` writes it; without marks as older versions did."""
+    child = Transcript(parent.path.with_name(f"{session}.jsonl"), first=parent.count + 50)
+    for row in map(json.loads, parent.path.read_text().splitlines()):
+        mark = {"forkedFrom": {"sessionId": parent.session, "messageUuid": row["uuid"]}} if marked else {}
+        child.write({**row, "sessionId": session, **mark})
+    child.user("try the other way with the gannet list")
+    child.assistant("The gannet list lives for 12 minutes.")
+    for age, made in enumerate((child, parent)):
+        os.utime(made.path, (1_790_000_000 - age, 1_790_000_000 - age))
+    return child
+
+
+def turns(run: Run) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for row in map(json.loads, run("memory", "export", "--collection", "episodes").out.splitlines()):
+        found.setdefault(row["session"], []).append(row["text"])
+    return found
+
+
+def archive(run: Run, *transcripts: Transcript) -> None:
+    for transcript in transcripts:
+        run("memory", "archive", str(transcript.path))
+
+
+@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize("order", ["parent first", "fork first", "together"])
+def test_each_session_keeps_its_own_words(run: Run, tmp_path: Path, order: str, marked: bool) -> None:
+    parent = spoken(tmp_path / "t", "kestrel", "osprey")
+    child = fork(parent, CHILD, marked=marked)
+    if order == "together":
+        run("memory", "archive", str(tmp_path / "t"))
+    else:
+        archive(run, *((parent, child) if order == "parent first" else (child, parent)))
+    found = turns(run)
+    assert (len(found[PARENT]), len(found[CHILD])) == (4, 2)
+    assert "osprey" in "".join(found[PARENT]) and "gannet" in "".join(found[CHILD])
+    assert "close_quarter" in run("recall", "--raw", "--session", PARENT, "kestrel buffer").out
+    assert turns(run) == found, "reading changes nothing"
+
+
+def test_a_parent_that_goes_on_after_the_fork_stays_whole(run: Run, tmp_path: Path) -> None:
+    parent = spoken(tmp_path, "kestrel")
+    child = fork(parent, CHILD)
+    parent.count += 500
+    parent.user("what about the curlew?")
+    archive(run, child, parent)
+    assert [len(found) for found in (turns(run)[PARENT], turns(run)[CHILD])] == [3, 2]
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_fork_of_a_fork(run: Run, tmp_path: Path, marked: bool) -> None:
+    parent = spoken(tmp_path, "kestrel")
+    child = fork(parent, CHILD, marked=marked)
+    grandchild = fork(child, GRANDCHILD, marked=marked)
+    os.utime(parent.path, (1_780_000_000, 1_780_000_000))
+    archive(run, grandchild, child, parent)
+    assert {session: len(found) for session, found in turns(run).items()} == {PARENT: 2, CHILD: 2, GRANDCHILD: 2}
+
+
+def test_lines_that_name_another_session_belong_to_that_one(run: Run, tmp_path: Path) -> None:
+    parent = spoken(tmp_path, "kestrel")
+    resumed = tmp_path / "resumed" / f"{CHILD}.jsonl"
+    resumed.parent.mkdir()
+    resumed.write_text(parent.path.read_text())
+    own = Transcript(resumed, first=90)
+    own.user("go on with the gannet list")
+    archive(run, own)
+    assert {session: len(found) for session, found in turns(run).items()} == {PARENT: 2, CHILD: 1}
+
+
+def test_a_purge_of_the_fork_leaves_its_parent(run: Run, tmp_path: Path, home: Path) -> None:
+    parent = spoken(tmp_path, "kestrel")
+    archive(run, fork(parent, CHILD), parent)
+    run("memory", "forget", "--session", CHILD, "--purge", "--yes")
+    assert list(turns(run)) == [PARENT] and len(turns(run)[PARENT]) == 2
+    stored = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert b"gannet" not in stored, "no turn of the parent quotes the fork"
+
+
+def test_words_of_a_parent_whose_transcript_is_gone_are_archived_from_the_fork(run: Run, tmp_path: Path) -> None:
+    parent = spoken(tmp_path, "kestrel")
+    child = fork(parent, CHILD)
+    parent.path.unlink()
+    archive(run, child)
+    assert {session: len(found) for session, found in turns(run).items()} == {PARENT: 2, CHILD: 2}
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_session_that_was_emptied_is_read_again_with_the_next_archive(
+    run: Run, tmp_path: Path, home: Path, goes_on: bool
+) -> None:
+    parent = spoken(tmp_path, "kestrel")
+    child = fork(parent, CHILD)
+    if goes_on:
+        parent.count += 500
+        parent.user("what about the curlew?")
+    archive(run, parent, child)
+    db = apsw.Connection(str(home / "store.db"))  # as an older version left it
+    db.execute("UPDATE document SET session_id = ? WHERE text LIKE '%kestrel%'", (CHILD,))
+    db.execute("INSERT INTO unchecked_session SELECT id FROM session")
+    db.close()
+    assert len(turns(run)[CHILD]) == 4
+    run("memory", "archive", str(tmp_path))
+    assert {session: len(found) for session, found in turns(run).items()} == {PARENT: 2 + goes_on, CHILD: 2}
+    again: Any = run("memory", "archive", str(tmp_path)).result
+    assert again["unchanged"] == 2
+
+
+def test_a_fork_of_pi(run: Run, tmp_path: Path) -> None:
+    parent = PiSession(tmp_path / "2026-09-20T10-00-00-000Z_s-1.jsonl")
+    parent.user("where is the kestrel buffer emptied?")
+    child = PiSession(tmp_path / "2026-09-20T11-00-00-000Z_second.jsonl")
+    head, *copied = parent.path.read_text().splitlines()
+    child.path.write_text("\n".join([json.dumps({**json.loads(head), "id": "second"}), *copied]) + "\n")
+    child.ids = [*parent.ids]
+    child.user("try the gannet list")
+    os.utime(parent.path, (1_790_000_000, 1_790_000_000))
+    for path in (child.path, parent.path):
+        run("memory", "archive", str(path))
+    assert {session: len(found) for session, found in turns(run).items()} == {"s-1": 1, "second": 1}
