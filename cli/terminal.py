@@ -1,5 +1,6 @@
 """Draws answers on a terminal, and what views share: values, tables, questions. Loads rich."""
 
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cli.output import Answer, runnable
+from cli.output import Answer, is_for_person, runnable, wrong_usage
 from core import clock
 from core.quoting import shown
 
@@ -86,6 +87,17 @@ def confirm(question: str, *, default: bool = False) -> bool:
     if not answer.endswith("\n"):
         sys.stdout.write("\n")
     return default if answer == "\n" else answer.strip().lower() in ("y", "yes")
+
+
+def may_delete(preview: Answer) -> bool:
+    """Show what would be deleted permanently, and ask. Raises Failure: USAGE if there is no terminal."""
+    if not (is_for_person() and os.isatty(0)):
+        raise wrong_usage(
+            "this deletes permanently, and there is no terminal on which to ask for confirmation",
+            "give --yes, or --dry-run first",
+        )
+    print_values(console(), preview, without=("ids", "purged", "dryRun"))
+    return confirm("delete it permanently?")
 
 
 # Values and tables

@@ -5,7 +5,7 @@ change is one transaction: a Failure means that nothing was changed. An id may b
 id has.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -15,13 +15,13 @@ from core.errors import Failure, usage
 from core.files import current_folder
 from core.project import name_of, names_of
 from core.records import Document, EventQuery
-from core.store import calls, documents, events, sessions, sqlite, store_file
+from core.store import documents, events, forgotten, sessions, sqlite, store_file
 from core.store.deletion import PURGED
 from core.store.documents import PINNED
 from core.store.rows import COLLECTIONS
 from memory import gate, write
 from recall.hit import origin_of
-from recall.names import call_by_id
+from recall.names import CALL_PREFIX, call_by_id
 from recall.query import resolve_category, short_category
 
 STALE = "stale"
@@ -60,8 +60,24 @@ def find_call(db: apsw.Connection | None, identifier: str) -> dict[str, Any]:
     """The tool call `call:<session>:<number>`. Raises Failure MEMORY_NOT_FOUND or SESSION_AMBIGUOUS."""
     call = call_by_id(db, identifier)
     if call is None:
-        raise Failure("MEMORY_NOT_FOUND", f"there is no tool call {identifier}", "see `joelclaw recall NAME --json`")
+        raise _no_call(identifier)
     return call
+
+
+def known_call(db: apsw.Connection, identifier: str) -> tuple[str, str, int, bool]:
+    """A call's whole id, session and number, and whether it was forgotten by itself. Raises Failure."""
+    call = call_by_id(db, identifier)
+    if call is not None:
+        return call["id"], call["session"], call["number"], False
+    given, _, number = identifier.removeprefix(CALL_PREFIX).rpartition(":")
+    session = sessions.whole_id(db, given) or given
+    if number.isdecimal() and len(number) < 10 and forgotten.has_call(db, session, int(number)):
+        return f"{CALL_PREFIX}{session}:{number}", session, int(number), True
+    raise _no_call(identifier)
+
+
+def _no_call(identifier: str) -> Failure:
+    return Failure("MEMORY_NOT_FOUND", f"there is no tool call {identifier}", "see `joelclaw recall NAME --json`")
 
 
 def refuse_purged(document: Document) -> None:
@@ -189,7 +205,7 @@ def _result(document: Document, *, changed: bool) -> dict[str, Any]:
 def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: bool) -> dict[str, Any]:
     """Give a memory a new text, redacted and judged like any other; the old text stays in its history.
 
-    Raises Failure MEMORY_DUPLICATE if another memory already says it.
+    Raises Failure MEMORY_DUPLICATE if another memory already says it, MEMORY_NOT_ALLOWED if it would hide the memory.
     """
     redacted: list[str] = []
     fresh = _compose(text, redacted, now)
@@ -197,6 +213,8 @@ def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: 
         older = _find_observation(db, identifier)
         document: Document = {**older}
         changed = older["text"] != fresh["text"]
+        if older["write_verdict"] == "allow" != fresh["write_verdict"]:
+            raise _not_allowed(fresh)
         if changed:
             same = documents.by_fingerprint(db, fresh["fingerprint"], "observations")
             is_recalled = same is not None and same["write_verdict"] == "allow" and same["project"] == older["project"]
@@ -212,6 +230,12 @@ def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: 
             write.store(db, document, vectors=vectors)
     about = {"before": older["text"], "reason": document["write_reason"], "redacted": list(dict.fromkeys(redacted))}
     return {**_result(document, changed=changed), **about}
+
+
+def _not_allowed(document: Document) -> Failure:
+    """That a text would hide the memory that it replaces."""
+    message = f"recall would not return the new text ({document['write_reason']}), and the old one stays"
+    return Failure("MEMORY_NOT_ALLOWED", message, "write it as a sentence, or put [gate=allow] in front of it")
 
 
 def _compose(text: str, redacted: list[str], now: int) -> Document:
@@ -265,8 +289,7 @@ def supersede(db: apsw.Connection, identifier: str, text: str, *, now: int, vect
     redacted: list[str] = []
     fresh = _compose(text, redacted, now)
     if fresh["write_verdict"] != "allow":
-        message = f"recall would not return the new text ({fresh['write_reason']}), and the old one stays"
-        raise Failure("MEMORY_NOT_ALLOWED", message, "write it as a sentence, or put [gate=allow] in front of it")
+        raise _not_allowed(fresh)
     with sqlite.transaction(db):
         older = _find_observation(db, identifier)
         if older["fingerprint"] == fresh["fingerprint"]:
@@ -308,59 +331,111 @@ def undo_supersede(db: apsw.Connection, identifier: str, *, now: int, vectors: b
     return {**_result({**older, "superseded_by": ""}, changed=True), "undo": True, "takenOut": taken_out}
 
 
-def forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vectors: bool) -> list[Document]:
-    """Hide memories from every search, all or none; returns them as they were."""
-    with sqlite.transaction(db):
-        memories = _find_all(db, identifiers)
-        for document in memories:
-            if document["forgotten_at"] is None:
-                documents.forget(db, document["rowid"], now, signatures=vectors and documents.has_signatures(db))
-                sessions.renew_segments(db, document["session_id"])
-    return memories
+def forget(
+    db: apsw.Connection, identifiers: Sequence[str], *, now: int, vectors: bool, undo: bool = False
+) -> dict[str, Any]:
+    """Hide memories and tool calls from every search, or bring them back; all or none.
 
-
-def undo_forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vectors: bool) -> list[Document]:
-    """Bring memories back, all or none; returns them as they were. Raises Failure MEMORY_PURGED."""
-    with sqlite.transaction(db):
-        memories = _find_all(db, identifiers)
-        for document in memories:
-            refuse_purged(document)
-            if document["forgotten_at"] is not None:
-                write.store(db, {**document, "forgotten_at": None, "updated_at": now}, vectors=vectors)
-                sessions.renew_segments(db, document["session_id"])
-    return memories
-
-
-def _find_all(db: apsw.Connection, identifiers: Sequence[str]) -> list[Document]:
-    memories = [find(db, identifier) for identifier in identifiers]
-    return list({document["id"]: document for document in memories}.values())
-
-
-def forget_calls(db: apsw.Connection, identifiers: Sequence[str]) -> list[str]:
-    """Delete tool calls (`call:<session>:<number>`) for good, all or none; returns their whole ids."""
-    with sqlite.transaction(db):
-        by_id = {call["id"]: call for call in (find_call(db, identifier) for identifier in identifiers)}
-        for call in by_id.values():
-            calls.forget(db, call["session"], call["number"])
-    return list(by_id)
-
-
-def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) -> tuple[list[str], int]:
-    """Hide a session's memories from every search, and delete its tool calls, texts and hooks for good.
-
-    Returns the ids of the memories and the number of calls.
+    Raises Failure MEMORY_NOT_FOUND; with `undo` also MEMORY_PURGED, and MEMORY_FORGOTTEN for a call of a session that
+    was forgotten.
     """
     with sqlite.transaction(db):
-        session = sessions.whole_id(db, given) or given
-        memories = documents.of_session(db, session)
+        ids = list(dict.fromkeys(identifiers))
+        hidden = [known_call(db, name) for name in ids if name.startswith(CALL_PREFIX)]
+        memories = {
+            memory["id"]: memory for name in ids if not name.startswith(CALL_PREFIX) for memory in [find(db, name)]
+        }
+        changed = [name for name, _, _, is_hidden in hidden if is_hidden == undo]
+        for name, session, number, _ in hidden:
+            if name in changed and undo:
+                if sessions.is_forgotten(db, session):
+                    fix = f"bring the session back first: joelclaw memory forget --undo {session}"
+                    raise Failure("MEMORY_FORGOTTEN", f"the session of {name} was forgotten, too", fix)
+                forgotten.bring_back(db, session, number)
+            elif name in changed:
+                forgotten.hide_call(db, session, number, now=now)
+        _hide(db, memories.values(), now=now, vectors=vectors, undo=undo)
+        changed += [name for name, memory in memories.items() if (memory["forgotten_at"] is not None) == undo]
+    names = [*(name for name, *_ in hidden), *memories]
+    purged = [name for name, memory in memories.items() if memory["write_reason"] == PURGED and not memory["text"]]
+    return {
+        "ids": names, "restored" if undo else "forgotten": changed,
+        "unchanged": [name for name in names if name not in changed], "undo": undo,
+        "purged": purged,
+    }  # fmt: skip
+
+
+def _hide(db: apsw.Connection, memories: Iterable[Document], *, now: int, vectors: bool, undo: bool) -> None:
+    """Hide those of these memories that are visible, or bring back the others. Raises Failure MEMORY_PURGED."""
+    signatures = vectors and documents.has_signatures(db)
+    changed: dict[str, None] = {}  # sessions
+    for memory in memories:
+        if undo:
+            refuse_purged(memory)
+        if (memory["forgotten_at"] is not None) != undo:
+            continue
+        if undo:
+            write.store(db, {**memory, "forgotten_at": None, "updated_at": now}, vectors=vectors)
+        else:
+            documents.forget(db, memory["rowid"], now, signatures=signatures)
+        changed[memory["session_id"]] = None
+    for session in changed:
+        sessions.renew_segments(db, session)
+
+
+def forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool) -> dict[str, Any]:
+    """Hide all that is stored of a session: its memories, calls, summaries, plan and hooks."""
+    with sqlite.transaction(db):
+        was_forgotten = sessions.is_forgotten(db, session)
         known = sessions.by_id(db, session)
+        memories = documents.of_session(db, session)
+        names = [identifier for _, identifier in memories]
         signatures = vectors and documents.has_signatures(db)
         for rowid, _ in memories:
             documents.forget(db, rowid, now, signatures=signatures)
         sessions.renew_segments(db, session)
-        sessions.forget(db, session)
-        events.forget_hook_calls(db, session)
-    return [identifier for _, identifier in memories], known["calls"] if known else 0
+        forgotten.hide_session(db, session, names, now=now)
+    return {
+        "session": session, "ids": names, "forgotten": names, "unchanged": [session] if was_forgotten else [],
+        "undo": False, "toolCalls": known["calls"] if known else 0,
+    }  # fmt: skip
+
+
+def undo_forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool) -> dict[str, Any]:
+    """Undo `forget_session`. A session that version 0.2.0 forgot has its memories back, and its transcript is read
+    again. Raises Failure MEMORY_PURGED."""
+    with sqlite.transaction(db):
+        was_forgotten = sessions.is_forgotten(db, session)
+        kept = forgotten.bring_back(db, session) if was_forgotten else []
+        if kept is None:
+            kept = documents.forgotten_of_session(db, session)
+            if not kept and not documents.of_session(db, session):
+                fix = f"if its transcript still exists: joelclaw memory archive --again {session}"
+                raise Failure("MEMORY_PURGED", f"session {session} was deleted for good", fix)
+            for source in sessions.transcripts_naming(db, session):
+                forgotten.admit_again(db, session, source)
+        found = [memory for identifier in kept if (memory := documents.by_id(db, identifier)) is not None]
+        memories = [
+            memory for memory in found if memory["forgotten_at"] is not None and memory["write_reason"] != PURGED
+        ]
+        _hide(db, memories, now=now, vectors=vectors, undo=True)
+        known = sessions.by_id(db, session)
+    names = [memory["id"] for memory in memories]
+    return {
+        "session": session, "ids": names, "restored": names, "unchanged": [] if was_forgotten else [session],
+        "undo": True, "purged": [], "toolCalls": known["calls"] if known and was_forgotten else 0,
+    }  # fmt: skip
+
+
+def admit_again(db: apsw.Connection, session: str, source: str, *, now: int, vectors: bool) -> None:
+    """Bring back all that was forgotten of a session, and let its transcript `source` bring back what was purged."""
+    with sqlite.transaction(db):
+        forgotten.bring_back(db, session)
+        for number in forgotten.hidden_calls(db, session):
+            forgotten.bring_back(db, session, number)
+        found = [documents.by_id(db, identifier) for identifier in documents.forgotten_of_session(db, session)]
+        _hide(db, filter(None, found), now=now, vectors=vectors, undo=True)
+        forgotten.admit_again(db, session, source)
 
 
 # The scorecard

@@ -21,7 +21,7 @@ from core.errors import Failure
 from core.quoting import DELIMITER, clip, counted
 from core.records import Session
 from core.store import calls as stored_calls
-from core.store import documents
+from core.store import documents, forgotten
 from core.store import events as stored_events
 from core.store import sessions as stored_sessions
 from memory.gate import is_own
@@ -85,6 +85,9 @@ def known_sessions(db: apsw.Connection) -> list[KnownSession]:
         hooks = stored_events.hook_call_extent(db, name) if name not in sessions else None
         if hooks is not None:
             sessions[name] = KnownSession(name, hooks["last"], None, hooks=hooks)
+    for name in [name for name, session in sessions.items() if session.archived is None]:
+        if stored_sessions.is_forgotten(db, name):  # and it went on since
+            del sessions[name]
     return sorted(sessions.values(), key=lambda session: (-session.updated_at, session.id))
 
 
@@ -132,20 +135,23 @@ def summary_row(db: apsw.Connection, session: KnownSession, config: Config) -> d
 def resolve(db: apsw.Connection, given: str) -> str:
     """The id of the session that an id, or at least four characters of its beginning, means.
 
-    Raises Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS.
+    Raises Failure: SESSION_NOT_FOUND, also for a session that was forgotten, and SESSION_AMBIGUOUS.
     """
     if is_known(db, given):
         return given
     matches: list[str] = []
     if len(given) >= 4:  # a shorter beginning fits too many
         names = [summary["sessionId"] for summary in list_states()] + stored_events.sessions_with_hooks(db)
-        matches = [name for name in names if name.startswith(given)]
+        matches = [name for name in names if name.startswith(given) and not stored_sessions.is_forgotten(db, name)]
         matches = list(dict.fromkeys([*matches, *stored_sessions.ids_beginning(db, given, 11)]))
     if len(matches) == 1:
         return matches[0]
     if matches:
         shown = ", ".join(matches[:10]) + (" and more" if len(matches) > 10 else "")
         raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {shown}", "give a longer id")
+    if name := forgotten.whole_id(db, given):
+        fix = f"bring it back: joelclaw memory forget --undo {shlex.quote(name)}"
+        raise Failure(NOT_FOUND, f"the session {name} was forgotten", fix)
     fix = "`joelclaw session list` lists those that are known"
     beginnings = {session.id[: len(given)].lower(): session.id for session in reversed(known_sessions(db)[:500])}
     for close in get_close_matches(given.lower(), beginnings, 1):
@@ -154,7 +160,9 @@ def resolve(db: apsw.Connection, given: str) -> str:
 
 
 def is_known(db: apsw.Connection, session: str) -> bool:
-    """Whether anything is known about a session with exactly this id."""
+    """Whether anything is known about a session with exactly this id, and it was not forgotten."""
+    if stored_sessions.is_forgotten(db, session):
+        return False
     if has_state(session) or stored_events.hook_call_extent(db, session) is not None:
         return True
     return stored_sessions.whole_id(db, session, least=len(session) + 1) == session

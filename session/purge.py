@@ -7,7 +7,7 @@ and stays.
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from glob import escape, glob
 from typing import Any
@@ -16,8 +16,9 @@ from core import clock, files, home_files, json_text, project
 from core.config import Config
 from core.errors import Failure, reported
 from core.store import cluster as stored_cluster
-from core.store import deletion, sessions, sqlite, store_file
+from core.store import deletion, forgotten, sessions, sqlite, store_file
 from core.store.deletion import Criteria, Selection
+from core.store.rows import COLLECTION_SHIFT, COLLECTIONS
 from core.store.sqlite import apsw
 from memory import curate
 from otel import log
@@ -33,12 +34,18 @@ NOT_SEARCHED = {
 }
 
 
+Bar = tuple[Callable[[int], None], Callable[[int], None]]
+"""Functions that set the number of steps of a progress bar, and that advance it."""
+NO_BAR: Bar = (lambda _: None, lambda _: None)
+
+
 class Purge:
     """One purge. The rows are looked up when it is created, to ask, and again when they are deleted."""
 
     def __init__(
-        self, config: Config, ids: Sequence[str], *, session: str, project: str, before: int | None, match: str
-    ) -> None:
+        self, config: Config, ids: Sequence[str], *, session: str, project: str, before: int | None, match: str,
+        bar: Bar = NO_BAR,
+    ) -> None:  # fmt: skip
         log.store_spooled()
         if sqlite.open_reading() is None:
             raise Failure("PURGE_NOTHING", "nothing is stored yet", "see joelclaw status")
@@ -48,20 +55,20 @@ class Purge:
         if ids:
             self._criteria = _by_ids(self._db, ids)
         else:
-            session = _whole_id(self._db, session)
+            session = forgotten.whole_id(self._db, session) or _whole_id(self._db, session)
             live = _live_sessions(self._db, project) if project else frozenset()
             self._criteria = Criteria(session=session, project=project, live=live, before=before, phrases=phrases)
         self._selection = deletion.select(self._db, self._criteria)
-        self._sweep = _Sweep(self._criteria, self._selection, config, dry=True)
+        self._sweep = _Sweep(self._criteria, self._selection, config, bar, dry=True)
         self._leftovers = backup.leftovers()
         if not store_file.is_owed(self._db) and not any(self._counts().values()):
             raise Failure("PURGE_NOTHING", "nothing matches", "look with joelclaw recall or joelclaw memory stats")
 
-    def run(self) -> dict[str, Any]:
+    def run(self, bar: Bar = NO_BAR) -> dict[str, Any]:
         """Delete it. Raises Failure PURGE_UNFINISHED, PURGE_UNWRITABLE or STORE_…; run it again then."""
         log.store_spooled(busy_ms=self._config.get_int("store.busy_ms"))
         self._selection = deletion.select(self._db, self._criteria)  # the question may have waited for an hour
-        self._sweep = _Sweep(self._criteria, self._selection, self._config, dry=False)
+        self._sweep = _Sweep(self._criteria, self._selection, self._config, bar, dry=False)
         self._selection = deletion.erase(self._db, self._criteria, at=clock.now_ms(), embed=document_vector)
         if self._criteria.phrases and not self._criteria.has_ids:
             self._sweep.named_only.update(f"{files.STORE}: {column}" for column in deletion.columns_holding(self._db))
@@ -87,8 +94,14 @@ class Purge:
             "ids": self._selection.ids[:most],
             "sessions": self._selection.sessions[:most],
             **self._counts(),
+            "turns": sum(
+                row >> COLLECTION_SHIFT == COLLECTIONS["episodes"] for (row,) in self._selection.rows["memories"]
+            ),
+            "from": clock.iso(min(self._selection.times, default=None)),
+            "to": clock.iso(max(self._selection.times, default=None)),
+            "projects": self._selection.projects[:most],
             "namedOnly": sorted(self._sweep.named_only),
-            "bytes": os.stat(sqlite.path()).st_size,
+            "bytes": self._selection.bytes + self._sweep.bytes,
             "cluster": cluster,
             "notTouched": [*old_homes, *transcripts[:most], *sorted(self._sweep.not_touched)],
             "notSearched": NOT_SEARCHED[kind],
@@ -96,10 +109,15 @@ class Purge:
 
     def _counts(self) -> dict[str, Any]:
         found, sweep = self._selection.rows, self._sweep
-        names = ("memories", "toolCalls", "summaries", "events", "injectedTexts", "hookCalls")
+        hidden = self._selection.hidden
+        names = {
+            "memories": "", "toolCalls": "call", "summaries": "compaction", "events": "", "injectedTexts": "injection",
+            "hookCalls": "hook_call",
+        }  # fmt: skip
+        plans = sum(hidden.get(kind, 0) for kind in ("session", "name", "place", "edit"))
         return {
-            **{name: len(found[name]) for name in names},
-            "namesAndPlans": len(found["plans"]) + len(found["names"]) + len(found["carries"]),
+            **{name: len(found[name]) + hidden.get(kind, 0) for name, kind in names.items()},
+            "namesAndPlans": len(found["plans"]) + len(found["names"]) + len(found["carries"]) + plans,
             "logSections": sweep.log_sections,
             "states": sorted(sweep.states),
             "filesDeleted": [*sorted(sweep.files_deleted), *self._leftovers],
@@ -108,10 +126,10 @@ class Purge:
 
 def _by_ids(db: apsw.Connection, ids: Sequence[str]) -> Criteria:
     memories = [curate.find(db, given) for given in ids if not given.startswith("call:")]
-    calls = [curate.find_call(db, given) for given in ids if given.startswith("call:")]
+    calls = [curate.known_call(db, given) for given in ids if given.startswith("call:")]
     return Criteria(
         documents=frozenset(memory["id"] for memory in memories),
-        calls=frozenset((call["session"], call["number"]) for call in calls),
+        calls=frozenset((session, number) for _, session, number, _ in calls),
         phrases=deletion.quotable(memory["text"] for memory in memories),
     )
 
@@ -133,7 +151,7 @@ def _live_sessions(db: apsw.Connection, name: str) -> frozenset[str]:
 class _Sweep:
     """Goes through the files of the home; notes those that were changed or deleted, or would be (`dry`)."""
 
-    def __init__(self, criteria: Criteria, selection: Selection, config: Config, *, dry: bool) -> None:
+    def __init__(self, criteria: Criteria, selection: Selection, config: Config, bar: Bar, *, dry: bool) -> None:
         self._criteria = criteria
         self._sessions = frozenset(selection.sessions)
         self._ids = frozenset(selection.ids)
@@ -143,6 +161,7 @@ class _Sweep:
         self.named_only: set[str] = set()
         self.not_touched: set[str] = set()  # files outside the home to which links in it lead
         self.log_sections = 0
+        self.bytes = 0  # of the deleted files and sections
         logs = os.path.dirname(daily_log.log_path(clock.now_ms(), config))
         is_in_home = home_files.is_in_home(os.path.dirname(logs), files.home())
         with reported("PURGE", files.home()):
@@ -150,9 +169,12 @@ class _Sweep:
             for path in _files_below(logs) if is_in_home else sorted(glob(os.path.join(escape(logs), "*.md"))):
                 if os.path.isfile(path):
                     self._clean_log(path)
-            for path, name in _home_files():
+            every = list(_home_files())
+            bar[0](len(every))
+            for path, name in every:
                 if not path.startswith(logs + os.sep):
                     self._clean(path, name)
+                bar[1](1)
 
     def _clean(self, path: str, name: str) -> None:
         folder, base = os.path.split(name)
@@ -177,6 +199,7 @@ class _Sweep:
             self._remove(path)
 
     def _remove(self, path: str) -> None:
+        self.bytes += os.lstat(path).st_size
         if not self._dry:
             files.remove(path)
 
@@ -196,6 +219,7 @@ class _Sweep:
         quotes = criteria.holds(text) or not self._ids.isdisjoint(text.split('"'))
         if session in self._sessions or (is_old and is_meant) or quotes:
             self.states.add(session)
+            self.bytes += len(text.encode())
             if not self._dry:
                 remove_state(session)
         return True
@@ -208,6 +232,7 @@ class _Sweep:
             text = file.read().decode("utf-8", "replace")
             kept, removed = self._without_sections(text, os.path.basename(path))
             self.log_sections += removed
+            self.bytes += len(text.encode()) - len(kept.encode())
             if not removed or self._dry:
                 return
             if kept.strip():

@@ -13,10 +13,12 @@ from core.errors import Failure, os_failure
 from session.state import VERSION, Damaged, SessionState, TooNew
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
     from typing import Any
 
 SUFFIX = ".json"
+FORGOTTEN = ".forgotten"  # after the name of the state of a forgotten session
 LOCK_WAIT_S = 5.0  # twice the usual deadline of a hook, which may hold the lock
 _MAX_BYTES = 1_000_000
 
@@ -128,11 +130,29 @@ def _parsed(path: str) -> Any:
 
 def remove_state(session_id: str) -> bool:
     """Delete a session's state, readable or not, and its lock files of work; returns whether there was a state."""
+    return _take_away(session_id, os.unlink)
+
+
+def hide_state(session_id: str) -> None:
+    """Rename the state of a session that is forgotten, so that only `bring_back_state` and a purge find it."""
+    path = state_path(session_id) + FORGOTTEN
+    _take_away(session_id, lambda state: os.unlink(state) if os.path.exists(path) else os.rename(state, path))
+
+
+def bring_back_state(session_id: str) -> None:
+    """Undo `hide_state`, unless the session has a new state."""
+    hidden = state_path(session_id) + FORGOTTEN
+    if os.path.exists(hidden):
+        with state_lock(session_id):
+            os.unlink(hidden) if has_state(session_id) else os.rename(hidden, state_path(session_id))
+
+
+def _take_away(session_id: str, take: Callable[[str], None]) -> bool:
     if not has_state(session_id):
         return False
     with state_lock(session_id):
         try:
-            os.unlink(state_path(session_id))
+            take(state_path(session_id))
         except FileNotFoundError:
             return False
         for kind in os.listdir(work_folder()) if os.path.isdir(work_folder()) else ():

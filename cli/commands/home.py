@@ -24,6 +24,7 @@ CLIENT = OneOf(*clients.NAMES)
 _ABSENT = {"ok": None, "detail": "not part of this joelclaw, which starts no service; `healthy` is its own verdict"}
 _SERVICES = {"server": _ABSENT, "worker": _ABSENT, "agent_mail": _ABSENT, "latestAgentDispatchCanary": None}
 """The services in the `status` of the mirrored CLI. None of them exists here."""
+_EXPIRES = ("episodes", "toolCalls")
 _SIGNS = {"ok": ("✓ ", "green"), "note": ("· ", "dim"), "warning": ("! ", "yellow"), "error": ("✗ ", "bold red")}
 
 
@@ -126,9 +127,12 @@ def pull() -> Answer:
 
 @store.command("prune")
 def prune(
-    dry_run: Annotated[bool, Option("--dry-run", help="Only report what would be deleted")] = False,
+    confirmed: Annotated[
+        bool | None, Option("--yes/--dry-run", "-y", help="Delete without asking, or only report what would be deleted")
+    ] = None,
 ) -> Answer | int:
-    """Delete old data according to the settings retention.*. Runs by itself once a day."""
+    """Permanently delete old data according to the settings retention.*. Runs by itself once a day."""
+    from cli.terminal import may_delete
     from core import background
     from core.store import deletion, sqlite
     from otel import log
@@ -140,13 +144,17 @@ def prune(
         raise Failure("STORE_EMPTY", "nothing is stored yet", "see joelclaw status")
     try:
         db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=False)
-        result = deletion.prune(db, settings, background=in_background, dry_run=dry_run)
+        preview = {} if in_background or confirmed else deletion.prune(db, settings, background=False, dry_run=True)
+        if confirmed is False:
+            return Answer(preview, [step("joelclaw store prune --yes", "delete it")])
+        expired = preview and (preview["events"]["byAge"], preview["events"]["bySize"], *map(preview.get, _EXPIRES))
+        if any(expired) and not may_delete(Answer(preview, message="Would be deleted permanently:")):
+            return Answer({}, message="Cancelled; nothing was deleted.")
+        result = deletion.prune(db, settings, background=in_background, dry_run=False)
     except Failure:
         if in_background:
             return 0
         raise
-    if dry_run:
-        return Answer(result, [step("joelclaw store prune", "delete it")])
     metadata = {"events": result["events"]["byAge"] + result["events"]["bySize"]}
     metadata |= {name: result[name] for name in ("episodes", "toolCalls")}
     freed = result["bytes"]["before"] - result["bytes"]["after"]

@@ -38,7 +38,6 @@ ABOUT = (
 )
 CODE = "MCP_INVALID_ARGS"
 SOURCE = "joelclaw mcp"
-_CANNOT_UNDO = "cannot be brought back"
 _JSON_TYPES = {"whole": "integer", "number": "number", "flag": "boolean", "truth": "boolean"}
 
 
@@ -97,11 +96,14 @@ def _past_lines(result: dict[str, Any]) -> Iterator[str]:
 def _forget_lines(result: dict[str, Any]) -> Iterator[str]:
     back = f"bring it back: {own_command.word()} memory forget --undo"
     for name in map(one_line, result["forgotten"]):
-        is_call = name.startswith("call:")
-        yield f"deleted permanently: {name}; it {_CANNOT_UNDO}" if is_call else f"forgotten: {name}; {back} {name}"
+        yield f"forgotten: {name}; {back} {name}"
     for name in map(one_line, result["unchanged"]):
         is_purged = name in result["purged"]
-        yield f"was purged: {name}; it {_CANNOT_UNDO}" if is_purged else f"was forgotten before: {name}; {back} {name}"
+        yield (
+            f"was purged: {name}; it cannot be brought back"
+            if is_purged
+            else f"was forgotten before: {name}; {back} {name}"
+        )
 
 
 TOOLS: dict[str, Tool] = {
@@ -148,7 +150,7 @@ TOOLS: dict[str, Tool] = {
         "One memory or tool call with everything known of it.", "memory show", _json_lines, {"id": ("id", "from a hit")}
     ),
     "forget": Tool(
-        f"Hide a memory that is wrong from recall. This can be undone, but a tool call {_CANNOT_UNDO}.",
+        "Hide a memory or a tool call that is wrong from recall. This can be undone.",
         "memory forget",
         _forget_lines,
         {"id": ("ids", "from a hit")},

@@ -4,7 +4,6 @@
 many memories.
 """
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -26,8 +25,9 @@ from cli.declarations import (
     stored,
 )
 from cli.input import read_text
-from cli.output import Answer, is_for_person, quoted, refuse_terminal, step, write_verbatim, wrong_usage
-from core import clock, config, files
+from cli.output import Answer, quoted, refuse_terminal, step, write_verbatim, wrong_usage
+from core import clock, config
+from core.errors import Failure
 
 if TYPE_CHECKING:
     import apsw
@@ -234,73 +234,68 @@ def supersede(
 @memory.command("forget")
 def forget(
     ids: Annotated[
-        list[str] | None, memory_argument("Their ids; a tool call (call:...) is deleted permanently")
+        list[str] | None, memory_argument("Ids of memories or tool calls; with --undo also of sessions")
     ] = None,
-    session: Annotated[
-        str | None, session_option("Everything from a session; its tool calls are deleted permanently")
-    ] = None,
+    session: Annotated[str | None, session_option("Everything from a session")] = None,
     undo: Annotated[bool, Option("--undo", help="Bring them back")] = False,
 ) -> Answer:
-    """Hide memories from recall and export; --undo brings them back."""
-    from core.store.deletion import PURGED
+    """Hide memories, tool calls or a whole session; --undo brings them back."""
+    from core.store import documents, forgotten
     from memory import curate
     from recall.names import CALL_PREFIX
 
-    if session:
-        return _forget_session(session, ids or [], undo=undo)
-    if not ids:
-        raise wrong_usage("no memory was given", "give ids, or --session ID for all of a session")
-    calls = [name for name in ids if name.startswith(CALL_PREFIX)]
-    if calls:
-        return _forget_calls(ids, calls, undo=undo)
-    db, about = open_writing(ids[0])
-    found = (curate.undo_forget if undo else curate.forget)(db, ids, **about)
-    names = [document["id"] for document in found]
-    changed = [document["id"] for document in found if (document["forgotten_at"] is not None) == undo]
-    unchanged = [name for name in names if name not in changed]
-    purged = [document["id"] for document in found if document["write_reason"] == PURGED and not document["text"]]
-    result = {
-        "ids": names, "restored" if undo else "forgotten": changed, "unchanged": unchanged, "undo": undo,
-        "purged": purged,
-    }  # fmt: skip
+    if bool(ids) == bool(session):
+        message = "--session takes no ids" if ids else "no memory was given"
+        raise wrong_usage(message, "give ids, or --session ID for all of a session")
+    db = _reading()
+    results = []
+    memories = list(ids or ())
+    if session and not undo:
+        results.append(_forget_session(session))
+    elif undo:
+        for given in [session] if session else ids or []:
+            is_memory = not session and documents.by_id(db, given) is not None
+            if not is_memory and (name := forgotten.whole_id(db, given)):
+                results.append(_bring_back_session(name))
+                memories = [other for other in memories if other != given]
+        if session and not results:
+            fix = "to forget it, leave out --undo; `joelclaw session list` lists the sessions that are known"
+            raise Failure("SESSION_NOT_FOUND", f"no session {session[:80]!r} was forgotten", fix)
+    if memories:
+        writing, about = open_writing("" if memories[0].startswith(CALL_PREFIX) else memories[0])
+        results.append(curate.forget(writing, memories, undo=undo, **about))
+    result = results[0]
+    for more in results[1:]:
+        result |= {name: [*value, *more.get(name, [])] for name, value in result.items() if isinstance(value, list)}
     reverse = "" if undo else " --undo"
-    return Answer(result, [step(f"joelclaw memory forget{reverse} {' '.join(names[:5])}", "undo this")])
+    names = ("--session " * undo + quoted(result["session"])) if session else " ".join(result["ids"][:500])
+    why = "undo this; until then nothing of the session is archived" if session and not undo else "undo this"
+    return Answer(result, [step(f"joelclaw memory forget{reverse} {names}", why)])
 
 
-def _forget_calls(ids: list[str], calls: list[str], *, undo: bool) -> Answer:
-    from core.store import sqlite
-    from memory import curate
-
-    if undo or len(calls) < len(ids):
-        fix = "run --undo with memory ids only" if undo else "forget memories and tool calls in two commands"
-        raise wrong_usage("tool calls cannot be brought back", fix)
-    curate.find_call(sqlite.open_reading(), calls[0])  # so that no store is made if there is none
-    names = curate.forget_calls(open_writing()[0], calls)
-    result = {"ids": names, "forgotten": names, "deletedForGood": names, "unchanged": [], "undo": False}
-    return Answer({**result, "toolCalls": len(names)})
-
-
-def _forget_session(given: str, ids: list[str], *, undo: bool) -> Answer:
-    from glob import escape, glob
-
+def _forget_session(given: str) -> dict[str, Any]:
+    from core.store import forgotten
     from memory import curate
     from otel import log
     from session import known_sessions
-    from session.state_file import remove_state, state_path
+    from session.state_file import hide_state
 
-    if undo or ids:
-        fix = "give --session without them; its memories come back by their ids: joelclaw memory forget --undo ID"
-        raise wrong_usage("--session takes no ids and no --undo: the session's tool calls are deleted", fix)
     # Store the session's pending events first, so that they are forgotten too.
     log.store_spooled(busy_ms=config.load().get_int("store.busy_ms"))
     db, about = open_writing()
-    session = known_sessions.resolve(db, given)
-    remove_state(session)  # fails if the session is locked, before anything is changed
-    files.remove(*glob(escape(state_path(session)) + ".damaged-*"))
-    names, calls = curate.forget_session(db, session, **about)
-    back = f"joelclaw memory forget --undo {' '.join(names[:500])}"
-    result = {"ids": names, "forgotten": names, "unchanged": [], "undo": False, "toolCalls": calls}
-    return Answer(result, [step(back, "bring its memories back; `ids` has all of them")] if names else [])
+    session = forgotten.whole_id(db, given) or known_sessions.resolve(db, given)
+    hide_state(session)  # fails if the session is locked, before anything is changed
+    return curate.forget_session(db, session, **about)
+
+
+def _bring_back_session(session: str) -> dict[str, Any]:
+    from memory import curate
+    from session.state_file import bring_back_state
+
+    db, about = open_writing()
+    result = curate.undo_forget_session(db, session, **about)
+    bring_back_state(session)
+    return result
 
 
 @memory.command("purge")
@@ -315,26 +310,31 @@ def purge(
     ] = None,
 ) -> Answer:
     """Permanently delete memories, and everything that quotes them, from every file."""
+    from cli.progress import progress_bar
+    from cli.terminal import may_delete
     from session.purge import Purge
 
     filters = {"session": (session or "").strip(), "project": project.strip(), "before": before, "match": match}
-    before_ms = _checked_filters(ids or [], filters, confirmed)
-    selected = Purge(
-        config.load(), ids or [], session=filters["session"], project=filters["project"], before=before_ms, match=match
-    )
+    before_ms = _checked_filters(ids or [], filters)
+    with progress_bar("searching") as bar:
+        selected = Purge(
+            config.load(), ids or [], session=filters["session"], project=filters["project"], before=before_ms,
+            match=match, bar=bar,
+        )  # fmt: skip
     if confirmed is False:
         words = [quoted(name) for name in ids or []]
         words += [f"--{name} {quoted(value)}" for name, value in filters.items() if value]
         same = step(f"joelclaw memory purge {' '.join(words)} --yes", "delete it permanently")
         return _preview(selected.result(done=False), [same])
-    if confirmed is None and not _confirm_purge(_preview(selected.result(done=False))):
+    if confirmed is None and not may_delete(_preview(selected.result(done=False))):
         return Answer({}, message="Cancelled; nothing was deleted.")
-    result = selected.run()
+    with progress_bar("deleting") as bar:
+        result = selected.run(bar)
     actions = [step("joelclaw store push", "delete it in the cluster too")] if result["cluster"] else []
     return Answer(result, [*actions, step("joelclaw status", "what is left")])
 
 
-def _checked_filters(ids: list[str], filters: dict[str, str], confirmed: bool | None) -> int | None:
+def _checked_filters(ids: list[str], filters: dict[str, str]) -> int | None:
     """The time that `--before` names (ms), or None; raises a Failure if a purge cannot be made of these words."""
     from core.store.deletion import folded
 
@@ -349,9 +349,6 @@ def _checked_filters(ids: list[str], filters: dict[str, str], confirmed: bool | 
         message, fix = "--match is too short", f"give {least_match} characters or more"
     elif before and before_ms is None:
         message, fix = f"--before is {before[:60]!r}, which is not a date", "give it as 2026-01-31"
-    elif confirmed is None and not (is_for_person() and os.isatty(0)):
-        message = "this deletes permanently, and there is no terminal on which to ask for confirmation"
-        fix = "give --yes, or --dry-run first"
     if message:
         raise wrong_usage(message, fix)
     return before_ms
@@ -368,13 +365,6 @@ def _preview(result: dict[str, Any], actions: Sequence[Any] = ()) -> Answer:
     more = len(result["ids"]) - len(shown)
     lines = ["Would be deleted permanently:", *shown, *([f"  and {more} more"] if more > 0 else [])]
     return Answer(result, list(actions), message="\n".join(lines))
-
-
-def _confirm_purge(preview: Answer) -> bool:
-    from cli.terminal import confirm, console, print_values
-
-    print_values(console(), preview, without=("ids",))
-    return confirm("delete it permanently?")
 
 
 memory.add_typer(memory_bulk.app)

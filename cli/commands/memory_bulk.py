@@ -94,16 +94,19 @@ def export(
 
 @app.command("archive")
 def archive(
-    paths: Annotated[list[str] | None, Argument(metavar="PATH", help="Transcripts, or folders of them")] = None,
+    paths: Annotated[
+        list[str] | None, Argument(metavar="PATH", help="Transcripts, or folders of them; with --again also sessions")
+    ] = None,
     all: Annotated[bool, Option("--all", help="Every transcript that the clients keep")] = False,
     agent: Annotated[
         str | None, Option(parser=CLIENT, help="The client that wrote them (default: detected from their lines)")
     ] = None,
+    again: Annotated[bool, Option("--again", help="Also what was forgotten or purged")] = False,
 ) -> Answer:
     """Archive session files. Without PATH, report how many are not archived yet, and ask whether to archive them."""
     if paths or all:
-        return archive_files(paths or [], agent or "", all=all)
-    if agent:
+        return archive_files(paths or [], agent or "", all=all, again=again)
+    if agent or again:
         fix = "name files or folders, or give --all for those that the clients keep"
         raise wrong_usage("no transcript is named", fix)
     offered, actions = offer_past_sessions()
@@ -114,15 +117,19 @@ def archive(
     return Answer(offered, actions, message=message, view=draw_archived)
 
 
-def archive_files(paths: list[str], agent: str, *, all: bool) -> Answer:
-    """Archive transcripts, or those that the clients keep. Files that did not change are not opened."""
+def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = False) -> Answer:
+    """Archive transcripts, or those that the clients keep. Files that did not change are not opened.
+
+    `again`: the paths may also be sessions, and what was forgotten or purged is archived, too.
+    """
     from core.store import sessions as stored_sessions
     from core.store import sqlite
     from memory.archive import transcript_files
     from memory.archive.transcript_files import Archived, KnownFiles
 
     now = clock.now_ms()
-    found = transcript_files.find(paths, agent, every=all)
+    given = [path for name in paths for path in (_transcripts_of(name) if again else [name])]
+    found = transcript_files.find(given, agent, every=all)
     if paths and not found:
         raise _nothing_archived(f"there is no transcript in {paths[0]}")
     db = sqlite.open_reading()
@@ -131,10 +138,12 @@ def archive_files(paths: list[str], agent: str, *, all: bool) -> Answer:
         with sqlite.transaction(writing):
             stored_sessions.read_emptied_again(writing)
     known = KnownFiles(db, agent, now)
-    states = [(file, known.of(file)) for file in found]
+    if again:
+        _admit_again(found, agent)
+    states = [(file, None if again else known.of(file)) for file in found]
     new = [file for file, state in states if state is None]
     every = found if all and not agent else None
-    report = _archive_new(new, known, agent, every) if new else Archived()
+    report = _archive_new(new, known, agent, every, again=again) if new else Archived()
     for file, state in states:
         if state is not None and state["client"]:
             report.take(state["client"])
@@ -145,7 +154,48 @@ def archive_files(paths: list[str], agent: str, *, all: bool) -> Answer:
         first = result["skipped"][0]
         about = f"none of {result['skippedCount']} files could be archived; {first['path']}: {first['reason']}"
         raise _nothing_archived(about)
-    return Answer(result, [step("joelclaw recall <query>", "find what was said")], view=draw_archived)
+    actions, message = [step("joelclaw recall <query>", "find what was said")], ""
+    if left_out := result["forgotten"]:
+        message = f"{left_out} session{'s were' if left_out > 1 else ' was'} forgotten: --again archives them."
+        words = " ".join(["--all"] * all + [quoted(path) for path in paths])
+        actions.append(step(f"joelclaw memory archive --again {words}", message))
+    return Answer(result, actions, message=message, view=draw_archived)
+
+
+def _transcripts_of(name: str) -> list[str]:
+    """A path, or the transcripts of the session with this id. Raises Failure ARCHIVE_FAILED if there is none."""
+    from core.store import forgotten, sessions, sqlite
+    from memory.archive import transcript_files
+
+    db = sqlite.open_reading()
+    if os.path.exists(name) or db is None:
+        return [name]
+    session = forgotten.whole_id(db, name) or sessions.whole_id(db, name, least=4) or name
+    found = transcript_files.of_session(db, session)
+    if not found:
+        fix = f"if it was forgotten but not purged: joelclaw memory forget --undo {quoted(session)}"
+        raise Failure("ARCHIVE_FAILED", f"there is no file {name}, and no transcript of a session with this id", fix)
+    return found
+
+
+def _admit_again(found: Sequence[Any], agent: str) -> None:
+    """Bring back what was forgotten of the sessions of files."""
+    from core.store import sqlite
+    from memory import curate
+    from memory.archive import ingest, transcript_files
+    from session.state import stored_id
+    from session.state_file import bring_back_state
+
+    db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=True)
+    vectors = sqlite.load_vectors(db)
+    for file in found:
+        try:
+            session = stored_id(transcript_files.look_at(file.path, agent)[1])
+        except Failure:  # the archive reports it
+            continue
+        source = ingest.source_of(file.path)
+        curate.admit_again(db, session, source, now=clock.now_ms(), vectors=vectors)
+        bring_back_state(session)
 
 
 def _nothing_archived(about: str) -> Failure:
@@ -153,7 +203,7 @@ def _nothing_archived(about: str) -> Failure:
     return Failure("ARCHIVE_FAILED", about, f"name transcripts of {known}, not compressed; --agent names the client")
 
 
-def _archive_new(new: Sequence[Any], known: Any, agent: str, every: Sequence[Any] | None) -> Any:
+def _archive_new(new: Sequence[Any], known: Any, agent: str, every: Sequence[Any] | None, *, again: bool) -> Any:
     """Archive files that are new or have changed. `every` is given if these are all files of all clients."""
     from cli.progress import progress_bar
     from core.store import sqlite
@@ -163,7 +213,9 @@ def _archive_new(new: Sequence[Any], known: Any, agent: str, every: Sequence[Any
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=False)
     try:
         with progress_bar("archiving", sum(file.size for file in new), in_bytes=True) as (_, advance):
-            report = transcript_files.ingest_all(db, new, stored_id, agent=agent, progress=advance, known=known)
+            report = transcript_files.ingest_all(
+                db, new, stored_id, agent=agent, progress=advance, known=known, again=again
+            )
     except KeyboardInterrupt:
         tell(f"stopped: {known.noted} of {len(new)} session files archived; run it again to go on\n")
         raise

@@ -337,7 +337,7 @@ def _exclude(folder: str | None) -> Answer:
     db = sqlite.open_reading()
     places = dict.fromkeys((path, os.path.abspath(folder or ".")))
     archived = sessions.below(db, places) if db is not None else []
-    about = "forget a session archived from it before"
+    about = "hide a session that was archived from it before; --undo brings it back"
     steps = [step(f"joelclaw memory forget --session {quoted(session)}", about) for session in archived[:20]]
     steps.append(step(f"joelclaw exclude --remove {quoted(path)}", "archive its sessions again"))
     result = {"path": path, "exists": exists, "excluded": True, "changed": changed, "archivedBefore": archived}

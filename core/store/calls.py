@@ -38,6 +38,11 @@ def save(db: apsw.Connection, call: Call) -> None:
         " passage = excluded.passage RETURNING rowid",
         call,
     ).get
+    index(db, call, rowid)
+
+
+def index(db: apsw.Connection, call: Call | dict[str, Any], rowid: int) -> None:
+    """Make a call in this row searchable."""
     text = "\n".join((call["tool"], call["file"], call["command"], call["error"], call["passage"]))
     if "\\" in text:  # so that a search finds Name in a line of JSON with `\nName`, and also C:\new
         text += "\n" + words.unescaped("\n".join([line for line in text.splitlines() if "\\" in line]))

@@ -18,7 +18,7 @@ import apsw
 from core import clock, files, home_files, json_text
 from core.config import Config
 from core.project import names_of
-from core.store import calls, cluster, documents, events, sessions, sqlite, store_file
+from core.store import calls, cluster, documents, events, forgotten, sessions, sqlite, store_file
 from core.store.rows import LISTED, marks, row_range
 from core.store.store_file import PAUSE_S
 
@@ -73,6 +73,13 @@ class Selection:
     """Sessions that are purged as a whole."""
     touched: set[str] = field(default_factory=set)
     """Sessions of the documents and calls."""
+    bytes: int = 0
+    """Of the texts in these rows."""
+    times: list[int] = field(default_factory=list)
+    """Of these rows, ms since the epoch, unordered."""
+    projects: list[str] = field(default_factory=list)
+    hidden: dict[str, int] = field(default_factory=dict)
+    """The number of rows of forgotten sessions and calls by kind."""
 
 
 class _Kind(NamedTuple):
@@ -106,10 +113,18 @@ def quotable(texts: Iterable[str], shortest: int = 24) -> tuple[str, ...]:
 def select(db: apsw.Connection, criteria: Criteria) -> Selection:
     """Find the rows to purge."""
     db.create_scalar_function("holds", criteria.holds, -1)
-    found = {name: _keys(db, kind, name, criteria) for name, kind in KINDS.items()}
+    db.create_scalar_function("bytes", lambda *texts: sum(len(str(text).encode()) for text in texts if text), -1)
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    times: list[int] = []
+    size = 0
+    for name, kind in KINDS.items():
+        rows = _rows(db, kind, name, criteria)
+        found[name] = [row[:-2] for row in rows]
+        size += sum(row[-1] for row in rows)
+        times += [row[-2] for row in rows if row[-2] and row[-2] > 0]
     listed = json_text.dumps([key[0] for key in found["memories"]])
     about = list(db.execute(f"SELECT id, session_id FROM document WHERE rowid IN {LISTED}", (listed,)))
-    selection = Selection(found, [str(identifier) for identifier, _ in about], [])
+    selection = Selection(found, [str(identifier) for identifier, _ in about], [], bytes=size, times=times)
     selection.touched = {str(session) for _, session in about if session}
     selection.touched.update(str(session) for session, _ in found["toolCalls"])
     handed_out = f"EXISTS (SELECT 1 FROM json_each(memories) WHERE value IN {LISTED})"
@@ -123,6 +138,15 @@ def select(db: apsw.Connection, criteria: Criteria) -> Selection:
         selection.sessions = list(dict.fromkeys([*(str(row[0]) for row in known), *sorted(also - {""})]))
         if criteria.session:
             selection.sessions = [session for session in selection.sessions if session == criteria.session]
+    ids = json_text.dumps([key[0] for key in found["forgotten"]])
+    selection.hidden = dict(db.execute(f"SELECT kind, count(*) FROM forgotten WHERE id IN {LISTED} GROUP BY 1", (ids,)))
+    of_sessions = json_text.dumps([*selection.touched, *selection.sessions, *sorted({criteria.session} - {""})])
+    names = db.execute(
+        f"SELECT project FROM document WHERE rowid IN {LISTED} UNION SELECT project FROM session WHERE id IN {LISTED}"
+        f" UNION SELECT project FROM forgotten WHERE id IN {LISTED}",
+        (listed, of_sessions, ids),
+    )
+    selection.projects = sorted(name for (name,) in names if name)
     for name, (keys, table, texts, _) in QUOTING.items():
         found[name] = list(db.execute(f"SELECT {keys} FROM {table} WHERE holds({texts})")) if criteria.phrases else []
     if criteria.has_ids or criteria.before is not None:  # turns around them repeat their beginnings
@@ -160,6 +184,10 @@ def erase(db: apsw.Connection, criteria: Criteria, *, at: int, embed: Callable[[
         for name, statement in statements.items():
             if statement:
                 db.executemany(statement, found[name])
+        gone = (
+            "true" if criteria.whole_sessions else "number > 0 OR value = '{}'"
+        )  # the call's number stays in its session
+        db.executemany(f"DELETE FROM forgotten WHERE id = ? AND ({gone})", found["forgotten"])
         db.execute("DELETE FROM tally WHERE documents = 0")  # it names their projects
         store_file.owe(db)
     return selection
@@ -182,6 +210,7 @@ def prune_events(db: apsw.Connection, before: int) -> tuple[int, int]:
     deleted = 0
     while True:
         with sqlite.transaction(db):
+            forgotten.expire(db, before, only_hooks=True)
             gone = events.delete_older(db, before, AT_ONCE)
             most = max(gone, events.delete_hook_calls(db, before, AT_ONCE))
             left = events.count(db) if most < AT_ONCE else 0
@@ -214,6 +243,8 @@ def prune(db: apsw.Connection, config: Config, *, background: bool, dry_run: boo
             episodes = int(db.execute(f"SELECT count(*) {_OLD_EPISODES}", (episodes_before,)).get)
             of_old = f"outcome <> '{calls.FORGOTTEN}' AND session_id IN (SELECT id FROM {_OLD_SESSIONS})"
             tool_calls = int(db.execute(f"SELECT count(*) FROM call WHERE {of_old}", (episodes_before,)).get)
+            hidden = "SELECT count(*) FROM forgotten WHERE kind = 'call' AND at < ?"
+            tool_calls += int(db.execute(hidden, (episodes_before,)).get)
     else:
         home_files.sweep_temporary(files.home())
         by_age = prune_events(db, events_before)[0] if events_before else 0
@@ -221,6 +252,8 @@ def prune(db: apsw.Connection, config: Config, *, background: bool, dry_run: boo
         if episodes_before:
             episodes = _delete_episodes(db, episodes_before)
             tool_calls = _delete_sessions(db, episodes_before)
+            with sqlite.transaction(db):
+                tool_calls += forgotten.expire(db, episodes_before)
         wiped = store_file.is_owed(db)
         if wiped:
             store_file.wipe(db)
@@ -344,6 +377,7 @@ KINDS = {
         "session_id, id", "hook_call", "session_id", "at", "error",
         purge="DELETE FROM hook_call WHERE session_id = ? AND id = ?",
     ),
+    "forgotten": _Kind("id", "forgotten", "session_id", "at", "value", forgotten.IS_EMPTY, forgotten.EMPTY),
 }  # fmt: skip
 QUOTING = {
     "contexts": ("rowid", "document", "context", ""),
@@ -360,9 +394,11 @@ QUOTING = {
 """Kind → keys, table, texts, and how it is purged. Rows that are looked for by text only."""
 
 
-def _keys(db: apsw.Connection, kind: _Kind, name: str, criteria: Criteria) -> list[tuple[Any, ...]]:
+def _rows(db: apsw.Connection, kind: _Kind, name: str, criteria: Criteria) -> list[tuple[Any, ...]]:
+    """The rows of a kind that meet the criteria: their keys, their time (ms) and the bytes of their texts."""
     where, values = _condition(db, kind, name, criteria)
-    return list(db.execute(f"SELECT {kind.keys} FROM {kind.table} WHERE ({where}) AND NOT ({kind.kept})", values))
+    columns = f"{kind.keys}, {kind.at}, bytes({kind.texts})"
+    return list(db.execute(f"SELECT {columns} FROM {kind.table} WHERE ({where}) AND NOT ({kind.kept})", values))
 
 
 def _condition(db: apsw.Connection, kind: _Kind, name: str, criteria: Criteria) -> tuple[str, list[Any]]:
@@ -370,9 +406,11 @@ def _condition(db: apsw.Connection, kind: _Kind, name: str, criteria: Criteria) 
     if criteria.has_ids:
         if name == "memories":
             return f"id IN {LISTED}", [json_text.dumps(sorted(criteria.documents))]
+        pairs = [f"{session}\n{number}" for session, number in criteria.calls]
         if name == "toolCalls":
-            pairs = [f"{session}\n{number}" for session, number in criteria.calls]
             return f"session_id || char(10) || number IN ({marks(pairs)})", pairs
+        if name == "forgotten":
+            return f"holds(value) OR session_id || char(10) || number IN ({marks(pairs)})", pairs
         return f"holds({kind.texts})", []
     conditions: list[str] = []
     values: list[Any] = []
@@ -386,7 +424,8 @@ def _condition(db: apsw.Connection, kind: _Kind, name: str, criteria: Criteria) 
         archived = list(db.execute("SELECT id, project FROM session"))
         names = names_of(criteria.project, [*documents.projects(db), *{of for _, of in archived if of}])
         own = json_text.dumps(sorted(criteria.live.union(session for session, of in archived if of in names)))
-        project = "project" if name == "memories" else "''"  # a memory without a project belongs to its session's
+        # a memory without a project belongs to its session's
+        project = "project" if name in ("memories", "forgotten") else "''"
         conditions.append(f"({project} IN {LISTED} OR ({project} = '' AND {kind.session} IN {LISTED}))")
         values += [json_text.dumps(names), own]
     if criteria.phrases:

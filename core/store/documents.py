@@ -154,6 +154,12 @@ def of_session(db: apsw.Connection, session: str) -> list[tuple[int, str]]:
     return [(int(row), str(identifier)) for row, identifier in rows]
 
 
+def forgotten_of_session(db: apsw.Connection, session: str) -> list[str]:
+    """The ids of a session's turns and observations that were forgotten but not purged, oldest first."""
+    where = "session_id = ? AND session_id <> '' AND forgotten_at IS NOT NULL AND text <> ''"
+    return [str(row[0]) for row in db.execute(f"SELECT id FROM document WHERE {where} ORDER BY rowid", (session,))]
+
+
 def beginnings(db: apsw.Connection, identifiers: Iterable[str], characters: int) -> dict[str, str]:
     """The first characters of memories by id, without those that are gone or forgotten."""
     query = (

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from core.records import Event, EventQuery
 
 HOOK = "hook"  # component of the events that hooks send about themselves
+OF_HOOKS = ("hook_call", "injection")
+"""The tables with a session's hook calls, and with the texts that it was given."""
 COLUMNS = (
     "id, timestamp, session_id AS sessionId, system_id AS systemId, level, source, component, action, duration_ms,"
     " success, error, metadata"
@@ -269,7 +271,7 @@ def delete_hook_calls(db: apsw.Connection, before: int, batch: int) -> int:
 
 def forget_hook_calls(db: apsw.Connection, session: str) -> None:
     """Delete a session's hook calls and injected texts."""
-    for table in ("hook_call", "injection"):
+    for table in OF_HOOKS:
         db.execute(f"DELETE FROM {table} WHERE session_id = ?", (session,))
 
 

@@ -99,8 +99,8 @@ def latest(db: apsw.Connection, most: int) -> list[Session]:
 
 
 def latest_first(db: apsw.Connection) -> list[tuple[str, str]]:
-    """Id and project of every session, the most recently active first, from an index only."""
-    return list(db.execute("SELECT id, project FROM session ORDER BY updated_at DESC"))
+    """Id and project of every session that was not forgotten, the most recently active first, from an index only."""
+    return list(db.execute(f"SELECT id, project FROM session WHERE updated_at <> {FORGOTTEN} ORDER BY updated_at DESC"))
 
 
 def last_of_project(

@@ -117,7 +117,7 @@ def newest(db: apsw.Connection, kind: str, most: int) -> list[str]:
     first, last = row_range("observations")
     memories = f"FROM document WHERE rowid BETWEEN {first} AND {last} AND forgotten_at IS NULL"
     sql = {
-        "sessions": "SELECT id FROM session ORDER BY updated_at DESC",
+        "sessions": "SELECT id FROM session WHERE updated_at >= 0 ORDER BY updated_at DESC",
         "memories": f"SELECT id {memories} ORDER BY rowid DESC",
         "projects": "SELECT DISTINCT project FROM tally WHERE documents > 0 AND project <> ''",
         "tags": f"SELECT DISTINCT value FROM (SELECT tags {memories} ORDER BY rowid DESC LIMIT 1000), json_each(tags)",

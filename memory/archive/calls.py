@@ -222,7 +222,7 @@ class SessionCalls:
             now: ms since the epoch.
         """
         identifier = session["id"]
-        if not (self._events or prompts or self._ended) or sessions.is_forgotten(db, identifier):
+        if not (self._events or prompts or self._ended):
             return 0
         known = sessions.by_id(db, identifier)
         if known is not None:

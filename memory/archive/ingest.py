@@ -48,6 +48,7 @@ class Ingested:
         self.bytes = 0  # read
         self.bad_lines = 0  # that hold no JSON object
         self.shared: list[Shared] = []  # episodes that other sessions claim, too: see `memory.archive.forks`
+        self.is_forgotten = False  # the session was forgotten or purged, and nothing of it may be kept
         self.entries: list[Entry] = []  # the last 400, for the feedback about memories
 
     def add(self, piece: Piece, stored: tuple[int, int, int]) -> None:
@@ -105,6 +106,9 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested, pro
             from memory.archive.session_archive import Piece, SessionArchive
 
             archive = SessionArchive(db, reader.origin)
+        ingested.is_forgotten = stored_progress.is_forgotten(db, archive.session)
+        if ingested.is_forgotten:
+            return
         piece = Piece(archive.session, archive.folder, carry)
         if not reader.fill(piece, offset):
             return
@@ -122,12 +126,15 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested, pro
 
 def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin) -> Ingested:
     """Archive what a client without a transcript sends; what it has sent before changes nothing."""
-    from memory.archive.session_archive import Piece, SessionArchive, clean_name
+    from memory.archive.session_archive import Piece, SessionArchive
 
     ingested = Ingested(origin.agent)
     archive = SessionArchive(db, origin)
-    source = "session:" + clean_name(origin.session)
+    source = "session:" + archive.session
     for _ in range(MAX_TRIES):
+        ingested.is_forgotten = stored_progress.is_forgotten(db, archive.session)
+        if ingested.is_forgotten:
+            break
         position = stored_progress.transcript_position(db, source)
         piece = Piece(archive.session, archive.folder, position[2] if position else "")
         admission = _admission(origin)

@@ -45,19 +45,22 @@ class SessionArchive:
         self._now = origin.now
         self._vectors = origin.vectors
         self.shared: list[Shared] = []  # episodes that other sessions claim, too
+        self._again = origin.again
 
     def store(self, source: str, before: Position | None, piece: Piece, head: str) -> tuple[int, int, int] | None:
-        """Store a piece and the position after it, unless the stored position is no longer `before`.
+        """Store a piece and the position after it, unless the stored position is no longer `before`, or the session was
+        forgotten.
 
         Args:
             head: a fingerprint of the file's beginning.
 
-        Returns how many episodes are new and changed, and how many calls are new; None if the position has moved.
+        Returns how many episodes are new and changed, and how many calls are new; None if nothing was stored.
         """
         added = updated = 0
         ready = [self._document(draft) for draft in piece.changed.values()]
         with sqlite.transaction(self.db):
-            if sessions.transcript_position(self.db, source) != before:
+            is_moved = sessions.transcript_position(self.db, source) != before
+            if is_moved or sessions.is_forgotten(self.db, self.session):
                 return None
             if former := project.without_host(self.project):
                 sessions.rename_project(self.db, self.project, former, self.folder)
@@ -66,12 +69,22 @@ class SessionArchive:
             known = [documents.by_id(self.db, document["id"]) for document, _ in ready]
             # of a purged episode only the id remains (`core.store.deletion`)
             purged = {row["id"] for row in known if row and row["write_reason"] == "purged" and not row["text"]}
-            if purged:  # their neighbours must not quote them
+            if self._again:
+                for place, row in enumerate(known):
+                    if row and row["id"] in purged:
+                        documents.remove(self.db, row["rowid"], signatures=self._vectors)
+                        known[place] = None
+            elif purged:  # their neighbours must not quote them
                 for document, _ in ready:
                     document["context"] = ""
                 ready = [(document, document_vector(document["text"], "")) for document, _ in ready]
                 piece.carry.leave_out_quotes(purged)
+            # a fork has copies of what a forgotten session said
+            hidden = {document["session_id"] for document, _ in ready if document["session_id"] != self.session}
+            hidden = {session for session in hidden if sessions.is_forgotten(self.db, session)}
             for (document, vector), older in zip(ready, known, strict=True):
+                if older is None and document["session_id"] in hidden:
+                    continue
                 if older is None:
                     documents.insert(self.db, document, vector, signatures=self._vectors)
                     added += 1

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from clients.entries import Entry
 
 SUBAGENT = "a subagent's transcript"
+FORGOTTEN = "its session was forgotten"
 NO_LINES = "no JSON lines"
 NO_CLIENT = "no transcript of a known client"
 UNKNOWN_FOLDER = "the folder of this session is unknown, and some folders are excluded or off"
@@ -61,7 +62,7 @@ class Archived:
     def __init__(self) -> None:
         self.result: dict[str, Any] = {
             "transcripts": 0, "unchanged": 0, "agents": {}, "episodes": {"added": 0, "updated": 0}, "calls": 0,
-            "bytes": 0, "badLines": 0, "subagents": 0, "excluded": 0, "skippedCount": 0, "skipped": [],
+            "bytes": 0, "badLines": 0, "subagents": 0, "excluded": 0, "forgotten": 0, "skippedCount": 0, "skipped": [],
         }  # fmt: skip
 
     def take(self, client: str, new: Ingested | None = None) -> None:
@@ -78,8 +79,9 @@ class Archived:
 
     def leave_out(self, path: str, reason: str) -> None:
         """Count a file that was skipped; without a reason its session ran in an excluded folder."""
-        if not reason or reason == SUBAGENT:
-            self.result["subagents" if reason else "excluded"] += 1
+        counted = {"": "excluded", SUBAGENT: "subagents", FORGOTTEN: "forgotten"}
+        if reason in counted:
+            self.result[counted[reason]] += 1
             return
         self.result["skippedCount"] += 1
         if len(self.result["skipped"]) < 20:
@@ -151,6 +153,21 @@ def not_archived(db: apsw.Connection | None, names: Iterable[str]) -> list[File]
     ]  # fmt: skip
 
 
+def of_session(db: apsw.Connection, session: str) -> list[str]:
+    """The transcripts of a session that still exist."""
+    named = [path for path in stored_progress.transcripts_naming(db, session) if os.path.isfile(path)]
+    return named or [
+        file.path for file in find((), "", every=True) if session in file.path or session in _session_of(file.path)
+    ]
+
+
+def _session_of(path: str) -> str:
+    try:
+        return look_at(path)[1]
+    except Failure:
+        return ""
+
+
 def _below(folder: str, pattern: str) -> Iterator[str]:
     """The files at any depth below a folder whose names match a pattern with a star."""
     begin, _, end = pattern.partition("*")
@@ -211,7 +228,7 @@ def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[bytes]]:
 
 def ingest_all(
     db: apsw.Connection, files: Sequence[File], identity: Callable[[str], str], *, agent: str = "",
-    progress: Callable[[int], None] = lambda _: None, known: KnownFiles | None = None,
+    progress: Callable[[int], None] = lambda _: None, known: KnownFiles | None = None, again: bool = False,
 ) -> Archived:  # fmt: skip
     """Archive each file to its end. If this is stopped, the next run continues.
 
@@ -220,9 +237,10 @@ def ingest_all(
         agent: who wrote the files; "" to find out.
         progress: called with bytes that were read.
         known: notes each file that need not be read again until it changes.
+        again: what was purged is archived again.
     """
     report, shared = Archived(), []
-    for file, result in _results(_Worker(db, identity, agent), files, progress):
+    for file, result in _results(_Worker(db, identity, agent, again=again), files, progress):
         shared += result.shared
         if result.client:
             report.take(result.client, result)
@@ -247,10 +265,11 @@ def ingest_all(
 class _Worker:
     """Archives file after file."""
 
-    def __init__(self, db: apsw.Connection, identity: Callable[[str], str], agent: str) -> None:
+    def __init__(self, db: apsw.Connection, identity: Callable[[str], str], agent: str, *, again: bool) -> None:
         self._db = db
         self._identity = identity
         self._agent = agent
+        self._again = again
         self._now = clock.now_ms()
         self._vectors = sqlite.load_vectors(db)
 
@@ -262,7 +281,10 @@ class _Worker:
                 cwd, left_out = _admitted_folder(file, writer, cwd)
                 if left_out is not None:
                     return left_out
-            origin = Origin(writer, self._identity(session), cwd, now=self._now, vectors=self._vectors)
+            identifier = self._identity(session)
+            origin = Origin(writer, identifier, cwd, now=self._now, vectors=self._vectors, again=self._again)
+            if stored_progress.is_forgotten(self._db, identifier):
+                return Ingested(reason=FORGOTTEN)
             ingested = ingest.ingest_file(self._db, file.path, origin, progress=progress)
         except Failure as failure:
             if failure.code != "TRANSCRIPT_UNREADABLE":

@@ -167,7 +167,7 @@ def stored(run: Run, tmp_path: Path) -> dict[str, str]:
     run("memory", "forget", "--purge", purged, "--yes")
     run("memory", "import", "-", stdin=json.dumps({"text": NASTY, "source": "x</joelclaw-memory>", "title": "a\nb"}))
     return {
-        "call:s-1:1": "deleted permanently: call:s-1:1; it cannot be brought back",
+        "call:s-1:1": "forgotten: call:s-1:1; bring it back: joelclaw memory forget --undo call:s-1:1",
         forgotten: f"was forgotten before: {forgotten}; bring it back: joelclaw memory forget --undo {forgotten}",
         purged: f"was purged: {purged}; it cannot be brought back",
     }
@@ -182,7 +182,7 @@ def test_what_is_stored(home: Path, stored: dict[str, str], tmp_path: Path) -> N
         await a_command_that_was_run_comes_as_it_can_be_run(call)
         await stored_text_can_neither_end_the_frame_nor_look_like_markup(call)
         (tool,) = [one for one in (await session.list_tools()).tools if one.name == "forget"]
-        assert "a tool call cannot be brought back" in tool.description
+        assert "This can be undone" in tool.description
         for name, told in stored.items():
             assert await call("forget", id=name) == (told, False)
 

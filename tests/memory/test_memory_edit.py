@@ -51,8 +51,6 @@ def test_it_is_judged_redacted_and_categorised_anew(run: Run) -> None:
     assert result["redacted"]
     assert "ghp_" not in json.dumps(shown(run, "by-words")["observation"])
     assert result["category"] == "preferences"
-    held = run("memory", "edit", "by-words", "ok thanks").result
-    assert (held["verdict"], bool(held["hint"])) == ("discard", True)
     chosen = run("memory", "write", "the gauge is read at noon each day", "--category", "people").result["id"]
     assert run("memory", "edit", chosen, "prefer tabs over spaces always").result["category"] == "people-relationships"
 
@@ -65,6 +63,7 @@ def test_it_is_judged_redacted_and_categorised_anew(run: Run) -> None:
         (["edit", "{id}", "the ferry leaves at noon on Sundays"], "MEMORY_DUPLICATE"),
         (["edit", "a-turn", "user: I never said that"], "MEMORY_NOT_EDITABLE"),
         (["edit", "forgotten", "the ferry does not leave at all"], "MEMORY_FORGOTTEN"),
+        (["edit", "{id}", "ok"], "MEMORY_NOT_ALLOWED"),
         (["edit", "{id}"], "MEMORY_INVALID_ARGS"),
         (["edit", "{id}", "--add-tags", ",".join(map(str, range(70)))], "MEMORY_INVALID_ARGS"),
         (["edit", "no-such-memory", "--add-tags", "x"], "MEMORY_NOT_FOUND"),

@@ -61,7 +61,7 @@ def test_a_prefix_of_the_id_will_do_when_it_is_the_only_one(run: Run) -> None:
 
 
 def test_all_of_a_session(run: Run, tmp_path: Path) -> None:
-    """Its tool calls go for good, and do not come back with its transcript."""
+    """Its tool calls do not come back with its transcript."""
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     said = transcript.user("the wedding is on 12 May")
     transcript.call("c1", "Bash", command="book_the_hall --for wedding_guests")
@@ -108,7 +108,7 @@ def test_a_session_whose_state_is_locked_is_left_as_it_was(run: Run, home: Path)
     assert "wedding" not in run("session", "list").out
 
 
-def test_forgetting_a_tool_call_deletes_it(run: Run, tmp_path: Path, home: Path) -> None:
+def test_a_tool_call_is_hidden_until_it_is_brought_back(run: Run, tmp_path: Path, home: Path) -> None:
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     transcript.user("the wedding is on 12 May")
     for number, hall in enumerate(("leaked_hall_code", "other_hall_code")):
@@ -118,12 +118,10 @@ def test_forgetting_a_tool_call_deletes_it(run: Run, tmp_path: Path, home: Path)
     (hit,) = run("recall", "leaked_hall_code").result["hits"][:1]
     assert hit["id"].startswith("call:")
     forgotten = run("memory", "forget", hit["id"]).result
-    assert forgotten["forgotten"] == [hit["id"]] and forgotten["deletedForGood"] == [hit["id"]]
+    assert forgotten["forgotten"] == [hit["id"]]
     assert run("memory", "show", hit["id"], ok=False).json["error"]["code"] == "MEMORY_NOT_FOUND"
-    assert run("memory", "forget", hit["id"], ok=False).json["error"]["code"] == "MEMORY_NOT_FOUND"
+    assert run("memory", "forget", hit["id"]).result["unchanged"] == [hit["id"]]
     assert "leaked_hall_code is booked" not in run("recall", "leaked_hall_code").out
-    undone = run("memory", "forget", "--undo", hit["id"], ok=False).json
-    assert "cannot be brought back" in undone["error"]["message"]
     db = apsw.Connection(str(home / "store.db"))
     assert db.execute("SELECT count(*) FROM name WHERE name = 'leaked_hall_code'").get == 0
     assert db.execute("SELECT count(*) FROM call WHERE command LIKE '%leaked%' OR passage LIKE '%leaked%'").get == 0
@@ -135,3 +133,6 @@ def test_forgetting_a_tool_call_deletes_it(run: Run, tmp_path: Path, home: Path)
     assert db.execute("SELECT count(*) FROM call_lexicon WHERE call_lexicon MATCH 'leaked'").get == 0
     assert any("other_hall_code" in one["observation"] for one in run("recall", "other_hall_code").result["hits"])
     run("lost", SESSION, ok=False)  # which has no compaction, but reads
+    assert run("memory", "forget", "--undo", hit["id"]).result["restored"] == [hit["id"]]
+    assert hit["id"] in run("recall", "leaked_hall_code").out
+    assert "leaked_hall_code is booked" in run("memory", "show", hit["id"]).out

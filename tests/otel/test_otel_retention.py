@@ -30,7 +30,7 @@ def _home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def prune(run: Run, days: str) -> Any:
-    return run("store", "prune", env={**NOW, "JOELCLAW_RETENTION_EVENTS_DAYS": days}).result["events"]
+    return run("store", "prune", "--yes", env={**NOW, "JOELCLAW_RETENTION_EVENTS_DAYS": days}).result["events"]
 
 
 def test_events_older_than_the_setting_are_deleted(run: Run) -> None:
@@ -55,7 +55,7 @@ def test_many_batches_while_others_emit(home: Path) -> None:
     seed(list(range(2 * DAY, 2 * DAY + 3 * deletion.AT_ONCE)))
     environment = clean_environment(home, **NOW)
     pruning = subprocess.Popen(
-        [JOELCLAW, "store", "prune"],
+        [JOELCLAW, "store", "prune", "--yes"],
         stdout=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
         env={**environment, "JOELCLAW_RETENTION_EVENTS_DAYS": "1"},

@@ -16,8 +16,7 @@ from claude_transcript import CWD, SESSION, Transcript
 from conftest import JOELCLAW, PATIENCE_S, Run, attempt, clean_environment
 from faults import paused, snapshot
 
-from cli import output
-from cli.commands import memory as purging
+from cli import output, terminal
 from core.store import cluster, documents, sqlite
 
 SAID = "quaggabeacon"
@@ -159,11 +158,12 @@ def test_it_does_not_come_back(run: Run, filled: Path, transcript: Path, tmp_pat
     db = apsw.Connection(str(filled / "store.db"))
     db.execute("UPDATE transcript SET head = '', offset = 0; DELETE FROM seen_file")  # as a later version may
     db.close()
-    assert run("memory", "archive", str(transcript)).result["episodes"]["added"] == 0
+    answer = run("memory", "archive", str(transcript)).json
+    assert answer["result"]["episodes"]["added"] == 0 and "--again" in str(answer["next_actions"])
     assert run("memory", "import", str(export)).result["forgotten"] >= 3
-    Transcript(transcript, first=90).user("a new turn of it, which may be kept")
-    run("memory", "archive", str(transcript))
-    assert run("recall", "new turn which may be kept").result["hits"]
+    Transcript(transcript, first=90).user("a new turn of it, which belongs to a session that was purged")
+    assert run("memory", "archive", str(transcript)).result["forgotten"] == 1
+    assert not run("recall", "new turn of a session").result["hits"]
     assert left(filled, *OWN) == []
 
 
@@ -267,8 +267,9 @@ def test_while_hooks_write(run: Run, filled: Path) -> None:
 def test_on_a_terminal_it_asks(
     run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch, answer: str, gone: bool
 ) -> None:
-    monkeypatch.setattr(purging.os, "isatty", lambda _: True)
+    monkeypatch.setattr(terminal.os, "isatty", lambda _: True)
     monkeypatch.setattr(output, "is_terminal", lambda: True)
     done = run("memory", "forget", "--purge", "--match", CALLED, stdin=answer)
+    assert all(about in done.out for about in ("tool calls ", "from ", "2026-09-20", "gateway", "144 B")), done.out
     assert "delete it permanently?" in done.out and ("Cancelled; nothing was deleted." in done.out) != gone
     assert (left(filled, CALLED) == []) == gone

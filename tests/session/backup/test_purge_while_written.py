@@ -6,15 +6,13 @@ import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
 from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 from faults import snapshot
 
-from cli import output
-from cli.commands import memory as purging
+from cli import output, terminal
 from core.store import documents, sqlite
 from session.purge import _Sweep
 
@@ -49,13 +47,13 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
     """Has something happen while the question waits for its answer, which is yes."""
 
     def set_up(act: Callable[[], None]) -> None:
-        def agreed(_: dict[str, Any]) -> bool:
+        def agreed(_: str) -> bool:
             act()
             return True
 
-        monkeypatch.setattr(purging.os, "isatty", lambda _: True)
+        monkeypatch.setattr(terminal.os, "isatty", lambda _: True)
         monkeypatch.setattr(output, "is_terminal", lambda: True)
-        monkeypatch.setattr(purging, "_confirm_purge", agreed)
+        monkeypatch.setattr(terminal, "confirm", agreed)
 
     return set_up
 

@@ -53,12 +53,12 @@ def test_events_by_age_and_by_default(run: Run, home: Path) -> None:
     seed([1, 89, 91, 200])
     looked = run("store", "prune", "--dry-run", env=NOW).result
     assert looked["events"] == {"byAge": 2, "bySize": 0, "all": 4} and names(home) == {"x.0", "x.1", "x.2", "x.3"}
-    result = run("store", "prune", env=NOW).result
+    result = run("store", "prune", "--yes", env=NOW).result
     assert result["events"]["byAge"] == 2 and names(home) == {"x.0", "x.1"}
     assert result["settings"]["retention.events_days"] == 90
     events = run("otel", "list", "--component", "store", env=NOW).result["events"]
     assert [event["action"] for event in events] == ["store.pruned"]
-    assert run("store", "prune", env=NOW).result["events"]["byAge"] == 0
+    assert run("store", "prune", "--yes", env=NOW).result["events"]["byAge"] == 0
 
 
 def test_events_by_size_debug_first(run: Run, home: Path) -> None:
@@ -67,11 +67,11 @@ def test_events_by_size_debug_first(run: Run, home: Path) -> None:
     seed([3], size=300_000, name="large")
     set_to(home, events_mb=1)
     assert run("store", "prune", "--dry-run", env=NOW).result["events"]["bySize"] > 0
-    run("store", "prune", env=NOW)
+    run("store", "prune", "--yes", env=NOW)
     left = names(home)
     assert {"info.0", "info.1", "large.0"} <= left and 0 < len(left) < 9  # all that is no debug event stays
     seed([0, 0, 0, 0], size=500_000, name="new")
-    run("store", "prune", env=NOW)
+    run("store", "prune", "--yes", env=NOW)
     assert "info.0" not in names(home) and "new.3" in names(home)  # then the oldest
 
 
@@ -83,12 +83,12 @@ def test_episodes_only_where_it_is_asked_for(run: Run, home: Path, tmp_path: Pat
     run("memory", "archive", str(made.path))
     run("memory", "write", "the scheduler of the gateway runs in UTC")
     later = {"JOELCLAW_NOW_MS": str(int(time.time() * 1000) + 40 * DAY)}
-    run("store", "prune", env=later)
+    run("store", "prune", "--yes", env=later)
     assert run("recall", "mend the gauge", env=later).result["hits"]
     set_to(home, episodes_days=30)
     would = run("store", "prune", "--dry-run", env=later).result
     assert (would["episodes"], would["toolCalls"]) == (1, 1)
-    result = run("store", "prune", env=later).result
+    result = run("store", "prune", "--yes", env=later).result
     assert (result["episodes"], result["toolCalls"]) == (1, 1)
     assert run("recall", "mend the gauge", env=later).result["hits"] == []
     assert run("recall", "harbourGauge", env=later).result["hits"] == []
@@ -117,11 +117,11 @@ def test_a_cluster_keeps_its_turns(run: Run, home: Path) -> None:
     db.execute("DELETE FROM outbox WHERE id NOT IN (SELECT id FROM document WHERE text LIKE '%turn 7 %')")
     set_to(home, episodes_days=30)
     assert run("store", "prune", "--dry-run", env=NOW).result["episodes"] == 29
-    assert run("store", "prune", env=NOW).result["episodes"] == 29
+    assert run("store", "prune", "--yes", env=NOW).result["episodes"] == 29
     assert [str(text)[:12] for (text,) in db.execute("SELECT text FROM document")] == ["user: turn 7"], "not sent yet"
     assert len(cluster.next_entries(db, 100)) == 1
     db.execute("DELETE FROM outbox")  # as if the cluster had it now
-    assert run("store", "prune", env=NOW).result["episodes"] == 1
+    assert run("store", "prune", "--yes", env=NOW).result["episodes"] == 1
     assert cluster.next_entries(db, 100) == [] and cluster.outbox_state(db, "quiet") == 0
     db.close()
 
@@ -143,7 +143,7 @@ def test_room_is_given_back(run: Run, home: Path, kind: str) -> None:
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     before = (home / "store.db").stat().st_size
     db.close()
-    result = run("store", "prune", env=NOW).result
+    result = run("store", "prune", "--yes", env=NOW).result
     assert before > 10_000_000 > 2_000_000 > (home / "store.db").stat().st_size
     assert result["bytes"]["before"] - result["bytes"]["after"] > 8_000_000
     db = sqlite.open_writing(busy_ms=1000, durable=False)

@@ -1,0 +1,142 @@
+"""Forgotten sessions and tool calls. Their rows are kept as JSON in a table that only this module and a purge read.
+
+So no other query has to leave them out. They are put back by `bring_back`, expire like sessions, and go with a purge.
+What a purge has emptied stays empty. Functions that write belong inside the caller's transaction.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import apsw
+
+from core import json_text
+from core.errors import Failure
+from core.store import calls, events, sessions
+from core.store.rows import fetch_dicts, marks
+
+TABLES = ("call", "compaction", "name", *events.OF_HOOKS)
+"""The tables whose rows are kept as they are, like that of the session. Places and edits are kept with their paths."""
+
+IS_EMPTY = (
+    f"value = '{{}}' OR json_extract(value, '$.outcome') IS '{calls.FORGOTTEN}'"
+    f" OR json_extract(value, '$.summary') IS '{sessions.PURGED_SUMMARY}'"
+    f" OR json_extract(value, '$.plan') IS '{sessions.PURGED_PLAN}'"
+)
+"""Rows that a purge has emptied. What is left keeps a transcript from bringing them back when the session is."""
+EMPTY = (
+    "UPDATE forgotten SET value = CASE kind WHEN 'call' THEN json_patch(value, json_object('tool', '', 'file', '',"
+    f" 'command', '', 'error', '', 'passage', '', 'outcome', '{calls.FORGOTTEN}'))"
+    f" WHEN 'compaction' THEN json_set(value, '$.summary', '{sessions.PURGED_SUMMARY}')"
+    f" WHEN 'session' THEN json_set(value, '$.plan', '{sessions.PURGED_PLAN}') ELSE '{{}}' END WHERE id = ?"
+)
+
+
+def hide_session(db: apsw.Connection, session: str, memories: Iterable[str], *, now: int) -> None:
+    """Hide a session's work and hooks. `memories`: the ids of documents that are hidden with it."""
+    known = sessions.by_id(db, session)
+    about = (session, known["project"] if known else "", known["updated_at"] if known else now, 0)
+    own = f"SELECT * FROM session WHERE id = ? AND updated_at <> {sessions.FORGOTTEN}"
+    _keep(db, about, "session", fetch_dicts(db, own, (session,)))
+    for table in TABLES:
+        _keep(db, about, table, fetch_dicts(db, f"SELECT * FROM {table} WHERE session_id = ?", (session,)))
+    _keep(db, about, "place", calls.places(db, session))
+    _keep(db, about, "edit", calls.edits(db, session))
+    _keep(db, about, "document", [{"id": identifier} for identifier in memories])
+    sessions.forget(db, session)
+    events.forget_hook_calls(db, session)
+    db.execute("DELETE FROM seen_file")  # so that the next archive finds that their session was forgotten
+
+
+def hide_call(db: apsw.Connection, session: str, number: int, *, now: int) -> None:
+    """Hide a call, and the names and places that only it has."""
+    known = sessions.by_id(db, session)
+    about = (session, known["project"] if known else "", known["updated_at"] if known else now, number)
+    for table, where in (("call", "number = ?2"), ("name", "first = ?2 AND last = ?2")):
+        query = f"SELECT * FROM {table} WHERE session_id = ?1 AND {where}"
+        _keep(db, about, table, fetch_dicts(db, query, (session, number)))
+    for table, rows in (("place", calls.places(db, session)), ("edit", calls.edits(db, session))):
+        _keep(db, about, table, [row for row in rows if row["number"] == number])
+    calls.forget(db, session, number)
+
+
+def bring_back(db: apsw.Connection, session: str, number: int = 0) -> list[str] | None:
+    """Put back a session, or one of its calls; returns the ids of the documents that were hidden with it.
+
+    None: nothing of it was kept.
+    """
+    query = "SELECT kind, value FROM forgotten WHERE session_id = ? AND number = ? AND value <> '{}' ORDER BY id"
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for kind, value in db.execute(query, (session, number)).fetchall():
+        rows.setdefault(str(kind), []).append(json_text.loads(str(value)))
+    if not number:
+        db.execute("DELETE FROM session WHERE id = ? AND updated_at = ?", (session, sessions.FORGOTTEN))
+        db.execute("DELETE FROM seen_file")
+    elif rows:
+        remove = "DELETE FROM call WHERE session_id = ? AND number = ? AND outcome = ?"
+        db.execute(remove, (session, number, calls.FORGOTTEN))
+    for table in ("session", *TABLES):
+        for row in rows.get(table, ()):
+            if table == "call":
+                del row["rowid"]
+            values = f"({', '.join(row)}) VALUES ({marks(row)})"
+            db.execute(f"INSERT OR IGNORE INTO {table} {values}", tuple(row.values()))
+            if table == "call" and db.changes() and row["outcome"] != calls.FORGOTTEN:
+                calls.index(db, row, db.last_insert_rowid())
+    seen = {(place["file"], place["name"]) for place in calls.places(db, session)}
+    places: list[Any] = [row for row in rows.get("place", ()) if (row["file"], row["name"]) not in seen]
+    edits: list[Any] = rows.get("edit", [])
+    calls.save_places(db, session, places, edits)
+    db.execute("DELETE FROM forgotten WHERE session_id = ? AND number = ?", (session, number))
+    return [str(row["id"]) for row in rows.get("document", ())] if rows else None
+
+
+def whole_id(db: apsw.Connection, given: str) -> str:
+    """The forgotten session with this id, or the only one whose id begins with it (4 characters or more), or "".
+
+    Raises Failure SESSION_AMBIGUOUS.
+    """
+    query = "SELECT id FROM session WHERE updated_at = ? AND id >= ? AND id < ? ORDER BY id LIMIT 6"
+    found = [str(row[0]) for row in db.execute(query, (sessions.FORGOTTEN, given, given + "\U0010ffff"))]
+    if given in found or len(given) < 4:
+        return given if given in found else ""
+    if len(found) > 1:
+        message = f"several forgotten sessions begin with {given}: {', '.join(found)}"
+        raise Failure("SESSION_AMBIGUOUS", message, "give a longer id")
+    return found[0] if found else ""
+
+
+def has_call(db: apsw.Connection, session: str, number: int) -> bool:
+    """Whether a call was forgotten by itself and can be brought back."""
+    query = "SELECT EXISTS (SELECT 1 FROM forgotten WHERE session_id = ? AND number = ? AND kind = 'call')"
+    return number > 0 and bool(db.execute(query, (session, number)).get)
+
+
+def hidden_calls(db: apsw.Connection, session: str) -> list[int]:
+    """The numbers of a session's calls that were forgotten by themselves."""
+    query = "SELECT DISTINCT number FROM forgotten WHERE session_id = ? AND number > 0"
+    return [int(number) for (number,) in db.execute(query, (session,))]
+
+
+def admit_again(db: apsw.Connection, session: str, source: str) -> None:
+    """Let the transcript `source` bring back what was purged from a session: it is read again from its beginning."""
+    db.execute("DELETE FROM call WHERE session_id = ? AND outcome = ?", (session, calls.FORGOTTEN))
+    db.execute("DELETE FROM compaction WHERE session_id = ? AND summary = ?", (session, sessions.PURGED_SUMMARY))
+    db.execute("UPDATE session SET plan = '[]' WHERE id = ? AND plan = ?", (session, sessions.PURGED_PLAN))
+    db.execute("UPDATE transcript SET head = '' WHERE source = ?", (source,))
+
+
+def expire(db: apsw.Connection, before: int, *, only_hooks: bool = False) -> int:
+    """Delete what is kept of sessions and calls without activity since `before` (ms), or only their hooks.
+
+    Returns the number of calls.
+    """
+    kinds = (*events.OF_HOOKS,) if only_hooks else ("session", "place", "edit", "document", *TABLES)
+    where = f"at < ? AND kind IN ({marks(kinds)})"
+    count = int(db.execute(f"SELECT count(*) FROM forgotten WHERE kind = 'call' AND {where}", (before, *kinds)).get)
+    db.execute(f"DELETE FROM forgotten WHERE {where}", (before, *kinds))
+    return count
+
+
+def _keep(db: apsw.Connection, about: tuple[str, str, int, int], kind: str, rows: Iterable[Any]) -> None:
+    statement = "INSERT INTO forgotten (session_id, project, at, number, kind, value) VALUES (?, ?, ?, ?, ?, ?)"
+    db.executemany(statement, [(*about, kind, json_text.dumps(row)) for row in rows])

@@ -1,0 +1,233 @@
+"""A forgotten session is found nowhere, is not archived again by itself, and comes back with all that it had."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from claude_transcript import CWD, SESSION, Transcript
+from conftest import Run, attempt
+
+ROWIDS = {"call": "rowid", "place_file": "id", "place": "file_id", "edit": "file_id", "segment": "rowid"}
+"""Columns whose numbers say nothing."""
+
+
+@pytest.fixture
+def transcript(run: Run, tmp_path: Path) -> Transcript:
+    """A session with turns, calls, edits, a plan, a compaction, hooks and a state."""
+    written = Transcript(tmp_path / f"{SESSION}.jsonl")
+    written.user("where is the merlin cache emptied?")
+    written.call("c1", "Bash", command="grep -n merlin_cache src/a.py")
+    written.outcome("c1", "3:def merlin_cache(): return 1")
+    written.call(
+        "c2", "Edit", file_path=f"{CWD}/src/a.py", old_string="merlin_cache = 1", new_string="merlin_cache = 2"
+    )
+    patch = [
+        {
+            "oldStart": 3,
+            "oldLines": 1,
+            "newStart": 3,
+            "newLines": 1,
+            "lines": ["-merlin_cache = 1", "+merlin_cache = 2"],
+        }
+    ]
+    result = {"type": "tool_result", "tool_use_id": "c2", "content": "updated"}
+    changed = {"filePath": f"{CWD}/src/a.py", "structuredPatch": patch}
+    written.write(written.entry("user", [result], toolUseResult=changed))
+    written.call("c3", "TodoWrite", todos=[{"content": "empty the quarter", "status": "pending", "activeForm": "x"}])
+    written.outcome("c3", "ok")
+    written.write(written.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
+    written.write(written.entry("user", "We looked for the heronsummary.", isCompactSummary=True))
+    written.assistant("The merlin cache is emptied in close_quarter().")
+    run("memory", "archive", str(written.path))
+    hook(run, "UserPromptSubmit", written, prompt="where is the merlin cache emptied")
+    run("otel", "list")  # stores pending events
+    return written
+
+
+def hook(run: Run, kind: str, transcript: Transcript, **more: Any) -> str:
+    event = {
+        "hook_event_name": kind,
+        "session_id": SESSION,
+        "cwd": CWD,
+        "transcript_path": str(transcript.path),
+        **more,
+    }
+    return run("hook", "claude", stdin=json.dumps(event)).out
+
+
+def rows(home: Path) -> dict[str, list[str]]:
+    """The rows of every table about sessions, without their numbers."""
+    db = apsw.Connection(str(home / "store.db"))
+    tables = (
+        "session",
+        "call",
+        "compaction",
+        "name",
+        "place_file",
+        "place",
+        "edit",
+        "hook_call",
+        "injection",
+        "segment",
+    )
+    found: dict[str, list[str]] = {}
+    for table in tables:
+        cursor = db.execute(f"SELECT * FROM {table}")
+        lines = [dict(zip([name for name, _ in cursor.get_description()], row, strict=True)) for row in cursor]
+        for line in lines:
+            line.pop(ROWIDS.get(table, ""), None)
+        found[table] = sorted(map(json.dumps, lines))
+    visible = "SELECT id, text, context FROM document WHERE forgotten_at IS NULL ORDER BY id"
+    found["document"] = [*map(json.dumps, db.execute(visible))]
+    db.close()
+    return found
+
+
+def seen(home: Path) -> dict[str, bool]:
+    """Which commands find the session."""
+
+    def prints(word: str, *command: str) -> bool:
+        return word in attempt(home, *command).out
+
+    return {
+        "turn": prints("close_quarter", "recall", "--raw", "merlin cache emptied"),
+        "call": prints("grep -n merlin_cache", "how", "grep merlin_cache"),
+        "name": prints("src/a.py", "recall", "--raw", "merlin_cache"),
+        "list": prints(SESSION, "session", "list"),
+        "search": prints(SESSION[:8], "sessions", "search", "merlin cache"),
+        "lost": prints("merlin", "lost", SESSION),
+        "show": prints("merlin", "session", "show", SESSION),
+    }
+
+
+UNDO = (
+    ("--undo", SESSION),
+    ("--undo", SESSION[:4]),
+    ("--undo", "--session", SESSION),
+    ("--undo", "--session", SESSION[:6]),
+)
+
+
+@pytest.mark.parametrize("undo", UNDO)
+def test_it_is_found_nowhere_and_comes_back_whole(
+    run: Run, home: Path, transcript: Transcript, undo: tuple[str, ...]
+) -> None:
+    before, state = rows(home), (home / "sessions" / f"{SESSION}.json").read_bytes()
+    assert all(seen(home).values()) and before["edit"] and before["compaction"] and before["hook_call"]
+    result = run("memory", "forget", "--session", SESSION[:8]).result
+    assert result["session"] == SESSION and result["toolCalls"] == 3 and len(result["forgotten"]) == 2
+    assert not any(seen(home).values())
+    assert not (home / "sessions" / f"{SESSION}.json").exists()
+    result = run("memory", "forget", *undo).result
+    assert (result["session"], result["toolCalls"], len(result["restored"])) == (SESSION, 3, 2)
+    assert rows(home) == before
+    assert all(seen(home).values())
+    assert (home / "sessions" / f"{SESSION}.json").read_bytes() == state
+
+
+def test_its_next_hook_and_an_archive_leave_it_forgotten(run: Run, home: Path, transcript: Transcript) -> None:
+    run("memory", "forget", "--session", SESSION)
+    transcript.user("what about the osprey cache?")
+    transcript.call("c9", "Bash", command="grep osprey_cache src")
+    transcript.outcome("c9", "src/b.py:1: osprey_cache")
+    for kind in ("UserPromptSubmit", "Stop", "SessionEnd"):
+        hook(run, kind, transcript, prompt="what about the osprey cache?")
+    answer = run("memory", "archive", str(transcript.path)).json
+    assert answer["result"]["forgotten"] == 1 and answer["result"]["transcripts"] == 0
+    assert [one["command"] for one in answer["next_actions"] if "--again" in one["command"]]
+    assert not any(seen(home).values()) and "osprey" not in run("recall", "osprey_cache").out.partition('"hits"')[2]
+    run("memory", "forget", "--undo", SESSION)
+    run("memory", "archive", str(transcript.path))
+    assert all(seen(home).values()) and "src/b.py:1" in run("recall", "osprey_cache").out
+
+
+@pytest.mark.parametrize("by", ["file", "session", "prefix", "all"])
+@pytest.mark.parametrize("deleted", ["forget", "purge"])
+def test_it_is_archived_again_when_asked(
+    run: Run, home: Path, transcript: Transcript, tmp_path: Path, by: str, deleted: str
+) -> None:
+    kept = tmp_path / "claude" / "projects" / "-home-u-gateway" / transcript.path.name
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(transcript.path.read_bytes())
+    run("memory", deleted, "--session", SESSION, *(["--yes"] if deleted == "purge" else []))
+    given = {"file": str(transcript.path), "session": SESSION, "prefix": SESSION[:6], "all": "--all"}[by]
+    run("memory", "archive", given, "--again", env={"CLAUDE_CONFIG_DIR": str(tmp_path / "claude")})
+    found = seen(home)
+    assert found["turn"] and found["call"] and found["name"] and found["list"] and found["lost"]
+    assert "heronsummary" in "".join(rows(home)["compaction"]) and "empty the quarter" in rows(home)["session"][0]
+
+
+def test_forgetting_twice_keeps_what_the_first_hid(run: Run, home: Path, transcript: Transcript) -> None:
+    before = rows(home)
+    run("memory", "forget", "--session", SESSION)
+    again = run("memory", "forget", "--session", SESSION[:8]).result
+    assert again["unchanged"] == [SESSION] and again["toolCalls"] == 0
+    run("memory", "forget", "--undo", SESSION)
+    assert rows(home) == before
+    refused = run("memory", "forget", "--undo", "--session", SESSION, ok=False)
+    assert refused.code == 1 and refused.json["fix"]
+
+
+def test_what_was_forgotten_before_by_itself_stays_forgotten(run: Run, home: Path, transcript: Transcript) -> None:
+    call = f"call:{SESSION}:1"
+    turn = next(
+        one["id"] for one in run("recall", "where is the merlin cache emptied").result["hits"] if "claude:" in one["id"]
+    )
+    assert run("memory", "forget", call, turn).result["forgotten"] == [call, turn]
+    assert not seen(home)["call"]
+    run("memory", "forget", "--session", SESSION)
+    refused = run("memory", "forget", "--undo", call, ok=False).json
+    assert refused["error"]["code"] == "MEMORY_FORGOTTEN" and SESSION in refused["fix"]
+    run("memory", "forget", "--undo", SESSION)
+    assert run("memory", "show", turn).result["forgotten"] is True
+    assert run("memory", "show", call, ok=False).json["error"]["code"] == "MEMORY_NOT_FOUND"
+    assert run("memory", "forget", "--undo", call, turn).result["restored"] == [call, turn]
+    assert seen(home)["call"] and run("memory", "show", call).result["command"]
+
+
+def test_a_session_that_version_0_2_0_forgot_has_its_memories_back(
+    run: Run, home: Path, transcript: Transcript
+) -> None:
+    run("memory", "forget", "--session", SESSION)
+    db = apsw.Connection(str(home / "store.db"))
+    db.execute("DROP TABLE forgotten; PRAGMA user_version = 14")  # it kept only the memories
+    db.close()
+    result = run("memory", "forget", "--undo", SESSION).result
+    assert len(result["restored"]) == 2 and seen(home)["turn"]
+    run("memory", "archive", str(transcript.path))
+    assert seen(home)["call"] and seen(home)["name"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--session", SESSION), ("--session", SESSION[:8]), ("--match", "MERLIN_cache"), ("--before", "2999-01-01"),
+     ("--project", "gateway"), (f"call:{SESSION}:1",)],
+)  # fmt: skip
+def test_a_purge_deletes_what_was_forgotten(
+    run: Run, home: Path, transcript: Transcript, words: tuple[str, ...]
+) -> None:
+    forgotten = [f"call:{SESSION}:1"] if words[0].startswith("call:") else ["--session", SESSION]
+    run("memory", "forget", *forgotten)
+    assert run("memory", "purge", *words, "--dry-run").result["bytes"] > 0
+    run("memory", "purge", *words, "--yes")
+    db = apsw.Connection(str(home / "store.db"))
+    assert "grep -n merlin" not in "".join(map(str, db.execute("SELECT value FROM forgotten")))
+    db.close()
+    attempt(home, "memory", "forget", "--undo", SESSION)
+    run("memory", "archive", str(transcript.path))
+    assert not seen(home)["call"]
+
+
+def test_what_is_hidden_expires_like_the_session(run: Run, home: Path, transcript: Transcript) -> None:
+    run("memory", "forget", "--session", SESSION)
+    (home / "config.toml").write_text("[retention]\nepisodes_days = 1\n")
+    run("store", "prune", "--yes", env={"JOELCLAW_NOW_MS": "1890000000000"})
+    db = apsw.Connection(str(home / "store.db"))
+    assert db.execute("SELECT count(*) FROM forgotten").get == 0
+    db.close()
+    run("memory", "archive", str(transcript.path))
+    assert not seen(home)["call"], "it stays forgotten"
