@@ -56,7 +56,6 @@ class SessionArchive:
 
         Returns how many episodes are new and changed, and how many calls are new; None if nothing was stored.
         """
-        added = updated = 0
         ready = [self._document(draft) for draft in piece.changed.values()]
         with sqlite.transaction(self.db):
             is_moved = sessions.transcript_position(self.db, source) != before
@@ -66,30 +65,7 @@ class SessionArchive:
                 sessions.rename_project(self.db, self.project, former, self.folder)
             if ready and self._vectors:
                 documents.ensure_signatures(self.db)
-            known = [documents.by_id(self.db, document["id"]) for document, _ in ready]
-            # of a purged episode only the id remains (`core.store.deletion`)
-            purged = {row["id"] for row in known if row and row["write_reason"] == "purged" and not row["text"]}
-            if self._again:
-                for place, row in enumerate(known):
-                    if row and row["id"] in purged:
-                        documents.remove(self.db, row["rowid"], signatures=self._vectors)
-                        known[place] = None
-            elif purged:  # their neighbours must not quote them
-                for document, _ in ready:
-                    document["context"] = ""
-                ready = [(document, document_vector(document["text"], "")) for document, _ in ready]
-                piece.carry.leave_out_quotes(purged)
-            # a fork has copies of what a forgotten session said
-            hidden = {document["session_id"] for document, _ in ready if document["session_id"] != self.session}
-            hidden = {session for session in hidden if sessions.is_forgotten(self.db, session)}
-            for (document, vector), older in zip(ready, known, strict=True):
-                if older is None and document["session_id"] in hidden:
-                    continue
-                if older is None:
-                    documents.insert(self.db, document, vector, signatures=self._vectors)
-                    added += 1
-                else:
-                    updated += self._update(older, document, vector)
+            added, updated = self._store_episodes(ready, piece.carry)
             for session in dict.fromkeys([self.session, *(document["session_id"] for document, _ in ready)]):
                 sessions.renew_segments(self.db, session)
             new_calls = piece.calls.store(
@@ -99,6 +75,32 @@ class SessionArchive:
             if before != (piece.end, head, carry):
                 sessions.save_transcript_position(self.db, source, piece.end, head, carry, self._now)
         return added, updated, new_calls
+
+    def _store_episodes(self, ready: list[tuple[Document, bytes]], carry: Carry) -> tuple[int, int]:
+        """Store episodes with their vectors, inside a transaction; returns how many are new, and how many changed."""
+        added = updated = 0
+        known = [documents.by_id(self.db, document["id"]) for document, _ in ready]
+        # of a purged episode only the id remains (`core.store.deletion`)
+        purged = {row["id"] for row in known if row and row["write_reason"] == "purged" and not row["text"]}
+        if self._again:
+            for place, row in enumerate(known):
+                if row and row["id"] in purged:
+                    documents.remove(self.db, row["rowid"], signatures=self._vectors)
+                    known[place] = None
+        elif purged:  # their neighbours must not quote them
+            for document, _ in ready:
+                document["context"] = ""
+            ready = [(document, document_vector(document["text"], "")) for document, _ in ready]
+            carry.leave_out_quotes(purged)
+        owners = {document["session_id"] for document, _ in ready} - {self.session}  # a fork has copies of their turns
+        forgotten = {session for session in owners if sessions.is_forgotten(self.db, session)}
+        for (document, vector), older in zip(ready, known, strict=True):
+            if older is not None:
+                updated += self._update(older, document, vector)
+            elif document["session_id"] not in forgotten:
+                documents.insert(self.db, document, vector, signatures=self._vectors)
+                added += 1
+        return added, updated
 
     def _update(self, older: Document, newer: Document, vector: bytes) -> bool:
         """Grow a stored episode, give a copy back to its owner, or note that another session has the episode, too.
