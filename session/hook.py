@@ -158,17 +158,23 @@ class Hook:
     def _archive(self, event: HookEvent, session: Session) -> None:
         """Archive the new messages and calls: those in the payload, else those in the transcript."""
         cwd, items = event["cwd"] or session.state.cwd, event["items"]
-        if session.is_excluded(cwd) or not (items or os.path.isfile(event["transcript"])):
+        client = clients.row(session.agent)
+        is_excluded = session.is_excluded(cwd)
+        names_folders = not items and client.folder_mark
+        if (is_excluded and names_folders) or not (items or os.path.isfile(event["transcript"])):
             return
         # The client waits for an event with an answer, so that event reads little of a long transcript; the next event
         # goes on from there. After a tool, a few new lines are not worth the start: the turn's end reads them.
         most = 262_144  # bytes
-        is_left_to_turn_end = event["kind"] == "tool" and clients.row(session.agent).reports_compactions
+        is_left_to_turn_end = event["kind"] == "tool" and client.reports_compactions
 
         def ingest_new(db: apsw.Connection) -> Sequence[Entry]:
             from memory.archive import Limits, Origin, ingest
 
             origin = Origin(session.agent, session.id, cwd, now=session.now, vectors=session.store.has_vectors)
+            if is_excluded:
+                ingest.pass_over(db, event["transcript"], items, origin)
+                return ()
             if items:
                 ingest.ingest_entries(db, items, origin)
                 return items

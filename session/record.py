@@ -79,8 +79,8 @@ def _record_turn(event: HookEvent, session: Session) -> None:
     messages = event["messages"]
     if session.is_excluded(event["cwd"]):
         messages = []
-    elif len(messages) > 1 and session.was_off(event["cwd"]):
-        messages = messages[-1:]  # the earlier ones may have been typed while the session was off
+    elif len(messages) > 1 and (session.was_off(event["cwd"]) or session.was_excluded):
+        messages = messages[-1:]  # the earlier ones may have been typed while it was off, or in an excluded folder
     if kind == "prompt" and event["messages"] and event["messages"][-1].strip():
         state.last_message_at = now
     # A hook may send the whole conversation. Its end has the new messages.

@@ -209,6 +209,20 @@ class Session:
         return switches.is_excluded(known, cwd or self._known_folder())
 
     @property
+    def was_excluded(self) -> bool:
+        """Whether the last event of the session was in an excluded folder."""
+        return self.before is not None and bool(self.before.cwd) and self.is_excluded(self.before.cwd)
+
+    def may_quote_excluded(self, transcript: str) -> bool:
+        """Whether a summary of the session may quote what was said in an excluded folder, by its transcript."""
+        known = self._known_switches()
+        if known is None or not known["excluded"] or not transcript:
+            return False
+        from memory.archive.admission import has_excluded_folder
+
+        return has_excluded_folder(transcript, self.agent, known)
+
+    @property
     def project(self) -> str:
         """The project of the session; "" if it is unknown, and for a gateway, which works on all projects."""
         return self.project_in("")
@@ -240,7 +254,8 @@ class Session:
             self.queue_event(self.event("session.state.set_aside", about, level="warn"))
 
     def _text(self) -> str:
-        return json_text.dumps(self.state.to_json())
+        state = self.state.without_texts() if self.is_excluded(self.state.cwd) else self.state
+        return json_text.dumps(state.to_json())
 
     def _known_switches(self) -> Switches | None:
         """The user's switches; None if there are none. A damaged file is set aside."""

@@ -286,6 +286,13 @@ class SessionState:
         """A copy, which later changes do not reach."""
         return SessionState.from_json(self.to_json(), self.session_id)
 
+    def without_texts(self) -> SessionState:
+        """A copy without anything that was said, edited or recalled."""
+        bare = self.copy()
+        bare.task, bare.signpost = "", None
+        bare.messages, bare.files, bare.recall_cache, bare.told_names, bare.pending_feedback = [], [], [], [], []
+        return bare
+
     @property
     def checkpoint(self) -> dict[str, Any]:
         """The task, files, recalls and context usage, as the file has them below `checkpoint`."""

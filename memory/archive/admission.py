@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+import clients
 from clients import content
 from core import TYPE_CHECKING, files, switches
 
@@ -99,6 +100,18 @@ def _folder_of_call(call: Entry) -> str:
     given = content.table(call.given)
     names = (content.string(given.get(key)) for key in ("workdir", "directory", "dir_path", "cwd"))
     return next(filter(None, names), "")
+
+
+def has_excluded_folder(path: str, agent: str, known: Switches) -> bool:
+    """Whether a transcript names an excluded folder; False if it cannot be read."""
+    try:
+        descriptor = files.open_file(path)
+    except (OSError, ValueError):
+        return False
+    try:
+        return any(switches.is_excluded(known, folder) for folder in folders_in(descriptor, clients.row(agent)))
+    finally:
+        os.close(descriptor)
 
 
 def folders_in(descriptor: int, client: Client) -> Iterator[str]:

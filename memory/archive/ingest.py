@@ -148,6 +148,32 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
     return ingested
 
 
+def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: Origin) -> None:
+    """Note that nothing of what a client has sent or written so far is archived: it was said in an excluded folder.
+
+    This is for clients that do not write the folder of an entry.
+    """
+    from memory.archive.session_archive import Carry, clean_name, identifier_of
+
+    source = "session:" + clean_name(origin.session) if entries else source_of(path)
+    position = stored_progress.transcript_position(db, source)
+    offset, head, text = position or (0, "", "")
+    carry = Carry.from_json(text)
+    for entry in entries:
+        if entry.kind in ("prompt", "answer"):
+            carry.passed = identifier_of(entry, clean_name(origin.session), b"", 0)
+    if not entries:
+        descriptor = files.open_file(path)
+        try:
+            while new := read(descriptor, offset, PIECE_BYTES)[1] - offset:
+                offset += new
+            head = _head(descriptor, offset)
+        finally:
+            os.close(descriptor)
+    with sqlite.transaction(db):
+        stored_progress.save_transcript_position(db, source, offset, head, carry.to_json(), origin.now)
+
+
 def _store(
     archive: SessionArchive, source: str, position: Position | None, piece: Piece, head: str
 ) -> tuple[int, int, int] | None:
@@ -186,7 +212,7 @@ class _Reader:
 
     def head(self, offset: int) -> str:
         """A fingerprint of the first kilobyte before an offset: it identifies the file."""
-        return words.fingerprint(os.pread(self._descriptor, min(offset, 1024), 0).decode("latin-1"))
+        return _head(self._descriptor, offset)
 
     def has_new(self, offset: int) -> bool:
         """Whether enough bytes follow `offset`. For a hook, up to 16 KB without a message are nothing new."""
@@ -261,6 +287,10 @@ class _Reader:
         if not copied_from and self._is_named_by_session and head.session != self.origin.session:
             copied_from = head.session
         return "" if copied_from == self.origin.session else copied_from
+
+
+def _head(descriptor: int, offset: int) -> str:
+    return words.fingerprint(os.pread(descriptor, min(offset, 1024), 0).decode("latin-1"))
 
 
 def source_of(path: str) -> str:

@@ -194,11 +194,14 @@ class Piece:
 
     def new_of(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """The entries from the last known message on; a client without a file sends the earlier ones again."""
+        messages = [place for place, entry in enumerate(entries) if entry.kind in ("prompt", "answer")]
         known = self.carry.last.id if self.carry.last else ""
-        for place in range(len(entries) - 1, -1, -1):
-            entry = entries[place]
-            if known and entry.kind in ("prompt", "answer") and identifier_of(entry, self._session, b"", 0) == known:
-                return entries[place:]
+        for number in range(len(messages) - 1, -1, -1):
+            identifier = identifier_of(entries[messages[number]], self._session, b"", 0)
+            if identifier == self.carry.passed:
+                return entries[messages[number + 1] :] if number + 1 < len(messages) else ()
+            if identifier == known:
+                return entries[messages[number] :]
         return entries
 
     def _add_message(self, message: Entry, identifier: str, body: str) -> None:
@@ -295,11 +298,12 @@ class TypedAhead:
 class Carry:
     """What a piece leaves to the next piece of its session."""
 
-    __slots__ = ("last", "prompt", "typed_ahead", "work")
+    __slots__ = ("last", "passed", "prompt", "typed_ahead", "work")
 
     def __init__(self) -> None:
         self.prompt = ""  # the beginning of the turn's prompt
         self.last: Draft | None = None  # the last message
+        self.passed = ""  # id of the last message that is never archived
         self.typed_ahead = TypedAhead()
         self.work: dict[str, str] = {}  # what `SessionCalls` carries
 
@@ -319,6 +323,7 @@ class Carry:
                     setattr(carry.last, name, str(row[name]))
                 carry.last.owner = str(row.get("owner", ""))
             carry.prompt = str(value["prompt"])
+            carry.passed = str(value.get("passed", ""))
             carry.typed_ahead.waiting = [*map(str, value["queue"])]
             carry.typed_ahead.given = [*map(str, value["handed"])]
             carry.work = {str(key): str(what) for key, what in value["work"].items()}
@@ -334,6 +339,7 @@ class Carry:
         drafts = [{name: getattr(self.last, name) for name in names}] if self.last else []
         queue, handed = self.typed_ahead.waiting, self.typed_ahead.given
         value = {"prompt": self.prompt, "drafts": drafts, "queue": queue, "handed": handed, "work": self.work}
+        value |= {"passed": self.passed} if self.passed else {}
         return json_text.dumps(value)
 
     def leave_out_quotes(self, purged: set[str]) -> None:

@@ -120,7 +120,7 @@ def _judge_memories(event: HookEvent, session: Session) -> Reaction:
 
 def _store_summary(event: HookEvent, session: Session) -> Reaction:
     """Store the summary that the client puts in place of the messages before a compaction that is under way."""
-    if session.is_excluded(event["cwd"]):
+    if session.is_excluded(event["cwd"]) or session.may_quote_excluded(event["transcript"]):
         return Reaction()
 
     def write(db: apsw.Connection) -> None:

@@ -212,3 +212,47 @@ def test_a_chat_of_an_unknown_folder_is_left_out_and_named(run: Run, home: Path,
     assert b"linnet" not in held(home)
     run("exclude", "--remove", str(places / "private"))
     assert run("memory", "archive", "--all", env={"HOME": str(tmp_path)}).result["transcripts"] == 1
+
+
+@pytest.mark.parametrize("walk_name", WALKS)
+def test_a_client_that_sends_all_messages_again_is_taken_at_the_folder_of_its_events(
+    run: Run, home: Path, places: Path, walk_name: str
+) -> None:
+    entries: list[dict[str, Any]] = []
+    for number, name in enumerate(WALKS[walk_name]):
+        cwd = places / name
+        word = f"{'coral' if name.startswith('private') else 'amber'}{number}"
+        for event, role in (("prompt", "user"), ("turn_end", "assistant")):
+            tools = [{"name": "bash", "command": f"cat {word}file", "outcome": f"{word}out", "done": True}]
+            said = {"id": f"{role}{number}", "role": role, "text": f"the {word}{role}", "at": 1000 * len(entries)}
+            entries.append(said if role == "user" else {**said, "tools": tools})
+            messages = [entry["text"] for entry in entries if entry["role"] == "user"]
+            payload = {"session_id": "ses_1", "cwd": str(cwd), "messages": messages, "entries": entries}
+            run("hook", "opencode", event, stdin=json.dumps(payload), cwd=cwd)
+    stored = held(home)
+    assert b"coral" not in stored
+    words = [f"amber{number}" for number, name in enumerate(WALKS[walk_name]) if name == "open"]
+    assert all(word.encode() + part in stored for word in words for part in (b"user", b"assistant", b"file"))
+
+
+@pytest.mark.parametrize("walk_name", WALKS)
+def test_no_state_log_note_or_summary_holds_text_of_the_folder(
+    run: Run, home: Path, places: Path, walk_name: str
+) -> None:
+    walk = ClaudeWalk(places)
+    for number, name in enumerate(WALKS[walk_name]):
+        cwd = str(places / name)
+        word = "coral" if name.startswith("private") else "amber"
+        walk.turn(cwd, f"{word}{number}")
+        hook(run, walk, "UserPromptSubmit", cwd, prompt=f"please keep {word}asked in mind")
+        hook(run, walk, "PostToolUse", cwd, tool_name="Edit", tool_input={"file_path": f"{cwd}/{word}.py"})
+        hook(run, walk, "Stop", cwd)
+    summary = "<summary>The user looked for the coral of the sea.</summary>"
+    hook(run, walk, "PreCompact", cwd, trigger="auto")
+    hook(run, walk, "SubagentStop", cwd, last_assistant_message=summary)
+    walk.compact(cwd, "The user looked for the coral of the sea.")
+    hook(run, walk, "SessionStart", cwd, source="compact")
+    hook(run, walk, "SessionEnd", cwd, reason="other")
+    assert b"coral" not in held(home)
+    if word == "amber":
+        assert b"amberasked" in (home / "sessions" / f"{walk.session}.json").read_bytes()
