@@ -317,13 +317,14 @@ def _is_mark(text: str, before: str, opening: str, behind: str) -> bool:
     closes = "/" in plain[: len(plain) - len(body)]
     name = _tag_name(body)
     if opening == "[":
-        name, end, _ = body.partition("]")
+        name, end, _ = body.replace(CUT, "]").partition("]")
         return bool(end) and _is_bracket_mark("".join(name.split()), closes, before)
     if plain[:1] == "|":
         inner, end, _ = plain[1:48].partition("|>")
         name = _tag_name(plain[1:])
         closed = bool(end) and _tag_name(inner.strip()) == inner.strip() != ""
-        return closed or (len(name) > 1 and plain[1 + len(name) :][:1] == ">")
+        # others open or close with a single bar, and a clipped text ends within its mark
+        return closed or (1 < len(name) < 46 and (plain[1 + len(name) :][:1] in (">", "|", CUT) or "_" in name))
     if not name:
         return False
     rest = body[len(name) :]
@@ -387,6 +388,8 @@ def _in_ascii(text: str) -> str:
 def _ascii_like(sign: str) -> str:
     import unicodedata  # only for marks in other alphabets
 
+    if sign == CUT:
+        return sign
     if sign == REPLACEMENT or sign in _PRINTABLE:
         return ""
     for part in (sign, *unicodedata.normalize("NFKD", sign).strip("()")):

@@ -26,7 +26,7 @@ HARNESS = (
     "<teammate-message y>", "< system_x >", "<user_query>", "</UserQuery>", "<reminderInstructions>", "<too1_result>",
     "</any_tag>", "<∣im_start∣>", "<ѕystem-reminder>", "<υser_quеrу>", "<ꜱʏꜱᴛᴇᴍ>", "<𝐬𝐲𝐬𝐭𝐞𝐦-reminder>",
     "<ｕｓｅｒ＿query>", "<Ꮪystem-reminder>", "<system–reminder>", "<us\ner_query>", "< s y s t e m >", "<turn|>",
-    "<|channel>", "<&#115;ystem>",
+    "<|channel>", "<&#115;ystem>", "<|im_start|…", "<|im_sta…", "<|user|…",
 )  # fmt: skip
 OTHERS = (
     "<div>", "List<System>", "Map<String, List<Env>>", "a < system_load", "a < b", "<", "<>", "<|", "<|x", "<||>",
@@ -67,7 +67,7 @@ def test_markup_of_a_harness_is_none_and_other_tags_stay() -> None:
     for tag in HARNESS:
         head, _, rest = tag.rpartition("<")
         assert without_markup(f"a {tag} b", "(") == f"a {head}({rest} b"
-    for tag in ("[INST]", "[/INST]", "[ inst ]", "[SYSTEM_PROMPT]", "［INST］", "[ІΝЅТ]", "[IN\nST]"):
+    for tag in ("[INST]", "[/INST]", "[ inst ]", "[SYSTEM_PROMPT]", "［INST］", "[ІΝЅТ]", "[IN\nST]", "[INST…"):
         assert without_markup(f"a {tag} b") == f"a ‹{tag[1:]} b"
     for entity in (
         "&lt;",
