@@ -25,7 +25,7 @@ from otel import log
 from recall.vectors import document_vector
 from session import backup, known_sessions
 from session.reactions import daily_log
-from session.state_file import remove_state
+from session.state_file import hide_state, remove_state
 
 NOT_SEARCHED = {
     "ids": "backups; other memories, prompts and events that repeat parts of it: purge them with --match TEXT",
@@ -69,6 +69,8 @@ class Purge:
         log.store_spooled(busy_ms=self._config.get_int("store.busy_ms"))
         self._selection = deletion.select(self._db, self._criteria)  # the question may have waited for an hour
         self._sweep = _Sweep(self._criteria, self._selection, self._config, bar, dry=False)
+        for session in self._selection.sessions:
+            hide_state(session)  # the state itself was deleted
         self._selection = deletion.erase(self._db, self._criteria, at=clock.now_ms(), embed=document_vector)
         if self._criteria.phrases and not self._criteria.has_ids:
             self._sweep.named_only.update(f"{files.STORE}: {column}" for column in deletion.columns_holding(self._db))

@@ -17,7 +17,7 @@ from core import TYPE_CHECKING, clock, files, json_text
 from core.errors import Failure
 from otel import log
 from session.state import SessionState, role_name
-from session.state_file import LOCK_WAIT_S, has_state, load_state, read_state, state_lock, write_state
+from session.state_file import LOCK_WAIT_S, has_state, is_hidden, load_state, read_state, state_lock, write_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -201,7 +201,9 @@ class Session:
         return any(period["until"] is None or period["until"] > began for period in periods)
 
     def is_excluded(self, cwd: str = "") -> bool:
-        """Whether the session may not be archived, because its folder (`cwd`, else the state's) is excluded."""
+        """Whether nothing of it may be kept: it was forgotten, or its folder (`cwd`, else the state's) is excluded."""
+        if is_hidden(self.id):
+            return True
         if (known := self._known_switches()) is None:
             return False
         from core import switches

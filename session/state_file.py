@@ -134,17 +134,26 @@ def remove_state(session_id: str) -> bool:
 
 
 def hide_state(session_id: str) -> None:
-    """Rename the state of a session that is forgotten, so that only `bring_back_state` and a purge find it."""
-    path = state_path(session_id) + FORGOTTEN
-    _take_away(session_id, lambda state: os.unlink(state) if os.path.exists(path) else os.rename(state, path))
+    """Rename the state of a session that is forgotten, so that only `bring_back_state` and a purge find it.
+
+    The new file, empty if there was no state, marks the session as forgotten for the next hooks.
+    """
+    hidden = state_path(session_id) + FORGOTTEN
+    _take_away(session_id, lambda state: os.unlink(state) if os.path.exists(hidden) else os.rename(state, hidden))
+    files.touch_private(hidden)
 
 
 def bring_back_state(session_id: str) -> None:
-    """Undo `hide_state`, unless the session has a new state."""
+    """Undo `hide_state`. What hooks have written meanwhile says nothing of the session."""
     hidden = state_path(session_id) + FORGOTTEN
-    if os.path.exists(hidden):
+    if is_hidden(session_id):
         with state_lock(session_id):
-            os.unlink(hidden) if has_state(session_id) else os.rename(hidden, state_path(session_id))
+            os.rename(hidden, state_path(session_id)) if os.stat(hidden).st_size else os.unlink(hidden)
+
+
+def is_hidden(session_id: str) -> bool:
+    """Whether a session was forgotten or purged, so that nothing of it may be kept."""
+    return os.path.exists(state_path(session_id) + FORGOTTEN)
 
 
 def _take_away(session_id: str, take: Callable[[str], None]) -> bool:

@@ -44,7 +44,6 @@ def hide_session(db: apsw.Connection, session: str, memories: Iterable[str], *, 
     _keep(db, about, "document", [{"id": identifier} for identifier in memories])
     sessions.forget(db, session)
     events.forget_hook_calls(db, session)
-    db.execute("DELETE FROM seen_file")  # so that the next archive finds that their session was forgotten
 
 
 def hide_call(db: apsw.Connection, session: str, number: int, *, now: int) -> None:
@@ -70,7 +69,7 @@ def bring_back(db: apsw.Connection, session: str, number: int = 0) -> list[str] 
         rows.setdefault(str(kind), []).append(json_text.loads(str(value)))
     if not number:
         db.execute("DELETE FROM session WHERE id = ? AND updated_at = ?", (session, sessions.FORGOTTEN))
-        db.execute("DELETE FROM seen_file")
+        db.execute("DELETE FROM seen_file")  # its transcripts are read again
     elif rows:
         remove = "DELETE FROM call WHERE session_id = ? AND number = ? AND outcome = ?"
         db.execute(remove, (session, number, calls.FORGOTTEN))

@@ -62,6 +62,7 @@ def forget(db: apsw.Connection, identifier: str) -> None:
         " VALUES (?, '', '', '', ?, 0, 0, '[]')",
         (identifier, FORGOTTEN),
     )
+    db.execute("DELETE FROM seen_file")  # so that an archive of its transcripts says that it was forgotten
 
 
 def drop(db: apsw.Connection, identifier: str) -> int:

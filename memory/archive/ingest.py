@@ -109,7 +109,7 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested, pro
         ingested.is_forgotten = stored_progress.is_forgotten(db, archive.session)
         if ingested.is_forgotten:
             return
-        piece = Piece(archive.session, archive.folder, carry)
+        piece = Piece(archive, carry)
         if not reader.fill(piece, offset):
             return
         stored = _store(archive, reader.source, position, piece, reader.head(piece.end))
@@ -136,7 +136,7 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
         if ingested.is_forgotten:
             break
         position = stored_progress.transcript_position(db, source)
-        piece = Piece(archive.session, archive.folder, position[2] if position else "")
+        piece = Piece(archive, position[2] if position else "")
         admission = _admission(origin)
         for entry in piece.new_of(entries):
             if admission is None or admission.follow([entry], entry.at):

@@ -46,6 +46,13 @@ class SessionArchive:
         self._vectors = origin.vectors
         self.shared: list[Shared] = []  # episodes that other sessions claim, too
         self._again = origin.again
+        self._forgotten: dict[str, bool] = {}  # other sessions
+
+    def has_forgotten(self, session: str) -> bool:
+        """Whether another session was forgotten, so that copies of its entries are left out, too."""
+        if session not in self._forgotten:
+            self._forgotten[session] = sessions.is_forgotten(self.db, session)
+        return self._forgotten[session]
 
     def store(self, source: str, before: Position | None, piece: Piece, head: str) -> tuple[int, int, int] | None:
         """Store a piece and the position after it, unless the stored position is no longer `before`, or the session was
@@ -92,12 +99,10 @@ class SessionArchive:
                 document["context"] = ""
             ready = [(document, document_vector(document["text"], "")) for document, _ in ready]
             carry.leave_out_quotes(purged)
-        owners = {document["session_id"] for document, _ in ready} - {self.session}  # a fork has copies of their turns
-        forgotten = {session for session in owners if sessions.is_forgotten(self.db, session)}
         for (document, vector), older in zip(ready, known, strict=True):
             if older is not None:
                 updated += self._update(older, document, vector)
-            elif document["session_id"] not in forgotten:
+            else:
                 documents.insert(self.db, document, vector, signatures=self._vectors)
                 added += 1
         return added, updated
@@ -160,11 +165,12 @@ class Piece:
         carry: what that piece left, as JSON; "" if this is the first piece.
     """
 
-    def __init__(self, session: str, folder: str, carry: str) -> None:
-        self._session = session
+    def __init__(self, archive: SessionArchive, carry: str) -> None:
+        self._archive = archive
+        self._session = archive.session
         self.carry = Carry.from_json(carry)
         self.is_first = not carry
-        self.calls = SessionCalls(self.carry.work, folder)
+        self.calls = SessionCalls(self.carry.work, archive.folder)
         self.entries: list[Entry] = []
         self._by_id: dict[str, Draft] = {last.id: last} if (last := self.carry.last) else {}
         self.changed: dict[str, Draft] = {}  # by id, the drafts that are new or say more than before
@@ -178,6 +184,8 @@ class Piece:
     def add(self, entry: Entry, line: bytes = b"", number: int = 0, owner: str = "") -> None:
         """Add the `number`th entry of a line, which a fork may have copied from the session `owner`."""
         self._owner = owner if owner == clean_name(owner) else ""
+        if self._owner and self._archive.has_forgotten(self._owner):
+            return
         self.entries.append(entry)
         self.calls.add(entry, self.prompts)
         if entry.kind in ("prompt", "answer"):

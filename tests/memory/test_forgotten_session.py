@@ -231,3 +231,39 @@ def test_what_is_hidden_expires_like_the_session(run: Run, home: Path, transcrip
     db.close()
     run("memory", "archive", str(transcript.path))
     assert not seen(home)["call"], "it stays forgotten"
+
+
+@pytest.mark.parametrize("deleted", ["forget", "purge"])
+def test_its_next_hooks_keep_no_word_of_it(run: Run, home: Path, transcript: Transcript, deleted: str) -> None:
+    run("memory", deleted, "--session", SESSION, *(["--yes"] if deleted == "purge" else []))
+    transcript.user("rename the osprey cache")
+    for kind in ("UserPromptSubmit", "Stop", "PreCompact"):
+        hook(run, kind, transcript, prompt="rename the osprey cache", trigger="auto")
+    run("checkpoint", "save", "--session", SESSION, "--percent", "80", "-m", "rename the osprey cache")
+    run("otel", "list")
+    words = [path for path in home.rglob("*") if path.is_file() and b"osprey" in path.read_bytes()]
+    assert words == []
+
+
+@pytest.mark.parametrize("deleted", ["forget", "purge"])
+def test_a_fork_does_not_bring_back_copies_of_it(
+    run: Run, home: Path, transcript: Transcript, tmp_path: Path, deleted: str
+) -> None:
+    run("memory", deleted, "--session", SESSION, *(["--yes"] if deleted == "purge" else []))
+    transcript.user("and the late merlin turn?")  # never archived before
+    fork = Transcript(tmp_path / "84000000-0000-4000-8000-000000000004.jsonl", first=50)
+    for line in transcript.path.read_text().splitlines():
+        entry = json.loads(line)
+        origin = {"sessionId": SESSION, "messageUuid": entry["uuid"]}
+        fork.write({**entry, "sessionId": fork.session, "forkedFrom": origin})
+    fork.user("what about the osprey cache?")
+    run("memory", "archive", str(fork.path))
+    assert run("recall", "osprey cache").result["hits"]
+    assert not any(seen(home).values()) and "late merlin" not in run("recall", "--raw", "late merlin turn").out
+
+
+def test_an_archive_names_a_purged_session(run: Run, transcript: Transcript) -> None:
+    run("memory", "purge", "--session", SESSION, "--yes")
+    assert run("memory", "archive", str(transcript.path)).result["forgotten"] == 1
+    refused = run("memory", "forget", "--undo", SESSION, ok=False).json
+    assert refused["error"]["code"] == "MEMORY_PURGED" and "--again" in refused["fix"]

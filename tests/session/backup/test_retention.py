@@ -61,6 +61,14 @@ def test_events_by_age_and_by_default(run: Run, home: Path) -> None:
     assert run("store", "prune", "--yes", env=NOW).result["events"]["byAge"] == 0
 
 
+def test_it_deletes_nothing_unconfirmed(run: Run, home: Path) -> None:
+    seed([1, 91])
+    refused = run("store", "prune", env=NOW, ok=False)
+    assert refused.code == 2 and "--yes" in refused.json["fix"] and names(home) == {"x.0", "x.1"}
+    run("store", "prune", "--yes", env=NOW)
+    assert run("store", "prune", env=NOW).result["events"]["byAge"] == 0, "nothing would be deleted"
+
+
 def test_events_by_size_debug_first(run: Run, home: Path) -> None:
     seed([5, 4], size=1_000, name="info")
     seed([1] * 6, level="debug", size=300_000, name="debug")
