@@ -3,10 +3,8 @@
 `recall` is a hot command: `recall_hot.py` runs it. The views of `recall` and `show` are in `recall_view.py`.
 """
 
-import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from typer import Argument, Option
@@ -26,9 +24,10 @@ from cli.declarations import (
     session_option,
     stored,
 )
-from cli.output import Answer, quoted, step, wrong_usage
-from core import files, quoting
+from cli.output import Answer, is_for_person, quoted, step, tell, wrong_usage
+from core import clock, files, quoting
 from core.errors import Failure, usage
+from core.quoting import shown
 
 app = Commands()
 
@@ -90,10 +89,16 @@ def show(
     from memory import sessions
     from session.state import stored_id
 
-    hits, query = _last_recall()
-    identifier = _numbered_hit(hits, query, int(id)) if id.isdecimal() and len(id) <= 3 else id
+    last = recall_hot.last_recall()
+    identifier = id
+    if id.isdecimal() and len(id) <= 3:
+        identifier = _numbered_hit(last, int(id))
+        if raw or is_for_person():
+            tell(shown(f"hit {id} of: recall {last['query']} ({clock.iso(last['at'])[:16]}, {last['folder']})\n"))
     result = sessions.around(sqlite.open_reading(), identifier, before, after, identity=stored_id)
-    result["query"] = query if identifier in hits else ""
+    result["query"] = last["query"] if identifier in last["hits"] else ""
+    if identifier != id:
+        result["recall"] = {"query": last["query"], "at": clock.iso(last["at"]), "folder": last["folder"]}
     actions = [step(f"joelclaw memory show {quoted(result['id'])}", "everything known about it")]
     if result["sessionId"]:
         wider = f"--before {min(max(before, 1) * 5, 1000)} --after {min(max(after, 1) * 5, 1000)}"
@@ -106,27 +111,10 @@ def show(
     return Answer(result, actions, "\n".join(lines) if raw else None, view=f"{VIEWS}:draw_conversation")
 
 
-def save_numbers(hits: Sequence[str], query: str) -> None:
-    """Save the ids of the hits that a person sees, so that `show 2` finds them, and the query."""
-    from otel.log import query_excerpt
-
-    text = "\n".join([*(hits or [""]), "", query_excerpt(" ".join(query.split()))])
-    with suppress(OSError):
-        files.write_whole(_last_recall_file(), text.encode())
-
-
-def _last_recall() -> tuple[list[str], str]:
-    hits, _, query = files.start_of(_last_recall_file(), 1 << 16).partition("\n\n")
-    return hits.splitlines(), query
-
-
-def _last_recall_file() -> str:
-    return os.path.join(files.home(), "cache", "last-recall")
-
-
-def _numbered_hit(hits: list[str], query: str, number: int) -> str:
+def _numbered_hit(last: dict[str, Any], number: int) -> str:
+    hits: list[str] = last["hits"]
     if not 1 <= number <= len(hits):
-        count = f"the last recall on a terminal found {len(hits)}" if query else "no recall was shown on a terminal"
+        count = f"the last recall ({last['query']}) found {len(hits)}" if last["at"] else "nothing was recalled yet"
         raise Failure(
             "NO_SUCH_HIT", f"there is no hit {number}: {count}", "ask first: joelclaw recall QUERY; or give an id"
         )
@@ -140,7 +128,7 @@ Most = Annotated[int, Option("--limit", "-n", min=1, max=100, help="Maximum numb
 
 @app.command("how", cls=ShellCommand)
 def how(query: ToolQuery, limit: Most = 5, raw: Raw = False) -> Answer:
-    """Show commands that were run before, first those of this project, starting with the latest that worked."""
+    """Show commands that were run before: first those of this project, starting with the latest that worked."""
     from session import past_runs
 
     return _past(query, past_runs.ways(_store(), " ".join(query), limit, _own_project()), "commands", raw=raw)
@@ -148,7 +136,7 @@ def how(query: ToolQuery, limit: Most = 5, raw: Raw = False) -> Answer:
 
 @app.command("fix", cls=ShellCommand)
 def fix(query: ErrorQuery, limit: Most = 3, raw: Raw = False) -> Answer:
-    """Show how errors like this were handled, first in this project, and the command that then worked."""
+    """Show how errors like this were handled: first in this project, with the command that then worked."""
     from session import past_runs
 
     return _past(query, past_runs.endings(_store(), " ".join(query), limit, _own_project()), "errors", raw=raw)

@@ -49,6 +49,7 @@ def recall(options: Mapping[str, Any]) -> Answer | int:
     if options["by"]:
         _best_by_session(result, options["limit"])
     recalls.save(counting=True)
+    _save_last(result)
     if options["verbatim"]:
         return write_verbatim("".join(found["observation"] + "\n" for found in result["hits"]))
     raw = "\n".join(hit.line(found, query.prefer) for found in result["hits"]) if options["raw"] else None
@@ -61,6 +62,41 @@ def recall(options: Mapping[str, Any]) -> Answer | int:
     return Answer(
         result, _next_actions(result, unknown), raw, view="cli.commands.recall_view:draw_hits", exit_code=code
     )
+
+
+def _save_last(result: dict[str, Any]) -> None:
+    """Save which hits a recall found, so that `show 2` finds them, as the last recall of this shell.
+
+    The last ones of other shells are kept, since a person and agents may recall at the same time.
+    """
+    shell, most_shells = os.getsid(0), 30
+    last: dict[str, Any] = {
+        "shell": shell, "at": clock.now_ms(), "folder": files.current_folder(), "query": query_excerpt(result["query"]),
+        "hits": [found["id"] for found in result["hits"]],
+    }  # fmt: skip
+    others = [known for known in _last_recalls() if known["shell"] != shell]
+    try:
+        files.write_whole(_last_recalls_file(), json_text.dumps([*others[-most_shells:], last]).encode())
+    except OSError:
+        pass
+
+
+def last_recall() -> dict[str, Any]:
+    """The last recall of this shell, else of any: `at` (ms, 0 if there is none), `folder`, `query` and `hits` (ids)."""
+    known = _last_recalls() or [{"shell": 0, "at": 0, "folder": "", "query": "", "hits": []}]
+    return next((last for last in known if last["shell"] == os.getsid(0)), known[-1])
+
+
+def _last_recalls() -> list[dict[str, Any]]:
+    try:
+        known = json_text.loads(files.read_file(_last_recalls_file()))
+        return [{name: row[name] for name in ("shell", "at", "folder", "query", "hits")} for row in known]
+    except (OSError, json_text.InvalidJSON, KeyError, TypeError):  # none yet, or damaged
+        return []
+
+
+def _last_recalls_file() -> str:
+    return os.path.join(files.home(), "cache", "last-recalls.json")
 
 
 def parse_collections(given: str | None, *, also: tuple[str, ...] = ()) -> tuple[str, ...]:

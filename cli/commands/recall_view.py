@@ -40,8 +40,6 @@ def draw_hits(screen: Console, answer: Answer) -> None:
         most = screen.height // 3 if rank == 1 else 3  # rows of the hit's text
         _print_rows(screen, best_rows(_rows(screen, hit_text(hit)), words, most))
     _print_summary(screen, result)
-    if screen.is_terminal:
-        commands.save_numbers([hit["id"] for _, hit in hits], f"{result['query']} {result['rewrittenQuery']}")
     if screen.is_terminal and hits:
         answer.next_actions = [step("joelclaw recall show 1", answer.next_actions[0]["description"])]
 

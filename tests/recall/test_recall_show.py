@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,8 @@ import pytest
 from claude_transcript import Transcript
 from conftest import NOW_MS, Run, attempt
 from terminal import on_terminal, without_style
+
+from core import clock
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 SESSION = "5a3e7c11-2222-4333-8444-555566667777"
@@ -72,3 +76,40 @@ def test_scripts_may_ask_by_the_exit_code(talked: Path) -> None:
     assert attempt(talked, "recall", "harbour gauge", "--raw", "--exit-code", env=NOW).code == 0
     told = on_terminal(talked, "recall", "zqNoSuchName", "--exit-code", env=NOW)
     assert (told.code, without_style(told.out).splitlines()[0]) == (1, "No results for 'zqNoSuchName'.")
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Runs the next commands in another shell."""
+    return lambda number: monkeypatch.setattr(os, "getsid", lambda _: number)
+
+
+def test_a_number_means_the_last_recall_of_the_same_shell_and_says_which(
+    talked: Path, shell: Callable[[int], None], tmp_path: Path
+) -> None:
+    for number, query in ((1, "gauge stall"), (2, "release chore"), (3, "migration step")):
+        shell(number)
+        attempt(talked, "recall", query, "--raw", env=NOW, cwd=tmp_path)
+    shell(1)
+    shown = attempt(talked, "show", "1", env=NOW)
+    assert shown.result["recall"] == {"query": "gauge stall", "at": clock.iso(NOW_MS), "folder": str(tmp_path)}
+    assert "harbour gauge" in next(entry["text"] for entry in shown.result["entries"] if entry["match"])
+    shell(9)
+    assert attempt(talked, "show", "1", env=NOW).result["recall"]["query"] == "migration step", "the last of all"
+    for told in (attempt(talked, "show", "1", "--raw", env=NOW), on_terminal(talked, "show", "1", env=NOW)):
+        assert told.err.startswith("hit 1 of: recall migration step (") and str(tmp_path) in told.err
+
+
+@pytest.mark.parametrize("piped", [["zqNoSuchName"], ["zqNoSuchName", "--raw"], ["zqNoSuchName", "--verbatim"]])
+def test_a_recall_without_hits_leaves_no_number_of_an_earlier_one(talked: Path, piped: list[str]) -> None:
+    on_terminal(talked, "recall", "gauge", "stall", env=NOW)
+    attempt(talked, "recall", *piped, env=NOW)
+    assert attempt(talked, "show", "1", env=NOW).assert_failed() == "NO_SUCH_HIT"
+    assert "zqNoSuchName" in attempt(talked, "show", "1", "--raw", env=NOW).err
+
+
+@pytest.mark.parametrize("content", ["", "[]", "[{}]", "{}", "\x00"])
+def test_damaged_numbers_count_as_none(talked: Path, content: str) -> None:
+    attempt(talked, "recall", "gauge", env=NOW)
+    (talked / "cache/last-recalls.json").write_text(content)
+    assert attempt(talked, "show", "1", env=NOW).assert_failed() == "NO_SUCH_HIT"
