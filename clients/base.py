@@ -95,7 +95,7 @@ class Client:
     has_entries = False  # the tools can compact its sessions
     is_tree = False  # entries name their parent; else the order of the lines counts
     parallel_calls = False  # the result of a parallel call is no ancestor of what follows
-    own_rules = False  # as pi: summaries list files, prompts count in full, images in them do not
+    own_rules = False  # as pi: summaries list files, prompts count in full
 
     # how it runs
     window = 200_000  # tokens in the context of its usual model
@@ -172,6 +172,10 @@ class Client:
             known: folders of other sessions and projects.
         """
         return ""
+
+    def edited(self, line: dict[str, Any], edit: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002  # for subclasses
+        """A line of its transcript with the content that a later line puts in its place."""
+        return line
 
     def written_files(self, tool: str, given: object) -> list[str]:
         """The files that a tool call writes; none for a tool that only reads."""

@@ -1,7 +1,7 @@
 """pi, in which our extension runs: its row, its session file (versions 2 and 3) and its settings. Hot path.
 
 A session file is a header, then a tree of entries that name their parent. What the compaction tools make of it follows
-pi 0.73.1 to the token (`tests/e2e/test_compaction_like_pi.py`).
+pi 1.6 to the token (`tests/e2e/test_compaction_like_pi.py`); sessions of 0.73 have the same form.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Pi(ExtensionClient):
     transcripts = "sessions/*.jsonl"
     session_file = "session file"
     said_marks = (b'"message"', b'"compaction"')
-    context_marks = (b'"usage"', b'"compaction"')
+    context_marks = (b'"usage"', b'"compaction"', b'"context_edit"')
     writing_tools = ("edit", "write")
     path_keys = ("path", "file_path")
     has_entries = True
@@ -71,6 +71,9 @@ class Pi(ExtensionClient):
             found = self._message_entries(message, parse_timestamp(message.get("timestamp")) or at, stable_id)
         elif kind == "compaction":
             found = _compaction_entries(line, at)
+        elif kind == "context_edit":
+            content = table(line.get("replacement")).get("content")
+            found = [Entry("context_edit", edits=string(line.get("targetId")), content=content)]
         elif kind == "custom_message":
             found = [Entry("note", content=line.get("content"))]
         elif kind == "branch_summary":
@@ -79,6 +82,16 @@ class Pi(ExtensionClient):
         said_at = found[0].at if found else None
         return with_node(found, said_at or at, own, line.get("parentId"))
 
+    def edited(self, line: dict[str, Any], edit: dict[str, Any]) -> dict[str, Any]:
+        """A line with the content that a context edit puts in its place."""
+        given = table(edit.get("replacement")).get("content")
+        if line.get("type") == "custom_message":
+            return {**line, "content": given}
+        message = table(line.get("message"))
+        if isinstance(given, str) and message.get("role") in ("assistant", "toolResult"):
+            given = [{"type": "text", "text": given}]
+        return {**line, "message": {**message, "content": given}}
+
     def _message_entries(self, message: dict[str, Any], at: int | None, stable_id: str) -> list[Entry]:
         role, given = message.get("role"), message.get("content")
         if role == "assistant":
@@ -86,9 +99,11 @@ class Pi(ExtensionClient):
         if role == "user":
             return [Entry("prompt", at, text=typed(given), content=given, stable_id=stable_id)]
         if role == "toolResult":
-            return _result_entries(message)
+            return [*_result_entries(message), *self._nested_entries(message, at)]
         if role in ("custom", "hookMessage"):  # its name before version 3
             return [Entry("note", at, content=given)]
+        if role == "system":
+            return [Entry("system", at, content=message)]
         return [_shell(message)] if role == "bashExecution" else []
 
     def _answer_entries(self, message: dict[str, Any], at: int | None, stable_id: str) -> list[Entry]:
@@ -98,18 +113,12 @@ class Pi(ExtensionClient):
         for part in rows(given):
             if part.get("type") != "toolCall":
                 continue
-            tool, wanted = string(part.get("name")), part.get("arguments")
-            command = table(wanted).get("command") if tool == "bash" else ""
-            written = self.written_files(tool, wanted)
-            call = call_entry(part.get("id"), tool, wanted, written, command, at=at, whole=tool == "write")
-            if tool == "read":
-                call.first_line = whole(table(wanted).get("offset")) or 1
-                call.read_files = paths(wanted, "path")
+            call = self._call_entry(part, at)
             found.append(call)
-            if tool == "write":  # its result does not show the lines
+            if call.tool == "write":  # its result does not show the lines
                 from clients import edits
 
-                hunks = edits.of_content(call.target, string(table(wanted).get("content")))
+                hunks = edits.of_content(call.target, string(table(call.given).get("content")))
                 edits_made += edit_entries(call.call, hunks)
         found += edits_made
         stop = message.get("stopReason")
@@ -120,6 +129,25 @@ class Pi(ExtensionClient):
         usage.tokens_used = whole(used.get("totalTokens")) or usage.tokens + whole(used.get("output"))
         # the usage of an unfinished answer says nothing, or only a part
         return [*found, usage] if usage.tokens_used and stop not in ("aborted", "error") else found
+
+    def _call_entry(self, part: dict[str, Any], at: int | None) -> Entry:
+        tool, wanted = string(part.get("name")), part.get("arguments")
+        command = table(wanted).get("command") if tool == "bash" else ""
+        written = self.written_files(tool, wanted)
+        call = call_entry(part.get("id"), tool, wanted, written, command, at=at, whole=tool == "write")
+        if tool == "read":
+            call.first_line = whole(table(wanted).get("offset")) or 1
+            call.read_files = paths(wanted, "path")
+        return call
+
+    def _nested_entries(self, message: dict[str, Any], at: int | None) -> list[Entry]:
+        """The calls that a script made, which pi records in the script's result."""
+        found: list[Entry] = []
+        for part in rows(table(message.get("nestedCalls")).get("calls")):
+            found.append(self._call_entry(part, at))
+            if (status := part.get("status")) in ("ok", "error"):
+                found.append(result_entry(part.get("id"), string(part.get("error")), status == "error"))
+        return found
 
     def compaction(self, folder: str) -> CompactionSettings:
         """What the user's `settings.json` says about compactions, and over it the project's.
@@ -192,8 +220,10 @@ def _compaction_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
     compaction = Entry("compaction", at, summary=summary, content=summary, **_listed_files(line))
     compaction.first_kept = string(line.get("firstKeptEntryId"))
     compaction.tokens_before = whole(line.get("tokensBefore"))
-    # its content is the compaction's
-    return [compaction, Entry("summary", at, text=summary)] if summary else [compaction]
+    # the summary's content is the compaction's
+    found = [compaction, Entry("summary", at, text=summary)] if summary else [compaction]
+    system = table(line.get("systemMessage"))
+    return [*found, Entry("system", at, content=system)] if system else found
 
 
 def _listed_files(line: dict[str, Any]) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def kept_text(path: str, agent: str) -> str:
                     return ""
                 first_kept = compaction.first_kept if compaction is not None else ""
                 continue
-            texts += reversed(content.texts_in([entry.content for entry in entries]))
+            texts += reversed(content.texts_in([entry.content for entry in entries if entry.kind != "system"]))
             if entries and entries[0].id == first_kept:
                 return "\n".join(reversed(texts))
         is_whole = os.fstat(handle.fileno()).st_size <= most
@@ -77,6 +77,7 @@ class _Newest:
         self.model = ""
         self.boundary: int | None = None
         """Offset of the line of a compaction that does not say how large the context is after it."""
+        self.is_edited = False  # the client has changed the context since the usage was reported
 
     def read(self, handle: BinaryIO, client: Client) -> None:
         """Find the newest usage or compaction, and the window if the client writes it."""
@@ -107,7 +108,8 @@ class _Newest:
 
     def _take(self, entries: list[Entry], offset: int) -> None:
         for entry in reversed(entries):
-            if entry.kind == "usage" and entry.tokens:
+            self.is_edited |= entry.kind == "context_edit"
+            if entry.kind == "usage" and entry.tokens and not self.is_edited:
                 self.tokens, self.source, self.model = entry.tokens, "usage", entry.model
                 return
             if entry.kind == "compaction":
@@ -121,13 +123,13 @@ class _Newest:
 def _estimate(handle: BinaryIO, client: Client, boundary: int | None) -> int:
     """Estimated tokens since a compaction, with its summary; of everything if there was none. Four characters each."""
     count = 0
-    seen = set()
+    seen: set[str] = set()
     for offset, line in lines_backward(handle, MAX_BYTES):
         entries = client.entries(content.parsed(line) or {})
         identifier = entries[0].id if entries else ""
         if identifier and identifier in seen:
             continue  # an earlier state of a message that was counted
-        seen.add(identifier)
+        seen.update((identifier, entries[0].edits) if entries else ())
         is_excluded = bool(entries) and entries[0].kind == "shell" and entries[0].is_meta
         count += 0 if is_excluded else content.characters([entry.content for entry in entries])
         if offset == boundary:

@@ -10,7 +10,7 @@ import clients
 from clients import content
 from clients.content import rows, string, table, text_of, without_ours
 from clients.entries import Entry
-from session.compaction.session_tree import ROLES, Node, Role, Transcript, opened, parsed
+from session.compaction.session_tree import ROLES, Node, Role, Transcript, files_of, opened, parsed
 
 _LINE_BUFFER = 64 * 1024  # bytes; single lines are read again
 
@@ -69,10 +69,42 @@ def sizes(transcript: Transcript, nodes: Iterable[Node]) -> Iterator[int]:
     client, measured = clients.row(transcript.client), transcript.measured
     with opened(transcript.path, _LINE_BUFFER) as handle:
         for node in nodes:
-            if node.id not in measured:
+            key = (node.id, node.edited_at[0])
+            if node.role is not None and key not in measured:
                 characters = _characters(client, node, _entries_again(client, handle, node))
-                measured[node.id] = -(-characters // 4)  # rounded up
-            yield measured[node.id]
+                measured[key] = -(-characters // 4)  # rounded up
+            yield measured[key] if node.role is not None else 0
+
+
+def system_size(transcript: Transcript, nodes: Iterable[Node]) -> int:
+    """Estimated tokens of the client's own instructions: each section and each tool as it was written last."""
+    client = clients.row(transcript.client)
+    texts: list[str] = []
+    sections: dict[str, Any] = {}
+    tools: dict[str, Any] = {}
+    with opened(transcript.path, _LINE_BUFFER) as handle:
+        for node in nodes:
+            if node.role not in ("system", "compaction_summary"):
+                continue
+            for entry in _entries_again(client, handle, node):
+                if entry.kind != "system":
+                    continue
+                texts += filter(None, ["\n".join(block.text for block in _parts(entry.content.get("content")))])
+                sections.update(table(entry.content.get("sections")))
+                for tool in _tools(entry.content, "toolsRemoved"):
+                    tools.pop(string(table(tool).get("name")), None)
+                tools.update({string(table(tool).get("name")): tool for tool in _tools(entry.content, "toolsAdded")})
+    added = {"toolsAdded": list(tools.values())} if tools else {}
+    return -(-_system_characters({"content": "\n\n".join(texts), "sections": sections, **added}) // 4)
+
+
+def edited(transcript: Transcript, node: Node, edit: Node) -> Node:
+    """The node as the model sees it after a context edit."""
+    client = clients.row(transcript.client)
+    node = node._replace(edited_at=(edit.offset, edit.size))
+    with opened(transcript.path, _LINE_BUFFER) as handle:
+        entries = _entries_again(client, handle, node)
+    return node._replace(files=files_of(entries))
 
 
 def serialize(messages: Iterable[Message]) -> str:
@@ -83,8 +115,6 @@ def serialize(messages: Iterable[Message]) -> str:
 def _paragraphs(message: Message) -> Iterator[str]:
     """A message as pi shows it to a model that summarises, word for word."""
     if message.role == "assistant":
-        if thinking := message.texts("thinking"):
-            yield "[Assistant thinking]: " + "\n".join(thinking)
         if texts := message.texts("text"):
             yield "[Assistant]: " + "\n".join(texts)
         if calls := [_call(block) for block in message.blocks if block.kind == "tool_call"]:
@@ -130,19 +160,27 @@ def _first_units(text: str, count: int) -> str:
 def _entries_again(client: clients.Client, handle: BinaryIO, node: Node) -> list[Entry]:
     if node.size == 0 or node.role is None:
         return []
-    handle.seek(node.offset)
-    value = parsed(handle.read(node.size))
-    return client.entries(value) if isinstance(value, dict) else []
+    value = _value_at(handle, node.offset, node.size)
+    if node.edited_at[1]:
+        value = client.edited(value, _value_at(handle, *node.edited_at))
+    return client.entries(value)
+
+
+def _value_at(handle: BinaryIO, offset: int, size: int) -> dict[str, Any]:
+    handle.seek(offset)
+    return table(parsed(handle.read(size)))
 
 
 def _messages(client: clients.Client, node: Node, entries: list[Entry]) -> Iterator[Message]:
     """The messages of a node: tool results come before a prompt, a summary comes after the prompts that it keeps."""
     head = entries[0].kind if entries else "node"
+    if client.own_rules:
+        entries = entries[:1]
     for entry in sorted(entries, key=lambda entry: (entry.kind != "result", entry.kind == "compaction")):
         role = ROLES.get(entry.kind)
         is_part = (entry.kind == "call" and head == "answer") or (entry.kind == "summary" and head == "compaction")
         is_rejection = entry.kind == "prompt" and entry.call  # its words are also in the result
-        if role is None or is_part or is_rejection:
+        if role in (None, "system") or is_part or is_rejection:
             continue
         blocks = _blocks(client, entry)
         if blocks or client.own_rules:
@@ -188,10 +226,12 @@ def _parts(value: object) -> tuple[Block, ...]:
 
 
 def _characters(client: clients.Client, node: Node, entries: list[Entry]) -> int:
-    """The length of a node. pi counts no images in prompts, and a shell command without the words around it."""
+    """The length of a node; of a shell command without the words around it, as pi counts it."""
     head = entries[0] if entries else Entry("node")
     if head.kind == "compaction" and isinstance(head.content, list):
         return content.characters(head.content)
+    if head.kind == "system":
+        return _system_characters(head.content)
     if head.kind == "shell":
         return _units(head.command) + _units(head.content or "")
     count = 0
@@ -200,7 +240,19 @@ def _characters(client: clients.Client, node: Node, entries: list[Entry]) -> int
             if block.kind == "tool_call":
                 count += _units(block.name) + _units(_json_of(block.arguments))
             elif block.kind == "image":
-                count += 0 if client.own_rules and message.role == "user" else content.IMAGE_CHARS
+                count += content.IMAGE_CHARS
             else:
                 count += _units(block.text)
     return count
+
+
+def _system_characters(system: dict[str, Any]) -> int:
+    count = sum(_units(block.text) for block in _parts(system.get("content")))
+    count += sum(_units(string(text)) for text in table(system.get("sections")).values())
+    tools = system.get("toolsAdded")
+    return count + (_units(_json_of(tools)) if isinstance(tools, list) else 0)
+
+
+def _tools(system: dict[str, Any], name: str) -> list[Any]:
+    value = system.get(name)
+    return value if isinstance(value, list) else []

@@ -1,15 +1,16 @@
 """Whether to compact a session, where to cut it, what to summarise and which files to list.
 
-The rules are those of pi's compaction.md, and those against a second compaction in a row (openclaw#21117).
+The rules are those of pi's compaction.md (1.6), and those against a second compaction in a row (openclaw#21117).
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Literal, NamedTuple
 
 import clients
 from core.config import Config
 from core.errors import usage
-from session.compaction.messages import sizes
+from session.compaction.messages import edited, sizes, system_size
 from session.compaction.session_tree import (
     NO_FILES,
     FileOperations,
@@ -40,7 +41,7 @@ class Limits(NamedTuple):
 
 
 class CutPoint(NamedTuple):
-    """Indices into the nodes of a branch."""
+    """Indices into nodes."""
 
     first_kept: int
     turn_start: int  # of the turn that the cut splits, -1 if it splits none
@@ -101,7 +102,11 @@ def reason(transcript: Transcript, *, window: int, reserve: int, enabled: bool =
 
 
 def context_entries(transcript: Transcript) -> tuple[Node, ...]:
-    """The nodes that the model sees: the latest summary, what it left as it was, and what came after it."""
+    """The nodes of the context: the latest summary, what it left as it was, and what came after it.
+
+    Nodes that the model does not see have no role: bookkeeping, and what a context edit omits. Of the others, a context
+    edit may have replaced the content.
+    """
     at = transcript.last_compaction()
     shown = list(transcript.nodes[at + 1 :])
     if at >= 0:
@@ -109,10 +114,27 @@ def context_entries(transcript: Transcript) -> tuple[Node, ...]:
         first = compaction.first_kept if compaction is not None else ""
         before = transcript.nodes[:at]
         start = next((index for index, node in enumerate(before) if first and node.id == first), at)
-        kept = [node for node in before[start:] if node.kind != "compaction"]
+        # the latest summary covers an earlier one, and its line carries the client's instructions until then
+        kept = [node for node in before[start:] if node.role != "system"]
+        kept = [_unseen(node) if node.kind == "compaction" else node for node in kept]
         shown = [transcript.nodes[at], *kept, *shown]
-    # as in pi, an empty summary of a branch is not shown
-    return tuple(node for node in shown if not node.is_empty)
+    edits = {node.edits: node for node in shown if node.edits}
+    return tuple(_as_seen(transcript, node, edits.get(node.id)) for node in shown)
+
+
+def _as_seen(transcript: Transcript, node: Node, edit: Node | None) -> Node:
+    if node.is_empty:
+        return _unseen(node)
+    if edit is None:
+        return node
+    if edit.size == 0:
+        return _unseen(node)._replace(omitted=node.role)
+    can_change = node.role in ("user", "assistant", "tool_result", "custom")
+    return edited(transcript, node, edit) if can_change else node
+
+
+def _unseen(node: Node) -> Node:
+    return node._replace(role=None, can_cut=False, starts_turn=False, used=0, files=NO_FILES)
 
 
 def said_since_compaction(transcript: Transcript) -> int:
@@ -126,9 +148,12 @@ def context_size(transcript: Transcript) -> ContextTokens:
     """The tokens of the context: the usage that the last answer reported, and an estimate of everything after it.
 
     A usage from before the latest compaction does not count. It would cause a second compaction, which drops everything
-    that the first compaction kept. Without a newer usage, everything is estimated.
+    that the first compaction kept. Nor does a usage from before a context edit. Without a newer usage, everything is
+    estimated, with the client's instructions as they are now.
     """
-    later = transcript.nodes[transcript.last_compaction() + 1 :]
+    shown = context_entries(transcript)
+    latest = {node.id for node in transcript.nodes[_last_change(transcript.nodes) + 1 :]}
+    later = [node for node in shown if node.id in latest]
     for index in range(len(later) - 1, -1, -1):
         used, group = later[index].used, later[index].group
         if used:
@@ -137,24 +162,27 @@ def context_size(transcript: Transcript) -> ContextTokens:
             after = [node for node in later[first + 1 :] if not group or node.group != group]
             rest = sum(sizes(transcript, after))
             return ContextTokens(used + rest, used, rest, None)
-    shown = context_entries(transcript)
     stale = next((node.used for node in reversed(shown) if node.used), None)
-    estimated = sum(sizes(transcript, shown))
+    said = [node for node in shown if node.role != "system"]
+    estimated = sum(sizes(transcript, said)) + system_size(transcript, shown)
     return ContextTokens(estimated, 0, estimated, stale)
 
 
-def find_cut(transcript: Transcript, start: int, keep_recent: int) -> CutPoint:
+def _last_change(nodes: Sequence[Node]) -> int:
+    """Index of the newest compaction or context edit, -1 if there is none."""
+    return next((at for at in range(len(nodes) - 1, -1, -1) if nodes[at].kind == "compaction" or nodes[at].edits), -1)
+
+
+def find_cut(transcript: Transcript, nodes: Sequence[Node], start: int, keep_recent: int) -> CutPoint:
     """The cut at or after `start`, the first node that may be summarised, that keeps about `keep_recent` tokens."""
-    nodes = transcript.nodes
     points = [index for index in range(start, len(nodes)) if nodes[index].can_cut]
     if not points:
         return CutPoint(start, -1)
-    cut = _with_calls(nodes, start, _by_budget(transcript, points, start, keep_recent))
+    cut = _with_calls(nodes, start, _by_budget(transcript, nodes, points, start, keep_recent))
     if clients.row(transcript.client).own_rules:
-        while cut > start and nodes[cut - 1].kind not in ("message", "compaction"):
+        while cut > start and nodes[cut - 1].role is None and nodes[cut - 1].kind != "compaction":
             cut -= 1  # bookkeeping stays with what follows it
-    is_turn = nodes[cut].kind == "message" and nodes[cut].role == "user"
-    return CutPoint(cut, -1 if is_turn else turn_start(nodes, cut, start))
+    return CutPoint(cut, -1 if nodes[cut].starts_turn else turn_start(nodes, cut, start))
 
 
 def turn_start(nodes: Sequence[Node], index: int, start: int) -> int:
@@ -162,19 +190,31 @@ def turn_start(nodes: Sequence[Node], index: int, start: int) -> int:
     return next((at for at in range(index, start - 1, -1) if nodes[at].starts_turn), -1)
 
 
-def _by_budget(transcript: Transcript, points: Sequence[int], start: int, keep_recent: int) -> int:
-    # as in pi, only messages count, not the texts of extensions and summaries
-    nodes = transcript.nodes
-    newest = [index for index in range(len(nodes) - 1, start - 1, -1) if nodes[index].kind == "message"]
+def _by_budget(
+    transcript: Transcript, nodes: Sequence[Node], points: Sequence[int], start: int, keep_recent: int
+) -> int:
+    newest = [index for index in range(len(nodes) - 1, start - 1, -1) if nodes[index].role is not None]
     kept = 0
     for index, size in zip(newest, sizes(transcript, [nodes[index] for index in newest]), strict=True):
         kept += size
-        if kept >= keep_recent:
-            # If the newest results fill the budget, nothing after them can come first. Then pi keeps everything. Other
-            # clients often compact in the middle of a turn: there the call of those results comes first.
-            keeps_all = clients.row(transcript.client).own_rules
-            return next((point for point in points if point >= index), points[0] if keeps_all else points[-1])
+        if size and kept >= keep_recent:
+            # if the newest results fill the budget, their call comes first
+            cut = next((point for point in points if point >= index), points[-1])
+            return cut + 1 if _ends_in_failed_attempt(nodes[cut + 1 :]) else cut
     return points[0]
+
+
+def _ends_in_failed_attempt(nodes: Sequence[Node]) -> bool:
+    """Whether nodes hold an answer that the client omits from the context, and nothing that the model sees.
+
+    The prompt of a failed attempt may then be summarised, unless what it answered was replaced afterwards.
+    """
+    omitted = {node.id for node in nodes if node.omitted}
+    return (
+        any(node.omitted == "assistant" for node in nodes)
+        and all(node.role is None and node.kind != "compaction" for node in nodes)
+        and all(not node.edits or node.size == 0 or node.edits in omitted for node in nodes)
+    )
 
 
 def _with_calls(nodes: Sequence[Node], start: int, cut: int) -> int:
@@ -193,25 +233,22 @@ def _with_calls(nodes: Sequence[Node], start: int, cut: int) -> int:
 
 def prepare(transcript: Transcript, *, keep_recent: int) -> Preparation:
     """The compaction of a session that keeps about `keep_recent` tokens; `reason` says if anything is to be done."""
-    nodes = transcript.nodes
     tokens = context_size(transcript).total
     previous = transcript.last_compaction()
     if said_since_compaction(transcript) == 0:
         return Preparation(transcript, "empty" if previous < 0 else "nothing-since-compaction", tokens)
-    compaction = nodes[previous].compaction if previous >= 0 else None
-    start = 0
-    if compaction is not None:  # the first node that no summary covers
-        kept = (index for index, node in enumerate(nodes) if node.id == compaction.first_kept)
-        start = next(kept, previous + 1)
-    first_kept, turn = find_cut(transcript, start, keep_recent)
+    nodes = context_entries(transcript)
+    compaction = nodes[0].compaction if previous >= 0 else None
+    start = int(previous >= 0)  # the first node that no summary covers
+    first_kept, turn = find_cut(transcript, nodes, start, keep_recent)
     history = _with_messages(nodes[start : first_kept if turn < 0 else turn])
     prefix = _with_messages(nodes[turn:first_kept]) if turn >= 0 else ()
     if clients.row(transcript.client).own_rules:
-        listed = [nodes[previous].files] if previous >= 0 else []
-        done = [node.files for node in (*history, *prefix) if node.kind in ("message", "branch_summary")]
-        file_ops = together([*listed, *done])
+        listed = [nodes[0].files] if previous >= 0 else []
+        file_ops = together([*listed, *(node.files for node in (*history, *prefix) if node.kind == "message")])
     else:  # its summaries list no files, and everything before the cut is still in the transcript
-        file_ops = together(node.files for node in nodes[:first_kept])
+        kept = nodes[first_kept].id
+        file_ops = together(node.files for node in takewhile(lambda node: node.id != kept, transcript.nodes))
     return Preparation(
         transcript,
         "ready" if history or prefix else "nothing-to-summarize",
@@ -226,7 +263,7 @@ def prepare(transcript: Transcript, *, keep_recent: int) -> Preparation:
 
 
 def _with_messages(nodes: Iterable[Node]) -> tuple[Node, ...]:
-    return tuple(node for node in nodes if node.role is not None and node.kind != "compaction")
+    return tuple(node for node in nodes if node.role not in (None, "system"))
 
 
 def prepare_branch(transcript: Transcript, leaf: str, target: str, *, budget: int) -> Branch:
@@ -246,8 +283,10 @@ def prepare_branch(transcript: Transcript, leaf: str, target: str, *, budget: in
     chosen: list[Node] = []
     walked: list[Node] = []
     total = 0
+    edits = {node.edits: node for node in own if node.edits}
+    seen = [_as_seen(transcript, node, edits[node.id]) if node.id in edits else node for node in own]
     # without tool results: their calls represent them
-    candidates = [node for node in reversed(own) if node.role is not None and node.role != "tool_result"]
+    candidates = [node for node in reversed(seen) if node.role not in (None, "tool_result")]
     for node, size in zip(candidates, sizes(transcript, candidates), strict=True):
         walked.append(node)
         fits = budget <= 0 or total + size <= budget

@@ -21,13 +21,13 @@ from clients.entries import Entry
 from core import files
 from core.errors import Failure, usage
 
-Role = Literal["user", "assistant", "tool_result", "bash", "custom", "branch_summary", "compaction_summary"]
+Role = Literal["user", "assistant", "tool_result", "bash", "custom", "branch_summary", "compaction_summary", "system"]
 NodeKind = Literal["message", "custom_message", "branch_summary", "compaction", "other"]
 
 ROLES: dict[str, Role] = {
     "prompt": "user", "answer": "assistant", "call": "assistant", "result": "tool_result", "shell": "bash",
     "note": "custom", "branch_summary": "branch_summary", "compaction": "compaction_summary",
-    "summary": "compaction_summary",
+    "summary": "compaction_summary", "system": "system",
 }  # fmt: skip
 
 
@@ -93,7 +93,7 @@ class Node(NamedTuple):
     offset: int
     size: int  # bytes of the line; 0: nothing to read again
     role: Role | None = None  # None: bookkeeping
-    is_empty: bool = False  # a summary of a branch without a text
+    is_empty: bool = False  # a summary of a branch without a text, which the model does not see
     can_cut: bool = False  # a compaction may keep the session from here on
     starts_turn: bool = False
     used: int = 0  # tokens of the context after it, as a finished answer reports them
@@ -103,6 +103,9 @@ class Node(NamedTuple):
     compaction: Compaction | None = None
     group: str = ""  # shared by the nodes of an answer
     rollback: int = 0  # turns that the user took back here
+    edits: str = ""  # id of the node that the model no longer sees as it was; of size 0: no longer sees at all
+    omitted: Role | None = None  # its role, if an edit keeps it from the model
+    edited_at: tuple[int, int] = (0, 0)  # offset and size of the line with what the model sees in its place
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +120,8 @@ class Transcript:
     model: str = ""
     cwd: str = ""
     problems: tuple[str, ...] = ()  # what could not be read; the rest is a partial result
-    measured: dict[str, int] = field(default_factory=dict, compare=False, repr=False)  # tokens by id, once asked for
+    measured: dict[tuple[str, int], int] = field(default_factory=dict, compare=False, repr=False)
+    """tokens by id and offset of an edit, once asked for"""
 
     def last_compaction(self) -> int:
         """Index of the newest compaction on the active branch, -1 if there is none."""
@@ -259,20 +263,25 @@ class _Reader:
             parent = self.nodes[-1].id if self.nodes else ""
         answers = tuple(entry.call for entry in entries if entry.kind == "result" and entry.call)
         role = "tool_result" if any(entry.kind == "result" for entry in entries) else ROLES.get(head.kind)
-        node = Node(identifier, parent, _kind(head), line.number, line.offset, line.size if role else 0, role)
+        size = line.size if role or (head.edits and head.content is not None) else 0
+        node = Node(identifier, parent, _kind(head), line.number, line.offset, size, role)
         is_first = not head.group or head.group not in self._groups
+        calls = tuple(entry.call for entry in entries if entry.kind == "call" and entry.call)
+        calls = calls if head.kind != "result" else ()  # a result's own calls are answered in it
+        is_empty = role == "branch_summary" and not head.text
         self._groups.add(head.group)
         return node._replace(
-            is_empty=role == "branch_summary" and not head.text,
-            can_cut=role not in (None, "tool_result", "compaction_summary") and is_first,
-            starts_turn=role in ("user", "bash", "custom", "branch_summary"),
+            is_empty=is_empty,
+            can_cut=role not in (None, "tool_result", "compaction_summary", "system") and is_first and not is_empty,
+            starts_turn=role in ("user", "bash", "custom", "branch_summary") and not is_empty,
             used=max((entry.tokens_used for entry in entries), default=0),
-            calls=tuple(entry.call for entry in entries if entry.kind == "call" and entry.call),
+            calls=calls,
             answers=answers,
-            files=together(map(_files, entries)),
+            files=files_of(entries),
             compaction=_compaction(head),
             group=head.group,
             rollback=head.turns,
+            edits=head.edits,
         )
 
 
@@ -288,6 +297,11 @@ def _compaction(head: Entry) -> Compaction | None:
     if head.kind not in ("compaction", "summary"):
         return None
     return Compaction(head.summary, head.first_kept, head.tokens_before)
+
+
+def files_of(entries: Iterable[Entry]) -> FileOperations:
+    """The files of the calls of a line, or those that a client's summary lists."""
+    return together(map(_files, entries))
 
 
 def _files(entry: Entry) -> FileOperations:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import client_folder, installed_version
+from harness import client_folder, installed_version, node_folder
 from real_clients import CLIENTS
 
 UNREACHABLE = 69  # EX_UNAVAILABLE of sysexits.h
@@ -25,13 +25,15 @@ NETWORK_ERRORS = (
 def install(name: str) -> int:
     """Install the pinned version unless it is there; returns the exit code."""
     client, folder = CLIENTS[name], client_folder(name)
-    package = f"{client.PACKAGE}@{client.VERSION}"
+    packages = [f"{client.PACKAGE}@{client.VERSION}"]
+    if node := getattr(client, "NODE", ""):
+        packages.append(f"node@{node}")
     if installed_version(name) != client.VERSION:
         folder.mkdir(parents=True, exist_ok=True)
         cache = folder / ".npm-cache"
         flags = ["--save-exact", "--no-audit", "--no-fund", "--loglevel", "error", "--fetch-retries", "1"]
         done = subprocess.run(
-            ["npm", "install", "--prefix", str(folder), "--cache", str(cache), *flags, package],
+            ["npm", "install", "--prefix", str(folder), "--cache", str(cache), *flags, *packages],
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -39,7 +41,7 @@ def install(name: str) -> int:
         )
         shutil.rmtree(cache, ignore_errors=True)
         if done.returncode or installed_version(name) != client.VERSION:
-            print(f"{name}: npm could not install {package}\n{done.stderr.strip()}", file=sys.stderr)
+            print(f"{name}: npm could not install {packages[0]}\n{done.stderr.strip()}", file=sys.stderr)
             return UNREACHABLE if any(code in done.stderr for code in NETWORK_ERRORS) else 1
     return check_start(name)
 
@@ -48,8 +50,7 @@ def check_start(name: str) -> int:
     """Run `CLIENT --version`: if npm skipped a postinstall script, the client is a stub."""
     client = CLIENTS[name]
     with tempfile.TemporaryDirectory() as home:
-        node = os.path.dirname(shutil.which("node") or "/usr/bin/node")
-        env = {"PATH": os.pathsep.join([node, "/usr/bin", "/bin"]), "HOME": home, "TMPDIR": home}
+        env = {"PATH": os.pathsep.join([node_folder(name), "/usr/bin", "/bin"]), "HOME": home, "TMPDIR": home}
         words = [str(client_folder(name) / "node_modules" / ".bin" / client.COMMAND), "--version"]
         done = subprocess.run(words, env=env, timeout=60, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     version = (done.stdout.strip() or done.stderr.strip()).splitlines()[-1:]

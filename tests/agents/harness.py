@@ -40,6 +40,12 @@ def installed_version(name: str) -> str | None:
     return str(json.loads(package.read_text(encoding="utf-8"))["version"]) if package.exists() else None
 
 
+def node_folder(name: str) -> str:
+    """The folder of the Node that runs a client: installed with the client if it needs a newer one, else ours."""
+    own = client_folder(name) / "node_modules" / "node" / "bin" / "node"
+    return os.path.dirname(own if own.exists() else shutil.which("node") or "/usr/bin/node")
+
+
 class OutOfTime(Exception):
     """The run's deadline has passed."""
 
@@ -239,8 +245,7 @@ class Run:
 
     def _environment(self, first: str) -> dict[str, str]:
         """Only what a client needs. The mock is its proxy and refuses every other host."""
-        node = shutil.which("node")
-        path = [first, *([str(Path(node).parent)] if node else []), "/usr/local/bin", "/usr/bin", "/bin"]
+        path = [first, node_folder(self.name), "/usr/local/bin", "/usr/bin", "/bin"]
         return {
             "PATH": os.pathsep.join(path),
             "HOME": str(self.home),

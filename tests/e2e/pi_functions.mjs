@@ -24,15 +24,8 @@ function answer({ path, keepRecent, reserve, window, leaf, target, budget }) {
 	const settings = { enabled: true, reserveTokens: reserve, keepRecentTokens: keepRecent };
 	const prepared = compaction.prepareCompaction(branch, settings);
 	const last = branch.findLastIndex((entry) => entry.type === "compaction");
-	const estimate = compaction.estimateContextTokens(context);
-	// The rules that we have and pi 0.73.1 does not, put into its own functions: what was told before the latest
-	// compaction, and by a provider that counts nothing, is no usage.
-	const old = new Set(branch.slice(0, Math.max(last, 0)).map((entry) => entry.message));
-	const tells = (message) => !old.has(message) && compaction.calculateContextTokens(message.usage) > 0;
-	const fresh = context.map((message) =>
-		message.role === "assistant" && message.usage && !tells(message) ? { ...message, usage: undefined } : message,
-	);
-	const start = last < 0 ? 0 : branch.findIndex((entry) => entry.id === branch[last].firstKeptEntryId);
+	const estimate = compaction.estimateProjectedContextTokens(session.buildSessionProjection(), branch);
+	const start = last < 0 ? 0 : branch.slice(0, last).findIndex((entry) => entry.id === branch[last].firstKeptEntryId);
 	const from = start < 0 ? last + 1 : start;
 	const left = branches.collectEntriesForBranchSummary(session, leaf, target);
 	const chosen = branches.prepareBranchEntries(left.entries, budget);
@@ -42,7 +35,6 @@ function answer({ path, keepRecent, reserve, window, leaf, target, budget }) {
 		tokens: branch.map((entry) => (entry.type === "message" ? compaction.estimateTokens(entry.message) : null)),
 		context: flat(context),
 		contextTokens: estimate.tokens,
-		withoutStale: compaction.estimateContextTokens(fresh).tokens,
 		shouldCompact: compaction.shouldCompact(estimate.tokens, window, settings),
 		cut: compaction.findCutPoint(branch, from, branch.length, keepRecent),
 		turnStarts: branch.map((_, index) => compaction.findTurnStartIndex(branch, index, from)),

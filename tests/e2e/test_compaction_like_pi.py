@@ -1,4 +1,4 @@
-"""Cut point, split turn, tokens, files and text of a compaction are those of pi's own functions (0.73.1).
+"""Cut point, split turn, tokens, files and text of a compaction are those of pi's own functions (1.6).
 
 Where we differ on purpose, the test that compares says so: `ON PURPOSE`.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 from collections.abc import Callable, Iterator
 from itertools import accumulate
@@ -27,8 +26,7 @@ from .conftest import chosen
 
 Asked = Callable[..., dict[str, Any]]
 RECORDED = [*sorted((ROOT / "tests" / "agents" / "payloads").glob("pi/*.jsonl")), ROOT / "demo" / "pi-session.jsonl"]
-VERSION = "0.73.1"
-HALF = re.compile("[\ud800-\udfff]")
+VERSION = "1.6.0"
 SAID = ("user", "assistant", "toolResult", "bashExecution")
 WHEN = "2026-09-21T10:00:00.000Z"
 HEADER = {"type": "session", "version": 3, "id": "s", "timestamp": WHEN, "cwd": "/w"}
@@ -40,9 +38,9 @@ def pi(request: pytest.FixtureRequest) -> Iterator[Asked]:
     if "pi" not in chosen(request.config):
         pytest.skip("pi is not under test")
     clients = Path(os.environ.get("JOELCLAW_E2E_CLIENTS") or ROOT / ".e2e")
-    package = clients / "pi" / "node_modules" / "@mariozechner" / "pi-coding-agent"
+    package = clients / "pi" / "node_modules" / "@earendil-works" / "pi-coding-agent"
     node = subprocess.Popen(
-        ["node", str(Path(__file__).with_name("pi_functions.mjs")), str(package)],
+        [str(package.parents[1] / "node/bin/node"), str(Path(__file__).with_name("pi_functions.mjs")), str(package)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -154,7 +152,44 @@ def chain_of_calls(draw: st.DrawFn, made: Writer) -> None:
                 toolName=call["name"],
                 content=draw(PARTS),
                 isError=draw(st.booleans()),
+                **draw(st.sampled_from([{}, {}, {"nestedCalls": nested(draw, call["id"])}])),
             )
+
+
+def nested(draw: st.DrawFn, parent: str) -> dict[str, Any]:
+    """The calls that a script made while it ran."""
+    names = st.sampled_from(["read", "write", "edit", "bash"])
+    calls = [
+        {"id": f"{parent}/{number}", "name": draw(names), "arguments": draw(ARGUMENTS), "status": "ok"}
+        for number in range(draw(st.integers(0, 2)))
+    ]
+    return {"calls": calls, "complete": True}
+
+
+def system(draw: st.DrawFn, made: Writer) -> None:
+    """The client's own instructions, of which a later message changes sections and tools."""
+    names = st.sampled_from(["rules", "docs", "tools"])
+    tools = st.builds(lambda name, text: {"name": name, "description": text}, NAMES, TEXTS)
+    fields = {
+        "sections": st.dictionaries(names, st.one_of(st.none(), TEXTS), max_size=3),
+        "toolsAdded": st.lists(tools, max_size=2),
+        "toolsRemoved": st.lists(st.builds(lambda name: {"name": name}, NAMES), max_size=2),
+    }
+    made.message("system", content=draw(TEXTS), **draw(st.fixed_dictionaries({}, optional=fields)))
+
+
+def edit(draw: st.DrawFn, made: Writer) -> None:
+    """What the model no longer sees, or sees differently."""
+    roles = ("user", "assistant", "toolResult", "custom")
+    can_change = [one for one in made.entries if one.get("message", one).get("role", one["type"]) in roles]
+    can_change += [one for one in made.entries if one["type"] == "custom_message"]
+    if can_change:
+        target = draw(st.sampled_from(can_change[-6:]))
+        call = {"type": "toolCall", "id": "call_e", "name": "edit", "arguments": {"path": "edited.py"}}
+        is_answer = target.get("message", {}).get("role") == "assistant"
+        content = st.one_of(TEXTS, st.lists(TEXT_BLOCKS, max_size=2), st.just([call])) if is_answer else CONTENTS
+        replacement = st.one_of(st.none(), st.none(), st.builds(lambda given: {"content": given}, content))
+        made.add("context_edit", targetId=target["id"], replacement=draw(replacement))
 
 
 def bash(draw: st.DrawFn, made: Writer) -> None:
@@ -199,16 +234,30 @@ def summary_of_branch(draw: st.DrawFn, made: Writer) -> None:
 
 def compaction(draw: st.DrawFn, made: Writer) -> None:
     earlier = [entry["id"] for entry in made.entries] or ["gone"]
-    kept = draw(st.sampled_from([*earlier[-12:], "gone"]))
+    kept = draw(st.sampled_from([*earlier[-12:], "gone", f"e{len(made.entries):03}"]))
+    system_message = {"role": "system", "content": draw(TEXTS), "sections": {"rules": draw(TEXTS)}, "timestamp": 1}
+    carried = draw(st.sampled_from([{}, {"systemMessage": system_message}]))
     hook = draw(st.sampled_from([{}, {"fromHook": True}, {"fromHook": False}]))
-    made.add("compaction", summary=draw(TEXTS), firstKeptEntryId=kept, tokensBefore=9, details=draw(DETAILS), **hook)
+    made.add(
+        "compaction",
+        summary=draw(TEXTS),
+        firstKeptEntryId=kept,
+        tokensBefore=9,
+        details=draw(DETAILS),
+        **hook,
+        **carried,
+    )
 
 
 @st.composite
 def sessions(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Entries of a session in the order of the file."""
     made = Writer()
-    steps = st.sampled_from(["user"] * 4 + ["answer"] * 8 + ["bash", "other", "other", "summary", "compact", "jump"])
+    steps = st.sampled_from(
+        ["user"] * 4
+        + ["answer"] * 8
+        + ["bash", "other", "other", "summary", "compact", "jump", "edit", "edit", "system"]
+    )
     for step in draw(st.lists(steps, max_size=22)):
         if step == "user":
             made.message("user", content=draw(CONTENTS))
@@ -222,6 +271,10 @@ def sessions(draw: st.DrawFn) -> list[dict[str, Any]]:
             summary_of_branch(draw, made)
         elif step == "compact":
             compaction(draw, made)
+        elif step == "edit":
+            edit(draw, made)
+        elif step == "system":
+            system(draw, made)
         elif made.entries:
             made.leaf = draw(st.sampled_from([entry["id"] for entry in made.entries]))
     return made.entries
@@ -233,11 +286,6 @@ def write(path: Path, entries: list[dict[str, Any]], header: dict[str, Any] = HE
 
 
 # --- what is compared ---
-
-
-def without_halves(text: str) -> str:
-    """ON PURPOSE: pi cuts a tool's result after 2000 UTF-16 units and may leave half a character, which is no UTF-8."""
-    return HALF.sub("", text)
 
 
 def note(what: str) -> None:
@@ -270,9 +318,8 @@ def compare(path: Path, theirs: dict[str, Any], ours: Transcript, keep_recent: i
     measured = zip(ours.nodes, sizes(ours, ours.nodes), strict=True)
     messages = [size if entry.kind == "message" else None for entry, size in measured]
     assert messages == theirs["tokens"]
-    assert serialize(messages_of(ours, preparation.context_entries(ours))) == without_halves(theirs["context"])
-    # ON PURPOSE: usage from before the latest compaction, and of providers that count nothing, tells nothing.
-    assert preparation.context_size(ours).total == theirs["withoutStale"]
+    assert serialize(messages_of(ours, preparation.context_entries(ours))) == theirs["context"]
+    assert preparation.context_size(ours).total == theirs["contextTokens"]
     raw = {one.get("id", f"line-{n}"): one for n, one in enumerate(map(json.loads, path.read_text().splitlines()), 1)}
     branch_ = [raw[entry.id] for entry in ours.nodes]
     compare_cut(branch_, theirs, ours, keep_recent)
@@ -281,9 +328,11 @@ def compare(path: Path, theirs: dict[str, Any], ours: Transcript, keep_recent: i
 
 def compare_cut(path: list[dict[str, Any]], theirs: dict[str, Any], ours: Transcript, keep_recent: int) -> None:
     start, cut = theirs["from"], theirs["cut"]
-    found = preparation.find_cut(ours, start, keep_recent)
     starts = [preparation.turn_start(ours.nodes, index, start) for index in range(len(ours.nodes))]
     assert starts == theirs["turnStarts"]
+    if any(one["type"] in ("compaction", "context_edit") for one in path):
+        return  # pi's function for a cut in what the model sees is not exported; what it prepares shows its cut
+    found = preparation.find_cut(ours, preparation.context_entries(ours), start, keep_recent)
     if separates(path, start, cut["firstKeptEntryIndex"]):
         # ON PURPOSE: pi cuts at an extension's text between a call and its result; we go back to the call.
         assert found.first_kept < cut["firstKeptEntryIndex"]
@@ -304,20 +353,19 @@ def compare_preparation(path: list[dict[str, Any]], theirs: dict[str, Any], ours
     assert made.reason in ("ready", "nothing-to-summarize")
     if separates(path, theirs["from"], theirs["cut"]["firstKeptEntryIndex"]):
         return  # ON PURPOSE: another cut, as above, takes other messages
+    if wanted is None:
+        assert made.reason == "nothing-to-summarize"
+        return
     note("prepared alike, split" if wanted["isSplitTurn"] else "prepared alike")
     assert made.first_kept_entry_id == ours.nodes[wanted["firstKept"]].id
     assert made.is_split_turn == wanted["isSplitTurn"]
     assert made.previous_summary == wanted["previousSummary"]
-    assert made.tokens_before == theirs["withoutStale"]
-    history, prefix = made.messages(made.entries_to_summarize), made.messages(made.turn_prefix_entries)
+    assert made.tokens_before == theirs["contextTokens"]
+    history = [*messages_of(ours, made.entries_to_summarize)]
+    prefix = [*messages_of(ours, made.turn_prefix_entries)]
     assert (len(history), len(prefix)) == (wanted["messagesToSummarize"], wanted["turnPrefixMessages"])
-    assert serialize(history) == without_halves(wanted["history"])
-    assert serialize(prefix) == without_halves(wanted["prefix"])
-    dropped = (*made.entries_to_summarize, *made.turn_prefix_entries)
-    if any(entry.kind == "branch_summary" and entry.files != FileOperations() for entry in dropped):
-        # ON PURPOSE: pi documents that the files of a branch's summary are carried on, and leaves them out.
-        assert all(set(wanted["fileOps"][kind]) <= set(paths) for kind, paths in files(made.file_ops).items())
-        return
+    assert serialize(history) == wanted["history"]
+    assert serialize(prefix) == wanted["prefix"]
     assert files(made.file_ops) == wanted["fileOps"]
     assert lists(made.file_ops) == wanted["lists"]
 
@@ -328,7 +376,7 @@ def compare_branch(path: Path, pi: Asked, ours: Transcript, leaf: str, target: s
     assert made.common_ancestor == theirs["commonAncestorId"]
     assert [entry.id for entry in made.entries] == theirs["ids"]
     assert (len(made.chosen), made.tokens) == (theirs["messages"], theirs["tokens"])
-    assert serialize(messages_of(ours, reversed(made.chosen))) == without_halves(theirs["text"])
+    assert serialize(messages_of(ours, reversed(made.chosen))) == theirs["text"]
     assert files(made.file_ops) == theirs["fileOps"]
     assert lists(made.file_ops) == theirs["lists"]
 

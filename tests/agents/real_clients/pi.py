@@ -16,7 +16,8 @@ from typing import Any
 
 from harness import KEY, Child, Run, merge_json, objects, stop
 
-PACKAGE, VERSION, COMMAND = "@mariozechner/pi-coding-agent", "0.73.1", "pi"
+PACKAGE, VERSION, COMMAND = "@earendil-works/pi-coding-agent", "1.6.0", "pi"
+NODE = "24.21.0"  # runs pi, which needs a newer Node than CI has
 LIMITS = {"contextWindow": 8000, "reserveTokens": 2000, "keepRecentTokens": 300}
 READY = b"mock-1"  # in the status line once the screen is drawn
 QUIET_S = 1.5  # a turn in a terminal is over once neither screen nor session file has changed for this long

@@ -169,9 +169,9 @@ def test_the_cut_never_parts_a_call_from_its_result(
             entries.append(Node(f"e{number}", "", "other", number, 0, 0))
     start = min(start, len(entries))
     whose = client.draw(st.sampled_from(["pi", "claude", "codex"]))
-    tokens = {node.id: 100 if node.kind == "message" else 50 if node.role else 0 for node in entries}
+    tokens = {(node.id, 0): 100 if node.kind == "message" else 50 if node.role else 0 for node in entries}
     session = SessionFile(whose, __file__, tuple(entries), {}, measured=tokens)
-    cut = preparation.find_cut(session, start, keep)
+    cut = preparation.find_cut(session, session.nodes, start, keep)
     assert start <= cut.first_kept <= len(entries)
     assert -1 <= cut.turn_start <= cut.first_kept
     latest: dict[str, int] = {}

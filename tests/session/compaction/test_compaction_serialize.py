@@ -28,8 +28,6 @@ def conversation(path: Path) -> PiSession:
 
 FLAT = """[User]: What they said
 
-[Assistant thinking]: Internal reasoning
-
 [Assistant]: Response text
 
 [Assistant tool calls]: read(path="foo.ts"); edit(path="bar.ts", edits=[{"oldText":"a\\n","newText":"ü"}])

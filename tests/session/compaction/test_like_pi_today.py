@@ -1,0 +1,126 @@
+"""Compactions as pi 1.6 prepares them; `make e2e AGENT=pi` compares with pi's own functions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, Run
+from pi_session import PiSession, call
+
+from session.compaction import preparation, session_tree
+
+LONG = "x" * 400  # 100 tokens
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> PiSession:
+    made = PiSession(tmp_path / "s.jsonl")
+    made.user("go")
+    made.answer(LONG)
+    return made
+
+
+def prepared(run: Run, session: PiSession, keep: int) -> dict[str, Any]:
+    result: dict[str, Any] = run("compaction", "prepare", str(session.path), "--keep-recent", str(keep)).result
+    return result
+
+
+def omit(session: PiSession, target: str) -> str:
+    return session.add("context_edit", targetId=target, replacement=None)
+
+
+@pytest.mark.parametrize("recorded", ["session.jsonl", "session-0.73.jsonl"])
+def test_sessions_of_today_and_of_0_73_have_no_problems(run: Run, recorded: str) -> None:
+    path = str(ROOT / "tests" / "agents" / "payloads" / "pi" / recorded)
+    assert run("compaction", "prepare", path).result["problems"] == []
+    assert run("compaction", "serialize", path).result["problems"] == []
+
+
+def test_results_that_fill_the_budget_are_kept_with_their_call(run: Run, session: PiSession) -> None:
+    session.user("next")
+    asked = session.answer("", call("c1", "bash", command="ls"))
+    session.result("c1", LONG * 20)
+    result = prepared(run, session, 300)
+    assert (result["reason"], result["firstKeptEntryId"], result["isSplitTurn"]) == ("ready", asked, True)
+
+
+def test_an_extension_counts_and_begins_a_turn(run: Run, session: PiSession) -> None:
+    note = session.add("custom_message", customType="note", content=LONG, display=True)
+    session.answer("ok")
+    result = prepared(run, session, 50)
+    assert (result["firstKeptEntryId"], result["isSplitTurn"]) == (note, False)
+    assert result["messagesToSummarize"] == session.ids[:2]
+
+
+def test_an_image_counts_1200_tokens(run: Run, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "i.jsonl")
+    session.add("message", message={"role": "user", "content": [{"type": "image", "data": "aGk=", "mimeType": "x"}]})
+    assert prepared(run, session, 1)["tokensBefore"] == 1200
+
+
+def test_instructions_count_once_if_no_usage_does(run: Run, session: PiSession) -> None:
+    before = prepared(run, session, 9000)["tokensBefore"]
+    tool = {"name": "read", "description": "y" * 364}
+    session.add("message", message={"role": "system", "content": "", "sections": {"a": LONG}, "toolsAdded": [tool]})
+    session.add("message", message={"role": "system", "content": "", "sections": {"a": LONG[:200]}})
+    assert prepared(run, session, 9000)["tokensBefore"] == before + 50 + 100
+    session.answer("done", tokens=7)
+    result = prepared(run, session, 1)
+    assert result["tokensBefore"] == 7
+    assert result["messagesToSummarize"] + result["turnPrefixMessages"] == session.ids[:2]
+
+
+def test_an_omitted_message_is_not_summarised(run: Run, session: PiSession) -> None:
+    failed = session.answer("never mind", call("c1", "write", path="a.py"), tokens=150_000)
+    omit(session, failed)
+    session.user("again")
+    result = prepared(run, session, 1)
+    assert failed not in result["messagesToSummarize"]
+    assert result["fileOps"]["written"] == []
+    assert result["tokensBefore"] < 200, "the usage describes a context that is gone"
+
+
+def test_a_replaced_message_is_summarised_as_replaced(run: Run, session: PiSession) -> None:
+    asked = session.answer("secret", call("c1", "write", path="a.py"))
+    session.add("context_edit", targetId=asked, replacement={"content": "left out"})
+    session.user("next")
+    text = run("compaction", "serialize", str(session.path)).result["text"]
+    assert "[Assistant]: left out" in text
+    assert "secret" not in text
+    assert prepared(run, session, 1)["fileOps"]["written"] == []
+    assert preparation.context_size(session_tree.read(str(session.path))).estimated == 1 + 100 + 2 + 1
+
+
+def test_the_prompt_of_an_abandoned_attempt_may_be_summarised(run: Run, session: PiSession) -> None:
+    session.user(LONG * 10)
+    failed = session.answer("", stop="error")
+    edit = omit(session, failed)
+    result = prepared(run, session, 300)
+    assert result["firstKeptEntryId"] == failed
+    assert result["turnPrefixMessages"] == [session.ids[2]]
+    assert edit not in result["messagesToSummarize"]
+
+
+def test_a_compaction_that_keeps_nothing_names_itself(run: Run, session: PiSession) -> None:
+    session.compaction(f"e{len(session.ids) + 1:03}")
+    asked = session.user("next")
+    session.answer(LONG)
+    result = prepared(run, session, 1)
+    assert result["messagesToSummarize"] + result["turnPrefixMessages"] == [asked]
+
+
+def test_the_calls_of_a_script_name_files(run: Run, session: PiSession) -> None:
+    session.answer("", call("c1", "code", script="…"))
+    calls = [{"id": "c1/1", "name": "edit", "arguments": {"path": "n.py"}, "status": "ok"}]
+    session.result("c1", "done", nestedCalls={"calls": calls, "complete": True})
+    session.user("next")
+    assert prepared(run, session, 1)["fileOps"]["edited"] == ["n.py"]
+
+
+def test_thinking_is_not_serialised(run: Run, session: PiSession) -> None:
+    blocks = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "done"}]
+    session.add("message", message={"role": "assistant", "content": blocks, "stopReason": "stop"})
+    assert run("compaction", "serialize", str(session.path)).result["text"].endswith("[Assistant]: done")
+    assert preparation.context_size(session_tree.read(str(session.path))).total == 1 + 100 + 2
