@@ -113,6 +113,9 @@ SETTINGS: dict[str, Setting] = {
     "retention.events_mb": Setting(
         200, "space for events, debug ones first; 0: no limit", 0, 1_000_000, user_only=True
     ),
+    "retention.sessions_days": Setting(
+        90, "age at which session states expire, in days; 0 never", 0, 36_500, user_only=True
+    ),
     "retention.episodes_days": Setting(0, "age at which episodes expire, in days; 0 never", 0, 36_500, user_only=True),
 }
 OUTSIDE_VARIABLES = ("TYPESENSE_", "OTEL_")

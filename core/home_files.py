@@ -9,7 +9,7 @@ import time
 from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
 # The names that we create in a home, without `.lock`; it may hold other files too. 0.2.0 wrote "acknowledged".
 _OURS = frozenset(
@@ -59,21 +59,30 @@ def entries(root: str, onerror: Callable[[OSError], None] | None = None) -> Iter
         yield from (os.path.join(folder, name) for name in sorted((*folders, *names)))
 
 
-def open_to_others(root: str, paths: Iterable[str]) -> Iterator[str]:
-    """Those of the home's `entries` that others can read. What is in a closed folder of the home is closed."""
-    closed = set()
-    for path in paths:
-        if os.path.dirname(path) in closed:
-            closed.add(path)
-            continue
+def examine(root: str) -> tuple[list[str], list[str]]:
+    """Our folders and files in a home that others can read, and those that were set aside.
+
+    What is in a closed folder of the home is closed: `sessions` may hold thousands of files.
+    """
+    readable, aside = [], []
+    folders = [root]
+    while folders:
+        folder = folders.pop()
         try:
-            mode = os.lstat(path).st_mode
-        except OSError:  # deleted meanwhile
-            continue
-        if stat.S_ISDIR(mode) and not mode & _OTHERS and path != root:
-            closed.add(path)
-        elif mode & _OTHERS and not stat.S_ISLNK(mode):
-            yield path
+            is_open = bool(os.lstat(folder).st_mode & _OTHERS)
+            readable += [folder] if is_open else []
+            for entry in os.scandir(folder):
+                if folder == root and not is_in_homes(entry.name):
+                    continue
+                if ".damaged-" in entry.name:
+                    aside.append(entry.path)
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif (is_open or folder == root) and not entry.is_symlink():
+                    readable += [entry.path] if entry.stat().st_mode & _OTHERS else []
+        except OSError:  # another user's, or gone by now
+            pass
+    return sorted(readable), sorted(aside)
 
 
 def _close(root: str, path: str) -> list[str]:

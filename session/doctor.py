@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from glob import escape, glob
+from heapq import nlargest
 from typing import Any
 
 import apsw
@@ -31,7 +32,7 @@ from session import backup, doctor_hooks, own_command
 from session.doctor_hooks import Finding, error, note, warning
 from session.install import entries, plan
 from session.install.client_settings import settings_of
-from session.state_file import list_states, states_folder
+from session.state_file import list_states, state_times, states_folder
 
 FIXABLE = doctor_hooks.FIXABLE | {"MODES_OPEN", "STALE_FILES"}
 SUBJECTS = ("command", "store", "home", "switches", "settings", "model", "cluster", "exporter")
@@ -242,9 +243,8 @@ def check_home(examination: Examination) -> Iterator[Finding]:
             message = f"the disk of {folder} has {free / 1_000_000:,.0f} MB left"
             yield severity("DISK_LOW", "home", message, "free some space: what cannot be written is lost")
     is_user_folder = os.path.realpath(home) == os.path.realpath(os.path.expanduser("~"))
-    every = list(home_files.entries(home))
-    readable = [] if is_user_folder else list(home_files.open_to_others(home, every))
-    damaged = [path for path in every if files.SET_ASIDE in os.path.basename(path)]
+    readable, damaged = home_files.examine(home)
+    readable = [] if is_user_folder else readable
     leftovers = home_files.stale_temporary(home) + backup.leftovers()
     for severity, code, paths, text, fix in (
         (warning, "MODES_OPEN", readable, "others can read {}", "joelclaw doctor --fix"),
@@ -262,15 +262,16 @@ def check_home(examination: Examination) -> Iterator[Finding]:
 
 
 def check_sessions(examination: Examination) -> Iterator[Finding]:
-    """How many sessions have a state file, and how many of these files are damaged."""
+    """How many sessions have a state file, and how many of the newest of these files are damaged."""
     about = examination.facts["sessions"] = {"count": 0, "damaged": 0, "newest": None}
     try:
-        states = list_states()
+        times = state_times()
+        states = list_states(nlargest(20, times, key=times.__getitem__))  # reading thousands would take seconds
         readable = [state for state in states if "problem" not in state]
         if readable:
             about["newest"] = {"sessionId": readable[0]["sessionId"], "at": clock.iso(readable[0]["updatedAt"])}
-        set_aside = len(glob(escape(states_folder()) + "/*.damaged-*"))
-        about |= {"count": len(states), "damaged": len(states) - len(readable) + set_aside}
+        set_aside = sum(files.SET_ASIDE in name for name in os.listdir(states_folder())) if times else 0
+        about |= {"count": len(times), "damaged": len(states) - len(readable) + set_aside}
     except Failure as failure:
         yield _finding("home", failure)
 

@@ -16,14 +16,12 @@ from session.record import IDLE_RUN
 from session.session import COMPONENT, Session
 from session.state import PATH_CHARS, Damaged, SessionState, TooNew
 from session.state_file import (
-    SUFFIX,
     has_state,
     load_state,
     read_state,
-    state_failure,
+    sessions_with_timers,
     state_in,
     state_lock,
-    states_folder,
     work_lock,
     write_state,
 )
@@ -139,17 +137,16 @@ def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
     """The timers, the soonest first. With `enabled_only`, without sessions that are switched off."""
     from core import switches
 
-    now, folder = clock.now_ms(), states_folder()
+    now = clock.now_ms()
     known = switches.load()[0] if enabled_only and files.has_switches() else None
-    try:
-        names = os.listdir(folder) if os.path.isdir(folder) else []
-    except OSError as error:
-        raise state_failure(error) from None
     rows = []
-    for name in names:
-        state = _state_with_timer(os.path.join(folder, name)) if name.endswith(SUFFIX) else None
-        timer = state.idle_timer if state else None
-        if state is None or timer is None:
+    for path in sessions_with_timers():
+        try:
+            state = state_in(path)
+        except (OSError, Damaged, TooNew):
+            continue
+        timer = state.idle_timer
+        if timer is None:
             continue
         session = state.session_id
         timer_status = status(state, now, in_progress=_is_locked(session))
@@ -234,15 +231,6 @@ def _stored_path(path: str) -> str:
     from core.words import clean
 
     return redact(clean(path))[0][:PATH_CHARS]
-
-
-def _state_with_timer(path: str) -> SessionState | None:
-    try:
-        if b'"idleTimer": null' in files.read_file(path):
-            return None  # parsing every state twice a second would cost too much
-        return state_in(path)
-    except (OSError, Damaged, TooNew):
-        return None
 
 
 def _is_locked(session_id: str) -> bool:

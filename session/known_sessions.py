@@ -7,9 +7,11 @@ its duration, tokens and, for an injection, the text as the agent got it and the
 
 import shlex
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from heapq import heapify, heappop, heappush
+from itertools import islice
 from typing import Any
 
 import apsw
@@ -28,7 +30,7 @@ from memory.gate import is_own
 from session.record import zone_of
 from session.requests import last_request, opening
 from session.state import SessionState
-from session.state_file import has_state, list_states, read_state
+from session.state_file import has_state, read_state, session_of, state_times
 
 NOT_FOUND = "SESSION_NOT_FOUND"
 
@@ -43,52 +45,72 @@ class KnownSession:
 
     id: str
     updated_at: int
+    """When it was last active (ms). Until its state is read, it may be less recent than that."""
     archived: Session | None
     problem: str = ""
     hooks: dict[str, Any] | None = None
     state: SessionState | None = None
+    is_read: bool = True
 
     def read(self) -> "KnownSession":
         """Read its state, if it has a state file."""
-        if self.state is None:
+        if not self.is_read:
+            self.is_read = True
             try:
                 self.state = read_state(self.id)
             except Failure as failure:
-                self.problem = self.problem or failure.message
+                self.problem = failure.message
+            archived_at = self.archived["updated_at"] if self.archived else 0
+            self.updated_at = max(archived_at, self.state.updated_at if self.state else 0)
         return self
 
     @property
     def client(self) -> str:
         """The client that it belongs to, "" if unknown."""
-        client = (self.state.agent if self.state else "") or (self.archived["client"] if self.archived else "")
-        return client or (self.hooks["client"] if self.hooks else "")
+        client = (self.archived["client"] if self.archived else "") or (self.hooks["client"] if self.hooks else "")
+        if client:
+            return client
+        state = self.read().state
+        return state.agent if state else ""
 
     @property
     def project(self) -> str:
         """The project that it works on, "" if unknown."""
         if self.archived and self.archived["project"]:
             return self.archived["project"]
-        return projects.name_of(self.state.cwd) if self.state and self.state.cwd else ""
+        state = self.read().state
+        return projects.name_of(state.cwd) if state and state.cwd else ""
 
 
 def known_sessions(db: apsw.Connection) -> list[KnownSession]:
-    """All known sessions, the most recently active first."""
+    """All known sessions. No state is read."""
     sessions = {
         session["id"]: KnownSession(session["id"], session["updated_at"], session)
         for session in stored_sessions.latest(db, 100_000)
     }
-    for summary in list_states():
-        name, at = summary["sessionId"], summary["updatedAt"]
+    for path, at in state_times().items():
+        name = session_of(path)
         session = sessions.setdefault(name, KnownSession(name, at, None))
-        session.updated_at, session.problem = max(session.updated_at, at), summary.get("problem", "")
+        session.updated_at, session.is_read = max(session.updated_at, at), False
     for name in stored_events.sessions_with_hooks(db):
         hooks = stored_events.hook_call_extent(db, name) if name not in sessions else None
         if hooks is not None:
             sessions[name] = KnownSession(name, hooks["last"], None, hooks=hooks)
-    for name in [name for name, session in sessions.items() if session.archived is None]:
-        if stored_sessions.is_forgotten(db, name):  # and it went on since
-            del sessions[name]
-    return sorted(sessions.values(), key=lambda session: (-session.updated_at, session.id))
+    for name in stored_sessions.forgotten_ids(db):  # and it went on since
+        sessions.pop(name, None)
+    return list(sessions.values())
+
+
+def newest_first(sessions: Iterable[KnownSession]) -> Iterator[KnownSession]:
+    """The sessions, the most recently active first. Only the states of those that are asked for are read."""
+    waiting = [(-session.updated_at, session.id, session) for session in sessions]
+    heapify(waiting)
+    while waiting:
+        before, _, session = heappop(waiting)
+        if -session.read().updated_at == before:
+            yield session
+        else:  # it is older than its file
+            heappush(waiting, (-session.updated_at, session.id, session))
 
 
 def rows(
@@ -96,9 +118,11 @@ def rows(
 ) -> tuple[list[dict[str, Any]], int]:
     """The first `limit` sessions, and how many there are, of a project and a client, active since a time (ms)."""
     sessions = [session for session in known_sessions(db) if session.updated_at >= since]
-    sessions = [session for session in sessions if not client or session.read().client == client]
-    sessions = [session for session in sessions if not project or projects.same(project, session.read().project)]
-    return [summary_row(db, session.read(), config) for session in sessions[:limit]], len(sessions)
+    sessions = [session for session in sessions if not since or session.read().updated_at >= since]
+    sessions = [session for session in sessions if not client or session.client == client]
+    sessions = [session for session in sessions if not project or projects.same(project, session.project)]
+    first = islice(newest_first(sessions), limit)
+    return [summary_row(db, session, config) for session in first], len(sessions)
 
 
 def summary_row(db: apsw.Connection, session: KnownSession, config: Config) -> dict[str, Any]:
@@ -141,7 +165,7 @@ def resolve(db: apsw.Connection, given: str) -> str:
         return given
     matches: list[str] = []
     if len(given) >= 4:  # a shorter beginning fits too many
-        names = [summary["sessionId"] for summary in list_states()] + stored_events.sessions_with_hooks(db)
+        names = [*map(session_of, state_times()), *stored_events.sessions_with_hooks(db)]
         matches = [name for name in names if name.startswith(given) and not stored_sessions.is_forgotten(db, name)]
         matches = list(dict.fromkeys([*matches, *stored_sessions.ids_beginning(db, given, 11)]))
     if len(matches) == 1:
@@ -153,7 +177,8 @@ def resolve(db: apsw.Connection, given: str) -> str:
         fix = f"bring it back: joelclaw memory forget --undo {shlex.quote(name)}"
         raise Failure(NOT_FOUND, f"the session {name} was forgotten", fix)
     fix = "`joelclaw session list` lists those that are known"
-    beginnings = {session.id[: len(given)].lower(): session.id for session in reversed(known_sessions(db)[:500])}
+    newest_ids = [session.id for session in islice(newest_first(known_sessions(db)), 100)]
+    beginnings = {name[: len(given)].lower(): name for name in reversed(newest_ids)}
     for close in get_close_matches(given.lower(), beginnings, 1):
         fix = f"`joelclaw session show {shlex.quote(beginnings[close])}` shows the one with the nearest id"
     raise Failure(NOT_FOUND, f"there is no session {given[:80]!r}", fix)
@@ -170,12 +195,13 @@ def is_known(db: apsw.Connection, session: str) -> bool:
 
 def newest(db: apsw.Connection, project: str) -> tuple[str, str]:
     """The most recently active session of this "project" or, if it has none among the last 200, the "last" of all."""
-    sessions = known_sessions(db)
-    for session in sessions[:200] if project else ():
-        if projects.same(project, session.read().project):
+    last = ""
+    for session in islice(newest_first(known_sessions(db)), 200 if project else 1):
+        if project and projects.same(project, session.project):
             return session.id, "project"
-    if sessions:
-        return sessions[0].id, "last"
+        last = last or session.id
+    if last:
+        return last, "last"
     fix = "install the hooks with `joelclaw install`, or archive past sessions: `joelclaw memory archive --all`"
     raise Failure(NOT_FOUND, "no session is known yet", fix)
 
@@ -183,7 +209,7 @@ def newest(db: apsw.Connection, project: str) -> tuple[str, str]:
 def report(db: apsw.Connection, session: str, config: Config) -> Row:
     """Everything that is known about a session."""
     archived = stored_sessions.by_id(db, session)
-    known = KnownSession(session, 0, archived, hooks=stored_events.hook_call_extent(db, session)).read()
+    known = KnownSession(session, 0, archived, hooks=stored_events.hook_call_extent(db, session), is_read=False).read()
     state = known.state
     hooks, events = stored_events.hook_calls(db, session), stored_events.of_session(db, session)
     injections = stored_events.injections(db, session)

@@ -7,6 +7,7 @@ and stays.
 
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from glob import escape, glob
@@ -25,7 +26,7 @@ from otel import log
 from recall.vectors import document_vector
 from session import backup, known_sessions
 from session.reactions import daily_log
-from session.state_file import hide_state, remove_state
+from session.state_file import hide_state, remove_state, session_of, updated_at
 
 NOT_SEARCHED = {
     "ids": "backups; other memories, prompts and events that repeat parts of it: purge them with --match TEXT",
@@ -147,7 +148,7 @@ def _whole_id(db: apsw.Connection, session: str) -> str:
 
 def _live_sessions(db: apsw.Connection, name: str) -> frozenset[str]:
     known = known_sessions.known_sessions(db)
-    return frozenset(session.id for session in known if project.same(name, session.read().project))
+    return frozenset(session.id for session in known if project.same(name, session.project))
 
 
 class _Sweep:
@@ -207,23 +208,23 @@ class _Sweep:
 
     def _clean_state(self, path: str) -> bool:
         """Delete the state of a session that is purged, or that quotes purged text; False if it is not a state."""
-        text, criteria = _read(path), self._criteria
+        session, text, criteria = session_of(path), _read(path), self._criteria
+        by_age = criteria.before is not None and not (criteria.has_ids or criteria.phrases)
+        is_meant = criteria.session in ("", session) and (not criteria.project or session in criteria.live)
+        is_old = by_age and is_meant and 0 < updated_at(text.encode()) < (criteria.before or 0)
+        quotes = criteria.holds(text) or (bool(self._ids) and not self._ids.isdisjoint(text.split('"')))
+        if not (session in self._sessions or is_old or quotes):
+            return text.startswith("{")
         try:
             state = json_text.loads(text)
         except json_text.InvalidJSON:
             return False
-        session = state.get("sessionId") if isinstance(state, dict) else None
-        if not isinstance(session, str):
+        if not isinstance(state, dict) or state.get("sessionId") != session:
             return False
-        by_age = criteria.before is not None and not (criteria.has_ids or criteria.phrases)
-        is_old = by_age and isinstance(state["updatedAt"], int) and state["updatedAt"] < (criteria.before or 0)
-        is_meant = criteria.session in ("", session) and (not criteria.project or session in criteria.live)
-        quotes = criteria.holds(text) or not self._ids.isdisjoint(text.split('"'))
-        if session in self._sessions or (is_old and is_meant) or quotes:
-            self.states.add(session)
-            self.bytes += len(text.encode())
-            if not self._dry:
-                remove_state(session)
+        self.states.add(session)
+        self.bytes += len(text.encode())
+        if not self._dry:
+            remove_state(session)
         return True
 
     def _clean_log(self, path: str) -> None:
@@ -275,10 +276,19 @@ def _names_holding(criteria: Criteria) -> Iterator[str]:
 
 def _home_files() -> Iterator[tuple[str, str]]:
     """Path, and path in the home, of each file of ours except the store."""
-    for path in filter(os.path.isfile, home_files.entries(files.home())):
+    for path in filter(_has_content, home_files.entries(files.home())):
         name = os.path.relpath(path, files.home())
         if name != files.STORE and not name.startswith(files.STORE + "-"):
             yield path, name
+
+
+def _has_content(path: str) -> bool:
+    """Whether it is a file that is not empty: each session has an empty lock file."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size > 0
 
 
 def _files_below(folder: str) -> Iterator[str]:

@@ -13,12 +13,13 @@ from core.errors import Failure, os_failure
 from session.state import VERSION, Damaged, SessionState, TooNew
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from types import TracebackType
     from typing import Any
 
 SUFFIX = ".json"
 FORGOTTEN = ".forgotten"  # after the name of the state of a forgotten session
+TIMERS = "timers"  # the folder of the marks of sessions with an idle timer
 LOCK_WAIT_S = 5.0  # twice the usual deadline of a hook, which may hold the lock
 _MAX_BYTES = 1_000_000
 
@@ -48,6 +49,10 @@ def work_lock(session_id: str, kind: str) -> str:
     return os.path.join(work_folder(), kind, files.safe_name(session_id))
 
 
+def _lock_path(session_id: str) -> str:
+    return os.path.join(states_folder(), ".locks", files.safe_name(session_id))
+
+
 class state_lock:  # noqa: N801  # reads as the statement it is
     """`with state_lock(session_id):` no other process reads or writes the state.
 
@@ -55,7 +60,7 @@ class state_lock:  # noqa: N801  # reads as the statement it is
     """
 
     def __init__(self, session_id: str, wait_s: float = LOCK_WAIT_S) -> None:
-        self._lock = files.FileLock(os.path.join(states_folder(), ".locks", files.safe_name(session_id)), wait_s)
+        self._lock = files.FileLock(_lock_path(session_id), wait_s)
 
     def __enter__(self) -> None:
         try:
@@ -106,7 +111,13 @@ def load_state(session_id: str) -> tuple[SessionState | None, str]:
 
 def write_state(state: SessionState, text: str = "") -> None:
     """Replace the state on disk; `text` is its JSON, if the caller has it. Call it within `state_lock`."""
-    files.write_whole(state_path(state.session_id), (text or json_text.dumps(state.to_json())).encode())
+    if state.idle_timer is not None:
+        _mark_timer(state.session_id)
+    path, updated_ns = state_path(state.session_id), state.updated_at * 1_000_000
+    files.write_whole(path, (text or json_text.dumps(state.to_json())).encode())
+    os.utime(path, ns=(updated_ns, updated_ns))  # so that lists can be sorted without reading the files
+    if state.idle_timer is None:
+        files.remove(work_lock(state.session_id, TIMERS))
 
 
 def state_in(path: str) -> SessionState:
@@ -129,7 +140,7 @@ def _parsed(path: str) -> Any:
 
 
 def remove_state(session_id: str) -> bool:
-    """Delete a session's state, readable or not, and its lock files of work; returns whether there was a state."""
+    """Delete a session's state, readable or not, and its lock files; returns whether there was a state."""
     return _take_away(session_id, os.unlink)
 
 
@@ -149,6 +160,7 @@ def bring_back_state(session_id: str) -> None:
     if is_hidden(session_id):
         with state_lock(session_id):
             os.rename(hidden, state_path(session_id)) if os.stat(hidden).st_size else os.unlink(hidden)
+            _mark_timer(session_id)
 
 
 def is_hidden(session_id: str) -> bool:
@@ -164,21 +176,123 @@ def _take_away(session_id: str, take: Callable[[str], None]) -> bool:
             take(state_path(session_id))
         except FileNotFoundError:
             return False
-        for kind in os.listdir(work_folder()) if os.path.isdir(work_folder()) else ():
-            files.remove(work_lock(session_id, kind))
+        _remove_locks(session_id)
     return True
 
 
-def list_states() -> list[dict[str, Any]]:
-    """A summary of every session with a state file, newest first; those that cannot be read are last."""
+def expire_states(before: int, *, dry_run: bool) -> int:
+    """Remove the states of sessions without an event since a time (ms), and their lock files; returns how many.
+
+    A session stays while its recovery note is owed or its idle timer runs, and if its state cannot be read.
+    """
+    expired = 0
+    for path in state_times() if before else ():
+        try:
+            if updated_at(files.read_file(path)) >= before:
+                continue
+            state = state_in(path)
+            if not _is_over(state, before):
+                continue
+            if not dry_run:
+                with state_lock(state.session_id, 0):
+                    if not _is_over(state_in(path), before):
+                        continue
+                    os.unlink(path)
+                    _remove_locks(state.session_id)
+            expired += 1
+        except (OSError, Damaged, TooNew, Failure):  # it is in use, removed, or of a newer version
+            pass
+    return expired
+
+
+def state_times() -> dict[str, int]:
+    """The path of each state file, and its time in ms: that of `updatedAt`, or later if it was copied."""
     try:
-        names = [name for name in os.listdir(states_folder()) if name.endswith(SUFFIX)]
+        with os.scandir(states_folder()) as entries:
+            names = [entry for entry in entries if entry.name.endswith(SUFFIX)]
+            return {entry.path: entry.stat(follow_symlinks=False).st_mtime_ns // 1_000_000 for entry in names}
     except FileNotFoundError:
-        return []
+        return {}
     except OSError as error:
         raise state_failure(error) from None
-    found = [_summary(os.path.join(states_folder(), name), name.removesuffix(SUFFIX)) for name in names]
+
+
+def session_of(path: str) -> str:
+    """The session whose state has this path. Only a name that was too long for a file needs a look into it."""
+    name = os.path.basename(path).removesuffix(SUFFIX)
+    if "~" in name:
+        return str(_summary(path, name)["sessionId"])
+    first, *parts = name.split("%")
+    try:
+        data = b"".join(bytes.fromhex(part[:2]) + part[2:].encode() for part in parts)
+    except ValueError:  # not a name of ours
+        return name
+    return (first.encode() + data).decode("utf-8", "replace")
+
+
+def list_states(paths: Iterable[str] | None = None) -> list[dict[str, Any]]:
+    """A summary of every session with a state file (of `paths`), newest first; those that cannot be read are last."""
+    found = [
+        _summary(path, os.path.basename(path).removesuffix(SUFFIX))
+        for path in (state_times() if paths is None else paths)
+    ]
     return sorted(found, key=lambda entry: (-entry["updatedAt"], entry["sessionId"]))
+
+
+def sessions_with_timers() -> list[str]:
+    """The paths of the states that may have an idle timer. There is a mark for each, so that not all are read."""
+    folder = os.path.join(work_folder(), TIMERS)
+    if not os.path.isdir(folder):  # of an older version: look once
+        times = state_times()
+        if not times or files.is_read_only:
+            return list(times)
+        files.private_folder(folder)
+        for path in times:
+            if _has_timer(path):
+                files.touch_private(os.path.join(folder, os.path.basename(path).removesuffix(SUFFIX)))
+    return [os.path.join(states_folder(), name + SUFFIX) for name in os.listdir(folder)]
+
+
+def _mark_timer(session_id: str) -> None:
+    """Mark a session that may have an idle timer; before the first search for timers, there are no marks."""
+    mark = work_lock(session_id, TIMERS)
+    if os.path.isdir(os.path.dirname(mark)):
+        files.touch_private(mark)
+
+
+def _has_timer(path: str) -> bool:
+    try:
+        return b'"idleTimer": null' not in files.read_file(path)
+    except OSError:
+        return False
+
+
+def updated_at(data: bytes) -> int:
+    """The time of the last turn (ms) in the text of a state, without parsing it; 0 if it is not as we write it."""
+    digits = data.rpartition(b'"updatedAt": ')[2][:20].partition(b"}")[0].partition(b",")[0]
+    return int(digits) if digits.isdigit() else 0
+
+
+def _is_over(state: SessionState, before: int) -> bool:
+    """Whether a session has had no event since a time (ms), and has nothing open."""
+    events = (state.last_message_at, state.last_injection_at, state.last_compaction_at)
+    last = max(state.updated_at, state.started_at, *(at or 0 for at in events))
+    is_open = state.note_owed or state.idle_timer is not None or _has_work(state.session_id)
+    return 0 < last < before and not is_open
+
+
+def _has_work(session_id: str) -> bool:
+    """Whether background work waits for a session: a file with content, unlike a lock."""
+    kinds = os.listdir(work_folder()) if os.path.isdir(work_folder()) else []
+    paths = [path for kind in kinds if os.path.isfile(path := work_lock(session_id, kind))]
+    return any(map(os.path.getsize, paths))
+
+
+def _remove_locks(session_id: str) -> None:
+    """Remove a session's lock files and marks, within its lock: who waits for it takes a new file."""
+    for kind in os.listdir(work_folder()) if os.path.isdir(work_folder()) else ():
+        files.remove(work_lock(session_id, kind))
+    files.remove(_lock_path(session_id))
 
 
 def _summary(path: str, name: str) -> dict[str, Any]:

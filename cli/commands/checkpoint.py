@@ -64,10 +64,10 @@ def show(
 ) -> Answer:
     """Show everything known about a session; without ID, list all sessions with a state file."""
     from session.state import stored_id
-    from session.state_file import list_states, read_state, unknown_session
+    from session.state_file import list_states, read_state, session_of, state_times, unknown_session
 
-    sessions = list_states()
     if id is None:
+        sessions = list_states()
         actions = []
         if sessions:
             newest = {"id": {"description": "its id", "value": sessions[0]["sessionId"], "required": True}}
@@ -76,7 +76,7 @@ def show(
     name = stored_id(id)
     state = read_state(name)
     if state is None and len(name) >= 8:
-        matching = [row["sessionId"] for row in sessions if row["sessionId"].startswith(name)]
+        matching = [session for session in map(session_of, state_times()) if session.startswith(name)]
         if len(matching) > 1:
             several = ", ".join(matching[:10])
             raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {name}: {several}", "give a longer id")

@@ -137,26 +137,32 @@ def prune(
     from core.store import deletion, sqlite
     from otel import log
     from otel.log import new_event
+    from session.state_file import expire_states
 
     in_background = background.obey_limit()
     settings = config.load()
+    log.store_spooled()  # what hooks recorded is in the store before the state of their session goes
     if sqlite.open_reading() is None:
         raise Failure("STORE_EMPTY", "nothing is stored yet", "see joelclaw status")
     try:
         db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=False)
+        expiry = deletion.expiry(db, settings, "retention.sessions_days", background=in_background)
         preview = {} if in_background or confirmed else deletion.prune(db, settings, background=False, dry_run=True)
         if confirmed is False:
+            preview["sessionStates"] = expire_states(expiry, dry_run=True)
             return Answer(preview, [step("joelclaw store prune --yes", "delete it")])
+        # States go without a question: what they led to is in the store.
         expired = preview and (preview["events"]["byAge"], preview["events"]["bySize"], *map(preview.get, _EXPIRES))
         if any(expired) and not may_delete(Answer(preview, message="Would be deleted permanently:")):
             return Answer({}, message="Cancelled; nothing was deleted.")
         result = deletion.prune(db, settings, background=in_background, dry_run=False)
+        result["sessionStates"] = expire_states(expiry, dry_run=False)
     except Failure:
         if in_background:
             return 0
         raise
     metadata = {"events": result["events"]["byAge"] + result["events"]["bySize"]}
-    metadata |= {name: result[name] for name in ("episodes", "toolCalls")}
+    metadata |= {name: result[name] for name in ("episodes", "toolCalls", "sessionStates")}
     freed = result["bytes"]["before"] - result["bytes"]["after"]
     if any(metadata.values()) or freed > 0:
         metadata["bytes"] = freed

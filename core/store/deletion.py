@@ -220,20 +220,23 @@ def prune_events(db: apsw.Connection, before: int) -> tuple[int, int]:
         time.sleep(PAUSE_S)
 
 
+def expiry(db: apsw.Connection, config: Config, name: str, *, background: bool) -> int:
+    """The time (ms) before which data expires by a setting in days; 0 for none, and if the clock may be wrong."""
+    days = config.get_int(name)
+    if not days or (background and not _is_clock_plausible(db)):
+        return 0
+    return max(0, clock.now_ms() - days * clock.DAY_MS)
+
+
 def prune(db: apsw.Connection, config: Config, *, background: bool, dry_run: bool) -> dict[str, Any]:
     """Delete whatever exceeds the settings, and return free pages to the disk; `dry_run`: only count it.
 
     In the background, no hook may have to wait for it.
     """
-    may_age = not background or _is_clock_plausible(db)
-
-    def limit(name: str) -> int:
-        days = config.get_int(name) if may_age else 0
-        return max(0, clock.now_ms() - days * clock.DAY_MS) if days else 0
-
     before = store_file.sizes(db)[0]
     most_bytes = config.get_int("retention.events_mb") * 1_000_000
-    events_before, episodes_before = limit("retention.events_days"), limit("retention.episodes_days")
+    events_before = expiry(db, config, "retention.events_days", background=background)
+    episodes_before = expiry(db, config, "retention.episodes_days", background=background)
     episodes = tool_calls = 0
     wiped = False
     if dry_run:
@@ -260,7 +263,7 @@ def prune(db: apsw.Connection, config: Config, *, background: bool, dry_run: boo
         elif not store_file.give_back(db) and store_file.sizes(db)[1] >= 4_000_000 and not background:
             store_file.rewrite(db)  # the file cannot return single pages
     size, free = store_file.sizes(db)
-    names = ("retention.events_days", "retention.events_mb", "retention.episodes_days")
+    names = ("retention.events_days", "retention.events_mb", "retention.sessions_days", "retention.episodes_days")
     return {
         "dryRun": dry_run,
         "events": {"byAge": by_age, "bySize": by_size, "all": events.count(db)},

@@ -52,6 +52,11 @@ def is_forgotten(db: apsw.Connection, identifier: str) -> bool:
     return bool(db.execute("SELECT 1 FROM session WHERE id = ? AND updated_at = ?", (identifier, FORGOTTEN)).get)
 
 
+def forgotten_ids(db: apsw.Connection) -> list[str]:
+    """The sessions of which nothing may be kept."""
+    return [str(name) for (name,) in db.execute("SELECT id FROM session WHERE updated_at = ?", (FORGOTTEN,))]
+
+
 def forget(db: apsw.Connection, identifier: str) -> None:
     """Delete a session's work; what it does from now on is not kept either."""
     drop(db, identifier)

@@ -85,12 +85,15 @@ def test_a_job_may_be_postponed_by_a_day_at_most(begun: list[Any], ahead: int, s
 
 DAY_S = 86_400
 
+LIMITS = ("events_days", "events_mb", "sessions_days")
+
 
 @pytest.mark.parametrize(
     ("waited_s", "config_says", "starts", "looks_again_in"),
     [
         (DAY_S, {}, True, DAY_S), (DAY_S - 1, {}, False, 1), (0, {}, False, DAY_S), (9 * DAY_S, {}, True, DAY_S),
-        (-1, {}, False, DAY_S), (DAY_S, {"retention.events_days": 0, "retention.events_mb": 0}, False, 0),
+        (-1, {}, False, DAY_S),
+        (DAY_S, dict.fromkeys(["retention." + name for name in LIMITS], 0), False, 0),
         (DAY_S, {"retention.events_days": 0}, True, DAY_S), (DAY_S, {"retention.events_mb": 0}, True, DAY_S),
         (DAY_S, {"retention.events_days": 0, "retention.events_mb": 0, "retention.episodes_days": 1}, True, DAY_S),
     ],

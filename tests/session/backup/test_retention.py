@@ -189,6 +189,6 @@ def test_by_itself_once_a_day(run: Run, home: Path) -> None:
     assert not (home / "cache" / "store-prune.lock").exists()
     assert abs(time.time() - (home / "store.db.lock").stat().st_mtime) < 80_000
     age_lock(home, 90_000)
-    off = {f"JOELCLAW_RETENTION_{name}": "0" for name in ("EVENTS_DAYS", "EVENTS_MB")}
+    off = {f"JOELCLAW_RETENTION_{name}": "0" for name in ("EVENTS_DAYS", "EVENTS_MB", "SESSIONS_DAYS")}
     run("otel", "emit", "a.b", env=off)
     assert not (home / "cache" / "store-prune.lock").exists()

@@ -1,0 +1,140 @@
+"""The states of old sessions expire, with their lock files, and commands do not read all states."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import NOW_MS, Run
+
+from core import files
+
+DAY_MS = 86_400_000
+EVENT = {"hook_event_name": "UserPromptSubmit", "prompt": "why are the tide tables read twice", "cwd": "/"}
+
+
+def at(days: float) -> dict[str, str]:
+    """Time frozen so many days after NOW_MS."""
+    return {"JOELCLAW_NOW_MS": str(int(NOW_MS + days * DAY_MS))}
+
+
+@pytest.fixture
+def talk(run: Run) -> Run:
+    """A session `old` with an event 100 days before the session `new`."""
+    run("memory", "write", "the tide tables of Husum are read twice", env=at(0))
+    for session, days in (("old", 0), ("new", 100)):
+        run("hook", "claude", stdin=json.dumps({**EVENT, "session_id": session}), env=at(days))
+    return run
+
+
+def sessions(home: Path) -> list[str]:
+    return sorted(path.stem for path in (home / "sessions").glob("*.json"))
+
+
+def change(home: Path, session: str, **fields: Any) -> None:
+    path = home / "sessions" / f"{session}.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+
+
+@pytest.mark.parametrize(
+    ("days", "left"), [(None, ["new"]), ("0", ["new", "old"]), ("101", ["new", "old"]), ("99", ["new"])]
+)
+def test_states_without_an_event_for_90_days_go(talk: Run, home: Path, days: str | None, left: list[str]) -> None:
+    if days is not None:
+        (home / "config.toml").write_text(f"[retention]\nsessions_days = {days}\n")
+    counted = talk("store", "prune", "--dry-run", env=at(100)).result["sessionStates"]
+    assert (counted, sessions(home)) == (2 - len(left), ["new", "old"])
+    assert talk("store", "prune", "--yes", env=at(100)).result["sessionStates"] == counted
+    assert sessions(home) == left
+    assert sorted(path.name for path in (home / "sessions" / ".locks").iterdir()) == left
+    assert talk("store", "prune", "--yes", env=at(100)).result["sessionStates"] == 0
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"noteOwed": True},
+        {"idleTimer": {"scheduledAt": 1, "dueAt": 2, "ratio": 0.8, "cwd": "/", "transcript": ""}},
+        {"lastInjectionAt": NOW_MS + 50 * DAY_MS},
+        {"lastCompactionAt": NOW_MS + 50 * DAY_MS},
+        {"version": 99},
+    ],
+)
+def test_a_session_with_something_open_stays(talk: Run, home: Path, fields: dict[str, Any]) -> None:
+    change(home, "old", **fields)
+    assert talk("store", "prune", "--yes", env=at(100)).result["sessionStates"] == 0
+    assert sessions(home) == ["new", "old"]
+
+
+def test_a_session_that_a_process_uses_stays(talk: Run, home: Path) -> None:
+    with files.FileLock(str(home / "sessions" / ".locks" / "old")):
+        assert talk("store", "prune", "--yes", env=at(100)).result["sessionStates"] == 0
+
+
+def test_a_session_goes_on_after_its_state_expired(talk: Run, home: Path) -> None:
+    talk("store", "prune", "--yes", env=at(100))
+    talk("hook", "claude", stdin=json.dumps({**EVENT, "session_id": "old"}), env=at(101))
+    assert json.loads((home / "sessions" / "old.json").read_text())["counts"]["userMessages"] == 1
+
+
+def test_a_lock_that_was_removed_while_another_waits_is_taken_anew(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with files.FileLock(str(path)) as first:
+        path.unlink()
+        with files.FileLock(str(path), 0) as second:
+            assert first.fileno() != second.fileno()
+            with pytest.raises(files.LockTimeout), files.FileLock(str(path), 0):
+                pass
+
+
+def copies(home: Path, count: int, **fields: Any) -> None:
+    state = json.loads((home / "sessions" / "old.json").read_text())
+    for number in range(count):
+        copied = {**state, **fields, "sessionId": f"copy-{number:04}", "updatedAt": NOW_MS - 1 - number}
+        (home / "sessions" / f"copy-{number:04}.json").write_text(json.dumps(copied))
+
+
+READING = ("status", "doctor", "session list", "session show old", "idle list", "checkpoint show old")
+
+
+@pytest.mark.parametrize("command", READING)
+def test_commands_do_not_read_all_states(talk: Run, home: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    copies(home, 300)
+    for path in (home / "sessions").glob("copy-*.json"):
+        files.os.utime(path, (1, 1))
+    talk("idle", "list", env=at(101))  # looks through the states of an older version once
+    read: list[str] = []
+    original = files.read_file
+
+    def counting(path: str, most: int = -1) -> bytes:
+        read.append(path)
+        return original(path, most)
+
+    monkeypatch.setattr(files, "read_file", counting)
+    talk(*command.split(), env=at(101))
+    assert len([path for path in read if "/copy-" in path]) <= 60
+
+
+def test_lists_are_right_even_if_all_files_were_copied(talk: Run, home: Path) -> None:
+    """A copied file is newer than its session's last event."""
+    copies(home, 30)
+    shutil.move(home / "sessions" / "new.json", home / "new.json")
+    shutil.copy(home / "new.json", home / "sessions" / "new.json")
+    found = talk("session", "list", "--limit", "4", env=at(101)).result
+    assert [row["sessionId"] for row in found["sessions"]] == ["new", "old", "copy-0000", "copy-0001"]
+    assert found["count"] == 32
+
+
+def test_timers_of_an_older_version_are_found(talk: Run, home: Path) -> None:
+    timer = {"scheduledAt": NOW_MS, "dueAt": NOW_MS, "ratio": 0.8, "cwd": "/", "transcript": ""}
+    copies(home, 3, idleTimer=timer, agent="pi", lastMessageAt=None, turnBeganAt=None)
+    assert [row["sessionId"] for row in talk("idle", "list", env=at(0)).result["timers"]] == [
+        "copy-0000", "copy-0001", "copy-0002",
+    ]  # fmt: skip
+    talk("idle", "cancel", "--session", "copy-0001", env=at(101))
+    talk("idle", "schedule", "--session", "new", "--percent", "90", "--minutes", "9", "--agent", "pi", env=at(101))
+    listed = [row["sessionId"] for row in talk("idle", "list", env=at(101)).result["timers"]]
+    assert listed == ["copy-0000", "copy-0002", "new"]
