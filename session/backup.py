@@ -116,12 +116,16 @@ def sweep(path: str = "") -> int:
 
 
 def lost_store() -> Failure | None:
-    """STORE_LOST, with the ways to recover, if this home has session files but its store is missing or empty."""
+    """STORE_LOST, with the ways to recover, if the store is missing or empty in a home with sessions, or was so."""
+    message = f"{sqlite.path()} is missing or empty, but this home has sessions"
     if not files.is_store_lost():
-        return None
+        db = sqlite.open_reading()
+        if db is None or not sqlite.replaces_lost_store(db):
+            return None
+        message = f"{sqlite.path()} was missing or empty, and has been created anew"
     fix = "`joelclaw restore FILE --force` restores a backup (the current data is set aside); then"
     fix += " `joelclaw memory archive --all` archives the transcripts that the clients still have"
-    return Failure("STORE_LOST", f"{sqlite.path()} is missing or empty, but this home has sessions", fix)
+    return Failure("STORE_LOST", message, fix)
 
 
 @contextmanager

@@ -149,6 +149,8 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
             report.take(state["client"])
         elif state is not None:
             report.leave_out(file.path, state["reason"])
+    if every is not None and db is not None and sqlite.replaces_lost_store(db):
+        sqlite.note_archived_again()
     result = report.result
     if result["skipped"] and not result["transcripts"] and not all:
         first = result["skipped"][0]

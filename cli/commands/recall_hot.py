@@ -273,9 +273,9 @@ def unknown_filters(result: dict[str, Any]) -> list[str]:
     from core.store import documents, sessions, sqlite
 
     db = sqlite.open_reading()
+    if files.is_store_lost() if db is None else sqlite.replaces_lost_store(db):
+        _warn_of_lost_store(result)
     if db is None:
-        if files.is_store_lost():
-            _warn_of_lost_store(result)
         return []
     projects = sorted({*documents.projects(db), *sessions.projects(db)})
     if not projects and not sessions.latest_first(db):

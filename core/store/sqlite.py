@@ -85,6 +85,17 @@ def open_reading() -> apsw.Connection | None:
         raise as_failure(error) from None
 
 
+def replaces_lost_store(db: apsw.Connection) -> bool:
+    """Whether this store was created in place of one that was lost, and its sessions were not archived again."""
+    return bool(db.execute("SELECT count(*) FROM upkeep WHERE name = 'lost'").get)
+
+
+def note_archived_again() -> None:
+    """The transcripts that remain of a lost store's sessions are archived: it is not reported any more."""
+    db = open_writing(busy_ms=1000, durable=False)
+    db.execute("DELETE FROM upkeep WHERE name = 'lost'")
+
+
 def open_unchanged(where: str) -> apsw.Connection:
     """A file that no process writes, without a lock, a log or any new file next to it."""
     from urllib.parse import quote
@@ -290,6 +301,7 @@ def _busy_handler(busy_ms: int) -> Callable[[int], bool]:
 
 def _upgrade(db: apsw.Connection, where: str, busy_ms: int) -> None:
     """Create the schema or bring it up to date; other processes wait. Raises Failure, apsw.Error, files.LockTimeout."""
+    was_lost = os.path.exists(where + ".lock") and files.is_store_lost()  # the lock remains of an earlier store
     # The switch to WAL needs the file exclusively, and calls no busy handler.
     with files.FileLock(where + ".lock", wait_s=busy_ms / 1000):
         version = schema_of(db)
@@ -305,6 +317,8 @@ def _upgrade(db: apsw.Connection, where: str, busy_ms: int) -> None:
             if version > SCHEMA:
                 raise too_new(where, version)
             _take_steps(db)
+            if was_lost and not version:
+                db.execute("INSERT INTO upkeep VALUES ('lost', 1)")
             db.execute("COMMIT")
         except BaseException:
             if db.in_transaction:  # a full disk has rolled it back already

@@ -47,8 +47,17 @@ def delete_all(home: Path) -> None:
 
 
 @pytest.mark.parametrize("lose", [truncate, delete, delete_all])
-def test_a_lost_store_is_reported_until_a_new_one_is_written(filled: Path, lose: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize("by", ["recall", "a hook", "a write"])
+def test_a_lost_store_is_reported_until_all_is_archived_again(
+    filled: Path, lose: Callable[[Path], None], by: str
+) -> None:
     lose(filled)
+    if by == "a hook":
+        for event in ("UserPromptSubmit", "Stop"):
+            payload = {"hook_event_name": event, "session_id": "s1", "prompt": "paint the pump", "cwd": "/"}
+            assert attempt(filled, "hook", "claude", stdin=json.dumps(payload).encode()).out == ""
+    if by == "a write":
+        attempt(filled, "memory", "write", "the pump of the harbour is green").assert_done()
     recalled = attempt(filled, *RECALL)
     assert (recalled.code, recalled.envelope["result"]["hits"]) == (0, [])
     (warning,) = recalled.envelope["result"]["warnings"]
@@ -57,6 +66,8 @@ def test_a_lost_store_is_reported_until_a_new_one_is_written(filled: Path, lose:
     assert "`joelclaw memory archive --all` archives the transcripts" in problem["fix"]
     assert attempt(filled, "doctor").code == 1
     attempt(filled, "memory", "write", NOTE).assert_done()
+    assert reported(filled)
+    attempt(filled, "memory", "archive", "--all", env={"HOME": str(filled.parent / "person")}).assert_done()
     recalled = attempt(filled, *RECALL)
     assert recalled.result["hits"] and "warnings" not in recalled.result and reported(filled) == []
 
@@ -84,6 +95,10 @@ def test_a_hook_tells_the_agent_nothing_about_it(run: Run, filled: Path) -> None
 def test_a_home_without_sessions_is_new(home: Path, tmp_path: Path, run: Run) -> None:
     recalled = attempt(tmp_path / "new", *RECALL)
     assert (recalled.err, "warnings" in recalled.result) == ("", False) and reported(tmp_path / "new") == []
+    payload = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": "paint the pump", "cwd": "/"}
+    for _ in range(2):
+        attempt(tmp_path / "new", "hook", "claude", stdin=json.dumps(payload).encode())
+    assert (tmp_path / "new" / "sessions" / "s1.json").exists() and reported(tmp_path / "new") == []
     run("memory", "write", NOTE)
     delete(home)
     assert "warnings" not in attempt(home, *RECALL).result and reported(home) == []
