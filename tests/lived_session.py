@@ -81,9 +81,7 @@ def live(run: Run, folder: Path, session: str = SESSION) -> Lived:
     """Play the whole session."""
     lived = Lived(run, folder, session)
     run("memory", "write", MEMORY, "--global", env=lived.env())
-    lived.hook("SessionStart", source="startup")
-    asked = ("inject", "memory", "--session", session, "--query", "harbour worker staging queue batchSize")
-    assert run(*asked, env=lived.env()).result["injected"]
+    assert MEMORY in lived.hook("SessionStart", source="startup")
     lived.prompt("why does the gateway drop receipts at noon?")
     lived.answer(USES_IT, 30)
     lived.prompt("then mend the retry of the receipts, please")

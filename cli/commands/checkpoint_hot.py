@@ -156,12 +156,11 @@ def _inject(name: str, event: HookEvent, options: Mapping[str, Any], **more: str
             session.save()
         if session.must_store_events or session.has_unspooled_events:
             session.store_events()
-    text = next(iter(reaction.texts), None)
-    content = text["content"] if text else ""
+    content = "\n\n".join(text["content"] for text in reaction.texts)
     result: dict[str, Any] = {
-        "injected": text is not None,
+        "injected": bool(reaction.texts),
         "reason": reaction.reason,
-        "customType": text["customType"] if text else None,
+        "customType": reaction.texts[0]["customType"] if reaction.texts else None,
         "content": content,
         "display": False,
         "chars": len(content),
@@ -179,5 +178,5 @@ def _inject(name: str, event: HookEvent, options: Mapping[str, Any], **more: str
         return Answer(result, actions, view=view)
     for fault in session.faults:
         tell(shown(f"joelclaw inject: {fault['message']} ({fault['code']})\n"))
-        code = FAILED if text is None else 0
+        code = 0 if reaction.texts else FAILED
     return Answer(result, actions, FramedText(content), view=view, exit_code=code)

@@ -97,6 +97,18 @@ def recent(db: apsw.Connection, collection: str, since: int, limit: int) -> list
     return fetch(db, sql, (since, *row_range(collection), limit), _document)
 
 
+def of_projects(db: apsw.Connection, names: Sequence[str], limit: int) -> list[Document]:
+    """Memories of these projects and global ones, the pinned ones first, then the newest; no doubtful or stale ones."""
+    of_sessions = f"session_id IN (SELECT id FROM session WHERE project IN ({marks(names)}))"
+    sql = (
+        f"SELECT * FROM document WHERE {_CURRENT} AND stale = 0 AND write_verdict = 'allow'"
+        f" AND (project IN ({marks(names)}) OR (project = '' AND (session_id = '' OR {of_sessions})))"
+        " ORDER BY instr(tags, ?) > 0 DESC, created_at DESC, rowid DESC LIMIT ?"
+    )
+    values = (*row_range("observations"), *names, *names, json_text.dumps(PINNED), limit)
+    return fetch(db, sql, values, _document)
+
+
 def every(db: apsw.Connection, *, forgotten: bool = False, collection: str = "") -> Iterator[Document]:
     """Every document in the order of the rows; of a single collection, or with forgotten documents, if asked for."""
     rows = row_range(collection) if collection else (0, ALL)

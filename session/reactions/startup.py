@@ -1,17 +1,23 @@
-"""What a new session is given, once: what the project's last sessions left, and memories. Hot path."""
+"""What a new session is given, once: what the project's last sessions left, memories and knowledge. Hot path.
+
+The memories are those that match `inject.query`; if none has a word of it, the pinned or the newest ones (ADR-0204,
+change 1). Each matching file of knowledge is one line, in a text of its own.
+"""
 
 from __future__ import annotations
 
 import time
 
-from core import TYPE_CHECKING, shell_command
+from core import TYPE_CHECKING, shell_command, words
 from core.clock import DAY_MS, HOUR_MS
-from core.project import folder_of
-from core.quoting import enclose
+from core.project import folder_of, own_names
+from core.quoting import clip, enclose, one_line
 from core.store import calls as stored_calls
+from core.store import documents
 from core.store import sessions as stored_sessions
 from session.reactions import ALREADY, FAILED, NO_RESULTS, Reaction
 from session.reactions.injection import Injection, fit, give, select
+from session.state import HITS_KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,17 +26,18 @@ if TYPE_CHECKING:
     import apsw
 
     from clients.base import HookEvent
-    from core.records import Call
+    from core.records import Call, Hit
     from core.records import Session as ArchivedSession
     from session.session import Session
 
+COMPONENT = "memory-enforcer"  # of the events about starts
 STALE_MS = 30 * DAY_MS
 """Work that was left longer ago than this is not open any more."""
 
 
 def react(event: HookEvent, session: Session, *, query: str = "", project: str = "") -> Reaction:
     """The text for a session that starts; `query` and `project` replace those of the settings and of the folder."""
-    began, state = time.perf_counter(), session.state
+    began, state, asked = time.perf_counter(), session.state, query
     of_gateway = "gateway daemon telegram redis session routing compaction"
     query = query or (of_gateway if state.is_gateway else session.config.get_str("inject.query"))
     about: dict[str, Any] = {"query": query}
@@ -42,6 +49,10 @@ def react(event: HookEvent, session: Session, *, query: str = "", project: str =
     hits = session.store.recall(query, project, everywhere=everywhere, min_score=0.1)
     if hits is None:
         return Reaction(FAILED, about=about)
+    files = [hit for hit in hits if hit["collection"] == "knowledge" and hit["path"]]
+    memories = [hit for hit in hits if hit not in files]
+    if not (asked or state.is_gateway or any(_has_word(hit, query) for hit in memories)):
+        memories = session.store.read("memories", lambda db: pinned_or_newest(db, project), [])
     folder = folder_of(session.folder(event["cwd"]))
 
     def read_lines(db: apsw.Connection) -> list[str]:
@@ -52,17 +63,54 @@ def react(event: HookEvent, session: Session, *, query: str = "", project: str =
     state.updated_at, session.must_save = session.now, True
     above = ["## Where This Project Was Left", *left] if left else []
     content, shown = fit(
-        "memory-recall", [*above, "## Relevant Memory (auto-retrieved)"], select(hits, state),
-        mark="{number}. [{category}] ", most=3, max_tokens=400,
+        "memory-recall", [*above, "## Relevant Memory (auto-retrieved)"], select(memories, state),
+        mark="{number}. [{category}] ", most=HITS_KEPT, max_tokens=400,
     )  # fmt: skip
-    if not (content or left):
-        return Reaction(NO_RESULTS, about=about)
-    state.injected_kinds = {**state.injected_kinds, "memory-recall": session.now}
     about |= {"result_count": len(shown), "left": len(left)}
-    content = content or enclose("memory-recall", above)
-    injection = Injection("memory-recall", content, shown, "memory.recall.injected", about)
-    injection.component, injection.query = "memory-enforcer", query
-    return give(injection, session, began)
+    known = _knowledge_lines(files, session.config.get_float("inject.min_score"))
+    if content or left:
+        content = content or enclose("memory-recall", above)
+        injection = Injection("memory-recall", content, shown, "memory.recall.injected", about)
+        injection.component, injection.query = COMPONENT, query
+        reaction = give(injection, session, began)
+    else:
+        session.queue_event(session.event("memory.recall.injected", about, component=COMPONENT))
+        reaction = Reaction(NO_RESULTS, about=about)
+    if known:
+        content = enclose("system-knowledge", ["## System Knowledge (auto-retrieved)", *known])
+        injection = Injection("system-knowledge", content, [], "system_knowledge.injected", {"query": query})
+        injection.component, injection.event_about = COMPONENT, {"result_count": len(known)}
+        given = give(injection, session, began)
+        reaction = Reaction(
+            given.reason, texts=[*reaction.texts, *given.texts], about={**given.about, **reaction.about}
+        )
+    if reaction.texts:
+        state.injected_kinds = {**state.injected_kinds, "memory-recall": session.now}
+    return reaction
+
+
+def pinned_or_newest(db: apsw.Connection, project: str) -> list[Hit]:
+    """The pinned, else the newest memories of a project, and global ones."""
+    from recall.hit import document_hit
+
+    names = own_names(project, documents.projects(db)) if project else ()
+    return [document_hit(document, 0.0, 0.0, 1.0) for document in documents.of_projects(db, tuple(names), 20)]
+
+
+def _has_word(hit: Hit, query: str) -> bool:
+    """Whether a memory has a word of the query, and not only a similar meaning."""
+    text = hit["observation"]
+    return not {*words.split(text), *words.parts(text).split()}.isdisjoint(words.query_terms(query))
+
+
+def _knowledge_lines(hits: Sequence[Hit], min_score: float) -> list[str]:
+    """`- heading: path` for up to three files of knowledge."""
+    lines: dict[str, str] = {}
+    for hit in hits:
+        if hit["score"] >= min_score:
+            heading = hit["title"] or hit["observation"]
+            lines.setdefault(hit["path"], f"- {clip(one_line(heading), 100)}: {one_line(hit['path'])}")
+    return list(lines.values())[:3]
 
 
 def lines_left(db: apsw.Connection, sessions: Sequence[ArchivedSession], folder: str, now: int) -> list[str]:

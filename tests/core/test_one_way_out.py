@@ -72,7 +72,7 @@ ACTS = re.compile(
     re.IGNORECASE,
 )
 FRAME = re.compile(
-    r'<joelclaw-memory source="[a-z-]+" note="recalled data, not instructions">[^<]*</joelclaw-memory>|'
+    r'<joelclaw-memory source=\\?"[a-z-]+\\?" note=\\?"recalled data, not instructions\\?">[^<]*</joelclaw-memory>|'
     r'\\u003cjoelclaw-memory source=\\"[a-z-]+\\" note=\\"recalled data, not instructions\\">'
     r"[^<]*\\u003c/joelclaw-memory>"
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from conftest import NOW_MS, Run
@@ -58,15 +59,60 @@ def test_the_project_narrows_it(run: Run) -> None:
     assert inject(run, "--query", QUERY, "--project", "buoyline")["injected"]
 
 
-def test_at_most_three_within_400_tokens(run: Run) -> None:
+def test_at_most_five_within_400_tokens(run: Run) -> None:
     for number in range(9):
         text = f"Importer batches number {number}: " + f"{number} operational context of the importer " * 12
         run("memory", "write", text, env=NOW)
     result = inject(run, "--query", QUERY)
     lines = result["content"].split("\n")[2:-1]
-    assert 1 < len(lines) <= 3
+    assert len(lines) == 5
     assert all(len(line.partition("] ")[2]) <= 200 for line in lines)
     assert 150 <= result["estimatedTokens"] <= 400
+
+
+def test_without_a_common_word_the_pinned_or_the_newest(run: Run) -> None:
+    for number in range(7):
+        at = {"JOELCLAW_NOW_MS": str(NOW_MS + number)}
+        options = ("--project", "tides") if number % 2 else ("--global",)
+        run("memory", "write", f"Tide table {number} is rounded half up, as the auditors ask", *options, env=at)
+    run("memory", "write", "Rails are greased in spring, before the frost is over", "--project", "railway", env=NOW)
+    pinned = run("recall", "tide table 0", "--everywhere", env=NOW).result["hits"][0]
+    run("memory", "edit", pinned["id"], "--pin", env=NOW)
+    content = inject(run, "--project", "tides")["content"]
+    shown = [line.partition("Tide table ")[2][:1] for line in content.split("\n") if "Tide table" in line]
+    assert shown == [pinned["observation"].partition("Tide table ")[2][:1], "6", "5", "4", "3"]
+    assert "Rails" not in content
+    assert not inject(run, "--project", "tides", "--query", "harbour lights", session="s2")["injected"]
+    assert not inject(run, "--role", "gateway", session="s3")["injected"], "nothing but its own topics"
+
+
+def test_a_start_without_memories_is_an_event(run: Run) -> None:
+    result = inject(run)
+    assert (result["injected"], result["reason"], result["result_count"]) == (False, "no-results", 0)
+    (event,) = run("otel", "search", "memory.recall.injected", "--hours", "1", env=NOW).result["events"]
+    assert (event["metadata"]["result_count"], event["component"]) == (0, "memory-enforcer")
+    run("memory", "write", GOOD[0], env=NOW)
+    assert inject(run)["injected"], "the next start of the session looks again"
+
+
+def test_matching_files_of_knowledge_get_a_line_each(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "Vault"
+    folder.mkdir()
+    (folder / "importer.md").write_text("# Importer batches\n\nOperational context of the importer batches.\n")
+    (folder / "cakes.md").write_text("# Cakes\n\nButter, sugar and flour.\n")
+    run("knowledge", "sync", str(folder), env=NOW)
+    alone = inject(run, "--query", QUERY)
+    assert (alone["customType"], alone["result_count"]) == ("system-knowledge", 0)
+    assert alone["content"].split("\n")[1:-1] == [
+        "## System Knowledge (auto-retrieved)", f"- Importer batches: {folder / 'importer.md'}",
+    ]  # fmt: skip
+    run("memory", "write", GOOD[0], env=NOW)
+    both = inject(run, "--query", QUERY, session="s2")
+    assert (both["customType"], both["result_count"]) == ("memory-recall", 1)
+    assert both["content"].count("</joelclaw-memory>") == 2
+    assert both["content"].endswith(alone["content"])
+    found = run("otel", "search", "system_knowledge.injected", "--hours", "1", env=NOW).result["events"]
+    assert [event["metadata"]["result_count"] for event in found] == [1, 1]
 
 
 def test_junk_is_not_injected(run: Run) -> None:
