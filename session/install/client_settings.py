@@ -286,6 +286,24 @@ class PiSettings(Settings):
     """pi."""
 
     applies = "takes effect when pi starts next, or after /reload"
+    servers_file = "mcp.json"
+
+    def notes(self, *, project: bool) -> list[str]:
+        """Whether the project must be trusted first."""
+        return [f"{one.message}: {one.fix}" for one in self.untrusted((), project=project)]
+
+    def untrusted(self, _places: Sequence[Place], *, project: bool) -> list[Obstacle]:
+        """A project that pi does not trust, as pi 1 decides: the nearest saved decision, else the user's default."""
+        here = folder = os.path.realpath(os.getcwd())
+        saved = read_settings(self.below("trust.json", project=False))
+        while not isinstance(saved.get(folder), bool) and folder != os.path.dirname(folder):
+            folder = os.path.dirname(folder)
+        decision = saved.get(folder)
+        default = read_settings(self.below("settings.json", project=False)).get("defaultProjectTrust")
+        if not project or decision is True or (decision is not False and default == "always"):
+            return []
+        about = f"pi does not trust {here} yet, so it loads no extension of it, and `pi -p` does not say so"
+        return [Obstacle(about, f"start `pi` in {here} and trust the project there, or run `/trust`")]
 
 
 class OpenCodeSettings(Settings):

@@ -92,6 +92,26 @@ def test_codex_runs_what_was_reviewed(tmp_path: Path) -> None:
     assert about not in told(CODEX.untrusted([], project=True))
 
 
+@pytest.mark.parametrize(
+    ("decisions", "default", "is_trusted"),
+    [
+        ({}, None, False), ({}, "always", True), ({}, "never", False), ({"project": True}, None, True),
+        ({"project": False}, "always", False), ({"": True}, None, True), ({"": True, "project": False}, None, False),
+        ({"": True, "project": None}, None, True),
+    ],
+)  # fmt: skip
+def test_pi_loads_a_project_s_extension_if_the_project_is_trusted(
+    decisions: dict[str, Any], default: str | None, is_trusted: bool, tmp_path: Path
+) -> None:
+    saved = {str((tmp_path / folder).resolve()): decision for folder, decision in decisions.items()}
+    written(PI.below("trust.json", project=False), saved)
+    written(PI.below("settings.json", project=False), {"defaultProjectTrust": default} if default else {})
+    assert PI.untrusted([], project=False) == PI.notes(project=False) == []
+    found = PI.untrusted([], project=True)
+    assert [str(tmp_path / "project") in one.message for one in found] == [True] * (not is_trusted)
+    assert len(PI.notes(project=True)) == (not is_trusted)
+
+
 def test_gemini_the_project_s_file_decides_where_it_says_something() -> None:
     assert GEMINI.switched_off(project=False) == []
     user = written(GEMINI.path(project=False), {"hooksConfig": {"enabled": False, "disabled": ["joelclaw"]}})

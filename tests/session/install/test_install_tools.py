@@ -14,7 +14,12 @@ from session.install import entries
 
 __all__ = ["install", "project", "user"]
 
-SERVERS = {"claude": ".claude.json", "codex": ".codex/config.toml", "gemini": FILES["gemini"]}
+SERVERS = {
+    "claude": ".claude.json",
+    "codex": ".codex/config.toml",
+    "gemini": FILES["gemini"],
+    "pi": ".pi/agent/mcp.json",
+}
 RULES = {"codex": ".codex/rules/joelclaw.rules", "gemini": ".gemini/policies/joelclaw.toml"}
 SKILL = "skills/joelclaw/SKILL.md"
 RULE = "Bash(joelclaw recall:*)"
@@ -124,7 +129,7 @@ def test_a_server_of_the_user_with_our_name_stays(
     if first == "ours":
         install(agent)
     path, (command, args) = user / SERVERS[agent], OWN[whose]
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     mine = {**({"type": "stdio"} if agent == "claude" else {}), "command": command, "args": args}
     if agent == "codex":
         path.write_text(f"[mcp_servers.joelclaw]\ncommand = {json.dumps(command)}\nargs = {json.dumps(args)}\n")
@@ -150,7 +155,7 @@ def test_a_server_of_ours_that_was_edited_stays(install: Install, user: Path) ->
 @pytest.mark.parametrize(("agent", "text"), [("claude", "{,}"), ("claude", '{"mcpServers": []}'), ("codex", "a = = 1")])
 def test_a_file_that_the_client_cannot_read_stops_all(install: Install, user: Path, agent: str, text: str) -> None:
     path = user / SERVERS[agent]
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     before = tree(user)
     failed = install(agent, "--mcp", ok=False)

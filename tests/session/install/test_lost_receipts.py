@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import JOELCLAW
 from test_install import FILES, Install, install, project, user
-from test_install_tools import OLD, RULES, SERVERS, SKILL, tree
+from test_install_tools import OLD, RULES, SKILL, tree
 
 from session.install import entries
 
@@ -46,7 +46,7 @@ def everything_goes(
     assert not list(user.rglob("skills/joelclaw"))
 
 
-@pytest.mark.parametrize("agent", SERVERS)
+@pytest.mark.parametrize("agent", ["claude", *RULES])
 def test_what_somebody_changed_is_still_left(install: Install, user: Path, home: Path, agent: str) -> None:
     install(agent)
     forgotten(home)
