@@ -59,15 +59,17 @@ def entries(root: str, onerror: Callable[[OSError], None] | None = None) -> Iter
         yield from (os.path.join(folder, name) for name in sorted((*folders, *names)))
 
 
-def examine(root: str) -> tuple[list[str], list[str]]:
-    """Our folders and files in a home that others can read, and those that were set aside.
+def examine(root: str) -> tuple[list[str], list[str], list[str]]:
+    """Paths of ours in a home: those that others can read, those that were set aside, and leftovers of killed writers.
 
-    What is in a closed folder of the home is closed: `sessions` may hold thousands of files.
+    What is in a closed folder of the home is closed: `sessions` may hold thousands of files, so one look must do.
     """
-    readable, aside = [], []
+    readable, aside, leftovers = [], [], []
+    stale_s = 3600  # no writer takes an hour: a killed writer left the file
     folders = [root]
     while folders:
         folder = folders.pop()
+        may_hold_leftovers = os.path.relpath(folder, root) in (".", "sessions", "cache", "installs")
         try:
             is_open = bool(os.lstat(folder).st_mode & _OTHERS)
             readable += [folder] if is_open else []
@@ -78,11 +80,15 @@ def examine(root: str) -> tuple[list[str], list[str]]:
                     aside.append(entry.path)
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(entry.path)
-                elif (is_open or folder == root) and not entry.is_symlink():
-                    readable += [entry.path] if entry.stat().st_mode & _OTHERS else []
+                    continue
+                if (is_open or folder == root) and not entry.is_symlink() and entry.stat().st_mode & _OTHERS:
+                    readable.append(entry.path)
+                if may_hold_leftovers and _is_temporary(entry.name) and entry.is_file(follow_symlinks=False):
+                    is_stale = entry.stat(follow_symlinks=False).st_mtime < time.time() - stale_s
+                    leftovers += [entry.path] if is_stale else []
         except OSError:  # another user's, or gone by now
             pass
-    return sorted(readable), sorted(aside)
+    return sorted(readable), sorted(aside), sorted(leftovers)
 
 
 def _close(root: str, path: str) -> list[str]:
@@ -100,32 +106,13 @@ def _close(root: str, path: str) -> list[str]:
 def sweep_temporary(home: str) -> int:
     """Remove files that killed writers left in the home more than an hour ago; returns how many."""
     swept = 0
-    for path in stale_temporary(home):
+    for path in examine(home)[2]:
         try:
             os.unlink(path)
             swept += 1
         except OSError:  # another process sweeps too
             pass
     return swept
-
-
-def stale_temporary(home: str) -> list[str]:
-    """Files that killed writers left in the home more than an hour ago."""
-    return [path for name in ("", "sessions", "cache", "installs") for path in _stale(os.path.join(home, name))]
-
-
-def _stale(folder: str) -> list[str]:
-    found = []
-    stale_s = 3600  # no writer takes an hour: a killed writer left the file
-    try:
-        for entry in os.scandir(folder):
-            if not _is_temporary(entry.name) or not entry.is_file(follow_symlinks=False):
-                continue
-            if entry.stat(follow_symlinks=False).st_mtime < time.time() - stale_s:
-                found.append(entry.path)
-    except OSError:  # no such folder; or another process sweeps too
-        pass
-    return found
 
 
 def _is_temporary(name: str) -> bool:

@@ -243,9 +243,9 @@ def check_home(examination: Examination) -> Iterator[Finding]:
             message = f"the disk of {folder} has {free / 1_000_000:,.0f} MB left"
             yield severity("DISK_LOW", "home", message, "free some space: what cannot be written is lost")
     is_user_folder = os.path.realpath(home) == os.path.realpath(os.path.expanduser("~"))
-    readable, damaged = home_files.examine(home)
+    readable, damaged, leftovers = home_files.examine(home)
     readable = [] if is_user_folder else readable
-    leftovers = home_files.stale_temporary(home) + backup.leftovers()
+    leftovers += backup.leftovers()
     for severity, code, paths, text, fix in (
         (warning, "MODES_OPEN", readable, "others can read {}", "joelclaw doctor --fix"),
         (note, "STALE_FILES", leftovers, "killed processes left {}", "joelclaw doctor --fix"),
