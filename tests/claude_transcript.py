@@ -54,9 +54,9 @@ class Transcript:
         self.write(self.entry("assistant", [{"type": "text", "text": text}]))
         return self.last_id
 
-    def call(self, call: str, name: str, **given: Any) -> str:
+    def call(self, call: str, name: str, **fields: Any) -> str:
         """Write a tool call; returns its id in the store."""
-        self.write(self.entry("assistant", [{"type": "tool_use", "id": call, "name": name, "input": given}]))
+        self.write(self.entry("assistant", [{"type": "tool_use", "id": call, "name": name, "input": fields}]))
         return self.last_id
 
     def outcome(self, call: str, text: str, *, failed: bool = False) -> None:

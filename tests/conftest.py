@@ -68,6 +68,7 @@ sys.path.extend(sorted({str(path.parent) for path in (ROOT / "tests").rglob("tes
 JOELCLAW = str(Path(sys.executable).parent / "joelclaw")
 PATIENCE_S = 240.0  # how long a test waits before it counts as hung; says nothing about speed
 NOW_MS = 1_790_000_000_000  # 2026-09-21, the frozen time of most tests
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
 
 @dataclass(frozen=True)
@@ -126,14 +127,14 @@ def clean_environment(home: Path, **more: str) -> dict[str, str]:
 
     Hooks get a deadline of a minute, and finish all their work before they exit.
     """
-    kept = {
+    inherited = {
         k: v
         for k, v in os.environ.items()
         if not k.startswith(("JOELCLAW", "SLOG", "PI_", "TYPESENSE", "OTEL", "VAULT"))
     }
-    kept["PATH"] = f"{Path(JOELCLAW).parent}{os.pathsep}{kept.get('PATH', os.defpath)}"
+    inherited["PATH"] = f"{Path(JOELCLAW).parent}{os.pathsep}{inherited.get('PATH', os.defpath)}"
     patient = {"JOELCLAW_HOOK_DEADLINE_MS": "60000"}
-    return {**kept, "JOELCLAW_HOME": str(home), "NO_COLOR": "1", **patient, **more}
+    return {**inherited, "JOELCLAW_HOME": str(home), "NO_COLOR": "1", **patient, **more}
 
 
 def attempt(

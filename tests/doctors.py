@@ -1,4 +1,4 @@
-"""A user who has joelclaw installed in several clients, and runs `joelclaw doctor`."""
+"""A user who has joelclaw installed in several clients and runs `joelclaw doctor`."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class User:
         assert done.envelope["ok"] is True
         return result
 
-    def found(self, *words: str, **env: str) -> dict[str, list[str]]:
+    def codes(self, *words: str, **env: str) -> dict[str, list[str]]:
         """The codes of doctor's findings by subject, without the note that no hook was called yet."""
         codes: dict[str, list[str]] = {}
-        for one in self.doctor(*words, **env)["findings"]:
-            assert one["message"] and (one["fix"] or one["severity"] == "ok"), one
-            if (one["code"], one["severity"]) != ("HOOK_NEVER_CALLED", "note"):
-                codes.setdefault(one["subject"], []).append(one["code"])
+        for finding in self.doctor(*words, **env)["findings"]:
+            assert finding["message"] and (finding["fix"] or finding["severity"] == "ok"), finding
+            if (finding["code"], finding["severity"]) != ("HOOK_NEVER_CALLED", "note"):
+                codes.setdefault(finding["subject"], []).append(finding["code"])
         return codes
 
     def installed_elsewhere(self, client: str) -> Path:
@@ -73,6 +73,6 @@ class User:
 def user(tmp_path: Path, home: Path, run: Run) -> User:
     """A new user."""
     folder, project = tmp_path / "somebody", tmp_path / "project"
-    for one in (folder, project):
-        one.mkdir()
+    for path in (folder, project):
+        path.mkdir()
     return User(folder, home, project, run)

@@ -120,19 +120,19 @@ class Host:
     def left_running(self) -> list[str]:
         """Processes that outlive the host; waits for killed ones to disappear."""
         until = time.monotonic() + PATIENCE_S
-        while (found := self._running()) and time.monotonic() < until:
+        while (running := self._running()) and time.monotonic() < until:
             time.sleep(0.02)
-        return found
+        return running
 
     def _running(self) -> list[str]:
-        found = []
+        commands = []
         for process in Path("/proc").glob("[0-9]*"):
             try:
                 if f"{MARKER}={self.folder}".encode() in (process / "environ").read_bytes():
-                    found.append((process / "cmdline").read_text())
+                    commands.append((process / "cmdline").read_text())
             except OSError:
                 continue
-        return [one for one in found if one]
+        return [command for command in commands if command]
 
     def _place(self, text: str) -> None:
         at = self.folder / "bin" / "joelclaw"

@@ -159,16 +159,16 @@ def paused(
     mark = folder / "mark"
     more = {"PYTHONPATH": str(folder), "PAUSE_AT_COMMIT": str(commit), "PAUSE_AT_STEP": str(step)}
     (folder / "stdin").write_bytes(stdin)
-    given = os.open(folder / "stdin" if stdin else os.devnull, os.O_RDONLY)
+    stdin_ = os.open(folder / "stdin" if stdin else os.devnull, os.O_RDONLY)
     process = subprocess.Popen(
         [JOELCLAW, *words],
-        stdin=given,
+        stdin=stdin_,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=clean_environment(home, **(env or {}), **more, PAUSE_MARK=str(mark)),
         cwd=folder,
     )
-    os.close(given)
+    os.close(stdin_)
     until = time.monotonic() + PATIENCE_S
     while not mark.exists():
         if process.poll() is not None:

@@ -66,8 +66,8 @@ def call(
     if not _running.acquire(blocking=False):
         raise RuntimeError("two commands at once need processes of their own: mark the test `spawned`")
     try:
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, _stdin(data) as given:
-            stdin = terminal if typed and terminal is not None else given.fileno()
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, _stdin(data) as stdin_file:
+            stdin = terminal if typed and terminal is not None else stdin_file.fileno()
             stdout = out.fileno() if terminal is None else terminal
             with (
                 _descriptors(stdin, stdout, err.fileno()),
@@ -111,11 +111,11 @@ def _content(file: IO[bytes]) -> bytes:
 
 
 @contextlib.contextmanager
-def _descriptors(*given: int) -> Iterator[None]:
+def _descriptors(*replacements: int) -> Iterator[None]:
     """Use these descriptors as 0, 1 and 2."""
     before = [os.dup(number) for number in range(3)]
     try:
-        for number, descriptor in enumerate(given):
+        for number, descriptor in enumerate(replacements):
             os.dup2(descriptor, number)
         yield
     finally:

@@ -83,20 +83,20 @@ class Machine:
         """Id → text of all memories in the local store."""
         done = self.run("memory", "export")
         assert done.code == 0, done
-        return {one["id"]: one["text"] for one in map(json.loads, done.out.splitlines())}
+        return {memory["id"]: memory["text"] for memory in map(json.loads, done.out.splitlines())}
 
     @contextmanager
     def cluster(self) -> Iterator[Cluster]:
         """A direct connection to the cluster."""
         env = self.environment
         nodes = env["TYPESENSE_URL"].split(",")
-        found = Cluster(nodes, env["TYPESENSE_API_KEY"], env["JOELCLAW_STORE_PREFIX"], timeout_s=120)
+        cluster_ = Cluster(nodes, env["TYPESENSE_API_KEY"], env["JOELCLAW_STORE_PREFIX"], timeout_s=120)
         try:
-            yield found
+            yield cluster_
         finally:
-            found.close()
+            cluster_.close()
 
-    def there(self, collection: str = "observations") -> dict[str, dict[str, Any]]:
+    def rows_in_cluster(self, collection: str = "observations") -> dict[str, dict[str, Any]]:
         """The server's documents of a collection, by id."""
         with self.cluster() as cluster:
             return {row["id"]: row for row in cluster.export(COLLECTIONS.get(collection, collection))}
@@ -130,9 +130,9 @@ class Machine:
 
 def joined(home: Path, server: Server) -> Machine:
     """A first machine with a fresh prefix."""
-    made = Machine(home, server.environment(JOELCLAW_STORE_PREFIX=new_prefix()))
-    made.result("store", "init")
-    return made
+    machine = Machine(home, server.environment(JOELCLAW_STORE_PREFIX=new_prefix()))
+    machine.result("store", "init")
+    return machine
 
 
 def eventually(condition: Any, seconds: float = PATIENCE_S) -> Any:

@@ -1,4 +1,4 @@
-"""A collector on a free loopback port: takes OTLP/HTTP, decodes it with opentelemetry-proto, and fails to order."""
+"""An OTLP/HTTP collector on a free loopback port that decodes requests and fails on demand."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Do:
 
     Args:
         status: of HTTP; 0 closes the connection without an answer.
-        keep: whether the request counts as received (a receiver may die before or after it has stored a batch).
-        said: the body of an error.
+        stored: whether the request counts as received (a receiver may die before or after it has stored a batch).
+        body: the body of an error.
         after_s: how long to take.
     """
 
     status: int = 200
-    keep: bool = True
-    said: str = ""
+    stored: bool = True
+    body: str = ""
     after_s: float = 0.0
 
 
@@ -69,8 +69,8 @@ class Receiver:
 
     port: int = 0
     plan: Plan = _yes
-    seen: list[Received] = field(default_factory=list)
-    asked: dict[str, int] = field(default_factory=dict)
+    requests: list[Received] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
     _server: http.server.ThreadingHTTPServer | None = None
 
     @property
@@ -96,7 +96,7 @@ class Receiver:
             self._server = None
 
     def bodies(self, path: str) -> list[Any]:
-        return [one.body for one in self.seen if one.path == path]
+        return [request.body for request in self.requests if request.path == path]
 
     def records(self) -> list[tuple[dict[str, Any], Any]]:
         """Every log record with the attributes of its resource."""
@@ -165,19 +165,19 @@ def _handler(receiver: Receiver) -> type[http.server.BaseHTTPRequestHandler]:
             body = form()
             body.ParseFromString(data)
             with lock:
-                number = receiver.asked.get(self.path, 0)
-                receiver.asked[self.path] = number + 1
+                number = receiver.counts.get(self.path, 0)
+                receiver.counts[self.path] = number + 1
             do = receiver.plan(self.path, number, body)
-            if do.keep and (do.status == 0 or 200 <= do.status < 300):
+            if do.stored and (do.status == 0 or 200 <= do.status < 300):
                 with lock:
-                    receiver.seen.append(Received(self.path, {k.lower(): v for k, v in self.headers.items()}, body))
+                    receiver.requests.append(Received(self.path, {k.lower(): v for k, v in self.headers.items()}, body))
             if do.after_s:
                 time.sleep(do.after_s)
             if do.status == 0:
                 self.connection.shutdown(socket.SHUT_RDWR)
                 self.close_connection = True
                 return
-            text = do.said.encode()
+            text = do.body.encode()
             if 200 <= do.status < 300:
                 text = answer_form().SerializeToString()
             self.send_response(do.status)

@@ -101,9 +101,9 @@ def drawn(view: Callable[[Answer], None], result: object, *steps: Any, columns: 
 
 
 def _drawn(view: Callable[[Answer], None], answer: Answer, **environment: str) -> list[str]:
-    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
+    variables = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
     with (
-        mock.patch.dict(os.environ, {**kept, "COLUMNS": "100", **environment}, clear=True),
+        mock.patch.dict(os.environ, {**variables, "COLUMNS": "100", **environment}, clear=True),
         contextlib.redirect_stdout(io.StringIO()) as shown,
     ):
         view(answer)

@@ -74,14 +74,14 @@ def binary() -> Path:
 
 def free_ports(count: int) -> list[int]:
     """Free loopback ports, at random: tests run in parallel, and a restarted node needs its old port."""
-    found: list[int] = []
-    while len(found) < count:
+    ports: list[int] = []
+    while len(ports) < count:
         port = _PORTS.choice(range(*_PORT_RANGE))
-        with socket.socket() as one, contextlib.suppress(OSError):
-            one.bind(("127.0.0.1", port))
-            if port not in found:
-                found.append(port)
-    return found
+        with socket.socket() as listener, contextlib.suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            if port not in ports:
+                ports.append(port)
+    return ports
 
 
 @dataclass

@@ -129,7 +129,7 @@ class Child:
         """Wait for an object on stdout that passes the test; None if stdout ends first."""
         while True:
             try:
-                line = self.lines.get(timeout=self.run.left())
+                line = self.lines.get(timeout=self.run.remaining_s())
             except queue.Empty:
                 raise OutOfTime from None
             if line is None:
@@ -148,7 +148,7 @@ class Child:
         try:
             if sys.exc_info()[0]:  # the run failed: do not wait
                 return
-            self.process.wait(min(self.run.left(), grace or 1e9))
+            self.process.wait(min(self.run.remaining_s(), grace or 1e9))
         except subprocess.TimeoutExpired:
             if not grace:
                 raise OutOfTime from None
@@ -236,7 +236,7 @@ class Run:
         """Compactions in the client's transcripts; Gemini records none, so its requests for a summary count."""
         if self.name == "gemini":
             summaries = [request for request in requests if request["rule"] == "compact"]
-            return sum(SECOND_LOOK not in json.dumps(one["body"].get("contents", [])[-1:]) for one in summaries)
+            return sum(SECOND_LOOK not in json.dumps(summary["body"].get("contents", [])[-1:]) for summary in summaries)
         count = 0
         for file in sorted(self.transcripts.iterdir()):
             values = objects(file) if file.suffix == ".jsonl" else inside(json.loads(file.read_text(encoding="utf-8")))
@@ -256,12 +256,12 @@ class Run:
             **dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost"),
         }
 
-    def left(self) -> float:
+    def remaining_s(self) -> float:
         """Seconds to the deadline; raises OutOfTime after it."""
-        left = self.deadline - time.monotonic()
-        if left <= 0:
+        remaining = self.deadline - time.monotonic()
+        if remaining <= 0:
             raise OutOfTime
-        return left
+        return remaining
 
     def set_env(self, **more: str) -> None:
         """Add a client's own variables; the caller's override them."""

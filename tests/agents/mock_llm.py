@@ -146,11 +146,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def is_foreign(self) -> bool:
         """Refuse a proxied request for another host; remove our own host from the path."""
-        found = re.match(r"https?://([^/]+)(/.*|$)", self.path)
-        if not found:
+        match = re.match(r"https?://([^/]+)(/.*|$)", self.path)
+        if not match:
             return False
-        if self.is_own(found[1]):
-            self.path = found[2] or "/"
+        if self.is_own(match[1]):
+            self.path = match[2] or "/"
             return False
         self.refuse()
         return True

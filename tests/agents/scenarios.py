@@ -62,10 +62,7 @@ WEBHOOK_RETRIES: dict[str, Any] = {
             ),
             ("That is as far as it goes today.", None),
         ],
-        [
-            ("Running the suite.", "bash", NOISE),
-            ("The run is over and nothing new came up.", None),
-        ],
+        [("Running the suite.", "bash", NOISE), ("The run is over and nothing new came up.", None)],
         [
             ("Looking at the folder first.", "bash", "ls -R . | head -20"),
             ("I can see the files, but I only have the summary for the rest.", None),
@@ -135,10 +132,7 @@ REPORT_TIMEZONE: dict[str, Any] = {
             ),
             ("That is as far as it goes today.", None),
         ],
-        [
-            ("Running the suite.", "bash", NOISE),
-            ("The suite has finished.", None),
-        ],
+        [("Running the suite.", "bash", NOISE), ("The suite has finished.", None)],
         [
             ("Looking at the folder first.", "bash", "ls -R . | head -20"),
             ("I only have the summary for the rest.", None),

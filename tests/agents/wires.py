@@ -112,8 +112,8 @@ def anthropic(wire: Wire, body: Body, answer: Answer) -> None:
         if block["type"] == "text":
             empty, delta = {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
         else:
-            given = json.dumps(block["input"])
-            empty, delta = {**block, "input": {}}, {"type": "input_json_delta", "partial_json": given}
+            arguments = json.dumps(block["input"])
+            empty, delta = {**block, "input": {}}, {"type": "input_json_delta", "partial_json": arguments}
         wire.event({"type": "content_block_start", "index": i, "content_block": empty}, named=True)
         wire.event({"type": "content_block_delta", "index": i, "delta": delta}, named=True)
         wire.event({"type": "content_block_stop", "index": i}, named=True)
@@ -126,8 +126,8 @@ def responses(wire: Wire, body: Body, answer: Answer) -> None:
     items: list[dict[str, Any]] = []
     if answer.text or not answer.calls:
         content = [{"type": "output_text", "text": answer.text, "annotations": []}]
-        said = {"type": "message", "role": "assistant", "status": "completed", "content": content}
-        items.append({**said, "id": f"msg_{answer.number}"})
+        message = {"type": "message", "role": "assistant", "status": "completed", "content": content}
+        items.append({**message, "id": f"msg_{answer.number}"})
     items += [
         {
             "type": "function_call",
@@ -139,7 +139,7 @@ def responses(wire: Wire, body: Body, answer: Answer) -> None:
         }
         for i, call in enumerate(answer.calls)
     ]
-    whole = {
+    response = {
         "id": f"resp_{answer.number}",
         "object": "response",
         "created_at": int(time.time()),
@@ -155,10 +155,10 @@ def responses(wire: Wire, body: Body, answer: Answer) -> None:
         },
     }
     if not body.get("stream"):
-        wire.send_json(200, whole)
+        wire.send_json(200, response)
         return
     wire.start_events()
-    opening = {**whole, "status": "in_progress", "output": [], "usage": None}
+    opening = {**response, "status": "in_progress", "output": [], "usage": None}
     wire.event({"type": "response.created", "response": opening}, named=True)
     for i, item in enumerate(items):
         empty = {"content": []} if item["type"] == "message" else {"arguments": ""}
@@ -171,14 +171,14 @@ def responses(wire: Wire, body: Body, answer: Answer) -> None:
             wire.event({"type": "response.output_text.delta", **at, "delta": answer.text}, named=True)
             wire.event({"type": "response.output_text.done", **at, "text": answer.text}, named=True)
         wire.event({"type": "response.output_item.done", "output_index": i, "item": item}, named=True)
-    wire.event({"type": "response.completed", "response": whole}, named=True)
+    wire.event({"type": "response.completed", "response": response}, named=True)
 
 
 def gemini(wire: Wire, body: Body, answer: Answer) -> None:
     """Gemini generateContent: gemini."""
     parts: list[dict[str, Any]] = [{"text": answer.text}] if answer.text or not answer.calls else []
     parts += [{"functionCall": {"name": call["name"], "args": call["args"]}} for call in answer.calls]
-    whole = {
+    response = {
         "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
         "usageMetadata": {
             "promptTokenCount": answer.tokens_in,
@@ -189,16 +189,11 @@ def gemini(wire: Wire, body: Body, answer: Answer) -> None:
         "responseId": f"r{answer.number}",
     }
     if "streamGenerateContent" not in wire.path:
-        wire.send_json(200, whole)
+        wire.send_json(200, response)
         return
     wire.start_events()
-    wire.event(whole)
+    wire.event(response)
 
 
-BY_PATH = (
-    ("/chat/completions", chat),
-    ("/responses", responses),
-    ("/messages", anthropic),
-    ("enerateContent", gemini),
-)
+BY_PATH = (("/chat/completions", chat), ("/responses", responses), ("/messages", anthropic), ("enerateContent", gemini))
 """Which one answers, by the end of the request's path."""

@@ -1,4 +1,4 @@
-"""Stdout that nobody reads is no error, and stdout that takes no more is one: the same for every declared command.
+"""A closed stdout is no error and a full one is, for every declared command.
 
 The exit code stays the command's own where the reader went away; where a disk is full it is 1, with a line on stderr.
 """
@@ -93,18 +93,18 @@ def ends(home: Path, places: dict[str, str], tmp_path: Path) -> Ends:
 
 
 @pytest.mark.parametrize("path", FEW)
-def test_a_command_ends_as_if_it_were_read(ends: Ends, path: str) -> None:
+def test_closed_stdout_does_not_change_the_exit_code(ends: Ends, path: str) -> None:
     words, stdin = words_of(path), STDIN.get(path, "")
     usual = ends("read", *words, stdin=stdin)
     assert ends("gone", *words, stdin=stdin) == usual
     assert ends("closed", *words, stdin=stdin) == usual
     assert ends("gone", *words, stdin=stdin, merged=True)[0] == usual[0]
-    told = (0, "") if path == ALWAYS_0 else (1, f"joelclaw {path}: {FULL}")
-    assert ends("full", *words, stdin=stdin) == told
+    expected = (0, "") if path == ALWAYS_0 else (1, f"joelclaw {path}: {FULL}")
+    assert ends("full", *words, stdin=stdin) == expected
 
 
 @pytest.mark.parametrize("words", [[], ["--version"], ["no-such-command"], ["recall", "--help"]], ids=" ".join)
-def test_help_ends_as_if_it_were_read(ends: Ends, words: list[str]) -> None:
+def test_closed_stdout_does_not_change_help(ends: Ends, words: list[str]) -> None:
     usual = ends("read", *words)
     assert usual[0] == (2 if "no-such-command" in words else 0)
     assert ends("gone", *words) == usual
@@ -119,7 +119,7 @@ READ = [
 ]  # fmt: skip
 
 
-def test_a_reader_that_has_enough(home: Path, places: dict[str, str], tmp_path: Path) -> None:
+def test_a_reader_may_close_the_pipe_early(home: Path, places: dict[str, str], tmp_path: Path) -> None:
     for words in READ:
         words = [word.format(**places) if word.startswith("{") else word for word in words]
         done = subprocess.run(
@@ -131,12 +131,14 @@ def test_a_reader_that_has_enough(home: Path, places: dict[str, str], tmp_path: 
 
 
 @pytest.mark.parametrize("kind", ["gone", "closed", "full"])
-def test_what_a_command_was_to_do_is_done(run: Run, home: Path, ends: Ends, tmp_path: Path, kind: str) -> None:
+def test_a_command_takes_effect_although_stdout_is_closed(
+    run: Run, home: Path, ends: Ends, tmp_path: Path, kind: str
+) -> None:
     copied = {"JOELCLAW_HOME": str(home.with_name("copied")), "JOELCLAW_NOW_MS": str(NOW_MS)}
     code = int(kind == "full")
     lines = tmp_path / "more.jsonl"
     lines.write_text(json.dumps({"text": "the ferry to Amrum leaves on the hour", "verdict": "allow"}) + "\n")
-    for words, look, there in (
+    for words, check, expected in (
         (["memory", "write", "the lock of Husum closes at low water"], ["memory", "export"], "lock of Husum"),
         (["memory", "import", str(lines)], ["memory", "export"], "ferry to Amrum"),
         (["otel", "emit", "tide.turned"], ["otel", "search", "turned"], "tide.turned"),
@@ -145,10 +147,10 @@ def test_what_a_command_was_to_do_is_done(run: Run, home: Path, ends: Ends, tmp_
         (["memory", "archive", "{transcript}"], ["recall", "harbour", "--session", SESSION], "harbour"),
     ):  # fmt: skip
         assert ends(kind, *words)[0] == code
-        assert there in run(*look, env=copied).out
+        assert expected in run(*check, env=copied).out
 
 
-def test_no_file_is_taken_for_stdout(home: Path, run: Run) -> None:
+def test_a_file_opened_with_descriptor_1_is_not_stdout(home: Path, run: Run) -> None:
     run("memory", "write", "the staging queue drains at 14:00 UTC")
     before = run("memory", "export").out
     for closed in ("<&- >&-", ">&- 2>&-", "<&- >&- 2>&-"):

@@ -1,4 +1,4 @@
-"""Shell completion: what may follow each word, and right in the shells that this machine has."""
+"""Shell completion offers the right words in every shell that this machine has."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def in_zsh(line: str, folder: Path) -> set[str]:
     inner.write_text(ZSH_INNER.format(folder=FOLDER))
     outer = folder.parent / "outer.zsh"
     outer.write_text(ZSH_OUTER)
-    seen = "\n".join(_spawn(["zsh", "-f", str(outer), str(inner), line], folder))
-    return {offer for offer in seen.split("<<<>>>")[1].split("\n") if offer}
+    screen = "\n".join(_spawn(["zsh", "-f", str(outer), str(inner), line], folder))
+    return {offer for offer in screen.split("<<<>>>")[1].split("\n") if offer}
 
 
 def in_fish(line: str, folder: Path) -> set[str]:
@@ -112,7 +112,7 @@ SHELLS = {"bash": in_bash, "zsh": in_zsh, "fish": in_fish}
 
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize(("line", "offered", "not_offered"), CASES, ids=[case[0] for case in CASES])
-def test_the_shell_offers_what_may_follow(
+def test_the_shell_completes_words_and_flags(
     shell: str, line: str, offered: set[str], not_offered: str, tmp_path: Path
 ) -> None:
     if shutil.which(shell) is None:
@@ -121,9 +121,9 @@ def test_the_shell_offers_what_may_follow(
     folder.mkdir()
     for name in (*FILES, "other.txt"):
         (folder / name).touch()
-    found = {offer.replace("\\ ", " ") for offer in SHELLS[shell](line, folder)}
-    assert offered <= found, found
-    assert not_offered not in found
+    offers = {offer.replace("\\ ", " ") for offer in SHELLS[shell](line, folder)}
+    assert offered <= offers, offers
+    assert not_offered not in offers
 
 
 KEPT = [
@@ -134,7 +134,7 @@ KEPT = [
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_what_is_in_the_store_is_offered(shell: str, tmp_path: Path, home: Path, run: Run, monkeypatch: Any) -> None:
+def test_stored_values_are_completed(shell: str, tmp_path: Path, home: Path, run: Run, monkeypatch: Any) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed here")
     tags = ["harbour", "$(touch evil)"]
@@ -146,13 +146,13 @@ def test_what_is_in_the_store_is_offered(shell: str, tmp_path: Path, home: Path,
         monkeypatch.setenv(name, value)
     folder = tmp_path / "work"
     folder.mkdir()
-    for line, wanted in KEPT:
-        found = SHELLS[shell](line, folder)
-        assert wanted in found, (line, found)
+    for line, expected in KEPT:
+        offers = SHELLS[shell](line, folder)
+        assert expected in offers, (line, offers)
     assert not list(folder.iterdir()), "a tag is no command"
 
 
-def test_every_flag_of_every_command_is_offered(run: Run) -> None:
+def test_every_flag_of_every_command_is_completed(run: Run) -> None:
     for command in COMMANDS:
         words = [f"--offer={word}" for word in (*command.path.split(), "-")]
         offered = {line.partition("\t")[0] for line in run("completion", *words).out.splitlines()}

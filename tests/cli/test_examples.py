@@ -101,8 +101,8 @@ def test_an_agent_survives_its_compactions(shell: Shell) -> None:
 
 @needs("node")
 def test_a_hook_in_node(shell: Shell) -> None:
-    given = '{"session": "s", "file": "src/importer.py"}'
-    assert "retries 3 times" in shell.example("hook.mjs", stdin=given)
+    stdin = '{"session": "s", "file": "src/importer.py"}'
+    assert "retries 3 times" in shell.example("hook.mjs", stdin=stdin)
 
 
 def test_a_backup_every_night(shell: Shell) -> None:
@@ -118,14 +118,14 @@ def test_a_backup_every_night(shell: Shell) -> None:
 @needs("make")
 def test_a_failed_build_is_an_event(shell: Shell) -> None:
     error = "error: no tide table for harbour 7"
-    made = Transcript(shell.folder / "5a3e7c11-2222-4333-8444-555566667777.jsonl")
-    made.user("build it")
+    transcript = Transcript(shell.folder / "5a3e7c11-2222-4333-8444-555566667777.jsonl")
+    transcript.user("build it")
     for number, (command, output) in enumerate(
         (("./build.sh", error), ("./tables.sh 7", "ok"), ("./build.sh", "done"))
     ):
-        made.call(f"c{number}", "Bash", command=command)
-        made.outcome(f"c{number}", output, failed=output == error)
-    shell.run(JOELCLAW, "memory", "archive", str(made.path))
+        transcript.call(f"c{number}", "Bash", command=command)
+        transcript.outcome(f"c{number}", output, failed=output == error)
+    shell.run(JOELCLAW, "memory", "archive", str(transcript.path))
     (shell.folder / "build.sh").write_text(f"#!/bin/sh\necho '{error}' >&2\nexit 1\n")
     (shell.folder / "build.sh").chmod(0o755)
     shutil.copy(EXAMPLES / "Makefile", shell.folder)

@@ -1,13 +1,16 @@
-"""`--help` everywhere, `--version`, the command tree, and `docs/cli.md`."""
+"""`--help` everywhere, `--version`, the command tree, and the generated parts of the docs."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 from pathlib import Path
 
 import pytest
-from conftest import Run
+from cogapp import Cog  # type: ignore[import-untyped]
+from conftest import ROOT, Run
 from terminal import on_terminal, without_style
 
 from cli.declarations import every_command, every_group
@@ -33,7 +36,7 @@ def test_every_command_has_help_with_all_its_parameters(capfd: pytest.CaptureFix
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_a_group_alone_tells_a_program_its_commands(run: Run, group: str) -> None:
+def test_a_group_without_a_command_lists_its_commands(run: Run, group: str) -> None:
     envelope = run(group).json
     assert envelope["command"] == f"joelclaw {group}"
     result = envelope["result"]
@@ -45,17 +48,17 @@ def test_a_group_alone_tells_a_program_its_commands(run: Run, group: str) -> Non
     ]
 
 
-def test_a_group_s_help_is_its_own(run: Run, home: Path) -> None:
+def test_a_groups_help_lists_only_its_commands(run: Run, home: Path) -> None:
     assert run("memory", "--help").out.startswith("Usage: joelclaw memory ")
-    told = " ".join(without_style(on_terminal(home, "memory").out).split())
-    assert "Usage: joelclaw memory " in told and "Store an observation" in told
+    shown = " ".join(without_style(on_terminal(home, "memory").out).split())
+    assert "Usage: joelclaw memory " in shown and "Store an observation" in shown
 
 
-@pytest.mark.parametrize("asked", ["--help", "-h", "help"])
+@pytest.mark.parametrize("flag", ["--help", "-h", "help"])
 @pytest.mark.parametrize("name", ["recall", "otel", "otel search", "hook", "status"])
-def test_help_may_come_before_the_name(run: Run, asked: str, name: str) -> None:
-    told = run(asked, *name.split())
-    assert (told.code, told.out) == (0, run(*name.split(), "--help").out)
+def test_help_may_come_before_the_name(run: Run, flag: str, name: str) -> None:
+    outcome = run(flag, *name.split())
+    assert (outcome.code, outcome.out) == (0, run(*name.split(), "--help").out)
 
 
 def test_help_is_plain_in_a_pipe_and_drawn_on_a_terminal(run: Run, home: Path) -> None:
@@ -75,7 +78,7 @@ def test_version(run: Run) -> None:
     assert "--version" in run("--help").out
 
 
-def test_without_words_a_program_gets_the_command_tree(run: Run) -> None:
+def test_without_arguments_a_program_gets_the_command_tree(run: Run) -> None:
     envelope = run().json
     assert envelope["ok"] is True
     tree = {entry["command"]: entry for entry in envelope["result"]["commands"]}
@@ -87,7 +90,7 @@ def test_without_words_a_program_gets_the_command_tree(run: Run) -> None:
     assert tree["joelclaw memory import"]["params"]["FILE"]["required"] is True
 
 
-def test_without_words_a_person_gets_help(home: Path) -> None:
+def test_without_arguments_a_person_gets_help(home: Path) -> None:
     spawned = on_terminal(home)
     assert spawned.code == 0
     assert "Usage: joelclaw" in without_style(spawned.out)
@@ -118,3 +121,11 @@ def test_no_two_parameters_of_a_command_share_a_name_or_a_flag() -> None:
         assert not {"--help", "-h", "--json", "--version"} & set(flags)
         assert command.help.endswith((".", "}", "`"))
         assert all(parameter.help for parameter in command.parameters)
+
+
+@pytest.mark.parametrize("page", ["cli", "configuration"])
+def test_generated_pages_match_the_declarations(page: str) -> None:
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        code = Cog().main(["cog", "--check", str(ROOT / "docs" / f"{page}.md")])
+    assert code == 0, f"run `make docs`: {output.getvalue()}"

@@ -1,4 +1,4 @@
-"""The calls in `mirrored_calls.txt`, which programs written for the mirrored CLI make, are answered with its keys."""
+"""The calls in `mirrored_calls.txt`, which programs for the mirrored CLI make, return its keys."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ OVERVIEWS = {"memory": "commands", "sessions": "commands", "knowledge": "command
 
 def calls() -> dict[str, list[str]]:
     """The calls as they are typed after `joelclaw`, by their first word."""
-    found: dict[str, list[str]] = {}
+    by_command: dict[str, list[str]] = {}
     for line in CALLS.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
-            found.setdefault(line.split()[0], []).append(line)
-    return found
+            by_command.setdefault(line.split()[0], []).append(line)
+    return by_command
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +66,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    made = Transcript(folder / f"{SESSION}.jsonl")
-    made.user("mend the retry queue, it loses its lease")
-    made.assistant("I raise the lease of the retry queue")
+    transcript = Transcript(folder / f"{SESSION}.jsonl")
+    transcript.user("mend the retry queue, it loses its lease")
+    transcript.assistant("I raise the lease of the retry queue")
     return folder
 
 
@@ -76,15 +76,15 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ask(run: Run, home: Path, filled: Path) -> Any:
     """Asks in a home that holds something of everything; returns what was spawned."""
     env = {"VAULT_PATH": str(filled / "Vault")}
-    kept = filled / "home"
-    if kept.exists():
-        shutil.copytree(kept, home)
+    copied = filled / "home"
+    if copied.exists():
+        shutil.copytree(copied, home)
     else:
         run("knowledge", "sync", str(filled / "Vault"), env=env)
         run("memory", "archive", str(filled / f"{SESSION}.jsonl"))
         run("memory", "write", "The retry queue holds a lease of thirty seconds", "-c", "memory")
         run("otel", "emit", "error.queue", "--level", "error")
-        shutil.copytree(home, kept)
+        shutil.copytree(home, copied)
     filling = {"ID": SESSION, "FILE": str(filled / f"{SESSION}.jsonl")}
 
     def spawn(line: str, *, ok: bool) -> Any:

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 from claude_transcript import Transcript
-from conftest import NOW_MS, Run
+from conftest import NOW, Run
 from terminal import on_terminal, without_style
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 MEMORY = "The staging queue drains at 14:00 UTC"
 
 
@@ -23,14 +22,14 @@ def stocked(run: Run, tmp_path: Path) -> Path:
     (tmp_path / "notes/queue.md").write_text(
         "# Queue\n\nThe staging queue is drained by the harbour worker each noon.\n"
     )
-    made = Transcript(tmp_path / "work/s-1.jsonl")
-    made.user("why does the staging queue drain at noon?")
-    made.call("c", "Read", file_path="/home/u/gateway/src/queue.py")
-    made.outcome("c", "drain_queue()")
+    transcript = Transcript(tmp_path / "work/s-1.jsonl")
+    transcript.user("why does the staging queue drain at noon?")
+    transcript.call("c", "Read", file_path="/home/u/gateway/src/queue.py")
+    transcript.outcome("c", "drain_queue()")
     run("memory", "write", MEMORY, env=NOW)
     run("otel", "emit", "queue.drained", env=NOW)
     run("checkpoint", "save", "--session", "s-1", "--percent", "50", "-m", "drain the staging queue", env=NOW)
-    run("memory", "archive", str(made.path), env=NOW)
+    run("memory", "archive", str(transcript.path), env=NOW)
     run("knowledge", "sync", str(tmp_path / "notes"), env=NOW)
     return tmp_path
 
@@ -67,10 +66,10 @@ def test_next_actions_run(run: Run, stocked: Path, words: tuple[str, ...]) -> No
     for action in actions:
         assert action["description"]
         params = action.get("params", {})
-        left = set(re.findall(r"<([\w-]+)>", action["command"]))
-        assert set(params) <= left, action
+        placeholders = set(re.findall(r"<([\w-]+)>", action["command"]))
+        assert set(params) <= placeholders, action
         filled = action["command"]
-        for name in left:
+        for name in placeholders:
             about = params.get(name, {"required": True, "description": "words"})
             assert about["required"] is True
             assert about["description"]

@@ -1,4 +1,4 @@
-"""Our parser reads a call as Typer would: Typer finds the same values in whatever it accepts."""
+"""Our parser reads a call as Typer would, and a parameter accepts the values that its declaration allows."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from conftest import ROOT
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import clients
 from cli import hot_table, parser, reference
 from cli.commands import HOT_FUNCTIONS
 from cli.declarations import called, every_command
+from cli.input import CLIENT_VARIABLES, required_session
 from cli.parser import Command, Parameter, take_json_flag
 from core.errors import Failure
 
@@ -87,12 +89,12 @@ def read_by_typer(words: list[str]) -> dict[str, Any]:
     command: Any = called(words)
     context = reference.typer_command(words[0]).make_context("joelclaw", list(words))
     group_words = [*context._protected_args, *context.args]
-    found = context.command
-    while hasattr(found, "commands"):
-        name, found, group_words = found.resolve_command(context, group_words)
-        context = found.make_context(name, group_words, parent=context)
+    command_ = context.command
+    while hasattr(command_, "commands"):
+        name, command_, group_words = command_.resolve_command(context, group_words)
+        context = command_.make_context(name, group_words, parent=context)
         group_words = [*getattr(context, "_protected_args", []), *context.args]
-    missing = {one.name: [] for one in command.parameters if one.many}
+    missing = {parameter.name: [] for parameter in command.parameters if parameter.many}
     return {name: missing.get(name) if value in (None, ()) else value for name, value in context.params.items()}
 
 
@@ -115,7 +117,7 @@ def typed(options: dict[str, Any]) -> dict[str, Any]:
 @example(["otel", "emit", "--metadata", "--json"])
 @example(["memory", "purge", "a", "--dry-run"])
 @example(["otel", "search", "-vf", "-n5"])
-def test_typer_reads_a_call_alike(argv: list[str]) -> None:
+def test_typer_parses_the_same_values(argv: list[str]) -> None:
     words, _ = take_json_flag(argv)
     options = read(words)
     if options is not None and not needs_our_parser(words, options):
@@ -125,7 +127,7 @@ def test_typer_reads_a_call_alike(argv: list[str]) -> None:
 def needs_our_parser(words: list[str], options: dict[str, Any]) -> bool:
     """Whether a text begins with a dash or `--success` may have no value: Typer does not read that."""
     command: Any = called(words)
-    arguments = [options[one.name] for one in command.parameters if not one.flags]
+    arguments = [options[parameter.name] for parameter in command.parameters if not parameter.flags]
     texts = [text for value in arguments for text in (value if isinstance(value, list) else [value])]
     return "--success" in words or any(isinstance(text, str) and text[:1] == "-" for text in texts)
 
@@ -158,7 +160,7 @@ def needs_our_parser(words: list[str], options: dict[str, Any]) -> bool:
 )
 def test_options_of_ordinary_calls(words: str, options: dict[str, Any]) -> None:
     command: Any = called(words.split())
-    defaults = {one.name: [] if one.many else one.default for one in command.parameters}
+    defaults = {parameter.name: [] if parameter.many else parameter.default for parameter in command.parameters}
     assert read(words.split()) == {**defaults, **options}
 
 
@@ -176,3 +178,19 @@ def test_the_hot_table_is_generated_from_the_declarations() -> None:
 def test_the_commands_page_is_generated_from_the_declarations() -> None:
     page = Path(ROOT / "docs" / "cli.md").read_text()
     assert reference.markdown() in page, "run make docs"
+
+
+def test_a_session_is_given_or_named_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("PI_SESSION_HANDLE", "SLOG_SESSION_ID", "JOELCLAW_SESSION_ID")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(Failure, match="no session was given"):
+        required_session(" ")
+    for count, name in enumerate(names):
+        monkeypatch.setenv(name, f" s{count} ")
+        assert required_session(None) == f"s{count}", "each goes before the one set above"
+    assert required_session("given") == "given"
+
+
+def test_the_variables_of_all_clients_are_listed() -> None:
+    assert set(CLIENT_VARIABLES) == {client.session_variable for client in clients.rows()} - {""}

@@ -22,13 +22,13 @@ Feed = Callable[[list[bytes]], None]
 def feed(monkeypatch: pytest.MonkeyPatch) -> Feed:
     """Has stdin hand out these pieces, and then fall silent without an end."""
 
-    def given(pieces: list[bytes]) -> None:
-        left = list(reversed(pieces))
+    def pipe(pieces: list[bytes]) -> None:
+        remaining = list(reversed(pieces))
         monkeypatch.setattr(os, "isatty", lambda _: False)
-        monkeypatch.setattr(os, "read", lambda *_: left.pop())
-        monkeypatch.setattr("select.select", lambda *_: ([0] if left else [], [], []))
+        monkeypatch.setattr(os, "read", lambda *_: remaining.pop())
+        monkeypatch.setattr("select.select", lambda *_: ([0] if remaining else [], [], []))
 
-    return given
+    return pipe
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_white_space_after_an_object_is_accepted(tail: bytes, feed: Feed) -> Non
     assert stdin.read_object(1000) == b'{"a": 1}' + tail
 
 
-def test_beyond_the_limit_everything_is_read_and_nothing_kept(feed: Feed, parsed: list[int]) -> None:
+def test_input_over_the_limit_is_read_and_discarded(feed: Feed, parsed: list[int]) -> None:
     """A client that is still writing would get EPIPE."""
     feed([b"}" * 600] * 100 + [b""])
     with pytest.raises(stdin.TooLongError, match=r"more than 0\.001 MB"):
@@ -81,8 +81,8 @@ def test_a_hook_takes_a_payload_of_forty_megabytes(home: Path) -> None:
     out, _ = client.communicate(timeout=PATIENCE_S)
     assert (client.returncode, out) == (0, b"")
     hours = {"JOELCLAW_NOW_MS": str(int(time.time() * 1000))}
-    found = attempt(home, "otel", "search", "hook.failed", "--hours", "1", env=hours).result["events"]
-    assert [event["error"] for event in found] == ["TooLongError: stdin holds more than 32 MB"]
+    events = attempt(home, "otel", "search", "hook.failed", "--hours", "1", env=hours).result["events"]
+    assert [event["error"] for event in events] == ["TooLongError: stdin holds more than 32 MB"]
 
 
 def test_the_end_or_a_silent_pipe_ends_the_reading(feed: Feed) -> None:

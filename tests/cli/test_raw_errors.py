@@ -85,5 +85,5 @@ def test_a_text_is_printed_although_part_of_the_work_failed(run: Run, home: Path
     run("checkpoint", "flush", "--session", "s")
     (home / "store.db").unlink()
     (home / "store.db").mkdir()
-    given = run("inject", "recovery", "--raw", "--session", "s")
-    assert "ledger's rule" in given.out and "joelclaw inject: " in given.err
+    note = run("inject", "recovery", "--raw", "--session", "s")
+    assert "ledger's rule" in note.out and "joelclaw inject: " in note.err

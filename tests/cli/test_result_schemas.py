@@ -44,12 +44,12 @@ def filled(run: Run, tmp_path: Path) -> None:
     """A home with memories, a session with a call, and a session that is hot."""
     run("memory", "write", MEMORY, env=at(0))
     run("memory", "write", "src/buoyline/importer.py must never hold a day in memory", env=at(0))
-    made = Transcript(tmp_path / "work/5a3e7c11-2222-4333-8444-555566667777.jsonl")
-    made.user("lint the buoyline importer")
-    made.call("c", "Bash", command="quaylint run buoyline")
-    made.outcome("c", "0 issues")
-    made.assistant("The buoyline importer is clean.")
-    run("memory", "archive", str(made.path), env=at(0))
+    transcript = Transcript(tmp_path / "work/5a3e7c11-2222-4333-8444-555566667777.jsonl")
+    transcript.user("lint the buoyline importer")
+    transcript.call("c", "Bash", command="quaylint run buoyline")
+    transcript.outcome("c", "0 issues")
+    transcript.assistant("The buoyline importer is clean.")
+    run("memory", "archive", str(transcript.path), env=at(0))
 
 
 @pytest.mark.usefixtures("filled")
@@ -79,8 +79,8 @@ def test_otel(run: Run) -> None:
     check("otel-emit", run("otel", "emit", "build.ok", env=at(0)))
     ignored = check("otel-emit", run("otel", "emit", stdin=json.dumps(EVENT), env=at(0)))
     assert ignored["ignored"] == ["x"]
-    found = check("otel-search", run("otel", "search", "build", env=at(1)))
-    assert len(found["events"]) == 2
+    result = check("otel-search", run("otel", "search", "build", env=at(1)))
+    assert len(result["events"]) == 2
     check("otel-search", run("otel", "search", "build", "--level", "error", "--page", "2", env=at(1)))
 
 

@@ -1,4 +1,4 @@
-"""`joelclaw status`: what there is, and what is wrong with it."""
+"""`joelclaw status` counts what is stored and reports problems."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from terminal import on_terminal, without_style
 FROZEN = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
 
-def test_before_anything_was_written(run: Run, home: Path) -> None:
+def test_status_of_a_home_without_data(run: Run, home: Path) -> None:
     result = run("status").result
     assert result["healthy"] is True
     assert result["problems"] == []
@@ -31,7 +31,7 @@ def test_before_anything_was_written(run: Run, home: Path) -> None:
     assert not home.exists(), "asking makes nothing"
 
 
-def test_services_of_the_public_cli_are_told_as_absent(run: Run, home: Path) -> None:
+def test_services_of_the_public_cli_are_reported_as_absent(run: Run, home: Path) -> None:
     result = run("status").result
     for name in ("server", "worker", "agent_mail", "k8s"):
         assert result[name]["ok"] is None, "neither up nor down"
@@ -52,7 +52,7 @@ def test_versions_and_embedding(run: Run) -> None:
     assert result["extras"]["opentelemetry-sdk"]
 
 
-def test_it_counts_what_was_written(run: Run, home: Path) -> None:
+def test_status_counts_stored_documents(run: Run, home: Path) -> None:
     run("memory", "write", "the deploy script needs the staging key", env=FROZEN)
     run("otel", "emit", "build.ok", env=FROZEN)
     run("otel", "emit", "build.broke", "--level", "error", "--success", "false", env=FROZEN)
@@ -76,7 +76,7 @@ def test_it_counts_what_was_written(run: Run, home: Path) -> None:
 def _problem(run: Run) -> tuple[dict[str, str], dict[str, object]]:
     result = run("status").result
     assert result["healthy"] is False
-    (problem,) = (one for one in result["problems"] if one["severity"] == "error")
+    (problem,) = (problem for problem in result["problems"] if problem["severity"] == "error")
     assert problem["message"]
     assert problem["fix"]
     return problem, result
@@ -105,7 +105,7 @@ def test_a_store_with_a_torn_page_is_reported(run: Run, home: Path) -> None:
     assert _problem(run)[0]["code"] == "STORE_DAMAGED"
 
 
-def test_a_bad_setting_is_reported_beside_the_counts(run: Run, home: Path) -> None:
+def test_a_bad_setting_is_reported_together_with_the_counts(run: Run, home: Path) -> None:
     run("memory", "write", "the deploy script needs the staging key")
     (home / "config.toml").write_text("[recall]\nlimit = 0\n")
     problem, result = _problem(run)
@@ -149,15 +149,15 @@ READ_ONLY = {"the whole home": "", "the store": "store.db", "the sessions": "ses
 
 
 @pytest.mark.parametrize("what", READ_ONLY)
-def test_modes_that_keep_us_from_writing_are_reported(
+def test_permissions_that_prevent_writing_are_reported(
     run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     """No mode stops root, so what the kernel would say is said in its place."""
     run("checkpoint", "save", "--session", "s", "--percent", "10", "--message", "port the parser")
     run("memory", "write", "the deploy script needs the staging key")
     wrong = str(home / READ_ONLY[what])
-    asked = os.access
-    monkeypatch.setattr(os, "access", lambda path, mode: asked(path, mode) and str(path).rstrip("/") != wrong)
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: access(path, mode) and str(path).rstrip("/") != wrong)
     problem, _ = _problem(run)
     assert problem["code"] == "HOME_READ_ONLY"
     assert wrong in problem["message"]

@@ -9,7 +9,7 @@ from conftest import Run
 
 
 @pytest.mark.parametrize(
-    ("words", "given", "ignored", "meant"),
+    ("words", "fields", "ignored", "suggestion"),
     [
         (["checkpoint", "save", "--stdin"], {"session": "s", "mesages": [], "x": "/"}, ["mesages", "x"], "messages"),
         (["otel", "emit"], {"action": "a.b", "metdata": {}}, ["metdata"], "metadata"),
@@ -18,10 +18,10 @@ from conftest import Run
     ],
     ids=["save", "emit", "emit with action", "import"],
 )  # fmt: skip
-def test_unknown_keys_are_named(run: Run, words: list[str], given: dict, ignored: list[str], meant: str) -> None:  # type: ignore[type-arg]
-    told = run(*words, stdin=json.dumps(given) + "\n")
-    assert told.result["ignored"] == ignored
-    assert f"{ignored[0]} (did you mean {meant}?)" in told.err and all(key in told.err for key in ignored)
+def test_unknown_keys_are_named(run: Run, words: list[str], fields: dict, ignored: list[str], suggestion: str) -> None:  # type: ignore[type-arg]
+    outcome = run(*words, stdin=json.dumps(fields) + "\n")
+    assert outcome.result["ignored"] == ignored
+    assert f"{ignored[0]} (did you mean {suggestion}?)" in outcome.err and all(key in outcome.err for key in ignored)
 
 
 def test_they_are_named_even_if_the_command_fails(run: Run) -> None:
@@ -45,8 +45,8 @@ def test_a_usage_that_is_no_percentage_is_refused(run: Run, words: str, percent:
 
 @pytest.mark.parametrize("percent", [150, -5, "45", True])
 def test_it_is_refused_on_stdin_too(run: Run, percent: object) -> None:
-    given = json.dumps({"session": "s", "percent": percent})
-    failed = run("checkpoint", "save", "--stdin", stdin=given, ok=False)
+    stdin = json.dumps({"session": "s", "percent": percent})
+    failed = run("checkpoint", "save", "--stdin", stdin=stdin, ok=False)
     assert (failed.code, failed.json["fix"]) == (2, "give percent a number from 0 to 100")
 
 

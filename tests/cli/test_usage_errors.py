@@ -1,4 +1,4 @@
-"""Wrong usage: exit 2, one envelope on stdout or a message on stderr, and always what to do about it."""
+"""Wrong usage exits with 2 and says how to fix it, as an envelope on stdout or a message on stderr."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Told(Protocol):
 
 
 @pytest.fixture
-def told(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Told:
+def usage_error(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Told:
     """The envelope of wrong usage, as a program gets it."""
     monkeypatch.setattr("session.own_command.word", lambda _="": "joelclaw")
 
@@ -80,7 +80,7 @@ def test_on_a_terminal_json_asks_for_the_envelope(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "meant"),
+    ("words", "expected"),
     [
         ("recal x", "recall"),
         ("memry write x", "memory write"),
@@ -97,23 +97,25 @@ def test_on_a_terminal_json_asks_for_the_envelope(home: Path) -> None:
         ("find x", "recall"),
     ],
 )
-def test_a_mistyped_command_is_guessed(told: Told, words: str, meant: str) -> None:
-    assert told(*words.split())["fix"] == f"did you mean `joelclaw {meant}`?"
+def test_a_mistyped_command_is_guessed(usage_error: Told, words: str, expected: str) -> None:
+    assert usage_error(*words.split())["fix"] == f"did you mean `joelclaw {expected}`?"
 
 
-def test_a_mistyped_flag_is_guessed(told: Told) -> None:
-    assert "--limit" in told("recall", "x", "--limt", "3")["error"]["message"]
-    assert len(told("recall", "x", "--" + "y" * 5_000)["error"]["message"]) == 2_000
+def test_a_mistyped_flag_is_guessed(usage_error: Told) -> None:
+    assert "--limit" in usage_error("recall", "x", "--limt", "3")["error"]["message"]
+    assert len(usage_error("recall", "x", "--" + "y" * 5_000)["error"]["message"]) == 2_000
 
 
 @pytest.mark.parametrize("words", ["memory write a b c", "note a b --source me"])
-def test_words_that_are_one_text_are_to_be_quoted(told: Told, words: str) -> None:
-    assert told(*words.split())["fix"] == "put the text in quotes"
+def test_unquoted_text_suggests_quotes(usage_error: Told, words: str) -> None:
+    assert usage_error(*words.split())["fix"] == "put the text in quotes"
 
 
-def test_a_query_with_a_flag_in_it_is_to_be_put_in_quotes(told: Told) -> None:
-    assert told("recall", "--limit", "2", "git", "add", "-p")["fix"].startswith("put a query that has a flag in it in")
-    assert told("recall", "git", "--limt", "2")["fix"].startswith("see what it takes")
+def test_a_query_containing_a_flag_suggests_quotes(usage_error: Told) -> None:
+    assert usage_error("recall", "--limit", "2", "git", "add", "-p")["fix"].startswith(
+        "put a query that has a flag in it in"
+    )
+    assert usage_error("recall", "git", "--limt", "2")["fix"].startswith("see what it takes")
 
 
 def test_a_text_may_begin_with_a_dash(run: Run) -> None:
@@ -122,10 +124,12 @@ def test_a_text_may_begin_with_a_dash(run: Run) -> None:
     assert run("memory", "write", "-5 degrees", "--nope", ok=False).code == 2
 
 
-def test_an_error_is_searched_as_it_was_printed(run: Run, told: Told) -> None:
+def test_a_pasted_error_may_contain_anything(run: Run, usage_error: Told) -> None:
     for words in ("recall", "fix", "how", "search"):
         assert run(words, "--- FAIL: TestSpool", "--json").result["query"] == "--- FAIL: TestSpool"
-    assert told("fix", "--race is no flag of this")["fix"].startswith("put a query that has a flag in it in quotes")
+    assert usage_error("fix", "--race is no flag of this")["fix"].startswith(
+        "put a query that has a flag in it in quotes"
+    )
 
 
 def test_hook_typed_by_a_person_is_explained(home: Path) -> None:
@@ -134,32 +138,32 @@ def test_hook_typed_by_a_person_is_explained(home: Path) -> None:
         [JOELCLAW, "hook"], stdin=theirs, capture_output=True, env=clean_environment(home), timeout=60
     )
     assert (typed.returncode, typed.stdout.startswith(b"Usage: joelclaw hook")) == (0, True)
-    whole = subprocess.Popen([JOELCLAW, "hook", "claude"], stdin=theirs, stdout=theirs, env=clean_environment(home))
+    process = subprocess.Popen([JOELCLAW, "hook", "claude"], stdin=theirs, stdout=theirs, env=clean_environment(home))
     os.close(theirs)
-    shown = " ".join(without_style(ended(whole, mine).out).replace("│", "").split())
+    shown = " ".join(without_style(ended(process, mine).out).replace("│", "").split())
     assert "Usage: joelclaw hook" in shown and "agents call this" in shown and "joelclaw doctor" in shown
     assert not home.exists()
 
 
-def test_an_unknown_command_names_those_there_are_in_few_rows(told: Told) -> None:
-    fix, message = told("xyzzy")["fix"], told("xyzzy")["error"]["message"]
+def test_an_unknown_command_lists_the_commands_briefly(usage_error: Told) -> None:
+    fix, message = usage_error("xyzzy")["fix"], usage_error("xyzzy")["error"]["message"]
     assert all(command.path.split()[0] in fix for command in COMMANDS)
     assert len(fix) < 400 and "joelclaw --help --all" in fix and message == "there is no command 'xyzzy'"
-    assert "memory write" in told("memory", "qqqqqqq")["fix"]
-    assert told("xyzzy")["next_actions"][0]["command"] == "joelclaw --help"
+    assert "memory write" in usage_error("memory", "qqqqqqq")["fix"]
+    assert usage_error("xyzzy")["next_actions"][0]["command"] == "joelclaw --help"
 
 
 @pytest.mark.parametrize("word", ["\x1b[31mred", "a" * 5000, "🔴 x", "", "\udcff"])
-def test_any_word_is_answered_with_an_envelope(run: Run, told: Told, word: str) -> None:
+def test_any_word_is_answered_with_an_envelope(run: Run, usage_error: Told, word: str) -> None:
     spawned = run(word, ok=False)
     assert spawned.code == 2
     assert len(spawned.json["command"]) < 100
-    assert told("recall", "x", "--" + (valid_text(word) or "="))["fix"]
+    assert usage_error("recall", "x", "--" + (valid_text(word) or "="))["fix"]
 
 
 def test_nothing_in_a_mistyped_word_reaches_the_terminal(home: Path) -> None:
-    told = on_terminal(home, "\x1b[31mred").err
-    assert without_style(told) == told
+    error = on_terminal(home, "\x1b[31mred").err
+    assert without_style(error) == error
 
 
 @pytest.mark.parametrize("words", [("memory", "import"), ("recall", "--batch")], ids=" ".join)

@@ -1,4 +1,4 @@
-"""How full the context is: the newest usage or compaction counts, and none from before the latest compaction."""
+"""How full the context is: the newest usage or compaction counts, never usage from before it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Claude:
     def _line(kind: str, **fields: Any) -> dict[str, Any]:
         return {"parentUuid": "u", "isSidechain": False, "type": kind, "sessionId": "s", "timestamp": STAMP, **fields}
 
-    def said(self, text: str) -> dict[str, Any]:
+    def prompt(self, text: str) -> dict[str, Any]:
         return self._line("user", message={"role": "user", "content": text})
 
     def answer(self, tokens: int, text: str = "", **fields: Any) -> dict[str, Any]:
@@ -50,7 +50,7 @@ class Claude:
     def boundary(self, summary: str, after: int | None = None) -> list[dict[str, Any]]:
         meta = {"trigger": "auto", "preTokens": 180_000} | ({"postTokens": after} if after else {})
         edge = self._line("system", subtype="compact_boundary", content="Conversation compacted", compactMetadata=meta)
-        return [edge, {**self.said(summary), "isCompactSummary": True}]
+        return [edge, {**self.prompt(summary), "isCompactSummary": True}]
 
 
 class Codex:
@@ -66,7 +66,7 @@ class Codex:
     def _message(self, role: str, text: str) -> dict[str, Any]:
         return {"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}
 
-    def said(self, text: str) -> dict[str, Any]:
+    def prompt(self, text: str) -> dict[str, Any]:
         return self._line(self._message("user", text))
 
     def answer(self, tokens: int) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class Pi:
         self.count += 1
         return {"type": "message", "id": f"{self.count:08x}", "parentId": "0", "timestamp": STAMP, "message": message}
 
-    def said(self, text: str) -> dict[str, Any]:
+    def prompt(self, text: str) -> dict[str, Any]:
         return self._line({"role": "user", "content": [{"type": "text", "text": text}]})
 
     def answer(self, tokens: int, stop: str = "stop") -> dict[str, Any]:
@@ -121,8 +121,8 @@ Client = Claude | Codex | Pi
 
 @pytest.fixture(params=[Claude, Codex, Pi], ids=["claude", "codex", "pi"])
 def client(request: pytest.FixtureRequest) -> Client:
-    made: Client = request.param()
-    return made
+    client_: Client = request.param()
+    return client_
 
 
 @pytest.fixture(autouse=True)
@@ -134,7 +134,7 @@ def text_of(lines: list[Any]) -> bytes:
     return "".join(json.dumps(line) + "\n" for line in lines).encode()
 
 
-def told(path: Path, agent: str, lines: list[Any], **words: Any) -> context_usage.ContextUsage:
+def usage_of(path: Path, agent: str, lines: list[Any], **words: Any) -> context_usage.ContextUsage:
     path.write_bytes(text_of(lines))
     return of_transcript(str(path), agent, config=words.pop("config", NONE), **words)
 
@@ -145,43 +145,43 @@ def usage(tokens: int, source: str = "usage", window: int = 200_000) -> dict[str
 
 def test_the_newest_usage_counts(tmp_path: Path, client: Client) -> None:
     lines = [
-        client.said("weave"),
+        client.prompt("weave"),
         client.answer(5000),
         client.outcome("done"),
         client.answer(90_000),
-        client.said("go"),
+        client.prompt("go"),
     ]
-    assert told(tmp_path / "t", client.agent, lines) == usage(90_000)
+    assert usage_of(tmp_path / "t", client.agent, lines) == usage(90_000)
 
 
 def test_usage_from_before_a_compaction_never_counts(tmp_path: Path, client: Client) -> None:
     lines = [client.answer(184_297), *client.boundary("s" * 400)]
-    assert told(tmp_path / "t", client.agent, lines) == usage(100, "estimate")
+    assert usage_of(tmp_path / "t", client.agent, lines) == usage(100, "estimate")
 
 
 def test_an_answer_that_was_not_finished_does_not_count(tmp_path: Path, client: Client) -> None:
-    assert told(tmp_path / "t", client.agent, [client.answer(9000), client.aborted()]) == usage(9000)
+    assert usage_of(tmp_path / "t", client.agent, [client.answer(9000), client.aborted()]) == usage(9000)
     lines = [client.answer(184_297), *client.boundary("s" * 400), client.aborted()]
-    found = told(tmp_path / "t", client.agent, lines)
-    assert found["source"] == "estimate"
-    assert found["tokens"] is not None
-    assert found["tokens"] < 200
+    measured = usage_of(tmp_path / "t", client.agent, lines)
+    assert measured["source"] == "estimate"
+    assert measured["tokens"] is not None
+    assert measured["tokens"] < 200
 
 
-def test_claude_tells_the_size_after_a_compaction(tmp_path: Path) -> None:
+def test_claude_records_the_size_after_a_compaction(tmp_path: Path) -> None:
     client = Claude()
-    lines = [client.answer(184_297), *client.boundary("s" * 400, 5504), client.said("go")]
-    assert told(tmp_path / "t", "claude", lines) == usage(5504, "boundary")
+    lines = [client.answer(184_297), *client.boundary("s" * 400, 5504), client.prompt("go")]
+    assert usage_of(tmp_path / "t", "claude", lines) == usage(5504, "boundary")
 
 
-def test_codex_tells_its_window_wherever_its_usage_stands(tmp_path: Path) -> None:
+def test_codex_records_its_window_before_or_after_its_usage(tmp_path: Path) -> None:
     client = Codex()
     started = client._line({"type": "task_started", "model_context_window": 19_000}, "event_msg")
-    lines = [started, client.said("p" * 400)]
-    assert told(tmp_path / "t", "codex", lines) == usage(100, "estimate", 19_000)
+    lines = [started, client.prompt("p" * 400)]
+    assert usage_of(tmp_path / "t", "codex", lines) == usage(100, "estimate", 19_000)
     lines = [started, client.answer(15_000), *client.boundary("s" * 400)]
     lines[1]["payload"]["info"]["model_context_window"] = 19_000
-    assert told(tmp_path / "t", "codex", lines) == usage(100, "estimate", 19_000)
+    assert usage_of(tmp_path / "t", "codex", lines) == usage(100, "estimate", 19_000)
 
 
 def gemini(kind: str, text: str, identifier: str, tokens: int = 0) -> dict[str, Any]:
@@ -189,40 +189,40 @@ def gemini(kind: str, text: str, identifier: str, tokens: int = 0) -> dict[str, 
     return {**line, "tokens": {"input": tokens}, "model": "gemini-2.5-flash"} if tokens else line
 
 
-def compressed(identifier: str, *kept: dict[str, Any]) -> dict[str, Any]:
+def compressed(identifier: str, *entries: dict[str, Any]) -> dict[str, Any]:
     summary = gemini("user", "<state_snapshot>" + "s" * 384, identifier)
-    return {"$set": {"messages": [summary, *kept], "lastUpdated": STAMP}}
+    return {"$set": {"messages": [summary, *entries], "lastUpdated": STAMP}}
 
 
-def test_gemini_a_history_that_was_compressed_is_a_boundary(tmp_path: Path) -> None:
+def test_gemini_compressed_history_is_a_boundary(tmp_path: Path) -> None:
     window = 1_048_576
-    asked, answered = gemini("user", "bake", "g-1"), gemini("gemini", "yes", "g-2", 600_000)
-    kept = gemini("user", "k" * 100, "g-3")
-    lines = [asked, answered, compressed("c-1", kept)]
-    assert told(tmp_path / "t", "gemini", lines) == usage(125, "estimate", window)
+    prompt, answered = gemini("user", "bake", "g-1"), gemini("gemini", "yes", "g-2", 600_000)
+    surviving = gemini("user", "k" * 100, "g-3")
+    lines = [prompt, answered, compressed("c-1", surviving)]
+    assert usage_of(tmp_path / "t", "gemini", lines) == usage(125, "estimate", window)
     lines += [gemini("gemini", "ok", "g-4", 9000)]
-    assert told(tmp_path / "t", "gemini", lines) == usage(9000, "usage", window)
+    assert usage_of(tmp_path / "t", "gemini", lines) == usage(9000, "usage", window)
     # a session that is taken up again writes its history once more, with the same summary
-    lines += [compressed("c-1", kept)]
-    assert told(tmp_path / "t", "gemini", lines) == usage(9000, "usage", window)
+    lines += [compressed("c-1", surviving)]
+    assert usage_of(tmp_path / "t", "gemini", lines) == usage(9000, "usage", window)
     lines += [compressed("c-2")]
-    assert told(tmp_path / "t", "gemini", lines) == usage(100, "estimate", window)
+    assert usage_of(tmp_path / "t", "gemini", lines) == usage(100, "estimate", window)
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "pi", "opencode", "x"])
-def test_what_cannot_be_read_is_not_known(tmp_path: Path, agent: str) -> None:
+def test_an_unreadable_transcript_has_no_usage(tmp_path: Path, agent: str) -> None:
     nothing = {"tokens": None, "percent": None, "source": "none"}
     os.mkfifo(tmp_path / "pipe")  # would be waited for
     for path in (tmp_path, tmp_path / "missing", tmp_path / "pipe", "", "a\0b"):
-        found = of_transcript(str(path), agent, config=NONE)
-        assert {**found, "window": 0} == {**nothing, "window": 0}
-        assert found["window"]
+        usage = of_transcript(str(path), agent, config=NONE)
+        assert {**usage, "window": 0} == {**nothing, "window": 0}
+        assert usage["window"]
 
 
 def test_a_long_transcript_costs_no_more_than_a_short_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     client, path = Claude(), tmp_path / "t"
-    told_lines = [client.said("z" * 1000), client.outcome("y" * 3000), client.answer(50_000, "w" * 500)]
-    end = text_of([client.answer(60_000), client.outcome("y" * 3000), client.said("go")])
+    told_lines = [client.prompt("z" * 1000), client.outcome("y" * 3000), client.answer(50_000, "w" * 500)]
+    end = text_of([client.answer(60_000), client.outcome("y" * 3000), client.prompt("go")])
     read: list[int] = []
 
     class Counted(io.FileIO):
@@ -245,7 +245,7 @@ def test_a_long_transcript_costs_no_more_than_a_short_one(tmp_path: Path, monkey
 
 @pytest.mark.skipif(not PAYLOADS.is_dir(), reason="the recorded transcripts are not in this checkout")
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "pi"])
-def test_no_moment_of_a_recorded_session_shows_a_usage_of_before_its_compaction(tmp_path: Path, agent: str) -> None:
+def test_recorded_sessions_never_show_usage_from_before_their_compaction(tmp_path: Path, agent: str) -> None:
     lines = (PAYLOADS / agent / "session.jsonl").read_bytes().splitlines(keepends=True)
     marks = {
         "claude": b"compact_boundary",
@@ -257,9 +257,9 @@ def test_no_moment_of_a_recorded_session_shows_a_usage_of_before_its_compaction(
     shown = []
     for count in range(1, len(lines) + 1):
         (tmp_path / "t").write_bytes(b"".join(lines[:count]))
-        found = of_transcript(str(tmp_path / "t"), agent, config=NONE)
-        assert found["tokens"] is not None
-        shown.append(found["tokens"])
+        usage = of_transcript(str(tmp_path / "t"), agent, config=NONE)
+        assert usage["tokens"] is not None
+        shown.append(usage["tokens"])
     most = max(shown[:edge])
     assert most > 6000
     assert max(shown[edge:]) < most

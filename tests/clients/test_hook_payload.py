@@ -1,4 +1,4 @@
-"""The payload of a hook is read field by field: what has not its type counts as missing, what is too much is cut."""
+"""Hook payloads are read field by field: values of the wrong type are ignored, long ones are cut."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from clients import extension
 PI, CLAUDE = clients.row("pi"), clients.row("claude")
 
 
-def read(name: str = "prompt", **given: object) -> Any:
-    return PI.read(given, name)
+def read(name: str = "prompt", **fields: object) -> Any:
+    return PI.read(fields, name)
 
 
-def hooked(name: str, **given: object) -> Any:
-    return CLAUDE.read({**given, "hook_event_name": name}, "other")
+def hooked(name: str, **fields: object) -> Any:
+    return CLAUDE.read({**fields, "hook_event_name": name}, "other")
 
 
-def test_an_entry_with_its_tools_and_their_outcomes() -> None:
+def test_an_entry_includes_its_tools_and_their_outcomes() -> None:
     tools = [
         {"name": "bash", "command": "ls", "files": ["a", 1], "outcome": "no such file", "failed": True},
         "nothing",
@@ -32,8 +32,10 @@ def test_an_entry_with_its_tools_and_their_outcomes() -> None:
                           {"role": "assistant", "text": "I look", "id": "e1", "at": 5, "tools": tools}])  # fmt: skip
     answer, *others = event["items"]
     assert (answer.kind, answer.stable_id, answer.text, answer.at) == ("answer", "pi:e1", "I look", 5)
-    found = [(one.kind, one.call, one.tool, one.command, one.target, one.text, one.failed) for one in others]
-    assert found == [
+    rows = [
+        (entry.kind, entry.call, entry.tool, entry.command, entry.target, entry.text, entry.failed) for entry in others
+    ]
+    assert rows == [
         ("call", "e1/0", "bash", "ls", "a", "", False),
         ("call", "e1/1", "read", "", "", "", False),
         ("call", "e1/2", "edit", "", "", "", False),
@@ -63,17 +65,17 @@ def test_an_event_of_a_client() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "summary"),
+    ("message", "summary"),
     [("a <summary> b </summary> c", "b"), ("<summary>b", ""), ("<summary> </summary>", ""), (7, ""),
      (f"<summary>{'x' * 300_001}</summary>", "x" * 300_000)],
 )  # fmt: skip
-def test_a_summary_is_what_the_summariser_wrote(said: Any, summary: str) -> None:
-    event = hooked("SubagentStop", last_assistant_message=said)
+def test_a_summary_is_extracted_from_the_summarizers_answer(message: Any, summary: str) -> None:
+    event = hooked("SubagentStop", last_assistant_message=message)
     assert (event["kind"], event["summary"]) == ("summary" if summary else "ignored", summary)
-    assert hooked("SubagentStop", last_assistant_message=said, agent_type="Explore")["kind"] == "ignored"
+    assert hooked("SubagentStop", last_assistant_message=message, agent_type="Explore")["kind"] == "ignored"
 
 
-def test_what_does_not_reach_the_model_is_not_printed() -> None:
+def test_nothing_is_printed_that_would_not_reach_the_model() -> None:
     texts: Any = [{"customType": "a", "content": "one"}, {"customType": "b", "content": "two"}]
     printed = json.loads(CLAUDE.answer(hooked("SessionStart"), texts))
     assert printed == {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "one\n\ntwo"}}

@@ -1,4 +1,4 @@
-"""Another client is one module and its name: everything else asks its row."""
+"""A new client needs only a module and its name; everything else asks its row."""
 
 from __future__ import annotations
 
@@ -113,10 +113,10 @@ def scroll(tmp_path: Path) -> Path:
 
 def episodes(quill: Quill) -> list[tuple[str, str]]:
     lines = quill("memory", "export", "--collection", "episodes", plain=True).splitlines()
-    return [(one["source"], one["text"]) for one in map(json.loads, lines)]
+    return [(episode["source"], episode["text"]) for episode in map(json.loads, lines)]
 
 
-def test_its_hooks_are_answered_its_session_is_archived_and_its_context_read(quill: Quill, scroll: Path) -> None:
+def test_its_hooks_transcript_and_context_usage_work(quill: Quill, scroll: Path) -> None:
     def hook(name: str, **more: str) -> str:
         payload = {"hook_event_name": name, "session_id": "q-1", "transcript_path": str(scroll), "cwd": "/w/harbour"}
         out: str = quill("hook", "quill", stdin={**payload, **more}, plain=True)
@@ -143,11 +143,11 @@ def test_its_session_files_are_found_and_read(quill: Quill, scroll: Path) -> Non
     assert (prepared["client"], prepared["reason"]) == ("quill", "ready")
 
 
-def test_it_is_installed_where_its_settings_lie(quill: Quill, tmp_path: Path, command: Path) -> None:
-    (one,) = quill("install", "quill")["agents"]
-    assert one["path"] == str(tmp_path / ".quill" / "quill.json")
-    assert one["notes"][0] == "takes effect in the client's next session"
-    entries = json.loads(Path(one["path"]).read_text())["hooks"]
+def test_it_is_installed_in_its_settings_folder(quill: Quill, tmp_path: Path, command: Path) -> None:
+    (agent,) = quill("install", "quill")["agents"]
+    assert agent["path"] == str(tmp_path / ".quill" / "quill.json")
+    assert agent["notes"][0] == "takes effect in the client's next session"
+    entries = json.loads(Path(agent["path"]).read_text())["hooks"]
     assert list(entries) == ["Opened", "Asked", "Shrinks", "Closed"]
     (entry,) = entries["Asked"][0]["hooks"]
     assert f"{command} hook quill" in entry["command"] and entry["timeout"] == 7
@@ -157,13 +157,13 @@ def test_it_is_installed_where_its_settings_lie(quill: Quill, tmp_path: Path, co
         ("project", False),
     ]
     quill("uninstall", "quill")
-    assert not Path(one["path"]).exists()
+    assert not Path(agent["path"]).exists()
 
 
 def test_the_doctor_calls_its_hooks(quill: Quill) -> None:
     quill("install", "quill")
     result = quill("doctor", "--client", "quill")
-    assert [found["code"] for found in result["findings"] if found["subject"] == "quill"] == ["HOOK_NEVER_CALLED"]
+    assert [finding["code"] for finding in result["findings"] if finding["subject"] == "quill"] == ["HOOK_NEVER_CALLED"]
     about = result["clients"]["quill"]
     assert (about["current"], about["enabled"], about["trialMs"] > 0) == (True, True, True)
     assert [event["event"] for event in about["events"]] == ["Opened", "Asked", "Shrinks", "Closed"]

@@ -1,4 +1,4 @@
-"""The plugin of OpenCode, in plain Node, with a host that behaves as OpenCode 1.18.33 does."""
+"""OpenCode's plugin in plain Node, with a host that behaves like OpenCode 1.18.33."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def ids(call: dict[str, Any]) -> list[str]:
     return [entry["id"] for entry in call["payload"].get("entries", [])]
 
 
-def test_texts_stand_in_the_system_prompt_of_the_session_alone(host: Host) -> None:
+def test_texts_are_added_only_to_the_sessions_system_prompt(host: Host) -> None:
     host.answers(session_start="begin", prompt="refresh")
-    told = run(
+    outcome = run(
         host,
         """
         await prompt("mend the tides");
@@ -62,20 +62,20 @@ def test_texts_stand_in_the_system_prompt_of_the_session_alone(host: Host) -> No
         out({title, main, other, again: await system()});
         """,
     )
-    assert len(told["title"]) == len(told["other"]) == 1
-    assert told["main"][1:] == ["<joelclaw-memory begin", "<joelclaw-memory refresh"]
-    assert told["again"] == told["main"]  # of a kind of text the latest one
+    assert len(outcome["title"]) == len(outcome["other"]) == 1
+    assert outcome["main"][1:] == ["<joelclaw-memory begin", "<joelclaw-memory refresh"]
+    assert outcome["again"] == outcome["main"]  # of a kind of text the latest one
     start, first, second = host.calls()
     assert start["argv"] == ["hook", "opencode", "session_start"]
     assert start["payload"]["session_id"] == "ses_1" and start["payload"]["cwd"] == "/srv/tides"
     assert start["payload"]["source"] == "startup"
-    assert [one["payload"]["prompt"] for one in (first, second)] == ["mend the tides", "go on"]
+    assert [call["payload"]["prompt"] for call in (first, second)] == ["mend the tides", "go on"]
     assert second["payload"]["window"] == 30000  # not that of the small model
 
 
-def test_each_message_is_sent_once_with_what_its_tools_did(host: Host) -> None:
+def test_each_message_is_sent_once_with_its_tool_calls(host: Host) -> None:
     host.answers()
-    told = run(
+    outcome = run(
         host,
         """
         await prompt("mend the tides");
@@ -107,13 +107,13 @@ def test_each_message_is_sent_once_with_what_its_tools_did(host: Host) -> None:
     first, second = turns[0]["payload"]["entries"]
     assert first == {"id": "m1", "role": "user", "text": "mend the tides", "tools": [], "at": 1}
     assert second["text"] == "I begin."
-    edit, bash, write, whole, patch = second["tools"]
+    edit, bash, write, overwrite, patch = second["tools"]
     assert edit == {
         "name": "edit", "files": ["/srv/tides/a.py"], "target": "/srv/tides/a.py", "command": "",
         "given": {"filePath": "/srv/tides/a.py"}, "plan": [], "diff": "", "done": True, "outcome": "done",
         "failed": False,
     }  # fmt: skip
-    assert (write["diff"], whole["diff"]) == ("", "@@ -0,0 +1,2 @@\n+a\n+b")
+    assert (write["diff"], overwrite["diff"]) == ("", "@@ -0,0 +1,2 @@\n+a\n+b")
     assert (bash["files"], bash["command"], bash["outcome"]) == ([], "make", "x" * 900)
     assert bash["given"] == {"command": "make"}
     assert (write["files"], write["outcome"], write["failed"]) == ([], "no space", True)
@@ -121,10 +121,10 @@ def test_each_message_is_sent_once_with_what_its_tools_did(host: Host) -> None:
     assert turns[0]["payload"]["messages"] == ["mend the tides"]
     assert (turns[0]["payload"]["tokens"], turns[0]["payload"]["percent"]) == (9000, 30)
     assert host.calls()[-1]["event"] == "session_end"
-    assert "event" not in told
+    assert "event" not in outcome
 
 
-def test_what_did_not_arrive_is_sent_again(host: Host) -> None:
+def test_undelivered_messages_are_sent_again(host: Host) -> None:
     host.answers()
     run(
         host,
@@ -146,9 +146,9 @@ def test_what_did_not_arrive_is_sent_again(host: Host) -> None:
     assert ids(turn) == ["m1", "m2", "m3"]
 
 
-def test_a_written_file_is_told_and_not_waited_for(host: Host) -> None:
+def test_a_written_file_is_reported_without_waiting(host: Host) -> None:
     host.answers(tool="project", delay=0.3)
-    told = run(
+    outcome = run(
         host,
         """
         const wrote = (tool, args) => call("tool.execute.after", {tool, sessionID, callID: "c", args}, {output: "ok"});
@@ -167,14 +167,14 @@ def test_a_written_file_is_told_and_not_waited_for(host: Host) -> None:
         ["/srv/tides/b.py", "/srv/tides/c.py"],
     )
     assert second["began"] >= first["ended"]
-    assert "tool.execute.after" not in told["waited"]
-    assert told["system"][1:] == ["<joelclaw-memory project"]
+    assert "tool.execute.after" not in outcome["waited"]
+    assert outcome["system"][1:] == ["<joelclaw-memory project"]
 
 
 @pytest.mark.parametrize("goes_on", [True, False])
-def test_a_compaction_keeps_what_is_about_to_be_lost_and_hands_back_once(host: Host, goes_on: bool) -> None:
+def test_a_compaction_archives_messages_and_gets_one_note(host: Host, goes_on: bool) -> None:
     host.answers(session_start="begin", before_compaction="not for the summary", after_compaction="recovery")
-    told = run(
+    outcome = run(
         host,
         """
         await prompt("mend the tides");
@@ -194,8 +194,8 @@ def test_a_compaction_keeps_what_is_about_to_be_lost_and_hands_back_once(host: H
     events = [call["event"] for call in host.calls()]
     assert events == ["session_start", "prompt", "before_compaction", "after_compaction"]
     assert ids(host.calls()[2]) == ["m1", "m2"]
-    assert told["summary"] == {"context": []} and len(told["during"]) == 1
-    assert told["after"][1:] == ["<joelclaw-memory recovery"]
+    assert outcome["summary"] == {"context": []} and len(outcome["during"]) == 1
+    assert outcome["after"][1:] == ["<joelclaw-memory recovery"]
 
 
 EVERY = """
@@ -221,10 +221,10 @@ out({after, waited: [...waited]});
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_nothing_stands_in_the_way_of_opencode(host: Host, fault: str) -> None:
+def test_a_broken_joelclaw_never_disturbs_opencode(host: Host, fault: str) -> None:
     host.break_joelclaw(fault)
-    told = run(host, EVERY)
-    assert len(told["after"]) == 1
+    outcome = run(host, EVERY)
+    assert len(outcome["after"]) == 1
     # Nothing took as long as what hangs, or the driver had not come to its end.
-    assert {"event", "tool.execute.after"} & set(told["waited"]) == set()
+    assert {"event", "tool.execute.after"} & set(outcome["waited"]) == set()
     assert host.left_running() == []

@@ -1,4 +1,4 @@
-"""The extension of pi, in plain Node, with a host that behaves as pi 0.73.1 does."""
+"""pi's extension in plain Node, with a host that behaves like pi 0.73.1."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def run(host: Host, body: str) -> Any:
     return host.run(AGENT, DRIVER, body)
 
 
-def test_a_start_and_a_prompt_are_told_and_their_texts_reach_the_first_request(host: Host) -> None:
+def test_start_and_prompt_are_reported_and_answered_in_the_first_request(host: Host) -> None:
     host.answers(session_start="begin", prompt="refresh")
-    told = run(
+    outcome = run(
         host,
         """
         await fire("session_start", {reason: "startup"});
@@ -45,8 +45,8 @@ def test_a_start_and_a_prompt_are_told_and_their_texts_reach_the_first_request(h
         out({sent, message});
         """,
     )
-    assert told["sent"] == [[{"customType": "session_start", "content": "<joelclaw-memory begin", "display": False}]]
-    assert told["message"] == {"customType": "prompt", "content": "<joelclaw-memory refresh", "display": False}
+    assert outcome["sent"] == [[{"customType": "session_start", "content": "<joelclaw-memory begin", "display": False}]]
+    assert outcome["message"] == {"customType": "prompt", "content": "<joelclaw-memory refresh", "display": False}
     start, prompt = host.calls()
     assert start["argv"] == ["hook", "pi", "session_start"]
     assert start["payload"] == {
@@ -76,7 +76,7 @@ def test_a_start_and_a_prompt_are_told_and_their_texts_reach_the_first_request(h
         ),
     ],
 )
-def test_a_session_that_is_taken_up(host: Host, reason: str, branch: str, events: list[str]) -> None:
+def test_a_resumed_session_is_reported(host: Host, reason: str, branch: str, events: list[str]) -> None:
     """A compaction at whose end pi was already leaving (`pi -p`) is made up for."""
     host.answers()
     run(
@@ -84,14 +84,14 @@ def test_a_session_that_is_taken_up(host: Host, reason: str, branch: str, events
         f"branch = {branch}; await fire('session_start', {{reason: '{reason}'}}); await calls({len(events)});"
         " await sleep(50); out(1);",
     )
-    made = [" ".join(filter(None, (one["event"], one["payload"].get("source")))) for one in host.calls()]
-    assert made == events
+    calls = [" ".join(filter(None, (call["event"], call["payload"].get("source")))) for call in host.calls()]
+    assert calls == events
 
 
-def test_a_written_file_is_told_and_its_text_waits_for_a_request(host: Host) -> None:
+def test_a_written_file_is_reported_and_its_text_waits_for_a_request(host: Host) -> None:
     """While pi works a queued message would cost one more request."""
     host.answers(tool="project", delay=0.3)
-    told = run(
+    outcome = run(
         host,
         """
         idle = false;
@@ -115,21 +115,21 @@ def test_a_written_file_is_told_and_its_text_waits_for_a_request(host: Host) -> 
         out({first, none, later, sent, waited: [...waited]});
         """,
     )
-    (old, added) = told["first"]["messages"]
+    (old, added) = outcome["first"]["messages"]
     assert old == "old"
     assert (added["role"], added["content"], added["display"]) == ("custom", "<joelclaw-memory project", False)
-    assert told["none"] == 0 and told["later"] is None
-    assert told["sent"][0] == [{"customType": "tool", "content": "<joelclaw-memory project", "display": False}]
-    assert "tool_execution_end" not in told["waited"]
-    one, two, three = (call["payload"] for call in host.calls())
-    assert (one["tool"], one["files"]) == ("write", ["src/tides.py"])
-    assert (two["tool"], two["files"]) == ("bash", [])
-    assert three["files"] == ["src/a.py", "src/b.py"]  # sent together, the failed one not
+    assert outcome["none"] == 0 and outcome["later"] is None
+    assert outcome["sent"][0] == [{"customType": "tool", "content": "<joelclaw-memory project", "display": False}]
+    assert "tool_execution_end" not in outcome["waited"]
+    first, second, third = (call["payload"] for call in host.calls())
+    assert (first["tool"], first["files"]) == ("write", ["src/tides.py"])
+    assert (second["tool"], second["files"]) == ("bash", [])
+    assert third["files"] == ["src/a.py", "src/b.py"]  # sent together, the failed one not
 
 
-def test_turns_are_told_one_at_a_time_and_the_latest_wins(host: Host) -> None:
+def test_turns_are_reported_one_at_a_time_and_the_latest_wins(host: Host) -> None:
     host.answers(delay=0.3)
-    told = run(
+    outcome = run(
         host,
         """
         branch = Array.from({length: 20}, (_, at) => said("user", "u" + at));
@@ -146,12 +146,12 @@ def test_turns_are_told_one_at_a_time_and_the_latest_wins(host: Host) -> None:
     assert (first["payload"]["percent"], last["payload"]["percent"]) == (45, 70)
     assert first["payload"]["messages"] == [f"u{at}" for at in range(8, 20)]
     assert last["began"] >= first["ended"]
-    assert told == []
+    assert outcome == []
 
 
-def test_a_compaction_waits_for_the_turn_and_hands_back_once(host: Host) -> None:
+def test_a_compaction_waits_for_the_turn_and_gets_one_note(host: Host) -> None:
     host.answers(after_compaction="recovery", before_compaction="not for the summary", delay=0.2)
-    told = run(
+    outcome = run(
         host,
         """
         const ours = {role: "custom", content: "<joelclaw-memory x"}, user = {role: "user", content: "hello"};
@@ -166,15 +166,15 @@ def test_a_compaction_waits_for_the_turn_and_hands_back_once(host: Host) -> None
         """,
     )
     turn, before, after, end = host.calls()
-    assert [one["event"] for one in (turn, before, after, end)] == [
+    assert [call["event"] for call in (turn, before, after, end)] == [
         "turn_end", "before_compaction", "after_compaction", "session_end",
     ]  # fmt: skip
     assert before["began"] >= turn["ended"]
-    assert (told["before"], told["during"]) == (None, 0)
-    assert told["sent"] == [
+    assert (outcome["before"], outcome["during"]) == (None, 0)
+    assert outcome["sent"] == [
         [{"customType": "after_compaction", "content": "<joelclaw-memory recovery", "display": False}]
     ]
-    assert [one["role"] for one in told["preparation"]["messagesToSummarize"]] == ["user"]
+    assert [message["role"] for message in outcome["preparation"]["messagesToSummarize"]] == ["user"]
 
 
 EVERY = """
@@ -197,10 +197,10 @@ out({sent, waited: [...waited], answers: Object.values(answers).filter((one) => 
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_nothing_stands_in_the_way_of_pi(host: Host, fault: str) -> None:
+def test_a_broken_joelclaw_never_disturbs_pi(host: Host, fault: str) -> None:
     host.break_joelclaw(fault)
-    told = run(host, EVERY)
-    assert told["sent"] == [] and told["answers"] == []
+    outcome = run(host, EVERY)
+    assert outcome["sent"] == [] and outcome["answers"] == []
     # Nothing took as long as what hangs, or the driver had not come to its end.
-    assert {"session_start", "turn_end", "tool_execution_end"} & set(told["waited"]) == set()
+    assert {"session_start", "turn_end", "tool_execution_end"} & set(outcome["waited"]) == set()
     assert host.left_running() == []

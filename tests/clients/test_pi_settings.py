@@ -1,4 +1,4 @@
-"""pi's own `settings.json` says how much a compaction keeps and whether there is any, where ours do not."""
+"""pi's `settings.json` applies if our settings do not say how much a compaction keeps."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, Run
+from conftest import NOW, Run
 from pi_session import PiSession
-
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
 
 class Folders:
@@ -54,7 +52,7 @@ def pi(run: Run, home: Path, tmp_path: Path) -> Folders:
     return Folders(run, home, tmp_path)
 
 
-def test_flags_beat_ours_that_beat_the_projects_that_beat_the_users(pi: Folders) -> None:
+def test_precedence_is_flags_our_settings_project_user(pi: Folders) -> None:
     assert pi.tokens() == (16_384, 20_000)
     pi.own(reserveTokens=9_000, keepRecentTokens=7_000)
     assert pi.tokens() == (9_000, 7_000)
@@ -67,7 +65,7 @@ def test_flags_beat_ours_that_beat_the_projects_that_beat_the_users(pi: Folders)
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "device", "large", "damaged", "folder"])
-def test_a_projects_file_that_is_no_plain_one_is_left_out(pi: Folders, tmp_path: Path, kind: str) -> None:
+def test_a_project_file_that_is_not_regular_is_ignored(pi: Folders, tmp_path: Path, kind: str) -> None:
     pi.own(reserveTokens=9_000)
     at = pi.repo / ".pi" / "settings.json"
     if kind == "link":
@@ -83,13 +81,13 @@ def test_a_projects_file_that_is_no_plain_one_is_left_out(pi: Folders, tmp_path:
         at.mkdir()
     else:
         at.write_text('{"compaction": {"reserveTokens": 1}')
-    found = pi.ask("prepare")
-    assert found["settings"]["reserveTokens"] == 9_000
-    (problem,) = found["problems"]
+    prepared = pi.ask("prepare")
+    assert prepared["settings"]["reserveTokens"] == 9_000
+    (problem,) = prepared["problems"]
     assert problem.startswith(f"{at} is left out: it ")
 
 
-def test_a_project_switches_off_but_not_on(pi: Folders) -> None:
+def test_a_project_can_switch_compaction_off_but_not_on(pi: Folders) -> None:
     pi.project(enabled=False)
     assert pi.ask("decide")["enabled"] is False
     pi.own(enabled=False)
@@ -103,7 +101,7 @@ def hook(pi: Folders, event: str) -> None:
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_an_idle_session_is_not_compacted_where_that_is_switched_off(pi: Folders, enabled: bool) -> None:
+def test_an_idle_session_is_not_compacted_if_pi_switched_it_off(pi: Folders, enabled: bool) -> None:
     pi.own(enabled=enabled)
     pi.ours("[compaction]\nidle_trigger_minutes = 5\n")
     hook(pi, "turn_end")

@@ -1,4 +1,4 @@
-"""The lines of each client's transcript become entries: each thing that was said and done, once."""
+"""Each client's transcript is parsed into entries, one for each message and action."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OURS = '<joelclaw-memory kind="recovery">\n- the buoy sends in bursts\n</joelcla
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
 
 
-def said(entries: list[Entry]) -> list[tuple[str, str]]:
+def conversation(entries: list[Entry]) -> list[tuple[str, str]]:
     return [(entry.kind, entry.text) for entry in entries if entry.kind in ("prompt", "answer") and entry.text]
 
 
@@ -37,10 +37,10 @@ def outcomes(entries: list[Entry]) -> list[tuple[str, bool | None, str]]:
     ]
 
 
-def of_claude(kind: str, given: Any = "", **fields: Any) -> dict[str, Any]:
-    whole = {"parentUuid": "u-0", "isSidechain": False, "type": kind, "uuid": "u-1", "timestamp": STAMP}
-    message = {"role": kind, "content": given}
-    return {**whole, "cwd": "/home/ada/orchard", "sessionId": "s-1", "message": message, **fields}
+def of_claude(kind: str, content: Any = "", **fields: Any) -> dict[str, Any]:
+    entry = {"parentUuid": "u-0", "isSidechain": False, "type": kind, "uuid": "u-1", "timestamp": STAMP}
+    message = {"role": kind, "content": content}
+    return {**entry, "cwd": "/home/ada/orchard", "sessionId": "s-1", "message": message, **fields}
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def of_claude(kind: str, given: Any = "", **fields: Any) -> dict[str, Any]:
         of_claude("attachment", attachment={"type": "hook_additional_context", "content": ["x"]}),
     ],
 )
-def test_claude_what_nobody_said_is_a_node_without_content(line: dict[str, Any]) -> None:
+def test_claude_lines_without_a_message_are_empty_nodes(line: dict[str, Any]) -> None:
     (node,) = CLAUDE.entries(line)
     assert (node.kind, node.text, node.session) == ("node", "", "s-1")
 
@@ -87,7 +87,7 @@ PATCH = """*** Begin Patch
 """
 
 
-def test_codex_each_message_once() -> None:
+def test_codex_messages_are_read_once() -> None:
     lines = [
         of_codex({"id": "c-1", "session_id": "c-1", "cwd": "/home/ada/apiary"}, "session_meta"),
         codex_message("developer", "be brief"),
@@ -102,7 +102,7 @@ def test_codex_each_message_once() -> None:
     ]
     start, *entries = [entry for line in lines for entry in CODEX.entries(line)]
     assert (start.session, start.folder) == ("c-1", "/home/ada/apiary")
-    assert said(entries) == [("prompt", "Count the hives."), ("answer", "There are nine.")]
+    assert conversation(entries) == [("prompt", "Count the hives."), ("answer", "There are nine.")]
     assert [entry.at for entry in entries] == [AT, AT, AT]
     assert entries[-1].kind == "turn_end"
 
@@ -160,11 +160,11 @@ def of_gemini(kind: str, given_content: Any, identifier: str = "g-1", **fields: 
     return {"id": identifier, "timestamp": STAMP, "type": kind, "content": given_content, **fields}
 
 
-def test_gemini_prompts_and_what_is_none() -> None:
+def test_gemini_prompts_and_injected_lines_are_told_apart() -> None:
     prompt = [{"text": "Bake two."}, {"text": f"<hook_context>{OURS}</hook_context>"}]
-    assert said(GEMINI.entries(of_gemini("user", prompt))) == [("prompt", "Bake two.")]
+    assert conversation(GEMINI.entries(of_gemini("user", prompt))) == [("prompt", "Bake two.")]
     thought = [{"text": "plan", "thought": True}, {"text": "Done."}]
-    assert said(GEMINI.entries(of_gemini("gemini", thought))) == [("answer", "Done.")]
+    assert conversation(GEMINI.entries(of_gemini("gemini", thought))) == [("answer", "Done.")]
     (head,) = GEMINI.entries({"sessionId": "s-1", "projectHash": "0a", "startTime": STAMP, "kind": "main"})
     assert (head.kind, head.session) == ("node", "s-1")
     for line in (
@@ -173,7 +173,7 @@ def test_gemini_prompts_and_what_is_none() -> None:
         of_gemini("user", [{"text": "<session_context>\nToday is …"}]),
         of_gemini("info", "Request cancelled."),
     ):
-        assert said(GEMINI.entries(line)) == []
+        assert conversation(GEMINI.entries(line)) == []
 
 
 def of_pi(message: dict[str, Any]) -> dict[str, Any]:
@@ -193,7 +193,7 @@ SAMPLES = {
 
 
 @pytest.mark.parametrize("agent", clients.keeping_files())
-def test_a_transcript_is_known_by_its_form(agent: str) -> None:
+def test_a_transcripts_client_is_recognized_by_its_content(agent: str) -> None:
     assert clients.detect(SAMPLES[agent]) == agent
     assert clients.detect([None, 7, {"type": "novel"}, *SAMPLES[agent]]) == agent
     assert clients.detect(SAMPLES[agent][1:]) == agent
@@ -224,11 +224,11 @@ trees = st.recursive(
 def check_marks(client: clients.Client, line: Any) -> None:
     """A line without any of a client's marks has nothing of what they stand for."""
     data = json.dumps(line).encode()
-    found = client.entries(line)
+    entries = client.entries(line)
     if not any(mark in data for mark in client.said_marks):
-        assert not said(found) and not {"result", "summary", "call"} & set(kinds(found))
+        assert not conversation(entries) and not {"result", "summary", "call"} & set(kinds(entries))
     if not any(mark in data for mark in client.context_marks):
-        assert not {"usage", "compaction"} & set(kinds(found))
+        assert not {"usage", "compaction"} & set(kinds(entries))
 
 
 @settings(deadline=None)
@@ -255,16 +255,16 @@ def test_a_recorded_transcript(path: Path) -> None:
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert clients.detect(lines) == agent
     client = clients.row(agent)
-    found = [entry for line in lines for entry in client.entries(line) if not entry.is_meta]
-    texts = said(found)
+    entries = [entry for line in lines for entry in client.entries(line) if not entry.is_meta]
+    texts = conversation(entries)
     prompts = [text for kind, text in texts if kind == "prompt"]
     assert len(prompts) == len(set(prompts)) == 4
-    assert len({entry.stable_id or entry.text for entry in found if entry.kind == "answer"}) >= 9
+    assert len({entry.stable_id or entry.text for entry in entries if entry.kind == "answer"}) >= 9
     assert not any(mark in text for _, text in texts for mark in ("<environment_context", "state_snapshot", "several"))
-    calls = {entry.call for entry in found if entry.kind == "call"}
-    assert sorted(entry.call for entry in found if entry.kind == "result") == sorted(calls)
-    assert all(entry.at for entry in found if entry.kind in ("prompt", "answer", "call"))
-    assert kinds(found).count("compaction") == (0 if agent == "gemini" else 1)  # gemini records none
+    calls = {entry.call for entry in entries if entry.kind == "call"}
+    assert sorted(entry.call for entry in entries if entry.kind == "result") == sorted(calls)
+    assert all(entry.at for entry in entries if entry.kind in ("prompt", "answer", "call"))
+    assert kinds(entries).count("compaction") == (0 if agent == "gemini" else 1)  # gemini records none
     for line in lines:
         check_marks(client, line)
 

@@ -53,7 +53,7 @@ def test_a_bad_value_names_the_file_the_key_and_the_range(run: Run, home: Path) 
 
 
 @pytest.mark.parametrize(("name", "low", "high"), RANGES, ids=[name for name, _, _ in RANGES])
-def test_a_number_is_taken_up_to_its_documented_bounds_and_no_further(
+def test_numbers_are_accepted_within_their_documented_bounds(
     run: Run, home: Path, name: str, low: str, high: str
 ) -> None:
     section, _, key = name.partition(".")
@@ -61,11 +61,11 @@ def test_a_number_is_taken_up_to_its_documented_bounds_and_no_further(
     step = 0.01 if most <= 1 else 1
     for value, taken in ((least, True), (least - step, False), (most, True), (most + step, False)):
         put(home, f"[{section}]\n{key} = {value:.12g}\n")
-        told = run("recall", "anything", ok=taken)
-        assert taken or told.json["error"]["code"] == "CONFIG_INVALID"
+        outcome = run("recall", "anything", ok=taken)
+        assert taken or outcome.json["error"]["code"] == "CONFIG_INVALID"
 
 
-def test_a_file_that_is_no_toml_is_told_and_left_alone(run: Run, home: Path) -> None:
+def test_invalid_toml_is_reported_and_left_untouched(run: Run, home: Path) -> None:
     put(home, "[checkpoint\n")
     failed = run("recall", "anything", ok=False)
     assert failed.json["error"]["code"] == "CONFIG_INVALID"

@@ -1,4 +1,4 @@
-"""Where a name stands is looked up in the file as it is now, and in nothing but the project's own files."""
+"""The current line of a name is looked up in the project's own files only."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "project"
 
 
-def found(folder: Path, *places: Place) -> list[tuple[str, int, bool]]:
+def current(folder: Path, *places: Place) -> list[tuple[str, int, bool]]:
     looked_up = worktree.current_places(str(folder), places, time.monotonic() + 60)
-    return [(one["name"], one["line"], one["defines"]) for one in looked_up]
+    return [(place["name"], place["line"], place["defines"]) for place in looked_up]
 
 
 @pytest.mark.parametrize(
@@ -56,19 +56,19 @@ def found(folder: Path, *places: Place) -> list[tuple[str, int, bool]]:
         ("", 50, False, (11, False)),
     ],
 )
-def test_a_name_is_told_where_it_stands_now(
+def test_a_names_current_line_is_found(
     folder: Path, name: str, line: int, defines: bool, now: tuple[int, bool] | None
 ) -> None:
-    assert found(folder, place(name, line, defines=defines)) == ([(name, *now)] if now else [])
+    assert current(folder, place(name, line, defines=defines)) == ([(name, *now)] if now else [])
 
 
-def test_what_is_gone_is_left_out_and_the_order_is_kept(folder: Path) -> None:
+def test_missing_names_are_left_out_and_the_order_stays(folder: Path) -> None:
     (folder / "other.go").write_text("highWater()\n")
-    asked = [
+    names = [
         *(place("neapTide", 8), place("highWater", 4, file="gone.go"), place("highWater", 9, file="other.go")),
         *(place("noSuchName", 4), place("highWater", 4)),
     ]
-    assert found(folder, *asked) == [("neapTide", 8, False), ("highWater", 1, False), ("highWater", 4, False)]
+    assert current(folder, *names) == [("neapTide", 8, False), ("highWater", 1, False), ("highWater", 4, False)]
 
 
 def outside(path: Path) -> None:
@@ -88,14 +88,14 @@ def test_nothing_but_the_projects_own_files_is_read(folder: Path, make: object) 
     (folder.parent / "secret.go").write_text("neapTide\n")
     path = folder / "src" / "made.go"
     make(path)  # type: ignore[operator]
-    assert found(folder, place("neapTide", 1, file="src/made.go")) == []
+    assert current(folder, place("neapTide", 1, file="src/made.go")) == []
 
 
 @pytest.mark.parametrize("file", ["../secret.go", "{root}/secret.go", "src/../../secret.go", "a\0b", ""])
 def test_no_path_leads_out_of_the_project(folder: Path, file: str) -> None:
     (folder.parent / "secret.go").write_text("neapTide\n")
-    assert found(folder, place("neapTide", 1, file=file.format(root=folder.parent))) == []
+    assert current(folder, place("neapTide", 1, file=file.format(root=folder.parent))) == []
 
 
-def test_what_is_not_reached_in_time_is_left_out(folder: Path) -> None:
+def test_files_not_searched_in_time_are_left_out(folder: Path) -> None:
     assert worktree.current_places(str(folder), [place("neapTide", 8)], time.monotonic()) == []

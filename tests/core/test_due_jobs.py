@@ -1,4 +1,4 @@
-"""When a job runs beside a command: only where it is switched on and due, for so long, and under its lock."""
+"""A job runs after a command only if it is switched on and due, for a limited time, under its lock."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ def begun(home: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What was started: lock, words, limit."""
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
     monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS))
-    found: list[Any] = []
+    started: list[Any] = []
 
     def start(words: Sequence[str], seconds: int, lock: str) -> bool:
-        found.append((os.path.relpath(lock, home), words, seconds))
+        started.append((os.path.relpath(lock, home), words, seconds))
         return True
 
     monkeypatch.setattr(background, "start", start)
-    return found
+    return started
 
 
 def at(monkeypatch: pytest.MonkeyPatch, ms: int) -> None:
     monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS + ms))
 
 
-def test_nothing_is_started_where_it_is_switched_off(begun: list[Any], home: Path) -> None:
+def test_a_job_that_is_switched_off_is_not_started(begun: list[Any], home: Path) -> None:
     background.start_due(config.Config({"store.backend": "sqlite", "otel.export": "off"}))
     background.start_due(config.Config({"store.backend": "typesense"}))
     assert begun == [] and not home.exists(), "there is no cluster of this home yet"
 
 
-def test_what_is_switched_on_is_started_once_in_its_time(
+def test_a_job_that_is_switched_on_starts_once_when_due(
     begun: list[Any], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.mkdir()
@@ -67,9 +67,7 @@ def test_what_is_switched_on_is_started_once_in_its_time(
     assert begun == [sync, export, sync, sync, export]
 
 
-def test_what_is_due_is_started_behind_a_tool_of_the_server(
-    begun: list[Any], home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_due_job_starts_after_an_mcp_tool_call(begun: list[Any], home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home.mkdir()
     monkeypatch.setenv("JOELCLAW_OTEL_EXPORT", "auto")
     assert mcp_server.answer("recall", {"query": "tide tables"})[1] is False
@@ -98,7 +96,7 @@ LIMITS = ("events_days", "events_mb", "sessions_days")
         (DAY_S, {"retention.events_days": 0, "retention.events_mb": 0, "retention.episodes_days": 1}, True, DAY_S),
     ],
 )  # fmt: skip
-def test_what_is_old_is_dropped_once_a_day(
+def test_old_data_is_pruned_once_a_day(
     begun: list[Any], home: Path, monkeypatch: pytest.MonkeyPatch, waited_s: int, config_says: Any, starts: bool,
     looks_again_in: int,
 ) -> None:  # fmt: skip

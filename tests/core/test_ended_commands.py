@@ -1,4 +1,4 @@
-"""How a command of the user's ended, in words, how a signal ends a wait for it, and what Ctrl-C does to our own."""
+"""How a user's command ended, how a signal ends a wait for it, and what Ctrl-C does to our own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conftest import ROOT, clean_environment
 from core.command import Command, Interrupts
 
 
-def test_a_signal_ends_a_command_and_what_was_before_is_there_again() -> None:
+def test_a_signal_ends_a_wait_and_handlers_are_restored() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with Interrupts() as interrupts:
         stop = Command(["sh", "-c", "kill $PPID; sleep 3600"], seconds=60).run(interrupts)

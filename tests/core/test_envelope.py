@@ -1,4 +1,4 @@
-"""The envelope: one JSON object on stdout, keys in order, `--json` anywhere, the exit code that belongs to it."""
+"""The envelope: one JSON object on stdout with ordered keys, `--json` anywhere, the matching exit code."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def check(spawned: Attempt, name: str) -> Any:
     return envelope
 
 
-def test_every_command_answers_with_one(run: Run) -> None:
+def test_every_command_answers_with_an_envelope(run: Run) -> None:
     for words in CALLS:
         spawned = run(*words)
         name = words[0] if words[0] in ("recall", "status") else " ".join(words[:2])
@@ -91,14 +91,14 @@ def test_a_fault_of_the_store_exits_1(run: Run, home: Path) -> None:
         )
 
 
-def test_json_may_stand_anywhere(home: Path) -> None:
+def test_json_flag_may_be_anywhere(home: Path) -> None:
     for words in ("--json recall deploy", "recall --json deploy", "recall deploy --json --json -n 2", "--json status"):
         spawned = on_terminal(home, *words.split())
         assert json.loads(spawned.out)["ok"] is True
         assert "\x1b" not in spawned.out
 
 
-def test_raw_prints_the_text_alone(run: Run) -> None:
+def test_raw_prints_only_the_text(run: Run) -> None:
     run("memory", "write", "the deploy script needs the staging key before it runs")
     assert run("recall", "deploy script", "--raw").out == "the deploy script needs the staging key before it runs\n"
     assert run("recall", "zzz qqq", "--raw").out == ""

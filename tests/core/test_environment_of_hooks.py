@@ -1,4 +1,4 @@
-"""A client may load a project's `.env`: hooks take no command, no address and no home folder from it."""
+"""Hooks take no command, address, home folder or Python setting from the folder and environment of a project."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import NOW_MS, Run
+from conftest import NOW, Run
 
 from core import config
-
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
 
 @pytest.fixture
@@ -27,8 +25,8 @@ def payload(project: Path, **more: str) -> str:
 
 def ignored(run: Run) -> list[str]:
     run("hook", "pi", "turn_end", stdin='{"session_id": "drain"}', env=NOW)  # stores the events that wait
-    found = run("otel", "search", "config.variable_ignored", "--hours", "1", env=NOW).result["events"]
-    return sorted(event["metadata"]["key"] for event in found)
+    events = run("otel", "search", "config.variable_ignored", "--hours", "1", env=NOW).result["events"]
+    return sorted(event["metadata"]["key"] for event in events)
 
 
 @pytest.mark.parametrize("name", [name for name, setting in config.SETTINGS.items() if setting.user_only])
@@ -58,12 +56,12 @@ def test_a_model_command_from_the_environment_is_not_run(run: Run, project: Path
     assert len(ignored(run)) == 3, "each is reported once"
 
 
-@pytest.mark.parametrize("given", [".memory", "memory/../.memory", "ABSOLUTE", "LINK"])
+@pytest.mark.parametrize("setting", [".memory", "memory/../.memory", "ABSOLUTE", "LINK"])
 @pytest.mark.parametrize("place", ["the project's folder", "another folder"])
-def test_the_home_is_not_in_the_project(run: Run, project: Path, tmp_path: Path, given: str, place: str) -> None:
+def test_the_home_is_not_in_the_project(run: Run, project: Path, tmp_path: Path, setting: str, place: str) -> None:
     (project / ".memory").mkdir()
     (tmp_path / "link").symlink_to(project)
-    path = {"ABSOLUTE": f"{project}/.memory", "LINK": f"{tmp_path}/link/.memory"}.get(given, given)
+    path = {"ABSOLUTE": f"{project}/.memory", "LINK": f"{tmp_path}/link/.memory"}.get(setting, setting)
     env = {**NOW, "HOME": str(tmp_path / "person"), "JOELCLAW_HOME": path}
     cwd = project if place == "the project's folder" else tmp_path
     run("hook", "claude", stdin=payload(project), env=env, cwd=cwd)
@@ -82,3 +80,22 @@ def test_a_home_elsewhere_is_used_even_if_the_users_home_is_a_repository(run: Ru
     env = {**NOW, "HOME": str(person), "JOELCLAW_HOME": str(person / "memory")}
     run("hook", "claude", stdin=payload(person), env=env, cwd=person)
     assert (person / "memory" / "sessions" / "s.json").exists()
+
+
+ROOMS = ("cli", "core", "memory", "otel", "recall", "session")
+
+
+@pytest.fixture
+def python_project(tmp_path: Path) -> Path:
+    """A project with packages of our names, which must never be imported."""
+    folder = tmp_path / "project"
+    for room in ROOMS:
+        (folder / room).mkdir(parents=True)
+        (folder / room / "__init__.py").write_text("raise SystemExit('the project was imported')\n")
+    return folder
+
+
+def test_project_packages_do_not_shadow_ours(run: Run, python_project: Path) -> None:
+    for path in (str(python_project), "."):
+        assert run("recall", "anything", cwd=python_project, env={"PYTHONPATH": path}).json["ok"]
+    assert run("recall", "anything", cwd=python_project).json["ok"]

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 from claude_transcript import Transcript
-from conftest import NOW_MS, Run
+from conftest import NOW, Run
 from terminal import on_terminal
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 SAID = "please mend the sluice of the harbour"
 
 
@@ -24,11 +23,11 @@ def client(tmp_path: Path) -> Path:
 
 
 def transcript(tmp_path: Path, session: str, cwd: Path) -> Path:
-    made = Transcript(tmp_path / "t" / f"{session}.jsonl", first=100 * len(session))
-    made.write(made.entry("user", f"{SAID} {session}", cwd=str(cwd), sessionId=session))
+    transcript = Transcript(tmp_path / "t" / f"{session}.jsonl", first=100 * len(session))
+    transcript.write(transcript.entry("user", f"{SAID} {session}", cwd=str(cwd), sessionId=session))
     answer = [{"type": "text", "text": f"The sluice of {session} is mended"}]
-    made.write(made.entry("assistant", answer, cwd=str(cwd), sessionId=session))
-    return made.path
+    transcript.write(transcript.entry("assistant", answer, cwd=str(cwd), sessionId=session))
+    return transcript.path
 
 
 def hook(run: Run, name: str, session: str, cwd: Path, **more: Any) -> str:
@@ -41,7 +40,7 @@ def sessions(run: Run) -> set[str]:
     return {row.get("session", "") for row in rows}
 
 
-def test_memory_archive_leaves_them_out_and_says_how_many(run: Run, tmp_path: Path, client: Path) -> None:
+def test_memory_archive_skips_and_counts_excluded_sessions(run: Run, tmp_path: Path, client: Path) -> None:
     done = run("exclude", str(client), env=NOW).result
     assert (done["path"], done["excluded"], done["changed"]) == (str(client), True, True)
     places = {"in": client, "below": client / "app", "gone": client / "gone" / "deeper", "beside": tmp_path / "clients"}
@@ -58,7 +57,9 @@ def test_memory_archive_leaves_them_out_and_says_how_many(run: Run, tmp_path: Pa
 
 
 @pytest.mark.parametrize("below", ["", "app"])
-def test_hooks_archive_nothing_of_them(run: Run, home: Path, tmp_path: Path, client: Path, below: str) -> None:
+def test_hooks_archive_nothing_of_excluded_folders(
+    run: Run, home: Path, tmp_path: Path, client: Path, below: str
+) -> None:
     run("exclude", str(client), env=NOW)
     cwd = client / below
     path = str(transcript(tmp_path, "s1", cwd))
@@ -68,11 +69,13 @@ def test_hooks_archive_nothing_of_them(run: Run, home: Path, tmp_path: Path, cli
     saved = run(*save, env=NOW, cwd=cwd).result
     assert (saved["written"], saved["writeReason"]) == (False, "excluded")
     assert sessions(run) == set()
-    assert not [one for one in home.rglob("*.md") if SAID in one.read_text()], "the daily log"
+    assert not [page for page in home.rglob("*.md") if SAID in page.read_text()], "the daily log"
     assert run("checkpoint", "show", "s1", env=NOW).result["sessionId"] == "s1", "all else goes on"
 
 
-def test_what_was_archived_before_stays_and_can_be_forgotten(run: Run, tmp_path: Path, client: Path) -> None:
+def test_episodes_archived_before_the_exclusion_stay_and_can_be_forgotten(
+    run: Run, tmp_path: Path, client: Path
+) -> None:
     run("memory", "archive", str(transcript(tmp_path, "before", client / "app")), env=NOW)
     done = run("exclude", str(client), env=NOW)
     assert done.result["archivedBefore"] == ["before"] and sessions(run) == {"before"}
@@ -82,7 +85,7 @@ def test_what_was_archived_before_stays_and_can_be_forgotten(run: Run, tmp_path:
     assert sessions(run) == set()
 
 
-def test_the_list_and_what_is_refused(run: Run, home: Path, tmp_path: Path, client: Path) -> None:
+def test_listing_and_refused_folders(run: Run, home: Path, tmp_path: Path, client: Path) -> None:
     assert run("exclude", env=NOW, cwd=client).result["path"] == str(client)
     assert run("exclude", str(client), env=NOW).result["changed"] is False
     assert run("exclude", "--list", env=NOW).result["excluded"] == [str(client)]
@@ -96,8 +99,8 @@ def test_the_list_and_what_is_refused(run: Run, home: Path, tmp_path: Path, clie
         assert refused["error"]["code"] == code and refused["fix"]
     assert run("exclude", "--list", env=NOW).result["excluded"] == [str(client)]
     gone = str(tmp_path / "a-worktree-that-was-removed")
-    told = run("exclude", gone, env=NOW).result
-    assert (told["excluded"], told["exists"], told["path"]) == (True, False, gone)
+    result = run("exclude", gone, env=NOW).result
+    assert (result["excluded"], result["exists"], result["path"]) == (True, False, gone)
     shown = " ".join(on_terminal(home, "exclude", gone).out.split())  # it wraps at the width of the terminal
     assert "does not exist; it is excluded anyway" in shown
     assert run("exclude", "--remove", gone, env=NOW).result["changed"]
@@ -105,13 +108,15 @@ def test_the_list_and_what_is_refused(run: Run, home: Path, tmp_path: Path, clie
     assert run("exclude", "--remove", str(client), env=NOW).result["changed"] is True, "one that is gone, too"
 
 
-def test_no_event_tells_what_the_user_said_in_them(run: Run, home: Path, tmp_path: Path, client: Path) -> None:
+def test_no_event_contains_what_the_user_said_in_excluded_folders(
+    run: Run, home: Path, tmp_path: Path, client: Path
+) -> None:
     run("memory", "archive", str(transcript(tmp_path, "before", client)), env=NOW)
     run("memory", "write", "buoylineTable must keep its last row, because the gauge reads it.", "--global", env=NOW)
     run("exclude", str(client), env=NOW)
-    asked = "why does buoylineTable lose its last row in Gothenburg? please look"
-    assert "buoylineTable" in hook(run, "UserPromptSubmit", "s1", client, prompt=asked)
-    save = ("checkpoint", "save", "--session", "s1", "--percent", "75", "--message", asked)
+    prompt = "why does buoylineTable lose its last row in Gothenburg? please look"
+    assert "buoylineTable" in hook(run, "UserPromptSubmit", "s1", client, prompt=prompt)
+    save = ("checkpoint", "save", "--session", "s1", "--percent", "75", "--message", prompt)
     assert run(*save, env=NOW, cwd=client).result["currentTask"] == "", "the state has no text either"
     events = run("otel", "list", "--hours", "1", env=NOW).result["events"]
     assert "context.refresh.injected" in {event["action"] for event in events}

@@ -1,4 +1,4 @@
-"""What git says of a folder now: told as it is, in time, and without running what the repository names."""
+"""What git reports about a folder: exact, in time, and without running anything that the repository names."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_without_a_branch_and_without_a_commit(tree: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("kind", ["no repository", "no folder", "an empty .git", "no git"])
-def test_where_git_says_nothing_nothing_is_said(tree: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_a_repository_nothing_is_reported(tree: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tree.parent / "elsewhere"
     if kind != "no folder":
         folder.mkdir()
@@ -101,7 +101,7 @@ def program(folder: Path, mark: Path, *, then: str = "cat") -> str:
     ],
 )
 @pytest.mark.parametrize("layout", ["folder", "commondir", "worktree", "submodule", "user"])
-def test_nothing_that_the_repository_names_is_run(
+def test_programs_named_by_the_repository_are_not_run(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str, layout: str
 ) -> None:
     mark = tmp_path / "ran"
@@ -188,7 +188,7 @@ def test_a_repository_with_sha256(tmp_path: Path) -> None:
     assert now(tmp_path / "wide") == f"branch main, {commit(tmp_path / 'wide')}, no changes"
 
 
-def test_it_leaves_no_temporary_folder(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_temporary_folder_remains(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     assert now(tree)
@@ -214,15 +214,15 @@ def test_the_environment_does_not_choose_the_repository(
     assert now(tree) == expected
 
 
-def test_a_branch_cannot_pass_for_a_line_of_ours(tree: Path) -> None:
+def test_a_branch_name_cannot_imitate_our_text(tree: Path) -> None:
     git(tree, "checkout", "-qb", "a</joelclaw-memory>`b`\u202e" + "c" * 90)
-    said = now(tree)
-    assert "</" not in said and "`" not in said and "\u202e" not in said
-    assert said.endswith(f"…, {commit(tree)}, no changes")
-    assert len(said) < 100
+    text = now(tree)
+    assert "</" not in text and "`" not in text and "\u202e" not in text
+    assert text.endswith(f"…, {commit(tree)}, no changes")
+    assert len(text) < 100
 
 
-def test_git_that_takes_too_long_is_ended(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_git_is_killed(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = tmp_path / "bin"
     slow.mkdir()
     pids = tmp_path / "pids"

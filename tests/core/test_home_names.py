@@ -1,22 +1,26 @@
-"""The list of what is ours in a home is complete: no command puts something there that `core.files` does not know."""
+"""`core.files` knows every name in a home, and what killed writers leave behind is swept."""
 
 from __future__ import annotations
 
 import ast
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Run
+from conftest import ROOT, Run, clean_environment
 from test_install import environment
-from test_one_way_out import NOW, asked, places
+from test_one_way_out import NOW, command_lines, places
 
 from core import home_files
 
 __all__ = ["places"]
-
 ROOMS = ("core", "clients", "recall", "otel", "memory", "session", "cli")
 MORE = (
     ("install", "claude", "codex", "--yes"), ("memory", "archive", "--all"), ("knowledge", "sync", "{notes}"),
@@ -29,7 +33,7 @@ def filled(run: Run, home: Path, places: dict[str, str], tmp_path: Path) -> Path
     (home / "config.toml").write_text("[recall]\nlimit = 3\n")
     env = {**environment(tmp_path / "somebody"), **NOW, "VAULT_PATH": places["notes"]}
     prompt = {"hook_event_name": "UserPromptSubmit", "session_id": "h", "prompt": "harbour", "cwd": places["repo"]}
-    for words in asked(places):
+    for words in command_lines(places):
         plain = [word.replace("\0", "").encode("utf-8", "replace").decode() for word in words]
         with suppress(AssertionError):  # some fail, and leave something all the same
             run(*plain, stdin=json.dumps(prompt) if plain == ["hook", "claude"] else None, env=env)
@@ -40,11 +44,11 @@ def filled(run: Run, home: Path, places: dict[str, str], tmp_path: Path) -> Path
     return home
 
 
-def test_every_command_leaves_what_is_known(run: Run, filled: Path) -> None:
-    found = sorted(entry.name for entry in filled.iterdir())
-    assert [name for name in found if not home_files.is_in_homes(name)] == []
+def test_every_command_leaves_only_known_names(run: Run, filled: Path) -> None:
+    names = sorted(entry.name for entry in filled.iterdir())
+    assert [name for name in names if not home_files.is_in_homes(name)] == []
     assert {"cache", "config.toml", "install.lock", "installs", "knowledge.json", "knowledge.json.lock", "sessions",
-            "store.db"} <= set(found)  # fmt: skip
+            "store.db"} <= set(names)  # fmt: skip
     for path in (filled, *filled.rglob("*")):
         path.chmod(0o777 if path.is_dir() else 0o666)
     run("otel", "emit", "a.b", env=NOW)
@@ -60,7 +64,7 @@ def test_every_name_in_the_code_is_known() -> None:
         if "home()" not in source:
             continue
         calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and len(node.args) > 1)
-        for call in (one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr == "join"):
+        for call in (call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "join"):
             if ast.unparse(call.func) == "os.path.join" and ast.unparse(call.args[0]) in ("files.home()", "home()"):
                 name = call.args[1]
                 if isinstance(name, ast.Constant):
@@ -73,3 +77,53 @@ def test_every_name_in_the_code_is_known() -> None:
                     named |= {every[ast.unparse(name)] for every in constants if ast.unparse(name) in every}
     assert {"store.db", "outbox.lock", "spool", "knowledge.json"} <= named
     assert [name for name in named if not home_files.is_in_homes(str(name))] == []
+
+
+KILLED = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+from core import files
+os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+files.write_whole(os.path.join(files.home(), "sessions", "x.json"), b"{}")
+"""
+
+
+def aged(path: Path, seconds: int = 7200) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"half")
+    at = time.time() - seconds
+    os.utime(path, (at, at))
+    return path
+
+
+def test_a_killed_writers_file_is_swept_by_the_daily_prune(run: Run, home: Path) -> None:
+    run("otel", "emit", "store.made")
+    done = subprocess.run([sys.executable, "-c", KILLED, str(ROOT)], env=clean_environment(home), capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    (leftover,) = home.rglob("*.tmp")
+    run("store", "prune")
+    assert leftover.exists()  # it might be written still
+    aged(leftover)
+    run("store", "prune")
+    assert list(home.rglob("*.tmp")) == []
+
+
+@pytest.mark.parametrize("words", [("store", "prune")])
+def test_only_stale_temporary_files_are_swept(run: Run, home: Path, words: tuple[str, ...]) -> None:
+    run("otel", "emit", "store.made")
+    swept = [
+        aged(home / name)
+        for name in ("cache/config-x.json.12.345.tmp", "sessions/s.json.9.9.tmp", "knowledge.json.7.8.tmp")
+    ]
+    staying = [
+        aged(home / "sessions" / "s.json"),
+        aged(home / "sessions" / "notes.tmp"),
+        aged(home / "workspace" / "x.1.2.tmp"),
+        aged(home / "sessions" / "s.json.9.10.tmp", seconds=1800),
+    ]
+    outside = aged(home.parent / "outside.1.2.tmp")
+    link = home / "sessions" / "link.1.2.tmp"
+    link.symlink_to(outside)
+    run(*words)
+    assert [path for path in swept if path.exists()] == []
+    assert all(path.exists() for path in (*staying, outside, link))

@@ -1,4 +1,4 @@
-"""A repository that somebody else wrote: its files decide nothing, and nothing hangs on them."""
+"""A hostile repository's files decide nothing and cannot block us."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
-def test_its_settings_file_is_not_read(run: Run, repo: Path, make: Callable[[Path], None]) -> None:
+def test_a_repositorys_settings_file_is_not_read(run: Run, repo: Path, make: Callable[[Path], None]) -> None:
     make(repo / ".joelclaw" / "config.toml")
     started = run("hook", "claude", stdin=json.dumps(START | {"cwd": str(repo)}), cwd=repo)
     assert started.err == ""
@@ -50,7 +50,7 @@ def git_elsewhere(kind: str, repo: Path, victim: Path) -> None:
 @pytest.mark.parametrize(
     "kind", ["a link", "a pointer", "a worktree", "a worktree that is none", "a submodule", "a pipe", "a device"]
 )
-def test_it_cannot_pass_for_another_project(repo: Path, tmp_path: Path, kind: str) -> None:
+def test_a_repository_cannot_impersonate_another_project(repo: Path, tmp_path: Path, kind: str) -> None:
     victim = tmp_path / "victim"
     origin = '[remote "origin"]\n\turl = https://github.com/acme/tides.git\n'
     (victim / ".git/worktrees/one").mkdir(parents=True)
@@ -84,5 +84,5 @@ def test_an_installation_for_a_project_writes_through_no_link(run: Run, repo: Pa
     words = ("install", "claude", "--project", "--mcp", "--yes")
     refused = run(*words, env={"HOME": str(person)}, cwd=repo, ok=False)
     assert refused.json["error"]["code"] == "INSTALL_REFUSED"
-    assert [(one.name, one.read_text()) for one in aim.iterdir()] in ([], [("other.json", "{}")])
+    assert [(file.name, file.read_text()) for file in aim.iterdir()] in ([], [("other.json", "{}")])
     assert not list((person / ".claude").iterdir())

@@ -1,4 +1,4 @@
-"""Hot commands import nothing that is dear: what an agent's hook spawns starts at about the cost of bare Python."""
+"""Hot commands import nothing expensive: they start at about the cost of bare Python."""
 
 from __future__ import annotations
 
@@ -133,9 +133,7 @@ CALLS: dict[str, tuple[list[str], str | None]] = {
     "inject memory of a gateway": (["inject", "memory", "--session", "fresh-2", "--role", "gateway"], None),
 }
 # What a command has need of and the others have not. `array`, for a deep recall alone, imports them itself.
-NEEDS = {
-    "recall deep": {"collections", "collections.abc", "operator"},
-}
+NEEDS = {"recall deep": {"collections", "collections.abc", "operator"}}
 
 
 SWITCHED_ON = """
@@ -180,7 +178,7 @@ def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_hot_command_imports_nothing_dear(lived_in: Path, name: str) -> None:
+def test_a_hot_command_imports_nothing_expensive(lived_in: Path, name: str) -> None:
     words, stdin = CALLS[name]
     code, out, modules = spawn(lived_in, words, stdin)
     assert code == 0, out + modules
@@ -188,7 +186,7 @@ def test_a_hot_command_imports_nothing_dear(lived_in: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if name.split()[0] in ("recall", "memory", "otel")])
-def test_nor_does_the_first_command_of_a_new_home(tmp_path: Path, name: str) -> None:
+def test_the_first_command_of_a_new_home_imports_nothing_expensive(tmp_path: Path, name: str) -> None:
     words, stdin = CALLS[name]
     code, out, modules = spawn(tmp_path / "home", words, stdin)
     assert code == 0, out + modules
@@ -196,13 +194,13 @@ def test_nor_does_the_first_command_of_a_new_home(tmp_path: Path, name: str) -> 
 
 
 @pytest.mark.parametrize("name", ["hook, end of turn", "hook, before the compaction", "hook, session end"])
-def test_what_is_switched_off_is_not_imported(lived_in: Path, tmp_path: Path, name: str) -> None:
+def test_features_that_are_off_are_not_imported(lived_in: Path, tmp_path: Path, name: str) -> None:
     parts = {"session.idle", "session.observe_job"}
     assert parts & set(spawn(lived_in, *CALLS[name])[2].split())
     assert not parts & set(spawn(tmp_path / "home", *CALLS[name])[2].split())
 
 
-def test_every_hot_command_is_tried() -> None:
+def test_every_hot_command_is_tested() -> None:
     tried = {" ".join(words[:length]) for words, _ in CALLS.values() for length in (1, 2)}
     assert {"hook", *HOT_FUNCTIONS} <= tried
 

@@ -1,4 +1,4 @@
-"""`core.json_text` against the public `json` module: the same values, the same refusals."""
+"""`core.json_text` returns the same values and refusals as the public `json` module."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def same(left: Any, right: Any) -> bool:
 @given(values)
 @example("\ud800")
 @example({"\udfff": ["\ud83d\ude00", 10**30]})
-def test_what_is_written_is_read_back(value: Any) -> None:
+def test_encoded_values_are_read_back(value: Any) -> None:
     for text in (json_text.dumps(value), json_text.pretty(value)):
         text.encode("utf-8")  # a lone surrogate was escaped
         assert same(json_text.loads(text), json.loads(text))
@@ -79,13 +79,13 @@ fragments = st.sampled_from(
 @example("[1] 2")
 @example('"a\nb"')
 @example("\ufeff1")
-def test_any_text_is_read_or_refused_alike(text: str) -> None:
+def test_any_text_is_parsed_or_refused_like_json(text: str) -> None:
     try:
         expected = public_loads(text)
     except ValueError:
-        with pytest.raises(json_text.InvalidJSON) as told:
+        with pytest.raises(json_text.InvalidJSON) as refused:
             json_text.loads(text)
-        assert str(told.value)
+        assert str(refused.value)
     else:
         assert same(json_text.loads(text), expected)
 
@@ -110,14 +110,14 @@ def test_deep_nesting_is_refused_not_a_crash(text: str) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), [float("-inf")]])
-def test_numbers_that_json_has_no_form_for_are_refused(value: Any) -> None:
+def test_numbers_without_a_json_form_are_refused(value: Any) -> None:
     for write in (json_text.dumps, json_text.pretty):
         with pytest.raises(ValueError):
             write(value)
 
 
 @pytest.mark.parametrize("value", [b"x", {1, 2}, object(), {"a": [1j]}])
-def test_what_is_no_json_value_is_refused(value: Any) -> None:
+def test_values_without_a_json_form_are_refused(value: Any) -> None:
     for write in (json_text.dumps, json_text.pretty):
         with pytest.raises(TypeError):
             write(value)

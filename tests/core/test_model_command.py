@@ -1,4 +1,4 @@
-"""A model's command gets its prompt and answers, every fault has its code, and nothing of it is left running."""
+"""A model's command gets the prompt and answers; every fault has a code, and no process survives."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def runs(pid: int) -> bool:
     return state not in "ZX"
 
 
-def pids(told: Path) -> list[int]:
-    return [int(word) for word in told.read_text().split()]
+def pids(path: Path) -> list[int]:
+    return [int(word) for word in path.read_text().split()]
 
 
 def test_prompt_in_answer_out() -> None:
@@ -77,7 +77,7 @@ def test_prompt_in_answer_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "code", "told"),
+    ("command", "code", "message"),
     [
         ("", "MODEL_NOT_CONFIGURED", ""),
         ("   ", "MODEL_NOT_CONFIGURED", ""),
@@ -94,19 +94,19 @@ def test_prompt_in_answer_out() -> None:
         ("yes", "MODEL_TOO_LONG", "200000 bytes"),
     ],
 )
-def test_every_fault_has_its_code(command: str, code: str, told: str) -> None:
-    found = failure("hello", command, timeout=0.5 if code == "MODEL_TIMEOUT" else 60)
-    assert found.code == code
-    assert told in found.message
+def test_every_fault_has_its_code(command: str, code: str, message: str) -> None:
+    fault = failure("hello", command, timeout=0.5 if code == "MODEL_TIMEOUT" else 60)
+    assert fault.code == code
+    assert message in fault.message
 
 
-def test_no_secret_leaves_and_none_comes_back_in_an_error() -> None:
+def test_no_secret_leaves_or_returns_in_an_error() -> None:
     answer = ask(f"the key is {SECRET}, keep it", "cat")
     assert "[redacted:" in answer
     assert SECRET[:30] not in answer
-    found = failure("", f"sh -c 'printf \"\\033[31mbad key {SECRET}\\033[0m\" >&2; exit 1'")
-    assert SECRET[:30] not in found.message
-    assert found.message.isprintable()
+    fault = failure("", f"sh -c 'printf \"\\033[31mbad key {SECRET}\\033[0m\" >&2; exit 1'")
+    assert SECRET[:30] not in fault.message
+    assert fault.message.isprintable()
     assert len(failure("", "sh -c 'printf %02000d 1 >&2; exit 1'").message) < 400
 
 
@@ -126,25 +126,25 @@ def test_the_command_knows_where_it_runs_and_asks_no_model_itself(monkeypatch: p
         ("sys.exit(1)", "MODEL_FAILED"),
     ],
 )
-def test_whatever_ends_it_nothing_of_its_group_is_left(tmp_path: Path, then: str, code: str) -> None:
-    told = tmp_path / "pids"
-    command = script(tmp_path / "model.py", FAMILY + then) + f" {told}"
+def test_no_process_of_its_group_survives(tmp_path: Path, then: str, code: str) -> None:
+    path = tmp_path / "pids"
+    command = script(tmp_path / "model.py", FAMILY + then) + f" {path}"
     assert failure("hello", command, timeout=3).code == code
-    assert len(pids(told)) == 2
-    until(lambda: not any(map(runs, pids(told))))
+    assert len(pids(path)) == 2
+    until(lambda: not any(map(runs, pids(path))))
 
 
-def test_what_a_command_leaves_behind_is_ended_too(tmp_path: Path) -> None:
-    told = tmp_path / "pids"
-    command = script(tmp_path / "model.py", FAMILY + "print('done')") + f" {told}"
+def test_background_processes_of_the_command_are_killed(tmp_path: Path) -> None:
+    path = tmp_path / "pids"
+    command = script(tmp_path / "model.py", FAMILY + "print('done')") + f" {path}"
     assert ask("hello", command) == "done"  # although its child holds stdout open
-    until(lambda: not any(map(runs, pids(told))))
+    until(lambda: not any(map(runs, pids(path))))
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGALRM, signal.SIGKILL])
-def test_however_the_asker_ends_so_does_the_family(tmp_path: Path, ending: signal.Signals) -> None:
-    told = tmp_path / "pids"
-    command = script(tmp_path / "model.py", FAMILY + "time.sleep(3600)") + f" {told}"
+def test_the_process_group_ends_with_our_process(tmp_path: Path, ending: signal.Signals) -> None:
+    path = tmp_path / "pids"
+    command = script(tmp_path / "model.py", FAMILY + "time.sleep(3600)") + f" {path}"
     asking = (
         f"from core.config import Config\nfrom core.command import Model\nModel({command!r}, Config({{}}))('hello')"
     )
@@ -152,17 +152,17 @@ def test_however_the_asker_ends_so_does_the_family(tmp_path: Path, ending: signa
         [sys.executable, "-c", asking], cwd=ROOT, env=clean_environment(tmp_path), stderr=subprocess.DEVNULL
     )
     try:
-        until(told.exists)
-        assert all(map(runs, pids(told)))
+        until(path.exists)
+        assert all(map(runs, pids(path)))
         process.send_signal(ending)
         process.wait(PATIENCE_S)
-        until(lambda: not any(map(runs, pids(told))))
+        until(lambda: not any(map(runs, pids(path))))
     finally:
         process.kill()
         process.wait()
 
 
-def test_no_descriptor_and_no_child_stays(tmp_path: Path) -> None:
+def test_no_descriptor_and_no_child_remains(tmp_path: Path) -> None:
     ask("", "echo once")
     before = sorted(os.listdir("/proc/self/fd"))
     for command in ("echo again", "false", "yes"):

@@ -40,18 +40,18 @@ class ClaudeWalk:
         self.session = self.transcript.session
 
     def turn(self, cwd: str, word: str) -> None:
-        made = self.transcript
+        transcript = self.transcript
         rows = [
-            made.entry("user", f"please keep {word}asked in mind", cwd=cwd),
-            made.entry("assistant", [{"type": "tool_use", "id": f"c{made.count}", "name": "Bash",
+            transcript.entry("user", f"please keep {word}asked in mind", cwd=cwd),
+            transcript.entry("assistant", [{"type": "tool_use", "id": f"c{transcript.count}", "name": "Bash",
                                       "input": {"command": f"cat {word}file.txt"}}], cwd=cwd),
-            made.entry("user", [{"type": "tool_result", "tool_use_id": f"c{made.count - 1}",
+            transcript.entry("user", [{"type": "tool_result", "tool_use_id": f"c{transcript.count - 1}",
                                  "content": f"{word}out = 1"}], cwd=cwd),
             {"type": "queue-operation", "operation": "enqueue", "content": f"{word}typed ahead",
              "timestamp": "2026-09-20T10:30:00.000Z", "sessionId": self.session},
-            made.entry("assistant", [{"type": "text", "text": f"the {word}answer was found"}], cwd=cwd),
+            transcript.entry("assistant", [{"type": "text", "text": f"the {word}answer was found"}], cwd=cwd),
         ]  # fmt: skip
-        made.write(*rows)
+        transcript.write(*rows)
 
     def compact(self, cwd: str, summary: str) -> None:
         self.transcript.write(
@@ -141,8 +141,8 @@ def test_no_summary_is_kept_of_a_session_that_was_there(run: Run, home: Path, pl
 def test_a_call_that_works_there_is_left_out(run: Run, home: Path, places: Path) -> None:
     walk = CodexWalk(places)
     walk.turn(str(places / "open"), "amber")
-    given = json.dumps({"cmd": "cat coral.txt", "workdir": str(places / "private")})
-    walk.add("response_item", {"type": "function_call", "name": "shell", "arguments": given, "call_id": "x"})
+    arguments = json.dumps({"cmd": "cat coral.txt", "workdir": str(places / "private")})
+    walk.add("response_item", {"type": "function_call", "name": "shell", "arguments": arguments, "call_id": "x"})
     walk.add("response_item", {"type": "function_call_output", "call_id": "x", "output": "coralout = 1"})
     run("memory", "archive", str(walk.path))
     assert b"coral" not in held(home) and b"amberanswer" in held(home)
@@ -189,9 +189,9 @@ def test_a_chat_of_gemini_has_the_folder_that_the_client_noted(
     cwd = tmp_path / "private"
     (cwd / ".git").mkdir(parents=True)
     if not rooted:  # another session of the folder is known
-        made = Transcript(tmp_path / "t" / "s1.jsonl")
-        made.write(made.entry("user", "hello from there", cwd=str(cwd)))
-        run("memory", "archive", str(made.path))
+        transcript = Transcript(tmp_path / "t" / "s1.jsonl")
+        transcript.write(transcript.entry("user", "hello from there", cwd=str(cwd)))
+        run("memory", "archive", str(transcript.path))
     chat = gemini_chat(tmp_path, cwd, rooted=rooted)
     env = {"HOME": str(tmp_path)}
     words = ("exclude", str(cwd)) if switch == "exclude" else ("off", "--project")
@@ -224,8 +224,8 @@ def test_a_client_that_sends_all_messages_again_is_taken_at_the_folder_of_its_ev
         word = f"{'coral' if name.startswith('private') else 'amber'}{number}"
         for event, role in (("prompt", "user"), ("turn_end", "assistant")):
             tools = [{"name": "bash", "command": f"cat {word}file", "outcome": f"{word}out", "done": True}]
-            said = {"id": f"{role}{number}", "role": role, "text": f"the {word}{role}", "at": 1000 * len(entries)}
-            entries.append(said if role == "user" else {**said, "tools": tools})
+            message = {"id": f"{role}{number}", "role": role, "text": f"the {word}{role}", "at": 1000 * len(entries)}
+            entries.append(message if role == "user" else {**message, "tools": tools})
             messages = [entry["text"] for entry in entries if entry["role"] == "user"]
             payload = {"session_id": "ses_1", "cwd": str(cwd), "messages": messages, "entries": entries}
             run("hook", "opencode", event, stdin=json.dumps(payload), cwd=cwd)

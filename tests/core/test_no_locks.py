@@ -1,4 +1,4 @@
-"""Locks that do not work are told as that, never as another process (issue 23, item 10)."""
+"""Locks that do not work are reported as such, never as another process."""
 
 from __future__ import annotations
 
@@ -43,21 +43,23 @@ def without(tmp_path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("error", ["ENOLCK", "ENOTSUP"])
 @pytest.mark.parametrize("by", ["fcntl", "flock"])
-def test_locks_that_do_not_work_are_told_as_that(home: Path, without: dict[str, str], by: str, error: str) -> None:
+def test_broken_locks_are_reported_as_broken(home: Path, without: dict[str, str], by: str, error: str) -> None:
     attempt(home, "memory", "write", "a first thing").assert_done()
     env = {**without, "NO_LOCKS": error, "NO_LOCKS_BY": by}
     for words in (*STORE, *STATE) if by == "fcntl" else STATE:
         done = attempt(home, *words, env=env)
         assert done.assert_failed() == "LOCKS_MISSING", done
-        told = done.envelope
-        assert str(home) in told["error"]["message"] and "another process" not in told["error"]["message"]
-        assert "JOELCLAW_HOME" in told["fix"]
+        reported = done.envelope
+        assert str(home) in reported["error"]["message"] and "another process" not in reported["error"]["message"]
+        assert "JOELCLAW_HOME" in reported["fix"]
     if by == "fcntl":
-        for words, found in (("status", "problems"), ("doctor", "findings")):
-            told = attempt(home, words, env=env).envelope["result"][found]
-            assert [one["code"] for one in told if one["code"].startswith(("LOCKS", "STORE"))] == ["LOCKS_MISSING"]
+        for words, key in (("status", "problems"), ("doctor", "findings")):
+            reported = attempt(home, words, env=env).envelope["result"][key]
+            assert [problem["code"] for problem in reported if problem["code"].startswith(("LOCKS", "STORE"))] == [
+                "LOCKS_MISSING"
+            ]
     event = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": str(home), "prompt": "mend the gauge"}
     done = attempt(home, "hook", "claude", stdin=json.dumps(event).encode(), env=env)
     assert (done.code, done.err) == (0, "")
-    kept = [path.read_text() for path in (home / "spool").iterdir()]
-    assert any("LOCKS_MISSING" in one for one in kept) and not any("another process" in one for one in kept)
+    lines = [path.read_text() for path in (home / "spool").iterdir()]
+    assert any("LOCKS_MISSING" in line for line in lines) and not any("another process" in line for line in lines)

@@ -43,11 +43,11 @@ def pieces(secret: str) -> Iterator[bytes]:
 
 def contents(home: Path) -> bytes:
     """All bytes below the home, and the names of its files."""
-    found = [b""]
+    parts = [b""]
     for folder, folders, names in os.walk(home):
-        found += [name.encode() for name in (*folders, *names)]
-        found += [Path(folder, name).read_bytes() for name in names]
-    return b"\n".join(found)
+        parts += [name.encode() for name in (*folders, *names)]
+        parts += [Path(folder, name).read_bytes() for name in names]
+    return b"\n".join(parts)
 
 
 def decoded_rows(home: Path) -> bytes:
@@ -56,16 +56,16 @@ def decoded_rows(home: Path) -> bytes:
     if not path.exists():
         return b""
     db = apsw.Connection(str(path))
-    found = []
+    parts = []
     for (table,) in db.execute(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
     ).fetchall():
         for row in db.execute(f'SELECT * FROM "{table}"'):
-            found += [
+            parts += [
                 value.encode() if isinstance(value, str) else value for value in row if isinstance(value, (str, bytes))
             ]
     db.close()
-    return b"\n".join(found)
+    return b"\n".join(parts)
 
 
 def leaks(home: Path, samples: tuple[Sample, ...] = POSITIVE) -> list[str]:
@@ -105,8 +105,8 @@ def test_import_of_every_secret_in_every_field(home: Path) -> None:
         ]  # fmt: skip
     data = "\n".join(json.dumps(line) for line in lines).encode() + b'\n{"text": "' + POSITIVE[0].text.encode()
     done = attempt(home, "memory", "import", "-", stdin=data, timeout=PATIENCE_S)
-    told = done.envelope["result"]
-    assert (done.code, told["added"]) == (1, 7 * len(POSITIVE)), told["errors"][:3]
+    report = done.envelope["result"]
+    assert (done.code, report["added"]) == (1, 7 * len(POSITIVE)), report["errors"][:3]
     assert leaks(home) == []
     # What is printed of bad lines holds none of it either, and the export cannot.
     printed = done.out.encode() + attempt(home, "memory", "export").out.encode()
@@ -210,7 +210,7 @@ def test_queries_with_secrets(home: Path) -> None:
     assert leaks(home) == []
 
 
-def test_failures_are_told_without_the_secret(home: Path) -> None:
+def test_failures_are_reported_without_the_secret(home: Path) -> None:
     """What goes wrong becomes an event, and its message may quote what was given."""
     home.mkdir(mode=0o700)
     for sample in FEW[:8]:

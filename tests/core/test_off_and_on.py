@@ -1,4 +1,4 @@
-"""`joelclaw off` and `on`: what hooks, idle timers and the archive leave alone: a session, a project, all."""
+"""`joelclaw off` and `on` for a session, a project or everything: hooks, idle timers and the archive."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def start(run: Run, session: str, cwd: Path, minutes: float = 1) -> str:
 
 
 def actions(run: Run) -> list[str]:
-    return [one["action"] for one in run("otel", "list", "--limit", "100", env=at(9)).result["events"]]
+    return [event["action"] for event in run("otel", "list", "--limit", "100", env=at(9)).result["events"]]
 
 
 @pytest.mark.parametrize("scope", STATE)
@@ -48,12 +48,12 @@ def test_hooks_of_what_is_off_do_nothing(run: Run, home: Path, repo: Path, tmp_p
     done = run("off", *STATE[scope], env=at(), cwd=repo).result
     name = {"session": "s1", "project": "alpha", "everywhere": ""}[scope]
     assert (done["scope"], done["name"], done["off"], done["changed"]) == (scope, name, True, True)
-    made = Transcript(tmp_path / "s1.jsonl")
-    made.user("please mend the sluice of the harbour")
+    transcript = Transcript(tmp_path / "s1.jsonl")
+    transcript.user("please mend the sluice of the harbour")
     before = {path: path.stat().st_mtime_ns for path in home.rglob("*") if path.is_file()}
     assert start(run, "s1", repo) == ""
     for event in ("UserPromptSubmit", "Stop", "PreCompact", "SessionEnd"):
-        more = {"prompt": "where do we stand with the harbour gauge?", "transcript_path": str(made.path)}
+        more = {"prompt": "where do we stand with the harbour gauge?", "transcript_path": str(transcript.path)}
         assert hook(run, event, "s1", repo, **more) == ""
     assert {path: path.stat().st_mtime_ns for path in home.rglob("*") if path.is_file()} == before
     other = start(run, "s2", tmp_path / "beta")
@@ -63,42 +63,44 @@ def test_hooks_of_what_is_off_do_nothing(run: Run, home: Path, repo: Path, tmp_p
     assert TEXT in start(run, "s1", repo, 3)
 
 
-def test_without_a_flag_it_is_the_session_around_else_the_project(run: Run, repo: Path) -> None:
+def test_without_a_flag_the_current_session_or_project_is_meant(run: Run, repo: Path) -> None:
     done = run("off", env=at(JOELCLAW_SESSION_ID="s1"), cwd=repo).result
     assert (done["scope"], done["name"], done["chosenBy"]) == ("session", "s1", "session")
     assert start(run, "s1", repo) == "" != start(run, "s2", repo)
     done = run("off", env=at(), cwd=repo).result
     assert (done["scope"], done["name"], done["chosenBy"]) == ("project", "alpha", "folder")
     assert start(run, "s3", repo) == ""
-    left = run("on", env=at(2), cwd=repo).result["stillOff"]
-    assert [(one["scope"], one["name"]) for one in left] == [("session", "s1")]
+    still_off = run("on", env=at(2), cwd=repo).result["stillOff"]
+    assert [(switch["scope"], switch["name"]) for switch in still_off] == [("session", "s1")]
     refused = run("off", env=at(), cwd=Path("/"), ok=False)
     assert refused.json["error"]["code"] == "SWITCH_NO_SCOPE" and "--everywhere" in refused.json["fix"]
 
 
-def test_what_was_said_meanwhile_is_never_archived(run: Run, repo: Path, tmp_path: Path) -> None:
+def test_messages_sent_while_off_are_never_archived(run: Run, repo: Path, tmp_path: Path) -> None:
     """Not by the next hook, and not by `memory archive`."""
-    made = Transcript(tmp_path / "s1.jsonl")
+    transcript = Transcript(tmp_path / "s1.jsonl")
 
-    def say(minutes: int, text: str) -> None:
+    def prompt_at(minutes: int, text: str) -> None:
         stamp = f"2026-09-20T10:{minutes:02}:00.000Z"
-        made.write(made.entry("user", text, timestamp=stamp))
-        made.write(made.entry("assistant", [{"type": "text", "text": f"answer to {text}"}], timestamp=stamp))
+        transcript.write(transcript.entry("user", text, timestamp=stamp))
+        transcript.write(
+            transcript.entry("assistant", [{"type": "text", "text": f"answer to {text}"}], timestamp=stamp)
+        )
         call = {"type": "tool_use", "id": f"c{minutes}", "name": "Read", "input": {"file_path": f"/w/{text[:6]}.py"}}
-        made.write(made.entry("assistant", [call], timestamp=stamp))
+        transcript.write(transcript.entry("assistant", [call], timestamp=stamp))
         back = {"type": "tool_result", "tool_use_id": f"c{minutes}", "content": f"def {text[:6]}(): pass"}
-        made.write(made.entry("user", [back], timestamp=stamp))
+        transcript.write(transcript.entry("user", [back], timestamp=stamp))
 
     def switch(word: str, minutes: int) -> None:
         run(word, "--session", "s1", env={"JOELCLAW_NOW_MS": str(BEGAN_MS + minutes * MINUTE)})
 
-    say(1, "before the harbour is closed")
+    prompt_at(1, "before the harbour is closed")
     switch("off", 5)
-    say(6, "secret the harbour is closed")
+    prompt_at(6, "secret the harbour is closed")
     switch("on", 10)
-    say(11, "behind the harbour is open")
-    hook(run, "Stop", "s1", repo, transcript_path=str(made.path))
-    run("memory", "archive", str(made.path), env=at())
+    prompt_at(11, "behind the harbour is open")
+    hook(run, "Stop", "s1", repo, transcript_path=str(transcript.path))
+    run("memory", "archive", str(transcript.path), env=at())
     stored = run("memory", "export", env=at()).out
     assert "before the harbour" in stored and "behind the harbour" in stored
     assert "secret" not in stored
@@ -106,25 +108,25 @@ def test_what_was_said_meanwhile_is_never_archived(run: Run, repo: Path, tmp_pat
     assert run("recall", "before.py", "--everywhere", env=at()).result["hits"]
 
 
-def test_a_client_that_tells_all_over_again_is_not_believed(run: Run, repo: Path) -> None:
+def test_a_client_that_repeats_its_history_archives_nothing(run: Run, repo: Path) -> None:
     """OpenCode has no transcript, and names the last messages with each turn."""
     began = at()["JOELCLAW_NOW_MS"]
 
     def entry(number: int, minutes: float, text: str) -> dict[str, Any]:
         return {"id": f"m{number}", "role": "user", "text": text, "at": int(began) + int(minutes * MINUTE)}
 
-    told = [entry(1, -5, "before the harbour is closed")]
+    entries = [entry(1, -5, "before the harbour is closed")]
 
     def turn(minutes: float) -> None:
-        event = {"session_id": "s1", "cwd": str(repo), "percent": 75, "entries": told,
-                 "messages": [one["text"] for one in told]}  # fmt: skip
+        event = {"session_id": "s1", "cwd": str(repo), "percent": 75, "entries": entries,
+                 "messages": [entry["text"] for entry in entries]}  # fmt: skip
         run("hook", "opencode", "turn_end", stdin=json.dumps(event), env=at(minutes), cwd=repo)
 
     run("off", "--session", "s1", env=at())
-    told.append(entry(2, 1, "secret the harbour is closed"))
+    entries.append(entry(2, 1, "secret the harbour is closed"))
     turn(2)
     run("on", "--session", "s1", env=at(3))
-    told.append(entry(3, 4, "behind the harbour is open"))
+    entries.append(entry(3, 4, "behind the harbour is open"))
     turn(5)
     run("checkpoint", "flush", "--session", "s1", "--percent", "80", env=at(6), cwd=repo)
     known = run("memory", "export", env=at(7)).out + run("checkpoint", "show", "s1", env=at(7)).out
@@ -134,13 +136,15 @@ def test_a_client_that_tells_all_over_again_is_not_believed(run: Run, repo: Path
 
 def test_the_beginning_of_an_id_means_the_session(run: Run, repo: Path) -> None:
     session = "5a3e7c11-2222-4333-8444-555566667777"
-    told = {"session_id": session, "cwd": str(repo), "entries": [
+    payload = {"session_id": session, "cwd": str(repo), "entries": [
         {"id": "m1", "role": "user", "text": "close the harbour", "at": int(at()["JOELCLAW_NOW_MS"])}]}  # fmt: skip
-    run("hook", "opencode", "turn_end", stdin=json.dumps(told), env=at(), cwd=repo)
+    run("hook", "opencode", "turn_end", stdin=json.dumps(payload), env=at(), cwd=repo)
     done = run("off", "--session", session[:3], env=at()).result
     assert (done["name"], "known" in done) == (session, False)
-    told["entries"] += [{"id": "m2", "role": "user", "text": "secret the harbour", "at": int(at(1)["JOELCLAW_NOW_MS"])}]
-    run("hook", "opencode", "turn_end", stdin=json.dumps(told), env=at(2), cwd=repo)
+    payload["entries"] += [
+        {"id": "m2", "role": "user", "text": "secret the harbour", "at": int(at(1)["JOELCLAW_NOW_MS"])}
+    ]
+    run("hook", "opencode", "turn_end", stdin=json.dumps(payload), env=at(2), cwd=repo)
     assert "secret" not in run("memory", "export", env=at(3)).out
     assert run("on", "--session", session[:3], env=at(4)).result["stillOff"] == []
     assert run("off", "--session", "another", env=at(5)).result["known"] is False
@@ -159,28 +163,28 @@ def test_idle_timers_of_what_is_off_do_not_run(run: Run, repo: Path, tmp_path: P
     later = {**env, **at(30)}
     later["JOELCLAW_IDLE_COMMAND"] = command
     outcome = run("idle", "run", "--once", env=later).result
-    assert [one["sessionId"] for one in outcome["sessions"]] == ["s2"]
+    assert [session["sessionId"] for session in outcome["sessions"]] == ["s2"]
     assert not Path(f"{ran}-s1").exists()
 
 
-def test_status_says_what_is_off(run: Run, home: Path, repo: Path) -> None:
+def test_status_lists_what_is_off(run: Run, home: Path, repo: Path) -> None:
     assert run("status", env=at()).result["switches"] == {"off": [], "excluded": []}
     run("off", "--project", env=at(), cwd=repo)
     run("off", "--session", "s1", env=at())
     shown = run("status", env=at()).result["switches"]["off"]
-    assert [(one["scope"], one["name"]) for one in shown] == [("project", "alpha"), ("session", "s1")]
+    assert [(switch["scope"], switch["name"]) for switch in shown] == [("project", "alpha"), ("session", "s1")]
     assert (home / "switches.json").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("data", [b"{", b'{"silences": [{"scope": "x"}], "excluded": []}', b"\xff\xfe"])
-def test_a_damaged_file_is_set_aside_and_told(run: Run, home: Path, repo: Path, data: bytes) -> None:
+def test_a_damaged_file_is_set_aside_and_reported(run: Run, home: Path, repo: Path, data: bytes) -> None:
     run("off", "--everywhere", env=at())
     (home / "switches.json").write_bytes(data)
     broken = run("status", env=at()).result
-    assert "SWITCHES_DAMAGED" in [one["code"] for one in broken["problems"]]
+    assert "SWITCHES_DAMAGED" in [problem["code"] for problem in broken["problems"]]
     assert TEXT in start(run, "s1", repo)
     aside = list(home.glob("switches.json.damaged-*"))
-    assert [one.read_bytes() for one in aside] == [data]
+    assert [file.read_bytes() for file in aside] == [data]
     assert "switch.set_aside" in actions(run)
     (problem,) = run("status", env=at()).result["problems"]
     assert problem["code"] == "SWITCHES_SET_ASIDE" and str(aside[0]) in problem["fix"]

@@ -111,5 +111,5 @@ def test_what_can_be_made_anew_is_set_aside(
     put(kind, home / name)
     assert ended(home, words).code == 0
     assert (home / name).is_file() and not (home / name).is_symlink()
-    found = {finding["code"]: finding["message"] for finding in attempt(home, "doctor").result["findings"]}
-    assert f"{name}.damaged-" in found["FILES_SET_ASIDE"]
+    findings = {finding["code"]: finding["message"] for finding in attempt(home, "doctor").result["findings"]}
+    assert f"{name}.damaged-" in findings["FILES_SET_ASIDE"]

@@ -1,4 +1,4 @@
-"""What waits leaves this machine beside the next command or hook, where that is switched on; none waits for it."""
+"""Waiting events and writes leave this machine after the next command or hook, if that is switched on."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def test_events_go_out(run: Run, receiver: Receiver, home: Path, words: tuple[st
     assert "before" in sent(receiver, home)
 
 
-def test_status_tells_of_an_export_that_fails(run: Run, receiver: Receiver, home: Path) -> None:
+def test_status_reports_a_failing_export(run: Run, receiver: Receiver, home: Path) -> None:
     assert run("status").result["otelExport"] is None
     receiver.stop()
     run("otel", "emit", "build.ok", env=switched_on(receiver, 0))
     assert background.wait_for_lock(str(home / "cache" / "otel-export.lock"), PATIENCE_S)
-    told = run("status", env=switched_on(receiver, 0)).result
-    assert "OTEL_EXPORT_FAILING" in [problem["code"] for problem in told["problems"]]
-    assert told["otelExport"]["destinations"][0]["waiting"] == 1
+    result = run("status", env=switched_on(receiver, 0)).result
+    assert "OTEL_EXPORT_FAILING" in [problem["code"] for problem in result["problems"]]
+    assert result["otelExport"]["destinations"][0]["waiting"] == 1

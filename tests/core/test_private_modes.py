@@ -49,7 +49,7 @@ def modes(folder: Path) -> dict[str, str]:
     }
 
 
-def wanted(folder: Path) -> dict[str, str]:
+def private_modes(folder: Path) -> dict[str, str]:
     return {
         str(path.relative_to(folder)): "0o700" if path.is_dir() else "0o600" for path in (folder, *folder.rglob("*"))
     }
@@ -61,14 +61,14 @@ def test_every_file_of_the_home_is_private(home: Path, umask: int) -> None:
     (home.parent / "queries.txt").write_text("billing\nscheduler\n")
     for words in EVERYTHING:
         call(home, *words, umask=umask)
-        assert modes(home) == wanted(home), words
+        assert modes(home) == private_modes(home), words
     damaged = home / "sessions" / "new.json"
     damaged.write_text("{")
     call(home, "checkpoint", "save", "--session", "new", "--percent", "5", umask=umask)
-    found = modes(home)
-    assert found == wanted(home)
-    assert {"store.db", "store.db-wal", "sessions", "sessions/new.json"} <= set(found)
-    assert any(".damaged-" in name for name in found)
+    actual = modes(home)
+    assert actual == private_modes(home)
+    assert {"store.db", "store.db-wal", "sessions", "sessions/new.json"} <= set(actual)
+    assert any(".damaged-" in name for name in actual)
 
 
 def test_the_cache_of_the_configuration_is_private(home: Path) -> None:
@@ -77,13 +77,13 @@ def test_the_cache_of_the_configuration_is_private(home: Path) -> None:
     (home / "config.toml").chmod(0o600)
     call(home, "recall", "x", umask=0)
     assert (home / "cache").is_dir()
-    assert modes(home) == wanted(home)
+    assert modes(home) == private_modes(home)
 
 
 def test_missing_folders_above_the_home_are_private_too(tmp_path: Path) -> None:
     home = tmp_path / "made" / "for" / "us"
     call(home, "memory", "write", "The scheduler of the gateway runs in UTC", umask=0)
-    assert modes(tmp_path / "made") == wanted(tmp_path / "made")
+    assert modes(tmp_path / "made") == private_modes(tmp_path / "made")
 
 
 def test_the_log_of_a_private_store_is_private_when_it_is_made_again(home: Path) -> None:
@@ -91,4 +91,4 @@ def test_the_log_of_a_private_store_is_private_when_it_is_made_again(home: Path)
     for name in ("store.db-wal", "store.db-shm"):
         os.replace(home / name, home.parent / name)
     call(home, "otel", "emit", "a.b", umask=0)
-    assert modes(home) == wanted(home)
+    assert modes(home) == private_modes(home)

@@ -1,4 +1,4 @@
-"""No line of another project stands in an injection: two repositories, the same words in both, by every way in."""
+"""No injection contains text of another project, for two repositories with the same words."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def at(minutes: float, **more: str) -> dict[str, str]:
 
 
 def git(folder: Path, *words: str) -> None:
-    given = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words]
-    subprocess.run(given, cwd=folder, check=True, capture_output=True)
+    command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
 
 
 def repository(folder: Path, name: str) -> Path:
@@ -45,18 +45,18 @@ def worked(run: Run, tmp_path: Path, side: str, folder: Path | None) -> None:
     """A session that said, did and noted the same as that of the other project, with its own mark in every text."""
     mark, session = MARKS[side], f"old-{side}"
     more: dict[str, Any] = {"sessionId": session, "cwd": str(folder) if folder else ""}
-    made = Transcript(tmp_path / f"{side}.jsonl", first=1000 * (1 + list(MARKS).index(side)))
-    made.write(made.entry("user", f"from now on never let the {WORDS} {mark} hang in gauge.py", **more))
+    recorded = Transcript(tmp_path / f"{side}.jsonl", first=1000 * (1 + list(MARKS).index(side)))
+    recorded.write(recorded.entry("user", f"from now on never let the {WORDS} {mark} hang in gauge.py", **more))
     for number in range(6):
-        said = f"I decided that the {WORDS} in gauge.py waits {mark}{number} because the office is slow"
-        made.write(made.entry("assistant", [{"type": "text", "text": said}], **more))
+        sentence = f"I decided that the {WORDS} in gauge.py waits {mark}{number} because the office is slow"
+        recorded.write(recorded.entry("assistant", [{"type": "text", "text": sentence}], **more))
         call = {"type": "tool_use", "id": f"{side}{number}", "name": "Bash",
                 "input": {"command": f"pytest {mark.lower()}_gauge.py -k {mark.lower()}_{number}"}}  # fmt: skip
-        made.write(made.entry("assistant", [call], **more))
+        recorded.write(recorded.entry("assistant", [call], **more))
         error = f"Error: {WORDS} {mark}_failed at gauge.py"
         back = {"type": "tool_result", "tool_use_id": f"{side}{number}", "content": error, "is_error": True}
-        made.write(made.entry("user", [back], **more))
-    transcript = {"transcript_path": str(made.path)}
+        recorded.write(recorded.entry("user", [back], **more))
+    transcript = {"transcript_path": str(recorded.path)}
     hook(run, "UserPromptSubmit", session, folder, -90, prompt=f"mend the {WORDS} {mark} in gauge.py", **transcript)
     hook(run, "Stop", session, folder, -89, **transcript)
     note = f"[gate=allow] We decided that the {WORDS} of {mark} in gauge.py doubles its delay as the office is slow"
@@ -87,7 +87,7 @@ def places(run: Run, tmp_path: Path) -> dict[str, Path | None]:
     return {**folders, "worktree": tmp_path / "elsewhere", "plain": plain}
 
 
-def told(run: Run, tmp_path: Path, where: str, cwd: Path | None) -> dict[str, str]:
+def texts_in(run: Run, tmp_path: Path, where: str, cwd: Path | None) -> dict[str, str]:
     """Every text that a new session gets, by how it came."""
     session = f"new-{where}"
     texts = {"start": hook(run, "SessionStart", session, cwd, 0, source="startup")}
@@ -108,23 +108,24 @@ def told(run: Run, tmp_path: Path, where: str, cwd: Path | None) -> dict[str, st
 
 
 @pytest.mark.parametrize(
-    ("where", "own"),
-    [("alpha", "alpha"), ("beta", "beta"), ("worktree", "alpha"), ("plain", ""), ("nowhere", "")],
+    ("where", "own"), [("alpha", "alpha"), ("beta", "beta"), ("worktree", "alpha"), ("plain", ""), ("nowhere", "")]
 )
-def test_no_line_crosses(run: Run, tmp_path: Path, places: dict[str, Path | None], where: str, own: str) -> None:
-    texts = told(run, tmp_path, where, places[where])
-    whole = "\n".join(texts.values())
+def test_no_text_crosses_projects(
+    run: Run, tmp_path: Path, places: dict[str, Path | None], where: str, own: str
+) -> None:
+    texts = texts_in(run, tmp_path, where, places[where])
+    everything = "\n".join(texts.values())
     for side, mark in MARKS.items():
         if side != own:
             crossed = {name: text for name, text in texts.items() if mark.lower() in text.lower()}
             assert not crossed, side
-    assert EVERYONE in whole
+    assert EVERYONE in everything
     if own:
         for name in ("start", "cached", "memory"):
             assert MARKS[own] in texts[name] or MARKS[own].lower() in texts[name], name
 
 
-def test_a_gateway_is_told_of_all(run: Run, places: dict[str, Path | None]) -> None:
+def test_a_gateway_gets_memories_of_all_projects(run: Run, places: dict[str, Path | None]) -> None:
     words = ("inject", "memory", "--session", "g", "--role", "gateway", "--query", f"{WORDS} doubles", "--raw")
     text = run(*words, env=at(0), cwd=places["plain"]).out
     assert "ALPHASIDE" in text and "BETASIDE" in text
@@ -135,5 +136,5 @@ def test_a_folder_without_a_remote_is_not_the_repository_of_its_name(
 ) -> None:
     same_name = tmp_path / "other" / "beta"
     (same_name / ".git").mkdir(parents=True)
-    text = "\n".join(told(run, tmp_path, "same-name", same_name).values())
+    text = "\n".join(texts_in(run, tmp_path, "same-name", same_name).values())
     assert EVERYONE in text and "BETASIDE" not in text.upper()

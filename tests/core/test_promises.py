@@ -47,16 +47,18 @@ def test_each_promise_has_a_test_of_its_name() -> None:
 
 def act(run: Run, folder: Path, env: dict[str, str]) -> str:
     """Live through a session in the folder as Claude Code's hooks do, and run what a user would; the hooks' answers."""
-    said = session(folder.parent / "projects" / "-w" / f"{SESSION}.jsonl")
-    said.path.write_text(said.path.read_text().replace(CWD, str(folder)))
+    transcript = session(folder.parent / "projects" / "-w" / f"{SESSION}.jsonl")
+    transcript.path.write_text(transcript.path.read_text().replace(CWD, str(folder)))
     out = ""
     for number, event in enumerate(EVENTS):
         if number == EVENTS.index("PreCompact") + 1:
-            said.write(said.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
-            said.write(said.entry("user", "nothing", isCompactSummary=True))
+            transcript.write(
+                transcript.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"})
+            )
+            transcript.write(transcript.entry("user", "nothing", isCompactSummary=True))
         payload = {
-            "hook_event_name": event, "session_id": SESSION, "transcript_path": str(said.path), "cwd": str(folder),
-            "prompt": "use four spaces there", "source": "compact" if number > 3 else "startup",
+            "hook_event_name": event, "session_id": SESSION, "transcript_path": str(transcript.path),
+            "cwd": str(folder), "prompt": "use four spaces there", "source": "compact" if number > 3 else "startup",
             "tool_name": "Edit", "tool_input": {"file_path": str(folder / "high.py")}, "trigger": "auto",
         }  # fmt: skip
         out += run("hook", "claude", stdin=json.dumps(payload), env=env, cwd=folder).out
@@ -112,9 +114,9 @@ def test_nothing_leaves_the_machine_unless_you_say_so(run: Run, tree: Path) -> N
     sent = []
     active = True
 
-    def audited(event: str, given: object) -> None:
+    def audited(event: str, arguments: object) -> None:
         if active and event in ("socket.connect", "socket.getaddrinfo", "socket.sendto", "urllib.Request"):
-            sent.append((event, str(given)))
+            sent.append((event, str(arguments)))
 
     sys.addaudithook(audited)  # it cannot be removed again
     git(tree, "remote", "add", "origin", "https://127.0.0.1:9/a/tides.git")

@@ -1,4 +1,4 @@
-"""A relative folder in PATH: nothing that we start, or that our programs start, comes from the current folder."""
+"""With a relative folder in PATH, nothing is started from the current folder."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_no_command_runs_a_program_of_the_project(home: Path, project: Path, tmp
     assert ran(project) == ""
 
 
-def test_what_our_programs_look_up_is_not_in_the_project_either(home: Path, project: Path, tmp_path: Path) -> None:
+def test_programs_started_by_ours_are_not_from_the_project(home: Path, project: Path, tmp_path: Path) -> None:
     """As the Claude CLI does, which is started by `#!/usr/bin/env node`."""
     (tmp_path / "model").write_text("#!/usr/bin/env python3\nprint('## Goal')\n")
     (tmp_path / "model").chmod(0o755)
@@ -79,8 +79,8 @@ def test_what_our_programs_look_up_is_not_in_the_project_either(home: Path, proj
 def test_settings_name_no_program_relative_to_the_current_folder(run: Run, home: Path, project: Path) -> None:
     home.mkdir(0o700)
     (home / "config.toml").write_text('[model]\ncommand = "./answer"\n[notify]\ncommand = "bin/answer {text}"\n')
-    found = run("doctor", cwd=project, ok=False).result["findings"]
-    assert "MODEL_COMMAND_GONE" in [finding["code"] for finding in found]
+    findings = run("doctor", cwd=project, ok=False).result["findings"]
+    assert "MODEL_COMMAND_GONE" in [finding["code"] for finding in findings]
     attempt(home, "background", "notice", cwd=project)
     assert ran(project) == ""
 

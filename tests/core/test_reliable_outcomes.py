@@ -1,4 +1,4 @@
-"""A command is told as `ok` only where that is what became of its work."""
+"""A command is reported as `ok` only if its work succeeded."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ A_SUCCESS_THAT_IS_THE_WORKS_OWN = (
 )  # fmt: skip
 
 
-def test_a_success_that_is_the_works_own() -> None:
+def test_a_success_is_only_reported_if_the_work_succeeded() -> None:
     for command in A_SUCCESS_THAT_IS_THE_WORKS_OWN:
         assert shell_command.reliable_outcome(command, "ok") == "ok"
 
 
 def session(path: Path) -> Transcript:
-    made = Transcript(path)
-    made.user("Make the importer of the tide tables wait twice as long after each failed request")
-    made.call("w", "Write", file_path=f"{CWD}/src/tide_import.py", content="class RetryPolicy: pass")
-    made.outcome("w", "done")
+    transcript = Transcript(path)
+    transcript.user("Make the importer of the tide tables wait twice as long after each failed request")
+    transcript.call("w", "Write", file_path=f"{CWD}/src/tide_import.py", content="class RetryPolicy: pass")
+    transcript.outcome("w", "done")
     for number in range(4):
-        made.call(f"r{number}", "Read", file_path=f"{CWD}/src/tide_import.py")
-        made.outcome(f"r{number}", "class RetryPolicy: pass")
-    return made
+        transcript.call(f"r{number}", "Read", file_path=f"{CWD}/src/tide_import.py")
+        transcript.outcome(f"r{number}", "class RetryPolicy: pass")
+    return transcript
 
 
-def test_all_say_the_same_of_a_command_behind_a_pipe(run: Run, tmp_path: Path) -> None:
-    made = session(tmp_path / f"{SESSION}.jsonl")
-    made.call("c", "Bash", command="make tide_check 2>&1 | tail -3")
-    made.outcome("c", "checking src/tide_import.py")
-    boundary = made.entry("system", "", subtype="compact_boundary", compactMetadata={"postTokens": 900})
-    made.write(boundary, made.entry("user", "The user works.", isCompactSummary=True))
-    run("memory", "archive", str(made.path))
+def test_every_report_agrees_on_a_piped_command(run: Run, tmp_path: Path) -> None:
+    transcript = session(tmp_path / f"{SESSION}.jsonl")
+    transcript.call("c", "Bash", command="make tide_check 2>&1 | tail -3")
+    transcript.outcome("c", "checking src/tide_import.py")
+    boundary = transcript.entry("system", "", subtype="compact_boundary", compactMetadata={"postTokens": 900})
+    transcript.write(boundary, transcript.entry("user", "The user works.", isCompactSummary=True))
+    run("memory", "archive", str(transcript.path))
     shown = run("memory", "show", f"call:{SESSION}:6").result
     assert shown["outcome"] == ""
     assert ", ok" not in shown["place"]
     (command,) = run("lost", SESSION, "--kind", "commands").result["lost"]["commands"]["entries"]
     assert (command["command"], command["outcome"]) == ("make tide_check 2>&1 | tail -3", "")
-    (line,) = [one for one in run("sessions", "extract", SESSION).out.splitlines() if "tide_check" in one][:1]
+    (line,) = [line for line in run("sessions", "extract", SESSION).out.splitlines() if "tide_check" in line][:1]
     assert "tail -3 ok" not in line

@@ -1,4 +1,4 @@
-"""Rooms: imports run downwards only, in no circle; folders and modules are of a readable size (docs/design.md)."""
+"""Imports run downwards only and without cycles; folders and modules have a readable size (docs/design.md)."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def modules(room: str) -> list[Path]:
 
 def imported(path: Path) -> set[str]:
     """The rooms that a module imports, at its head or inside a function."""
-    found = set()
+    sections = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
+            sections |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.split(".")[0])
-    return found & set(MAY_IMPORT)
+            sections.add(node.module.split(".")[0])
+    return sections & set(MAY_IMPORT)
 
 
 @pytest.mark.parametrize("room", MAY_IMPORT)
@@ -103,7 +103,7 @@ def test_the_stem_of_a_name() -> None:
 def test_two_names_of_a_folder_differ_by_more_than_their_ending(room: str) -> None:
     for folder in folders(room):
         names = [path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
-        alike = [(one, two) for one in names for two in names if one < two and stem(one) == stem(two)]
+        alike = [(row, two) for row in names for two in names if row < two and stem(row) == stem(two)]
         assert not alike, folder
 
 
@@ -127,7 +127,11 @@ MODULES = {
 
 def test_modules_import_each_other_in_no_circle_not_even_of_types() -> None:
     graph = {
-        name: {one for one in names_imported(path) if one in MODULES and not f"{name}.".startswith(f"{one}.")}
+        name: {
+            imported
+            for imported in names_imported(path)
+            if imported in MODULES and not f"{name}.".startswith(f"{imported}.")
+        }
         for name, path in MODULES.items()
     }  # Python imports a package before what is in it
     try:

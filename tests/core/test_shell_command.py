@@ -1,4 +1,4 @@
-"""What a shell command runs: programs and verbs, whatever stands around them; and what is made of it."""
+"""What a shell command runs: its programs and verbs, without what surrounds them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WHAT_A_COMMAND_DOES = [
     ("make>out&& make b", ["make", "make b"]),
     ("((count > 1)) && make", ["make"]),
     # what parts them
-    ("make a && make b || make c; make d | tee log & make e\nmake f", [f"make {one}" for one in "abcdef"]),
+    ("make a && make b || make c; make d | tee log & make e\nmake f", [f"make {target}" for target in "abcdef"]),
     ("npm run build \\\n  --watch && \\\n npm test", ["npm run build", "npm test"]),
     ("make test 2>&1 | tail -5", ["make test"]),
     ("make >out 2>err &>all && make b", ["make", "make b"]),

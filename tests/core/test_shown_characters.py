@@ -1,4 +1,4 @@
-"""Each character that acts or hides, at the bounds of its kind: what is printed for it, and for its neighbours."""
+"""Control and invisible characters are printed safely, up to the bounds of each kind."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def signs(codes: str) -> list[str]:
     return [chr(int(code, 16)) for code in codes.split()]
 
 
-def test_what_is_printed_for_a_character() -> None:
+def test_special_characters_are_printed_safely() -> None:
     for sign in signs(PRINTED):
         assert shown(f"a{sign}b") == f"a{sign}b"
         text = json.dumps(f"a{sign}b", ensure_ascii=False)
@@ -63,7 +63,7 @@ def test_json_escapes_what_would_be_changed() -> None:
         assert escaped(text) == out
 
 
-def test_markup_of_a_harness_is_none_and_other_tags_stay() -> None:
+def test_harness_markup_is_defused_and_other_tags_stay() -> None:
     for tag in HARNESS:
         head, _, rest = tag.rpartition("<")
         assert without_markup(f"a {tag} b", "(") == f"a {head}({rest} b"

@@ -1,4 +1,4 @@
-"""A name in settings that no setting has is told, once, with the one that was meant; nothing stops for it."""
+"""An unknown setting is reported once with the likely name, and stops nothing."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, ROOT, Run
+from conftest import NOW, ROOT, Run
 
 from core import config
-
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
 
 def put(folder: Path, text: str) -> str:
@@ -23,12 +21,12 @@ def put(folder: Path, text: str) -> str:
 
 def events(run: Run) -> list[dict[str, Any]]:
     run("hook", "pi", "turn_end", stdin='{"session_id": "drain"}', env=NOW)  # stores what waits
-    found = run("otel", "search", "config.key_unknown", "--hours", "1", env=NOW).result["events"]
-    return [event for event in found if event["action"] == "config.key_unknown"]
+    events = run("otel", "search", "config.key_unknown", "--hours", "1", env=NOW).result["events"]
+    return [event for event in events if event["action"] == "config.key_unknown"]
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"),
+    ("name", "expected"),
     [
         ("recall.limt", "recall.limit"),
         ("inject.min_scor", "inject.min_score"),
@@ -41,11 +39,11 @@ def events(run: Run) -> list[dict[str, Any]]:
         ("JOELCLAW_OTEL_COLOUR", ""),
     ],
 )
-def test_what_was_meant(name: str, meant: str) -> None:
-    assert config.closest_setting(name) == meant
+def test_a_misspelled_setting_is_guessed(name: str, expected: str) -> None:
+    assert config.closest_setting(name) == expected
 
 
-def test_it_is_told_once_and_the_command_does_its_work(run: Run, home: Path) -> None:
+def test_it_is_reported_once_and_the_command_works(run: Run, home: Path) -> None:
     path = put(home, "[inject]\nmin_scor = 0.4\nmax_tokens = 200\n")
     first = run("memory", "write", "the deploy key lies in the vault", env=NOW)
     assert first.err == f"joelclaw: {path}: inject.min_scor: unknown; did you mean inject.min_score\n"
@@ -59,7 +57,7 @@ def test_it_is_told_once_and_the_command_does_its_work(run: Run, home: Path) -> 
     assert len(events(run)) == 2
 
 
-def test_status_names_it_as_long_as_it_lasts_and_is_healthy(run: Run, home: Path) -> None:
+def test_status_keeps_reporting_it_and_stays_healthy(run: Run, home: Path) -> None:
     path = put(home, "[inject]\nmin_scor = 0.4\n")
     for _ in range(2):
         status = run("status", env=NOW).result
@@ -69,12 +67,12 @@ def test_status_names_it_as_long_as_it_lasts_and_is_healthy(run: Run, home: Path
     assert run("status", env=NOW).result["config"]["unknown"] == []
 
 
-def test_a_hook_tells_it_as_an_event_alone(run: Run, home: Path) -> None:
+def test_a_hook_only_records_an_event(run: Run, home: Path) -> None:
     put(home, "[inject]\nmin_scor = 0.4\n")
     payload = json.dumps({"session_id": "s", "messages": ["Mend it."], "percent": 10})
     for _ in range(2):
-        told = run("hook", "pi", "turn_end", stdin=payload, env=NOW)
-        assert (told.err, json.loads(told.out)) == ("", {"messages": []})
+        outcome = run("hook", "pi", "turn_end", stdin=payload, env=NOW)
+        assert (outcome.err, json.loads(outcome.out)) == ("", {"messages": []})
     assert len(events(run)) == 1
 
 

@@ -1,4 +1,4 @@
-"""The built package: every module, the completions in it, and a README that stands by itself."""
+"""The wheel contains every module and the completions, and its README has no dead links."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def metadata(wheel: zipfile.ZipFile) -> Message:
     return message_from_string(wheel.read(name).decode())
 
 
-def test_it_holds_every_module_and_what_shells_look_for(wheel: zipfile.ZipFile) -> None:
+def test_the_wheel_contains_every_module_and_the_completions(wheel: zipfile.ZipFile) -> None:
     names = set(wheel.namelist())
     modules = {str(path.relative_to(ROOT)) for room in ROOMS for path in (ROOT / room).rglob("*.py")}
     assert modules <= names
@@ -69,6 +69,6 @@ def test_it_runs_in_an_empty_environment(wheel: zipfile.ZipFile, tmp_path: Path)
     assert done.returncode == 0, done.stderr
     environment = {"HOME": str(tmp_path), "PATH": os.defpath, "JOELCLAW_HOME": str(tmp_path / "home")}
     command = str(tmp_path / "venv" / "bin" / "joelclaw")
-    for words, told in ((["--version"], VERSION), (["memory", "write", "we deploy on Fridays"], '"ok": true')):
+    for words, expected in ((["--version"], VERSION), (["memory", "write", "we deploy on Fridays"], '"ok": true')):
         ran = subprocess.run([command, *words], env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
-        assert ran.returncode == 0 and told in ran.stdout, ran.stderr
+        assert ran.returncode == 0 and expected in ran.stdout, ran.stderr

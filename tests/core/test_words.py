@@ -1,4 +1,4 @@
-"""Text taken apart: words of the index and of a query, names, ids; and what is quoted within its bounds."""
+"""Texts are split into words of the index, of a query, names and ids, and quoted within bounds."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ LINES = [
 def test_the_terms_of_a_query() -> None:
     for query, terms in TERMS:
         assert words.query_terms(query) == terms
-    said = [f"w{chr(97 + number // 26)}{chr(97 + number % 26)}x" for number in range(65)]
-    assert words.query_terms(" ".join(said)) == said[:32] + said[33:]
+    spoken = [f"w{chr(97 + number // 26)}{chr(97 + number % 26)}x" for number in range(65)]
+    assert words.query_terms(" ".join(spoken)) == spoken[:32] + spoken[33:]
 
 
 @given(st.text(max_size=5_000))
@@ -37,7 +37,7 @@ def test_any_query_has_a_bounded_number_of_terms(query: str) -> None:
     assert len(terms) <= words.MAX_QUERY_WORDS and bool(terms) == bool(slow)
 
 
-def test_a_quoted_line_can_be_no_mark_of_ours() -> None:
+def test_a_quoted_line_cannot_imitate_our_marks() -> None:
     for text, line in LINES:
         assert one_line(text) == line
     for text, code in (("make test", "`make test`"), ("a < b", "`a < b`"), ("a `b`", ""), ("cat <b", ""), ("a\nb", "")):

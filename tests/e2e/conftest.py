@@ -39,11 +39,11 @@ def sessions(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     """Play the sessions of this run, two at a time."""
     played = Sessions(tmp_path_factory.mktemp("sessions"))
     cases = [item.callspec.params.get("case") for item in request.session.items if hasattr(item, "callspec")]
-    wanted: list[Case] = []
+    expected: list[Case] = []
     for case in cases:
         if isinstance(case, Case):
-            wanted += [case.without_hooks(), case] if case.fault else [case]
-    played.begin(list(dict.fromkeys(wanted)))
+            expected += [case.without_hooks(), case] if case.fault else [case]
+    played.begin(list(dict.fromkeys(expected)))
     yield played
     played.close()
 

@@ -1,4 +1,4 @@
-"""What any two runs of a client have in common: transcripts and configuration without ids, times and paths."""
+"""What two runs of a client have in common: transcripts and configuration without ids, times and paths."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ PATTERNS = (
 def normal(value: Any, session: Session, key: str = "") -> Any:
     """A value of JSON without what differs between any two runs."""
     if isinstance(value, dict):
-        kept = {name: part for name, part in value.items() if part != NOTHING_CHANGED}
-        return {text(name, session): normal(part, session, name) for name, part in kept.items()}
+        remaining = {name: part for name, part in value.items() if part != NOTHING_CHANGED}
+        return {text(name, session): normal(part, session, name) for name, part in remaining.items()}
     if key in IDS and (value is None or isinstance(value, str)):
         return "ID"
     if isinstance(value, list):
@@ -72,36 +72,36 @@ def is_own_tool(value: Any) -> bool:
     )
 
 
-def without_own_tools(told: str) -> str:
+def without_own_tools(text: str) -> str:
     """A system prompt without the lines that list them."""
     return "".join(
         line
-        for line in told.splitlines(keepends=True)
+        for line in text.splitlines(keepends=True)
         if not line.startswith(tuple(f"- {name}: " for name in OWN_TOOLS))
     )
 
 
-def text(told: str, session: Session) -> str:
+def text(normal_text: str, session: Session) -> str:
     """A text without paths, ids and times."""
     folder = str(session.place.folder)
-    told = (
-        without_own_tools(told)
+    normal_text = (
+        without_own_tools(normal_text)
         .replace(folder, "FOLDER")
         .replace(folder.lstrip("/"), "FOLDER")
         .replace(re.sub(r"\W", "-", folder), "FOLDER")
     )
     for pattern, name in PATTERNS:
-        told = pattern.sub(name, told)
-    return told
+        normal_text = pattern.sub(name, normal_text)
+    return normal_text
 
 
 def entries(path: Path) -> list[Any]:
     """The values of a JSON or JSONL file."""
-    whole = path.read_text(encoding="utf-8", errors="replace")
+    content = path.read_text(encoding="utf-8", errors="replace")
     try:
-        return [json.loads(whole)]
+        return [json.loads(content)]
     except ValueError:
-        return [json.loads(line) for line in whole.splitlines()]
+        return [json.loads(line) for line in content.splitlines()]
 
 
 def subtype(entry: dict[str, Any]) -> str | None:
@@ -118,7 +118,7 @@ def transcript(session: Session) -> list[Any]:
     """The client's own session files, without what it keeps of hooks."""
     client = session.case.client
     files = sorted((session.place.folder / "out" / "transcripts").iterdir())
-    kept = [
+    lines = [
         entry
         for file in files
         for entry in entries(file)
@@ -126,7 +126,7 @@ def transcript(session: Session) -> list[Any]:
         and subtype(entry) not in OF_HOOKS.get(client, ())
         and not restates(client, entry)
     ]
-    return [normal(entry, session) for entry in kept]
+    return [normal(entry, session) for entry in lines]
 
 
 def requests(session: Session) -> list[Any]:
@@ -136,14 +136,14 @@ def requests(session: Session) -> list[Any]:
     received = [(request.rule, normal(request.body, session)) for request in session.requests]
     conversation = [body for rule, body in received if rule is None]
     beside = sorted(
-        ((rule or "", json.dumps(body), body) for rule, body in received if rule is not None), key=lambda one: one[:2]
+        ((rule or "", json.dumps(body), body) for rule, body in received if rule is not None), key=lambda row: row[:2]
     )
     return [*conversation, *(body for _, _, body in beside)]
 
 
 def configuration(session: Session) -> dict[str, Any]:
     """The client's settings after the session, without our hooks."""
-    found: dict[str, Any] = {}
+    files: dict[str, Any] = {}
     for name in CONFIGURATION[session.case.client]:
         path = session.place.home / name
         if not path.exists():
@@ -151,5 +151,5 @@ def configuration(session: Session) -> dict[str, Any]:
         (settings,) = entries(path)
         settings.pop("hooks", None)
         if settings:
-            found[name] = normal(settings, session)
-    return found
+            files[name] = normal(settings, session)
+    return files

@@ -131,8 +131,8 @@ class Workplace:
         env: Mapping[str, str] | None = None,
     ) -> Outcome:  # fmt: skip
         """Let the client work through a script."""
-        given = {"JOELCLAW_HOME": str(self.memory), "JOELCLAW_HOOK_DEADLINE_MS": "60000"} if env is None else env
-        return Run(self.client, script, self.folder, out=out, mode=mode, extensions=extensions, env=given).play()
+        variables = {"JOELCLAW_HOME": str(self.memory), "JOELCLAW_HOOK_DEADLINE_MS": "60000"} if env is None else env
+        return Run(self.client, script, self.folder, out=out, mode=mode, extensions=extensions, env=variables).play()
 
 
 def requests_of(outcome: Outcome) -> list[Request]:
@@ -163,16 +163,16 @@ class Session:
 
     def after_compactions(self) -> list[list[Request]]:
         """The conversation's requests after each compaction, until the next one."""
-        found: list[list[Request]] = []
+        groups: list[list[Request]] = []
         before: str | None = None
         for request in self.requests:
             if request.rule == "compact" and before != "compact":
-                found.append([])
+                groups.append([])
             if request.rule in (None, "compact"):
                 before = request.rule
-            if request.rule is None and found:
-                found[-1].append(request)
-        return found
+            if request.rule is None and groups:
+                groups[-1].append(request)
+        return groups
 
     def before_compaction(self) -> list[Request]:
         """The conversation's requests before the first one."""
@@ -182,7 +182,7 @@ class Session:
     def note(self) -> str:
         """The recovery note that the model received."""
         frames = [frame for request in self.requests for frame in request.frames() if HEADING in frame]
-        assert frames, f"no recovery note in any of {len(self.requests)} requests: {self.folder}"
+        assert frames, f"no recovery note in any of {len(self.requests)} requests: {self.case}"
         return frames[0]
 
     def queries(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""A client whose hooks are broken behaves as it does without hooks."""
+"""A client with broken hooks behaves as it does without hooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`idle run` compacts a real session of Claude Code from outside, and the session that is resumed starts from there."""
+"""`idle run` compacts a real session of Claude Code, and the resumed session continues from there."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ class Claude(Workplace):
         assert done.returncode == 0, (done.stdout, done.stderr)
         return str(json.loads(done.stdout)["session_id"])
 
-    def asked(self) -> list[dict[str, Any]]:
+    def model_requests(self) -> list[dict[str, Any]]:
         """The requests to the model so far."""
-        return [one for one in map(json.loads, self.requests.read_text().splitlines()) if "n" in one]
+        return [request for request in map(json.loads, self.requests.read_text().splitlines()) if "n" in request]
 
 
 @pytest.fixture
@@ -86,14 +86,14 @@ def test_an_idle_session_is_compacted_and_resumed_with_its_note(claude: Claude) 
     claude.prompt(1, "--resume", session)
     (timer,) = claude.joelclaw("idle", "list")["timers"]
     assert timer["standing"] != "due" and timer["dueInSeconds"] > 0
-    before = len(claude.asked())
+    before = len(claude.model_requests())
     due = {"JOELCLAW_NOW_MS": str(timer["dueAt"])}
     (ran,) = claude.joelclaw("idle", "run", "--once", **due)["sessions"]
     assert (ran["sessionId"], ran["outcome"]) == (session, "completed")
-    assert [one["rule"] for one in claude.asked()[before:]] == ["compact"]
+    assert [request["rule"] for request in claude.model_requests()[before:]] == ["compact"]
     (transcript,) = claude.home.glob(".claude/projects/*/*.jsonl")
     assert transcript.read_text().count(BOUNDARY) == 1
     assert claude.joelclaw("idle", "list")["timers"] == []
     assert claude.joelclaw("checkpoint", "show", session)["checkpoint"]["compactionCount"] == 1
     claude.prompt(2, "--resume", session)
-    assert "## Session Recovery" in json.dumps(claude.asked()[-1])
+    assert "## Session Recovery" in json.dumps(claude.model_requests()[-1])

@@ -16,12 +16,12 @@ def run(folder: Path, received: list[tuple[str | None, str]]) -> Session:
 
 def test_two_summaries_asked_for_at_once_have_no_order(tmp_path: Path) -> None:
     history, prefix = ("compact", "summarise the history"), ("compact", "summarise the beginning of the turn")
-    one = run(tmp_path / "one", [(None, "work"), history, prefix, (None, "go on")])
+    first = run(tmp_path / "one", [(None, "work"), history, prefix, (None, "go on")])
     other = run(tmp_path / "other", [(None, "work"), prefix, history, (None, "go on")])
-    assert requests(one) == requests(other)
+    assert requests(first) == requests(other)
 
 
 def test_the_conversation_has_an_order(tmp_path: Path) -> None:
-    one = run(tmp_path / "one", [(None, "work"), (None, "go on")])
+    first = run(tmp_path / "one", [(None, "work"), (None, "go on")])
     other = run(tmp_path / "other", [(None, "go on"), (None, "work")])
-    assert requests(one) != requests(other)
+    assert requests(first) != requests(other)

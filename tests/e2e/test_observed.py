@@ -73,7 +73,7 @@ class Observed(Workplace):
 
     def processes(self) -> list[str]:
         """The command lines of running observers."""
-        found = []
+        commands = []
         for path in Path("/proc").glob("[0-9]*"):
             try:
                 line = (path / "cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
@@ -81,11 +81,11 @@ class Observed(Workplace):
             except OSError:
                 continue
             if mine and ("background observe" in line or "observer.py" in line):
-                found.append(line)
-        return found
+                commands.append(line)
+        return commands
 
 
-def test_it_is_observed_before_it_is_dropped_and_told_to_the_next_session(agent: str, tmp_path: Path) -> None:
+def test_a_session_is_observed_before_compaction_and_the_next_one_learns_it(agent: str, tmp_path: Path) -> None:
     client = Observed(agent, tmp_path)
     outcome = client.play(client.script)
     assert "compact" in [request["rule"] for request in outcome.requests]
@@ -98,9 +98,9 @@ def test_it_is_observed_before_it_is_dropped_and_told_to_the_next_session(agent:
     triggers = {event["metadata"]["trigger"] for event in events}
     assert triggers <= {"compaction", "session-end"}
     assert "compaction" in triggers, events
-    seen = [line.split(" ", 1) for line in client.log.read_text().splitlines()]
-    assert "True" in [found for found, _ in seen]
-    assert {folder for _, folder in seen} == {str(client.memory)}, "the observer worked in the repository"
+    log = [line.split(" ", 1) for line in client.log.read_text().splitlines()]
+    assert "True" in [answered for answered, _ in log]
+    assert {folder for _, folder in log} == {str(client.memory)}, "the observer worked in the repository"
 
     after = requests_of(client.play(NEXT, out="next"))
     frames = [frame for request in after for frame in request.frames()]

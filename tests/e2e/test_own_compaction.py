@@ -100,25 +100,25 @@ def test_on_request_the_summary_is_ours(agent: str, tmp_path: Path) -> None:
     assert played.asked_for_summaries() == 0
     assert compaction["fromHook"] is True and compaction["details"]["by"] == "joelclaw"
     assert TALK[0] in compaction["summary"] and "## Key Decisions" in compaction["summary"]
-    (kept,) = [entry for entry in played.entries if entry.get("id") == compaction["firstKeptEntryId"]]
-    assert kept["message"]["role"] == "user" and KEPT in json.dumps(kept, ensure_ascii=False)
+    (first_kept,) = [entry for entry in played.entries if entry.get("id") == compaction["firstKeptEntryId"]]
+    assert first_kept["message"]["role"] == "user" and KEPT in json.dumps(first_kept, ensure_ascii=False)
     last = played.requests[-1]
     assert last.count(compaction["summary"]) == 1
-    assert [last.texts.count(said) for said in TALK] == [0, 1], "as a message of its own"
+    assert [last.texts.count(words) for words in TALK] == [0, 1], "as a message of its own"
     assert not played.events("compaction.summary.failed")
 
 
 def test_the_entry_is_kept_that_pi_itself_would_keep(agent: str, tmp_path: Path) -> None:
     """Without a setting of ours, the tokens are those of pi's `settings.json`."""
     assert agent == "pi"
-    kept = []
+    first_kept = []
     for name, settings in (("ours", OURS), ("its", "")):
         (tmp_path / name).mkdir()
         played = Played(tmp_path / name, *TALK, "/shrink", settings=settings)
         (compaction,) = played.of("compaction")
         ids = [entry["id"] for entry in played.of("message")]
-        kept.append((ids.index(compaction["firstKeptEntryId"]), compaction["tokensBefore"]))
-    assert kept[0] == kept[1]
+        first_kept.append((ids.index(compaction["firstKeptEntryId"]), compaction["tokensBefore"]))
+    assert first_kept[0] == first_kept[1]
 
 
 def test_a_focus_without_a_model_of_ours_is_pis_own(agent: str, tmp_path: Path) -> None:

@@ -31,13 +31,13 @@ def compacted_twice(client: str) -> list[Case]:
 
 def written(session: Session) -> set[str]:
     """Names of the files that the story writes."""
-    found = set()
+    texts = set()
     for step in session.script["steps"]:
         for call in step.get("tool_calls", []):
             path = call["args"].get("path") or call["args"].get("file_path") or call["args"].get("filePath")
             if path:
-                found.add(path.rpartition("/")[2])
-    return found
+                texts.add(path.rpartition("/")[2])
+    return texts
 
 
 def left_by_client(session: Session) -> str:
@@ -72,16 +72,16 @@ def test_exactly_one_note_after_the_compaction(session: Session) -> None:
 
 @pytest.mark.cases(of=worked)
 def test_summariser_gets_none_of_our_texts(session: Session) -> None:
-    asked = [request for request in session.requests if request.rule is not None]
-    assert any(request.rule == "compact" for request in asked)
+    summaries = [request for request in session.requests if request.rule is not None]
+    assert any(request.rule == "compact" for request in summaries)
     earlier = {frame for request in session.before_compaction()[-1:] for frame in request.frames()}
     allowed = earlier if session.case.client in HISTORY_GOES_ALONG else set()
-    assert [frame for request in asked for frame in request.frames() if frame not in allowed] == []
-    assert sum(request.count(HEADING) for request in asked) == 0
+    assert [frame for request in summaries for frame in request.frames() if frame not in allowed] == []
+    assert sum(request.count(HEADING) for request in summaries) == 0
 
 
 @pytest.mark.cases(of=worked)
-def test_the_note_tells_task_and_files(session: Session) -> None:
+def test_the_note_contains_task_and_files(session: Session) -> None:
     lines = session.note().splitlines()
     task = next((line for line in lines if line.startswith("**Task:** ")), "")
     assert any(prompt[:20] in (task or left_by_client(session)) for prompt in session.script["prompts"]), task

@@ -51,7 +51,9 @@ def test_recall_by_the_shell_and_by_the_tool(agent: str, tmp_path: Path) -> None
         "steps": replies(agent, f'{word} recall "gauge of Husum" --raw'),
     }
     outcome = place.play(script, env={"JOELCLAW_HOME": str(place.memory)})
-    requests = [Request(one["rule"], one["body"]) for one in outcome.requests if one["step"] is not None]
+    requests = [
+        Request(request["rule"], request["body"]) for request in outcome.requests if request["step"] is not None
+    ]
     assert len(requests) == 3
     before, ran, called = requests
     assert (before.count(FACT), ran.count(FACT), called.count(FACT)) == (0, 1, 2)

@@ -24,113 +24,115 @@ def export(home: Path) -> dict[str, dict[str, Any]]:
     return {line["id"]: line for line in lines}
 
 
-def whole(home: Path, made: Transcript, count: int) -> None:
+def assert_complete(home: Path, transcript: Transcript, count: int) -> None:
     """Every message is there once, with both its neighbours, and the store is sound."""
-    found = export(home)
-    assert sorted(found) == [f"claude:u-{number + 1:08}" for number in range(count)]
+    memories = export(home)
+    assert sorted(memories) == [f"claude:u-{number + 1:08}" for number in range(count)]
     for number in range(1, count - 1):
-        context = found[f"claude:u-{number + 1:08}"]["context"]
+        context = memories[f"claude:u-{number + 1:08}"]["context"]
         assert f"number{number - 1} " in context
         assert f"number{number + 1} " in context
     db = apsw.Connection(str(home / "store.db"))
     assert db.execute("PRAGMA integrity_check").get == "ok"
     assert db.execute("SELECT count(*) FROM lexicon").get == count
-    assert db.execute("SELECT offset FROM transcript").get == made.path.stat().st_size
+    assert db.execute("SELECT offset FROM transcript").get == transcript.path.stat().st_size
     db.close()
 
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
 def test_a_stopped_archive_loses_and_doubles_nothing(home: Path, tmp_path: Path, ending: signal.Signals) -> None:
     count = 800
-    made = long(tmp_path / "s.jsonl", count)
+    transcript = long(tmp_path / "s.jsonl", count)
     for commit in (3, 5, 3, 2):  # of each run: while the store is made, and among the messages
-        process = paused(home, "memory", "archive", str(made.path), commit=commit)
+        process = paused(home, "memory", "archive", str(transcript.path), commit=commit)
         assert b"Traceback" not in stopped(process, ending)
-    result = attempt(home, "memory", "archive", str(made.path)).result
-    whole(home, made, count)
-    assert result["bytes"] <= made.path.stat().st_size
+    result = attempt(home, "memory", "archive", str(transcript.path)).result
+    assert_complete(home, transcript, count)
+    assert result["bytes"] <= transcript.path.stat().st_size
 
 
 def test_a_stopped_archive_says_how_far_it_came(home: Path, tmp_path: Path) -> None:
     for number in range(3):
         long(tmp_path / "all" / f"s{number}.jsonl", 2)
     attempt(home, "otel", "emit", "store.made").assert_done()
-    told = []
+    counts = []
     for commit in (1, 2):
         process = paused(home, "memory", "archive", str(tmp_path / "all"), commit=commit)
-        told.append(stopped(process, signal.SIGINT).decode())
+        counts.append(stopped(process, signal.SIGINT).decode())
         assert process.returncode == 130
     end = "of 3 session files archived; run it again to go on\n"
-    assert told == [f"stopped: {count} {end}" for count in range(2)]
+    assert counts == [f"stopped: {count} {end}" for count in range(2)]
     assert attempt(home, "memory", "archive", str(tmp_path / "all")).result["transcripts"] == 3
 
 
-def test_a_transcript_that_grows_meanwhile(home: Path, tmp_path: Path) -> None:
-    made = long(tmp_path / "s.jsonl", 500)
-    data = made.path.read_bytes()
-    made.path.write_bytes(b"")
+def test_a_transcript_that_grows_while_it_is_read(home: Path, tmp_path: Path) -> None:
+    transcript = long(tmp_path / "s.jsonl", 500)
+    data = transcript.path.read_bytes()
+    transcript.path.write_bytes(b"")
     process = None
     for start in range(0, len(data), 60_000):
-        made.append(data[start : start + 60_000])  # lines are cut wherever it falls
+        transcript.append(data[start : start + 60_000])  # lines are cut wherever it falls
         if process is None or process.poll() is not None:
             process = subprocess.Popen(
-                [JOELCLAW, "memory", "archive", str(made.path)], env=clean_environment(home), stdout=subprocess.DEVNULL
+                [JOELCLAW, "memory", "archive", str(transcript.path)],
+                env=clean_environment(home),
+                stdout=subprocess.DEVNULL,
             )
-        until_open(process, made.path)
+        until_open(process, transcript.path)
     assert process is not None
     process.communicate(timeout=PATIENCE_S)
-    attempt(home, "memory", "archive", str(made.path)).assert_done()
-    whole(home, made, 500)
+    attempt(home, "memory", "archive", str(transcript.path)).assert_done()
+    assert_complete(home, transcript, 500)
 
 
 def test_a_locked_store(home: Path, tmp_path: Path) -> None:
-    made = long(tmp_path / "s.jsonl", 20)
+    transcript = long(tmp_path / "s.jsonl", 20)
     attempt(home, "otel", "emit", "store.made").assert_done()
     with write_lock(home):
-        assert attempt(home, "memory", "archive", str(made.path), env=IMPATIENT).assert_failed() == "STORE_BUSY"
-    attempt(home, "memory", "archive", str(made.path)).assert_done()
-    whole(home, made, 20)
+        assert attempt(home, "memory", "archive", str(transcript.path), env=IMPATIENT).assert_failed() == "STORE_BUSY"
+    attempt(home, "memory", "archive", str(transcript.path)).assert_done()
+    assert_complete(home, transcript, 20)
 
 
 def test_a_full_disk(home: Path, tmp_path: Path) -> None:
     count = 800
-    made = long(tmp_path / "s.jsonl", count)
+    transcript = long(tmp_path / "s.jsonl", count)
     with small_disk(home, 1300):
-        done = attempt(home, "memory", "archive", str(made.path))
+        done = attempt(home, "memory", "archive", str(transcript.path))
         assert done.assert_failed() in ("STORE_FULL", "STORE_IO")
-        found = sorted(export(home))
-        assert 0 < len(found) < count
-        assert found == [f"claude:u-{number + 1:08}" for number in range(len(found))]
+        memories = sorted(export(home))
+        assert 0 < len(memories) < count
+        assert memories == [f"claude:u-{number + 1:08}" for number in range(len(memories))]
         subprocess.run(["mount", "-o", "remount,size=64m", str(home)], check=True)
-        attempt(home, "memory", "archive", str(made.path)).assert_done()
-        whole(home, made, count)
+        attempt(home, "memory", "archive", str(transcript.path)).assert_done()
+        assert_complete(home, transcript, count)
 
 
 def test_a_read_only_home(home: Path, tmp_path: Path) -> None:
-    made = long(tmp_path / "s.jsonl", 20)
+    transcript = long(tmp_path / "s.jsonl", 20)
     attempt(home, "otel", "emit", "store.made").assert_done()
     with read_only(home):
-        assert attempt(home, "memory", "archive", str(made.path)).assert_failed() == "STORE_READ_ONLY"
+        assert attempt(home, "memory", "archive", str(transcript.path)).assert_failed() == "STORE_READ_ONLY"
 
 
 def test_a_transcript_that_may_not_be_read(home: Path, tmp_path: Path) -> None:
     if os.geteuid() == 0:
         pytest.skip("root may read everything")
-    made = long(tmp_path / "all" / "s.jsonl", 3)
+    transcript = long(tmp_path / "all" / "s.jsonl", 3)
     shut = long(tmp_path / "all" / "shut.jsonl", 3)
     shut.path.chmod(0)
-    result = attempt(home, "memory", "archive", str(made.path.parent)).result
+    result = attempt(home, "memory", "archive", str(transcript.path.parent)).result
     assert (result["transcripts"], result["skippedCount"]) == (1, 1)
     assert result["skipped"][0]["path"] == str(shut.path)
 
 
 @pytest.mark.parametrize("carry", ["", "{", "[]", '{"drafts": 3}', '{"prompt": "p", "drafts": [{"id": "x"}]}'])
 def test_a_damaged_carry_costs_the_neighbours_only(home: Path, tmp_path: Path, carry: str) -> None:
-    made = long(tmp_path / "s.jsonl", 10)
-    attempt(home, "memory", "archive", str(made.path)).assert_done()
+    transcript = long(tmp_path / "s.jsonl", 10)
+    attempt(home, "memory", "archive", str(transcript.path)).assert_done()
     db = apsw.Connection(str(home / "store.db"))
     db.execute("UPDATE transcript SET carry = ?", (carry,))
     db.close()
-    last = made.user("what comes behind it")
-    assert attempt(home, "memory", "archive", str(made.path)).result["episodes"]["added"] == 1
+    last = transcript.user("what comes behind it")
+    assert attempt(home, "memory", "archive", str(transcript.path)).result["episodes"]["added"] == 1
     assert last in export(home)

@@ -33,30 +33,30 @@ def exported(run: Run) -> dict[str, dict[str, Any]]:
 
 
 def test_a_message_is_an_episode_with_its_origin(run: Run, transcript: Transcript) -> None:
-    asked = transcript.user("please find out why the gateway drops connections")
-    said = transcript.assistant("The upstream closes idle connections after 55 seconds.")
+    prompt = transcript.user("please find out why the gateway drops connections")
+    answer = transcript.assistant("The upstream closes idle connections after 55 seconds.")
     agreed = transcript.user("yes")
     result = archive(run, transcript)
     assert result["episodes"] == {"added": 3, "updated": 0}
     assert (result["transcripts"], result["agents"], result["skipped"]) == (1, {"claude": 1}, [])
     assert result["bytes"] == transcript.path.stat().st_size
-    found = exported(run)
-    assert set(found) == {asked, said, agreed}
-    assert found[asked]["text"] == "user: please find out why the gateway drops connections"
-    assert found[said]["text"].startswith("assistant: The upstream")
-    assert found[agreed]["text"] == "user: yes"
-    one = found[said]
-    assert (one["session"], one["project"], one["source"], one["type"], one["verdict"]) == (
+    memories = exported(run)
+    assert set(memories) == {prompt, answer, agreed}
+    assert memories[prompt]["text"] == "user: please find out why the gateway drops connections"
+    assert memories[answer]["text"].startswith("assistant: The upstream")
+    assert memories[agreed]["text"] == "user: yes"
+    episode = memories[answer]
+    assert (episode["session"], episode["project"], episode["source"], episode["type"], episode["verdict"]) == (
         SESSION, "gateway", "claude", "episode", "allow",
     )  # fmt: skip
-    assert one["created_at"] == "2026-09-20T10:00:02.000Z"
+    assert episode["created_at"] == "2026-09-20T10:00:02.000Z"
     hits = run("recall", "idle connections 55 seconds", "--session", SESSION).result["hits"]
-    assert hits[0]["id"] == said
+    assert hits[0]["id"] == answer
 
 
 def test_the_context_is_the_prompt_and_both_neighbours(run: Run, transcript: Transcript) -> None:
     prompt = "trace the leak in the worker " + "p" * 600
-    asked = transcript.user(prompt)
+    prompt_id = transcript.user(prompt)
     first = transcript.assistant("first " + "a" * 400)
     second = transcript.assistant("second thought")
     archive(run, transcript)
@@ -64,13 +64,13 @@ def test_the_context_is_the_prompt_and_both_neighbours(run: Run, transcript: Tra
     assert before[second]["context"] == "\n".join([prompt[:500], ("first " + "a" * 400)[:300]])
     third = transcript.assistant("third " + "c" * 400)
     assert archive(run, transcript)["episodes"] == {"added": 1, "updated": 1}
-    found = exported(run)
-    assert found[asked]["context"] == ("first " + "a" * 400)[:300]
-    assert found[first]["context"].splitlines() == [prompt[:500], prompt[:300], "second thought"]
-    assert found[second]["context"].splitlines() == [
+    memories = exported(run)
+    assert memories[prompt_id]["context"] == ("first " + "a" * 400)[:300]
+    assert memories[first]["context"].splitlines() == [prompt[:500], prompt[:300], "second thought"]
+    assert memories[second]["context"].splitlines() == [
         prompt[:500], ("first " + "a" * 400)[:300], ("third " + "c" * 400)[:300],
     ]  # fmt: skip
-    assert third in found
+    assert third in memories
     # a word that stands in a neighbour only finds the episode
     assert second in {hit["id"] for hit in run("recall", "third", "--limit", "10").result["hits"]}
 
@@ -78,10 +78,10 @@ def test_the_context_is_the_prompt_and_both_neighbours(run: Run, transcript: Tra
 @pytest.mark.parametrize("length", [4000, 4001, 52_001])
 def test_of_a_long_message_head_and_tail_are_kept(run: Run, transcript: Transcript, length: int) -> None:
     text = "".join(chr(ord("a") + number % 26) for number in range(length))
-    said = transcript.assistant(text)
+    answer = transcript.assistant(text)
     archive(run, transcript)
-    kept = text if length == 4000 else text[:2500] + "\n[…]\n" + text[-1500:]
-    assert exported(run)[said]["text"] == f"assistant: {kept}"
+    expected = text if length == 4000 else text[:2500] + "\n[…]\n" + text[-1500:]
+    assert exported(run)[answer]["text"] == f"assistant: {expected}"
 
 
 SECRETS = {
@@ -109,12 +109,12 @@ def test_no_secret_reaches_the_disk(run: Run, transcript: Transcript, home: Path
     assert "[redacted:" in json.dumps(exported(run))
 
 
-def test_half_a_line_waits(run: Run, transcript: Transcript) -> None:
+def test_an_incomplete_line_waits(run: Run, transcript: Transcript) -> None:
     transcript.user("one")
-    whole = json.dumps(transcript.entry("assistant", [{"type": "text", "text": "two"}])).encode()
-    transcript.append(whole[:50])
+    line = json.dumps(transcript.entry("assistant", [{"type": "text", "text": "two"}])).encode()
+    transcript.append(line[:50])
     assert archive(run, transcript)["episodes"]["added"] == 1
-    transcript.append(whole[50:])
+    transcript.append(line[50:])
     assert archive(run, transcript)["episodes"]["added"] == 0
     transcript.append(b"\n")
     assert archive(run, transcript)["episodes"]["added"] == 1
@@ -122,7 +122,7 @@ def test_half_a_line_waits(run: Run, transcript: Transcript) -> None:
     assert len(exported(run)) == 2
 
 
-def test_what_is_read_again_changes_nothing(run: Run, transcript: Transcript, tmp_path: Path) -> None:
+def test_reading_again_changes_nothing(run: Run, transcript: Transcript, tmp_path: Path) -> None:
     transcript.user("look at the disk")
     transcript.call("c1", "Bash", command="df -h")
     transcript.outcome("c1", "/dev/sda1 98%")
@@ -164,10 +164,10 @@ def test_a_huge_line_costs_no_memory(run: Run, home: Path, transcript: Transcrip
 
 
 def test_two_processes_at_once_take_each_message_once(run: Run, tmp_path: Path, home: Path) -> None:
-    made = long(tmp_path / f"{SESSION}.jsonl", 600)
+    transcript = long(tmp_path / f"{SESSION}.jsonl", 600)
     run("memory", "write", "the store is there before the two of them begin")
     both = [
-        subprocess.Popen([JOELCLAW, "memory", "archive", str(made.path)], env=clean_environment(home), stdout=-1)
+        subprocess.Popen([JOELCLAW, "memory", "archive", str(transcript.path)], env=clean_environment(home), stdout=-1)
         for _ in range(2)
     ]
     added = 0
@@ -175,11 +175,11 @@ def test_two_processes_at_once_take_each_message_once(run: Run, tmp_path: Path, 
         out, _ = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, out
         added += json.loads(out)["result"]["episodes"]["added"]
-    found = exported(run)
-    assert added == len(found) == 600
+    memories = exported(run)
+    assert added == len(memories) == 600
     # nor has either left a message without its neighbours
     for number in range(1, 599):
-        context = found[f"claude:u-{number + 1:08}"]["context"]
+        context = memories[f"claude:u-{number + 1:08}"]["context"]
         assert f"number{number - 1} " in context
         assert f"number{number + 1} " in context
 
@@ -187,7 +187,7 @@ def test_two_processes_at_once_take_each_message_once(run: Run, tmp_path: Path, 
 # --- the functions that hooks call ----------------------------------------------------------------------------------
 
 
-def said(identifier: str, role: str, text: str) -> Entry:
+def message_entry(identifier: str, role: str, text: str) -> Entry:
     entry = Entry("prompt" if role == "user" else "answer", 1000)
     entry.stable_id, entry.text = identifier, text
     return entry
@@ -210,7 +210,7 @@ class Archive:
         return ingest.ingest_entries(self.db, entries, self.origin("opencode"))
 
     def stored(self) -> dict[str, tuple[str, str]]:
-        return {one["id"]: (one["text"], one["context"]) for one in documents.every(self.db)}
+        return {row["id"]: (row["text"], row["context"]) for row in documents.every(self.db)}
 
 
 @pytest.fixture
@@ -220,42 +220,46 @@ def open_archive(home: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
 
 
 def test_a_hook_leaves_new_lines_without_a_message_to_a_later_one(open_archive: Archive, tmp_path: Path) -> None:
-    made = long(tmp_path / "long.jsonl", 3)
+    transcript = long(tmp_path / "long.jsonl", 3)
     soon = Limits(deadline=time.monotonic() + 60)
-    open_archive.file(made.path, limits=soon)
-    position = sessions.transcript_position(open_archive.db, ingest.source_of(str(made.path)))
-    with made.path.open("a") as file:
+    open_archive.file(transcript.path, limits=soon)
+    position = sessions.transcript_position(open_archive.db, ingest.source_of(str(transcript.path)))
+    with transcript.path.open("a") as file:
         file.write('{"type":"system","subtype":"stop_hook_summary","userType":"external"}\n')
-    assert open_archive.file(made.path, limits=soon).bytes == 0
-    assert sessions.transcript_position(open_archive.db, ingest.source_of(str(made.path))) == position
-    made.user("and now the tide tables")
-    heard = open_archive.file(made.path, limits=soon)
+    assert open_archive.file(transcript.path, limits=soon).bytes == 0
+    assert sessions.transcript_position(open_archive.db, ingest.source_of(str(transcript.path))) == position
+    transcript.user("and now the tide tables")
+    heard = open_archive.file(transcript.path, limits=soon)
     assert [entry.text for entry in heard.entries if entry.kind == "prompt"] == ["and now the tide tables"]
 
 
 def test_messages_of_a_client_without_a_file(open_archive: Archive) -> None:
-    first = [said("o1", "user", "why is it slow?"), said("o2", "assistant", "I measure.")]
+    first = [message_entry("o1", "user", "why is it slow?"), message_entry("o2", "assistant", "I measure.")]
     assert open_archive.entries(*first).added == 2
     # the same messages again, the last of them grown, and a new one
     again = [
         first[0],
-        said("o2", "assistant", "I measure. It is the linker."),
+        message_entry("o2", "assistant", "I measure. It is the linker."),
         call_entry("k", "bash", {}, [], "time make"),
     ]
-    taken = open_archive.entries(*again, result_entry("k", "real 3m1s", False), said("o3", "assistant", "Use mold."))
+    taken = open_archive.entries(
+        *again, result_entry("k", "real 3m1s", False), message_entry("o3", "assistant", "Use mold.")
+    )
     assert (taken.added, taken.updated) == (1, 1)
     assert open_archive.stored() == {
         "o1": ("user: why is it slow?", "I measure."),
         "o2": ("assistant: I measure. It is the linker.", "why is it slow?\nUse mold."),
         "o3": ("assistant: Use mold.", "why is it slow?\nI measure. It is the linker."),
     }
-    assert open_archive.entries(*again, said("o3", "assistant", "Use mold.")).updated == 0
+    assert open_archive.entries(*again, message_entry("o3", "assistant", "Use mold.")).updated == 0
 
 
 def test_a_message_that_grows_within_a_read_is_one(open_archive: Archive) -> None:
-    grows = [said("o2", "assistant", "I"), said("o2", "assistant", "I measure.")]
+    grows = [message_entry("o2", "assistant", "I"), message_entry("o2", "assistant", "I measure.")]
     assert (
-        open_archive.entries(said("o1", "user", "why is it slow?"), *grows, said("o3", "assistant", "Use mold.")).added
+        open_archive.entries(
+            message_entry("o1", "user", "why is it slow?"), *grows, message_entry("o3", "assistant", "Use mold.")
+        ).added
         == 3
     )
     assert open_archive.stored()["o2"] == ("assistant: I measure.", "why is it slow?\nUse mold.")
@@ -277,9 +281,9 @@ def test_messages_without_ids_are_recognised(open_archive: Archive, tmp_path: Pa
     assert (taken.added, taken.updated, len(open_archive.stored())) == (0, 0, 3)
 
 
-@pytest.mark.parametrize("given", ["i" * 201, "a b", "a\0b", "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"])
-def test_a_long_or_secret_id_is_stored_as_a_hash(open_archive: Archive, given: str) -> None:
+@pytest.mark.parametrize("identifier", ["i" * 201, "a b", "a\0b", "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"])
+def test_a_long_or_secret_id_is_stored_as_a_hash(open_archive: Archive, identifier: str) -> None:
     for _ in range(2):
-        open_archive.entries(said(given, "user", "hello"))
-    (kept,) = open_archive.stored()
-    assert kept.startswith("ep-") and given not in kept
+        open_archive.entries(message_entry(identifier, "user", "hello"))
+    (stored,) = open_archive.stored()
+    assert stored.startswith("ep-") and identifier not in stored

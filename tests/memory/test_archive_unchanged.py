@@ -26,16 +26,16 @@ Archive = Callable[..., Any]
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the transcripts that were opened."""
-    found: list[str] = []
-    whole = os.open
+    paths: list[str] = []
+    original = os.open
 
     def watched(path: Any, *more: Any, **named: Any) -> int:
         if str(path).endswith(".jsonl"):
-            found.append(Path(path).name)
-        return whole(path, *more, **named)
+            paths.append(Path(path).name)
+        return original(path, *more, **named)
 
     monkeypatch.setattr(os, "open", watched)
-    return found
+    return paths
 
 
 @pytest.fixture
@@ -43,9 +43,9 @@ def person(tmp_path: Path) -> Path:
     """A person's home with four transcripts, one of a helper, and one of nobody's."""
     folder = tmp_path / "person" / ".claude" / "projects" / "-w"
     for number, name in enumerate(IDS):
-        made = Transcript(folder / f"{name}.jsonl", first=number * 100)
-        made.user(f"the question number {number}")
-        made.assistant(f"the answer number {number}")
+        transcript = Transcript(folder / f"{name}.jsonl", first=number * 100)
+        transcript.user(f"the question number {number}")
+        transcript.assistant(f"the answer number {number}")
     side = Transcript(folder / "agent-1.jsonl")
     side.write(side.entry("user", "a helper was asked", isSidechain=True))
     (folder / "nobody.jsonl").write_text('{"a": 1}\n')
@@ -67,7 +67,7 @@ def path_of(person: Path, number: int) -> Path:
     return person / ".claude" / "projects" / "-w" / f"{IDS[number]}.jsonl"
 
 
-def test_what_is_as_it_was_is_not_opened(archive: Archive, opened: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unchanged_files_are_not_opened(archive: Archive, opened: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     first = archive()
     assert (first["transcripts"], first["subagents"], first["skippedCount"]) == (4, 1, 1)
     assert len(set(opened)) == 6
@@ -75,20 +75,20 @@ def test_what_is_as_it_was_is_not_opened(archive: Archive, opened: list[str], mo
     monkeypatch.setattr(sqlite, "open_writing", lambda **_: pytest.fail("nothing is to be written"))
     again = archive()
     assert opened == []
-    told = {"unchanged": 4, "episodes": {"added": 0, "updated": 0}, "bytes": 0}
-    assert again == {**first, **told}
+    expected = {"unchanged": 4, "episodes": {"added": 0, "updated": 0}, "bytes": 0}
+    assert again == {**first, **expected}
     assert again["agents"] == {"claude": 4} and again["skipped"][0]["reason"] == "no transcript of a known client"
 
 
-def test_of_a_session_that_grew_what_is_new_is_read(archive: Archive, opened: list[str], person: Path) -> None:
+def test_only_new_bytes_of_a_grown_session_are_read(archive: Archive, opened: list[str], person: Path) -> None:
     archive()
     opened.clear()
     grown = path_of(person, 2)
     size = grown.stat().st_size
-    made = Transcript(grown, first=900)
+    transcript = Transcript(grown, first=900)
     for number in range(5):
-        made.user(f"and then question {number}")
-        made.assistant(f"and then answer {number}")
+        transcript.user(f"and then question {number}")
+        transcript.assistant(f"and then answer {number}")
     result = archive()
     assert set(opened) == {grown.name}
     assert result["bytes"] == grown.stat().st_size - size
@@ -109,20 +109,20 @@ def test_a_file_that_took_the_place_of_another_is_noticed(archive: Archive, pers
     assert archive()["episodes"]["added"] == 2
 
 
-def test_what_cannot_be_read_is_tried_again(archive: Archive, person: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = os.open
+def test_unreadable_files_are_tried_again(archive: Archive, person: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = os.open
     locked = str(path_of(person, 1))
 
     def refusing(path: Any, *more: Any, **named: Any) -> int:
         if str(path) == locked:
             raise PermissionError(13, "Permission denied", locked)
-        return whole(path, *more, **named)
+        return original(path, *more, **named)
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", refusing)
         refused = archive()
     assert (refused["transcripts"], refused["skippedCount"]) == (3, 2)
-    assert "Permission denied" in {one["reason"] for one in refused["skipped"]}
+    assert "Permission denied" in {file["reason"] for file in refused["skipped"]}
     assert archive()["episodes"]["added"] == 2
 
 

@@ -31,11 +31,11 @@ def store(home: Path) -> Callable[[], apsw.Connection]:
     return lambda: apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
 
 
-def kept(db: apsw.Connection, session: str = SESSION) -> list[tuple[Any, ...]]:
+def call_rows(db: apsw.Connection, session: str = SESSION) -> list[tuple[Any, ...]]:
     """Of each call tool, file, command, outcome, error."""
     return [
-        (one["tool"], one["file"], one["command"], one["outcome"], one["error"])
-        for one in stored_calls.of_session(db, session)
+        (call["tool"], call["file"], call["command"], call["outcome"], call["error"])
+        for call in stored_calls.of_session(db, session)
     ]
 
 
@@ -70,23 +70,23 @@ def test_claude(run: Run, transcript: Transcript, store: Callable[[], apsw.Conne
     result = run("memory", "archive", str(transcript.path)).result
     assert result["calls"] == 4
     db = store()
-    assert kept(db) == [
+    assert call_rows(db) == [
         ("Read", "src/idle_timeout.ts", "", "ok", ""),
         ("Bash", "", "make test", "failed", "ENOSPC: no such device shard_17"),
         ("Edit", "src/idle_timeout.ts", "", "failed", "String to replace was not found"),
         ("TodoWrite", "", "", "", ""),
     ]
     read, ran, edited, _ = stored_calls.of_session(db, SESSION, passages=True)
-    assert [one["prompt"] for one in (read, ran, edited)] == [1, 1, 2]
-    assert [one["number"] for one in (read, ran, edited)] == [1, 2, 3]
+    assert [call["prompt"] for call in (read, ran, edited)] == [1, 1, 2]
+    assert [call["number"] for call in (read, ran, edited)] == [1, 2, 3]
     assert "const idleTimeoutMs = 55_000;" in read["passage"]
     assert "plain words only" not in read["passage"]
     assert "shard_17" in ran["passage"]
-    found = {one["name"]: one for one in stored_calls.names(db, SESSION, every=True)}
-    timeout = found["idle_timeout.ts"]
+    names = {row["name"]: row for row in stored_calls.names(db, SESSION, every=True)}
+    timeout = names["idle_timeout.ts"]
     assert (timeout["first"], timeout["last"], timeout["calls"]) == (1, 3, 2)
     assert timeout["place"] == "src/idle_timeout.ts"
-    assert (found["closeUpstream"]["first"], found["shard_17"]["place"]) == (1, "make test")
+    assert (names["closeUpstream"]["first"], names["shard_17"]["place"]) == (1, "make test")
     session = sessions.by_id(db, SESSION)
     assert session is not None
     assert (session["client"], session["project"], session["folder"]) == ("claude", "gateway", CWD)
@@ -97,7 +97,7 @@ def test_claude(run: Run, transcript: Transcript, store: Callable[[], apsw.Conne
     assert prompts(db) == ["why does the gateway drop connections?", "mend it"]
 
 
-def test_claude_what_the_user_said_when_he_rejected_a_call(
+def test_claude_the_users_reason_for_rejecting_a_call_is_kept(
     run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
 ) -> None:
     rejected = "The user doesn't want to proceed with this tool use. The tool use was rejected."
@@ -111,10 +111,10 @@ def test_claude_what_the_user_said_when_he_rejected_a_call(
     run("memory", "archive", str(transcript.path))
     db = store()
     assert prompts(db) == ["mend it", "never force-push!"]
-    assert [(one["outcome"], one["error"]) for one in stored_calls.of_session(db, SESSION)] == [("", "")] * 3
+    assert [(call["outcome"], call["error"]) for call in stored_calls.of_session(db, SESSION)] == [("", "")] * 3
 
 
-def test_claude_what_was_typed_ahead_is_said_once(
+def test_claude_a_queued_prompt_is_archived_once(
     run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
 ) -> None:
     def queue(operation: str, text: str | None = None) -> None:
@@ -159,15 +159,15 @@ def test_claude_a_command_in_the_background(
     transcript.call("c1", "Bash", command="make slow_test", run_in_background=True)
     transcript.outcome("c1", "Command running in background with ID: b42. Output is being written to: /tmp/b42")
     transcript.call("c2", "TaskOutput", task_id="b42")
-    asked = "<retrieval_status>{}</retrieval_status>\n<task_id>b42</task_id>\n<status>{}</status>\n"
-    transcript.outcome("c2", asked.format("timeout", "running"))
+    text = "<retrieval_status>{}</retrieval_status>\n<task_id>b42</task_id>\n<status>{}</status>\n"
+    transcript.outcome("c2", text.format("timeout", "running"))
     run("memory", "archive", str(transcript.path))
-    told = [(one["outcome"], one["error"]) for one in stored_calls.of_session(store(), SESSION)]
-    assert told == [("running", "b42"), ("ok", "")], "and by what it is asked after or stopped"
+    outcomes = [(call["outcome"], call["error"]) for call in stored_calls.of_session(store(), SESSION)]
+    assert outcomes == [("running", "b42"), ("ok", "")], "and by what it is asked after or stopped"
     transcript.call("c3", "TaskOutput", task_id="b42")
     transcript.outcome(
         "c3",
-        asked.format("success", "failed") + "<exit_code>1</exit_code>\n<output>\nerror: slow_test_7 failed\n</output>",
+        text.format("success", "failed") + "<exit_code>1</exit_code>\n<output>\nerror: slow_test_7 failed\n</output>",
     )
     transcript.call("c4", "Bash", command="make other", run_in_background=True)
     transcript.outcome("c4", "Command running in background with ID: b43. Output is being written to: /tmp/b43")
@@ -177,7 +177,7 @@ def test_claude_a_command_in_the_background(
     )
     run("memory", "archive", str(transcript.path))
     db = store()
-    assert [(one["command"], one["outcome"]) for one in stored_calls.of_session(db, SESSION)] == [
+    assert [(call["command"], call["outcome"]) for call in stored_calls.of_session(db, SESSION)] == [
         ("make slow_test", "failed"), ("", "ok"), ("", "ok"), ("make other", "failed"),
     ]  # fmt: skip
     assert stored_calls.of_session(db, SESSION)[0]["error"] == "error: slow_test_7 failed"
@@ -189,13 +189,13 @@ def of_codex(payload: dict[str, Any], kind: str = "response_item") -> dict[str, 
 
 
 def codex_call(call: str, name: str, output: str, **arguments: Any) -> list[dict[str, Any]]:
-    given = {"type": "function_call", "name": name, "call_id": call, "arguments": json.dumps(arguments)}
-    return [of_codex(given), of_codex({"type": "function_call_output", "call_id": call, "output": output})]
+    call_ = {"type": "function_call", "name": name, "call_id": call, "arguments": json.dumps(arguments)}
+    return [of_codex(call_), of_codex({"type": "function_call_output", "call_id": call, "output": output})]
 
 
 def test_codex(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> None:
     patch = "*** Begin Patch\n*** Update File: /w/hive/comb.py\n+wax_cell = 6\n*** End Patch"
-    asked = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "count the hives"}]}
+    prompt = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "count the hives"}]}
     skill = {
         "type": "message",
         "role": "user",
@@ -203,7 +203,7 @@ def test_codex(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -
     }
     lines = [
         of_codex({"id": "cx-1", "cwd": "/w/hive"}, "session_meta"),
-        of_codex(asked),
+        of_codex(prompt),
         of_codex(skill),
         *codex_call("k1", "exec_command", "Chunk ID: 1\nProcess exited with code 1\nOutput:\nerror TS2304: bee_queen",
                     cmd="bun test"),
@@ -217,12 +217,12 @@ def test_codex(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -
                     session_id=77),
         *codex_call("p1", "update_plan", "Plan updated", plan=[{"step": "Count", "status": "completed"}]),
         *codex_call("p2", "update_plan", "failed to parse function arguments: missing field", plan=[{"step": "Guess"}]),
-        of_codex({"message": "They count hives.", "replacement_history": [asked]}, "compacted"),
+        of_codex({"message": "They count hives.", "replacement_history": [prompt]}, "compacted"),
     ]  # fmt: skip
     path = write_lines(tmp_path / "rollout.jsonl", lines)
     assert run("memory", "archive", str(path)).result["calls"] == 7
     db = store()
-    assert kept(db, "cx-1") == [
+    assert call_rows(db, "cx-1") == [
         ("exec_command", "", "bun test", "failed", "error TS2304: bee_queen"),
         ("apply_patch", "comb.py", "", "failed", "apply_patch verification failed: Failed to find expected lines"),
         ("exec_command", "", "bun run typecheck", "failed", "error: comb_wall missing"),
@@ -235,7 +235,9 @@ def test_codex(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -
     session = sessions.by_id(db, "cx-1")
     assert session is not None
     assert session["plan"] == [["1", "Count", "completed"]]
-    assert [one["summary"] for one in sessions.compactions(db, "cx-1")] == ["They count hives.\ncount the hives"]
+    assert [compaction["summary"] for compaction in sessions.compactions(db, "cx-1")] == [
+        "They count hives.\ncount the hives"
+    ]
     assert prompts(db) == ["count the hives"]
 
 
@@ -270,7 +272,7 @@ def test_pi(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> N
     path = write_lines(tmp_path / "pi.jsonl", lines)
     run("memory", "archive", str(path))
     db = store()
-    assert kept(db, "pi-1") == [
+    assert call_rows(db, "pi-1") == [
         ("read", "warp.ts", "", "ok", ""),
         ("bash", "", "npm test", "failed", "warp.ts(3,1): error TS1: loomState"),
         ("bash", "", "sleep 9", "", ""),
@@ -280,7 +282,7 @@ def test_pi(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> N
     session = sessions.by_id(db, "pi-1")
     assert session is not None
     assert session["plan"] == [["1", "Weave", "completed"], ["2", "Dye", "pending"]]
-    assert [one["summary"] for one in sessions.compactions(db, "pi-1")] == ["## Goal\nweave"]
+    assert [compaction["summary"] for compaction in sessions.compactions(db, "pi-1")] == ["## Goal\nweave"]
 
 
 def test_gemini(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> None:
@@ -296,18 +298,18 @@ def test_gemini(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) 
         call("w4", "run_shell_command", {"command": "rm -r /"}, "no", "cancelled"),
         call("w5", "write_todos", {"todos": [{"description": "Burn"}]}, "two todos are in progress", "error"),
     ]
-    said = {"id": "g1", "timestamp": AT, "type": "gemini", "content": "I bake."}
-    waiting = [{key: value for key, value in one.items() if key != "result"} for one in done]
+    answer = {"id": "g1", "timestamp": AT, "type": "gemini", "content": "I bake."}
+    waiting = [{key: value for key, value in call.items() if key != "result"} for call in done]
     lines = [
         {"sessionId": "gm-1", "projectHash": "0a", "startTime": AT, "kind": "main"},
         {"id": "g0", "timestamp": AT, "type": "user", "content": "bake"},
-        {**said, "toolCalls": waiting},
-        {**said, "toolCalls": done},  # written again when its tools have run
+        {**answer, "toolCalls": waiting},
+        {**answer, "toolCalls": done},  # written again when its tools have run
     ]
     path = write_lines(tmp_path / "chat.jsonl", lines)
     run("memory", "archive", str(path))
     db = store()
-    assert [one[:4] for one in kept(db, "gm-1")] == [
+    assert [call[:4] for call in call_rows(db, "gm-1")] == [
         ("read_file", "/w/bake/crumb.py", "", "ok"),
         ("run_shell_command", "", "make", "failed"),
         ("write_todos", "", "", "ok"),
@@ -340,7 +342,7 @@ def test_opencode(run: Run, store: Callable[[], apsw.Connection]) -> None:
     for _ in range(2):
         run("hook", "opencode", "turn_end", stdin=json.dumps(payload))
     db = store()
-    assert kept(db, "oc-1") == [
+    assert call_rows(db, "oc-1") == [
         ("read", "moon.ts", "", "ok", ""),
         ("bash", "", "make", "failed", "error: neap_tide is low"),
         ("bash", "", "mkdir x", "ok", ""),
@@ -351,7 +353,7 @@ def test_opencode(run: Run, store: Callable[[], apsw.Connection]) -> None:
     session = sessions.by_id(db, "oc-1")
     assert session is not None
     assert (session["prompts"], session["plan"]) == (1, [["1", "Predict", "pending"]])
-    assert "springTide" in {one["name"] for one in stored_calls.names(db, "oc-1")}
+    assert "springTide" in {row["name"] for row in stored_calls.names(db, "oc-1")}
 
 
 def busy(transcript: Transcript, count: int = 40) -> None:
@@ -366,7 +368,7 @@ def busy(transcript: Transcript, count: int = 40) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 900, 5000])
-def test_however_it_is_cut_it_comes_to_the_same(
+def test_reading_in_pieces_gives_the_same_rows(
     run: Run, home: Path, tmp_path: Path, transcript: Transcript, store: Callable[[], apsw.Connection], size: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -375,7 +377,7 @@ def test_however_it_is_cut_it_comes_to_the_same(
 
     busy(transcript, 12 if size == 1 else 40)
     run("memory", "archive", str(transcript.path))
-    whole = everything(store())
+    expected = everything(store())
     monkeypatch.setenv("JOELCLAW_HOME", str(tmp_path / "other"))
     db = sqlite.open_writing(busy_ms=400, durable=False)
     monkeypatch.setattr(ingest, "PIECE_BYTES", size)
@@ -386,27 +388,27 @@ def test_however_it_is_cut_it_comes_to_the_same(
     cut = everything(db)
     for table in ("call", "name", "compaction"):
         assert [row[1:] if table == "call" else row for row in cut[table]] == [
-            row[1:] if table == "call" else row for row in whole[table]
+            row[1:] if table == "call" else row for row in expected[table]
         ]
-    assert cut["session"] == whole["session"]
+    assert cut["session"] == expected["session"]
 
 
 def test_a_kill_in_the_middle_neither_doubles_nor_loses(
     run: Run, home: Path, tmp_path: Path, transcript: Transcript, store: Callable[[], apsw.Connection]
 ) -> None:
     busy(transcript, 1500)
-    one = paused(home, "memory", "archive", str(transcript.path), commit=4)
-    one.kill()
-    one.communicate()
+    process = paused(home, "memory", "archive", str(transcript.path), commit=4)
+    process.kill()
+    process.communicate()
     assert len(stored_calls.of_session(store(), SESSION, last=9999)) < 1500
     run("memory", "archive", str(transcript.path))
-    found = everything(store())
+    rows = everything(store())
     other = tmp_path / "other"
     run("memory", "archive", str(transcript.path), env={"JOELCLAW_HOME": str(other)})
     expected = everything(apsw.Connection(str(other / "store.db"), flags=apsw.SQLITE_OPEN_READONLY))
-    assert len(found["call"]) == 1500
-    assert [row[1:] for row in found["call"]] == [row[1:] for row in expected["call"]]
-    assert (found["name"], found["compaction"]) == (expected["name"], expected["compaction"])
+    assert len(rows["call"]) == 1500
+    assert [row[1:] for row in rows["call"]] == [row[1:] for row in expected["call"]]
+    assert (rows["name"], rows["compaction"]) == (expected["name"], expected["compaction"])
 
 
 def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callable[[], apsw.Connection]) -> None:
@@ -419,11 +421,11 @@ def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callab
     transcript.call("c3", "Bash", command="\0\ud800 make \udfff")
     run("memory", "archive", str(transcript.path))
     db = store()
-    for one in stored_calls.of_session(db, SESSION, passages=True):
-        assert len(one["command"]) <= calls.MAX_COMMAND_CHARS
-        assert len(one["file"]) <= 1000
-        assert len(one["error"]) <= error_cause.ERROR_CHARS
-        assert len(one["passage"]) <= 2 * texts.MAX_PASSAGE_CHARS + 1000
+    for call in stored_calls.of_session(db, SESSION, passages=True):
+        assert len(call["command"]) <= calls.MAX_COMMAND_CHARS
+        assert len(call["file"]) <= 1000
+        assert len(call["error"]) <= error_cause.ERROR_CHARS
+        assert len(call["passage"]) <= 2 * texts.MAX_PASSAGE_CHARS + 1000
     assert len(stored_calls.names(db, SESSION, every=True)) <= 3 * names.MOST
-    assert "lastName" in {one["name"] for one in stored_calls.names(db, SESSION)}
+    assert "lastName" in {row["name"] for row in stored_calls.names(db, SESSION)}
     assert (home / "store.db").stat().st_size < 4_000_000

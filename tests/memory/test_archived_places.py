@@ -1,4 +1,4 @@
-"""Places: the lines that outputs show with their numbers, and those that edits change, as they were last seen."""
+"""Places are lines that outputs number and edits change, as they were seen last."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PICKED = (
 
 
 @pytest.mark.parametrize(
-    ("text", "given", "expected"),
+    ("text", "arguments", "expected"),
     [
         ("   12→const idleMs = 5", {"file": "a.ts"}, [("a.ts", 12, "const idleMs = 5")]),
         ("12\tidleMs\n\t\n14\tcloseAll", {"file": "a.ts"}, [("a.ts", 12, "idleMs"), ("a.ts", 14, "closeAll")]),
@@ -53,20 +53,20 @@ PICKED = (
         ("src/a.ts:\u0663 idleMs\nsrc/a.ts:20261123 idleMs", {}, []),
     ],
 )  # fmt: skip
-def test_lines_whose_place_is_known(text: str, given: dict[str, Any], expected: list[tuple[str, int, str]]) -> None:
-    assert [(file, number, line) for file, number, line, _ in shown_lines(text, **given)] == expected
+def test_lines_whose_place_is_known(text: str, arguments: dict[str, Any], expected: list[tuple[str, int, str]]) -> None:
+    assert [(file, number, line) for file, number, line, _ in shown_lines(text, **arguments)] == expected
 
 
 def places(home: Path) -> dict[tuple[str, str], tuple[int, int, bool]]:
     """File and name: line, how many calls showed it, whether it is defined there."""
     with apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY) as db:
-        found = calls.places(db, SESSION)
-    return {(one["file"], one["name"]): (one["line"], one["shown"], one["defines"]) for one in found}
+        rows = calls.places(db, SESSION)
+    return {(place["file"], place["name"]): (place["line"], place["shown"], place["defines"]) for place in rows}
 
 
 def edits(home: Path) -> list[tuple[str, int, int, int]]:
     with apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY) as db:
-        return [(one["file"], one["number"], one["first"], one["last"]) for one in calls.edits(db, SESSION)]
+        return [(edit["file"], edit["number"], edit["first"], edit["last"]) for edit in calls.edits(db, SESSION)]
 
 
 @pytest.fixture
@@ -86,10 +86,7 @@ def test_a_place_is_the_line_that_was_seen_last(run: Run, home: Path, transcript
     transcript.call("c1", "Read", file_path=f"{CWD}/src/pool.go")
     transcript.outcome("c1", "     3→var idleMs = 1\n    20→func (p *Pool) closeAll() {\n    30→\tcloseAll(idleMs)")
     assert run("memory", "archive", str(transcript.path)).code == 0
-    assert places(home) == {
-        ("src/pool.go", "idleMs"): (3, 1, True),
-        ("src/pool.go", "closeAll"): (20, 1, True),
-    }
+    assert places(home) == {("src/pool.go", "idleMs"): (3, 1, True), ("src/pool.go", "closeAll"): (20, 1, True)}
     two_more = {"oldStart": 9, "oldLines": 2, "newStart": 9, "newLines": 4, "lines": [" x", "+\topenAll()", "+", " y"]}
     edit(transcript, "c2", [two_more])
     edit(transcript, "c3", [two_more], failed=True)
@@ -144,7 +141,7 @@ def test_files_that_pi_writes_and_edits(run: Run, home: Path, tmp_path: Path) ->
     session.result("c2", "edited", details={"diff": diff})
     assert run("memory", "archive", str(session.path)).code == 0
     with apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY) as db:
-        found = {one["name"]: one["line"] for one in calls.places(db, "s-1", files=["src/pool.py"])}
-        assert found == {"IDLE_MS": 1, "MOST_OPEN": 2, "close_all": 4}
-        edited = [(one["file"], one["first"]) for one in calls.edits(db, "s-1")]
+        lines = {place["name"]: place["line"] for place in calls.places(db, "s-1", files=["src/pool.py"])}
+        assert lines == {"IDLE_MS": 1, "MOST_OPEN": 2, "close_all": 4}
+        edited = [(edit["file"], edit["first"]) for edit in calls.edits(db, "s-1")]
     assert edited == [("src/pool.py", 1), ("src/pool.py", 2)]

@@ -1,4 +1,4 @@
-"""Why a command failed, in one line: the shapes of compilers, linters, test runners and others."""
+"""Why a command failed, in one line: the output of compilers, linters, test runners and others."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ CAUSES = {
 
 
 @pytest.mark.parametrize("shape", CAUSES)
-def test_the_cause_is_told(shape: str) -> None:
+def test_the_cause_is_extracted(shape: str) -> None:
     output, cause = CAUSES[shape]
     assert error_line(output) == cause
 
@@ -121,7 +121,7 @@ RED = (
 
 
 @pytest.mark.parametrize(
-    ("printed", "told"),
+    ("printed", "verdict"),
     [
         (
             LINTED,
@@ -133,8 +133,8 @@ RED = (
         ("src/tide.py:3:8: F401 unused\n", ""),
     ],
 )
-def test_a_verdict_is_told_by_the_places_that_it_names(printed: str, told: str) -> None:
-    assert verdict_line(printed) == told
+def test_a_verdict_is_shown_with_the_places_it_names(printed: str, verdict: str) -> None:
+    assert verdict_line(printed) == verdict
 
 
 def test_an_endless_output_is_read() -> None:

@@ -74,20 +74,20 @@ def rows(home: Path) -> dict[str, list[str]]:
         "injection",
         "segment",
     )
-    found: dict[str, list[str]] = {}
+    counts: dict[str, list[str]] = {}
     for table in tables:
         cursor = db.execute(f"SELECT * FROM {table}")
         lines = [dict(zip([name for name, _ in cursor.get_description()], row, strict=True)) for row in cursor]
         for line in lines:
             line.pop(ROWIDS.get(table, ""), None)
-        found[table] = sorted(map(json.dumps, lines))
+        counts[table] = sorted(map(json.dumps, lines))
     visible = "SELECT id, text, context FROM document WHERE forgotten_at IS NULL ORDER BY id"
-    found["document"] = [*map(json.dumps, db.execute(visible))]
+    counts["document"] = [*map(json.dumps, db.execute(visible))]
     db.close()
-    return found
+    return counts
 
 
-def seen(home: Path) -> dict[str, bool]:
+def archived_state(home: Path) -> dict[str, bool]:
     """Which commands find the session."""
 
     def prints(word: str, *command: str) -> bool:
@@ -117,15 +117,15 @@ def test_it_is_found_nowhere_and_comes_back_whole(
     run: Run, home: Path, transcript: Transcript, undo: tuple[str, ...]
 ) -> None:
     before, state = rows(home), (home / "sessions" / f"{SESSION}.json").read_bytes()
-    assert all(seen(home).values()) and before["edit"] and before["compaction"] and before["hook_call"]
+    assert all(archived_state(home).values()) and before["edit"] and before["compaction"] and before["hook_call"]
     result = run("memory", "forget", "--session", SESSION[:8]).result
     assert result["session"] == SESSION and result["toolCalls"] == 3 and len(result["forgotten"]) == 2
-    assert not any(seen(home).values())
+    assert not any(archived_state(home).values())
     assert not (home / "sessions" / f"{SESSION}.json").exists()
     result = run("memory", "forget", *undo).result
     assert (result["session"], result["toolCalls"], len(result["restored"])) == (SESSION, 3, 2)
     assert rows(home) == before
-    assert all(seen(home).values())
+    assert all(archived_state(home).values())
     assert (home / "sessions" / f"{SESSION}.json").read_bytes() == state
 
 
@@ -138,11 +138,14 @@ def test_its_next_hook_and_an_archive_leave_it_forgotten(run: Run, home: Path, t
         hook(run, kind, transcript, prompt="what about the osprey cache?")
     answer = run("memory", "archive", str(transcript.path)).json
     assert answer["result"]["forgotten"] == 1 and answer["result"]["transcripts"] == 0
-    assert [one["command"] for one in answer["next_actions"] if "--again" in one["command"]]
-    assert not any(seen(home).values()) and "osprey" not in run("recall", "osprey_cache").out.partition('"hits"')[2]
+    assert [action["command"] for action in answer["next_actions"] if "--again" in action["command"]]
+    assert (
+        not any(archived_state(home).values())
+        and "osprey" not in run("recall", "osprey_cache").out.partition('"hits"')[2]
+    )
     run("memory", "forget", "--undo", SESSION)
     run("memory", "archive", str(transcript.path))
-    assert all(seen(home).values()) and "src/b.py:1" in run("recall", "osprey_cache").out
+    assert all(archived_state(home).values()) and "src/b.py:1" in run("recall", "osprey_cache").out
 
 
 @pytest.mark.parametrize("by", ["file", "session", "prefix", "all"])
@@ -150,14 +153,14 @@ def test_its_next_hook_and_an_archive_leave_it_forgotten(run: Run, home: Path, t
 def test_it_is_archived_again_when_asked(
     run: Run, home: Path, transcript: Transcript, tmp_path: Path, by: str, deleted: str
 ) -> None:
-    kept = tmp_path / "claude" / "projects" / "-home-u-gateway" / transcript.path.name
-    kept.parent.mkdir(parents=True)
-    kept.write_bytes(transcript.path.read_bytes())
+    copied = tmp_path / "claude" / "projects" / "-home-u-gateway" / transcript.path.name
+    copied.parent.mkdir(parents=True)
+    copied.write_bytes(transcript.path.read_bytes())
     run("memory", deleted, "--session", SESSION, *(["--yes"] if deleted == "purge" else []))
-    given = {"file": str(transcript.path), "session": SESSION, "prefix": SESSION[:6], "all": "--all"}[by]
-    run("memory", "archive", given, "--again", env={"CLAUDE_CONFIG_DIR": str(tmp_path / "claude")})
-    found = seen(home)
-    assert found["turn"] and found["call"] and found["name"] and found["list"] and found["lost"]
+    argument = {"file": str(transcript.path), "session": SESSION, "prefix": SESSION[:6], "all": "--all"}[by]
+    run("memory", "archive", argument, "--again", env={"CLAUDE_CONFIG_DIR": str(tmp_path / "claude")})
+    state = archived_state(home)
+    assert state["turn"] and state["call"] and state["name"] and state["list"] and state["lost"]
     assert "heronsummary" in "".join(rows(home)["compaction"]) and "empty the quarter" in rows(home)["session"][0]
 
 
@@ -175,10 +178,10 @@ def test_forgetting_twice_keeps_what_the_first_hid(run: Run, home: Path, transcr
 def test_what_was_forgotten_before_by_itself_stays_forgotten(run: Run, home: Path, transcript: Transcript) -> None:
     call = f"call:{SESSION}:1"
     turn = next(
-        one["id"] for one in run("recall", "where is the merlin cache emptied").result["hits"] if "claude:" in one["id"]
+        hit["id"] for hit in run("recall", "where is the merlin cache emptied").result["hits"] if "claude:" in hit["id"]
     )
     assert run("memory", "forget", call, turn).result["forgotten"] == [call, turn]
-    assert not seen(home)["call"]
+    assert not archived_state(home)["call"]
     run("memory", "forget", "--session", SESSION)
     refused = run("memory", "forget", "--undo", call, ok=False).json
     assert refused["error"]["code"] == "MEMORY_FORGOTTEN" and SESSION in refused["fix"]
@@ -186,7 +189,7 @@ def test_what_was_forgotten_before_by_itself_stays_forgotten(run: Run, home: Pat
     assert run("memory", "show", turn).result["forgotten"] is True
     assert run("memory", "show", call, ok=False).json["error"]["code"] == "MEMORY_NOT_FOUND"
     assert run("memory", "forget", "--undo", call, turn).result["restored"] == [call, turn]
-    assert seen(home)["call"] and run("memory", "show", call).result["command"]
+    assert archived_state(home)["call"] and run("memory", "show", call).result["command"]
 
 
 def test_a_session_that_version_0_2_0_forgot_has_its_memories_back(
@@ -197,9 +200,9 @@ def test_a_session_that_version_0_2_0_forgot_has_its_memories_back(
     db.execute("DROP TABLE forgotten; PRAGMA user_version = 14")  # it kept only the memories
     db.close()
     result = run("memory", "forget", "--undo", SESSION).result
-    assert len(result["restored"]) == 2 and seen(home)["turn"]
+    assert len(result["restored"]) == 2 and archived_state(home)["turn"]
     run("memory", "archive", str(transcript.path))
-    assert seen(home)["call"] and seen(home)["name"]
+    assert archived_state(home)["call"] and archived_state(home)["name"]
 
 
 @pytest.mark.parametrize(
@@ -219,7 +222,7 @@ def test_a_purge_deletes_what_was_forgotten(
     db.close()
     attempt(home, "memory", "forget", "--undo", SESSION)
     run("memory", "archive", str(transcript.path))
-    assert not seen(home)["call"]
+    assert not archived_state(home)["call"]
 
 
 def test_what_is_hidden_expires_like_the_session(run: Run, home: Path, transcript: Transcript) -> None:
@@ -230,7 +233,7 @@ def test_what_is_hidden_expires_like_the_session(run: Run, home: Path, transcrip
     assert db.execute("SELECT count(*) FROM forgotten").get == 0
     db.close()
     run("memory", "archive", str(transcript.path))
-    assert not seen(home)["call"], "it stays forgotten"
+    assert not archived_state(home)["call"], "it stays forgotten"
 
 
 @pytest.mark.parametrize("deleted", ["forget", "purge"])
@@ -259,7 +262,9 @@ def test_a_fork_does_not_bring_back_copies_of_it(
     fork.user("what about the osprey cache?")
     run("memory", "archive", str(fork.path))
     assert run("recall", "osprey cache").result["hits"]
-    assert not any(seen(home).values()) and "late merlin" not in run("recall", "--raw", "late merlin turn").out
+    assert (
+        not any(archived_state(home).values()) and "late merlin" not in run("recall", "--raw", "late merlin turn").out
+    )
 
 
 def test_an_archive_names_a_purged_session(run: Run, transcript: Transcript) -> None:

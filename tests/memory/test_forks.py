@@ -19,11 +19,11 @@ GRANDCHILD = "73000000-0000-4000-8000-000000000003"
 
 
 def spoken(folder: Path, *words: str) -> Transcript:
-    made = Transcript(folder / f"{PARENT}.jsonl")
+    transcript = Transcript(folder / f"{PARENT}.jsonl")
     for word in words:
-        made.user(f"where is the {word} buffer emptied?")
-        made.assistant(f"The {word} buffer is emptied in close_quarter().")
-    return made
+        transcript.user(f"where is the {word} buffer emptied?")
+        transcript.assistant(f"The {word} buffer is emptied in close_quarter().")
+    return transcript
 
 
 def fork(parent: Transcript, session: str, *, marked: bool = True) -> Transcript:
@@ -34,16 +34,16 @@ def fork(parent: Transcript, session: str, *, marked: bool = True) -> Transcript
         child.write({**row, "sessionId": session, **mark})
     child.user("try the other way with the gannet list")
     child.assistant("The gannet list lives for 12 minutes.")
-    for age, made in enumerate((child, parent)):
-        os.utime(made.path, (1_790_000_000 - age, 1_790_000_000 - age))
+    for age, path in enumerate((child, parent)):
+        os.utime(path.path, (1_790_000_000 - age, 1_790_000_000 - age))
     return child
 
 
 def turns(run: Run) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     for row in map(json.loads, run("memory", "export", "--collection", "episodes").out.splitlines()):
-        found.setdefault(row["session"], []).append(row["text"])
-    return found
+        texts.setdefault(row["session"], []).append(row["text"])
+    return texts
 
 
 def archive(run: Run, *transcripts: Transcript) -> None:
@@ -60,11 +60,11 @@ def test_each_session_keeps_its_own_words(run: Run, tmp_path: Path, order: str, 
         run("memory", "archive", str(tmp_path / "t"))
     else:
         archive(run, *((parent, child) if order == "parent first" else (child, parent)))
-    found = turns(run)
-    assert (len(found[PARENT]), len(found[CHILD])) == (4, 2)
-    assert "osprey" in "".join(found[PARENT]) and "gannet" in "".join(found[CHILD])
+    texts = turns(run)
+    assert (len(texts[PARENT]), len(texts[CHILD])) == (4, 2)
+    assert "osprey" in "".join(texts[PARENT]) and "gannet" in "".join(texts[CHILD])
     assert "close_quarter" in run("recall", "--raw", "--session", PARENT, "kestrel buffer").out
-    assert turns(run) == found, "reading changes nothing"
+    assert turns(run) == texts, "reading changes nothing"
 
 
 def test_a_parent_that_goes_on_after_the_fork_stays_whole(run: Run, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_parent_that_goes_on_after_the_fork_stays_whole(run: Run, tmp_path: Pa
     parent.count += 500
     parent.user("what about the curlew?")
     archive(run, child, parent)
-    assert [len(found) for found in (turns(run)[PARENT], turns(run)[CHILD])] == [3, 2]
+    assert [len(texts) for texts in (turns(run)[PARENT], turns(run)[CHILD])] == [3, 2]
 
 
 @pytest.mark.parametrize("marked", [True, False])
@@ -83,7 +83,7 @@ def test_a_fork_of_a_fork(run: Run, tmp_path: Path, marked: bool) -> None:
     grandchild = fork(child, GRANDCHILD, marked=marked)
     os.utime(parent.path, (1_780_000_000, 1_780_000_000))
     archive(run, grandchild, child, parent)
-    assert {session: len(found) for session, found in turns(run).items()} == {PARENT: 2, CHILD: 2, GRANDCHILD: 2}
+    assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 2, CHILD: 2, GRANDCHILD: 2}
 
 
 def test_lines_that_name_another_session_belong_to_that_one(run: Run, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_lines_that_name_another_session_belong_to_that_one(run: Run, tmp_path: 
     own = Transcript(resumed, first=90)
     own.user("go on with the gannet list")
     archive(run, own)
-    assert {session: len(found) for session, found in turns(run).items()} == {PARENT: 2, CHILD: 1}
+    assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 2, CHILD: 1}
 
 
 def test_a_purge_of_the_fork_leaves_its_parent(run: Run, tmp_path: Path, home: Path) -> None:
@@ -111,7 +111,7 @@ def test_words_of_a_parent_whose_transcript_is_gone_are_archived_from_the_fork(r
     child = fork(parent, CHILD)
     parent.path.unlink()
     archive(run, child)
-    assert {session: len(found) for session, found in turns(run).items()} == {PARENT: 2, CHILD: 2}
+    assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 2, CHILD: 2}
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
@@ -130,7 +130,7 @@ def test_a_session_that_was_emptied_is_read_again_with_the_next_archive(
     db.close()
     assert len(turns(run)[CHILD]) == 4
     run("memory", "archive", str(tmp_path))
-    assert {session: len(found) for session, found in turns(run).items()} == {PARENT: 2 + goes_on, CHILD: 2}
+    assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 2 + goes_on, CHILD: 2}
     again: Any = run("memory", "archive", str(tmp_path)).result
     assert again["unchanged"] == 2
 
@@ -146,4 +146,4 @@ def test_a_fork_of_pi(run: Run, tmp_path: Path) -> None:
     os.utime(parent.path, (1_790_000_000, 1_790_000_000))
     for path in (child.path, parent.path):
         run("memory", "archive", str(path))
-    assert {session: len(found) for session, found in turns(run).items()} == {"s-1": 1, "second": 1}
+    assert {session: len(texts) for session, texts in turns(run).items()} == {"s-1": 1, "second": 1}

@@ -1,4 +1,4 @@
-"""`memory import CLAUDE.md`: bullets and short paragraphs are memories; what is left out is told."""
+"""`memory import CLAUDE.md`: bullets and short paragraphs become memories; what is left out is reported."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any
 
 import faults
 import pytest
-from conftest import NOW_MS, Run
+from conftest import NOW, Run
 
 from memory.knowledge.markdown import items
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 PAGE = """\
 ---
 name: not a memory
@@ -123,7 +122,7 @@ def test_secrets_are_redacted_and_reserved_tags_do_nothing(run: Run, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("- one\n- two\n", [("", "one"), ("", "two")]), ("# A\n## B\n- b\n# C\n- c\n", [("A > B", "b"), ("C", "c")]),
         ("- parent\n  - child\n", [("", "parent"), ("", "child")]),
@@ -135,8 +134,8 @@ def test_secrets_are_redacted_and_reserved_tags_do_nothing(run: Run, tmp_path: P
         ("```\nnever closed\n- no\n", []),
     ],
 )  # fmt: skip
-def test_bullets_and_paragraphs_become_items(text: str, wanted: list[Any]) -> None:
-    assert [item.left_out or (item.context, item.text) for item in items(text)] == wanted
+def test_bullets_and_paragraphs_become_items(text: str, expected: list[Any]) -> None:
+    assert [item.left_out or (item.context, item.text) for item in items(text)] == expected
 
 
 @pytest.mark.parametrize("data", [b"a\0b", b"# only a heading", None])

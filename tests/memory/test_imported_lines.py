@@ -1,4 +1,4 @@
-"""A line of an import as the memory that it becomes, whole, and what is refused of it."""
+"""A line of an import becomes a whole memory or is refused."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def test_an_exported_line_is_read_back_unchanged() -> None:
 
 def test_a_line_with_only_a_text_gets_verdict_category_and_id() -> None:
     text = "The gateway listens on port 8089"
-    one = read({"text": f" {text} "})
-    document = one.document
-    assert one.given == frozenset(["text"])
+    memory = read({"text": f" {text} "})
+    document = memory.document
+    assert memory.given == frozenset(["text"])
     assert (document["text"], document["write_verdict"], document["write_reason"]) == (text, "allow", "a statement")
     assert (document["category_id"], document["category_source"]) == ("jc:operations", "keyword")
     assert document["id"].startswith("im-") and read({"text": text}).document["id"] == document["id"]
@@ -78,9 +78,9 @@ MOMENT = "must be an ISO 8601 time or ms since 1970"
     ],
 )  # fmt: skip
 def test_bad_lines_are_refused_with_the_reason(line: Any, reason: str) -> None:
-    with pytest.raises(BadLineError) as told:
+    with pytest.raises(BadLineError) as refused:
         read(line)
-    assert str(told.value) == reason
+    assert str(refused.value) == reason
 
 
 TEXT = "The gateway listens on port 8089"
@@ -89,9 +89,9 @@ TEXT = "The gateway listens on port 8089"
 def taken(run: Run, *rows: Any, now: int = NOW) -> dict[str, Any]:
     """Import the rows, and see that a preview told the same."""
     lines, env = "".join(json.dumps(row) + "\n" for row in rows), {"JOELCLAW_NOW_MS": str(now)}
-    told = run("memory", "import", "-", "--preview", stdin=lines, env=env).result
-    report: dict[str, Any] = run("memory", "import", "-", stdin=lines, env=env, ok=not told["failed"]).result
-    assert {**told, "preview": False} == report
+    result = run("memory", "import", "-", "--preview", stdin=lines, env=env).result
+    report: dict[str, Any] = run("memory", "import", "-", stdin=lines, env=env, ok=not result["failed"]).result
+    assert {**result, "preview": False} == report
     return report
 
 
@@ -101,7 +101,7 @@ def test_forgotten_memories_and_ids_of_other_collections_stay(run: Run) -> None:
     before = [run("memory", "show", name).result for name in "ab"]
     report = taken(run, {"id": "a", "text": "Another text of it"}, {"id": "b", "text": "Another text of it"}, [1])
     assert (report["forgotten"], report["failed"], report["updated"], report["unchanged"]) == (1, 2, 0, 0)
-    assert sorted(report["errors"], key=lambda one: one["line"]) == [
+    assert sorted(report["errors"], key=lambda error: error["line"]) == [
         {"line": 2, "reason": "its id belongs to a document in episodes"}, {"line": 3, "reason": "not a JSON object"},
     ]  # fmt: skip
     assert [run("memory", "show", name).result for name in "ab"] == before

@@ -1,4 +1,4 @@
-"""`knowledge sync`: the collection `knowledge` says what the files say, and nothing that they no longer say."""
+"""`knowledge sync` and `search`: the collection says what the files say, best sections first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import apsw
 import pytest
-from conftest import Run
+from conftest import NOW_MS, Run
 from faults import paused, stopped
 
 BODY = "Sessions write a checkpoint every turn, so that a compaction cannot take what the agent was doing with it."
@@ -53,7 +53,7 @@ def rows(home: Path) -> list[dict[str, Any]]:
     """The documents of the collection, forgotten ones too, in order of their titles."""
     db = apsw.Connection(str(home / "store.db"))
     names = ("id", "title", "text", "path", "observation_type", "stale", "tags", "recall_count", "forgotten_at")
-    found = [
+    sections = [
         dict(zip(names, row, strict=True))
         for row in db.execute(f"SELECT {', '.join(names)} FROM document WHERE rowid >> 40 = 3 ORDER BY title, rowid")
     ]
@@ -62,18 +62,18 @@ def rows(home: Path) -> list[dict[str, Any]]:
     assert {row[0] for row in db.execute("SELECT rowid FROM lexicon")} == live
     assert {row[0] for row in db.execute("SELECT document FROM vector")} == live
     db.close()
-    return found
+    return sections
 
 
 def titles(home: Path) -> list[str]:
     return [row["title"] for row in rows(home) if row["forgotten_at"] is None]
 
 
-def found(run: Run, query: str) -> list[str]:
+def recalled(run: Run, query: str) -> list[str]:
     return [hit["path"] for hit in run("recall", query, "--collection", "knowledge").result["hits"]]
 
 
-def test_decisions_or_skills_alone(run: Run, tmp_path: Path) -> None:
+def test_a_sync_of_only_decisions_or_skills(run: Run, tmp_path: Path) -> None:
     put(tmp_path / "Vault/docs/decisions/0203-recovery.md", f"# ADR-0203: Recovery\n\n{BODY}\n")
     put(tmp_path / "Vault/note.md", f"{BODY} Kangaroo.\n")
     put(tmp_path / "skills/deploy/SKILL.md", "---\nname: deploy\ndescription: How the worker gets there\n---\n# D\n")
@@ -104,7 +104,7 @@ def test_every_section_is_a_document(run: Run, home: Path, vault: Path) -> None:
         ("ADR-0203: Recovery › Context", "adr"), ("ADR-0203: Recovery › Zebra", "adr"), ("Seamless context", "adr"),
         ("deploy", "skill"), ("note", "note"),
     ]  # fmt: skip
-    assert found(run, "zebra") == [str(vault / "decisions/0203-recovery.md")]
+    assert recalled(run, "zebra") == [str(vault / "decisions/0203-recovery.md")]
 
 
 def test_nothing_changed_means_nothing_read(run: Run, home: Path, vault: Path) -> None:
@@ -132,7 +132,7 @@ def test_only_changed_sections_are_replaced_and_usage_is_kept(run: Run, home: Pa
     assert changed["id"] == before.pop("ADR-0203: Recovery › Zebra")["id"]
     assert changed["recall_count"] == 1
     assert after == before
-    assert found(run, "giraffe") == [str(path)]
+    assert recalled(run, "giraffe") == [str(path)]
 
 
 def test_removed_sections_and_files_are_out_of_recall(run: Run, home: Path, vault: Path) -> None:
@@ -142,7 +142,7 @@ def test_removed_sections_and_files_are_out_of_recall(run: Run, home: Path, vaul
     result = synced(run)
     assert counts(result) == (0, 0, 2, 3)
     assert result["indexed"]["removedFiles"] == 1
-    assert found(run, "zebra") == found(run, "kangaroo") == []
+    assert recalled(run, "zebra") == recalled(run, "kangaroo") == []
     assert titles(home) == ["ADR-0203: Recovery › Context", "Seamless context", "deploy"]
     assert b"Kangaroo" not in (home / "knowledge.json").read_bytes()
 
@@ -177,7 +177,7 @@ def test_a_folder_that_vanished_takes_nothing_with_it_unless_pruned(
         assert counts(spawned.result) == (0, 0, 0, 0)
         offered = [action["command"] for action in spawned.json["next_actions"]]
         assert offered == ["joelclaw knowledge sync --prune", "joelclaw knowledge search <query>"]
-    assert found(run, "zebra")
+    assert recalled(run, "zebra")
     result = synced(run, "--prune")
     assert (result["pruned"], result["missing"]) == ([str(vault)], [])
     assert counts(result) == (0, 0, 5, 0)
@@ -198,12 +198,12 @@ def test_a_forgotten_section_stays_forgotten(run: Run, home: Path, vault: Path) 
     synced(run)
     put(path, saved)
     synced(run)
-    assert found(run, "zebra") == []
+    assert recalled(run, "zebra") == []
     run("memory", "forget", zebra, "--undo")
-    assert found(run, "zebra") == [str(path)]
+    assert recalled(run, "zebra") == [str(path)]
 
 
-def test_a_lost_state_or_store_is_made_again(run: Run, home: Path, vault: Path) -> None:
+def test_a_lost_state_or_store_is_rebuilt(run: Run, home: Path, vault: Path) -> None:
     synced(run, vault)
     (home / "knowledge.json").write_text("{")
     assert counts(synced(run, vault)) == (0, 0, 0, 5)
@@ -228,8 +228,8 @@ def test_binary_files_are_reported(run: Run, home: Path, vault: Path, tmp_path: 
     put(vault / ".git/x.md", f"{BODY} Git.")
     put(vault / "other.txt", f"{BODY} Text.")
     result = synced(run, vault)
-    told = {Path(one["path"]).name: one["reason"] for one in result["indexed"]["skipped"]}
-    assert told == {
+    reasons = {Path(file["path"]).name: file["reason"] for file in result["indexed"]["skipped"]}
+    assert reasons == {
         "binary.md": "a binary file: nothing was read",
         "huge.md": "larger than 2 MiB: only its beginning was read",
         "pipe.md": "not a regular file",
@@ -264,3 +264,81 @@ def test_a_sync_that_is_killed_is_completed_by_the_next(run: Run, home: Path, tm
     assert sorted({row["path"] for row in rows(home)}) == sorted(map(str, folder.iterdir()))
     assert len({row["id"] for row in rows(home)}) == len(rows(home)) == 1200
     assert counts(synced(run)) == (0, 0, 0, 1200)
+
+
+@pytest.fixture
+def synced_notes(run: Run, tmp_path: Path) -> Path:
+    folder = tmp_path / "vault"
+    write(
+        folder / "decisions/0203-recovery.md",
+        "# Recovery\n\n" + "".join(f"## P{n}\n\n{BODY} {n}\n\n" for n in range(5)),
+    )
+    write(folder / "skills/deploy/SKILL.md", f"# Deploy\n\nThe worker writes a checkpoint to staging. {BODY[:60]}\n")
+    write(folder / "retros/march.md", f"# March\n\nThe compaction took a checkpoint with it. {BODY[:60]}\n")
+    write(
+        folder / "walrus.md",
+        "# Walrus\n\n" + "Nothing of note happens in this sentence. " * 12 + "A walrus appears here.\n",
+    )
+    run("knowledge", "sync", str(folder))
+    return folder
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def hits(run: Run, *words: str) -> list[dict[str, Any]]:
+    hits: list[dict[str, Any]] = run("knowledge", "search", *words, "--json").result["hits"]
+    return hits
+
+
+def test_the_shape_is_the_mirrored_one(run: Run, synced_notes: Path) -> None:
+    result = run("knowledge", "search", "walrus").result
+    assert list(result) == ["query", "found", "hits", "backend"]
+    assert result["query"] == "walrus"
+    assert result["found"] >= 1
+    hit = result["hits"][0]
+    assert list(hit) == ["id", "type", "title", "score", "snippet", "path"]
+    assert (hit["type"], hit["title"], hit["path"]) == ("note", "Walrus", str(synced_notes / "walrus.md"))
+    assert 0 < hit["score"] <= 1
+
+
+def test_hits_are_sorted_and_no_file_has_more_than_two(run: Run, synced_notes: Path) -> None:
+    ranked = hits(run, "checkpoint compaction agent")
+    paths = [hit["path"] for hit in ranked]
+    assert paths.count(str(synced_notes / "decisions/0203-recovery.md")) == 2
+    assert {Path(path).name for path in paths} >= {"0203-recovery.md", "SKILL.md", "march.md"}
+    assert [hit["score"] for hit in ranked] == sorted((hit["score"] for hit in ranked), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("type_", "types"),
+    [("adr", {"adr"}), ("Decisions", {"adr"}), ("skills, retro", {"skill", "retro"}), ("zzz", set())],
+)
+def test_types(run: Run, synced_notes: Path, type_: str, types: set[str]) -> None:
+    assert {hit["type"] for hit in hits(run, "checkpoint", "--type", type_)} == types
+
+
+def test_knowledge_does_not_age(run: Run, synced_notes: Path) -> None:
+    def score(days: int) -> float:
+        outcome = run("knowledge", "search", "walrus", env={"JOELCLAW_NOW_MS": str(NOW_MS + days * 86_400_000)})
+        value: float = outcome.result["hits"][0]["score"]
+        return value
+
+    first = score(0)
+    assert score(900) >= first  # a little more, since it was recalled
+
+
+def test_a_search_is_noted_and_counts_as_use(run: Run, home: Path, synced_notes: Path) -> None:
+    identifier = hits(run, "walrus")[0]["id"]
+    assert run("memory", "show", identifier).result["recallCount"] == 1
+    events = run("otel", "search", "knowledge.search.completed").result["events"]
+    assert [event["metadata"]["query"] for event in events] == ["walrus"]
+
+
+def test_without_a_store_nothing_is_found_or_created(run: Run, home: Path) -> None:
+    spawned = run("knowledge", "search", "anything at all")
+    assert spawned.result == {"query": "anything at all", "found": 0, "hits": [], "backend": "sqlite"}
+    assert spawned.json["next_actions"][0]["command"] == "joelclaw knowledge sync <dir>"
+    assert not home.exists()

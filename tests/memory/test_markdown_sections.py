@@ -1,4 +1,4 @@
-"""Markdown files are cut at their headings, and nothing that stands in them is lost."""
+"""Markdown files are split at their headings, and no text is lost."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def test_each_heading_is_a_section_under_those_above_it() -> None:
 
 def test_a_long_section_is_cut_between_paragraphs() -> None:
     paragraphs = [f"{n} " + "word " * 100 for n in range(9)]
-    found = split("# One\n\n" + "\n\n".join(paragraphs))
-    assert [section.ordinal for section in found] == [1, 2, 3, 4, 5]
-    assert all(section.headings == ("One",) and len(section.text) <= MAX_SECTION_CHARS for section in found)
-    assert all(section.text.split(" ", 1)[0].isdigit() for section in found)
+    sections = split("# One\n\n" + "\n\n".join(paragraphs))
+    assert [section.ordinal for section in sections] == [1, 2, 3, 4, 5]
+    assert all(section.headings == ("One",) and len(section.text) <= MAX_SECTION_CHARS for section in sections)
+    assert all(section.text.split(" ", 1)[0].isdigit() for section in sections)
 
 
 marks = st.sampled_from(
@@ -59,17 +59,17 @@ def bare(text: str) -> str:
 @example(["# A", "", "w" * 3000, "", "## B", "x"])
 def test_no_line_is_lost_and_none_is_too_long(drawn: list[str]) -> None:
     text = "\n".join(drawn).replace("\r", " ").replace("\0", " ")
-    found = split(text)
-    assert all(section.text.strip() and len(section.text) <= MAX_SECTION_CHARS for section in found)
-    assert len({(section.headings, section.ordinal) for section in found}) == len(found)
-    told = bare("\n".join(section.text for section in found))
-    titles = bare("\n".join(" ".join(section.headings) for section in found))
+    sections = split(text)
+    assert all(section.text.strip() and len(section.text) <= MAX_SECTION_CHARS for section in sections)
+    assert len({(section.headings, section.ordinal) for section in sections}) == len(sections)
+    joined = bare("\n".join(section.text for section in sections))
+    titles = bare("\n".join(" ".join(section.headings) for section in sections))
     for line in text.split("\n"):
         stripped = line.strip()
         if not stripped.strip("#=-"):
             continue  # an underline, or a heading without words
         heading = bare(stripped.strip("#"))
-        assert bare(line) in told or heading in told or heading in titles, line
+        assert bare(line) in joined or heading in joined or heading in titles, line
 
 
 def test_front_matter_is_read_as_people_write_it() -> None:

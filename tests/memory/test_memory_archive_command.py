@@ -1,4 +1,4 @@
-"""`joelclaw memory archive`: finds the transcripts of every client, tells whose they are, and what it left out."""
+"""`joelclaw memory archive` finds every client's transcripts and reports what it skipped."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def archive(run: Run, *words: str, person: Path, **more: str) -> Any:
 
 
 def episodes(run: Run) -> dict[str, dict[str, Any]]:
-    found = [json.loads(line) for line in run("memory", "export", "--collection", "episodes").out.splitlines()]
-    return {one["source"]: one for one in found}
+    rows = [json.loads(line) for line in run("memory", "export", "--collection", "episodes").out.splitlines()]
+    return {episode["source"]: episode for episode in rows}
 
 
 def test_all_takes_every_client(run: Run, clients: Path) -> None:
@@ -73,8 +73,8 @@ def test_all_takes_every_client(run: Run, clients: Path) -> None:
     assert result["agents"] == {"claude": 1, "codex": 1, "gemini": 1, "pi": 1}
     assert (result["transcripts"], result["subagents"], result["skipped"]) == (4, 2, [])
     assert result["episodes"] == {"added": 4, "updated": 0}
-    found = episodes(run)
-    assert {name: (one["session"], one.get("project", "")) for name, one in found.items()} == {
+    by_source = episodes(run)
+    assert {name: (episode["session"], episode.get("project", "")) for name, episode in by_source.items()} == {
         "claude": (SESSION, "gateway"),
         "codex": ("codex-session", "codebase"),
         "gemini": ("gemini-session", ""),
@@ -84,7 +84,7 @@ def test_all_takes_every_client(run: Run, clients: Path) -> None:
     assert (again["unchanged"], again["bytes"], again["episodes"]) == (4, 0, {"added": 0, "updated": 0})
 
 
-def test_all_looks_where_the_clients_were_told_to(run: Run, clients: Path, tmp_path: Path) -> None:
+def test_all_searches_the_clients_configured_folders(run: Run, clients: Path, tmp_path: Path) -> None:
     Transcript(tmp_path / "cc" / "projects" / "p" / "s2.jsonl").user("claude elsewhere")
     lines(tmp_path / "cx" / "sessions" / "rollout-1.jsonl", CODEX)
     lines(tmp_path / "pi" / "sessions" / "p" / "1.jsonl", PI)
@@ -107,15 +107,15 @@ def test_a_folder_and_foreign_files(run: Run, clients: Path) -> None:
     (folder / "text.jsonl").write_text("no JSON at all\n")
     result = archive(run, str(folder), str(folder), person=clients)
     assert (result["transcripts"], result["subagents"], result["skippedCount"]) == (1, 2, 3)
-    told = {Path(one["path"]).name: one["reason"] for one in result["skipped"]}
-    assert told == {
+    reasons = {Path(file["path"]).name: file["reason"] for file in result["skipped"]}
+    assert reasons == {
         "empty.jsonl": "no JSON lines",
         "foreign.jsonl": "no transcript of a known client",
         "text.jsonl": "no JSON lines",
     }
 
 
-def test_a_pipe_and_a_socket_hold_nobody_up(run: Run, clients: Path, tmp_path: Path) -> None:
+def test_a_pipe_or_socket_does_not_block(run: Run, clients: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.jsonl"
     os.mkfifo(pipe)
     result = archive(run, str(pipe), str(clients / ".pi"), person=clients)
@@ -123,17 +123,14 @@ def test_a_pipe_and_a_socket_hold_nobody_up(run: Run, clients: Path, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("missing.jsonl",), "there is no file missing.jsonl"),
-        (("--all", "--agent", "vim"), "--agent is 'vim'"),
-    ],
+    ("words", "message"),
+    [(("missing.jsonl",), "there is no file missing.jsonl"), (("--all", "--agent", "vim"), "--agent is 'vim'")],
 )
-def test_wrong_usage(run: Run, words: tuple[str, ...], said: str) -> None:
+def test_wrong_usage(run: Run, words: tuple[str, ...], message: str) -> None:
     refused = run("memory", "archive", *words, ok=False)
     assert refused.code == 2
     assert refused.json["error"]["code"] == "MEMORY_INVALID_ARGS"
-    assert said in refused.json["error"]["message"]
+    assert message in refused.json["error"]["message"]
     assert refused.json["fix"]
 
 
@@ -146,25 +143,25 @@ FORK = "0b9f6c1e-1111-4222-8333-444455556666"
 
 @pytest.mark.parametrize("name", [FORK, "fork", "kept-for-later"])
 @pytest.mark.parametrize("own", ["", FORK, "fork"])
-def test_a_fork_of_claude_code_is_itself(run: Run, tmp_path: Path, name: str, own: str) -> None:
+def test_a_fork_of_claude_code_is_its_own_session(run: Run, tmp_path: Path, name: str, own: str) -> None:
     """It begins with lines of the session that it is of, which keep their owner; the lines that it adds name it."""
-    made = Transcript(tmp_path / f"{name}.jsonl", session=SESSION)
-    made.user("what the first session said of the harbour")
+    transcript = Transcript(tmp_path / f"{name}.jsonl", session=SESSION)
+    transcript.user("what the first session said of the harbour")
     if own:
-        made.write(made.entry("user", "what the fork says of it", sessionId=own))
-    run("memory", "archive", str(made.path))
+        transcript.write(transcript.entry("user", "what the fork says of it", sessionId=own))
+    run("memory", "archive", str(transcript.path))
     is_named_by_file = name in (FORK, own)
     assert sessions(run) == ({SESSION, own or SESSION} if is_named_by_file else {own or SESSION})
 
 
 def test_a_copy_of_an_archived_transcript_adds_nothing(run: Run, tmp_path: Path) -> None:
-    made = Transcript(tmp_path / f"{SESSION}.jsonl")
-    made.user("mend the harbour gauge")
-    made.call("c1", "Bash", command="make harbour")
-    made.outcome("c1", "done")
-    made.assistant("it is mended")
-    run("memory", "archive", str(made.path))
-    shutil.copy(made.path, tmp_path / "sent by a colleague.jsonl")
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user("mend the harbour gauge")
+    transcript.call("c1", "Bash", command="make harbour")
+    transcript.outcome("c1", "done")
+    transcript.assistant("it is mended")
+    run("memory", "archive", str(transcript.path))
+    shutil.copy(transcript.path, tmp_path / "sent by a colleague.jsonl")
     again = run("memory", "archive", str(tmp_path / "sent by a colleague.jsonl")).result
     assert (again["episodes"]["added"], again["calls"]) == (0, 0)
     assert sessions(run) == {SESSION}

@@ -1,4 +1,4 @@
-"""`memory edit` and `tag`: a memory gets another text, or other tags, and keeps its id and what it said before."""
+"""`memory edit`, `tag` and `supersede`: a memory changes or is replaced, and what it said is not lost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import faults
 import pytest
-from conftest import NOW_MS, Run
+from conftest import NOW, NOW_MS, Run
 
 TEXT = "The deploy key of staging lies in the drawer of the harbour office"
 NEWER = "The deploy key of staging lies in the vault of the bank"
@@ -16,7 +16,7 @@ LATER = {"JOELCLAW_NOW_MS": str(NOW_MS + 3_600_000)}
 
 
 @pytest.fixture
-def kept(run: Run) -> str:
+def memory(run: Run) -> str:
     written = run("memory", "write", TEXT, "--tags", "keys,staging", env={"JOELCLAW_NOW_MS": str(NOW_MS)})
     identifier: str = written.result["id"]
     return identifier
@@ -26,25 +26,25 @@ def shown(run: Run, identifier: str) -> Any:
     return run("memory", "show", identifier).result
 
 
-def test_an_edited_memory_is_found_by_its_new_text(run: Run, kept: str) -> None:
-    before = shown(run, kept)
-    edited = run("memory", "edit", kept, NEWER, env=LATER)
+def test_an_edited_memory_is_found_by_its_new_text(run: Run, memory: str) -> None:
+    before = shown(run, memory)
+    edited = run("memory", "edit", memory, NEWER, env=LATER)
     assert edited.json["next_actions"][1]["params"]["text"]["required"] is True
     result = edited.result
-    assert (result["id"], result["changed"], result["before"]) == (kept, True, TEXT)
-    after = shown(run, kept)
+    assert (result["id"], result["changed"], result["before"]) == (memory, True, TEXT)
+    after = shown(run, memory)
     assert (after["observation"], after["created_at"]) == (NEWER, before["created_at"])
     assert after["updated_at"] > before["updated_at"]
     assert [entry["text"] for entry in after["history"]] == [TEXT]
     assert after["tags"] == ["keys", "staging"]
     assert [hit["observation"] for hit in run("recall", "vault of the bank").result["hits"]] == [NEWER]
     assert run("recall", "drawer harbour office", "--min-score", "0.3").result["hits"] == []
-    again = run("memory", "edit", kept, NEWER, env=LATER).result
+    again = run("memory", "edit", memory, NEWER, env=LATER).result
     assert not again["changed"]
-    assert len(shown(run, kept)["history"]) == 1
+    assert len(shown(run, memory)["history"]) == 1
 
 
-def test_it_is_judged_redacted_and_categorised_anew(run: Run) -> None:
+def test_an_edit_is_judged_redacted_and_categorized_again(run: Run) -> None:
     run("memory", "import", "-", stdin=json.dumps({"id": "by-words", "text": "the pipeline deploys to the server"}))
     secret = "prefer tabs; ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
     result = run("memory", "edit", "by-words", secret).result
@@ -70,28 +70,28 @@ def test_it_is_judged_redacted_and_categorised_anew(run: Run) -> None:
         (["edit", "a-turn", "--pin"], "MEMORY_NOT_EDITABLE"),
     ],
 )
-def test_bad_input_changes_nothing(run: Run, kept: str, words: list[str], code: str) -> None:
+def test_bad_input_changes_nothing(run: Run, memory: str, words: list[str], code: str) -> None:
     run("memory", "write", "the ferry leaves at noon on Sundays")
     turn = {"id": "a-turn", "collection": "episodes", "text": "user: where is the ferry"}
     run("memory", "import", "-", stdin=json.dumps(turn) + "\n" + json.dumps({"id": "forgotten", "text": "it is green"}))
     run("memory", "forget", "forgotten")
     before = run("memory", "export").out
-    failed = run("memory", *(word.format(id=kept) for word in words), ok=False)
+    failed = run("memory", *(word.format(id=memory) for word in words), ok=False)
     assert failed.code in (1, 2)
     assert failed.json["error"]["code"] == code
     assert failed.json["fix"]
     assert run("memory", "export").out == before
 
 
-def test_tags_come_and_go_and_the_memory_grows_no_younger(run: Run, kept: str) -> None:
-    before = shown(run, kept)
+def test_tags_come_and_go_and_the_memory_grows_no_younger(run: Run, memory: str) -> None:
+    before = shown(run, memory)
     result = run(
-        "memory", "edit", kept, "--add-tags", "bank, keys", "--remove-tags", "staging,unknown", env=LATER
+        "memory", "edit", memory, "--add-tags", "bank, keys", "--remove-tags", "staging,unknown", env=LATER
     ).result
     assert (result["tags"], result["added"], result["removed"]) == (["keys", "bank"], ["bank"], ["staging"])
-    after = shown(run, kept)
+    after = shown(run, memory)
     assert (after["tags"], after["updated_at"]) == (["keys", "bank"], before["updated_at"])
-    assert not run("memory", "edit", kept, "--add-tags", "bank").result["changed"]
+    assert not run("memory", "edit", memory, "--add-tags", "bank").result["changed"]
     exported = json.loads(run("memory", "export").out)
     assert exported["tags"] == ["keys", "bank"]
 
@@ -99,19 +99,18 @@ def test_tags_come_and_go_and_the_memory_grows_no_younger(run: Run, kept: str) -
 @pytest.mark.parametrize(
     "words", [("edit", "{id}", NEWER), ("edit", "{id}", "--add-tags", "more"), ("edit", "{id}", "--pin")]
 )
-def test_killed_within_its_commit_it_has_changed_nothing(
-    run: Run, home: Path, kept: str, words: tuple[str, ...]
+def test_killed_during_its_commit_an_edit_changes_nothing(
+    run: Run, home: Path, memory: str, words: tuple[str, ...]
 ) -> None:
     before = run("memory", "export").out
-    given = [word.format(id=kept) for word in words]
-    faults.stopped(faults.paused(home, "memory", *given, commit=1))
+    command = [word.format(id=memory) for word in words]
+    faults.stopped(faults.paused(home, "memory", *command, commit=1))
     assert run("memory", "export").out == before
-    assert run("memory", *given).result["changed"]
+    assert run("memory", *command).result["changed"]
     assert run("memory", "export").out != before
 
 
 YEAR = 365 * 86_400_000
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 TEXT = "the tide gauge of the north pier reports in centimetres"
 
 
@@ -123,8 +122,8 @@ def old(run: Run) -> str:
 
 
 def hits(run: Run) -> list[Any]:
-    found: list[Any] = run("recall", "tide gauge north pier", env=NOW).result["hits"]
-    return found
+    hits: list[Any] = run("recall", "tide gauge north pier", env=NOW).result["hits"]
+    return hits
 
 
 def test_a_pinned_memory_is_handed_out_after_a_year(run: Run, old: str) -> None:
@@ -137,3 +136,91 @@ def test_a_pinned_memory_is_handed_out_after_a_year(run: Run, old: str) -> None:
     assert [row["id"] for row in run("memory", "list", "--tag", "pinned", env=NOW).result["memories"]] == [old]
     run("memory", "edit", old, "--unpin", env=NOW)
     assert run("memory", "show", old).result["tags"] == []
+
+
+TUESDAY = "Deploy day of the harbour service is Tuesday"
+FRIDAY = "Deploy day of the harbour service is Friday"
+
+
+@pytest.fixture
+def replaced_memory(run: Run) -> str:
+    identifier: str = run("memory", "write", TUESDAY, "--tags", "deploys,pinned", "-c", "rules").result["id"]
+    return identifier
+
+
+def recalled(run: Run) -> list[str]:
+    return [hit["observation"] for hit in run("recall", "deploy day of the harbour service").result["hits"]]
+
+
+def test_recall_returns_only_the_replacement_and_both_are_linked(run: Run, replaced_memory: str) -> None:
+    result = run("memory", "supersede", replaced_memory, FRIDAY).result
+    new = result["id"]
+    assert new != replaced_memory
+    assert (result["supersedes"], result["superseded"]) == (
+        replaced_memory,
+        {"id": replaced_memory, "observation": TUESDAY},
+    )
+    assert (result["tags"], result["category"]) == (["deploys", "pinned"], "rules-conventions")
+    assert recalled(run) == [FRIDAY]
+    (dropped,) = run("recall", "deploy day of the harbour service").result["droppedDiagnostics"]
+    assert (dropped["id"], dropped["reasons"]) == (replaced_memory, ["superseded"])
+    injected = run("inject", "memory", "--session", "s", "--query", "deploy day of the harbour service").out
+    assert FRIDAY in injected and TUESDAY not in injected
+    assert [row["observation"] for row in run("memory", "recent").result["observations"]] == [FRIDAY]
+    assert [row["id"] for row in run("memory", "list").result["memories"]] == [new]
+    assert {row["id"]: row["supersededBy"] for row in run("memory", "list", "--all").result["memories"]} == {
+        new: "", replaced_memory: new,
+    }  # fmt: skip
+    assert (shown(run, replaced_memory)["supersededBy"], shown(run, new)["supersedes"]) == (new, replaced_memory)
+
+
+def test_a_replacement_can_be_undone(run: Run, replaced_memory: str) -> None:
+    new = run("memory", "supersede", replaced_memory, FRIDAY).result["id"]
+    back = run("memory", "supersede", replaced_memory, "--undo").result
+    assert (back["id"], back["supersededBy"], back["takenOut"]) == (replaced_memory, "", [new])
+    assert recalled(run) == [TUESDAY]
+    assert shown(run, new)["forgotten"]
+    again = run("memory", "supersede", replaced_memory, "--undo", ok=False)
+    assert again.json["error"]["code"] == "MEMORY_NOT_SUPERSEDED"
+
+
+def test_an_existing_memory_with_the_new_text_is_the_replacement(run: Run, replaced_memory: str) -> None:
+    known = run("memory", "write", FRIDAY).result["id"]
+    result = run("memory", "supersede", replaced_memory, FRIDAY + ".").result
+    assert (result["id"], result["merged"]) == (known, True)
+    assert run("memory", "supersede", replaced_memory, "--undo").result["takenOut"] == []
+    assert sorted(recalled(run)) == sorted([TUESDAY, FRIDAY + "."])
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["{id}", "ok thanks"], "MEMORY_NOT_ALLOWED"), (["{id}", "is it Friday?"], "MEMORY_NOT_ALLOWED"),
+        (["{id}", TUESDAY + "."], "MEMORY_DUPLICATE"), (["{id}", " "], "EMPTY_TEXT"),
+        (["{id}"], "MEMORY_INVALID_ARGS"), (["{id}", FRIDAY, "--undo"], "MEMORY_INVALID_ARGS"),
+        (["no-such-memory", FRIDAY], "MEMORY_NOT_FOUND"),
+    ],
+)  # fmt: skip
+def test_bad_replacements_change_nothing(run: Run, replaced_memory: str, words: list[str], code: str) -> None:
+    before = run("memory", "export").out
+    failed = run("memory", "supersede", *(word.format(id=replaced_memory) for word in words), ok=False)
+    assert (failed.json["error"]["code"], bool(failed.json["fix"])) == (code, True)
+    assert run("memory", "export").out == before
+    assert recalled(run) == [TUESDAY]
+
+
+@pytest.mark.parametrize("undo", [False, True])
+def test_killed_during_its_commit_a_replacement_changes_nothing(
+    run: Run, home: Path, replaced_memory: str, undo: bool
+) -> None:
+    words = ["memory", "supersede", replaced_memory, "--undo" if undo else FRIDAY]
+    if undo:
+        run("memory", "supersede", replaced_memory, FRIDAY)
+    texts = [json.loads(line)["text"] for line in run("memory", "export").out.splitlines()]
+    held = recalled(run)
+    faults.stopped(faults.paused(home, *words, commit=1))
+    after = run("memory", "export").out
+    assert [json.loads(line)["text"] for line in after.splitlines()] == texts
+    assert recalled(run) == held
+    run(*words)
+    assert recalled(run) == ([TUESDAY] if undo else [FRIDAY])

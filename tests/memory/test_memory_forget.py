@@ -1,4 +1,4 @@
-"""`memory forget` and `show`: a forgotten memory is gone from everything, until it is brought back."""
+"""`memory forget` and `show`: a forgotten memory is gone everywhere until it is restored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEXT = "The zebra cache is cleared every night at four"
 
 
 @pytest.fixture
-def kept(run: Run) -> str:
+def memory(run: Run) -> str:
     identifier: str = run("memory", "write", TEXT).result["id"]
     return identifier
 
@@ -29,19 +29,19 @@ def _seen(run: Run) -> list[bool]:
     ]
 
 
-def test_forgotten_is_gone_everywhere_and_comes_back(run: Run, kept: str) -> None:
+def test_a_forgotten_memory_is_gone_until_restored(run: Run, memory: str) -> None:
     assert _seen(run) == [True] * 4
-    assert run("memory", "forget", kept).result["forgotten"] == [kept]
+    assert run("memory", "forget", memory).result["forgotten"] == [memory]
     assert _seen(run) == [False] * 4
     assert run("memory", "stats").result["forgotten"] == 1
-    assert run("memory", "show", kept).result["forgotten"] is True
-    assert run("memory", "forget", "--undo", kept).result["restored"] == [kept]
+    assert run("memory", "show", memory).result["forgotten"] is True
+    assert run("memory", "forget", "--undo", memory).result["restored"] == [memory]
     assert _seen(run) == [True] * 4
-    assert run("memory", "show", kept).result["forgotten"] is False
+    assert run("memory", "show", memory).result["forgotten"] is False
 
 
-def test_all_or_none(run: Run, kept: str) -> None:
-    done = run("memory", "forget", kept, "no-such-memory", "nor-this", ok=False)
+def test_all_or_none(run: Run, memory: str) -> None:
+    done = run("memory", "forget", memory, "no-such-memory", "nor-this", ok=False)
     assert (done.code, done.json["error"]["code"]) == (1, "MEMORY_NOT_FOUND")
     assert "no-such-memory" in done.json["error"]["message"]
     assert done.json["fix"]
@@ -63,14 +63,14 @@ def test_a_prefix_of_the_id_will_do_when_it_is_the_only_one(run: Run) -> None:
 def test_all_of_a_session(run: Run, tmp_path: Path) -> None:
     """Its tool calls do not come back with its transcript."""
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
-    said = transcript.user("the wedding is on 12 May")
+    prompt = transcript.user("the wedding is on 12 May")
     transcript.call("c1", "Bash", command="book_the_hall --for wedding_guests")
     transcript.outcome("c1", "hall_number_7 is booked")
     run("memory", "archive", str(transcript.path))
     run("memory", "write", "another memory that stays")
     assert run("memory", "stats").result["toolCalls"] == 1
     result = run("memory", "forget", "--session", SESSION).result
-    assert (result["forgotten"], result["toolCalls"]) == ([said], 1)
+    assert (result["forgotten"], result["toolCalls"]) == ([prompt], 1)
     stats = run("memory", "stats").result
     assert (stats["toolCalls"], stats["sessions"], stats["total"]) == (0, 0, 1)
     transcript.call("c2", "Bash", command="ls hall_number_7")
@@ -94,7 +94,7 @@ def test_the_hooks_of_a_session_go_with_it(run: Run, home: Path, tmp_path: Path)
     run("memory", "forget", "--session", SESSION)  # also what waits in the spool
     assert db.execute(hooks).fetchall() == [("another",)]
     db.close()
-    assert [one["sessionId"] for one in run("session", "list").result["sessions"]] == ["another"]
+    assert [session["sessionId"] for session in run("session", "list").result["sessions"]] == ["another"]
     assert not (home / "sessions" / f"{SESSION}.json").exists()
 
 
@@ -132,7 +132,7 @@ def test_a_tool_call_is_hidden_until_it_is_brought_back(run: Run, tmp_path: Path
     copy.write_bytes(transcript.path.read_bytes())
     run("memory", "archive", str(copy))
     assert db.execute("SELECT count(*) FROM call_lexicon WHERE call_lexicon MATCH 'leaked'").get == 0
-    assert any("other_hall_code" in one["observation"] for one in run("recall", "other_hall_code").result["hits"])
+    assert any("other_hall_code" in hit["observation"] for hit in run("recall", "other_hall_code").result["hits"])
     run("lost", SESSION, ok=False)  # which has no compaction, but reads
     assert run("memory", "forget", "--undo", hit["id"]).result["restored"] == [hit["id"]]
     assert hit["id"] in run("recall", "leaked_hall_code").out

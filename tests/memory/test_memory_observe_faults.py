@@ -1,4 +1,4 @@
-"""Whatever happens to `memory observe`, each range of turns is observed once in the end."""
+"""Whatever interrupts `memory observe`, each range of turns is observed exactly once in the end."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from claude_transcript import Transcript
 from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
-from test_memory_observe import EACH, FORM, MODEL, Fake, long_session, made, model, stored, texts
+from test_memory_observe import EACH, FORM, MODEL, Fake, long_session, model, stored, texts, transcript
 from test_model_command import runs, script, until
 
-__all__ = ["made", "model"]
+__all__ = ["model", "transcript"]
 
 
 def spawn(home: Path, *words: str) -> subprocess.Popen[bytes]:
@@ -23,41 +23,43 @@ def spawn(home: Path, *words: str) -> subprocess.Popen[bytes]:
 
 def waiting(tmp_path: Path) -> tuple[str, Path, Path]:
     """A model that tells its id, and answers when a file is there."""
-    told, go = tmp_path / "told", tmp_path / "go"
+    pids, go = tmp_path / "told", tmp_path / "go"
     source = (
         "import os, sys, time\nsys.stdin.read()\n"
-        f"open({str(told)!r} + '.new', 'w').write(str(os.getpid()))\nos.rename({str(told)!r} + '.new', {str(told)!r})\n"
+        f"open({str(pids)!r} + '.new', 'w').write(str(os.getpid()))\nos.rename({str(pids)!r} + '.new', {str(pids)!r})\n"
         f"while not os.path.exists({str(go)!r}): time.sleep(0.01)\n"
         f"sys.stdout.buffer.write({FORM!r}.encode())\n"
     )
-    return script(tmp_path / "waiting.py", source), told, go
+    return script(tmp_path / "waiting.py", source), pids, go
 
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_killed_while_the_model_works(
-    run: Run, home: Path, tmp_path: Path, made: Transcript, model: Fake, ending: signal.Signals
+    run: Run, home: Path, tmp_path: Path, transcript: Transcript, model: Fake, ending: signal.Signals
 ) -> None:
-    command, told, _ = waiting(tmp_path)
-    with spawn(home, str(made.path), "--command", command) as process:
-        until(told.exists)
+    command, pids, _ = waiting(tmp_path)
+    with spawn(home, str(transcript.path), "--command", command) as process:
+        until(pids.exists)
         process.send_signal(ending)
         process.communicate(timeout=PATIENCE_S)
         assert process.returncode
-    until(lambda: not runs(int(told.read_text())))
+    until(lambda: not runs(int(pids.read_text())))
     assert stored(home) == []
-    assert run("memory", "observe", str(made.path), "--command", model.command).result["observations"]["added"] == 4
+    assert (
+        run("memory", "observe", str(transcript.path), "--command", model.command).result["observations"]["added"] == 4
+    )
     assert len(texts(home)) == 4
 
 
 @pytest.mark.spawned
 def test_killed_right_after_the_store(run: Run, home: Path, tmp_path: Path, model: Fake) -> None:
     """The second range's model kills the command: the first one is stored, and not asked about again."""
-    made = long_session(tmp_path / "s.jsonl", 40)
+    transcript = long_session(tmp_path / "s.jsonl", 40)
     killing = Fake(tmp_path / "killing", EACH)
     Path(killing.folder, "model.py").write_text(MODEL + "\nif number == 1: os.kill(os.getppid(), 9)\n")
-    run("memory", "observe", str(made.path), "--command", killing.command, ok=False)
+    run("memory", "observe", str(transcript.path), "--command", killing.command, ok=False)
     assert len(stored(home)) == 1
-    result = run("memory", "observe", str(made.path), "--command", killing.command).result
+    result = run("memory", "observe", str(transcript.path), "--command", killing.command).result
     assert result["left"]["turns"] == 0
     assert len(stored(home)) == 3
     assert killing.prompts[1] == killing.prompts[2]
@@ -65,12 +67,12 @@ def test_killed_right_after_the_store(run: Run, home: Path, tmp_path: Path, mode
 
 
 def children(pid: int) -> list[int]:
-    found = []
+    processes = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:
             continue
         if int(fields[1]) == pid and fields[0] != "Z":
-            found.append(int(stat.parent.name))
-    return found
+            processes.append(int(stat.parent.name))
+    return processes

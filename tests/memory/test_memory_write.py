@@ -1,4 +1,4 @@
-"""`memory write`: what is stored, what comes back, and what happens when many write at once."""
+"""`memory write`: what is stored and returned, the write gate, and many writers at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 from claude_transcript import SESSION, Transcript
-from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
+from conftest import JOELCLAW, NOW, NOW_MS, PATIENCE_S, Run, clean_environment
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memory import gate
 
@@ -26,7 +28,7 @@ def test_a_written_memory_is_recalled_at_once(run: Run) -> None:
     assert [hit["id"] for hit in hits] == [written["id"]]
 
 
-def test_the_mirrored_keys_and_defaults(run: Run) -> None:
+def test_mirrored_keys_and_defaults(run: Run) -> None:
     result = run("memory", "write", "Deploys run from the main branch only").result
     assert result["observation"] == "Deploys run from the main branch only"
     assert (result["category"], result["source"], result["tags"]) == ("ops", "cli", [])
@@ -119,21 +121,20 @@ def test_writers_at_once_lose_nothing_and_double_nothing(run: Run, home: Path) -
 SENTENCES = Path(__file__).with_name("category_sentences.txt")
 
 
-def told(half: str) -> list[tuple[str, str]]:
+def sentences(half: str) -> list[tuple[str, str]]:
     """Category and text of each sentence of a half."""
     rows = [line.partition(" | ") for line in SENTENCES.read_text(encoding="utf-8").splitlines()]
     return [(head.split()[1], text) for head, _, text in rows if head.split()[0] == half]
 
 
 @pytest.mark.parametrize(("half", "right"), [("tuned", 57), ("held", 51)])
-def test_most_sentences_are_put_where_they_belong(half: str, right: int) -> None:
+def test_most_sentences_get_the_right_category(half: str, right: int) -> None:
     """The words were chosen with one half (35 before); the other was written with it and not looked at (38 before)."""
-    rows = told(half)
+    rows = sentences(half)
     assert len(rows) >= 60
     assert sum(gate.classify(text)[0] == f"jc:{category}" for category, text in rows) >= right
 
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 NOTE = "[gate=allow] We decided that every harbour gauge logs its tries because the operators ask for them"
 TEXT = NOTE.partition("] ")[2]
 
@@ -162,9 +163,9 @@ def test_the_repository_of_the_folder(run: Run, places: dict[str, Path], where: 
 
 
 def test_the_sessions_project_goes_before_the_folders(run: Run, places: dict[str, Path], tmp_path: Path) -> None:
-    made = Transcript(tmp_path / f"{SESSION}.jsonl")
-    made.user("look at the harbour gauge")
-    run("memory", "archive", str(made.path), env=NOW)
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user("look at the harbour gauge")
+    run("memory", "archive", str(transcript.path), env=NOW)
     assert write(run, "--session", SESSION, cwd=places["alpha"])["project"] == "gateway"
     assert write(run, "--session", "unknown", cwd=places["alpha"])["project"] == "acme/alpha"
     assert write(run, "--project", "given", cwd=places["alpha"])["project"] == "given"
@@ -178,8 +179,8 @@ def test_global_is_seen_in_every_project(run: Run, places: dict[str, Path]) -> N
     for name in ("alpha", "beta", "plain"):
         words = ("inject", "memory", "--session", name, "--query", "harbour gauge logs tries", "--raw")
         assert TEXT in run(*words, env=NOW, cwd=places[name]).out
-    found = run("recall", TEXT, "--project", "acme/beta", env=NOW).result["hits"]
-    assert [hit["id"] for hit in found] == [written["id"]]
+    hits = run("recall", TEXT, "--project", "acme/beta", env=NOW).result["hits"]
+    assert [hit["id"] for hit in hits] == [written["id"]]
 
 
 def test_text_of_a_project_does_not_get_into_a_global_memory(run: Run, places: dict[str, Path]) -> None:
@@ -190,3 +191,98 @@ def test_text_of_a_project_does_not_get_into_a_global_memory(run: Run, places: d
     assert near["merged"] is False and near["project"] == "acme/beta"
     assert write(run, cwd=places["beta"], text=long + " really")["mergedInto"] == near["id"] != first["id"]
     assert write(run, "--global", text=long + " actually")["mergedInto"] == first["id"]
+
+
+DURABLE = [
+    "Joel prefers pnpm over npm", "make check SEED=1 replays the failing run", "docker compose up -d",
+    "packages/cli/src/foo.ts holds the parser", "2026-03-09: the team chose Postgres", "Node 22.1, pnpm 9, port 3000",
+    "Perfect forward secrecy is required", "Let me know when the build is red, says Ana",
+    "Yes Minister is her favourite show", "用户喜欢深色模式", "Пользователь предпочитает тёмную тему",
+    "ผู้ใช้ชอบโหมดมืด", "المستخدم يفضل الوضع الداكن", "ユーザーはダークモードが好き",
+    "Task: fix the login bug; add tests | Files: src/a.ts, src/b.ts", "ECONNREFUSED means that the broker is down",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", DURABLE)
+def test_durable_facts_are_allowed(text: str) -> None:
+    judged = gate.judge(text)
+    assert judged["verdict"] == "allow", judged
+    assert judged["text"] == text
+    assert judged["fallback"] is True
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("ok then", "discard"), ("Got it, thanks!", "discard"), ("Done. The port of the gateway is 8089.", "hold"),
+        ("## Plan Summary\n1. read the files", "discard"), ("Should I: (a) rename it or (b) leave it", "discard"),
+        ("Let me check the logs first.", "discard"), ("I've updated the three files as you asked", "hold"),
+        ('<tool_call>{"name": "bash"}</tool_call>', "discard"), ("2026-01-01T10:00:00Z INFO server started", "hold"),
+        ("[12:00:01.123] [error] boom\n[12:00:02.456] [info] up", "hold"), ("took 12ms, 4.2MB, 93% busy", "hold"),
+        ('{"a": 1, "b": [1, 2, {"c": "d"}]}', "discard"), ("550e8400-e29b-41d4-a716-446655440000", "discard"),
+        ("TODO: fix this later", "discard"), ("FIXME: the lease is never given back", "discard"),
+        ("What port does the gateway use?", "hold"), ("Wie lange? Und warum?", "hold"),
+    ],
+)  # fmt: skip
+def test_noise_is_held_or_discarded(text: str, verdict: str) -> None:
+    judged = gate.judge(text)
+    assert judged["verdict"] == verdict, judged
+    assert judged["reason"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[gate=hold confidence=.4 category=jc:x reason=too vague] the text", ("hold", 0.4, "jc:x", "too vague")),
+        ("🔴 [verdict=discard conf=0.9 reason=\"a ] b, c=d\"] the text", ("discard", 0.9, "", "a ] b, c=d")),
+        ("🟢[gate=allow] the text", ("allow", 0.65, "", "annotated")),
+        ("🟡 [ gate = allow, confidence = 80% ] the text", ("allow", 0.8, "", "annotated")),
+        ("[GATE=ALLOW confidence=7] the text", ("allow", 0.65, "", "annotated")),
+        ("[reason='it lasts' category=prefs gate=allow]\n the text", ("allow", 0.65, "prefs", "it lasts")),
+    ],
+)  # fmt: skip
+def test_annotations(text: str, expected: tuple[str, float, str, str]) -> None:
+    judged = gate.judge(text)
+    assert (judged["verdict"], judged["confidence"], judged["category"], judged["reason"]) == expected
+    assert (judged["text"], judged["fallback"]) == ("the text", False)
+
+
+@given(st.text(min_size=1, max_size=200).map(str.strip).filter(bool))
+def test_any_text_gets_a_verdict_with_a_reason(text: str) -> None:
+    judged = gate.judge(text)
+    assert judged["verdict"] in gate.VERDICTS
+    assert 0 <= judged["confidence"] <= 1
+    assert 0 < len(judged["reason"]) <= 120
+
+
+def test_the_verdict_is_stored_and_keeps_a_memory_from_recall(run: Run) -> None:
+    held = run("memory", "write", "[gate=hold reason=unsure] the zebra cache may be cold").result
+    gone = run("memory", "write", "[gate=discard] the zebra cache printed a line").result
+    written = run("memory", "write", "The zebra cache is cleared every night").result
+    assert [hit["id"] for hit in run("recall", "zebra cache").result["hits"]] == [written["id"]]
+    more = run("recall", "zebra cache", "--include-hold", "--include-discard").result["hits"]
+    assert {hit["id"] for hit in more} == {held["id"], gone["id"], written["id"]}
+    shown = run("memory", "show", held["id"]).result
+    verdict = [shown[name] for name in ("verdict", "reason", "gateVersion", "gateFallback")]
+    assert verdict == ["hold", "unsure", "v1", False]
+    assert shown["observation"] == "the zebra cache may be cold"
+
+
+@pytest.mark.parametrize("text", ["...", "use it", "done"])
+def test_a_discarded_memory_has_a_hint(run: Run, text: str) -> None:
+    written = run("memory", "write", text).result
+    assert (written["verdict"], written["observation"]) == ("discard", text)
+    assert "not remembered" in written["hint"] and "as a sentence" in written["hint"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_noise"),
+    [
+        ("", True), ("The gateway listens on port 8089", False), ("so: ## Session Recovery", True),
+        ("I ask: should I: rename it", True), ("x" * 3_990 + "## plan summary", False),
+        ("and let me check it", False), ("<invoke name", True), ("<invoked> is a word", False), ("done!", True),
+        ("Done - all", False), ("sure thing\nit runs", True),
+    ],
+)  # fmt: skip
+def test_noise_is_recognised(text: str, is_noise: bool) -> None:
+    assert gate.is_noise(text) is is_noise

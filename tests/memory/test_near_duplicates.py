@@ -1,4 +1,4 @@
-"""Near duplicates: merged where they say the same, and never where a small difference changes the meaning."""
+"""Near duplicates are merged, unless a small difference changes the meaning."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LONG = (
 )
 
 
-def _same(one: str, other: str) -> bool:
-    assert says_same(Tokens(one), Tokens(other)) == says_same(Tokens(other), Tokens(one)), "not symmetric"
-    return says_same(Tokens(one), Tokens(other))
+def _same(first: str, second: str) -> bool:
+    assert says_same(Tokens(first), Tokens(second)) == says_same(Tokens(second), Tokens(first)), "not symmetric"
+    return says_same(Tokens(first), Tokens(second))
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("Joel prefers pnpm over npm", "joel prefers  pnpm over npm."),
         (LONG, LONG.replace("the gateway", "gateway")),
@@ -38,8 +38,8 @@ def _same(one: str, other: str) -> bool:
         ("🔴 the tide gauge counts in feet", "The tide gauge counts in feet."),
     ],
 )
-def test_texts_that_say_the_same(one: str, other: str) -> None:
-    assert _same(one, other)
+def test_texts_that_say_the_same(first: str, second: str) -> None:
+    assert _same(first, second)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_small_difference_that_matters(old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("port 8080", "port 8081"), ("v1.2.3", "v1.2.4"), ("ADR-0203", "ADR-0204"), ("src/a.ts", "src/a.tsx"),
         ("--verify", "--no-verify"), ("getUser", "getUsers"), ("FOO_BAR", "FOO_BAZ"), ("safe", "unsafe"),
@@ -65,11 +65,11 @@ def test_a_small_difference_that_matters(old: str, new: str) -> None:
         ("option B", "option C"), ("Caroline", "Melanie"), ("nicht", "schon"), ("done.", "done?"),
     ],
 )  # fmt: skip
-def test_texts_that_differ_in_a_meaningful_word(one: str, other: str) -> None:
+def test_texts_that_differ_in_a_meaningful_word(first: str, second: str) -> None:
     frame = (
         "when the worker of the billing service is started by hand then {} is what the log of that evening shows first"
     )
-    text, changed = frame.format(one), frame.format(other)
+    text, changed = frame.format(first), frame.format(second)
     assert _same(text, text)
     assert not _same(text, changed)
     assert Tokens(text).key != Tokens(changed).key
@@ -102,7 +102,7 @@ def merged(run: Run, older: str, newer: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("older", "newer", "kept"),
+    ("older", "newer", "survivor"),
     [
         ("--session s1 --project p1", "--session s2 --project p1", ("s2", "p1")),
         ("--session s1 --project p1", "--session s2", ("s2", "p1")),
@@ -112,7 +112,7 @@ def merged(run: Run, older: str, newer: str) -> Any:
     ],
 )  # fmt: skip
 def test_memories_of_different_projects_are_not_merged(
-    run: Run, tmp_path: Path, older: str, newer: str, kept: tuple[str, str] | None
+    run: Run, tmp_path: Path, older: str, newer: str, survivor: tuple[str, str] | None
 ) -> None:
-    one = merged(run, older, newer)
-    assert (one and (one["session"], one["project"])) == kept
+    result = merged(run, older, newer)
+    assert (result and (result["session"], result["project"])) == survivor

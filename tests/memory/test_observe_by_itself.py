@@ -1,4 +1,4 @@
-"""Where the user has a model, a compaction and the end of a session are observed by themselves, beside the hook."""
+"""With a model, sessions are observed in the background at a compaction and at their end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, clean_environment
 from faults import patient
-from test_memory_observe import EACH, Fake, made, model, stored
+from test_memory_observe import EACH, Fake, model, stored, transcript
 from test_memory_observe_faults import children
 from test_model_command import FAMILY, pids, runs, script, until
 
@@ -24,7 +24,7 @@ from session.observe_job import MAX_JOBS
 
 pytestmark = pytest.mark.spawned
 
-__all__ = ["made", "model"]
+__all__ = ["model", "transcript"]
 
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
 HOLDS = """\
@@ -98,17 +98,17 @@ def lock_of(home: Path, session: str = SESSION) -> Path:
 def over(home: Path) -> None:
     """Wait until none waits and no job runs."""
     places = [str(place(home, number + 1)) for number in range(MAX_JOBS)]
-    until(lambda: not waiting(home) and all(background.wait_for_lock(one, 0) for one in places))
+    until(lambda: not waiting(home) and all(background.wait_for_lock(place, 0) for place in places))
 
 
 def events(run: Run, *actions: str) -> list[dict[str, Any]]:
-    found = run("otel", "search", "memory.observe", "--component", "observe", "--limit", "200").result["events"][::-1]
-    return [event for event in found if event["action"].rpartition(".")[2] in actions]
+    events = run("otel", "search", "memory.observe", "--component", "observe", "--limit", "200").result["events"][::-1]
+    return [event for event in events if event["action"].rpartition(".")[2] in actions]
 
 
-def test_what_is_about_to_be_dropped_is_observed(run: Run, home: Path, made: Transcript, model: Fake) -> None:
+def test_turns_are_observed_before_a_compaction(run: Run, home: Path, transcript: Transcript, model: Fake) -> None:
     settings(home, model.command)
-    compaction(run, made.path)
+    compaction(run, transcript.path)
     over(home)
     (event,) = events(run, "completed", "failed", "unchanged")
     about = event["metadata"]
@@ -121,7 +121,7 @@ def test_what_is_about_to_be_dropped_is_observed(run: Run, home: Path, made: Tra
 
 
 @pytest.mark.parametrize("agent", ["pi", "claude", "codex", "gemini", "opencode"])
-def test_every_client_tells_of_both(run: Run, home: Path, model: Fake, agent: str) -> None:
+def test_every_client_reports_compactions_and_ends(run: Run, home: Path, model: Fake, agent: str) -> None:
     settings(home, model.command)
     mine = agent in ("pi", "opencode")
     more: dict[str, Any] = {"transcript_path": str(PAYLOADS / agent / "session.jsonl")}
@@ -140,64 +140,64 @@ def test_every_client_tells_of_both(run: Run, home: Path, model: Fake, agent: st
     assert {first["sessionId"], second["sessionId"]} == {"s"}
 
 
-def test_a_second_compaction_starts_none_and_what_was_left_is_observed_next(
-    run: Run, home: Path, made: Transcript, tmp_path: Path
+def test_a_second_compaction_starts_no_model_and_the_rest_is_observed_next(
+    run: Run, home: Path, transcript: Transcript, tmp_path: Path
 ) -> None:
-    told, go = tmp_path / "told", tmp_path / "go"
-    told.mkdir()
+    started, go = tmp_path / "told", tmp_path / "go"
+    started.mkdir()
     answer = f"print({EACH.replace('NUMBER', 'one')!r})\n"
-    settings(home, script(tmp_path / "holds.py", HOLDS + answer) + f" {told} {go}")
-    compaction(run, made.path)
-    until(lambda: any(told.iterdir()))
-    made.user("The outbox is swept each night.")
-    compaction(run, made.path)
-    assert not any(background.wait_for_lock(str(one), 0) for one in (place(home), lock_of(home)))
+    settings(home, script(tmp_path / "holds.py", HOLDS + answer) + f" {started} {go}")
+    compaction(run, transcript.path)
+    until(lambda: any(started.iterdir()))
+    transcript.user("The outbox is swept each night.")
+    compaction(run, transcript.path)
+    assert not any(background.wait_for_lock(str(path), 0) for path in (place(home), lock_of(home)))
     assert not place(home, 2).exists(), "no second job"
     go.touch()
     over(home)
-    assert sorted(path.suffix for path in told.iterdir()) == [".saw-1", ".saw-1"], "one after the other"
+    assert sorted(path.suffix for path in started.iterdir()) == [".saw-1", ".saw-1"], "one after the other"
     assert sum(event["metadata"]["turns"] for event in events(run, "completed")) == 4
     assert events(run, "failed") == []
 
 
 @pytest.mark.parametrize("why", ["no model", "switched off", "by the environment", "within a model"])
 def test_without_a_model_nothing_is_started(
-    run: Run, home: Path, made: Transcript, model: Fake, why: str, tmp_path: Path
+    run: Run, home: Path, transcript: Transcript, model: Fake, why: str, tmp_path: Path
 ) -> None:
     settings(home, "" if why == "no model" else model.command, "auto = false" if why == "switched off" else "")
     variables = {"by the environment": {"JOELCLAW_OBSERVE_AUTO": "0"}, "within a model": {"JOELCLAW_IN_MODEL": "1"}}
     for name in ("PreCompact", "SessionEnd"):
-        run("hook", "claude", stdin=payload(name, made.path), env=variables.get(why))
+        run("hook", "claude", stdin=payload(name, transcript.path), env=variables.get(why))
     assert waiting(home) == []
     assert not place(home).exists() and not lock_of(home).exists()
     assert model.prompts == [] and events(run, "started", "completed", "failed", "unchanged") == []
-    assert run("hook", "claude", stdin=payload("PreCompact", made.path), cwd=tmp_path).err == ""
+    assert run("hook", "claude", stdin=payload("PreCompact", transcript.path), cwd=tmp_path).err == ""
 
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGALRM])
-def test_a_job_that_is_killed_leaves_nothing_in_the_way(
-    run: Run, home: Path, made: Transcript, tmp_path: Path, model: Fake, ending: signal.Signals
+def test_a_killed_job_blocks_nothing(
+    run: Run, home: Path, transcript: Transcript, tmp_path: Path, model: Fake, ending: signal.Signals
 ) -> None:
-    told = tmp_path / "pids"
-    settings(home, script(tmp_path / "hangs.py", FAMILY + "time.sleep(3600)") + f" {told}")
-    compaction(run, made.path)
-    until(told.exists)
+    pid_file = tmp_path / "pids"
+    settings(home, script(tmp_path / "hangs.py", FAMILY + "time.sleep(3600)") + f" {pid_file}")
+    compaction(run, transcript.path)
+    until(pid_file.exists)
     job = holder(home)
     keeper = children(job)
     os.kill(job, ending)
-    until(lambda: not any(map(runs, [job, *keeper, *pids(told)])))
+    until(lambda: not any(map(runs, [job, *keeper, *pids(pid_file)])))
     over(home)
     assert stored(home) == []
     settings(home, model.command)
-    end(run, made.path)
+    end(run, transcript.path)
     over(home)
     assert len(stored(home)) == 4
 
 
 def test_twenty_sessions_that_end_at_once_let_two_models_work(run: Run, home: Path, tmp_path: Path) -> None:
-    told, go = tmp_path / "told", tmp_path / "go"
-    told.mkdir()
-    settings(home, script(tmp_path / "holds.py", HOLDS + "print('<observations></observations>')") + f" {told} {go}")
+    started, go = tmp_path / "told", tmp_path / "go"
+    started.mkdir()
+    settings(home, script(tmp_path / "holds.py", HOLDS + "print('<observations></observations>')") + f" {started} {go}")
     names = [f"session-{number:02}" for number in range(20)]
     ends = []
     for name in names:
@@ -205,18 +205,18 @@ def test_twenty_sessions_that_end_at_once_let_two_models_work(run: Run, home: Pa
         transcript.write({**transcript.entry("user", f"Let gateway {name} retry."), "uuid": name, "sessionId": name})
         ends.append(payload("SessionEnd", transcript.path, name))
     at_once(home, ends)
-    until(lambda: any(path.suffix == f".saw-{MAX_JOBS}" for path in told.iterdir()))
+    until(lambda: any(path.suffix == f".saw-{MAX_JOBS}" for path in started.iterdir()))
     assert len(waiting(home)) == len(names) - MAX_JOBS
     go.touch()
     over(home)
-    saw = [int(path.suffix.removeprefix(".saw-")) for path in told.iterdir() if path.suffix]
+    saw = [int(path.suffix.removeprefix(".saw-")) for path in started.iterdir() if path.suffix]
     assert len(saw) == len(names), events(run, "unchanged", "failed")
     assert max(saw) == MAX_JOBS
     assert sorted(event["sessionId"] for event in events(run, "completed")) == names
 
 
 def test_a_repository_chooses_neither_the_model_nor_where_it_works(
-    run: Run, home: Path, made: Transcript, model: Fake, tmp_path: Path
+    run: Run, home: Path, transcript: Transcript, model: Fake, tmp_path: Path
 ) -> None:
     """Nor with a program that is called as the user's, beside it."""
     repo, marks = tmp_path / "repo", tmp_path / "marks"
@@ -228,34 +228,34 @@ def test_a_repository_chooses_neither_the_model_nor_where_it_works(
     for name in ("observer", "sitecustomize.py"):
         (repo / name).write_text(hostile)
         (repo / name).chmod(0o755)
-    with made.path.open("a") as file:
+    with transcript.path.open("a") as file:
         file.write("")
     settings(home, f"sh -c 'pwd > {marks}/where; exec {model.command}'")
-    run("hook", "claude", stdin=payload("PreCompact", made.path, cwd=str(repo)), cwd=repo)
+    run("hook", "claude", stdin=payload("PreCompact", transcript.path, cwd=str(repo)), cwd=repo)
     over(home)
     assert [path.name for path in marks.iterdir()] == ["where"]
     assert (marks / "where").read_text().strip() == str(home)
     assert len(stored(home)) == 4
 
-    made.user("Once more.")
+    transcript.user("Once more.")
     settings(home, "./observer")
     path = {"PATH": f".:{clean_environment(home)['PATH']}"}
-    run("hook", "claude", stdin=payload("SessionEnd", made.path, cwd=str(repo)), cwd=repo, env=path)
+    run("hook", "claude", stdin=payload("SessionEnd", transcript.path, cwd=str(repo)), cwd=repo, env=path)
     over(home)
     settings(home, "observer")
-    run("hook", "claude", stdin=payload("SessionEnd", made.path, cwd=str(repo)), cwd=repo, env=path)
+    run("hook", "claude", stdin=payload("SessionEnd", transcript.path, cwd=str(repo)), cwd=repo, env=path)
     over(home)
     assert [path.name for path in marks.iterdir()] == ["where"]
     assert ["MODEL_NOT_FOUND" in event["error"] for event in events(run, "failed")] == [True, True]
 
 
-def test_a_hook_of_the_model_starts_no_other(run: Run, home: Path, made: Transcript, tmp_path: Path) -> None:
+def test_a_hook_inside_the_model_starts_no_model(run: Run, home: Path, transcript: Transcript, tmp_path: Path) -> None:
     """A model's command that is an agent fires the agent's hooks, and may even call us."""
     out = tmp_path / "inner.json"
-    inner = f"{JOELCLAW} memory observe {made.path} --command cat > {out} 2>&1"
+    inner = f"{JOELCLAW} memory observe {transcript.path} --command cat > {out} 2>&1"
     event = json.dumps({"hook_event_name": "Stop", "session_id": "inner"})
     shell = f"{inner}; echo {shlex.quote(event)} | {JOELCLAW} hook claude; echo '<observations></observations>'"
     command = f"sh -c {shlex.quote(shell)}"
-    run("memory", "observe", str(made.path), "--command", command)
+    run("memory", "observe", str(transcript.path), "--command", command)
     assert json.loads(out.read_text())["error"]["code"] == "MODEL_FAILED"
     assert not list((home / "sessions").glob("inner*"))

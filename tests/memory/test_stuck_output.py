@@ -1,4 +1,4 @@
-"""An output that takes longer to read than a hook has does not end the session's memory."""
+"""An output that takes longer to read than a hook may run does not end the session's archive."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def lines(folder: Path, *outputs: str) -> list[dict[str, object]]:
         for n in range(len(outputs))
     ]
     results = [
-        {"type": "tool_result", "tool_use_id": f"t{n}", "content": one, "is_error": False}
-        for n, one in enumerate(outputs)
+        {"type": "tool_result", "tool_use_id": f"t{n}", "content": output, "is_error": False}
+        for n, output in enumerate(outputs)
     ]
-    said = [
+    entries = [
         ("user", "look at the log of the harbour build"),
         ("assistant", calls),
         ("user", results),
@@ -52,7 +52,7 @@ def lines(folder: Path, *outputs: str) -> list[dict[str, object]]:
     return [
         {"type": role, "uuid": f"u{number}", "sessionId": "s", "cwd": str(folder),
          "timestamp": f"2026-11-25T10:00:0{number}Z", "message": {"role": role, "content": content}}
-        for number, (role, content) in enumerate(said)
+        for number, (role, content) in enumerate(entries)
     ]  # fmt: skip
 
 
@@ -62,7 +62,7 @@ class Stuck:
     def __init__(self, tmp_path: Path, *outputs: str, slow: str = "time.sleep(600)") -> None:
         self.home, self.folder, self.transcript = tmp_path / "home", tmp_path / "project", tmp_path / "s.jsonl"
         self.folder.mkdir(parents=True)
-        self.transcript.write_text("".join(json.dumps(one) + "\n" for one in lines(self.folder, *outputs)))
+        self.transcript.write_text("".join(json.dumps(line) + "\n" for line in lines(self.folder, *outputs)))
         if slow:
             (tmp_path / "sitecustomize.py").write_text(SLOW.replace("BUSY", slow))
         self._path = f"{tmp_path}"
@@ -77,8 +77,8 @@ class Stuck:
         assert (done.returncode, done.stderr) == (0, "")
 
     def hits(self) -> list[dict[str, object]]:
-        found: list[dict[str, object]] = attempt(self.home, "recall", "tide tables break on tabs").result["hits"]
-        return found
+        hits: list[dict[str, object]] = attempt(self.home, "recall", "tide tables break on tabs").result["hits"]
+        return hits
 
     def tries(self, deadline_ms: str) -> int:
         """How many hooks it took until what was said behind the outputs was archived."""
@@ -94,7 +94,7 @@ class Stuck:
         return int(attempt(self.home, "otel", "search", "hook.timeout", "--hours", "1").result["found"])
 
 
-def test_the_third_hook_archives_the_rest_and_status_tells(tmp_path: Path) -> None:
+def test_the_third_hook_archives_the_rest_and_status_reports_it(tmp_path: Path) -> None:
     stuck = Stuck(tmp_path, LOG)
     home, transcript = stuck.home, stuck.transcript
     assert stuck.tries("1000") > 2, "an output is left out only after it failed twice"
@@ -102,20 +102,24 @@ def test_the_third_hook_archives_the_rest_and_status_tells(tmp_path: Path) -> No
     assert "the last line" in shown, "the tail is kept"
     for command in ("status", "doctor"):
         result = attempt(home, command).envelope["result"]
-        found = [one for one in result.get("problems", result.get("findings")) if one["code"] == "OUTPUT_LEFT_OUT"]
-        assert len(found) == 1 and str(transcript) in found[0]["message"], result
+        findings = [
+            finding
+            for finding in result.get("problems", result.get("findings"))
+            if finding["code"] == "OUTPUT_LEFT_OUT"
+        ]
+        assert len(findings) == 1 and str(transcript) in findings[0]["message"], result
 
 
 def test_no_half_of_a_secret_is_left_where_an_output_is_cut(tmp_path: Path) -> None:
     behind = "Tr0ub4dorQuay harbour_quay.py:31: the gate stuck\n" + "harbour_gate.py:31: the gate was shut\n" * 99
     stuck = Stuck(tmp_path, LOG + "\nPASSWORD=" + behind[:2_000])
     assert stuck.tries("1000") > 2
-    kept = "".join(path.read_bytes().decode("latin-1") for path in stuck.home.glob("store.db*"))
-    assert "harbour_gate.py" in kept and "Tr0ub4dorQuay" not in kept
+    stored = "".join(path.read_bytes().decode("latin-1") for path in stuck.home.glob("store.db*"))
+    assert "harbour_gate.py" in stored and "Tr0ub4dorQuay" not in stored
 
 
 @pytest.mark.parametrize("slow", ["time.sleep(600)", "re = __import__('re').match('(a+)+$', 'a' * 60 + 'b')"])
-def test_the_hooks_that_give_it_up_do_the_rest_in_time(tmp_path: Path, slow: str) -> None:
+def test_hooks_that_skip_the_output_finish_in_time(tmp_path: Path, slow: str) -> None:
     for deadline_ms in ("2000", "8000", "30000"):  # the first that leaves a slow machine the time
         stuck = Stuck(tmp_path / deadline_ms, LOG, slow=slow)
         if stuck.tries(deadline_ms) == 3 and not stuck.late():
@@ -125,7 +129,7 @@ def test_the_hooks_that_give_it_up_do_the_rest_in_time(tmp_path: Path, slow: str
 
 def hostile(size: int, seed: int = 5) -> str:
     """What a redaction has to look at closely: coloured, encoded, quoted and wrapped look-alikes of secrets."""
-    draw, made, length = random.Random(seed), [], 0
+    draw, parts, length = random.Random(seed), [], 0
     while length < size:
         value = "".join(draw.choices(string.ascii_letters + string.digits, k=draw.randint(16, 48)))
         plain = f"password={value}"
@@ -138,9 +142,9 @@ def hostile(size: int, seed: int = 5) -> str:
             f"sshpass -p '{value}' ssh h; curl -u a:{value} h; mysql -p{value}",
             "".join(f"\\x{ord(char):02x}" for char in plain),
         ])  # fmt: skip
-        made.append(form + draw.choice(["\n", " ", ",", "\\n"]))
-        length += len(made[-1])
-    return "".join(made)[:size]
+        parts.append(form + draw.choice(["\n", " ", ",", "\\n"]))
+        length += len(parts[-1])
+    return "".join(parts)[:size]
 
 
 def test_hostile_outputs_stop_no_session(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A session has one memory of its task, however long it lasts: rewritten with each task, the newest first, bounded."""
+"""A session has a single memory of its tasks: rewritten with each task, newest first, bounded."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def at(minute: int) -> dict[str, str]:
 
 
 def tasks(run: Run) -> list[Any]:
-    found: list[Any] = run("memory", "list", "--tag", "session-task", "--all", env=at(60)).result["memories"]
-    return found
+    memories: list[Any] = run("memory", "list", "--tag", "session-task", "--all", env=at(60)).result["memories"]
+    return memories
 
 
 def save(run: Run, step: int, session: str = "long", message: str = "") -> Any:
@@ -57,15 +57,15 @@ def test_a_long_session_leaves_one_memory_with_its_newest_task_first(run: Run, h
 
 
 def test_each_session_has_its_own_task_memory(run: Run) -> None:
-    one = save(run, 0)["memoryId"]
+    first = save(run, 0)["memoryId"]
     other = save(run, 4, session="other")["memoryId"]
-    assert one != other
-    run("memory", "forget", one)
+    assert first != other
+    run("memory", "forget", first)
     again = save(run, 1)["memoryId"]
-    assert again not in (one, other)
+    assert again not in (first, other)
     assert save(run, 2)["memoryId"] == again
     forgotten = {memory["id"]: memory["forgotten"] for memory in tasks(run)}
-    assert forgotten == {one: True, other: False, again: False}
+    assert forgotten == {first: True, other: False, again: False}
 
 
 def test_a_killed_write_leaves_the_old_or_the_new_task_memory(run: Run, home: Path) -> None:

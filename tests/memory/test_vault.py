@@ -1,4 +1,4 @@
-"""`vault read` and `vault search`: which note a reference means, and that nothing outside the vault is read."""
+"""`vault read` and `search`: which note a reference means; nothing outside the vault is read."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def read(run: Run, notes: Path) -> Any:
 def names(result: Any) -> list[tuple[str, str]]:
     """The notes, relative to the vault, each with its reason."""
     root = result["vault_root"]
-    assert [one["path"] for one in result["resolved"]] == [one["path"] for one in result["resolution"]]
-    return [(os.path.relpath(one["path"], root), one["reason"]) for one in result["resolution"]]
+    assert [step["path"] for step in result["resolved"]] == [step["path"] for step in result["resolution"]]
+    return [(os.path.relpath(step["path"], root), step["reason"]) for step in result["resolution"]]
 
 
 RECOVERY, QUEUE = "docs/decisions/0203-signpost.md", "docs/decisions/0007-queue.md"
@@ -88,8 +88,8 @@ def test_nothing_outside_is_read(run: Run, notes: Path, reference: str) -> None:
 
 @pytest.mark.parametrize("reference", ["ADR-203", "adr-0203", "see ADR-0203 please"])
 def test_a_decision_by_its_number(read: Any, reference: str) -> None:
-    found = names(read(reference))
-    assert found == [(RECOVERY, "adr"), ("archive/adr/203-old.md", "adr")]
+    resolved = names(read(reference))
+    assert resolved == [(RECOVERY, "adr"), ("archive/adr/203-old.md", "adr")]
 
 
 @pytest.mark.parametrize(

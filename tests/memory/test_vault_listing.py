@@ -1,4 +1,4 @@
-"""`vault ls`, `tree` and `adr`: what lies in the vault, and its decision records."""
+"""`vault ls`, `tree` and `adr` list the vault and its decision records."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_entries_of_a_part(ask: Any, vault: Path) -> None:
     projects = ask("ls", "Projects")
     assert (projects["section"], projects["count"]) == ("projects", 1)
     assert projects["items"] == [{"path": str(vault / "Projects/09-gateway/index.md"), "status": "active"}]
-    assert {Path(one["path"]).name: one["status"] for one in ask("ls", "decisions")["items"]} == {
+    assert {Path(item["path"]).name: item["status"] for item in ask("ls", "decisions")["items"]} == {
         "0007-again.md": None, "0007-queue.md": "shipped", "0203-signpost.md": "accepted", "README.md": None,
     }  # fmt: skip
     assert ask("ls", "inbox")["items"] == [str(vault / "inbox/a.md"), str(vault / "inbox/b.txt")]
@@ -56,7 +56,7 @@ def test_the_records(ask: Any) -> None:
          "filename": "0203-signpost.md"},
     ]  # fmt: skip
     only = ask("adr", "list", "--status", "accepted", "--limit", "1")
-    assert (only["status_filter"], [one["number"] for one in only["items"]]) == ("accepted", ["0203"])
+    assert (only["status_filter"], [item["number"] for item in only["items"]]) == ("accepted", ["0203"])
     assert ask("adr", "collisions")["collisions"] == [{"number": "0007", "files": ["0007-again.md", "0007-queue.md"]}]
 
 
@@ -90,16 +90,16 @@ def test_open_records_are_ranked_by_the_score_that_they_declare(ask: Any, vault:
         path = vault / f"docs/decisions/{number}-x.md"
         path.write_text(f"---\ntitle: T{number}\nstatus: {status}\n{fields}---\n# T\n")
     result = ask("adr", "rank")
-    rows = [(one["number"], one["score"], one["band"]) for one in result["ranked"]]
+    rows = [(record["number"], record["score"], record["band"]) for record in result["ranked"]]
     assert rows == [("0302", 90.5, "park"), ("0301", 85, "do-now"), ("0304", 61, "do-next")]
     first = result["ranked"][1]
     assert [first[key] for key in ("title", "need", "readiness", "confidence", "novelty", "reviewed")] == [
         "T0301", 5, 4, None, 2, None,
     ]  # fmt: skip
     assert (result["ranked"][0]["reviewed"], result["ranked"][2]["need"]) == ("2026-03-01", None)
-    assert [one["number"] for one in result["missing_scores"]] == ["0203", "0305"]
+    assert [record["number"] for record in result["missing_scores"]] == ["0203", "0305"]
     assert (result["total_open"], result["scored"], result["unscored"]) == (5, 3, 2)
-    assert [one["number"] for one in ask("adr", "rank", "--band", "next")["ranked"]] == ["0304"]
+    assert [record["number"] for record in ask("adr", "rank", "--band", "next")["ranked"]] == ["0304"]
     assert ask("adr", "rank", "--unscored")["ranked"] == []
     assert ask("adr", "rank", "--all")["ranked"][0]["number"] == "0303"
 
@@ -110,16 +110,16 @@ def test_refs_lists_the_links_to_a_record(ask: Any, vault: Path) -> None:
     (decisions / "0302-y.md").write_text("# Y\n\n[[0007-queue]] and [[https://h.test/0203]]\n")
     result = ask("adr", "refs", "203")
     assert (result["target"]["id"], result["count"]) == ("0203-signpost", 2)
-    assert [(one["source_filename"], one["line"], one["target"]) for one in result["refs"]] == [
+    assert [(link["source_filename"], link["line"], link["target"]) for link in result["refs"]] == [
         ("0301-x.md", 3, "0203-signpost"), ("0301-x.md", 3, "ADR-0203#Decision"),
     ]  # fmt: skip
-    assert [one["target"] for one in ask("adr", "refs", "0203-signpost#Decision")["refs"]] == ["ADR-0203#Decision"]
+    assert [link["target"] for link in ask("adr", "refs", "0203-signpost#Decision")["refs"]] == ["ADR-0203#Decision"]
 
 
 def test_a_prompt_with_links_is_expanded(ask: Any) -> None:
     result = ask("adr", "prompt", "compare [[203|the note]] with [[0007-queue]]")
     assert result["expanded_text"] == "compare 0203-signpost with 0007-queue"
-    assert [one["resolved"] for one in result["refs"]] == ["0203-signpost", "0007-queue"]
+    assert [link["resolved"] for link in result["refs"]] == ["0203-signpost", "0007-queue"]
     assert result["context"].startswith("<adr-context>") and "A compaction drops it." in result["context"]
     assert ask("adr", "prompt", "nothing linked")["context"] == ""
 
@@ -143,8 +143,8 @@ def test_audit_lists_the_faults_of_the_records(run: Run, vault: Path) -> None:
     assert result["status_counts"] == {"shipped": 1, "accepted": 2, "done": 1}
     assert result["superseded_by_missing_targets"] == [{"from": "0301-x.md", "target": "0999"}]
     links = result["wiki_links"]
-    assert [(one["line"], one["target"]) for one in links["broken"]] == [(7, "0203#Nowhere"), (8, "gone")]
-    assert [(one["target"], len(one["candidates"])) for one in links["ambiguous"]] == [("0007", 2)]
+    assert [(link["line"], link["target"]) for link in links["broken"]] == [(7, "0203#Nowhere"), (8, "gone")]
+    assert [(link["target"], len(link["candidates"])) for link in links["ambiguous"]] == [("0007", 2)]
     assert links["skipped_custom"] == 1
     assert result["index"] == {
         "exists": True, "rows": 3, "missing_from_index": ["0007-again.md", "0007-queue.md", "0301-x.md"],
@@ -167,7 +167,7 @@ def test_next_recommends_the_record_with_the_best_score(ask: Any, vault: Path) -
         text = f"---\ntitle: T{number}\nstatus: {status}\npriority-score: 85\n{fields}---\n# T\n"
         (vault / f"docs/decisions/{number}-x.md").write_text(text)
     result = ask("adr", "next", "--count", "2")
-    assert [(one["rank"], one["number"], one["score"], one["band"]) for one in result["candidates"]] == [
+    assert [(row["rank"], row["number"], row["score"], row["band"]) for row in result["candidates"]] == [
         (1, "0302", 100, "do-now"), (2, "0301", 85, "do-now"),
     ]  # fmt: skip
     assert result["candidates"][0]["issues"] == ["priority-score says 85, its parts make 100"]

@@ -1,4 +1,4 @@
-"""`otel emit`: what is stored, what is refused, and that no fault holds up the hook that spawned it."""
+"""`otel emit` and events from inside: what is stored, bounded or refused; no fault holds up the hook."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from typing import Any
 
 import apsw
 import pytest
-from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
+from conftest import JOELCLAW, NOW, NOW_MS, PATIENCE_S, Run, clean_environment
 from faults import SLOWEST_S
+from hypothesis import strategies as st
 
-from otel.log import MAX_METADATA_BYTES
+from core import words
+from otel import log
+from otel.log import MAX_METADATA_BYTES, new_event, parse_level
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 
 
@@ -69,7 +71,7 @@ def test_every_flag(run: Run, home: Path) -> None:
         ({"GATEWAY_ROLE": ""}, "interactive"),
     ],
 )
-def test_session_of_the_environment(run: Run, env: dict[str, str], session: str) -> None:
+def test_session_from_the_environment(run: Run, env: dict[str, str], session: str) -> None:
     result = run("otel", "emit", "x", env=env).result["event"]
     assert result["sessionId"] == session
     host = os.uname().nodename.lower().removesuffix(".localdomain").removesuffix(".local")
@@ -178,13 +180,56 @@ def test_secrets_never_reach_the_disk(run: Run, home: Path) -> None:
 
 def test_large_metadata_is_cut_and_says_so(run: Run, home: Path) -> None:
     event = {"action": "a", "metadata": {"log": "word " * 40_000, "percent": 41}}
-    kept = run("otel", "emit", stdin=json.dumps(event)).result["event"]["metadata"]
-    assert kept["percent"] == 41
-    assert kept["log"].endswith("… [cut: 200011 bytes]")
+    metadata = run("otel", "emit", stdin=json.dumps(event)).result["event"]["metadata"]
+    assert metadata["percent"] == 41
+    assert metadata["log"].endswith("… [cut: 200011 bytes]")
     many = {"action": "a", "metadata": {f"key{n}": n for n in range(12_000)}}
-    kept = run("otel", "emit", stdin=json.dumps(many)).result["event"]["metadata"]
-    assert kept["_cut"].endswith("more entries")
+    metadata = run("otel", "emit", stdin=json.dumps(many)).result["event"]["metadata"]
+    assert metadata["_cut"].endswith("more entries")
     assert all(len(row["metadata"]) <= MAX_METADATA_BYTES for row in rows(home))
 
 
-# Faults: a clear error, exit 1, nothing overwritten, and no hanging.
+odd = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.just(object()),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner),
+    max_leaves=20,
+)
+
+
+def test_levels_of_other_loggers() -> None:
+    known = {"info": ("info", "notice"), "error": (" ERROR ", "err"), "warn": ("Warning",), "fatal": ("critical",)}
+    for level, names in known.items():
+        assert {parse_level(name) for name in names} == {level}
+    assert {parse_level(odd) for odd in ("30", "", "loud")} == {None}
+
+
+def event_with(**more: Any) -> dict[str, Any]:
+    return dict(new_event(**{"action": "a.b", "now": NOW_MS, **more}))
+
+
+def test_a_name_has_one_line_of_200_characters() -> None:
+    for name, expected in (
+        ("n" * 200, "n" * 200),
+        ("n" * 201, "n" * 199 + "…"),
+        (" a\n\tb\x00c ", "a b c"),
+        ("a\x1bb", "a b"),
+    ):
+        assert [event_with(**{field: name})[field] for field in ("action", "source", "component")] == [expected] * 3
+
+
+def test_an_id_that_is_too_long_or_a_secret_is_its_hash() -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    for long in ("i" * 201, secret):
+        assert log.identifier(long) == "hash-" + words.fingerprint(long)
+    assert [log.identifier(text) for text in ("i" * 200, " a\nb ", "")] == ["i" * 200, "a b", ""]
+
+
+def test_a_value_as_json_has_it() -> None:
+    values: dict[str, Any] = {
+        "huge": 10**301, "nan": float("nan"), "bytes": b"by\xff", "keys": {1: 2, None: 3, "a": (4,)},
+        "path": Path("p"), "surrogate": "\ud800", "plain": [None, True, 1.5, "t"],
+    }  # fmt: skip
+    assert event_with(metadata=values)["metadata"] == {
+        "huge": "1" + "0" * 301, "nan": "nan", "bytes": "by\ufffd", "keys": {"1": 2, "None": 3, "a": [4]},
+        "path": "p", "surrogate": "\ufffd", "plain": [None, True, 1.5, "t"],
+    }  # fmt: skip

@@ -1,4 +1,4 @@
-"""`otel export`: events as OTLP log records, by the standard variables, each once; `--status`, `auto`."""
+"""`otel export`: events as OTLP log records, each once, and hook runs and recalls as spans."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE_S = 60.0
 
 
 def test_an_event_goes_out_as_a_log_record(run: Run, receiver: Receiver) -> None:
-    made = run(
+    emitted = run(
         *("otel", "emit", "build.broke", "--level", "error", "--success", "false", "--session", SESSION),
         *("--error", "ValueError: no such flag", "--duration-ms", "12.5", "--timestamp", str(NOW_MS)),
         *("--source", "ci", "--component", "builder", "--metadata", '{"n": 3, "of": {"a": [1, null, "x"]}}'),
@@ -33,7 +33,7 @@ def test_an_event_goes_out_as_a_log_record(run: Run, receiver: Receiver) -> None
     assert record.time_unix_nano == record.observed_time_unix_nano == NOW_MS * 1_000_000
     assert plain(record.body) == "build.broke: ValueError: no such flag"
     assert attributes(record.attributes) == {
-        "log.record.uid": made["id"],
+        "log.record.uid": emitted["id"],
         "session.id": SESSION,
         "joelclaw.source": "ci",
         "joelclaw.component": "builder",
@@ -47,7 +47,7 @@ def test_an_event_goes_out_as_a_log_record(run: Run, receiver: Receiver) -> None
     assert record.trace_id.hex() == SESSION.replace("-", "")
     assert resource["service.name"] == "joelclaw"
     assert resource["service.version"]
-    assert resource["host.name"] == made["systemId"]
+    assert resource["host.name"] == emitted["systemId"]
     assert len(resource["service.instance.id"]) == 36
 
 
@@ -59,7 +59,7 @@ def test_each_event_goes_out_once(run: Run, receiver: Receiver) -> None:
     run("otel", "export", env=receiver.env)
     again = run("otel", "export", env=receiver.env).result
     assert [record.event_name for _, record in receiver.records()] == ["a", "b", "c"]
-    assert {one["sent"] for one in again["destinations"]} == {0}
+    assert {destination["sent"] for destination in again["destinations"]} == {0}
 
 
 def test_another_endpoint_gets_everything(run: Run, receiver: Receiver) -> None:
@@ -88,7 +88,7 @@ def test_the_standard_variables_hold(run: Run, receiver: Receiver) -> None:
             "OTEL_METRICS_EXPORTER": "none",
         },
     )  # fmt: skip
-    (request,) = receiver.seen
+    (request,) = receiver.requests
     assert request.headers["x-tenant"] == "one"
     assert request.headers["authorization"] == "Basic abc"
     assert request.headers["content-encoding"] == "gzip"
@@ -100,12 +100,12 @@ def test_the_standard_variables_hold(run: Run, receiver: Receiver) -> None:
 
 
 def test_limits_of_attributes_hold(run: Run, receiver: Receiver) -> None:
-    made = run("otel", "emit", "a", "--metadata", json.dumps({"text": "x" * 50})).result["event"]
+    emitted = run("otel", "emit", "a", "--metadata", json.dumps({"text": "x" * 50})).result["event"]
     run("otel", "export", env={**receiver.env, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": "10"})
     ((_, record),) = receiver.records()
-    said = attributes(record.attributes)
-    assert said["joelclaw.metadata.text"] == "x" * 10
-    assert said["log.record.uid"] == made["id"]
+    values = attributes(record.attributes)
+    assert values["joelclaw.metadata.text"] == "x" * 10
+    assert values["log.record.uid"] == emitted["id"]
 
 
 def test_metrics_count_events_and_durations_over_their_own_times(run: Run, receiver: Receiver) -> None:
@@ -133,11 +133,11 @@ def test_disabled_sends_nothing_and_says_so(run: Run, receiver: Receiver) -> Non
     run("otel", "emit", "a")
     done = run("otel", "export", env={**receiver.env, "OTEL_SDK_DISABLED": "true"}).result
     assert done == {"disabled": True, "destinations": []}
-    assert not receiver.seen
+    assert not receiver.requests
 
 
 @pytest.mark.parametrize(
-    ("variables", "said"),
+    ("variables", "message"),
     [
         ({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "http/protobuf"),
         ({"OTEL_EXPORTER_OTLP_LOGS_PROTOCOL": "http/json"}, "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL"),
@@ -146,12 +146,12 @@ def test_disabled_sends_nothing_and_says_so(run: Run, receiver: Receiver) -> Non
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://[::1"}, "OTEL_EXPORTER_OTLP_ENDPOINT"),
     ],
 )
-def test_variables_that_mean_nothing_here_are_named(run: Run, variables: dict[str, str], said: str) -> None:
+def test_variables_that_mean_nothing_here_are_named(run: Run, variables: dict[str, str], message: str) -> None:
     run("otel", "emit", "a")
     failed = run("otel", "export", env=variables, ok=False)
     assert failed.code == 2
     assert failed.json["error"]["code"] == "OTEL_EXPORT_CONFIG"
-    assert said in failed.json["error"]["message"] + failed.json["fix"]
+    assert message in failed.json["error"]["message"] + failed.json["fix"]
 
 
 def test_a_password_in_the_endpoint_is_neither_stored_nor_shown(run: Run, receiver: Receiver, home: Path) -> None:
@@ -166,9 +166,9 @@ def test_a_password_in_the_endpoint_is_neither_stored_nor_shown(run: Run, receiv
 def test_status_says_what_waits_and_what_went_wrong(run: Run, receiver: Receiver) -> None:
     run("otel", "emit", "a", env={"JOELCLAW_NOW_MS": str(NOW_MS)})
     first = run("otel", "export", "--status", env=receiver.env).result
-    assert {one["waiting"] for one in first["destinations"]} == {1}
+    assert {destination["waiting"] for destination in first["destinations"]} == {1}
     run("otel", "export", env={**receiver.env, "JOELCLAW_NOW_MS": str(NOW_MS)})
-    receiver.plan = lambda *_: Do(503, said="out of memory")
+    receiver.plan = lambda *_: Do(503, body="out of memory")
     run("otel", "emit", "b")
     run("otel", "export", env={**receiver.env, "JOELCLAW_NOW_MS": str(NOW_MS + 60_000)}, ok=False)
     logs = run("otel", "export", "--status", env=receiver.env).result["destinations"][0]
@@ -217,7 +217,11 @@ def test_auto_keeps_its_errors_and_tries_again(run: Run, receiver: Receiver, emi
     emit(0)
     about = run("otel", "export", "--status", env=receiver.env).result["destinations"]
     assert "401" in about[0]["lastError"]
-    assert {one["signal"]: one["failures"] for one in about} == {"logs": 1, "traces": 0, "metrics": 1}
+    assert {destination["signal"]: destination["failures"] for destination in about} == {
+        "logs": 1,
+        "traces": 0,
+        "metrics": 1,
+    }
     receiver.plan = lambda *_: Do()
     emit(61_000)
     assert len(receiver.ids()) == 2
@@ -232,5 +236,67 @@ def test_two_exports_at_once_send_everything_once(run: Run, receiver: Receiver, 
         subprocess.Popen([JOELCLAW, "otel", "export"], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         for _ in range(2)
     ]
-    assert [one.communicate(timeout=PATIENCE_S) and one.returncode for one in both] == [0, 0]
+    assert [process.communicate(timeout=PATIENCE_S) and process.returncode for process in both] == [0, 0]
     assert len(receiver.ids()) == len(set(receiver.ids())) == 5
+
+
+def emit_event(run: Run, action: str, *more: str, session: str = SESSION, at: int = NOW_MS, took: float = 40) -> str:
+    words = ("--session", session, "--timestamp", str(at), "--duration-ms", str(took), *more)
+    identifier: str = run("otel", "emit", action, *words).result["event"]["id"]
+    return identifier
+
+
+def test_a_hook_run_is_a_span_that_ends_when_its_event_was_made(run: Run, receiver: Receiver) -> None:
+    about = {"agent": "claude", "event": "PreCompact", "injected": ["a", "b"], "deep": {"x": 1}, "none": None}
+    identifier = emit_event(run, "hook.completed", "--metadata", json.dumps(about), took=42.5)
+    run("otel", "export", env=receiver.env)
+    (span,) = receiver.spans()
+    assert span.name == "hook PreCompact"
+    assert span.end_time_unix_nano == NOW_MS * 1_000_000
+    assert span.end_time_unix_nano - span.start_time_unix_nano == 42_500_000
+    assert span.status.code == 0
+    values = attributes(span.attributes)
+    assert values["log.record.uid"] == identifier
+    assert values["gen_ai.agent.name"] == "claude"
+    assert values["session.id"] == SESSION
+    assert values["joelclaw.metadata.injected"] == ["a", "b"]
+    assert values["joelclaw.metadata.deep"] == '{"x": 1}'
+    assert "joelclaw.metadata.none" not in values
+
+
+@pytest.mark.parametrize("action", ["hook.degraded", "hook.failed", "hook.timeout", "memory.recall.failed"])
+def test_a_failure_is_a_span_with_an_error(run: Run, receiver: Receiver, action: str) -> None:
+    emit_event(run, action, "--success", "false", "--level", "error", "--error", "STORE_BUSY: another process writes")
+    run("otel", "export", env=receiver.env)
+    (span,) = receiver.spans()
+    assert (span.status.code, span.status.message) == (2, "STORE_BUSY: another process writes")
+    assert attributes(span.attributes)["error.type"] == "STORE_BUSY"
+
+
+def test_a_session_is_one_trace_and_its_log_records_are_in_it(run: Run, receiver: Receiver) -> None:
+    emit_event(run, "hook.completed")
+    emit_event(run, "memory.recall.completed")
+    emit_event(run, "compaction.before")
+    emit_event(run, "hook.completed", session="thread 7")
+    run("otel", "export", env=receiver.env)
+    spans = receiver.spans()
+    assert [span.trace_id for span in spans[:2]] == [bytes.fromhex(SESSION.replace("-", ""))] * 2
+    assert len({span.trace_id for span in spans}) == 2
+    assert len({span.span_id for span in spans}) == 3
+    assert not any(span.parent_span_id for span in spans)
+    records = [record for _, record in receiver.records()]
+    assert [record.trace_id for record in records[:3]] == [spans[0].trace_id] * 3
+    assert [record.span_id for record in records] == [spans[0].span_id, spans[1].span_id, b"", spans[2].span_id]
+
+
+def test_an_export_done_twice_is_the_same_data(run: Run, receiver: Receiver) -> None:
+    emit_event(run, "hook.completed", "--metadata", '{"agent": "pi", "event": "turn_end"}')
+    emit_event(run, "memory.recall.completed", session="odd ⚙ session")
+    other = Receiver().start()
+    try:
+        for collector in (receiver, other):
+            run("otel", "export", env=collector.env)
+        assert receiver.spans() == other.spans()
+        assert [record for _, record in receiver.records()] == [record for _, record in other.records()]
+    finally:
+        other.stop()

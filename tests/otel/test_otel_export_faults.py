@@ -49,7 +49,7 @@ def store(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
 
     def append(count: int, start: str = "e", size: int = 0) -> list[str]:
-        made = [
+        events = [
             new_event(
                 "hook.completed" if number % 5 == 0 else f"work.{number}",
                 metadata={"agent": "pi", "event": "turn_end", **({"text": "word " * (size // 5)} if size else {})},
@@ -61,9 +61,9 @@ def store(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str
             for number in range(count)
         ]
         db = sqlite.open_writing(busy_ms=5_000, durable=False)
-        log.append(db, made, debug_limit=10**9)
+        log.append(db, events, debug_limit=10**9)
         db.close()
-        return [event["id"] for event in made]
+        return [event["id"] for event in events]
 
     return append
 
@@ -87,7 +87,7 @@ def assert_complete(receiver: Receiver, ids: list[str]) -> None:
     for span in receiver.spans():
         data = span.SerializeToString(deterministic=True)
         assert spans.setdefault(span.span_id, data) == data
-    assert len(spans) == len([one for one in ids if int(one.rpartition("-")[2]) % 5 == 0])
+    assert len(spans) == len([identifier for identifier in ids if int(identifier.rpartition("-")[2]) % 5 == 0])
 
 
 def test_a_batch_is_small_in_bytes_too(run: Run, receiver: Receiver, store: Callable[..., list[str]]) -> None:
@@ -137,16 +137,16 @@ def test_the_sdk_retries_while_the_receiver_is_busy(
     assert_complete(receiver, ids)
 
 
-@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("stored", [False, True])
 def test_a_batch_without_an_answer_is_sent_again(
-    run: Run, receiver: Receiver, store: Callable[..., list[str]], keep: bool
+    run: Run, receiver: Receiver, store: Callable[..., list[str]], stored: bool
 ) -> None:
     ids = store(MANY)
-    receiver.plan = lambda path, number, _: Do(0, keep=keep) if number == 1 else Do()
+    receiver.plan = lambda path, number, _: Do(0, stored=stored) if number == 1 else Do()
     assert "closed" in run("otel", "export", env=receiver.env, ok=False).json["error"]["message"]
     run("otel", "export", env=receiver.env)
     assert_complete(receiver, ids)
-    assert len(receiver.ids()) == len(ids) + (BATCH if keep else 0)
+    assert len(receiver.ids()) == len(ids) + (BATCH if stored else 0)
 
 
 def test_a_slow_receiver(run: Run, receiver: Receiver, store: Callable[..., list[str]]) -> None:
@@ -170,13 +170,13 @@ def test_one_event_that_is_refused_does_not_hold_up_the_others(
     receiver.plan = lambda path, _, body: Do(status if path == "/v1/logs" and holds(body, "e-17") else 200)
     logs = run("otel", "export", env=receiver.env).result["destinations"][0]
     assert (logs["rejected"], logs["waiting"]) == (1, 0)
-    assert receiver.ids() == [one for one in ids if one != "e-17"]
+    assert receiver.ids() == [identifier for identifier in ids if identifier != "e-17"]
 
 
 @pytest.mark.parametrize("path", ["/v1/logs", "/v1/traces"])
-@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("stored", [True, False])
 def test_an_exporter_that_is_killed_while_it_waits_for_an_answer(
-    run: Run, receiver: Receiver, store: Callable[..., list[str]], home: Path, path: str, kept: bool
+    run: Run, receiver: Receiver, store: Callable[..., list[str]], home: Path, path: str, stored: bool
 ) -> None:
     ids = store(MANY)
     reached, dead = threading.Event(), threading.Event()
@@ -185,7 +185,7 @@ def test_an_exporter_that_is_killed_while_it_waits_for_an_answer(
         if at == path and number == 1:
             reached.set()
             dead.wait(PATIENCE_S)
-            return Do(200 if kept else 500)
+            return Do(200 if stored else 500)
         return Do()
 
     receiver.plan = plan
@@ -206,10 +206,10 @@ def test_an_exporter_that_is_killed_at_any_moment(
         stopped(paused(home, "otel", "export", commit=commit, env=receiver.env))
     for number in (0, 1):  # and while requests come, wherever it is by then
         came = threading.Event()
-        before = sum(receiver.asked.values())
+        before = sum(receiver.counts.values())
 
         def plan(*_: Any, came: threading.Event = came, last: int = before + number) -> Do:
-            if sum(receiver.asked.values()) > last:
+            if sum(receiver.counts.values()) > last:
                 came.set()
             return Do()
 
@@ -223,7 +223,7 @@ def test_an_exporter_that_is_killed_at_any_moment(
     assert_complete(receiver, ids)
 
 
-def test_events_that_come_meanwhile_wait_for_the_next_export(
+def test_events_during_an_export_wait_for_the_next(
     run: Run, receiver: Receiver, store: Callable[..., list[str]]
 ) -> None:
     ids = store(3)

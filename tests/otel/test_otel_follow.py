@@ -1,4 +1,4 @@
-"""`otel search --follow`: every new event once, in the order it was stored, until nobody wants more."""
+"""`otel search --follow` prints every new event once, in stored order, until it is stopped."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_backlog_then_what_comes_then_a_quiet_end(
     assert follower.interrupt() == (0, b"", b"")
 
 
-def test_what_waits_in_the_spool_is_shown_at_once(
+def test_spooled_events_are_shown_at_once(
     run: Run, emit: Callable[..., None], following: Callable[..., Following]
 ) -> None:
     emit("first")
@@ -116,7 +116,7 @@ def test_what_waits_in_the_spool_is_shown_at_once(
     assert follower.interrupt() == (0, b"", b"")
 
 
-def test_only_what_matches(emit: Callable[..., None], following: Callable[..., Following]) -> None:
+def test_only_matching_events_are_followed(emit: Callable[..., None], following: Callable[..., Following]) -> None:
     emit("mail.old", "other.old")
     follower = following("mail", "--level", "info")
     assert follower.actions(1) == ["mail.old"]

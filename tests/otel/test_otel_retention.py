@@ -1,4 +1,4 @@
-"""`store prune` deletes old events and keeps young ones; other commands do not wait for it."""
+"""Old events are pruned, and repeated debug events are limited, across processes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
-from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+from conftest import JOELCLAW, NOW, NOW_MS, Run, clean_environment
 
 from core.store import deletion, events, sqlite
 from otel import log
 from otel.log import new_event
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 DAY = 86_400_000
 
 
@@ -36,8 +36,8 @@ def prune(run: Run, days: str) -> Any:
 def test_events_older_than_the_setting_are_deleted(run: Run) -> None:
     seed([0, DAY, 10 * DAY, 10 * DAY + 1, 100 * DAY])
     assert prune(run, "10")["byAge"] == 2
-    left = run("otel", "list", "--hours", "9999", env=NOW).result
-    assert [event["id"] for event in left["events"] if event["action"] == "x"] == ["0", str(DAY), str(10 * DAY)]
+    remaining = run("otel", "list", "--hours", "9999", env=NOW).result
+    assert [event["id"] for event in remaining["events"] if event["action"] == "x"] == ["0", str(DAY), str(10 * DAY)]
     assert prune(run, "10")["byAge"] == 0
 
 
@@ -72,3 +72,73 @@ def test_many_batches_while_others_emit(home: Path) -> None:
         assert json.loads(pruning.stdout.read())["result"]["events"]["byAge"] == 3 * deletion.AT_ONCE
     db = sqlite.open_reading()
     assert db is not None and events.count(db) == emitted + 1 > 1, "and store.pruned"
+
+
+LIMIT = 12
+
+
+def times(db: apsw.Connection) -> list[int]:
+    return [row[0] for row in db.execute("SELECT timestamp FROM event ORDER BY timestamp")]
+
+
+def test_thirteenth_within_a_minute_is_noise(run: Run) -> None:
+    def emit(second: float, *more: str) -> dict[str, object]:
+        env = {"JOELCLAW_NOW_MS": str(NOW_MS + int(second * 1000))}
+        result: dict[str, object] = run("otel", "emit", "tick", "--level", "debug", *more, env=env).result["response"][
+            "result"
+        ]
+        return result
+
+    for second in range(LIMIT):
+        assert emit(second)["stored"] is True
+    refused = emit(59.999, "--id", "late")
+    assert (refused["stored"], refused["dropReason"]) == (False, "debug_backpressure_guard")
+    # of another source, component, action or level: not the same noise
+    assert emit(59.999, "--source", "other")["stored"] is True
+    assert emit(59.999, "--component", "other")["stored"] is True
+    assert emit(59.999, "--action", "other")["stored"] is True
+    assert emit(59.999, "--level", "info")["stored"] is True
+    # the first one falls out of the window
+    assert emit(60)["stored"] is True
+    assert emit(60)["stored"] is False
+
+
+IMPORTANT: dict[str, dict[str, object]] = {
+    "a compaction": {"action": "compaction.before"},
+    "a gateway's compaction": {"action": "gateway.compaction.inject.skipped"},
+    "an injection": {"action": "memory.recall.injected"},
+    "another's name for one": {"action": "system_knowledge.injected"},
+    "a hook that handed out a text": {"action": "hook.completed", "metadata": {"injected": ["memory-startup"]}},
+    "a failure": {"action": "probe", "success": False},
+    "a failure that names its error": {"action": "probe", "success": False, "error": "no route"},
+}
+NOISY: dict[str, dict[str, object]] = {
+    "a hook that had nothing to say": {"action": "hook.completed", "metadata": {"injected": []}},
+    "a word that only holds it": {"action": "recompaction.look"},
+    "metadata that speaks of it": {"action": "tick", "metadata": {"about": "compaction"}},
+}
+
+
+def test_important_events_are_never_limited() -> None:
+    for table, expected in ((IMPORTANT, LIMIT + 5), (NOISY, LIMIT)):
+        for what, about in table.items():
+            events = [new_event(**{"level": "debug", "now": NOW_MS, **about}) for _ in range(LIMIT + 5)]  # type: ignore[arg-type]
+            assert log.append(sqlite.open_in_memory(), events, debug_limit=LIMIT) == expected, what
+
+
+def test_a_known_id_is_distinguished_from_noise() -> None:
+    db = sqlite.open_in_memory()
+    event = new_event("x", level="debug", id="same", now=NOW_MS)
+    assert log.append_one(db, event, debug_limit=1) == ""
+    assert log.append_one(db, event, debug_limit=1) == log.DUPLICATE
+
+
+def test_append_counts_what_it_stored_and_keeps_an_open_transaction_open() -> None:
+    db = sqlite.open_in_memory()
+    events = [new_event("x", level="debug", now=NOW_MS) for _ in range(LIMIT + 5)]
+    assert log.append(db, events, debug_limit=LIMIT) == LIMIT
+    db.execute("BEGIN IMMEDIATE")
+    assert log.append(db, [new_event("y", now=NOW_MS), events[0]], debug_limit=LIMIT) == 1
+    assert db.in_transaction
+    db.execute("ROLLBACK")
+    assert len(times(db)) == LIMIT

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, Run
+from conftest import NOW, NOW_MS, Run
 from terminal import on_terminal
 
 from core.store import sqlite
 from otel import log
 from otel.log import new_event
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 MINUTE = 60_000
 HOUR = 60 * MINUTE
 
@@ -23,7 +22,7 @@ HOUR = 60 * MINUTE
 def seeded(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store with a few events, the newest at NOW_MS."""
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    made = [
+    events = [
         new_event("compaction.inject", source="interactive", component="session-lifecycle", session="s1",
                      system="m1", metadata={"compactionCount": 2, "contentChars": 812}, now=NOW_MS, id="inject"),
         new_event("compaction.inject.skipped", source="interactive", component="session-lifecycle", session="s2",
@@ -37,7 +36,7 @@ def seeded(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
                      system="m1", now=NOW_MS - 30 * HOUR, id="old"),
     ]  # fmt: skip
     db = sqlite.open_writing(busy_ms=1000, durable=False)
-    assert log.append(db, made, debug_limit=12) == len(made)
+    assert log.append(db, events, debug_limit=12) == len(events)
     db.close()
     return home
 
@@ -74,7 +73,7 @@ def test_list_shows_the_window_newest_first(run: Run, seeded: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "expected"),
     [
         ("compaction.inject", ["inject", "skipped"]),
         ("compaction.inject.skipped", ["skipped"]),
@@ -101,15 +100,15 @@ def test_list_shows_the_window_newest_first(run: Run, seeded: Path) -> None:
         ("mail\tsent\n", ["mail"]),
     ],
 )
-def test_words_that_must_all_occur(run: Run, seeded: Path, query: str, found: list[str]) -> None:
+def test_words_that_must_all_occur(run: Run, seeded: Path, query: str, expected: list[str]) -> None:
     result = run("otel", "search", "--", query, env=NOW).result
-    assert ids(result) == found
-    assert result["found"] == len(found)
+    assert ids(result) == expected
+    assert result["found"] == len(expected)
     assert result["query"] == query
 
 
 @pytest.mark.parametrize(
-    ("words", "found", "filter_by"),
+    ("words", "expected", "filter_by"),
     [
         (["--level", "error,fatal"], ["failed"], "level:=[error,fatal]"),
         (["--level", "Warning, ERROR"], ["mail", "failed"], "level:=[warn,error]"),
@@ -125,16 +124,16 @@ def test_words_that_must_all_occur(run: Run, seeded: Path, query: str, found: li
         (["--hours", "0"], ["inject"], ""),
     ],
 )
-def test_filters(run: Run, seeded: Path, words: list[str], found: list[str], filter_by: str) -> None:
+def test_filters(run: Run, seeded: Path, words: list[str], expected: list[str], filter_by: str) -> None:
     for name in (["list"], ["search", "*"]):
         result = run("otel", *name, *words, env=NOW).result
-        assert ids(result) == found
-        assert result["found"] == len(found) == sum(entry["count"] for entry in result["facets"][0]["counts"])
+        assert ids(result) == expected
+        assert result["found"] == len(expected) == sum(entry["count"] for entry in result["facets"][0]["counts"])
         assert result["filterBy"].partition(" && ")[2] == filter_by
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("words", "expected"),
     [
         (["search", "mail|ECONNREFUSED"], ["mail", "failed"]),
         (["search", "compaction skipped|mail sent"], ["skipped", "mail"]),
@@ -146,15 +145,15 @@ def test_filters(run: Run, seeded: Path, words: list[str], found: list[str], fil
     ],
 )
 def test_any_of_several_and_what_does_not_match(
-    run: Run, seeded: Path, words: list[str], found: list[str] | None
+    run: Run, seeded: Path, words: list[str], expected: list[str] | None
 ) -> None:
-    if found is None:
+    if expected is None:
         assert run("otel", *words, env=NOW, ok=False).json["error"]["code"] == "OTEL_INVALID_ARGS"
     else:
-        assert ids(run("otel", *words, env=NOW).result) == found
+        assert ids(run("otel", *words, env=NOW).result) == expected
 
 
-def test_what_every_hook_leaves_is_shown_to_who_asks(run: Run, seeded: Path) -> None:
+def test_routine_events_are_shown_on_request(run: Run, seeded: Path) -> None:
     run("otel", "emit", "hook.completed", "--component", "hook", env=NOW)
     for words, shown in (([], False), (["--component", "hook"], True), (["--action", "hook.completed"], True)):
         actions = [event["action"] for event in run("otel", "list", *words, env=NOW).result["events"]]
@@ -164,10 +163,10 @@ def test_what_every_hook_leaves_is_shown_to_who_asks(run: Run, seeded: Path) -> 
 
 
 def test_all_events_of_a_session_or_a_machine(run: Run, seeded: Path) -> None:
-    told = run("o11y", "session", "s1", env=NOW).result
-    assert (told["scope"], told["sessionId"], told["found"], told["returned"]) == ("session", "s1", 3, 3)
-    assert [hit["id"] for hit in told["hits"]] == ["inject", "mail", "failed"]
-    assert {hit["collection"] for hit in told["hits"]} == {"otel_events"}
+    result = run("o11y", "session", "s1", env=NOW).result
+    assert (result["scope"], result["sessionId"], result["found"], result["returned"]) == ("session", "s1", 3, 3)
+    assert [hit["id"] for hit in result["hits"]] == ["inject", "mail", "failed"]
+    assert {hit["collection"] for hit in result["hits"]} == {"otel_events"}
     assert run("o11y", "system", "m1", "--hours", "48", env=NOW).result["found"] == 4
     listed = run("otel", "list", "--session", "s1", env=NOW).json["next_actions"]
     assert "joelclaw o11y session s1" in [step["command"] for step in listed]
@@ -231,8 +230,8 @@ def test_on_a_terminal_a_compaction_shows_size_share_and_time_since_the_last(run
     run("inject", "recovery", "--session", "s", env={"JOELCLAW_NOW_MS": str(NOW_MS - 50_000)})
     run("checkpoint", "flush", *usage, env={"JOELCLAW_NOW_MS": str(NOW_MS + 235_000)})
     env = {"TERM": "dumb", "JOELCLAW_NOW_MS": str(NOW_MS + 240_000)}
-    seen = " ".join(on_terminal(home, "otel", "search", "compaction.before", env=env).out.split())
-    _, second, first = seen.split("compaction.before")
+    screen = " ".join(on_terminal(home, "otel", "search", "compaction.before", env=env).out.split())
+    _, second, first = screen.split("compaction.before")
     for shown in ("context 85 %", "context tokens 170,000", "context limit 200,000"):
         assert shown in first and shown in second
     assert "time since last compaction 4 min 45 s" in second

@@ -1,4 +1,4 @@
-"""What waits beside the store: kept line by line, stored once and only where it can be, dropped if it is no event."""
+"""Spooled events are kept line by line and stored once; what is no event is dropped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def folder(monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
     return home / "spool"
 
 
-def test_what_cannot_be_stored_stays_as_it_is(run: Run, folder: Path) -> None:
+def test_events_stay_spooled_if_the_store_fails(run: Run, folder: Path) -> None:
     run("otel", "emit", "a.b")
     run("recall", "what is there")
     waiting = (folder / "events.jsonl").read_bytes()
@@ -37,17 +37,17 @@ def test_what_cannot_be_stored_stays_as_it_is(run: Run, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("recall", "what is there"), ("checkpoint", "save", "--session=s", "--percent=70")])
-def test_a_full_spool_is_stored_by_who_comes_next(run: Run, folder: Path, words: tuple[str, ...]) -> None:
+def test_a_full_spool_is_stored_by_the_next_command(run: Run, folder: Path, words: tuple[str, ...]) -> None:
     number = 0
     while log.spool([{**EVENT, "id": str(number), "metadata": {"text": "x" * 10_000}}]):
         number += 1
     run(*words)
-    found = run("otel", "list", "--hours", "876000", "--limit", "200").result["events"]
-    assert len({event["id"] for event in found if event["action"] == "a.b"}) == number > 20
-    assert len(found) > number and os.listdir(folder) == []
+    events = run("otel", "list", "--hours", "876000", "--limit", "200").result["events"]
+    assert len({event["id"] for event in events if event["action"] == "a.b"}) == number > 20
+    assert len(events) > number and os.listdir(folder) == []
 
 
-def test_what_was_taken_and_not_dropped_is_taken_again(folder: Path) -> None:
+def test_a_spool_that_was_stored_but_not_deleted_is_not_stored_twice(folder: Path) -> None:
     folder.mkdir(parents=True)
     line = json.dumps(EVENT).encode() + b"\n"
     (folder / "events.jsonl.taken-1").write_bytes(line + b"no json\n[]\n" + line)
@@ -65,19 +65,19 @@ BAD: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("bad", BAD)
-def test_a_line_that_cannot_be_stored_keeps_back_no_other(run: Run, folder: Path, bad: dict[str, Any]) -> None:
+def test_a_line_that_cannot_be_stored_blocks_no_other(run: Run, folder: Path, bad: dict[str, Any]) -> None:
     run("otel", "emit", "a.c")
     folder.mkdir(mode=0o700, exist_ok=True)
     lines = [json.dumps({**EVENT, "timestamp": NOW_MS, "id": str(at), **more}) for at, more in enumerate([bad, {}])]
     (folder / "events.jsonl").write_text("\n".join(lines) + "\n")
     assert run("status").result["events"]["waiting"] == 2
     assert "UNKNOWN" not in run("doctor").out
-    found = run("otel", "list", "--hours", "9", env={"JOELCLAW_NOW_MS": str(NOW_MS)}).result["events"]
-    assert "1" in {event["id"] for event in found}
+    events = run("otel", "list", "--hours", "9", env={"JOELCLAW_NOW_MS": str(NOW_MS)}).result["events"]
+    assert "1" in {event["id"] for event in events}
     assert os.listdir(folder) == []
 
 
-def test_what_the_disk_has_no_room_for_takes_no_other_along(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_too_large_for_the_disk_loses_no_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[: len(data) // 2]))
     assert log.spool([EVENT]) is False
@@ -97,7 +97,7 @@ def test_the_log_is_read_where_the_settings_cannot_be(run: Run, folder: Path, wo
 
 
 @pytest.mark.parametrize("dropped", ["at once", "later"])
-def test_what_is_written_while_another_process_takes_the_file_is_not_lost(
+def test_events_written_while_the_spool_is_taken_are_not_lost(
     folder: Path, monkeypatch: pytest.MonkeyPatch, dropped: str
 ) -> None:
     """Of 300 hooks at once 57 left no event: their file was taken between opening and writing it."""

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 from claude_transcript import CWD, Transcript
-from conftest import NOW_MS, Attempt, Run, attempt
+from conftest import NOW, Attempt, Run, attempt
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 MISSING = "zsh: command not found: quaylint"
 
 
@@ -22,8 +21,8 @@ def ask(home: Path, *words: str, project: str = Path(CWD).name) -> Attempt:
 @pytest.fixture
 def ran(home: Path, run: Run, tmp_path: Path) -> Path:
     """A home with a session that found out how its linter is called, and why a test failed."""
-    made = Transcript(tmp_path / "work/5a3e7c11-2222-4333-8444-555566667777.jsonl")
-    made.user("lint the quay, then mend the test")
+    transcript = Transcript(tmp_path / "work/5a3e7c11-2222-4333-8444-555566667777.jsonl")
+    transcript.user("lint the quay, then mend the test")
     for number, (command, output, failed) in enumerate(
         (
             ("quaylint run ./...", MISSING, True),
@@ -33,43 +32,43 @@ def ran(home: Path, run: Run, tmp_path: Path) -> Path:
             ("make tides", "Error: no tide table for harbour 7", True),
         )
     ):
-        made.call(f"c{number}", "Bash", command=command)
-        made.outcome(f"c{number}", output, failed=failed)
-    made.assistant("The table lacks the harbours of the north: I add them.")
-    made.call("e", "Edit", file_path=f"{CWD}/src/tides.py", old_string="a", new_string="b")
-    made.outcome("e", "done")
-    made.assistant("Now I run it again.")
-    made.call("t", "Bash", command="make tides")
-    made.outcome("t", "ok")
-    run("memory", "archive", str(made.path), env=NOW)
+        transcript.call(f"c{number}", "Bash", command=command)
+        transcript.outcome(f"c{number}", output, failed=failed)
+    transcript.assistant("The table lacks the harbours of the north: I add them.")
+    transcript.call("e", "Edit", file_path=f"{CWD}/src/tides.py", old_string="a", new_string="b")
+    transcript.outcome("e", "done")
+    transcript.assistant("Now I run it again.")
+    transcript.call("t", "Bash", command="make tides")
+    transcript.outcome("t", "ok")
+    run("memory", "archive", str(transcript.path), env=NOW)
     return home
 
 
 def test_the_last_working_form_comes_first_and_failed_forms_last(ran: Path) -> None:
-    found = ask(ran, "how", "quaylint", "run").result["commands"]
-    assert [(one["command"], one["outcome"]) for one in found] == [
+    commands = ask(ran, "how", "quaylint", "run").result["commands"]
+    assert [(row["command"], row["outcome"]) for row in commands] == [
         ("mise exec -- quaylint run ./...", "ok"),
         ("mise exec -- quaylint run ./quay", "ok"),
         ("quaylint run ./...", "failed"),
     ]
-    assert (found[0]["folder"], found[0]["project"]) == (CWD, "gateway")
+    assert (commands[0]["folder"], commands[0]["project"]) == (CWD, "gateway")
     raw = ask(ran, "how", "quaylint", "run", "--limit", "1", "--raw").out.splitlines()
     assert raw[0] == "$ mise exec -- quaylint run ./..."
     assert raw[1].startswith("    ok · call:5a3e7c11:3 · ") and raw[1].endswith(CWD)
 
 
 def test_a_plain_form_comes_before_a_longer_line(home: Path, run: Run, tmp_path: Path) -> None:
-    made = Transcript(tmp_path / "work/5a3e7c11-2222-4333-8444-555566667777.jsonl")
+    transcript = Transcript(tmp_path / "work/5a3e7c11-2222-4333-8444-555566667777.jsonl")
     for number, command in enumerate(("make seal", "make seal | tail -3", "make fmt && make seal 2>&1")):
-        made.user(f"seal quay {number}")
-        made.call(f"c{number}", "Bash", command=f"cd {CWD} && {command}")
-        made.outcome(f"c{number}", "sealed")
-    run("memory", "archive", str(made.path), env=NOW)
-    found = ask(home, "how", "make", "seal").result["commands"]
-    assert [one["command"].partition(" && ")[2] for one in found] == [
+        transcript.user(f"seal quay {number}")
+        transcript.call(f"c{number}", "Bash", command=f"cd {CWD} && {command}")
+        transcript.outcome(f"c{number}", "sealed")
+    run("memory", "archive", str(transcript.path), env=NOW)
+    commands = ask(home, "how", "make", "seal").result["commands"]
+    assert [row["command"].partition(" && ")[2] for row in commands] == [
         "make seal", "make fmt && make seal 2>&1"
     ]  # fmt: skip
-    assert found[0]["runs"] == 2
+    assert commands[0]["runs"] == 2
 
 
 @pytest.mark.parametrize(
@@ -82,15 +81,15 @@ def test_a_plain_form_comes_before_a_longer_line(home: Path, run: Run, tmp_path:
 def test_an_error_is_shown_with_the_steps_that_fixed_it(
     ran: Path, error: str, failed: str, worked: str, did: list[str]
 ) -> None:
-    found = ask(ran, "fix", error).result["errors"][0]
-    assert (found["command"], found["ended"]["command"], found["ended"]["outcome"]) == (failed, worked, "ok")
-    assert found["did"] == did
-    assert ("harbours of the north" in found["said"]) == bool(did)
+    error_ = ask(ran, "fix", error).result["errors"][0]
+    assert (error_["command"], error_["ended"]["command"], error_["ended"]["outcome"]) == (failed, worked, "ok")
+    assert error_["did"] == did
+    assert ("harbours of the north" in error_["said"]) == bool(did)
 
 
 def test_an_error_behind_a_pipe_is_found_too(ran: Path, run: Run, tmp_path: Path) -> None:
-    made = Transcript(tmp_path / "work/6b4f8d22-2222-4333-8444-555566667777.jsonl")
-    made.user("build the lock")
+    transcript = Transcript(tmp_path / "work/6b4f8d22-2222-4333-8444-555566667777.jsonl")
+    transcript.user("build the lock")
     for number, (command, output) in enumerate(
         (
             ("go build ./lock 2>&1 | head -20", "lock/gate.go:12:7: undefined: sluiceGate"),
@@ -98,11 +97,11 @@ def test_an_error_behind_a_pipe_is_found_too(ran: Path, run: Run, tmp_path: Path
             ("go build ./lock", ""),
         )
     ):
-        made.call(f"g{number}", "Bash", command=command)
-        made.outcome(f"g{number}", output)
-    run("memory", "archive", str(made.path), env=NOW)
-    found = ask(ran, "fix", "gate.go:40:9: undefined: sluiceGate").result["errors"]
-    assert [(one["command"], one["ended"]["command"]) for one in found] == [
+        transcript.call(f"g{number}", "Bash", command=command)
+        transcript.outcome(f"g{number}", output)
+    run("memory", "archive", str(transcript.path), env=NOW)
+    errors = ask(ran, "fix", "gate.go:40:9: undefined: sluiceGate").result["errors"]
+    assert [(row["command"], row["ended"]["command"]) for row in errors] == [
         ("go build ./lock 2>&1 | head -20", "go build ./lock")
     ]  # fmt: skip
 
@@ -110,23 +109,25 @@ def test_an_error_behind_a_pipe_is_found_too(ran: Path, run: Run, tmp_path: Path
 @pytest.fixture
 def locked(home: Path, run: Run, tmp_path: Path) -> Path:
     """A home with a session whose errors stand behind pipes and in a prompt."""
-    made = Transcript(tmp_path / "work/7c5a9e33-2222-4333-8444-555566667777.jsonl")
-    made.user("build the lock")
-    made.call("t0", "Bash", command="make locks 2>&1 | tail -20")
-    made.outcome("t0", "ok a\n--- FAIL: TestSluice (0.03s)\nlock/gate.go:12:7: cannot raise gate 4 of 'north'\nFAIL")
-    made.assistant("The gate has no winch.")
-    made.call("t1", "Edit", file_path=f"{CWD}/lock/gate.go", old_string="a", new_string="b")
-    made.outcome("t1", "done")
-    made.call("t2", "Bash", command="make locks 2>&1 | tail -20")
-    made.outcome("t2", "ok")
-    made.assistant("It is raised now.")
-    made.user("the ferry says:\nError: ENOENT: no such file or directory, open '/srv/ferry/quays.json'")
-    made.assistant("The ferry looks for the quays of yesterday.")
-    made.call("t3", "Bash", command="git add -p lock/gate.go")
-    made.outcome("t3", "ok")
-    made.call("t4", "Bash", command="git worktree add ../north -b prepare && make fmt")
-    made.outcome("t4", "ok")
-    run("memory", "archive", str(made.path), env=NOW)
+    transcript = Transcript(tmp_path / "work/7c5a9e33-2222-4333-8444-555566667777.jsonl")
+    transcript.user("build the lock")
+    transcript.call("t0", "Bash", command="make locks 2>&1 | tail -20")
+    transcript.outcome(
+        "t0", "ok a\n--- FAIL: TestSluice (0.03s)\nlock/gate.go:12:7: cannot raise gate 4 of 'north'\nFAIL"
+    )
+    transcript.assistant("The gate has no winch.")
+    transcript.call("t1", "Edit", file_path=f"{CWD}/lock/gate.go", old_string="a", new_string="b")
+    transcript.outcome("t1", "done")
+    transcript.call("t2", "Bash", command="make locks 2>&1 | tail -20")
+    transcript.outcome("t2", "ok")
+    transcript.assistant("It is raised now.")
+    transcript.user("the ferry says:\nError: ENOENT: no such file or directory, open '/srv/ferry/quays.json'")
+    transcript.assistant("The ferry looks for the quays of yesterday.")
+    transcript.call("t3", "Bash", command="git add -p lock/gate.go")
+    transcript.outcome("t3", "ok")
+    transcript.call("t4", "Bash", command="git worktree add ../north -b prepare && make fmt")
+    transcript.outcome("t4", "ok")
+    run("memory", "archive", str(transcript.path), env=NOW)
     return home
 
 
@@ -139,10 +140,14 @@ def locked(home: Path, run: Run, tmp_path: Path) -> Path:
     ],
 )
 def test_an_error_with_other_values_is_shown_with_the_next_steps(locked: Path, pasted: str) -> None:
-    [found] = ask(locked, "fix", pasted).result["errors"]
-    assert (found["command"], found["outcome"], found["origin"]) == ("make locks 2>&1 | tail -20", "", "tool")
-    assert (found["said"], found["did"]) == ("The gate has no winch.", ["Edit lock/gate.go"])
-    assert (found["next"]["id"], found["next"]["outcome"], found["ended"]) == (f"call:{found['session']}:3", "", None)
+    [error_] = ask(locked, "fix", pasted).result["errors"]
+    assert (error_["command"], error_["outcome"], error_["origin"]) == ("make locks 2>&1 | tail -20", "", "tool")
+    assert (error_["said"], error_["did"]) == ("The gate has no winch.", ["Edit lock/gate.go"])
+    assert (error_["next"]["id"], error_["next"]["outcome"], error_["ended"]) == (
+        f"call:{error_['session']}:3",
+        "",
+        None,
+    )
     raw = ask(locked, "fix", pasted, "--raw").out.splitlines()
     assert raw[1:] == [
         "    no outcome: $ make locks 2>&1 | tail -20",
@@ -152,10 +157,10 @@ def test_an_error_with_other_values_is_shown_with_the_next_steps(locked: Path, p
     ]
 
 
-def test_what_a_command_is_given_belongs_to_what_is_asked(locked: Path) -> None:
-    asked = ask(locked, "how", "-n", "3", "git", "add", "-p", "--limit=2").result
-    assert asked["query"] == "git add -p"
-    assert [one["command"] for one in asked["commands"]][:1] == ["git add -p lock/gate.go"]
+def test_arguments_are_part_of_the_query(locked: Path) -> None:
+    result = ask(locked, "how", "-n", "3", "git", "add", "-p", "--limit=2").result
+    assert result["query"] == "git add -p"
+    assert [command["command"] for command in result["commands"]][:1] == ["git add -p lock/gate.go"]
     assert ask(locked, "how", "git add -p", "-n", "1").result["count"] == 1
     assert ask(locked, "how", "git", "--", "--limit").result["query"] == "git --limit"
     assert ask(locked, "how", "-x", "git").code == 2
@@ -166,16 +171,16 @@ def two_projects(home: Path, run: Run, tmp_path: Path) -> Path:
     """Two projects ran the same tool, the other one later and more often, and met the same error."""
     error = "Error: E77 mooring token missing"
     for project, host, runs in (("orders", "own", 1), ("theirs", "evil", 5)):
-        made = Transcript(tmp_path / f"{project}/{runs}a3e7c11-2222-4333-8444-555566667777.jsonl")
-        made.user("ship it")
+        transcript = Transcript(tmp_path / f"{project}/{runs}a3e7c11-2222-4333-8444-555566667777.jsonl")
+        transcript.user("ship it")
         for number in range(runs):
             for at, (command, output) in enumerate((("make ship", error), (f"make ship HOST={host}", "shipped"))):
-                made.write(made.entry("user", f"again {number}{at}", cwd=f"/w/{project}"))
-                made.call(f"{number}{at}", "Bash", command=f"cd /w/{project} && {command}")
-                made.outcome(f"{number}{at}", output, failed=output == error)
-        text = made.path.read_text().replace(CWD, f"/w/{project}")
-        made.path.write_text(text)
-        run("memory", "archive", str(made.path), env=NOW)
+                transcript.write(transcript.entry("user", f"again {number}{at}", cwd=f"/w/{project}"))
+                transcript.call(f"{number}{at}", "Bash", command=f"cd /w/{project} && {command}")
+                transcript.outcome(f"{number}{at}", output, failed=output == error)
+        text = transcript.path.read_text().replace(CWD, f"/w/{project}")
+        transcript.path.write_text(text)
+        run("memory", "archive", str(transcript.path), env=NOW)
     return home
 
 

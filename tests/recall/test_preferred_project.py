@@ -1,4 +1,4 @@
-"""`recall` puts the hits of the project it is run in before near equals of others, and says so."""
+"""`recall` prefers hits of the current project to near equals of others, and says so."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 from claude_transcript import Transcript
-from conftest import NOW_MS, Run
+from conftest import NOW, Run
 from terminal import on_terminal
 
 from recall.query import OTHER_PROJECT
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 QUERY = "tide gauge reading interval"
 LINES = [
     {"id": "beta", "text": "The tide gauge reading interval is ten minutes", "project": "acme/beta",
@@ -52,18 +51,18 @@ def test_near_equals_of_another_project_go_behind(run: Run, alpha: Path, tmp_pat
     assert (everywhere["preferredProject"], everywhere["hits"][0]["id"]) == (None, "beta")
     here = ask(run, cwd=alpha)
     assert (here["preferredProject"], here["hits"][0]["id"]) == ("acme/alpha", "alpha")
-    there = ask(run, cwd=repository(tmp_path / "beta"))
-    assert (there["preferredProject"], there["hits"][0]["id"]) == ("acme/beta", "beta")
+    in_beta = ask(run, cwd=repository(tmp_path / "beta"))
+    assert (in_beta["preferredProject"], in_beta["hits"][0]["id"]) == ("acme/beta", "beta")
     assert ask(run, cwd=alpha)["hits"][0]["project"] == "acme/alpha", "below the top of it, too"
 
 
 def test_own_and_global_hits_keep_their_score_and_others_most_of_it(run: Run, alpha: Path) -> None:
-    def asked(*words: str) -> dict[str, float]:
+    def scores_of(*words: str) -> dict[str, float]:
         # recalls of a batch do not count as use, which would raise the scores
         out = run("recall", "--batch", "-", "--budget", "lean", *words, stdin=QUERY + "\n", env=NOW, cwd=alpha).out
         return scores(json.loads(out)["result"])
 
-    before, after = asked("--everywhere"), asked()
+    before, after = scores_of("--everywhere"), scores_of()
     assert (after["alpha"], after["global"]) == (before["alpha"], before["global"])
     assert after["beta"] == pytest.approx(before["beta"] * OTHER_PROJECT, abs=0.0002)
     assert 0.5 < OTHER_PROJECT < 1
@@ -78,7 +77,7 @@ def test_a_clearly_better_hit_of_another_project_comes_first(run: Run, alpha: Pa
     assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
 
 
-def test_a_folder_in_no_repository_prefers_a_name_in_use(run: Run, alpha: Path, tmp_path: Path) -> None:
+def test_a_folder_outside_repositories_prefers_a_known_project_name(run: Run, alpha: Path, tmp_path: Path) -> None:
     for name, preferred in (("beta", "beta"), ("elsewhere", None)):
         plain = tmp_path / "plain" / name
         plain.mkdir(parents=True)
@@ -97,13 +96,13 @@ def test_turns_and_calls_of_a_session_are_of_its_project(run: Run, alpha: Path, 
     for number, (name, session) in enumerate((("alpha", "s-alpha"), ("beta", "s-beta"))):
         more = {"sessionId": session, "cwd": str(tmp_path / name)}
         repository(tmp_path / name) if name == "beta" else None
-        made = Transcript(tmp_path / f"{session}.jsonl", first=100 * number)
-        made.write(made.entry("user", "the sluice opens at neap tide because of the barge", **more))
+        transcript = Transcript(tmp_path / f"{session}.jsonl", first=100 * number)
+        transcript.write(transcript.entry("user", "the sluice opens at neap tide because of the barge", **more))
         call = {"type": "tool_use", "id": f"c{number}", "name": "Read", "input": {"file_path": "/w/src/sluiceGate.py"}}
-        made.write(made.entry("assistant", [call], **more))
+        transcript.write(transcript.entry("assistant", [call], **more))
         back = {"type": "tool_result", "tool_use_id": f"c{number}", "content": f"def neapOffset(): return {name}Gate"}
-        made.write(made.entry("user", [back], **more))
-        run("memory", "archive", str(made.path), env=NOW)
+        transcript.write(transcript.entry("user", [back], **more))
+        run("memory", "archive", str(transcript.path), env=NOW)
     for query in ("sluice neap tide barge", "neapOffset"):
         for name in ("alpha", "beta"):
             hits = run("recall", query, env=NOW, cwd=tmp_path / name).result["hits"]
@@ -114,7 +113,9 @@ def test_turns_and_calls_of_a_session_are_of_its_project(run: Run, alpha: Path, 
 def test_each_query_of_a_batch_prefers(run: Run, alpha: Path) -> None:
     out = run("recall", "--batch", "-", stdin=f"{QUERY}\n{QUERY}\n", env=NOW, cwd=alpha).out
     results = [json.loads(line)["result"] for line in out.splitlines()]
-    assert [(one["preferredProject"], one["hits"][0]["id"]) for one in results] == [("acme/alpha", "alpha")] * 2
+    assert [(result["preferredProject"], result["hits"][0]["id"]) for result in results] == [
+        ("acme/alpha", "alpha")
+    ] * 2
 
 
 def test_a_terminal_names_the_project_and_raw_prints_only_texts(run: Run, alpha: Path, home: Path) -> None:
@@ -138,6 +139,6 @@ def test_a_terminal_names_the_project_and_raw_prints_only_texts(run: Run, alpha:
     assert "those of acme" not in on_terminal(home, "recall", QUERY, "--everywhere").out
 
 
-def test_a_store_that_is_not_there_yet_prefers_too(run: Run, tmp_path: Path) -> None:
+def test_a_project_is_preferred_without_a_store(run: Run, tmp_path: Path) -> None:
     result = run("recall", QUERY, env=NOW, cwd=repository(tmp_path / "alpha")).result
     assert (result["preferredProject"], result["hits"]) == ("acme/alpha", [])

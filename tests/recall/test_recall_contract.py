@@ -1,4 +1,4 @@
-"""The result of `recall` is that of the mirrored CLI: keys, budgets, trust pass, filters, decay, events (CONTRACT)."""
+"""The result of `recall` is that of the mirrored CLI: keys, budgets, trust pass, filters, decay, events."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, Run, attempt
+from conftest import NOW, NOW_MS, Run, attempt
 from terminal import on_terminal, without_style
 
 DAY_MS = 86_400_000
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 RESULT: dict[str, Any] = {
     "query": str, "rewrittenQuery": str, "rewrite": dict, "filtersApplied": list, "includeHold": bool,
     "includeDiscard": bool,
@@ -152,9 +151,9 @@ def test_the_trust_pass_says_why(home: Path, reason: str) -> None:
     take_in(home, {"id": "x", "text": "Gateway retries are capped at three per request", **DROPPED[reason]})
     result = ask(home, "retries")
     assert (result["hits"], result["count"], result["droppedByTrustPass"]) == ([], 0, 1)
-    (told,) = result["droppedDiagnostics"]
-    assert (told["id"], told["reasons"]) == ("x", [reason])
-    assert told["observation"]
+    (dropped,) = result["droppedDiagnostics"]
+    assert (dropped["id"], dropped["reasons"]) == ("x", [reason])
+    assert dropped["observation"]
 
 
 def test_below_the_least_score(stocked: Path) -> None:
@@ -164,7 +163,7 @@ def test_below_the_least_score(stocked: Path) -> None:
     result = ask(stocked, "gateway retries", "--min-score", str(least))
     assert [hit["score"] for hit in result["hits"]] == scores[:2]
     assert result["droppedByTrustPass"] >= 2
-    assert {tuple(told["reasons"]) for told in result["droppedDiagnostics"]} == {("below_min_score",)}
+    assert {tuple(dropped["reasons"]) for dropped in result["droppedDiagnostics"]} == {("below_min_score",)}
     assert ask(stocked, "gateway retries", "--min-score", "1")["hits"] == []
     assert attempt(stocked, "recall", "x", "--min-score", "1.1").code == 2
 
@@ -221,7 +220,7 @@ def test_categories_and_their_aliases(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "wanted"),
+    ("words", "expected"),
     [
         (("--collection", "observations"), "ab"), (("--collection", "episodes"), "c"), (("--collection",
         "knowledge"), "d"),
@@ -232,8 +231,8 @@ def test_categories_and_their_aliases(home: Path) -> None:
         (("--category", "ops", "--project", "gateway", "--collection", "observations"), "a"),
     ],
 )  # fmt: skip
-def test_filters(stocked: Path, words: tuple[str, ...], wanted: str) -> None:
-    assert "".join(sorted(ids(ask(stocked, "gateway retries", *words)))) == wanted
+def test_filters(stocked: Path, words: tuple[str, ...], expected: str) -> None:
+    assert "".join(sorted(ids(ask(stocked, "gateway retries", *words)))) == expected
 
 
 def test_observations_age_episodes_hardly_and_knowledge_never(home: Path) -> None:
@@ -263,7 +262,7 @@ def test_observations_age_episodes_hardly_and_knowledge_never(home: Path) -> Non
     assert order.index("e-aged") < order.index("o-aged")
 
 
-def test_use_lifts_and_priority_moves(home: Path) -> None:
+def test_use_and_priority_raise_the_score(home: Path) -> None:
     take_in(
         home,
         *(
@@ -293,8 +292,8 @@ def test_raw(stocked: Path) -> None:
     take_in(stocked, {"id": "m", "text": "Zebra rules:\n  one\n\n  two\tthree"})
     assert attempt(stocked, "recall", "zebra rules", "--raw", env=NOW).out == "Zebra rules: one two three\n"
     lines = attempt(stocked, "recall", "gateway retries", "--raw", env=NOW).out.splitlines()
-    said = {fact["text"].replace("user: ", "prompt: ") for fact in FACTS if fact["id"] != "d"}
-    assert set(lines) == {*said, "[file docs/retry.md] Gateway retries follow the policy of the platform handbook"}
+    expected = {fact["text"].replace("user: ", "prompt: ") for fact in FACTS if fact["id"] != "d"}
+    assert set(lines) == {*expected, "[file docs/retry.md] Gateway retries follow the policy of the platform handbook"}
     assert len(lines) == len(FACTS)
     assert attempt(stocked, "recall", "xylophone", "--raw", env=NOW).out == ""
 

@@ -1,4 +1,4 @@
-"""A filter leaves out and changes nothing else: what it finds is what a search of everything finds of the admitted."""
+"""A filter only removes hits: the rest is what an unfiltered search finds."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def vector(seed: int) -> bytes:
 
 
 @contextmanager
-def memory(made: list[dict[str, Any]]) -> Iterator[apsw.Connection]:
+def memory(memories: list[dict[str, Any]]) -> Iterator[apsw.Connection]:
     db = sqlite.open_in_memory()
     assert sqlite.load_vectors(db)
     documents.ensure_signatures(db)
@@ -67,87 +67,87 @@ def memory(made: list[dict[str, Any]]) -> Iterator[apsw.Connection]:
             {"id": name, "client": "claude", "project": project, "folder": "", "updated_at": NOW_MS, "prompts": 1,
              "calls": 0, "plan": []},
         )  # fmt: skip
-    for number, one in enumerate(made):
-        about = {name: one[name] for name in ("project", "session_id", "category_id", "write_verdict")}
-        text = " ".join(one["words"])
-        document: Any = {**documents.blank(one["collection"], f"d{number}", text, NOW_MS), **about}
-        row = documents.insert(db, document, vector(one["vector"]), signatures=True)
-        if one["forgotten"]:
+    for number, fields in enumerate(memories):
+        about = {name: fields[name] for name in ("project", "session_id", "category_id", "write_verdict")}
+        text = " ".join(fields["words"])
+        document: Any = {**documents.blank(fields["collection"], f"d{number}", text, NOW_MS), **about}
+        row = documents.insert(db, document, vector(fields["vector"]), signatures=True)
+        if fields["forgotten"]:
             documents.forget(db, row, NOW_MS, signatures=True)
     yield db
     db.close()
 
 
-def is_meant(one: dict[str, Any], asked: dict[str, Any]) -> bool:
+def is_meant(document: dict[str, Any], filters: dict[str, Any]) -> bool:
     """The documented meaning of a filter (docs/recall.md), said once more."""
-    if asked["collections"] and one["collection"] not in asked["collections"]:
+    if filters["collections"] and document["collection"] not in filters["collections"]:
         return False
-    if asked["session"] and one["session_id"] != asked["session"]:
+    if filters["session"] and document["session_id"] != filters["session"]:
         return False
-    if asked["projects"]:
-        belongs = one["project"] or SESSIONS.get(one["session_id"], "")
-        none = "" in asked["projects"] and not belongs
-        ours = one["project"] in asked["projects"] and one["project"]
-        of_session = "" in asked["projects"] and not one["project"] and belongs in asked["projects"]
+    if filters["projects"]:
+        belongs = document["project"] or SESSIONS.get(document["session_id"], "")
+        none = "" in filters["projects"] and not belongs
+        ours = document["project"] in filters["projects"] and document["project"]
+        of_session = "" in filters["projects"] and not document["project"] and belongs in filters["projects"]
         if not (none or ours or of_session):
             return False
-    return not asked["category"] or one["category_id"] == asked["category"]
+    return not filters["category"] or document["category_id"] == filters["category"]
 
 
-def distances(db: apsw.Connection, rows: list[int], asked: bytes) -> dict[int, float]:
+def distances(db: apsw.Connection, rows: list[int], vector: bytes) -> dict[int, float]:
     """How far the signatures of these documents are from that of a vector."""
     marks = ", ".join("?" * len(rows))
-    found = db.execute(
+    rows_ = db.execute(
         "SELECT document, vec_distance_hamming(vec_quantize_binary(vec_int8(value)), vec_quantize_binary(vec_int8(?)))"
         f" FROM vector WHERE document IN ({marks})",
-        (asked, *rows),
+        (vector, *rows),
     )
-    return {int(row): float(distance) for row, distance in found}
+    return {int(row): float(distance) for row, distance in rows_}
 
 
 @pytest.mark.parametrize("small", [0, 64])
 @pytest.mark.parametrize("how", NEAR)
-@given(made=entries, asked=filters, limit=st.integers(1, 6))
+@given(memories=entries, wanted_filters=filters, limit=st.integers(1, 6))
 def test_a_filter_returns_the_admitted_part_of_an_unfiltered_search(
-    how: str, small: int, made: list[dict[str, Any]], asked: dict[str, Any], limit: int
+    how: str, small: int, memories: list[dict[str, Any]], wanted_filters: dict[str, Any], limit: int
 ) -> None:
     few, many = NEAR[how]
-    others = ["q", "r", "x/p"] if asked["projects"] else []
-    narrow: Any = {**asked, "others": others}
+    others = ["q", "r", "x/p"] if wanted_filters["projects"] else []
+    narrow: Any = {**wanted_filters, "others": others}
     with (
-        memory(made) as db,
+        memory(memories) as db,
         patch.object(search, "FEW_ROWS", few),
         patch.object(search, "LARGE_SHARE", many),
         patch.object(search, "SMALL_INDEX", small),
     ):
-        meant = {f"d{number}" for number, one in enumerate(made) if is_meant(one, asked)}
+        admitted = {f"d{number}" for number, document in enumerate(memories) if is_meant(document, wanted_filters)}
         ids = {row: str(name) for row, name in db.execute("SELECT rowid, id FROM document")}
         source = LocalCandidates(db, vectors=True)
         everything = source.candidates(["queue", "tide"], b"", ALL, 99, 99)
-        wanted = sorted((one["bm25"] for one in everything if ids[one["rowid"]] in meant), reverse=True)
+        expected = sorted((row["bm25"] for row in everything if ids[row["rowid"]] in admitted), reverse=True)
         got = source.candidates(["queue", "tide"], b"", narrow, limit if small == 0 else 99, 99)
-        scores = {one["rowid"]: one["bm25"] for one in everything}
-        assert sorted((one["bm25"] for one in got), reverse=True) == (wanted[:limit] if small == 0 else wanted)
-        assert all(ids[one["rowid"]] in meant and scores[one["rowid"]] == one["bm25"] for one in got)
+        scores = {row["rowid"]: row["bm25"] for row in everything}
+        assert sorted((row["bm25"] for row in got), reverse=True) == (expected[:limit] if small == 0 else expected)
+        assert all(ids[row["rowid"]] in admitted and scores[row["rowid"]] == row["bm25"] for row in got)
 
-        near = [one["rowid"] for one in source.candidates([], vector(3), ALL, 99, 99)]
+        near = [candidate["rowid"] for candidate in source.candidates([], vector(3), ALL, 99, 99)]
         away = distances(db, near, vector(3))
         nearest = source.candidates([], vector(3), narrow, 99, limit)
         assert (
-            sorted(away[one["rowid"]] for one in nearest)
-            == sorted(away[row] for row in near if ids[row] in meant)[:limit]
+            sorted(away[row["rowid"]] for row in nearest)
+            == sorted(away[row] for row in near if ids[row] in admitted)[:limit]
         )
-        assert all(ids[one["rowid"]] in meant for one in nearest)
+        assert all(ids[row["rowid"]] in admitted for row in nearest)
 
 
-def test_a_project_that_holds_nearly_everything_is_not_gathered() -> None:
-    def one(project: str) -> dict[str, Any]:
+def test_a_project_with_nearly_all_documents_is_not_prefiltered() -> None:
+    def document_of(project: str) -> dict[str, Any]:
         return {
             "collection": "observations", "words": ["queue"], "vector": 1, "project": project, "session_id": "",
             "category_id": "", "write_verdict": "allow", "forgotten": False,
         }  # fmt: skip
 
-    with memory([one("p")] * 20 + [one("q")]) as db, patch.object(search, "FEW_ROWS", 10):
+    with memory([document_of("p")] * 20 + [document_of("q")]) as db, patch.object(search, "FEW_ROWS", 10):
         source = LocalCandidates(db, vectors=True)
         of_p: Any = {**ALL, "projects": ("p", ""), "others": ("q",)}
         with patch.object(search, "SMALL_INDEX", 0):
@@ -176,8 +176,8 @@ def test_recall_of_a_project_is_recall_of_all_less_the_others(run: Run) -> None:
 
     def recalled(*words: str) -> set[tuple[str, float, str, str]]:
         # a batch does not count as use, which would move the scores
-        said = run("recall", "--batch", "-", "--limit", "100", *words, stdin="which queue waits for the tide")
-        return {(hit["id"], hit["score"], hit["project"], hit["session"]) for hit in said.result["hits"]}
+        outcome = run("recall", "--batch", "-", "--limit", "100", *words, stdin="which queue waits for the tide")
+        return {(hit["id"], hit["score"], hit["project"], hit["session"]) for hit in outcome.result["hits"]}
 
     everything = recalled()
     for project in ("rare", "big"):

@@ -1,4 +1,4 @@
-"""What stood in a session's tool calls is found by name, with the passage around it and its place (issue 11)."""
+"""Names in a session's tool calls are found with their passage and place."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 from claude_transcript import Transcript
-from conftest import NOW_MS, Run, attempt
+from conftest import NOW, Run, attempt
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 HARBOUR = "11111111-2222-4333-8444-555555555555"
 LIGHTHOUSE = "99999999-2222-4333-8444-555555555555"
 COMMAND = "make gauges 2>&1 | tail -5"
@@ -33,9 +32,9 @@ def line(kind: str, content: Any, number: int, session: str, cwd: str, **more: A
 
 
 def use(
-    number: int, name: str, given: dict[str, Any], returned: str, session: str, cwd: str, failed: bool = False
+    number: int, name: str, arguments: dict[str, Any], returned: str, session: str, cwd: str, failed: bool = False
 ) -> str:
-    call = [{"type": "tool_use", "id": f"t{number}", "name": name, "input": given}]
+    call = [{"type": "tool_use", "id": f"t{number}", "name": name, "input": arguments}]
     back = [{"type": "tool_result", "tool_use_id": f"t{number}", "content": returned, "is_error": failed}]
     return line("assistant", call, number, session, cwd) + "\n" + line("user", back, number + 1, session, cwd)
 
@@ -44,13 +43,13 @@ def transcript(folder: Path, session: str, project: str) -> None:
     cwd = f"/srv/{project}"
     folder.mkdir(exist_ok=True)
     table = {"file_path": f"{cwd}/tides/table.go"}
-    said = [{"type": "text", "text": "The gauges fail because springTide is wider now."}]
+    blocks = [{"type": "text", "text": "The gauges fail because springTide is wider now."}]
     lines = [
         line("user", "Please sort the tide tables by harbour before you touch the gauges.", 1, session, cwd),
         use(2, "Read", table, SOURCE, session, cwd),
         use(4, "Bash", {"command": COMMAND}, FAILURE, session, cwd, failed=True),
         use(6, "Edit", {**table, "new_string": "springTide float32"}, "done", session, cwd),
-        line("assistant", said, 8, session, cwd),
+        line("assistant", blocks, 8, session, cwd),
     ]  # fmt: skip
     (folder / f"{session}.jsonl").write_text("\n".join(lines) + "\n")
 
@@ -119,21 +118,21 @@ def test_a_question_in_words_finds_turns_before_calls(archived: Path) -> None:
 
 
 def test_filters_hold_for_calls(archived: Path) -> None:
-    def found(*words: str) -> set[str]:
+    def names_of(*words: str) -> set[str]:
         return {hit["collection"] for hit in ask(archived, "springTide", *words)}
 
-    assert found("--collection", "calls") == {"calls"}
-    assert found("--collection", "episodes") == {"episodes"}
-    assert found("--session", HARBOUR) == {"work", "calls", "episodes"}
-    assert found("--session", LIGHTHOUSE) == found("--project", "lighthouse") == set()
-    assert "calls" in found("--project", "harbour")
-    assert "calls" not in found("--category", "ops")
-    assert "calls" not in found("--min-score", "0.95")
+    assert names_of("--collection", "calls") == {"calls"}
+    assert names_of("--collection", "episodes") == {"episodes"}
+    assert names_of("--session", HARBOUR) == {"work", "calls", "episodes"}
+    assert names_of("--session", LIGHTHOUSE) == names_of("--project", "lighthouse") == set()
+    assert "calls" in names_of("--project", "harbour")
+    assert "calls" not in names_of("--category", "ops")
+    assert "calls" not in names_of("--min-score", "0.95")
     assert len(ask(archived, "springTide", "--limit", "1")) == 1
     assert attempt(archived, "memory", "export", "--collection", "calls").code == 2
 
 
-def test_the_project_that_is_worked_on_goes_first(home: Path, tmp_path: Path, run: Run) -> None:
+def test_the_current_project_comes_first(home: Path, tmp_path: Path, run: Run) -> None:
     for session, project in ((HARBOUR, "harbour"), (LIGHTHOUSE, "lighthouse")):
         transcript(tmp_path / "transcripts", session, project)
     run("memory", "archive", str(tmp_path / "transcripts"))
@@ -170,21 +169,19 @@ def episodes(run: Run, count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "query", "limit", "documents"),
-    [
-        (9, "TideTable", 5, 2),
-        (9, "TideTable", 10, 4),
-        (1, "TideTable", 5, 1),
-    ],
+    ("messages", "query", "limit", "documents"),
+    [(9, "TideTable", 5, 2), (9, "TideTable", 10, 4), (1, "TideTable", 5, 1)],
 )
 def test_documents_and_calls_share_an_answer(
-    run: Run, tmp_path: Path, said: int, query: str, limit: int, documents: int
+    run: Run, tmp_path: Path, messages: int, query: str, limit: int, documents: int
 ) -> None:
-    episodes(run, said)
+    episodes(run, messages)
     for number in range(12):
-        made = Transcript(tmp_path / "calls" / f"{number}.jsonl", first=100 * number)
-        made.call(f"c{number}", "Bash", command=f"./poll {number}")
-        made.outcome(f"c{number}", f"row {number}: TideTable of harbour {number} holds its rows, {number * 7} of them")
+        transcript = Transcript(tmp_path / "calls" / f"{number}.jsonl", first=100 * number)
+        transcript.call(f"c{number}", "Bash", command=f"./poll {number}")
+        transcript.outcome(
+            f"c{number}", f"row {number}: TideTable of harbour {number} holds its rows, {number * 7} of them"
+        )
     run("memory", "archive", str(tmp_path / "calls"), env=NOW)
     hits = run("recall", query, "--limit", str(limit), env=NOW).result["hits"]
     assert len(hits) == limit
@@ -213,7 +210,7 @@ def test_memory_show_prints_the_whole_call(archived: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("then", "told"),
+    ("then", "expected"),
     [
         ([("mise exec -- seal-lint run ./...", False)], "then ok (call 2): mise exec -- seal-lint run ./..."),
         ([("ls", False), ("seal-lint run ./...", False)], "then ok (call 3): the same"),
@@ -222,13 +219,13 @@ def test_memory_show_prints_the_whole_call(archived: Path) -> None:
     ],
 )
 def test_a_failed_command_is_followed_by_its_working_form(
-    run: Run, tmp_path: Path, then: list[tuple[str, bool]], told: str
+    run: Run, tmp_path: Path, then: list[tuple[str, bool]], expected: str
 ) -> None:
-    made = Transcript(tmp_path / "s.jsonl")
+    transcript = Transcript(tmp_path / "s.jsonl")
     for number, (command, failed) in enumerate([("seal-lint run ./...", True), *then]):
-        made.call(f"c{number}", "Bash", command=command)
-        made.outcome(f"c{number}", "command not found: seal-lint" if failed else "0 issues", failed=failed)
-    run("memory", "archive", str(made.path), env=NOW)
+        transcript.call(f"c{number}", "Bash", command=command)
+        transcript.outcome(f"c{number}", "command not found: seal-lint" if failed else "0 issues", failed=failed)
+    run("memory", "archive", str(transcript.path), env=NOW)
     hits = run("recall", "seal-lint command not found", "--collection", "calls", env=NOW).result["hits"]
     [first] = [hit["observation"] for hit in hits if hit["id"].endswith(":1")]
-    assert "failed" in first and first.partition("then ok")[1:] == told.partition("then ok")[1:]
+    assert "failed" in first and first.partition("then ok")[1:] == expected.partition("then ok")[1:]

@@ -1,4 +1,4 @@
-"""Recall by time and by session, and filters that mean nothing that is kept: the nearest that do are named."""
+"""Recall by time and session, and suggestions for filters that match nothing."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from typing import Any
 
 import pytest
 from claude_transcript import Transcript
-from conftest import NOW_MS, Run, attempt
+from conftest import NOW, NOW_MS, Run, attempt
 from terminal import on_terminal, without_style
 
 DAY = 86_400_000
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 AGES = {"fresh": 1, "weeks": 20, "old": 80}
 """Days."""
 ONE, OTHER = "5a3e7c11-2222-4333-8444-555566667777", "6b3e7c11-2222-4333-8444-555566667777"
 
 
 @pytest.fixture
-def kept(home: Path, run: Run) -> Path:
+def filled(home: Path, run: Run) -> Path:
     lines = [
         {"id": f"{name}-gauge", "text": f"the harbour gauge of the {name} pier stalls", "project": "harbour",
          "created_at": NOW_MS - days * DAY, "category": "ops"}
@@ -29,26 +28,26 @@ def kept(home: Path, run: Run) -> Path:
     return home
 
 
-def found(home: Path, *words: str) -> set[str]:
+def recalled(home: Path, *words: str) -> set[str]:
     return {
         hit["id"].partition("-")[0] for hit in attempt(home, "recall", "harbour gauge", *words, env=NOW).result["hits"]
     }
 
 
 @pytest.mark.parametrize(
-    ("words", "wanted"),
+    ("words", "expected"),
     [
         ("--since 2w", "fresh"), ("--since 36h", "fresh"), ("--since 1mo", "fresh weeks"), ("--until 2w", "weeks old"),
         ("--since 1mo --until 7d", "weeks"), ("--until 1mo", "old"), ("--since 2y", "fresh weeks old"),
         ("--since 2020-01-01 --until 2021-01-01", ""),
     ],
 )  # fmt: skip
-def test_since_and_until_leave_out_other_times(kept: Path, words: str, wanted: str) -> None:
-    assert found(kept, *words.split()) == set(wanted.split())
+def test_since_and_until_leave_out_other_times(filled: Path, words: str, expected: str) -> None:
+    assert recalled(filled, *words.split()) == set(expected.split())
 
 
-def test_a_time_that_is_none_is_wrong_usage(kept: Path) -> None:
-    failed = attempt(kept, "recall", "x", "--since", "never", env=NOW)
+def test_an_invalid_time_is_wrong_usage(filled: Path) -> None:
+    failed = attempt(filled, "recall", "x", "--since", "never", env=NOW)
     assert failed.code == 2 and "--since 2w" in failed.envelope["fix"]
 
 
@@ -61,26 +60,26 @@ def test_a_time_that_is_none_is_wrong_usage(kept: Path) -> None:
         ("--category ops --project harbor", [("project", "harbour.")]),
     ],
 )
-def test_an_unknown_filter_value_suggests_the_nearest_known_one(kept: Path, words: str, nearest: list[Any]) -> None:
-    shown = on_terminal(kept, "recall", "zqNoSuchName", *words.split(), env=NOW)
-    told = [line for line in without_style(shown.out).splitlines() if line.startswith("No ")]
-    assert shown.code == 0 and told[0] == "No results for 'zqNoSuchName'."
-    assert [(line.split()[1], line.rpartition(": ")[2]) for line in told[1:]] == nearest
+def test_an_unknown_filter_value_suggests_the_nearest_known_one(filled: Path, words: str, nearest: list[Any]) -> None:
+    shown = on_terminal(filled, "recall", "zqNoSuchName", *words.split(), env=NOW)
+    complaints = [line for line in without_style(shown.out).splitlines() if line.startswith("No ")]
+    assert shown.code == 0 and complaints[0] == "No results for 'zqNoSuchName'."
+    assert [(line.split()[1], line.rpartition(": ")[2]) for line in complaints[1:]] == nearest
     assert ("→ joelclaw recall zqNoSuchName  the same without it" in without_style(shown.out)) is bool(nearest)
-    raw = attempt(kept, "recall", "zqNoSuchName", *words.split(), "--raw", env=NOW)
-    assert (raw.out, raw.err.splitlines()) == ("", told[1:])
-    answer = json.loads(attempt(kept, "recall", "zqNoSuchName", *words.split(), env=NOW).out)
+    raw = attempt(filled, "recall", "zqNoSuchName", *words.split(), "--raw", env=NOW)
+    assert (raw.out, raw.err.splitlines()) == ("", complaints[1:])
+    answer = json.loads(attempt(filled, "recall", "zqNoSuchName", *words.split(), env=NOW).out)
     described = answer["next_actions"][0]["description"]
-    assert described == (" ".join(told[1:]) if nearest else "what there is to recall")
+    assert described == (" ".join(complaints[1:]) if nearest else "what there is to recall")
 
 
 @pytest.fixture
 def sessions(home: Path, run: Run, tmp_path: Path) -> Path:
     for session, turns in ((ONE, 6), (OTHER, 1)):
-        made = Transcript(tmp_path / f"work/{session}.jsonl", first=100 * turns)
+        transcript = Transcript(tmp_path / f"work/{session}.jsonl", first=100 * turns)
         for number in range(turns):
-            made.user(f"why does the harbour gauge of pier {number} stall in session {session[:2]}?")
-        run("memory", "archive", str(made.path), env=NOW)
+            transcript.user(f"why does the harbour gauge of pier {number} stall in session {session[:2]}?")
+        run("memory", "archive", str(transcript.path), env=NOW)
     return home
 
 

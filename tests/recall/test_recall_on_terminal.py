@@ -15,14 +15,14 @@ QUERY = ("recall", "why", "does", "the", "harbour", "gauge", "stall")
 
 
 def archived(run: Run, tmp_path: Path, answer: str, around: int = 6) -> None:
-    made = Transcript(tmp_path / "work/5a3e7c11-2222-4333-8444-555566667777.jsonl")
+    transcript = Transcript(tmp_path / "work/5a3e7c11-2222-4333-8444-555566667777.jsonl")
     for number in range(around):
-        made.user(f"chore {number} of the release: " + "tidy the shed and the quay " * 20)
-    made.user("what about the gauge at night?")
-    made.assistant(answer)
+        transcript.user(f"chore {number} of the release: " + "tidy the shed and the quay " * 20)
+    transcript.user("what about the gauge at night?")
+    transcript.assistant(answer)
     for number in range(around):
-        made.user(f"later chore {number}: " + "paint the shed and the quay " * 20)
-    run("memory", "archive", str(made.path), env=NOW)
+        transcript.user(f"later chore {number}: " + "paint the shed and the quay " * 20)
+    run("memory", "archive", str(transcript.path), env=NOW)
 
 
 def screen(home: Path, *words: str) -> list[str]:
@@ -34,8 +34,8 @@ def screen(home: Path, *words: str) -> list[str]:
 def test_a_hit_gets_half_of_the_screen_and_its_neighbours_a_line_each(
     home: Path, run: Run, tmp_path: Path, length: int
 ) -> None:
-    said = [f"The harbour gauge does stall, reason {number}." for number in range(length)]
-    archived(run, tmp_path, "\n".join(said))
+    sentences = [f"The harbour gauge does stall, reason {number}." for number in range(length)]
+    archived(run, tmp_path, "\n".join(sentences))
     screen(home, *QUERY)
     hits = run("recall", *QUERY[1:], env=NOW).result["hits"]
     number = next(rank for rank, hit in enumerate(hits, 1) if "reason" in hit["observation"])
@@ -49,15 +49,17 @@ def test_a_hit_gets_half_of_the_screen_and_its_neighbours_a_line_each(
 
 
 def test_a_long_turn_is_shown_around_the_query_s_words(home: Path, run: Run, tmp_path: Path) -> None:
-    def told(name: str) -> str:
+    def printed(name: str) -> str:
         return "\n".join(f"{name} {number} of the shed" for number in range(60))
 
-    archived(run, tmp_path, f"{told('plank')}\nThe harbour gauge stalls: its fuse is wet.\n{told('brick')}")
+    archived(run, tmp_path, f"{printed('plank')}\nThe harbour gauge stalls: its fuse is wet.\n{printed('brick')}")
     screen(home, *QUERY)
     hits = run("recall", *QUERY[1:], env=NOW).result["hits"]
     number = next(rank for rank, hit in enumerate(hits, 1) if "its fuse is wet" in hit["observation"])
-    for given in (str(number), hits[number - 1]["id"]):
-        out = on_terminal(home, "recall", "show", given, rows=30, env={**NOW, "NO_COLOR": "", "FORCE_COLOR": "1"}).out
+    for reference in (str(number), hits[number - 1]["id"]):
+        out = on_terminal(
+            home, "recall", "show", reference, rows=30, env={**NOW, "NO_COLOR": "", "FORCE_COLOR": "1"}
+        ).out
         rows = without_style(out).splitlines()
         assert len(rows) <= 29
         at = next(at for at, row in enumerate(rows) if "its fuse is wet" in row)

@@ -1,4 +1,4 @@
-"""Age decides among near equals and outranks nothing; a time that the query names does more."""
+"""Age decides among near equals and outweighs nothing; a time in the query counts more."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from recall.query import span_named
 HARBOUR = "the harbour crane was painted {} and the gate of the lock was oiled as well"
 
 
-def archive(run: Run, folder: Path, told: dict[str, tuple[str, str]]) -> None:
+def archive(run: Run, folder: Path, messages: dict[str, tuple[str, str]]) -> None:
     """One session for each name: when, and what the user said in it."""
-    for name, (at, text) in told.items():
+    for name, (at, text) in messages.items():
         entry = {
             "type": "user", "isSidechain": False, "sessionId": name, "uuid": name, "cwd": "/home/u/app",
             "timestamp": at, "message": {"role": "user", "content": text},
@@ -30,8 +30,8 @@ def archive(run: Run, folder: Path, told: dict[str, tuple[str, str]]) -> None:
 
 
 def hits(run: Run, query: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = run("recall", query, env={"JOELCLAW_NOW_MS": str(NOW_MS)}).result["hits"]
-    return found
+    hits: list[dict[str, Any]] = run("recall", query, env={"JOELCLAW_NOW_MS": str(NOW_MS)}).result["hits"]
+    return hits
 
 
 def ago(days: float) -> str:
@@ -73,15 +73,15 @@ def test_a_score_means_the_same_after_years(run: Run, tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_time_in_the_query_counts(run: Run, tmp_path: Path, query: str, first: str) -> None:
-    told = {"yesterday": ago(1), "month": ago(30), "months": ago(61), "may": "2025-05-12T09:00:00.000Z"}
-    archive(run, tmp_path, {name: (at, HARBOUR.format("once")) for name, at in told.items()})
+    times = {"yesterday": ago(1), "month": ago(30), "months": ago(61), "may": "2025-05-12T09:00:00.000Z"}
+    archive(run, tmp_path, {name: (at, HARBOUR.format("once")) for name, at in times.items()})
     assert hits(run, query)[0]["session"] == first
 
 
 def day(text: str) -> int:
-    found = parse_iso(text)
-    assert found is not None
-    return found
+    parsed = parse_iso(text)
+    assert parsed is not None
+    return parsed
 
 
 # 2026-11-22 is a Sunday.

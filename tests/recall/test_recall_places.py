@@ -1,4 +1,4 @@
-"""Recall by file, folder and name: where each stands, whose work answers, and how sessions are named."""
+"""Recall by file, folder and name: current lines, whose work answers, and how sessions are named."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 import apsw
 import pytest
 from claude_transcript import Transcript
-from conftest import NOW_MS, Run
+from conftest import NOW, NOW_MS, Run
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 OLD = "0b5e7c11-2222-4333-8444-555566667777"
 NEW = "1c5e7c11-2222-4333-8444-555566667777"
 LONG = "go test ./internal/harbour/... ./internal/gauges/... -run 'Tide|Neap|Spring' -count 1 2>&1 | tail -30"
@@ -25,10 +24,10 @@ class Work(Transcript):
         self.user(f"Please look after the {Path(project).name}, as {session} does.")
 
     def entry(self, role: str, content: Any, **more: Any) -> dict[str, Any]:
-        made = super().entry(role, content, **more)
-        at = made["timestamp"].replace("2026-09-20", f"2026-09-{self.day:02}")
-        uuid = f"{self.session}-{made['uuid']}"
-        return {**made, "sessionId": self.session, "cwd": self.cwd, "timestamp": at, "uuid": uuid}
+        entry = super().entry(role, content, **more)
+        at = entry["timestamp"].replace("2026-09-20", f"2026-09-{self.day:02}")
+        uuid = f"{self.session}-{entry['uuid']}"
+        return {**entry, "sessionId": self.session, "cwd": self.cwd, "timestamp": at, "uuid": uuid}
 
     def edit(self, file: str, text: str, line: int = 1) -> None:
         """Write a text from a line on, with the patch that the client records."""
@@ -65,14 +64,14 @@ def two(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("two")
-def test_the_session_that_did_something_last_answers(run: Run) -> None:
+def test_the_most_recently_active_session_answers(run: Run) -> None:
     for query in ("src/", "src/tide.py"):
         assert first(run, query)["session"] == NEW
         assert "highWater" in first(run, query)["observation"]
 
 
 @pytest.mark.usefixtures("two")
-def test_sessions_of_the_project_of_the_folder_go_first(run: Run, tmp_path: Path) -> None:
+def test_sessions_of_the_folders_project_come_first(run: Run, tmp_path: Path) -> None:
     (tmp_path / "lighthouse" / ".git").mkdir(parents=True)
     (tmp_path / "lighthouse" / "src").mkdir()
     (tmp_path / "lighthouse" / "src" / "tide.py").write_text("oldTide = lowWater\n")
@@ -81,7 +80,7 @@ def test_sessions_of_the_project_of_the_folder_go_first(run: Run, tmp_path: Path
 
 @pytest.mark.usefixtures("two")
 @pytest.mark.parametrize("variable", ["JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDLE"])
-def test_the_session_of_the_environment_goes_before_all(run: Run, tmp_path: Path, variable: str) -> None:
+def test_the_session_from_the_environment_comes_first(run: Run, tmp_path: Path, variable: str) -> None:
     (tmp_path / "harbour" / ".git").mkdir(parents=True)
     assert first(run, "src/", cwd=tmp_path / "harbour", env={variable: OLD})["session"] == OLD
     assert first(run, "src/", env={variable: "of-no-work"})["session"] == NEW
@@ -89,18 +88,20 @@ def test_the_session_of_the_environment_goes_before_all(run: Run, tmp_path: Path
     assert told_more["session"] == NEW, "its own session did no more there than name the file"
 
 
-def archived(run: Run, made: Work) -> None:
-    run("memory", "archive", str(made.path.parent), env=NOW)
+def archived(run: Run, transcript: Work) -> None:
+    run("memory", "archive", str(transcript.path.parent), env=NOW)
 
 
-def test_an_answer_to_the_letter(run: Run, tmp_path: Path) -> None:
-    made = Work(tmp_path / "a", OLD, 12, "harbour")
-    made.edit("charts/depth.py", "x = 1\ndef shoalDepth():\n    return lowWater")
-    made.bash("cd charts && make test", "E: shoalDepth is 4", failed=True)
-    made.bash("make lint")
-    made.bash("ls charts")
-    made.bash("rg lowWater", "src/low.py:40:lowWater = 1\nsrc/low.py:90:def lowWater():\nsrc/high.py:7:lowWater()")
-    archived(run, made)
+def test_the_answer_is_printed_exactly(run: Run, tmp_path: Path) -> None:
+    transcript = Work(tmp_path / "a", OLD, 12, "harbour")
+    transcript.edit("charts/depth.py", "x = 1\ndef shoalDepth():\n    return lowWater")
+    transcript.bash("cd charts && make test", "E: shoalDepth is 4", failed=True)
+    transcript.bash("make lint")
+    transcript.bash("ls charts")
+    transcript.bash(
+        "rg lowWater", "src/low.py:40:lowWater = 1\nsrc/low.py:90:def lowWater():\nsrc/high.py:7:lowWater()"
+    )
+    archived(run, transcript)
     assert run("recall", "charts/", "--raw").out.splitlines()[:2] == [
         "session 0b5e7c11 of harbour, as it saw them:",
         "charts/depth.py: shoalDepth:2 lowWater:3",
@@ -118,19 +119,19 @@ def test_an_answer_to_the_letter(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_query_from_a_recovery_note_also_returns_other_names(run: Run, home: Path, tmp_path: Path) -> None:
-    made = Work(tmp_path / "a", OLD, 12, "harbour")
-    made.edit("charts/depth.py", "shoalDepth = lowWater")
-    made.edit("src/tide.py", "x = 1\nlowWater = springTide")
-    made.edit("src/gauge.py", "def springTide():")
-    made.edit("../elsewhere.py", "neapTide()")
-    archived(run, made)
-    told = ["session 0b5e7c11 of harbour, as it saw them:", "charts/depth.py: lowWater:1 shoalDepth:1"]
-    assert run("recall", "depth.py", "--raw").out.splitlines()[:3] != [*told, "src/gauge.py: springTide:1"]
+    transcript = Work(tmp_path / "a", OLD, 12, "harbour")
+    transcript.edit("charts/depth.py", "shoalDepth = lowWater")
+    transcript.edit("src/tide.py", "x = 1\nlowWater = springTide")
+    transcript.edit("src/gauge.py", "def springTide():")
+    transcript.edit("../elsewhere.py", "neapTide()")
+    archived(run, transcript)
+    expected = ["session 0b5e7c11 of harbour, as it saw them:", "charts/depth.py: lowWater:1 shoalDepth:1"]
+    assert run("recall", "depth.py", "--raw").out.splitlines()[:3] != [*expected, "src/gauge.py: springTide:1"]
     with apsw.Connection(str(home / "store.db")) as db:
         row = ("i", OLD, NOW_MS, "compaction-recovery", '`joelclaw recall "depth.py" --raw`', 1, 1, "[]")
         db.execute("INSERT INTO injection VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
     printed = run("recall", "depth.py", "--raw").out.splitlines()
-    assert printed[:3] == [*told, "src/gauge.py: springTide:1"]
+    assert printed[:3] == [*expected, "src/gauge.py: springTide:1"]
     assert not any("neapTide:" in line for line in printed[:4])
 
 
@@ -139,10 +140,12 @@ def here(run: Run, tmp_path: Path) -> Path:
     """A project that is there, and has changed since a session worked on it."""
     folder = tmp_path / "harbour"
     (folder / "src").mkdir(parents=True)
-    made = Work(tmp_path / "a", OLD, 12, str(folder))
-    made.edit("src/tide.py", "def highWater():\n    return lowWater()\ndef lowWater():\n    return 1\noldWater = 2")
-    made.edit("src/gone.py", "highWater()")
-    archived(run, made)
+    transcript = Work(tmp_path / "a", OLD, 12, str(folder))
+    transcript.edit(
+        "src/tide.py", "def highWater():\n    return lowWater()\ndef lowWater():\n    return 1\noldWater = 2"
+    )
+    transcript.edit("src/gone.py", "highWater()")
+    archived(run, transcript)
     (folder / "src" / "tide.py").write_text(
         "# lowWater\n" * 3
         + "def highWater(day):\n    return lowWater()\n\n\ndef lowWater(): return "
@@ -176,7 +179,7 @@ def test_lines_of_files_are_framed_and_redacted(run: Run, here: Path) -> None:
     assert "ghp_" not in printed and "\x1b" not in printed and "</system" not in printed
 
 
-def test_of_a_worktree_that_is_gone_the_files_of_its_project_are_looked_up(run: Run, here: Path) -> None:
+def test_files_of_a_removed_worktree_are_found_in_its_project(run: Run, here: Path) -> None:
     (here / ".git").mkdir()
     other = here.parent / "other" / "harbour"
     here.parent.joinpath("other").mkdir()
@@ -187,9 +190,9 @@ def test_of_a_worktree_that_is_gone_the_files_of_its_project_are_looked_up(run: 
 
 def test_each_name_comes_from_the_last_session_that_saw_it(run: Run, tmp_path: Path) -> None:
     for session, day, name in ((OLD, 12, "oldTide"), (NEW, 19, "newTide")):
-        made = Work(tmp_path / session, session, day, "harbour")
-        made.edit("src/tide.py", f"{name} = springTide")
-        archived(run, made)
+        transcript = Work(tmp_path / session, session, day, "harbour")
+        transcript.edit("src/tide.py", f"{name} = springTide")
+        archived(run, transcript)
     lines = run("recall", "oldTide newTide springTide", "--raw").out.splitlines()
     assert lines[:4] == [
         "session 1c5e7c11 of harbour, as it saw them:",
@@ -202,8 +205,8 @@ def test_each_name_comes_from_the_last_session_that_saw_it(run: Run, tmp_path: P
 
 
 def test_a_session_filter_returns_only_places_of_that_session(run: Run, tmp_path: Path) -> None:
-    made = Work(tmp_path / "a", OLD, 12, "harbour")
-    made.edit("charts/depth.py", "shoalDepth = 3")
+    transcript = Work(tmp_path / "a", OLD, 12, "harbour")
+    transcript.edit("charts/depth.py", "shoalDepth = 3")
     run("memory", "archive", str(tmp_path / "a"), env=NOW)
     assert first(run, "shoalDepth", "--session", OLD[:8])["session"] == OLD
     for session in ("nobody", "0b5e7c12"):
@@ -235,21 +238,21 @@ def test_a_session_is_named_by_the_beginning_that_is_shown(run: Run, tmp_path: P
 
 @pytest.fixture
 def commands(run: Run, tmp_path: Path) -> None:
-    made = Work(tmp_path / "a", OLD, 12, "harbour")
-    made.bash("git status --short")
-    made.bash("cd gauges && go test ./...", "FAIL harbour/gauges", failed=True)
-    made.bash(LONG, "ok harbour/internal")
+    transcript = Work(tmp_path / "a", OLD, 12, "harbour")
+    transcript.bash("git status --short")
+    transcript.bash("cd gauges && go test ./...", "FAIL harbour/gauges", failed=True)
+    transcript.bash(LONG, "ok harbour/internal")
     for number in range(8):
-        made.user(f"What does git status say of the harbour, and does go test pass, question {number}?")
+        transcript.user(f"What does git status say of the harbour, and does go test pass, question {number}?")
     run("memory", "archive", str(tmp_path / "a"), env=NOW)
 
 
 @pytest.mark.usefixtures("commands")
 def test_a_command_is_listed_once_with_its_outcome(run: Run) -> None:
-    told = run("recall", LONG, "--raw").out.splitlines()[0]
-    assert told.count("go test ./internal/harbour/...") == 1
-    assert LONG in told
-    assert "call 3, ok): " in told
+    outcome = run("recall", LONG, "--raw").out.splitlines()[0]
+    assert outcome.count("go test ./internal/harbour/...") == 1
+    assert LONG in outcome
+    assert "call 3, ok): " in outcome
     short = run("recall", "gauges && go test ./...", "--raw").out.splitlines()[0]
     short, _, later = short.partition("then ok (call 3): ")
     assert short.count("go test") == later.count("go test ./internal/harbour/...") == 1

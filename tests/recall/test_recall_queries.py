@@ -1,4 +1,4 @@
-"""Any string is a query, and a word of a developer's text is found by itself and by its parts (issue 2, "Commands")."""
+"""Any string is a query, and words of developers' texts are found whole and by their parts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, attempt, clean_environment
+from conftest import JOELCLAW, NOW, PATIENCE_S, Run, attempt, clean_environment
 from faults import SLOWEST_S
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 FILLER = [
     f"{who} {did} the {what} of {where} {when}"
     for who in ("Anna", "The platform team", "A contractor", "Support")
@@ -92,11 +91,11 @@ def batch(home: Path, queries: list[str], *words: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("budget", ["auto", "lean"])
 def test_a_word_is_found_by_itself_and_by_its_parts(filled: Path, budget: str) -> None:
-    wanted = [(text, query) for text, queries in FINDABLE.items() for query in queries]
-    answers = batch(filled, [query for _, query in wanted], "--budget", budget)
+    expected = [(text, query) for text, queries in FINDABLE.items() for query in queries]
+    answers = batch(filled, [query for _, query in expected], "--budget", budget)
     missed = [
         (query, [hit["observation"] for hit in answer["hits"]][:2])
-        for (text, query), answer in zip(wanted, answers, strict=True)
+        for (text, query), answer in zip(expected, answers, strict=True)
         if text not in [hit["observation"] for hit in answer["hits"]]
     ]
     assert missed == []

@@ -1,4 +1,4 @@
-"""What was said in a session that made calls: asked, under way or at a turn's end, and which of them goes first."""
+"""Ranking within a session: requests, steps and results of a turn."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 from claude_transcript import Transcript
-from conftest import NOW_MS, Run
+from conftest import NOW, Run
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 FILLER = " And so on, boat by boat." * 12
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Transcript:
+def transcript(tmp_path: Path) -> Transcript:
     """A session in which something was asked for, guessed, done and told."""
     session = Transcript(tmp_path / "s" / "s.jsonl")
     session.user("the sluice gate leaks at spring tide" + FILLER)
@@ -27,11 +26,11 @@ def made(tmp_path: Path) -> Transcript:
     return session
 
 
-def test_the_end_of_a_turn_comes_before_its_steps(run: Run, made: Transcript) -> None:
-    run("memory", "archive", str(made.path), env=NOW)
-    asked = run("recall", "why did the sluice gate leak at spring tide", env=NOW).result["hits"]
-    said = [hit["observation"] for hit in asked if "sluice" in hit["observation"]]
-    assert ["cut short" in text for text in said] == [True, False, False]
+def test_the_end_of_a_turn_comes_before_its_steps(run: Run, transcript: Transcript) -> None:
+    run("memory", "archive", str(transcript.path), env=NOW)
+    hits = run("recall", "why did the sluice gate leak at spring tide", env=NOW).result["hits"]
+    texts = [hit["observation"] for hit in hits if "sluice" in hit["observation"]]
+    assert ["cut short" in text for text in texts] == [True, False, False]
 
 
 def test_an_answer_comes_before_its_question(run: Run, tmp_path: Path) -> None:
@@ -67,14 +66,14 @@ def test_repetitions_within_a_session_are_a_single_hit(run: Run, tmp_path: Path)
 
 @pytest.mark.parametrize(("mark", "session"), [("?", "s"), ("？", "s"), ("?", ""), (".", "s")])
 def test_in_a_conversation_a_reply_comes_before_its_question(run: Run, mark: str, session: str) -> None:
-    said = [
+    messages = [
         "Ada: Which colour has the new lamp of the sluice gate at the harbour" + mark,
         "Ben: The new lamp of the sluice gate at the harbour is red, a good colour." + FILLER,
         "Ada: Fine, and now for the boats, which lie on land since autumn." + FILLER,
     ]
     lines = [
         {"id": f"t{at}", "collection": "episodes", "text": text, **({"session": session} if session else {})}
-        for at, text in enumerate(said)
+        for at, text in enumerate(messages)
     ]
     run("memory", "import", "-", stdin="".join(json.dumps(line) + "\n" for line in lines), env=NOW)
     hits = run("recall", "which colour has the new lamp of the sluice gate at the harbour", env=NOW).result["hits"]

@@ -1,4 +1,4 @@
-"""`search`: one question to all that is kept. `note` and `knowledge note`: what is kept by a call."""
+"""`search` asks every collection; `note` and `knowledge note` store from a call."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 from claude_transcript import SESSION, Transcript
-from conftest import NOW_MS, Run
+from conftest import NOW, Run
 from terminal import on_terminal, without_style
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 NOTE = ["knowledge", "note", "--source", "gateway", "--agent", "daemon", "--session", "s1", "--turn", "3"]
 
 
@@ -21,9 +20,9 @@ def filled(run: Run, tmp_path: Path) -> None:
     (vault / "0007-lantern.md").write_text("# Lantern colours\n\nStatus: accepted\n\nGreen lanterns to starboard.\n")
     run("knowledge", "sync", str(tmp_path / "Vault"))
     run("memory", "write", "Lanterns are lit before the pilot boards", "-c", "rules", "-s", "harbour")
-    made = Transcript(tmp_path / f"{SESSION}.jsonl")
-    made.user("which lanterns must be lit at night?")
-    run("memory", "archive", str(made.path))
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user("which lanterns must be lit at night?")
+    run("memory", "archive", str(transcript.path))
     run("otel", "emit", "lantern.lit", "--source", "quay", "--component", "mast")
 
 
@@ -43,7 +42,7 @@ def test_every_collection_answers(run: Run) -> None:
 
 @pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize(
-    ("given", "shown"),
+    ("name", "shown"),
     [
         ("vault_notes", "vault_notes"),
         ("memory", "memory_observations"),
@@ -52,21 +51,21 @@ def test_every_collection_answers(run: Run) -> None:
         ("system_knowledge", "vault_notes"),
     ],
 )
-def test_one_collection_by_a_name_or_its_beginning(run: Run, given: str, shown: str) -> None:
-    result = run("search", "lantern", "-c", given).result
+def test_one_collection_by_a_name_or_its_beginning(run: Run, name: str, shown: str) -> None:
+    result = run("search", "lantern", "-c", name).result
     assert {hit["collection"] for hit in result["hits"]} == {shown}
 
 
 @pytest.mark.usefixtures("filled")
-@pytest.mark.parametrize("given", ["pi_mono_artifacts", "pi_mono", "blog_posts", "docs", "voice_transcripts"])
+@pytest.mark.parametrize("name", ["pi_mono_artifacts", "pi_mono", "blog_posts", "docs", "voice_transcripts"])
 def test_a_collection_that_only_the_public_cli_has_answers_nothing_and_says_why(
-    run: Run, home: Path, given: str
+    run: Run, home: Path, name: str
 ) -> None:
-    result = run("search", "lantern", "-c", given, "--facet", "type").result
-    assert (result["totalFound"], result["hits"], result["collection"]) == (0, [], given)
-    assert given in result["reason"]
+    result = run("search", "lantern", "-c", name, "--facet", "type").result
+    assert (result["totalFound"], result["hits"], result["collection"]) == (0, [], name)
+    assert name in result["reason"]
     assert "vault_notes" in result["reason"]
-    assert "vault_notes" in without_style(on_terminal(home, "search", "lantern", "-c", given).out)
+    assert "vault_notes" in without_style(on_terminal(home, "search", "lantern", "-c", name).out)
 
 
 @pytest.mark.usefixtures("filled")
@@ -98,8 +97,8 @@ def test_events_are_found_but_not_those_of_the_recall_before(run: Run) -> None:
     run("memory", "write", "zebra crossings are painted in May")
     run("otel", "emit", "zebra.painted")
     run("recall", "zebra")
-    found = run("search", "zebra", "-c", "otel").result
-    assert (found["totalFound"], [hit["title"] for hit in found["hits"]]) == (1, ["zebra.painted"])
+    result = run("search", "zebra", "-c", "otel").result
+    assert (result["totalFound"], [hit["title"] for hit in result["hits"]]) == (1, ["zebra.painted"])
 
 
 def test_a_note_is_an_observation(run: Run) -> None:
@@ -115,7 +114,7 @@ def test_a_note_is_an_observation(run: Run) -> None:
 def test_a_note_is_kept_whatever_the_gate_would_say(run: Run, text: str) -> None:
     note = run("note", text, env=NOW).result
     assert note["verdict"] == "allow"
-    assert [one["observation"] for one in run("memory", "list", env=NOW).result["memories"]] == [text]
+    assert [memory["observation"] for memory in run("memory", "list", env=NOW).result["memories"]] == [text]
     assert [hit["id"] for hit in run("recall", text, env=NOW).result["hits"]] == [note["id"]]
 
 

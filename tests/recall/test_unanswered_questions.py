@@ -1,4 +1,4 @@
-"""Words of a question that nothing in the store holds lower all of its scores alike: it is of another field."""
+"""Query words that occur nowhere in the store lower all scores alike."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def test_an_unknown_word_lowers_all_scores_and_changes_no_order(run: Run) -> Non
     assert known["k17"] >= 0.5 > 0.3 > foreign["k17"] > 0
 
 
-@pytest.mark.parametrize(("query", "among", "found"), [("xyzzy plugh", 400, 0), ("automobile", 4, 1)])
-def test_nonsense_finds_nothing_where_there_is_much(run: Run, query: str, among: int, found: int) -> None:
+@pytest.mark.parametrize(("query", "among", "count"), [("xyzzy plugh", 400, 0), ("automobile", 4, 1)])
+def test_nonsense_finds_nothing_where_there_is_much(run: Run, query: str, among: int, count: int) -> None:
     texts = [
         "lol I guess this is go idiomatic then",
         "the car is red",
@@ -41,7 +41,7 @@ def test_nonsense_finds_nothing_where_there_is_much(run: Run, query: str, among:
     ]
     lines = [json.dumps({"text": text, "collection": "knowledge"}) for text in texts]
     run("memory", "import", "-", stdin="\n".join(lines))
-    assert run("recall", query).result["found"] == found
+    assert run("recall", query).result["found"] == count
 
 
 def test_a_hit_far_below_the_best_is_dropped(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""Static sentence vectors: meaning, any string, a damaged table, and what they cost the hot path."""
+"""Static sentence vectors: meaning, any string, a damaged table, and their cost on the hot path."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def components(vector: bytes) -> tuple[int, ...]:
     return struct.unpack(f"<{DIMENSIONS}b", vector)
 
 
-def cosine(one: bytes, other: bytes) -> float:
-    left, right = components(one), components(other)
-    dot = sum(a * b for a, b in zip(left, right, strict=True))
-    return float(dot / (sum(a * a for a in left) * sum(b * b for b in right)) ** 0.5)
+def cosine(first: bytes, second: bytes) -> float:
+    first_parts, second_parts = components(first), components(second)
+    dot = sum(a * b for a, b in zip(first_parts, second_parts, strict=True))
+    return float(dot / (sum(a * a for a in first_parts) * sum(b * b for b in second_parts)) ** 0.5)
 
 
 @pytest.mark.parametrize(

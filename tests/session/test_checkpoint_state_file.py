@@ -1,17 +1,17 @@
-"""The state file: bounded, whole, set aside when damaged, untouched when newer; listing, showing and clearing."""
+"""The state file: bounded, whole under parallel hooks, set aside when damaged; listing, showing and clearing."""
 
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
+import faults
 import pytest
-from conftest import NOW_MS, Run
+from conftest import JOELCLAW, NOW, NOW_MS, PATIENCE_S, Run, clean_environment
 from faults import SLOWEST_S
-
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
 
 def state_file(home: Path, session: str = "s1") -> Path:
@@ -79,8 +79,8 @@ def test_a_newer_state_is_left_untouched(run: Run, home: Path, words: tuple[str,
 
 
 @pytest.mark.parametrize("unit", ["x", "\U0001f600", "\\", '"', "\x01y", "字", "a/"], ids=repr)
-def test_the_file_stays_below_64_kb_whatever_comes_in(run: Run, home: Path, unit: str) -> None:
-    given = {
+def test_the_file_stays_below_64_kb_for_any_input(run: Run, home: Path, unit: str) -> None:
+    fields = {
         "session": unit * 150,
         "percent": 45,
         "role": unit * 500,
@@ -88,7 +88,7 @@ def test_the_file_stays_below_64_kb_whatever_comes_in(run: Run, home: Path, unit
         "files": [f"{number}{unit * 900}" for number in range(300)],
     }
     for _ in range(2):
-        run("checkpoint", "save", "--stdin", stdin=json.dumps(given), env=NOW)
+        run("checkpoint", "save", "--stdin", stdin=json.dumps(fields), env=NOW)
     (path,) = (home / "sessions").glob("*.json")
     assert 1000 < path.stat().st_size < 65_536
     assert run("checkpoint", "show").result["sessions"][0].get("problem") is None
@@ -116,7 +116,7 @@ def test_list_is_newest_first(run: Run) -> None:
     }  # fmt: skip
 
 
-def test_unknown_sessions_make_no_home(run: Run, home: Path) -> None:
+def test_unknown_sessions_create_no_home(run: Run, home: Path) -> None:
     assert run("checkpoint", "show").result == {"count": 0, "sessions": []}
     failed = run("checkpoint", "show", "nobody", ok=False)
     assert (failed.code, failed.json["error"]["code"]) == (1, "SESSION_NOT_FOUND")
@@ -158,10 +158,72 @@ def test_a_store_of_garbage_does_not_stop_a_checkpoint(run: Run, home: Path) -> 
     assert (again["recalled"], again["written"]) == (True, True), "what failed is made up for when the store is back"
 
 
-def test_a_beginning_of_its_id_names_a_session(run: Run) -> None:
+def test_a_prefix_of_the_id_names_a_session(run: Run) -> None:
     for session in ("11111111-aaaa", "11111111-bbbb", "22222222-cccc"):
         run("checkpoint", "save", "--session", session, "--percent", "20", "--message", "Look at the harbour")
     assert run("checkpoint", "show", "22222222").result["sessionId"] == "22222222-cccc"
     several = run("checkpoint", "show", "11111111", ok=False).json["error"]
     assert several["code"] == "SESSION_AMBIGUOUS" and "11111111-bbbb" in several["message"]
     assert run("checkpoint", "show", "2222222", ok=False).json["error"]["code"] == "SESSION_NOT_FOUND"
+
+
+TASK = "Fix the memory use of the buoyline importer"
+
+
+def together(home: Path, *calls: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Spawn all calls before waiting for any; their results."""
+    environment = clean_environment(home, **NOW, **faults.patient(home))
+    spawned = [
+        subprocess.Popen([JOELCLAW, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment)
+        for words in calls
+    ]
+    results = []
+    for process in spawned:
+        out, _ = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0, out
+        results.append(json.loads(out)["result"])
+    return results
+
+
+@pytest.mark.spawned
+def test_parallel_hooks_lose_no_file(run: Run, home: Path) -> None:
+    calls = [
+        ("checkpoint", "save", "--session", "s1", "--percent", "10", "--file", f"f{number}") for number in range(10)
+    ]
+    together(home, *calls)
+    state = run("checkpoint", "show", "s1").result
+    assert sorted(state["files"]) == [f"f{number}" for number in range(10)]
+    assert state["counts"]["saves"] == 10
+
+
+@pytest.mark.spawned
+def test_parallel_hooks_in_the_hot_zone_write_the_task_once(run: Run, home: Path) -> None:
+    run("memory", "write", "The buoyline importer decodes a whole day at once", env=NOW)
+    save = ("checkpoint", "save", "--session", "s1", "--percent", "70", "--message", TASK)
+    results = together(home, *((*save, "--file", f"f{number}") for number in range(6)))
+    state = run("checkpoint", "show", "s1").result
+    assert sorted(state["files"]) == [f"f{number}" for number in range(6)]
+    assert [result["written"] for result in results].count(True) == 1
+    assert [result["recalled"] for result in results].count(True) == 1
+    assert {result["writeReason"] for result in results} == {"new-task", "unchanged"}
+    assert state["counts"] == {
+        "saves": 6, "flushes": 0, "recalls": 1, "writes": 1, "injections": 0, "userMessages": 1,
+    }  # fmt: skip
+    assert len(state["taskMemoryIds"]) == 1
+
+
+@pytest.mark.spawned
+def test_a_compaction_is_answered_once(run: Run, home: Path) -> None:
+    run("checkpoint", "save", "--session", "s1", "--percent", "10", "-m", TASK, env=NOW)
+    results = together(home, *[("inject", "recovery", "--session", "s1")] * 4)
+    assert sorted(result["injected"] for result in results) == [False, False, False, True]
+    assert run("checkpoint", "show", "s1").result["checkpoint"]["compactionCount"] == 4
+
+
+@pytest.mark.spawned
+def test_a_session_gets_its_memories_once(run: Run, home: Path) -> None:
+    run("memory", "write", "Operational context: the importer is the active work and has unresolved failures", env=NOW)
+    words = ("inject", "memory", "--session", "s1", "--query", "importer unresolved failures")
+    results = together(home, *[words] * 4)
+    assert sorted(result["injected"] for result in results) == [False, False, False, True]
+    assert {result["reason"] for result in results} == {"injected", "already-injected"}

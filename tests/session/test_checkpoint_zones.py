@@ -18,8 +18,8 @@ def at(seconds: float) -> dict[str, str]:
 
 
 def events(run: Run, words: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = run("otel", "search", words, "--hours", "1", env=at(0)).result["events"]
-    return found
+    events: list[dict[str, Any]] = run("otel", "search", words, "--hours", "1", env=at(0)).result["events"]
+    return events
 
 
 def save(run: Run, *words: str, seconds: float = 0, **more: Any) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def test_below_the_warm_zone_only_the_state_is_written(run: Run, home: Path) -> 
     assert sorted(path.name for path in home.iterdir()) == ["sessions"], "no store is opened"
 
 
-def test_the_warm_zone_recalls_once_per_task_and_says_so_once(run: Run) -> None:
+def test_the_warm_zone_recalls_once_per_task_and_reports_it_once(run: Run) -> None:
     run("memory", "write", MEMORY, env=at(0))
     first = save(run, "--percent", "40", "--message", TASK)
     assert (first["zone"], first["entered"], first["recalled"], first["hits"]) == ("warm", ["warm"], True, 1)
@@ -94,8 +94,8 @@ def test_only_written_memories_are_cached_for_a_task(run: Run) -> None:
     run("memory", "edit", known["id"], "--pin", env=at(2))
     third = run("checkpoint", "save", "--session", "s3", "--percent", "50", "-m", TASK, env=at(3)).result
     assert third["hits"] == 2
-    kept = run("checkpoint", "show", "s3").result["checkpoint"]["recallHits"]
-    assert kept[0].endswith("pinned for those who come after"), kept
+    cached = run("checkpoint", "show", "s3").result["checkpoint"]["recallHits"]
+    assert cached[0].endswith("pinned for those who come after"), cached
 
 
 def test_percent_from_tokens_and_unknown_usage(run: Run) -> None:
@@ -133,19 +133,19 @@ def test_an_injection_that_comes_back_as_a_message_is_not_the_task(run: Run) -> 
 
 
 def test_stdin_gives_the_same_fields_and_flags_beat_it(run: Run) -> None:
-    given = {
+    fields = {
         "sessionId": "s9",
         "contextPercent": 45,
         "messages": [TASK, "and test it"],
         "files": ["a.py"],
         "role": "gateway",
     }
-    result = run("checkpoint", "save", "--stdin", stdin=json.dumps(given), env=at(0)).result
+    result = run("checkpoint", "save", "--stdin", stdin=json.dumps(fields), env=at(0)).result
     assert (result["sessionId"], result["zone"], result["role"]) == ("s9", "warm", "gateway")
     assert result["currentTask"] == f"{TASK} | and test it"
     beaten = run(
         "checkpoint", "save", "--stdin", "--session", "s8", "--tokens", "1", "--window", "100", "--role", "interactive",
-        stdin=json.dumps(given), env=at(0),
+        stdin=json.dumps(fields), env=at(0),
     ).result  # fmt: skip
     assert (beaten["sessionId"], beaten["percent"], beaten["role"]) == ("s8", 1, "interactive")
     single = {"session": "s7", "tokens": 10, "window": 100, "message": TASK, "file": "b.py", "percent": None}
@@ -171,7 +171,7 @@ def test_stdin_gives_the_same_fields_and_flags_beat_it(run: Run) -> None:
         (["--stdin"], '{"session": 7}'),
     ],
 )
-def test_wrong_words_exit_2_with_a_fix_and_write_nothing(
+def test_wrong_usage_exits_2_with_a_fix_and_writes_nothing(
     run: Run, home: Path, words: list[str], stdin: str | None
 ) -> None:
     failed = run("checkpoint", "save", *words, stdin=stdin, ok=False)
@@ -182,7 +182,7 @@ def test_wrong_words_exit_2_with_a_fix_and_write_nothing(
 
 
 @pytest.mark.parametrize("name", ["CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"])
-def test_the_session_of_a_client_around_is_not_written_to(run: Run, home: Path, name: str) -> None:
+def test_the_surrounding_clients_session_is_not_changed(run: Run, home: Path, name: str) -> None:
     """Another client may have been started in its shell."""
     for words in (("checkpoint", "save", "--percent", "1"), ("inject", "recovery")):
         refused = run(*words, env={**at(0), name: "from-outside"}, ok=False).json
@@ -198,8 +198,8 @@ def test_flush_reports_the_state_of_the_session(run: Run) -> None:
     ).result  # fmt: skip
     assert result["recalled"], "a session that went from cold to a compaction is served too"
     assert (result["hits"], result["written"], result["zone"]) == (1, True, "hot")
-    found = run("otel", "search", "compaction.before", "--hours", "1", env=at(6)).result["events"]
-    assert found[0]["metadata"] == {
+    events = run("otel", "search", "compaction.before", "--hours", "1", env=at(6)).result["events"]
+    assert events[0]["metadata"] == {
         "compactionCount": 0,
         "contextPercent": 85,
         "contextTokens": 170000,

@@ -1,4 +1,4 @@
-"""What a session was doing, written into the day's log before a compaction (ADR-0204, change 2)."""
+"""What a session was doing is written into the daily log before a compaction (ADR-0204, change 2)."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def test_a_section(log: Path) -> None:
 
 
 def test_checkpoint_flush_writes_it_as_the_hook_does(run: Run, log: Path, tmp_path: Path) -> None:
-    made = Transcript(tmp_path / f"{SESSION}.jsonl")
-    made.user(TASK)
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user(TASK)
     for number, (tool, name) in enumerate((("Read", "src/buoy.py"), ("Read", "src/a.py"), ("Edit", "src/a.py"))):
-        made.call(f"c{number}", tool, file_path=f"{CWD}/{name}")
-        made.outcome(f"c{number}", "ok")
-    run("memory", "archive", str(made.path))
+        transcript.call(f"c{number}", tool, file_path=f"{CWD}/{name}")
+        transcript.outcome(f"c{number}", "ok")
+    run("memory", "archive", str(transcript.path))
     env = {"JOELCLAW_NOW_MS": str(NOW_MS)}
     run("checkpoint", "save", "--session", SESSION, "-m", TASK, "--file", f"{CWD}/src/a.py", "--percent", "9", env=env)
     run("checkpoint", "flush", "--session", SESSION, "--percent", "83", env=env)
@@ -80,7 +80,7 @@ def test_checkpoint_flush_writes_it_as_the_hook_does(run: Run, log: Path, tmp_pa
     assert log.read_text().count("## ") == 1
 
 
-def test_the_same_is_not_said_twice(log: Path) -> None:
+def test_the_same_section_is_not_written_twice(log: Path) -> None:
     assert flush(state_of(), NOW_MS)
     assert flush(state_of("something else", "s-2"), NOW_MS)
     before = log.read_text()
@@ -115,7 +115,7 @@ def test_faults_are_kept(log: Path, home: Path) -> None:
     assert not flush(state_of(), NOW_MS)
 
 
-def test_no_secret_reaches_it(log: Path) -> None:
+def test_no_secret_reaches_the_log(log: Path) -> None:
     secret = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
     assert flush(state_of(f"use {secret}", files=(f"src/{secret}.py",)), NOW_MS)
     assert secret not in log.read_text()

@@ -51,8 +51,10 @@ def test_the_session_of_the_user_goes_on_after_a_hook_of_root(run: Run, home: Pa
     for event in ("UserPromptSubmit", "Stop", "PreCompact"):
         hook(home, event, prompt="sort the harbours by their names", trigger="auto")
     assert "sort the harbours" in hook(home, "SessionStart", source="compact")
-    found = {one["code"]: one["message"] for one in json.loads(command(home, "doctor"))["result"]["findings"]}
-    assert f"{name}.damaged-" in found["FILES_SET_ASIDE"]
+    codes = {
+        finding["code"]: finding["message"] for finding in json.loads(command(home, "doctor"))["result"]["findings"]
+    }
+    assert f"{name}.damaged-" in codes["FILES_SET_ASIDE"]
     (event,) = json.loads(command(home, "otel", "search", "set_aside"))["result"]["events"] or [{}]
     assert (event == {}) == (name not in ("sessions/s1.json",)), "a lost state is an event, too"
 

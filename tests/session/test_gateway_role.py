@@ -29,8 +29,8 @@ def call(run: Run, minutes: float, *words: str, role: tuple[str, ...] = ("--role
 
 def actions(run: Run, minutes: float) -> list[tuple[str, str]]:
     words = ("otel", "list", "--session", SESSION, "--hours", "9", "--limit", "50")
-    found = run(*words, env=at(minutes)).result["events"]
-    return [(event["action"], event["source"]) for event in reversed(found)]
+    events = run(*words, env=at(minutes)).result["events"]
+    return [(event["action"], event["source"]) for event in reversed(events)]
 
 
 def test_the_whole_cycle(run: Run, home: Path) -> None:
@@ -72,10 +72,10 @@ def test_the_whole_cycle(run: Run, home: Path) -> None:
     assert (after["injected"], after["customType"], after["trigger"]) == (True, "context-refresh", "idle")
     assert "the operator restarts it" in after["content"]
 
-    told = actions(run, 76)
-    assert {source for _, source in told} == {"gateway"}, "the role is kept"
-    names = [action for action, _ in told if not action.startswith("memory.recall.")]
-    wanted = [
+    actual = actions(run, 76)
+    assert {source for _, source in actual} == {"gateway"}, "the role is kept"
+    names = [action for action, _ in actual if not action.startswith("memory.recall.")]
+    expected = [
         "gateway.compaction.extract.warm",
         "gateway.compaction.extract.hot",
         "gateway.compaction.before",
@@ -83,7 +83,7 @@ def test_the_whole_cycle(run: Run, home: Path) -> None:
         "gateway.compaction.inject",
         "gateway.compaction.inject.skipped",
     ]
-    assert [name for name in names if "compaction" in name] == wanted
+    assert [name for name in names if "compaction" in name] == expected
     assert names.count("context.refresh.injected") == (2 if half["injected"] else 1)
 
 
@@ -109,7 +109,7 @@ def vault(folder: Path) -> dict[str, str]:
     return {"VAULT_PATH": str(folder)}
 
 
-def asked(run: Run, message: str, minutes: float, env: dict[str, str], role: str = "gateway") -> dict[str, Any]:
+def refresh(run: Run, message: str, minutes: float, env: dict[str, str], role: str = "gateway") -> dict[str, Any]:
     words = ("inject", "refresh", "--session", f"{SESSION}-{role}", "--role", role, "--message", message)
     result: dict[str, Any] = run(*words, env={**env, **at(minutes)}).result
     return result
@@ -118,23 +118,23 @@ def asked(run: Run, message: str, minutes: float, env: dict[str, str], role: str
 def test_a_prompt_to_a_gateway_gets_the_notes_that_it_names(run: Run, tmp_path: Path) -> None:
     env = vault(tmp_path / "Vault")
     decision = tmp_path / "Vault" / "docs" / "decisions" / "0203-recovery.md"
-    named = asked(run, "please tell me what ADR-203 says on the pointers", 1, env)
+    named = refresh(run, "please tell me what ADR-203 says on the pointers", 1, env)
     assert f"**In the vault:**\n- ADR-0203: Recovery pointers: {decision}\n" in named["content"]
     assert named["trigger"] == "named"
-    assert asked(run, "and what else does ADR-203 say on the pointers", 2, env)["injected"] is False, "told once"
+    assert refresh(run, "and what else does ADR-203 say on the pointers", 2, env)["injected"] is False, "told once"
     other = tmp_path / "Vault" / "docs" / "decisions" / "0204-context.md"
-    by_path = asked(run, f"read {other} and summarize what it wants", 3, env)
+    by_path = refresh(run, f"read {other} and summarize what it wants", 3, env)
     assert f"- ADR-0204: Seamless context: {other}" in by_path["content"]
-    assert asked(run, "please tell me what ADR-203 says on the pointers", 1, env, "interactive")["injected"] is False
-    assert asked(run, "please tell me what ADR-999 says on the pointers", 4, env)["injected"] is False
+    assert refresh(run, "please tell me what ADR-203 says on the pointers", 1, env, "interactive")["injected"] is False
+    assert refresh(run, "please tell me what ADR-999 says on the pointers", 4, env)["injected"] is False
 
 
 def test_a_prompt_to_a_gateway_gets_the_memory_that_answers_it(run: Run) -> None:
     for text in (ROUTING, VOICE):
         run("memory", "write", text, env=at(0))
-    told = asked(run, TASK, 1, {})
-    assert ROUTING in told["content"]
-    assert VOICE not in told["content"]
-    assert asked(run, TASK, 2, {})["injected"] is False, "it has that"
-    assert asked(run, TASK, 1, {}, "interactive")["injected"] is False
-    assert asked(run, "ok, thanks, sounds good to me", 3, {})["injected"] is False
+    answer = refresh(run, TASK, 1, {})
+    assert ROUTING in answer["content"]
+    assert VOICE not in answer["content"]
+    assert refresh(run, TASK, 2, {})["injected"] is False, "it has that"
+    assert refresh(run, TASK, 1, {}, "interactive")["injected"] is False
+    assert refresh(run, "ok, thanks, sounds good to me", 3, {})["injected"] is False

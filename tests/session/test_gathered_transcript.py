@@ -1,4 +1,4 @@
-"""What an edit leaves to the end of its turn: it is one process of many, and the transcript is read once for all."""
+"""An edit leaves reading the transcript to the end of its turn."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def is_archived(run: Run, path: Path, name: str) -> bool:
 
 
 @pytest.mark.parametrize(("megabytes", "at_the_edit"), [(0.0, False), (0.3, True)])
-def test_an_edit_leaves_a_short_transcript_to_the_stop(
+def test_an_edit_leaves_a_short_transcript_to_the_stop_hook(
     run: Run, tmp_path: Path, megabytes: float, at_the_edit: bool
 ) -> None:
-    made = Transcript(tmp_path / f"{SESSION}.jsonl")
-    made.user("Let the gull fly")
-    made.call("e1", "Edit", file_path=f"{CWD}/src/gull.py", old_string="a", new_string="b")
-    made.outcome("e1", "The file was updated. " * int(megabytes * 45_000))
-    assert is_archived(run, made.path, "PostToolUse") is at_the_edit
-    assert is_archived(run, made.path, "Stop")
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user("Let the gull fly")
+    transcript.call("e1", "Edit", file_path=f"{CWD}/src/gull.py", old_string="a", new_string="b")
+    transcript.outcome("e1", "The file was updated. " * int(megabytes * 45_000))
+    assert is_archived(run, transcript.path, "PostToolUse") is at_the_edit
+    assert is_archived(run, transcript.path, "Stop")

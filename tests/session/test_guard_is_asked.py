@@ -84,8 +84,8 @@ def ask(host: Host, expression: str) -> Any:
 
 
 def events(run: Run, action: str) -> list[dict[str, Any]]:
-    found = run("otel", "search", action, "--hours", "24").result["events"]
-    return [event for event in found if event["action"] == action]
+    events = run("otel", "search", action, "--hours", "24").result["events"]
+    return [event for event in events if event["action"] == action]
 
 
 @pytest.mark.parametrize(
@@ -106,9 +106,9 @@ def test_a_second_compaction_with_nothing_between_is_cancelled(
         pi.add("custom_message", customType="compaction-recovery", content="<joelclaw-memory x", display=False)
     elif between == "a label":
         pi.add("label", targetId="e005", label="here")
-    answer, told = ask(host, f"compact({instructions})")
+    answer, notices = ask(host, f"compact({instructions})")
     assert answer == {"cancel": True}
-    assert told == ["Nothing was said since the last compaction: another compaction would only drop what it kept."]
+    assert notices == ["Nothing was said since the last compaction: another compaction would only drop what it kept."]
     (event,) = events(run, "compaction.cancelled")
     assert event["metadata"]["reason"] == "nothing-since-compaction"
     assert event["metadata"]["instructed"] is (instructions != "undefined")
@@ -136,16 +136,16 @@ def test_the_documented_fields_of_a_hook_are_enough(pi: PiSession, run: Run, las
     assert len(events(run, "compaction.before")) == 1 - is_cancelled
 
 
-@pytest.mark.parametrize("said", ["user", "answer", "an error", "a command"])
-def test_a_compaction_after_a_message_is_pis_own(host: Host, pi: PiSession, run: Run, said: str) -> None:
+@pytest.mark.parametrize("message", ["user", "answer", "an error", "a command"])
+def test_a_compaction_after_a_message_is_left_to_pi(host: Host, pi: PiSession, run: Run, message: str) -> None:
     """An answer that failed is one: pi compacts a context that overflows, and tries again."""
     pi.compaction("e005")
-    if said == "user":
+    if message == "user":
         pi.user("Go on.")
-    elif said == "a command":
+    elif message == "a command":
         pi.add("message", message={"role": "bashExecution", "command": "ls", "output": "a"})
     else:
-        pi.answer("So I did.", stop="error" if said == "an error" else "stop")
+        pi.answer("So I did.", stop="error" if message == "an error" else "stop")
     assert ask(host, "compact()") == [None, []]
     assert not events(run, "compaction.cancelled")
     assert events(run, "compaction.before")
@@ -154,12 +154,15 @@ def test_a_compaction_after_a_message_is_pis_own(host: Host, pi: PiSession, run:
 def test_on_request_the_summary_is_ours(host: Host, pi: PiSession, home: Path, run: Run) -> None:
     settings(home, OURS)
     answer, _ = ask(host, "compact()")
-    made = answer["compaction"]
+    compaction = answer["compaction"]
     prepared = run("compaction", "prepare", str(pi.path)).result
-    assert (made["firstKeptEntryId"], made["tokensBefore"]) == (prepared["firstKeptEntryId"], prepared["tokensBefore"])
-    assert made["firstKeptEntryId"] == "e005"
-    assert "Mend the tide tables of Husum" in made["summary"]
-    assert made["details"] == {
+    assert (compaction["firstKeptEntryId"], compaction["tokensBefore"]) == (
+        prepared["firstKeptEntryId"],
+        prepared["tokensBefore"],
+    )
+    assert compaction["firstKeptEntryId"] == "e005"
+    assert "Mend the tide tables of Husum" in compaction["summary"]
+    assert compaction["details"] == {
         "by": "joelclaw", "source": "extractive", "readFiles": ["tides/husum.py"], "modifiedFiles": [],
     }  # fmt: skip
 
@@ -173,7 +176,7 @@ def test_a_summary_of_ours_hands_its_files_on_to_the_next(pi: PiSession, run: Ru
         assert [path for path in summed["readFiles"] if path == "a.py"] == expected
 
 
-def test_it_is_made_from_where_the_session_stands(host: Host, pi: PiSession, home: Path, run: Run) -> None:
+def test_the_summary_starts_at_the_sessions_leaf(host: Host, pi: PiSession, home: Path, run: Run) -> None:
     """After /tree the newest line of the file is of another branch."""
     settings(home, OURS)
     pi.leaf = "e004"
@@ -186,15 +189,15 @@ def test_it_is_made_from_where_the_session_stands(host: Host, pi: PiSession, hom
     assert run("compaction", "prepare", str(pi.path), "--at", "e999", ok=False).json["error"]["code"] == "ENTRY_UNKNOWN"
 
 
-def test_our_own_texts_are_not_summed_up(pi: PiSession, run: Run, tmp_path: Path) -> None:
+def test_our_own_texts_are_not_summarized(pi: PiSession, run: Run, tmp_path: Path) -> None:
     kind = {"customType": "note", "display": False}
     pi.add("custom_message", content="<joelclaw-memory>The harbour of Tromsø is left out.", **kind)
     pi.add("custom_message", content="The harbour of Bergen is left out.", **kind)
     pi.answer("So it is.")
     pi.user("Go on.")
     run("compaction", "summarize", str(pi.path), "--keep-recent", "1", "--command", model(tmp_path))
-    asked = (tmp_path / "prompt.txt").read_text()
-    assert "Bergen" in asked and "Tromsø" not in asked
+    prompt = (tmp_path / "prompt.txt").read_text()
+    assert "Bergen" in prompt and "Tromsø" not in prompt
 
 
 def test_instructions_go_to_a_model_or_to_pi(host: Host, pi: PiSession, home: Path) -> None:
@@ -244,15 +247,15 @@ def test_a_compaction_that_the_user_stops_ends_the_command(host: Host, pi: PiSes
     assert not host.left_running()
 
 
-def test_a_branch_that_is_left_gets_a_summary_of_ours(host: Host, pi: PiSession, home: Path, run: Run) -> None:
+def test_an_abandoned_branch_gets_our_summary(host: Host, pi: PiSession, home: Path, run: Run) -> None:
     assert ask(host, "leave({targetId: 'e001'})") == [None, []]
     settings(home, OURS)
     answer, _ = ask(host, "leave({targetId: 'e001'})")
-    made = answer["summary"]
+    summary = answer["summary"]
     same = run("compaction", "branch", str(pi.path), "--from", "e006", "--to", "e001").result
-    assert made["summary"] == same["summary"]
-    assert "Now write the report of the week" in made["summary"]
-    assert made["details"]["readFiles"] == ["tides/husum.py"]
+    assert summary["summary"] == same["summary"]
+    assert "Now write the report of the week" in summary["summary"]
+    assert summary["details"]["readFiles"] == ["tides/husum.py"]
 
 
 @pytest.mark.parametrize(
@@ -264,6 +267,8 @@ def test_a_branch_that_is_left_gets_a_summary_of_ours(host: Host, pi: PiSession,
         {"customInstructions": "in verse"},
     ],
 )
-def test_a_branch_is_pis_own_matter(host: Host, pi: PiSession, home: Path, preparation: dict[str, Any]) -> None:
+def test_without_the_setting_branches_are_left_to_pi(
+    host: Host, pi: PiSession, home: Path, preparation: dict[str, Any]
+) -> None:
     settings(home, OURS)
     assert ask(host, f"leave({json.dumps({'targetId': 'e001', **preparation})})") == [None, []]

@@ -1,4 +1,4 @@
-"""`joelclaw hook`: exit 0 and valid output whatever comes in, within its deadline; what went wrong is an event."""
+"""`joelclaw hook` exits 0 with valid output for any input, in time; faults become events."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def valid(agent: str, out: str) -> bool:
 def events(run: Run, action: str) -> list[Any]:
     """The events of that action. The next hook takes in what could not be stored before."""
     run("hook", "claude", stdin='{"hook_event_name": "Stop", "session_id": "after"}')
-    found = run("otel", "search", action, "--limit", "200").result["events"]
-    return [event for event in found if event["action"] == action]
+    rows = run("otel", "search", action, "--limit", "200").result["events"]
+    return [event for event in rows if event["action"] == action]
 
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_hook_answers_any_payload_without_an_error(run: Run, agent: str) -> None:
-    for name, given in ODD.items():
-        done = run("hook", agent, stdin=given)
+    for name, payload in ODD.items():
+        done = run("hook", agent, stdin=payload)
         assert done.err == "", name
         assert valid(agent, done.out), name
 
@@ -133,9 +133,9 @@ def test_after_its_deadline_a_hook_answers_nothing_and_says_so(
         took = time.monotonic() - began
         assert took > 0.8 * int(limit_ms) / 1000  # and not for ever
         assert out == ('{"messages": []}' if agent in OWN else "")
-        if told := events(run, "hook.timeout"):  # it has a moment for it
+        if timeouts := events(run, "hook.timeout"):  # it has a moment for it
             break
-    (event,) = told
+    (event,) = timeouts
     assert event["error"] == f"no answer within {int(limit_ms) / 1000:g} s"
     assert event["metadata"]["agent"] == agent
 
@@ -166,12 +166,12 @@ def test_each_call_leaves_an_event_with_its_duration(run: Run) -> None:
     run(
         "hook", "claude", stdin='{"hook_event_name": "UserPromptSubmit", "session_id": "x", "prompt": "sort the tides"}'
     )
-    found = run("otel", "search", "hook.completed", "--session", "x").result["events"]
-    assert [event["metadata"]["event"] for event in found] == ["UserPromptSubmit"]
-    assert found[0]["duration_ms"] > 0
+    events = run("otel", "search", "hook.completed", "--session", "x").result["events"]
+    assert [event["metadata"]["event"] for event in events] == ["UserPromptSubmit"]
+    assert events[0]["duration_ms"] > 0
 
 
-def test_what_waits_in_the_spool_is_taken_in_once(run: Run, home: Path) -> None:
+def test_spooled_events_are_stored_once(run: Run, home: Path) -> None:
     run("hook", "claude", stdin="no json")
     waiting = (home / "spool" / "events.jsonl").read_bytes()
     (home / "spool" / "events.jsonl.taken-1").write_bytes(waiting)  # of a process that was killed in the middle

@@ -1,4 +1,4 @@
-"""What holds for every event of a session: deadlines, locks, faults, and texts that are owed."""
+"""What holds for every event of a session: deadlines, locks, faults, owed texts, and the recall for its task."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, Run
+from conftest import NOW, NOW_MS, Run
 
 from core import config
 from core.store import sqlite
@@ -22,7 +22,6 @@ from session.state_file import read_state
 
 TASK = "Fix the memory use of the buoyline importer"
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
 
 @pytest.fixture
@@ -34,8 +33,8 @@ def here(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def state(home: Path, session: str = "s1") -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((home / "sessions" / f"{session}.json").read_text())
-    return found
+    state_: dict[str, Any] = json.loads((home / "sessions" / f"{session}.json").read_text())
+    return state_
 
 
 def hook(event: str, **more: Any) -> list[str]:
@@ -56,7 +55,7 @@ def test_nothing_is_done_for_a_state_that_cannot_be_locked(run: Run, home: Path)
 
 
 @pytest.mark.spawned
-def test_a_hook_that_waits_too_long_for_the_lock_answers_nothing_and_says_so(run: Run, home: Path) -> None:
+def test_a_hook_that_waits_too_long_for_the_lock_answers_nothing_and_records_it(run: Run, home: Path) -> None:
     event = json.dumps({"session_id": "s1", "prompt": TASK})
     run("hook", "pi", "prompt", stdin=event)
     with (home / "sessions" / ".locks" / "s1").open() as held:
@@ -68,9 +67,7 @@ def test_a_hook_that_waits_too_long_for_the_lock_answers_nothing_and_says_so(run
 
 
 @pytest.mark.usefixtures("here")
-def test_a_note_whose_answer_the_deadline_took_is_given_at_the_next_prompt(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_note_lost_to_the_deadline_is_given_at_the_next_prompt(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hook("prompt", prompt=TASK, percent=70)
 
     def too_late(_: Hook) -> bool:
@@ -102,23 +99,23 @@ def test_a_note_that_fails_is_given_at_the_next_prompt(home: Path, monkeypatch: 
 def test_a_prompt_is_recorded_before_anything_is_recalled(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks: list[str] = []
 
-    def look(*_: object) -> str:
+    def check(*_: object) -> str:
         tasks.append(state(home)["checkpoint"]["currentTask"])
         return ""
 
-    monkeypatch.setattr(refresh, "trigger_of", look)
+    monkeypatch.setattr(refresh, "trigger_of", check)
     hook("prompt", prompt=TASK)
     assert tasks == [TASK]
 
 
 @pytest.mark.usefixtures("here")
-def test_an_event_that_says_nothing_of_a_new_session_leaves_no_file(home: Path) -> None:
+def test_an_event_without_information_creates_no_file(home: Path) -> None:
     assert hook("session_end") == hook("after_compaction") == []
     assert not (home / "sessions").exists()
 
 
 @pytest.mark.usefixtures("here")
-def test_what_fails_in_a_text_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_reaction_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     run("memory", "write", MEMORY, env=NOW)
     run("checkpoint", "save", "--session", "s1", "-m", TASK, env=NOW)
 
@@ -143,7 +140,7 @@ def test_queued_events_wait_for_the_save() -> None:
     assert saved is not None and saved.task == TASK
 
 
-def test_an_event_that_a_full_spool_does_not_take_is_stored_though_a_step_failed(here: Path) -> None:
+def test_an_event_refused_by_a_full_spool_is_stored_although_a_step_failed(here: Path) -> None:
     (here / "spool").mkdir(parents=True, mode=0o700)
     (here / "spool" / "events.jsonl").write_bytes(b"x" * (log.MAX_SPOOL_BYTES + 1))
     with Session("s1", config.load()) as session:
@@ -178,3 +175,80 @@ def test_a_given_role_replaces_the_known_one() -> None:
             session.save()
             roles.append(session.state.role)
     assert roles == ["gateway", "gateway", "worker"]
+
+
+def at(seconds: int) -> dict[str, str]:
+    return {"JOELCLAW_NOW_MS": str(NOW_MS + 1000 * seconds)}
+
+
+def known(home: Path) -> dict[str, Any]:
+    state_: dict[str, Any] = json.loads((home / "sessions" / "s1.json").read_text())
+    return state_
+
+
+def turn_ends(run: Run, home: Path, percent: float, seconds: int = 1) -> None:
+    payload = {"session_id": "s1", "cwd": "/srv/tides", "percent": percent, "messages": [TASK]}
+    run("hook", "pi", "turn_end", stdin=json.dumps(payload), env=at(seconds))
+
+
+@pytest.fixture
+def stocked(run: Run) -> None:
+    run("memory", "write", MEMORY, env=at(0))
+
+
+@pytest.mark.usefixtures("stocked")
+def test_in_the_warm_zone_it_recalls(run: Run, home: Path) -> None:
+    turn_ends(run, home, 45)
+    after = known(home)
+    assert after["checkpoint"]["recallHits"] == [MEMORY]
+    assert after["recalledHash"] == after["taskHash"]
+    assert after["writtenHash"] == ""
+
+
+@pytest.mark.usefixtures("stocked")
+def test_in_the_hot_zone_the_task_becomes_a_memory(run: Run, home: Path) -> None:
+    turn_ends(run, home, 65)
+    after = known(home)
+    assert len(after["taskMemoryIds"]) == 1
+    assert after["writtenHash"] == after["taskHash"]
+    (hit,) = run("recall", "Task " + TASK, "--session", "s1", env=at(2)).result["hits"]
+    assert (hit["id"], hit["observation"]) == (after["taskMemoryIds"][0], f"Task: {TASK}")
+    events = run("otel", "search", "compaction.extract", "--hours", "1", env=at(2)).result["events"]
+    assert {event["action"] for event in events} == {"compaction.extract.warm", "compaction.extract.hot"}
+
+
+@pytest.mark.usefixtures("stocked")
+def test_task_recall_and_memory_happen_once(run: Run, home: Path) -> None:
+    turn_ends(run, home, 65)
+    after = known(home)
+    assert (after["counts"]["saves"], after["counts"]["recalls"], after["counts"]["writes"]) == (1, 1, 1)
+
+
+TIDES = "sort the tide tables of the harbour by station"
+
+
+def opencode_hook(run: Run, name: str, minute: int, **more: Any) -> list[Any]:
+    payload = json.dumps({"session_id": "o", "hook_event_name": name, "cwd": "/srv/tides", **more})
+    env = {"JOELCLAW_NOW_MS": str(NOW_MS + minute * 60_000)}
+    messages: list[Any] = run("hook", "opencode", name, stdin=payload, env=env).json["messages"]
+    return messages
+
+
+def test_the_note_is_given_again_and_no_compaction_is_counted(run: Run) -> None:
+    opencode_hook(run, "prompt", 0, prompt=TIDES)
+    opencode_hook(run, "before_compaction", 1)
+    (first,) = opencode_hook(run, "after_compaction", 2)
+    (again,) = opencode_hook(run, "session_start", 30, source="compact")
+    assert again["customType"] == "compaction-recovery"
+    assert again["content"] == first["content"]
+    state = run("checkpoint", "show", "o").result
+    assert state["checkpoint"]["compactionCount"] == 1
+    assert state["counts"]["injections"] == 1
+    events = run("otel", "search", "compaction.inject", env={"JOELCLAW_NOW_MS": str(NOW_MS + 3_600_000)}).result
+    assert [event["action"] for event in events["events"]] == ["compaction.inject.repeated", "compaction.inject"]
+
+
+def test_a_session_without_a_compaction_gets_no_note(run: Run) -> None:
+    opencode_hook(run, "prompt", 0, prompt=TIDES)
+    assert opencode_hook(run, "session_start", 30, source="resume") == []
+    assert opencode_hook(run, "session_start", 31, source="compact") == []

@@ -1,4 +1,4 @@
-"""A prompt in a session that lasts: noted, and answered with what changed, in as few writes as that takes."""
+"""A prompt in a long session is recorded and answered with what changed, in few writes."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def at(ms: int) -> dict[str, str]:
 
 
 def known(home: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((home / "sessions" / "s1.json").read_text())
-    return found
+    state_: dict[str, Any] = json.loads((home / "sessions" / "s1.json").read_text())
+    return state_
 
 
 @pytest.fixture
@@ -52,19 +52,19 @@ def under_way(run: Run, home: Path) -> None:
 
 @pytest.mark.usefixtures("under_way")
 def test_a_prompt_after_a_while_brings_a_refresh(run: Run, home: Path) -> None:
-    told = run("hook", "claude", stdin=payload(LATER), env=at(DUE)).json["hookSpecificOutput"]
-    assert told["hookEventName"] == "UserPromptSubmit"
-    assert "## Context Refresh\n" in told["additionalContext"]
-    assert MEMORY in told["additionalContext"]
+    outcome = run("hook", "claude", stdin=payload(LATER), env=at(DUE)).json["hookSpecificOutput"]
+    assert outcome["hookEventName"] == "UserPromptSubmit"
+    assert "## Context Refresh\n" in outcome["additionalContext"]
+    assert MEMORY in outcome["additionalContext"]
     after = known(home)
     assert (after["lastMessageAt"], after["lastRefreshAt"]) == (NOW_MS + DUE, NOW_MS + DUE)
     assert after["counts"]["injections"] == 1
     assert [entry["text"] for entry in after["messages"]] == [TASK, LATER]
     assert len(after["pendingFeedback"]) == 1
     (event,) = [
-        one
-        for one in run("otel", "search", "context.refresh", "--hours", "9", env=at(DUE)).result["events"]
-        if one["action"] == "context.refresh.injected"
+        event
+        for event in run("otel", "search", "context.refresh", "--hours", "9", env=at(DUE)).result["events"]
+        if event["action"] == "context.refresh.injected"
     ]
     assert event["metadata"]["memoryIds"] == [after["pendingFeedback"][0]["id"]]
     assert run("hook", "claude", stdin=payload("go on"), env=at(DUE + 90_000)).out == ""
@@ -96,8 +96,8 @@ def test_a_prompt_is_recorded_even_if_its_recall_hangs_until_the_deadline(run: R
             break
     assert [entry["text"] for entry in after["messages"]] == [TASK, LATER]
     assert (after["counts"]["injections"], after["lastMessageAt"]) == (0, NOW_MS + DUE)
-    told = run("hook", "claude", stdin=payload("go on with it"), env=at(DUE + 90_000)).json
-    assert MEMORY in told["hookSpecificOutput"]["additionalContext"]  # it is still due
+    outcome = run("hook", "claude", stdin=payload("go on with it"), env=at(DUE + 90_000)).json
+    assert MEMORY in outcome["hookSpecificOutput"]["additionalContext"]  # it is still due
 
 
 @pytest.mark.usefixtures("under_way")
@@ -105,8 +105,8 @@ def test_a_text_that_is_given_while_the_store_is_locked_is_recorded(run: Run, ho
     with faults.write_lock(home):
         assert MEMORY in run("hook", "claude", stdin=payload(LATER), env=at(DUE)).out
     run("hook", "claude", stdin=payload("go on"), env=at(DUE + 90_000))
-    found = run("otel", "search", "", "--hours", "9", env=at(DUE + 90_000)).result["events"]
-    actions = [event["action"] for event in found]
+    events = run("otel", "search", "", "--hours", "9", env=at(DUE + 90_000)).result["events"]
+    actions = [event["action"] for event in events]
     assert actions.count("context.refresh.injected") == 1
     assert actions.count("hook.degraded") == 0  # a prompt only reads the store
 
@@ -115,6 +115,6 @@ def answer(home: Path, monkeypatch: pytest.MonkeyPatch, later: int) -> str:
     """What the hook answers in this process."""
     for name, value in {**at(later), "JOELCLAW_HOME": str(home)}.items():
         monkeypatch.setenv(name, value)
-    given = Hook("claude", "", time.monotonic())
-    given._config = config.load()
-    return given.answer(payload(LATER).encode())
+    hook_ = Hook("claude", "", time.monotonic())
+    hook_._config = config.load()
+    return hook_.answer(payload(LATER).encode())

@@ -1,4 +1,4 @@
-"""`joelclaw idle schedule|cancel|list|due`, the hooks that do both by themselves, and the settings."""
+"""`joelclaw idle schedule|cancel|list|due`, the hooks that schedule and cancel, and the settings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def due_timers(run: Run, env: dict[str, str]) -> list[dict[str, Any]]:
     return [timer for timer in run("idle", "list", env=env).result["timers"] if timer["standing"] != "waiting"]
 
 
-def test_with_minutes_one_is_made_and_listed(run: Run, tmp_path: Path) -> None:
+def test_a_timer_is_set_and_listed(run: Run, tmp_path: Path) -> None:
     result = schedule(run, "--percent", "70", "--minutes", "5", "--agent", "claude")
     assert result == {
         "sessionId": "s", "scheduled": True, "reason": "scheduled", "ratio": 0.7, "threshold": 0.7, "replaced": False,
@@ -79,7 +79,7 @@ def test_lists_are_soonest_first_and_due_ones_apart(run: Run, home: Path) -> Non
         assert {timer["standing"] for timer in due} <= {"due"}
 
 
-def test_a_new_one_replaces_it_and_cancel_takes_it_away(run: Run, home: Path) -> None:
+def test_a_new_timer_replaces_the_old_and_cancel_removes_it(run: Run, home: Path) -> None:
     schedule(run, "--percent", "80", "--minutes", "5")
     assert schedule(run, "--percent", "80", "--minutes", "5", ms=NOW_MS + MINUTE)["replaced"] is True
     (timer,) = run("idle", "list", env=at()).result["timers"]
@@ -91,14 +91,9 @@ def test_a_new_one_replaces_it_and_cancel_takes_it_away(run: Run, home: Path) ->
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        ("schedule", "--session", "s", "--minutes", "0"),
-        ("cancel",),
-        ("run", "--once", "--until-empty"),
-    ],
+    "words", [("schedule", "--session", "s", "--minutes", "0"), ("cancel",), ("run", "--once", "--until-empty")]
 )
-def test_wrong_words_are_told(run: Run, words: tuple[str, ...]) -> None:
+def test_wrong_usage_of_idle_is_refused(run: Run, words: tuple[str, ...]) -> None:
     failed = run("idle", *words, ok=False)
     assert failed.code == 2
     assert failed.json["error"]["code"] == "IDLE_INVALID_ARGS"
@@ -127,7 +122,7 @@ def test_a_turns_end_schedules_and_the_next_message_cancels(run: Run, home: Path
     assert state(home)["turnBeganAt"] is None
 
 
-def test_a_running_turn_holds_up_what_is_due(run: Run) -> None:
+def test_a_running_turn_delays_the_compaction(run: Run) -> None:
     hook(run, "prompt", prompt="sort the tide tables", percent=80)
     schedule(run, "--percent", "80", env=ON)
     (timer,) = due_timers(run, at(NOW_MS + 10 * MINUTE))

@@ -1,4 +1,4 @@
-"""When a session may be compacted because nobody talks to it: the rules, as functions from state to state."""
+"""When an idle session may be compacted: pure functions from state to state."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def status(state: SessionState, now: int, in_progress: bool = False) -> str:
 
 
 @pytest.mark.parametrize("field", ["last_message_at", "last_compaction_at"])
-def test_a_message_or_a_compaction_that_nobody_reported_makes_it_void(field: str) -> None:
+def test_an_unreported_message_or_compaction_voids_the_timer(field: str) -> None:
     due = NOW_MS + 10 * MINUTE
     for at, expected in ((NOW_MS, "due"), (NOW_MS + 1, "none")):
         state = scheduled()
@@ -52,8 +52,8 @@ def test_a_message_or_a_compaction_that_nobody_reported_makes_it_void(field: str
 
 def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:
     values = {"session": "a b; rm -rf ~", "cwd": "/p q", "transcript": "", "agent": "{session}"}
-    found = split_command("run --id={session} '{cwd}' \"{other}\" {transcript}", values)
-    assert found == ["run", "--id=a b; rm -rf ~", "/p q", "{other}", ""]
+    words = split_command("run --id={session} '{cwd}' \"{other}\" {transcript}", values)
+    assert words == ["run", "--id=a b; rm -rf ~", "/p q", "{other}", ""]
     assert split_command(clients.row("claude").compact_command, {"session": "x"}) == [
         "claude",
         "-p",
@@ -75,7 +75,7 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(steps, max_size=40))
-def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(happened: list[str]) -> None:
+def test_a_timer_is_due_only_after_silence_and_never_twice(happened: list[str]) -> None:
     state, now = blank(), NOW_MS
     at_work: int | None = None
     silent_since: int | None = None
@@ -107,9 +107,9 @@ def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(h
             at_work = None
         elif step == "wait":
             now += 50_000
-        found = status(state, now, at_work is not None)
-        if found == "due":
+        idle_state = status(state, now, at_work is not None)
+        if idle_state == "due":
             assert silent_since is not None
             assert now - silent_since >= MINUTE
             assert at_work is None
-        assert (found == "none") == (silent_since is None)
+        assert (idle_state == "none") == (silent_since is None)

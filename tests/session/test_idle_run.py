@@ -1,4 +1,4 @@
-"""`joelclaw idle run`: compacts what is due, once, with the agent's command; nothing of it is left behind."""
+"""`joelclaw idle run` compacts due sessions once, with the agent's command, and leaves nothing running."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Idle:
         return json.loads((self.home / "sessions" / f"{session}.json").read_text())
 
     def events(self) -> list[tuple[str, str, str | None]]:
-        found = self.run("otel", "search", "compaction idle", "--hours", "1", env=DUE).result["events"]
-        return sorted((event["sessionId"], event["action"], event.get("error")) for event in found)
+        events = self.run("otel", "search", "compaction idle", "--hours", "1", env=DUE).result["events"]
+        return sorted((event["sessionId"], event["action"], event.get("error")) for event in events)
 
     def begin(self, *words: str, **env: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -76,10 +76,10 @@ def idle(run: Run, home: Path, tmp_path: Path) -> Idle:
     return Idle(run, home, tmp_path)
 
 
-def until(there: Callable[[], object]) -> None:
+def until(condition: Callable[[], object]) -> None:
     """Wait for another process, looking often."""
     deadline = time.monotonic() + WAIT_S
-    while not there():
+    while not condition():
         assert time.monotonic() < deadline, "it did not come to pass"
         time.sleep(0.01)
 
@@ -91,7 +91,7 @@ def is_there(pid: int) -> bool:
         return False
 
 
-def test_what_is_due_is_compacted_in_its_folder_and_noted(idle: Idle) -> None:
+def test_a_due_session_is_compacted_in_its_folder_and_recorded(idle: Idle) -> None:
     idle.command(f'echo "$* $PWD $JOELCLAW_IDLE_RUN" >> {idle.log}')
     idle.schedule()
     result = idle.once()
@@ -105,13 +105,13 @@ def test_what_is_due_is_compacted_in_its_folder_and_noted(idle: Idle) -> None:
     assert len(idle.lines()) == 1
 
 
-def test_a_command_that_fails_is_noted_and_the_next_session_is_compacted(idle: Idle) -> None:
+def test_a_failing_command_is_recorded_and_the_next_session_is_compacted(idle: Idle) -> None:
     idle.command(f'{idle.logging()}; [ "$1" = b ] || {{ echo "no such session" >&2; exit 3; }}')
     idle.schedule("a")
     idle.schedule("b")
     result = idle.once()
     assert (result["failed"], result["completed"], result["timersLeft"]) == (1, 1, 0)
-    assert [one["exitStatus"] for one in result["sessions"]] == [3, 0]
+    assert [session["exitStatus"] for session in result["sessions"]] == [3, 0]
     assert ("a", "compaction.idle.failed", "exit status 3: no such session") in idle.events()
     assert ("b", "compaction.idle.completed", None) in idle.events()
     assert idle.once()["sessions"] == []  # a timer is run once, whatever came of it
@@ -128,12 +128,12 @@ def test_a_command_that_fails_is_noted_and_the_next_session_is_compacted(idle: I
         ("true {session}", "x" * 300, "pi", "cannot take the id"),
     ],
 )
-def test_what_cannot_be_run_is_an_event(idle: Idle, template: str, session: str, agent: str, says: str) -> None:
+def test_a_command_that_cannot_run_is_an_event(idle: Idle, template: str, session: str, agent: str, says: str) -> None:
     idle.schedule(session, agent=agent)
     result = idle.once(JOELCLAW_IDLE_COMMAND=template)
     assert (result["failed"], result["timersLeft"]) == (1, 0)
     assert says in result["sessions"][0]["error"]
-    ((_, _, error),) = [one for one in idle.events() if one[1] == "compaction.idle.failed"]
+    ((_, _, error),) = [event for event in idle.events() if event[1] == "compaction.idle.failed"]
     assert error is not None
     assert says in error
 
@@ -143,13 +143,13 @@ def test_two_at_once_compact_a_session_once(idle: Idle) -> None:
     for session in "abc":
         idle.schedule(session)
     both = [idle.begin("--until-empty", **DUE) for _ in range(2)]
-    told = [json.loads(process.communicate(timeout=WAIT_S)[0])["result"] for process in both]
+    results = [json.loads(process.communicate(timeout=WAIT_S)[0])["result"] for process in both]
     assert sorted(line[0] for line in idle.lines()) == ["a", "b", "c"]
-    assert sum(one["completed"] for one in told) == 3
-    assert sum(one["failed"] for one in told) == 0
+    assert sum(result["completed"] for result in results) == 3
+    assert sum(result["failed"] for result in results) == 0
 
 
-def test_a_command_that_hangs_is_ended_with_all_it_started(idle: Idle, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_command_is_killed_with_its_children(idle: Idle, monkeypatch: pytest.MonkeyPatch) -> None:
     idle.command(f"trap '' TERM; sleep 300 & echo $! >> {idle.log}; echo $$ >> {idle.log}; wait; sleep 300")
     idle.schedule()
     monkeypatch.setattr(idle_compaction, "COMPACTION_SECONDS", 5)
@@ -160,7 +160,7 @@ def test_a_command_that_hangs_is_ended_with_all_it_started(idle: Idle, monkeypat
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_told_to_end_it_ends_what_it_runs_and_leaves_the_timer(idle: Idle, number: signal.Signals) -> None:
+def test_a_signal_ends_the_running_command_and_leaves_the_timer(idle: Idle, number: signal.Signals) -> None:
     idle.command(f"sleep 300 & echo $! >> {idle.log}; echo $$ >> {idle.log}; wait")
     idle.schedule()
     process = idle.begin(**DUE)
@@ -174,7 +174,7 @@ def test_told_to_end_it_ends_what_it_runs_and_leaves_the_timer(idle: Idle, numbe
     until(lambda: not any(is_there(int(pid)) for pid in idle.lines()))  # a process that was killed ends when it may run
 
 
-def test_it_wakes_up_for_a_timer_that_is_set_meanwhile_and_ends_on_ctrl_c(idle: Idle) -> None:
+def test_it_notices_a_new_timer_and_ends_on_ctrl_c(idle: Idle) -> None:
     idle.command(idle.logging())
     process = idle.begin()
     until(lambda: Path(f"/proc/{process.pid}/wchan").exists())
@@ -186,7 +186,7 @@ def test_it_wakes_up_for_a_timer_that_is_set_meanwhile_and_ends_on_ctrl_c(idle: 
     assert (result["completed"], result["stopped"], process.returncode) == (1, True, 0)
 
 
-def test_killed_it_leaves_a_command_that_nobody_starts_twice(idle: Idle) -> None:
+def test_after_a_kill_the_running_command_is_not_started_twice(idle: Idle) -> None:
     idle.command(f"echo $$ >> {idle.log}; exec sleep 300")
     idle.schedule()
     process = idle.begin(**DUE)
@@ -200,7 +200,7 @@ def test_killed_it_leaves_a_command_that_nobody_starts_twice(idle: Idle) -> None
     assert idle.once()["completed"] == 1
 
 
-def test_hooks_inside_the_command_are_no_users_turn(idle: Idle) -> None:
+def test_hooks_inside_the_command_are_not_user_turns(idle: Idle) -> None:
     payload = json.dumps({"session_id": "s", "prompt": "/compact", "messages": ["/compact"], "percent": 90})
     hooks = "; ".join(f"echo '{payload}' | {JOELCLAW} hook pi {name}" for name in ("prompt", "turn_end"))
     idle.command(hooks, compaction__idleTriggerMinutes=10)
@@ -209,7 +209,7 @@ def test_hooks_inside_the_command_are_no_users_turn(idle: Idle) -> None:
     assert (idle.state()["idleTimer"], idle.state()["turnBeganAt"]) == (None, None)
 
 
-def test_a_message_meanwhile_is_told_and_what_it_left_stays(idle: Idle) -> None:
+def test_a_message_during_the_compaction_is_reported_and_kept(idle: Idle) -> None:
     payload = json.dumps({"session_id": "s", "prompt": "and now by harbour", "percent": 90})
     body = f"echo '{payload}' | env -u JOELCLAW_IDLE_RUN {JOELCLAW} hook pi prompt"
     idle.command(body, compaction__idleTriggerMinutes=10)
@@ -247,7 +247,7 @@ def test_status_0_alone_is_no_compaction(idle: Idle, tmp_path: Path, compacts: b
         file.write(json.dumps(usage) + "\n")
     idle.run("hook", "claude", stdin=json.dumps(payload), env={"JOELCLAW_NOW_MS": str(NOW_MS)})
     assert idle.state()["idleTimer"]["cwd"] == str(deeper)
-    (one,) = idle.once()["sessions"]
-    assert one["outcome"] == ("completed" if compacts else "failed")
-    assert ("Not enough" in one.get("error", "")) is not compacts
+    (session,) = idle.once()["sessions"]
+    assert session["outcome"] == ("completed" if compacts else "failed")
+    assert ("Not enough" in session.get("error", "")) is not compacts
     assert idle.lines() == [str(idle.project)]

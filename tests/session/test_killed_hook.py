@@ -1,4 +1,4 @@
-"""A hook that is killed between its answer and its end keeps its events: they are stored once."""
+"""Events of a hook that is killed after its answer are stored once."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def event(session: str) -> str:
     return json.dumps({"session_id": session, "cwd": "/", "prompt": PROMPT})
 
 
-def told(run: Run, session: str, env: dict[str, str]) -> list[str]:
+def actions_of(run: Run, session: str, env: dict[str, str]) -> list[str]:
     """The events of a session, once the end of a turn has come by."""
     run("hook", "pi", "turn_end", stdin=event("next"), env=env)
     words = ("otel", "list", "--level", "debug,info,warn,error", "--hours", "1", "--limit", "200")
     events = run(*words, env=env).result["events"]
-    return [one["action"] for one in events if one.get("sessionId") == session]
+    return [event["action"] for event in events if event.get("sessionId") == session]
 
 
 def has_answered(process: subprocess.Popen[bytes]) -> bool:
@@ -34,7 +34,7 @@ def has_answered(process: subprocess.Popen[bytes]) -> bool:
     return bool(select.select([process.stdout], [], [], 0)[0])
 
 
-def test_whenever_it_is_killed_after_its_answer(run: Run, home: Path) -> None:
+def test_events_survive_a_kill_after_the_answer(run: Run, home: Path) -> None:
     run("memory", "write", NOTE)
     run("hook", "pi", "prompt", stdin=event("before"))  # the folders are there
     killed = 0
@@ -46,7 +46,7 @@ def test_whenever_it_is_killed_after_its_answer(run: Run, home: Path) -> None:
         process.communicate(timeout=PATIENCE_S)
         if ended:
             break
-        names = told(run, f"s{at}", env)
+        names = actions_of(run, f"s{at}", env)
         assert os.listdir(home / "spool") == []
         if answered:
             killed += 1
@@ -54,7 +54,7 @@ def test_whenever_it_is_killed_after_its_answer(run: Run, home: Path) -> None:
     assert ended and killed, "it comes to a pause behind its answer"
 
 
-def test_in_the_commit_that_stores_them(run: Run, home: Path) -> None:
+def test_events_survive_a_kill_during_the_commit(run: Run, home: Path) -> None:
     run("memory", "write", NOTE)
     for commit in range(1, 5):
         process = paused(home, "hook", "pi", "turn_end", commit=commit, stdin=event(f"c{commit}").encode())
@@ -64,7 +64,7 @@ def test_in_the_commit_that_stores_them(run: Run, home: Path) -> None:
         if answered:
             break
     assert answered, "its events are stored behind its answer"
-    names = told(run, f"c{commit}", {})
+    names = actions_of(run, f"c{commit}", {})
     assert names.count("hook.completed") == 1 and len(names) == len(set(names))
 
 
@@ -74,4 +74,4 @@ def test_a_prompt_leaves_its_events_to_the_end_of_its_turn(run: Run, home: Path)
     assert os.listdir(home / "spool") == ["events.jsonl"]
     run("hook", "pi", "turn_end", stdin=event("s"))
     assert os.listdir(home / "spool") == []
-    assert told(run, "s", {}).count("hook.completed") == 2
+    assert actions_of(run, "s", {}).count("hook.completed") == 2

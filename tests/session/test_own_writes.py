@@ -1,4 +1,4 @@
-"""With a cluster, too, what this machine wrote is recallable at once, and what it forgot is gone, before any sync."""
+"""With a cluster, own writes are recallable and forgotten memories gone at once, before any sync."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ PATIENT = {"JOELCLAW_STORE_TIMEOUT_MS": "20000"}
 @pytest.fixture
 def machine(tmp_path: Path, server: Server) -> Machine:
     """A home with a cluster that has one memory."""
-    made = Machine(tmp_path / "home", server.environment(JOELCLAW_STORE_PREFIX=new_prefix(), **PATIENT))
-    made.write(FIRST)
-    made.result("store", "init")
-    made.push()
-    return made
+    machine_ = Machine(tmp_path / "home", server.environment(JOELCLAW_STORE_PREFIX=new_prefix(), **PATIENT))
+    machine_.write(FIRST)
+    machine_.result("store", "init")
+    machine_.push()
+    return machine_
 
 
-def found(machine: Machine, query: str, *words: str) -> list[str]:
+def recalled(machine: Machine, query: str, *words: str) -> list[str]:
     result = machine.result("recall", query, *words)
     assert result["backend"] == "typesense", result
     return [hit["observation"] for hit in result["hits"]]
 
 
-def test_a_memory_is_found_before_it_is_carried(machine: Machine) -> None:
+def test_a_memory_is_found_before_it_is_pushed(machine: Machine) -> None:
     text = "The spare tide gauge lies in shed 4, behind the winch"
     machine.write(text, JOELCLAW_SESSION_ID="s")
-    assert text in found(machine, "where is the spare tide gauge")
-    assert FIRST in found(machine, "tide gauge at Vlissingen")
-    assert text not in found(machine, "where is the spare tide gauge", "--collection", "knowledge")
+    assert text in recalled(machine, "where is the spare tide gauge")
+    assert FIRST in recalled(machine, "tide gauge at Vlissingen")
+    assert text not in recalled(machine, "where is the spare tide gauge", "--collection", "knowledge")
     machine.push()
-    assert found(machine, "where is the spare tide gauge").count(text) == 1
+    assert recalled(machine, "where is the spare tide gauge").count(text) == 1
 
 
-def test_a_forgotten_memory_is_gone_before_it_is_carried(machine: Machine) -> None:
+def test_a_forgotten_memory_is_gone_before_it_is_pushed(machine: Machine) -> None:
     hit = machine.result("recall", "tide gauge at Vlissingen")["hits"][0]
     machine.result("memory", "forget", hit["id"])
-    assert found(machine, "tide gauge at Vlissingen") == []
+    assert recalled(machine, "tide gauge at Vlissingen") == []
     machine.result("memory", "forget", "--undo", hit["id"])
-    assert found(machine, "tide gauge at Vlissingen") == [FIRST]
+    assert recalled(machine, "tide gauge at Vlissingen") == [FIRST]
 
 
-def test_a_memory_that_was_written_again_is_there_once(machine: Machine) -> None:
+def test_a_memory_written_again_is_found_once(machine: Machine) -> None:
     merged = machine.result("memory", "write", FIRST.replace("is read", "was read") + ".")
     assert merged["merged"]
-    assert len(found(machine, "tide gauge at Vlissingen")) == 1
+    assert len(recalled(machine, "tide gauge at Vlissingen")) == 1

@@ -1,4 +1,4 @@
-"""The zone rules as a state machine: any run of turns, outcomes and compactions keeps what ADR-0203 promises."""
+"""The zone rules as a state machine: any sequence of turns and compactions keeps ADR-0203."""
 
 from __future__ import annotations
 
@@ -62,18 +62,18 @@ class Session(RuleBasedStateMachine):
     def save(self, state: SessionState) -> None:
         self.disk = json_text.dumps(state.to_json())
 
-    @rule(said=messages, touched=files, percent=percents, flush=st.booleans(), step=st.integers(0, 20_000))
-    def turn(self, said: list[str], touched: list[str], percent: float | None, flush: bool, step: int) -> None:
+    @rule(prompts=messages, touched=files, percent=percents, flush=st.booleans(), step=st.integers(0, 20_000))
+    def turn(self, prompts: list[str], touched: list[str], percent: float | None, flush: bool, step: int) -> None:
         self.now += step
         call = call_of(self.load(), self.now, percent)
         before, state = call.before, call.state
         kind = "before_compaction" if flush else "turn"
-        record.record(record.own_event(kind, messages=said, files=touched), call)
+        record.record(record.own_event(kind, messages=prompts, files=touched), call)
         plan = call.plan
         assert before is not None and plan is not None
         assert all(any(path[-100:] == known[-100:] for known in state.files) for path in touched)
-        if said:
-            assert state.messages[-1] == record.message(said[-1])
+        if prompts:
+            assert state.messages[-1] == record.message(prompts[-1])
         if not flush:
             assert plan.zone in ("warm", "hot") or not (plan.must_recall or plan.must_write or plan.entered)
             assert plan.zone == "hot" or not plan.must_write
@@ -89,17 +89,17 @@ class Session(RuleBasedStateMachine):
         self.save(state)
 
     @precondition(lambda self: self.work is not None and self.work[1] == self.load().task_hash)
-    @rule(found=st.none() | hits, stored=st.booleans(), dies=st.booleans())
-    def finish(self, found: list[str] | None, stored: bool, dies: bool) -> None:
+    @rule(notes=st.none() | hits, stored=st.booleans(), dies=st.booleans())
+    def finish(self, notes: list[str] | None, stored: bool, dies: bool) -> None:
         assert self.work is not None
         (plan, _), self.work = self.work, None
         if dies:
             return
         state, before = self.load(), self.load()
-        if plan.must_recall and found is not None:
-            record.record_recall(state, plan, memories(found), self.now)
+        if plan.must_recall and notes is not None:
+            record.record_recall(state, plan, memories(notes), self.now)
             assert state.recalled_hash == state.task_hash
-            if found:
+            if notes:
                 assert state.recall_queries[0] == plan.query
             else:
                 assert state.recall_cache == before.recall_cache, "a query without results is not cached"

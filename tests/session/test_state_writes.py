@@ -1,4 +1,4 @@
-"""How often an event replaces the state file: once for what it says, and once more if a reaction changes the state."""
+"""The state file survives a round trip through JSON, and an event replaces it no more often than needed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 from conftest import NOW_MS, Run
+from hypothesis import given
+from hypothesis import strategies as st
 
 from session import session as sessions
+from session.state import Damaged, SessionState
 
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
 TASK = "Fix the memory use of the buoyline importer"
@@ -20,15 +23,15 @@ DUE = 45 * 60_000
 @pytest.fixture
 def writes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sessions whose state was replaced in this process, one entry a time."""
-    found: list[str] = []
+    paths: list[str] = []
     write = sessions.write_state
 
     def counted(state: Any, text: str = "") -> None:
-        found.append(state.session_id)
+        paths.append(state.session_id)
         write(state, text)
 
     monkeypatch.setattr(sessions, "write_state", counted)
-    return found
+    return paths
 
 
 @pytest.fixture
@@ -113,3 +116,25 @@ def test_a_command(run: Run, writes: list[str], words: tuple[str, ...]) -> None:
     writes.clear()
     run(*words, "--session", "s1", env=at(DUE))
     assert writes == ["s1", "s1"]
+
+
+KEYS = list(SessionState("s").to_json())
+
+
+@given(st.dictionaries(st.sampled_from([*KEYS, "later"]), st.none() | st.text() | st.integers()))
+def test_a_state_survives_a_round_trip(value: dict[str, Any]) -> None:
+    try:
+        state = SessionState.from_json({**value, "version": 1, "sessionId": "s"}, "s")
+    except Damaged:
+        return
+    written = state.to_json()
+    assert list(written) == KEYS
+    assert SessionState.from_json(written, "s").to_json() == written
+
+
+def test_a_copy_is_independent() -> None:
+    state = SessionState("s")
+    before = state.copy()
+    state.counts["saves"] += 1
+    state.files.append("a.py")
+    assert (before.counts["saves"], before.files) == (0, [])

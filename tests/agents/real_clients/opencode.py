@@ -49,7 +49,7 @@ def drive(run: Run, prompts: list[str]) -> None:
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.DEVNULL,
-                timeout=run.left(),
+                timeout=run.remaining_s(),
             )
         text = path.read_text(encoding="utf-8", errors="replace")
         path.write_text(text[max(text.find("{"), 0) :], encoding="utf-8")

@@ -128,14 +128,14 @@ def interactive(run: Run, argv: list[Any], prompts: list[str]) -> None:
     def read_screen(seconds: float) -> None:
         nonlocal last, shown
         until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            run.left()
-            if not select.select([ours], [], [], left)[0]:
+        while (remaining := until - time.monotonic()) > 0:
+            run.remaining_s()
+            if not select.select([ours], [], [], remaining)[0]:
                 return
             try:
                 part = os.read(ours, 65_536)
             except OSError:  # the other end is closed
-                time.sleep(left)
+                time.sleep(remaining)
                 return
             screen.write(part)
             shown += part

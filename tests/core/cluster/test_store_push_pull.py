@@ -1,12 +1,13 @@
-"""`store push` and `store pull`: writes reach the cluster once, other machines recall them, a pull fills a new home."""
+"""`store push` and `pull`: writes and curation reach the cluster once, other machines see them, a pull fills a home."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from conftest import PATIENCE_S
+from conftest import NOW_MS, PATIENCE_S, Run
 from faults import SLOWEST_S, paused, stopped
 from machines import Machine, eventually, joined, new_prefix
 from typesense_server import Server, needs_server
@@ -50,7 +51,7 @@ def exported(machine: Machine) -> list[str]:
 
 
 def pushed_texts(machine: Machine) -> dict[str, str]:
-    return {name: row["observation"] for name, row in machine.there().items()}
+    return {name: row["observation"] for name, row in machine.rows_in_cluster().items()}
 
 
 def test_each_write_is_pushed_once(machine: Machine) -> None:
@@ -81,12 +82,12 @@ def test_init_queues_everything_again_for_a_cluster_that_lost_it(machine: Machin
     assert pushed_texts(machine) == written
 
 
-def test_a_forgotten_memory_is_deleted_in_the_cluster_until_that_is_undone(machine: Machine) -> None:
+def test_a_forgotten_memory_is_deleted_in_the_cluster_until_restored(machine: Machine) -> None:
     name = machine.write(FACTS[0])
     machine.push()
     machine.result("memory", "forget", name)
     assert machine.push()["sent"]["deleted"] == 1
-    assert machine.there() == {}
+    assert machine.rows_in_cluster() == {}
     machine.result("memory", "forget", name, "--undo")
     machine.push()
     assert pushed_texts(machine) == {name: FACTS[0]}
@@ -104,12 +105,12 @@ def test_sections_follow_their_file_in_the_cluster(machine: Machine, tmp_path: P
     (folder / "b.md").write_text("# Shards\n\nShard twelve no longer drops its connections.\n")
     machine.result("knowledge", "sync", str(folder))
     machine.push()
-    assert "14:00" in json.dumps(machine.there("knowledge"))
+    assert "14:00" in json.dumps(machine.rows_in_cluster("knowledge"))
     (folder / "a.md").unlink()
     machine.result("knowledge", "sync", str(folder))
     machine.push()
-    assert "14:00" not in json.dumps(machine.there("knowledge"))
-    assert "Shard twelve" in json.dumps(machine.there("knowledge"))
+    assert "14:00" not in json.dumps(machine.rows_in_cluster("knowledge"))
+    assert "Shard twelve" in json.dumps(machine.rows_in_cluster("knowledge"))
 
 
 def test_another_machine_recalls_what_was_pushed(machine: Machine, tmp_path: Path) -> None:
@@ -122,7 +123,7 @@ def test_another_machine_recalls_what_was_pushed(machine: Machine, tmp_path: Pat
     laptop.result("store", "init")
     laptop.push()
     assert machine.result("recall", "worker-7 scheduler import")["hits"][0]["id"] == own
-    assert set(machine.there()) == {name, own}
+    assert set(machine.rows_in_cluster()) == {name, own}
 
 
 def test_a_pull_fills_a_new_home(machine: Machine, tmp_path: Path) -> None:
@@ -177,7 +178,7 @@ def test_a_push_that_is_killed_loses_nothing(machine: Machine) -> None:
     for commit in (1, 3, 2):
         stopped(paused(machine.home, "store", "push", commit=commit, env=machine.environment))
     machine.push()
-    assert sum(len(machine.there(name)) for name in cluster_search.COLLECTIONS) == COUNT
+    assert sum(len(machine.rows_in_cluster(name)) for name in cluster_search.COLLECTIONS) == COUNT
     assert machine.push()["sent"]["documents"] == 0
 
 
@@ -186,14 +187,14 @@ def test_writes_during_pushes_are_all_pushed(machine: Machine) -> None:
     written = {machine.write(f"Service svc-{n} listens on port {7000 + n}") for n in range(8)}
     assert [push.communicate(timeout=PATIENCE_S) and push.returncode for push in pushes] == [0] * 3
     machine.push()
-    assert set(machine.there()) == written
+    assert set(machine.rows_in_cluster()) == written
 
 
 def test_a_command_starts_a_push_in_the_background(machine: Machine) -> None:
     machine.background = True
     (machine.home / "cache" / "store-push.due").unlink()
     name = machine.write(FACTS[0])
-    assert eventually(lambda: machine.there().get(name))["observation"] == FACTS[0]
+    assert eventually(lambda: machine.rows_in_cluster().get(name))["observation"] == FACTS[0]
     eventually(lambda: machine.waiting()["documents"] == 0)
 
 
@@ -205,22 +206,22 @@ def test_a_hook_starts_a_push_and_does_not_wait_for_it(machine: Machine) -> None
     payload = json.dumps({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "drain the queue"})
     done = machine.run("hook", "claude", stdin=payload.encode())
     assert done.code == 0 and done.took_s < SLOWEST_S
-    eventually(lambda: name in machine.there())
+    eventually(lambda: name in machine.rows_in_cluster())
 
 
 def test_a_refused_document_is_reported_and_delays_no_other(machine: Machine) -> None:
     # A field of ours with another type makes the server refuse the document that has it.
     name = cluster_search.COLLECTIONS["observations"]
     written = [machine.write(fact) for fact in FACTS]
-    (wanted,) = (schema for schema in cluster_sync.schemas() if schema["name"] == name)
-    fields = [{**field, "type": "int64[]"} if field["name"] == "tags" else field for field in wanted["fields"]]
+    (expected,) = (schema for schema in cluster_sync.schemas() if schema["name"] == name)
+    fields = [{**field, "type": "int64[]"} if field["name"] == "tags" else field for field in expected["fields"]]
     machine.remove_there(name)
-    machine.create_there({**wanted, "fields": fields})
+    machine.create_there({**expected, "fields": fields})
     machine.result("memory", "import", "-", stdin=json.dumps({"id": "tagged", "text": "x y z", "tags": ["a"]}).encode())
     result = machine.push()
     assert result["sent"]["refused"] == result["waiting"]["refused"] == 1
     assert "tags" in result["waiting"]["refusal"]
-    assert set(machine.there()) == set(written)
+    assert set(machine.rows_in_cluster()) == set(written)
     assert [problem["code"] for problem in machine.result("status")["problems"]] == ["TYPESENSE_REFUSED"]
 
 
@@ -232,3 +233,48 @@ def test_without_collections_the_fix_is_init(server: Server, home: Path, command
     done = machine.run("store", command)
     assert done.assert_failed() == "TYPESENSE_NOT_INITIALISED"
     assert "store init" in done.envelope["fix"]
+
+
+DAY_MS = 86_400_000
+FROZEN = {"JOELCLAW_NOW_MS": str(NOW_MS), "JOELCLAW_STORE_TIMEOUT_MS": "20000"}
+QUERY = "deploy day of the harbour service"
+LINES = [
+    {"id": "tuesday", "text": "Deploy day of the harbour service is Tuesday", "tags": ["deploys"]},
+    {"id": "other", "text": "The harbour service answers on port 4410", "tags": ["ports", 'a`b"c']},
+    {"id": "old", "text": "Deploy notes of the harbour service lie in the wiki", "created_at": NOW_MS - 300 * DAY_MS},
+]
+
+
+@pytest.fixture
+def cluster(run: Run, server: Server, tmp_path: Path) -> dict[str, str]:
+    environment = server.environment(JOELCLAW_STORE_PREFIX=f"cur{abs(hash(tmp_path)) % 10**8}_", **FROZEN)
+    run("memory", "import", "-", stdin="".join(json.dumps(line) + "\n" for line in LINES), env=FROZEN)
+    run("store", "init", env=environment)
+    run("store", "push", env=environment)
+    return environment
+
+
+def recalled(run: Run, cluster: dict[str, str], *words: str) -> Any:
+    result = run("recall", QUERY, *words, env=cluster).result
+    assert (result["backend"], result.get("fallback")) == ("typesense", None)
+    return result
+
+
+@pytest.mark.parametrize("pushed", [False, True], ids=["waiting", "pushed"])
+def test_curation_applies_to_the_cluster_before_and_after_a_push(
+    run: Run, cluster: dict[str, str], pushed: bool
+) -> None:
+    friday = "Deploy day of the harbour service is Friday"
+    new = run("memory", "supersede", "tuesday", friday, env=FROZEN).result["id"]
+    run("memory", "edit", "old", "--pin", env=FROZEN)
+    run("memory", "edit", "other", "--add-tags", "deploys", env=FROZEN)
+    if pushed:
+        assert run("store", "push", env=cluster).result
+    hits = {hit["id"] for hit in recalled(run, cluster)["hits"]}
+    assert hits == {new, "old", "other"}
+    assert {hit["id"] for hit in recalled(run, cluster, "--tag", "deploys")["hits"]} == {new, "other"}
+    assert {hit["id"] for hit in recalled(run, cluster, "--tag", "deploys", "--tag", "ports")["hits"]} == {"other"}
+    run("memory", "supersede", "tuesday", "--undo", env=FROZEN)
+    if pushed:
+        run("store", "push", env=cluster)
+    assert {hit["id"] for hit in recalled(run, cluster)["hits"]} == {"tuesday", "old", "other"}

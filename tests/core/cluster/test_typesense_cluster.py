@@ -24,8 +24,8 @@ MORE = 3
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with cluster(tmp_path_factory.mktemp("cluster"), 3) as made:
-        yield made
+    with cluster(tmp_path_factory.mktemp("cluster"), 3) as nodes:
+        yield nodes
 
 
 def patiently(action: Callable[[], Any], seconds: float = PATIENCE_S) -> Any:
@@ -140,7 +140,7 @@ def test_the_leader_is_killed_under_load(three: Cluster, tmp_path: Path) -> None
 
 def _has(machine: Machine, everything: dict[str, str]) -> None:
     """A node may be behind the others for a moment."""
-    assert {name: row["observation"] for name, row in machine.there().items()} == everything
+    assert {name: row["observation"] for name, row in machine.rows_in_cluster().items()} == everything
 
 
 def _catches_up(three: Cluster, killed: Server, machine: Machine, count: int) -> None:
@@ -148,11 +148,11 @@ def _catches_up(three: Cluster, killed: Server, machine: Machine, count: int) ->
     killed.start()
     name = f"/collections/{machine.environment['JOELCLAW_STORE_PREFIX']}memory_observations"
 
-    def whole() -> None:
+    def assert_complete() -> None:
         try:
             assert killed.get(name)["num_documents"] == count
         except OSError as error:
             raise AssertionError(str(error)) from None
 
-    patiently(whole)
+    patiently(assert_complete)
     assert {server.get(name)["num_documents"] for server in three.servers} == {count}

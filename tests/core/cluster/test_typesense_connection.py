@@ -1,4 +1,4 @@
-"""The way to a cluster: nodes, key, time limits, fail-over, and what its faults are called."""
+"""Connecting to a cluster: nodes, key, time limits, fail-over and error codes."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:
         listener.close()
 
 
-def asked(link: socket.socket) -> bytes:
+def read_request(link: socket.socket) -> bytes:
     """A request, with its body."""
     data = b""
-    wanted = 1
-    while len(data) < wanted:
+    expected = 1
+    while len(data) < expected:
         piece = link.recv(65_536)
         if not piece:
             break
         data += piece
         head, end, _ = data.lower().partition(b"\r\n\r\n")
         length = head.partition(b"content-length: ")[2].split(b"\r\n")[0]
-        wanted = len(head + end) + int(length or 0) if end else len(data) + 1
+        expected = len(head + end) + int(length or 0) if end else len(data) + 1
     return data
 
 
@@ -79,7 +79,7 @@ def code_of(action: Callable[[], object]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("given", "urls"),
+    ("setting", "urls"),
     [
         ("http://one:8108", ["http://one:8108"]),
         (" http://one:8108/ , https://two ", ["http://one:8108", "https://two:443"]),
@@ -87,22 +87,22 @@ def code_of(action: Callable[[], object]) -> str:
         ("https://proxy/search", ["https://proxy:443/search"]),
     ],
 )
-def test_nodes_are_read(given: str, urls: list[str]) -> None:
-    assert parse_nodes(given) == urls
+def test_valid_nodes_are_parsed(setting: str, urls: list[str]) -> None:
+    assert parse_nodes(setting) == urls
 
 
 @pytest.mark.parametrize(
-    "given", ["", ",", "one:8108", "ftp://one", "http://", "http://one:x", "http://u:secret@one:1"]
+    "setting", ["", ",", "one:8108", "ftp://one", "http://", "http://one:x", "http://u:secret@one:1"]
 )
-def test_what_is_no_node_is_refused_and_a_password_in_it_is_not_shown(given: str) -> None:
+def test_invalid_nodes_are_refused_without_showing_passwords(setting: str) -> None:
     with pytest.raises(Failure) as caught:
-        parse_nodes(given)
+        parse_nodes(setting)
     assert caught.value.code == "CONFIG_INVALID"
     assert "secret" not in caught.value.message
 
 
 @pytest.mark.parametrize("command", [f"sh -c 'echo {KEY} >&2; exit 3'", f"/nowhere/{KEY}", "'unclosed"])
-def test_a_key_command_that_fails_is_told_without_what_it_printed(run: Run, home: Path, command: str) -> None:
+def test_a_failing_key_command_is_reported_without_its_output(run: Run, home: Path, command: str) -> None:
     home.mkdir()
     (home / "config.toml").write_text(f"[store]\nkey_command = {json.dumps(command)}\n")
     failed = run("store", "init", ok=False)
@@ -121,16 +121,16 @@ def test_the_key_may_come_from_a_command(run: Run, home: Path, server: Server) -
 
 
 @needs_server
-def test_a_wrong_key_is_told_and_stands_nowhere(run: Run, home: Path, server: Server) -> None:
+def test_a_wrong_key_is_reported_and_stored_nowhere(run: Run, home: Path, server: Server) -> None:
     wrong = server.environment(TYPESENSE_API_KEY=KEY)
     failed = run("store", "init", env=wrong, ok=False)
     assert failed.json["error"]["code"] == "TYPESENSE_UNAUTHORIZED"
     recalled = run("recall", "what was decided about the retries", env=wrong)
     assert recalled.result["fallback"]["code"] == "TYPESENSE_UNAUTHORIZED"
     assert KEY not in failed.out + failed.err + recalled.out + recalled.err
-    kept = [path.read_bytes() for path in home.rglob("*") if path.is_file()]
-    assert kept
-    assert not any(KEY.encode() in data for data in kept)
+    contents = [path.read_bytes() for path in home.rglob("*") if path.is_file()]
+    assert contents
+    assert not any(KEY.encode() in data for data in contents)
 
 
 def search(nodes: str, limit_s: float) -> list[Any]:
@@ -155,13 +155,13 @@ def answer(body: bytes = EMPTY) -> bytes:
 
 
 @both
-def test_another_service_is_no_cluster(ask: Ask) -> None:
+def test_another_service_is_not_a_cluster(ask: Ask) -> None:
     def greet(link: socket.socket) -> None:
-        asked(link)
+        read_request(link)
         link.sendall(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")
 
     def page(link: socket.socket) -> None:
-        asked(link)
+        read_request(link)
         link.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>")
 
     for service in (greet, page):
@@ -173,11 +173,11 @@ def test_silent_nodes_share_the_time_and_the_last_one_answers() -> None:
     over = threading.Event()
 
     def silent(link: socket.socket) -> None:
-        asked(link)
+        read_request(link)
         over.wait(PATIENCE_S)
 
     def empty(link: socket.socket) -> None:
-        asked(link)
+        read_request(link)
         link.sendall(answer())
 
     with listening(silent) as first, listening(empty) as second:
@@ -189,11 +189,11 @@ def test_silent_nodes_share_the_time_and_the_last_one_answers() -> None:
 
 def test_a_node_that_fails_is_passed_over() -> None:
     def failing(link: socket.socket) -> None:
-        asked(link)
+        read_request(link)
         link.sendall(b"HTTP/1.1 503 Not Ready\r\nContent-Length: 0\r\n\r\n")
 
     def empty(link: socket.socket) -> None:
-        asked(link)
+        read_request(link)
         link.sendall(answer())
 
     with listening(failing) as first, listening(empty) as second:
@@ -202,9 +202,9 @@ def test_a_node_that_fails_is_passed_over() -> None:
 
 
 @both
-def test_half_an_answer_is_none(ask: Ask) -> None:
+def test_an_incomplete_answer_is_a_failure(ask: Ask) -> None:
     def cut(link: socket.socket) -> None:
-        asked(link)
+        read_request(link)
         link.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n[1, 2")
 
     with listening(cut) as url:
@@ -224,7 +224,7 @@ def test_a_certificate_is_checked(tmp_path: Path) -> None:
 
     def empty(link: socket.socket) -> None:
         with context.wrap_socket(link, server_side=True) as secure:
-            asked(secure)
+            read_request(secure)
             secure.sendall(answer())
 
     asking = (
@@ -242,7 +242,7 @@ def test_a_certificate_is_checked(tmp_path: Path) -> None:
 
 
 def test_a_search_imports_no_client(tmp_path: Path) -> None:
-    said = spawn_python(
+    output = spawn_python(
         tmp_path,
         "from core.store import cluster, cluster_search\n"
         "cluster.SearchClient(['http://one:1'], 'k', limit_s=1)\n"
@@ -250,7 +250,7 @@ def test_a_search_imports_no_client(tmp_path: Path) -> None:
         "dear = ('typesense', 'httpx', 'asyncio', 'logging', 'typer', 'rich', 'orjson', 'numpy')\n"
         "print([name for name in dear if name in sys.modules])\n",
     )
-    assert said == "[]\n"
+    assert output == "[]\n"
 
 
 def spawn_python(home: Path, program: str, *words: str, **more: str) -> str:

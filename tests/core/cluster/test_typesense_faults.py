@@ -1,4 +1,4 @@
-"""Whatever befalls the cluster: nothing is lost, hooks stay as fast, and the next try comes when it makes sense."""
+"""Faults of the cluster lose nothing, slow no hook, and are retried after a growing pause."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def assert_all_there(machine: Machine) -> None:
     """After one more push the cluster has every memory."""
     machine.push()
     assert machine.waiting()["documents"] == 0
-    rows = machine.there()
+    rows = machine.rows_in_cluster()
     assert {name: row["observation"] for name, row in rows.items()} == machine.memories()
 
 
@@ -156,11 +156,11 @@ def test_the_background_waits_ever_longer_and_status_says_so(machine: Machine) -
     machine.run("hook", "claude", stdin=PROMPT, **down, **at(3000))
     assert due.stat().st_mtime_ns == stood
     machine.run("hook", "claude", stdin=PROMPT, **at(9000))
-    eventually(lambda: len(machine.there()) == 1)
+    eventually(lambda: len(machine.rows_in_cluster()) == 1)
     eventually(lambda: machine.waiting()["error"] == "")
 
 
-def test_each_line_of_an_answer_is_looked_at(machine: Machine, server: Server) -> None:
+def test_each_line_of_an_answer_is_checked(machine: Machine, server: Server) -> None:
     many(machine, 30)
 
     def half(lines: list[bytes]) -> tuple[int, bytes]:
@@ -177,23 +177,23 @@ def test_each_line_of_an_answer_is_looked_at(machine: Machine, server: Server) -
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "refusal"),
     [
         (422, "Rejecting write: running out of resource type: OUT_OF_DISK"),
         (503, "Not Ready or Lagging"),
         (500, "Server Error"),
     ],
 )
-def test_a_server_that_has_no_room(machine: Machine, server: Server, status: int, said: str) -> None:
+def test_a_server_with_a_full_disk(machine: Machine, server: Server, status: int, refusal: str) -> None:
     many(machine, 5)
-    answer = json.dumps({"message": said}).encode()
+    answer = json.dumps({"message": refusal}).encode()
     with proxy(server, Fault(lambda _: (status, answer))) as url:
         for limit_ms in ("60", "600", "6000"):  # the first in which there is an answer will do
             done = machine.run("store", "push", TYPESENSE_URL=url, JOELCLAW_STORE_TIMEOUT_MS=limit_ms)
             assert done.assert_failed() in ("TYPESENSE_REFUSED", "TYPESENSE_UNREACHABLE")
-            if said in (message := done.envelope["error"]["message"]):
+            if refusal in (message := done.envelope["error"]["message"]):
                 break
-        assert said in message
+        assert refusal in message
     assert machine.waiting()["documents"] == 5
     assert_all_there(machine)
 

@@ -1,4 +1,4 @@
-"""Recall from a cluster: much the same hits as from the local file; and the local file where the cluster fails."""
+"""Recall from a cluster returns nearly the same hits as the local file, and falls back to it."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def filled(tmp_path_factory: pytest.TempPathFactory, server: Server) -> tuple[Pa
     lines = [{"text": text, "verdict": "allow", "timestamp": at} for text in notes(COUNT)]
     lines += [{"verdict": "allow", "timestamp": at, **line} for line in MORE]
 
-    def call(*words: str, given: str = "", **more: str) -> None:
+    def call(*words: str, stdin: str = "", **more: str) -> None:
         done = subprocess.run(
-            [JOELCLAW, *words], input=given, text=True, capture_output=True, env=clean_environment(home, **more)
+            [JOELCLAW, *words], input=stdin, text=True, capture_output=True, env=clean_environment(home, **more)
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
-    call("memory", "import", "-", given="\n".join(json.dumps(line) for line in lines), **FROZEN)
+    call("memory", "import", "-", stdin="\n".join(json.dumps(line) for line in lines), **FROZEN)
     call("memory", "forget", "forget-me", **FROZEN)
     call("store", "init", **cluster)
     call("store", "push", **cluster)
@@ -85,9 +85,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory, server: Server) -> tuple[Pa
 
 def ask(run: Run, home: Path, env: dict[str, str], queries: list[str], *words: str) -> list[dict[str, Any]]:
     """The results of several queries; recalls in bulk do not count as use."""
-    given = "\n".join(queries)
+    stdin = "\n".join(queries)
     out = run(
-        "recall", "--batch", "-", *words, stdin=given, env={**env, "JOELCLAW_HOME": str(home)}, timeout=PATIENCE_S
+        "recall", "--batch", "-", *words, stdin=stdin, env={**env, "JOELCLAW_HOME": str(home)}, timeout=PATIENCE_S
     ).out
     return [json.loads(line)["result"] for line in out.splitlines()]
 
@@ -98,8 +98,12 @@ def both(
     home, cluster = filled
     local, remote = ask(run, home, FROZEN, queries, *words), ask(run, home, cluster, queries, *words)
     assert len(local) == len(remote) == len(queries)
-    for one, other in zip(local, remote, strict=True):
-        assert (one["backend"], other["backend"], other.get("fallback")) == ("sqlite", "typesense", None)
+    for local_answer, remote_answer in zip(local, remote, strict=True):
+        assert (local_answer["backend"], remote_answer["backend"], remote_answer.get("fallback")) == (
+            "sqlite",
+            "typesense",
+            None,
+        )
     return list(zip(local, remote, strict=True))
 
 
@@ -111,21 +115,21 @@ def ids(result: dict[str, Any]) -> list[str]:
     return [hit["id"] for hit in result["hits"]]
 
 
-def test_of_the_ten_best_of_forty_questions_eight_agree(run: Run, filled: tuple[Path, dict[str, str]]) -> None:
+def test_eight_of_ten_hits_agree_for_forty_questions(run: Run, filled: tuple[Path, dict[str, str]]) -> None:
     choose = random.Random(6)
     texts = list(notes(COUNT))
-    asked = [" ".join(choose.sample(choose.choice(texts).split(), 4)) for _ in range(40 - len(ASKED))]
+    drawn = [" ".join(choose.sample(choose.choice(texts).split(), 4)) for _ in range(40 - len(ASKED))]
     shared = total = first = 0
-    for one, other in both(run, filled, [*ASKED, *asked], "--limit", "10", "--budget", "lean"):
-        least = one["hits"][9]["score"] - TOLERANCE if one["count"] == 10 else 0.0
+    for local, remote in both(run, filled, [*ASKED, *drawn], "--limit", "10", "--budget", "lean"):
+        least = local["hits"][9]["score"] - TOLERANCE if local["count"] == 10 else 0.0
         equals = {
-            hit["id"] for hit in other["hits"] if hit["score"] >= least
+            hit["id"] for hit in remote["hits"] if hit["score"] >= least
         }  # of equal scores either may be the tenth
-        total += one["count"]
-        shared += max(len(set(ids(one)) & set(ids(other))), min(len(equals), one["count"]))
-        first += ids(one)[:1] == ids(other)[:1]
-        apart = {hit["id"]: hit["score"] for hit in other["hits"]}
-        for hit in one["hits"]:
+        total += local["count"]
+        shared += max(len(set(ids(local)) & set(ids(remote))), min(len(equals), local["count"]))
+        first += ids(local)[:1] == ids(remote)[:1]
+        apart = {hit["id"]: hit["score"] for hit in remote["hits"]}
+        for hit in local["hits"]:
             assert apart.get(hit["id"], hit["score"]) == pytest.approx(hit["score"], abs=SCALE)
     assert total > 250
     assert shared / total >= 0.8
@@ -134,9 +138,9 @@ def test_of_the_ten_best_of_forty_questions_eight_agree(run: Run, filled: tuple[
 
 def test_a_hit_is_the_same_document(run: Run, filled: tuple[Path, dict[str, str]]) -> None:
     queries = ["zebra crossing port 4410", "Größenmaß", "handbook lamps", "paint the crossing"]
-    for one, other in both(run, filled, queries):
-        here, there = one["hits"][0], other["hits"][0]
-        assert {**there, "score": 0, "rawScore": 0} == {**here, "score": 0, "rawScore": 0}
+    for local, remote in both(run, filled, queries):
+        local_hit, remote_hit = local["hits"][0], remote["hits"][0]
+        assert {**remote_hit, "score": 0, "rawScore": 0} == {**local_hit, "score": 0, "rawScore": 0}
 
 
 @pytest.mark.parametrize(
@@ -156,11 +160,11 @@ def test_filters_and_the_trust_pass_are_the_same(
     run: Run, filled: tuple[Path, dict[str, str]], words: tuple[str, ...]
 ) -> None:
     queries = ["what is the zebra crossing service", "zebra stripes preferred", "search indexer p99 cause"]
-    for one, other in both(run, filled, queries, "--limit", "100", "--budget", "deep", *words):
-        here, there = ([hit["score"] for hit in answer["hits"][:9]] for answer in (one, other))
-        assert there == pytest.approx(here, abs=SCALE)
+    for local, remote in both(run, filled, queries, "--limit", "100", "--budget", "deep", *words):
+        local_scores, remote_scores = ([hit["score"] for hit in answer["hits"][:9]] for answer in (local, remote))
+        assert remote_scores == pytest.approx(local_scores, abs=SCALE)
         for name in ("filtersApplied", "categoryFilter", "includeHold", "includeDiscard", "budget"):
-            assert other[name] == one[name]
+            assert remote[name] == local[name]
 
 
 def down(run: Run, home: Path, cluster: dict[str, str], code: str) -> dict[str, Any]:

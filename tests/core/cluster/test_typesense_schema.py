@@ -1,4 +1,4 @@
-"""`store init`: collections made, brought up to date, never harmed; and what documents and events are there."""
+"""`store init` creates and updates collections without harming any, and keeps documents and events."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def fields(server: Server, name: str) -> dict[str, dict[str, Any]]:
 
 
 @needs_server
-def test_init_creates_every_collection_and_again_changes_nothing(run: Run, server: Server) -> None:
+def test_init_creates_every_collection_and_is_idempotent(run: Run, server: Server) -> None:
     env = server.environment(JOELCLAW_STORE_PREFIX="fresh_")
     first = run("store", "init", env=env).result
     assert first["changed"] and first["schema"] == cluster_sync.SCHEMA_VERSION
-    assert [one["collection"] for one in first["collections"]] == [f"fresh_{name}" for name in NAMES]
-    assert all(one["created"] for one in first["collections"])
+    assert [collection["collection"] for collection in first["collections"]] == [f"fresh_{name}" for name in NAMES]
+    assert all(collection["created"] for collection in first["collections"])
     before = [server.get(f"/collections/fresh_{name}") for name in NAMES]
     again = run("store", "init", env=env).result
     assert not again["changed"]
-    assert not any(one["created"] or one["addedFields"] for one in again["collections"])
+    assert not any(collection["created"] or collection["addedFields"] for collection in again["collections"])
     assert [server.get(f"/collections/fresh_{name}") for name in NAMES] == before
 
 
@@ -43,7 +43,7 @@ def test_a_missing_field_is_added_and_documents_stay(run: Run, server: Server) -
     server.send("POST", path + "/documents", {"id": "e1", "timestamp": 5, "text": "kept", "project": "p"})
     server.send("PATCH", path, {"fields": [{"name": "project", "drop": True}, {"name": "stale", "drop": True}]})
     assert "project" not in fields(server, "older_episodes")
-    done = {one["collection"]: one for one in run("store", "init", env=env).result["collections"]}
+    done = {collection["collection"]: collection for collection in run("store", "init", env=env).result["collections"]}
     assert sorted(done["older_episodes"]["addedFields"]) == ["project", "stale"]
     assert done["older_episodes"]["documents"] == 1
     assert done["older_memory_observations"]["addedFields"] == []
@@ -60,7 +60,9 @@ def test_a_collection_of_another_program_is_left_alone(run: Run, server: Server)
     assert failed["error"]["code"] == "TYPESENSE_SCHEMA_FOREIGN"
     assert "store.prefix" in failed["fix"]
     # Nothing was made before the fault was seen.
-    assert [one["name"] for one in server.get("/collections") if one["name"].startswith("other_")] == ["other_episodes"]
+    assert [
+        collection["name"] for collection in server.get("/collections") if collection["name"].startswith("other_")
+    ] == ["other_episodes"]
 
 
 TEXTS = st.text(max_size=60)
@@ -104,9 +106,9 @@ def test_the_server_keeps_every_value(run: Run, server: Server) -> None:
         row = cluster_search.document_to_row(document, vector)
         path = f"/collections/values_{cluster_search.COLLECTIONS[document['collection']]}/documents"
         server.send("POST", path + "?action=upsert", row)
-        kept = server.get(path + "/id-1")
-        assert cluster_search.document_from_row(kept, document["collection"]) == {**document, "rowid": 0}
-        assert kept.get("embedding", []) == cluster_search.vector_numbers(vector)
+        stored = server.get(path + "/id-1")
+        assert cluster_search.document_from_row(stored, document["collection"]) == {**document, "rowid": 0}
+        assert stored.get("embedding", []) == cluster_search.vector_numbers(vector)
 
     holds()
 

@@ -1,4 +1,4 @@
-"""Wherever the archive cuts a text, no half of a secret is left at the cut."""
+"""No half of a secret remains where the archive cuts a text."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ ABOUT: Session = {
 WORDS = "some plain words of the work and its surroundings "
 
 
-def kept(place: str, text: str) -> str:
+def stored_of(place: str, text: str) -> str:
     """Everything that is stored of a session in which a text stands at a place."""
     db = sqlite.open_in_memory()
     work = calls.SessionCalls({}, "/w")
     path = text if place == "file" else "/w/a.py"
-    given = {"file_path": path, "text": text if place == "input" else ""}
+    arguments = {"file_path": path, "text": text if place == "input" else ""}
     tool, command = text if place == "tool" else "Bash", text if "command" in place else ""
     plan = Entry("plan")
     plan.steps = [Step("1", text if place == "plan" else "x", "pending")]
     for entry in (
-        call_entry("c1", tool, given, ["a.py"], command),
+        call_entry("c1", tool, arguments, ["a.py"], command),
         result_entry("c1", text if place in ("output", "error") else "fine", place == "error"),
         plan,
         summary_entry(text if place == "summary" else "none", 1),
@@ -65,9 +65,9 @@ def test_no_half_of_a_secret_is_left(sample: Sample, place: str, share: float) -
     filler = WORDS * (size // len(WORDS) + 1)
     head = filler[: max(0, size - at - 1)] + " "
     text = head + sample.text + " " + WORDS * 600 + filler + "\n"
-    stored = kept(place, text)
+    stored = stored_of(place, text)
     behind = max(0, size - len(sample.text) + at - 1)
-    ended = kept(place, filler + WORDS * 600 + sample.text + " " + filler[:behind])
+    ended = stored_of(place, filler + WORDS * 600 + sample.text + " " + filler[:behind])
     for part in halves(sample.secret):
         assert part not in stored
         assert part not in ended
@@ -75,21 +75,18 @@ def test_no_half_of_a_secret_is_left(sample: Sample, place: str, share: float) -
 
 @given(sample=st.sampled_from(POSITIVE), most=st.integers(10, 4000), share=st.floats(0, 1), many=st.integers(1, 8))
 @settings(max_examples=40, deadline=None)
-def test_a_text_full_of_secrets_is_cut_no_worse(sample: Sample, most: int, share: float, many: int) -> None:
+def test_a_text_full_of_secrets_is_cut_as_well(sample: Sample, most: int, share: float, many: int) -> None:
     """Redaction shortens a text: what stood far behind the cut comes to stand before it."""
     size = most + texts.MARGIN
     text = (sample.text + "\n") * (size // (len(sample.text) + 1) * many + 2)
     shift = "x " * int(share * len(sample.text) / 2)
-    for cut in (
-        texts.start(shift + text, most),
-        texts.tail(text + shift, texts.plain, most, texts.MARGIN),
-    ):
+    for cut in (texts.start(shift + text, most), texts.tail(text + shift, texts.plain, most, texts.MARGIN)):
         assert len(cut) <= most
         for part in halves(sample.secret):
             assert part not in cut
 
 
-def test_what_holds_no_secret_is_cut_where_it_was() -> None:
+def test_text_without_secrets_is_cut_at_the_usual_place() -> None:
     text = WORDS * 3000
     assert texts.start(text, 1000) == text[:1000]
     assert texts.tail(text, texts.plain, 1000, texts.MARGIN) == text[-1000:]

@@ -1,4 +1,4 @@
-"""What a command prints, or a file holds, is judged with the command or the path: such a one's output is the secret."""
+"""Output is judged with its command or file: output of a command that prints secrets is secret."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ make build && echo "${API_TOKEN}"
 
 
 @pytest.mark.parametrize("command", PRINTING)
-def test_what_such_a_command_prints(command: str) -> None:
-    told = redact_call(command, "", f"{SECRET}\n{FAULT}\n")
-    assert SECRET not in told and FAULT in told
+def test_output_of_secret_printing_commands_is_redacted(command: str) -> None:
+    redacted = redact_call(command, "", f"{SECRET}\n{FAULT}\n")
+    assert SECRET not in redacted and FAULT in redacted
 
 
 CHOOSING = """\
@@ -92,9 +92,9 @@ vault write -f -field=secret_id auth/approle/role/tides/secret-id
 
 
 @pytest.mark.parametrize("command", CHOOSING)
-def test_what_a_command_chooses_by_the_name_of_a_secret(command: str) -> None:
-    told = redact_call(command, "", f'"{SECRET}"\nthe end of it\n{FAULT}\n')
-    assert SECRET not in told and f"the end of it\n{FAULT}" in told
+def test_output_selected_by_a_secrets_name_is_redacted(command: str) -> None:
+    redacted = redact_call(command, "", f'"{SECRET}"\nthe end of it\n{FAULT}\n')
+    assert SECRET not in redacted and f"the end of it\n{FAULT}" in redacted
 
 
 @pytest.mark.parametrize(
@@ -109,10 +109,10 @@ def test_what_a_command_chooses_by_the_name_of_a_secret(command: str) -> None:
         ("nmcli -s -g 802-11-wireless-security.psk connection show Tides", "«Plover 3. Bay»"),
     ],
 )
-def test_a_part_of_a_line_in_a_file_of_secrets(command: str, output: str) -> None:
+def test_part_of_a_line_of_a_secrets_file_is_redacted(command: str, output: str) -> None:
     plain = output.replace("«", "").replace("»", "")
-    kept = output.partition("«")[0], output.rpartition("»")[2]
-    assert redact_call(command, "", plain) == f"{kept[0]}[redacted:secret]{kept[1]}"
+    ends = output.partition("«")[0], output.rpartition("»")[2]
+    assert redact_call(command, "", plain) == f"{ends[0]}[redacted:secret]{ends[1]}"
 
 
 @pytest.mark.parametrize(
@@ -126,30 +126,24 @@ def test_a_part_of_a_line_in_a_file_of_secrets(command: str, output: str) -> Non
         ("nomad acl token list", "Bootstrap  management  a1b2c3d4"),
     ],
 )
-def test_code_and_sentences_of_a_file_and_a_list_of_tokens_stay(command: str, output: str) -> None:
+def test_code_prose_and_token_lists_stay(command: str, output: str) -> None:
     assert redact_call(command, "", output) == output
 
 
-def test_a_secret_that_begins_with_what_it_is() -> None:
+def test_a_secret_with_a_typed_prefix_is_redacted() -> None:
     assert redact_call("jq -r .mail.secret tides.json", "", "key-82kLmqW0vx\n") == "[redacted:secret]\n"
 
 
-def test_a_file_that_is_called_after_a_secret() -> None:
+def test_a_file_named_after_a_secret_is_redacted() -> None:
     assert SECRET not in redact_call("", "/etc/tides/db_password.txt", f"     1\t{SECRET}\n")
     code = "     1\tpassword2\n     2\texport2();"
     assert redact_call("", "src/db_password.ts", code) == code
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "chamber exec tides -- env",
-        "ansible-vault view group_vars/vault.yml",
-    ],
-)
-def test_what_a_store_of_secrets_prints_by_names_of_its_own(command: str) -> None:
-    told = redact_call(command, "", f"PATH=/usr/bin\nTIDES_PIN={SECRET}\n{FAULT}\n")
-    assert told == f"PATH=/usr/bin\nTIDES_PIN=[redacted:secret]\n{FAULT}\n"
+@pytest.mark.parametrize("command", ["chamber exec tides -- env", "ansible-vault view group_vars/vault.yml"])
+def test_output_of_a_secret_store_with_its_own_names_is_redacted(command: str) -> None:
+    redacted = redact_call(command, "", f"PATH=/usr/bin\nTIDES_PIN={SECRET}\n{FAULT}\n")
+    assert redacted == f"PATH=/usr/bin\nTIDES_PIN=[redacted:secret]\n{FAULT}\n"
 
 
 @pytest.mark.parametrize(
@@ -188,7 +182,7 @@ def test_what_a_store_of_secrets_prints_by_names_of_its_own(command: str) -> Non
         ("grep -o 'func Test.*' src/token_test.go", "TestTokenExpiresIn30Days"),
     ],
 )
-def test_what_is_named_like_a_secret_and_prints_none(command: str, output: str) -> None:
+def test_commands_named_like_secrets_that_print_none_stay(command: str, output: str) -> None:
     assert redact_call(command, "", output) == output
 
 
@@ -212,7 +206,7 @@ def test_what_is_named_like_a_secret_and_prints_none(command: str, output: str) 
         ("kubectl get secrets -o wide", "NAME TYPE DATA AGE\ntides Opaque 2 3d"),
     ],
 )
-def test_what_another_prints_stays(command: str, output: str) -> None:
+def test_output_of_other_commands_stays(command: str, output: str) -> None:
     assert redact_call(command, "", output) == output
 
 
@@ -226,10 +220,10 @@ def test_what_another_prints_stays(command: str, output: str) -> None:
     ],
 )
 def test_json_keeps_its_form_and_its_public_fields(command: str, output: str) -> None:
-    told = redact_call(command, "", output)
-    assert SECRET not in told
-    assert sorted(json.loads(told)) == sorted(json.loads(output))
-    assert told.count("[redacted:") <= 2
+    redacted = redact_call(command, "", output)
+    assert SECRET not in redacted
+    assert sorted(json.loads(redacted)) == sorted(json.loads(output))
+    assert redacted.count("[redacted:") <= 2
 
 
 @pytest.mark.parametrize("line", ["a: " + ", " * 100_000, '{"a":"' + '\\"' * 100_000, "{" + '"a":"bcde",' * 20_000])
@@ -240,25 +234,25 @@ def test_a_long_line_takes_linear_time(line: str) -> None:
 
 
 def test_what_a_command_prints_of_a_secret_is_neither_stored_nor_recalled(run: Run, home: Path, tmp_path: Path) -> None:
-    made = Transcript(tmp_path / "before.jsonl")
-    made.user("look why the tides do not connect")
+    transcript = Transcript(tmp_path / "before.jsonl")
+    transcript.user("look why the tides do not connect")
     for number, command in enumerate(PRINTING):
-        made.call(f"c{number}", "Bash", command=command)
-        made.outcome(f"c{number}", f"{SECRET}\n{FAULT} in harbour_{number}")
-    made.call("r", "Read", file_path="/run/secrets/tides")
-    made.outcome("r", f"     1\t{SECRET}")
-    run("memory", "archive", str(made.path))
+        transcript.call(f"c{number}", "Bash", command=command)
+        transcript.outcome(f"c{number}", f"{SECRET}\n{FAULT} in harbour_{number}")
+    transcript.call("r", "Read", file_path="/run/secrets/tides")
+    transcript.outcome("r", f"     1\t{SECRET}")
+    run("memory", "archive", str(transcript.path))
     assert [path.name for path in home.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()] == []
-    found = run("recall", f"harbour_3 {CWD}").json
-    assert SECRET not in json.dumps(found) and found["result"]["hits"]
+    answer = run("recall", f"harbour_3 {CWD}").json
+    assert SECRET not in json.dumps(answer) and answer["result"]["hits"]
 
 
-def test_nor_where_the_output_comes_after_a_read_of_the_call(run: Run, home: Path, tmp_path: Path) -> None:
-    made = Transcript(tmp_path / "before.jsonl")
-    made.user("look why the tides do not connect")
-    for tool, given in (("Bash", {"command": PRINTING[0]}), ("Read", {"file_path": "/run/secrets/tides"})):
-        made.call(tool, tool, **given)
-        run("memory", "archive", str(made.path))
-        made.outcome(tool, f"Exit code 1\n{SECRET}", failed=True)
-        run("memory", "archive", str(made.path))
+def test_printed_secrets_are_redacted_if_the_output_arrives_later(run: Run, home: Path, tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path / "before.jsonl")
+    transcript.user("look why the tides do not connect")
+    for tool, arguments in (("Bash", {"command": PRINTING[0]}), ("Read", {"file_path": "/run/secrets/tides"})):
+        transcript.call(tool, tool, **arguments)
+        run("memory", "archive", str(transcript.path))
+        transcript.outcome(tool, f"Exit code 1\n{SECRET}", failed=True)
+        run("memory", "archive", str(transcript.path))
     assert [path.name for path in home.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()] == []

@@ -43,16 +43,16 @@ OPEN: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-def test_what_is_named_vanishes_and_nothing_else() -> None:
-    for given in HIDING:
-        hidden = redact_value(given, str)
+def test_values_of_secret_names_vanish_and_nothing_else() -> None:
+    for text in HIDING:
+        hidden = redact_value(text, str)
         assert SECRET not in repr(hidden) and repr(hidden).count("[redacted:") == 1
-        assert redact_value(given) == hidden == redact_value(hidden)
+        assert redact_value(text) == hidden == redact_value(hidden)
 
 
-def test_what_only_stands_beside_such_a_name_stays() -> None:
-    for given in OPEN:
-        assert redact_value(given) == given == redact_value(given, str)
+def test_values_next_to_secret_names_stay() -> None:
+    for text in OPEN:
+        assert redact_value(text) == text == redact_value(text, str)
 
 
 MANIFEST = """apiVersion: v1
@@ -100,34 +100,34 @@ MANIFESTS = (
 )  # fmt: skip
 
 
-def test_what_a_kubernetes_secret_holds() -> None:
+def test_values_of_a_kubernetes_secret_vanish() -> None:
     for text in MANIFESTS:
-        told = redact(text)[0]
-        assert not any(value in told for value in VALUES)
-        assert "blue" in told and "Secret" in told
-        assert redact(told)[0] == told
-        assert ".Values.pilot" in told or ".Values" not in text
+        redacted = redact(text)[0]
+        assert not any(value in redacted for value in VALUES)
+        assert "blue" in redacted and "Secret" in redacted
+        assert redact(redacted)[0] == redacted
+        assert ".Values.pilot" in redacted or ".Values" not in text
 
 
 def test_no_value_of_a_secret_reaches_the_disk(run: Run, tmp_path: Path, home: Path) -> None:
-    made = Transcript(tmp_path / f"{SESSION}.jsonl")
-    made.user("Please look at the secret of the harbour and tell what is in it")
-    made.call("r", "Read", file_path=f"{CWD}/secret.yaml")
-    made.outcome("r", "\n".join(f"{number:6}→{line}" for number, line in enumerate(MANIFEST.splitlines(), 1)))
-    made.call("k", "Bash", command="kubectl get secret -o yaml")
-    made.outcome("k", LISTED)
-    made.call("w", "Write", file_path=f"{CWD}/secret.yaml", content=MANIFEST)
-    made.outcome("w", "done")
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user("Please look at the secret of the harbour and tell what is in it")
+    transcript.call("r", "Read", file_path=f"{CWD}/secret.yaml")
+    transcript.outcome("r", "\n".join(f"{number:6}→{line}" for number, line in enumerate(MANIFEST.splitlines(), 1)))
+    transcript.call("k", "Bash", command="kubectl get secret -o yaml")
+    transcript.outcome("k", LISTED)
+    transcript.call("w", "Write", file_path=f"{CWD}/secret.yaml", content=MANIFEST)
+    transcript.outcome("w", "done")
     for name in ("SessionStart", "Stop", "PreCompact"):
-        event = {"hook_event_name": name, "session_id": SESSION, "transcript_path": str(made.path), "cwd": CWD}
+        event = {"hook_event_name": name, "session_id": SESSION, "transcript_path": str(transcript.path), "cwd": CWD}
         run("hook", "claude", stdin=json.dumps(event), env={"JOELCLAW_NOW_MS": str(NOW_MS)})
-    run("memory", "archive", str(made.path))
+    run("memory", "archive", str(transcript.path))
     stored = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
     assert b"secret.yaml" in stored
     assert not [value for value in VALUES if value.encode() in stored]
 
 
-def test_what_a_name_holds_is_redacted_at_any_depth_below_it() -> None:
+def test_values_below_a_secret_name_are_redacted_at_any_depth() -> None:
     assert redact_value({"token": {"value": ["abcd"], "other": "abcd"}, "kind": "Secret", "data": {1: "x"}}) == {
         "token": {"value": ["[redacted:token]"], "other": "abcd"}, "kind": "Secret", "data": {"1": "[redacted:secret]"},
     }  # fmt: skip

@@ -1,11 +1,15 @@
-"""What the store keeps of archived sessions: which one is found, in which order, and what stays when one goes."""
+"""What the store keeps of archived sessions, and what forgetting one changes."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
+from claude_transcript import CWD, SESSION, Transcript
+from conftest import Run
 
 from core.store import calls, sessions
 
@@ -17,9 +21,9 @@ def session(identifier: str, at: int = 1, **more: Any) -> Any:
     }  # fmt: skip
 
 
-def keep(db: apsw.Connection, *given: Any) -> None:
-    for one in given:
-        sessions.save(db, one)
+def save_all(db: apsw.Connection, *sessions_: Any) -> None:
+    for session in sessions_:
+        sessions.save(db, session)
 
 
 def call(session: str, number: int, **more: Any) -> Any:
@@ -33,8 +37,8 @@ def name(named: str, **more: Any) -> Any:
     return {"name": named, "first": 1, "last": 1, "calls": 1, "weight": 1.0, "place": "", "written": 0, **more}
 
 
-def test_a_forgotten_session_is_known_as_that_alone(db: apsw.Connection) -> None:
-    keep(db, session("a"))
+def test_a_forgotten_session_is_only_known_as_forgotten(db: apsw.Connection) -> None:
+    save_all(db, session("a"))
     calls.save(db, call("a", 1))
     calls.save_names(db, "a", [name("shard_17")])
     sessions.save_compaction(db, "a", 1, 5, "kept")
@@ -48,7 +52,7 @@ def test_a_forgotten_session_is_known_as_that_alone(db: apsw.Connection) -> None
     assert sessions.last_compacted(db) is None
 
 
-def test_a_compaction_is_completed_by_what_is_told_later(db: apsw.Connection) -> None:
+def test_a_compaction_is_completed_by_a_later_report(db: apsw.Connection) -> None:
     sessions.save_compaction(db, "a", 3, 0, "")
     sessions.save_compaction(db, "a", 3, 7, "kept")
     sessions.save_compaction(db, "a", 3, 5, "")
@@ -61,14 +65,14 @@ def test_a_compaction_is_completed_by_what_is_told_later(db: apsw.Connection) ->
     sessions.save_compaction(db, "a", 3, 8, "kept of the later")
     db.execute("UPDATE compaction SET summary = ? WHERE call = 9", (sessions.PURGED_SUMMARY,))
     sessions.save_compaction(db, "a", 9, 6, "second")
-    assert [one["summary"] for one in sessions.compactions(db, "a")] == [
+    assert [compaction["summary"] for compaction in sessions.compactions(db, "a")] == [
         "first", sessions.PURGED_SUMMARY, "kept of the later",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("purged", ["call", "summary", "plan"])
-def test_a_dropped_session_of_which_something_was_purged_keeps_its_numbers(db: apsw.Connection, purged: str) -> None:
-    keep(db, session("a"))
+def test_a_dropped_session_keeps_numbers_after_a_purge(db: apsw.Connection, purged: str) -> None:
+    save_all(db, session("a"))
     calls.save(db, call("a", 1))
     calls.save(db, call("a", 2))
     sessions.save_compaction(db, "a", 1, 5, "kept")
@@ -81,7 +85,7 @@ def test_a_dropped_session_of_which_something_was_purged_keeps_its_numbers(db: a
     assert sessions.drop(db, "a") == (1 if purged == "call" else 2)
     empty = {"tool": "", "command": "", "outcome": calls.FORGOTTEN}
     assert calls.of_session(db, "a") == [call("a", 1, **empty), call("a", 2, **empty)]
-    assert [one["summary"] for one in sessions.compactions(db, "a")] == (
+    assert [compaction["summary"] for compaction in sessions.compactions(db, "a")] == (
         [sessions.PURGED_SUMMARY] if purged == "summary" else []
     )
     plan = db.execute("SELECT plan FROM session WHERE id = 'a'").get
@@ -89,7 +93,7 @@ def test_a_dropped_session_of_which_something_was_purged_keeps_its_numbers(db: a
     assert calls.holding_any(db, ["make"], {}) == []
 
 
-def test_a_forgotten_call_leaves_its_number_and_no_name_of_its_own(db: apsw.Connection) -> None:
+def test_a_forgotten_call_leaves_its_number_but_no_names(db: apsw.Connection) -> None:
     calls.save(db, call("a", 1))
     calls.save(db, call("a", 2, passage="shard_17"))
     calls.save_names(
@@ -102,5 +106,44 @@ def test_a_forgotten_call_leaves_its_number_and_no_name_of_its_own(db: apsw.Conn
         call("a", 2, tool="", command="", outcome=calls.FORGOTTEN),
     ]
     assert calls.holding_any(db, ["shard_17"], {}) == [] and len(calls.holding_any(db, ["make"], {})) == 1
-    assert {one["name"] for one in calls.names(db, "a", every=True)} == {"from", "to"}
+    assert {row["name"] for row in calls.names(db, "a", every=True)} == {"from", "to"}
     assert sessions.totals(db) == (0, 2)
+
+
+@pytest.fixture
+def forgotten(run: Run, tmp_path: Path) -> Path:
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user("mend the gauge")
+    transcript.call("c1", "Bash", command="make test")
+    transcript.outcome("c1", "harbourGauge is fine")
+    transcript.write(transcript.entry("user", "We mend the gauge.", isCompactSummary=True))
+    run("memory", "archive", str(transcript.path))
+    run("memory", "forget", "--session", SESSION)
+    transcript.user("go on after it was forgotten")
+    run("memory", "archive", str(transcript.path))
+    return transcript.path
+
+
+def test_a_forgotten_session_is_never_chosen(run: Run, home: Path, forgotten: Path) -> None:
+    db = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    assert sessions.is_forgotten(db, SESSION)
+    assert db.execute("SELECT 1 FROM document WHERE session_id = ? AND forgotten_at IS NULL", (SESSION,)).get is None
+    assert sessions.latest(db, 5) == []
+    assert sessions.ids_beginning(db, SESSION[:8], 5) == []
+    refused = run("lost", ok=False).json
+    assert (refused["error"]["code"], "no session is archived" in refused["error"]["message"]) == (
+        "SESSION_NOT_FOUND", True,
+    )  # fmt: skip
+
+
+def test_a_hook_writes_nothing_to_a_forgotten_session(run: Run, home: Path, forgotten: Path) -> None:
+    event = {
+        "hook_event_name": "SubagentStop", "session_id": SESSION, "transcript_path": str(forgotten), "cwd": CWD,
+        "agent_type": "", "last_assistant_message": "<summary>harbourGauge was mended</summary>",
+    }  # fmt: skip
+    Transcript(forgotten, first=50).call("c2", "Bash", command="make install")
+    run("hook", "claude", stdin=json.dumps(event))
+    db = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    assert sessions.compactions(db, SESSION) == []
+    assert calls.of_session(db, SESSION) == []
+    assert calls.names(db, SESSION, every=True) == []

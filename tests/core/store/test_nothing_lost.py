@@ -1,4 +1,4 @@
-"""Every acknowledged write is there, once, whatever else runs and whoever is killed (issue 2, "Nothing lost")."""
+"""Every acknowledged write is stored once, whatever runs at the same time or is killed."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_the_same_text_twice_at_once_becomes_one_memory(home: Path) -> None:
     assert_whole(home)
 
 
-def test_a_first_write_by_many_on_a_fresh_machine(home: Path) -> None:
+def test_parallel_first_writes_on_a_fresh_machine(home: Path) -> None:
     """The store is made by whoever comes first; nobody sees it half made."""
     commands = (
         ("memory", "write", fact(1)), ("otel", "emit", "a.b"), ("recall", "anything"), ("memory", "write", fact(2)),
@@ -131,7 +131,7 @@ def test_a_first_write_by_many_on_a_fresh_machine(home: Path) -> None:
     done: list[Attempt] = []
     env = {**PATIENT, **patient(home)}
     all_at_once(lambda words=words: done.append(attempt(home, *words, env=env)) for words in commands * 2)  # type: ignore[misc]
-    assert [one for one in done if one.code != 0 or one.err] == []
+    assert [attempt for attempt in done if attempt.code != 0 or attempt.err] == []
     assert {fact(1), fact(2)} <= {memory["text"] for memory in exported(home)}
     assert_whole(home)
 
@@ -205,11 +205,11 @@ def test_an_acknowledged_write_survives_a_kill(home: Path, writes: int) -> None:
     all_at_once([worker] * 4)
     assert killed and acknowledged, "the moments were badly drawn"
     assert_whole(home)
-    kept = {memory["id"]: memory["text"] for memory in exported(home)}
-    assert {identifier: kept.get(identifier) for identifier in acknowledged} == acknowledged
+    stored = {memory["id"]: memory["text"] for memory in exported(home)}
+    assert {identifier: stored.get(identifier) for identifier in acknowledged} == acknowledged
     # What was not acknowledged is there whole, or not at all.
-    assert set(kept.values()) <= {fact(number) for number in (*range(writes), 100_000)}
-    assert len(set(kept.values())) == len(kept)
+    assert set(stored.values()) <= {fact(number) for number in (*range(writes), 100_000)}
+    assert len(set(stored.values())) == len(stored)
     text = next(iter(acknowledged.values()))
     assert text in [hit["observation"] for hit in attempt(home, "recall", text).result["hits"]]
 
@@ -221,10 +221,10 @@ def test_an_import_that_is_killed_is_completed_by_running_it_again(home: Path) -
         for n in range(count)
     ]
     data = "\n".join(lines).encode()
-    (given := home.parent / "memories.jsonl").write_bytes(data)
+    (path := home.parent / "memories.jsonl").write_bytes(data)
     sizes = []
     for commit in (2, 4, 3):
-        stopped(paused(home, "memory", "import", str(given), commit=commit))
+        stopped(paused(home, "memory", "import", str(path), commit=commit))
         memories = exported(home)
         assert len({memory["id"] for memory in memories}) == len(memories)
         sizes.append(len(memories))
@@ -239,7 +239,7 @@ def test_an_import_that_is_killed_is_completed_by_running_it_again(home: Path) -
     assert (again["added"], again["updated"], again["unchanged"]) == (0, 0, count)
 
 
-def test_a_write_is_not_lost_beside_an_import(home: Path) -> None:
+def test_a_write_during_an_import_is_not_lost(home: Path) -> None:
     data = "\n".join(json.dumps({"id": f"i{n}", "text": fact(n)}) for n in range(3000)).encode()
     written: list[str] = []
 
@@ -252,8 +252,8 @@ def test_a_write_is_not_lost_beside_an_import(home: Path) -> None:
             *(lambda n=n: write(n) for n in range(5000, 5012)),  # type: ignore[misc]
         ]
     )
-    kept = {memory["id"] for memory in exported(home)}
-    assert set(written) | {f"i{n}" for n in range(3000)} == kept
+    stored = {memory["id"] for memory in exported(home)}
+    assert set(written) | {f"i{n}" for n in range(3000)} == stored
     assert_whole(home)
 
 

@@ -106,8 +106,8 @@ def test_a_store_that_is_being_written_is_busy(db: apsw.Connection, store: Path)
     ],
 )  # fmt: skip
 def test_what_a_fault_of_the_database_is_called(store: Path, error: apsw.Error, code: str) -> None:
-    for there in (False, True):
-        if there:
+    for exists in (False, True):
+        if exists:
             store.write_bytes(b"x")
         failure = sqlite.as_failure(error)
         assert failure.code == code and failure.fix and str(store) in failure.message

@@ -1,4 +1,4 @@
-"""The turns around a turn say what it is about: words of a question that stand in several find their session."""
+"""Words of a question that occur in several turns of a session find that session."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def archived(run: Run, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def found(run: Run, *words: str, **more: Any) -> list[dict[str, Any]]:
+def recalled(run: Run, *words: str, **more: Any) -> list[dict[str, Any]]:
     hits: list[dict[str, Any]] = run("recall", *words, "--limit", "20", **more).result["hits"]
     return hits
 
@@ -55,7 +55,7 @@ def db_of(home: Path) -> apsw.Connection:
 
 
 def test_words_of_several_turns_find_their_session(run: Run, archived: Path) -> None:
-    hits = found(run, "rust crane paint")
+    hits = recalled(run, "rust crane paint")
     assert hits[0]["session"] == "crane"
     rusty = [hit["session"] for hit in hits if "rust" in hit["observation"]]
     assert rusty[0] == "crane"  # ten others hold the word, of which this one is said of the crane
@@ -66,12 +66,12 @@ def test_a_session_that_grows_is_found_by_what_is_new(run: Run, archived: Path, 
     talk(archived, "plain-07", "", "the pilot of the ferry has a parrot")
     run("memory", "archive", str(archived))
     assert db_of(home).execute("SELECT count(*) FROM segment").get == before
-    hits = found(run, "parrot ferry noon")
+    hits = recalled(run, "parrot ferry noon")
     assert {hit["session"] for hit in hits[:2]} == {"plain-07"}
 
 
-def test_what_is_forgotten_leaves_the_segments_and_comes_back(run: Run, archived: Path, home: Path) -> None:
-    (hit,) = [hit for hit in found(run, "crane painted winter") if "painted" in hit["observation"]]
+def test_forgotten_turns_leave_the_segments_until_restored(run: Run, archived: Path, home: Path) -> None:
+    (hit,) = [hit for hit in recalled(run, "crane painted winter") if "painted" in hit["observation"]]
     count = "SELECT count(*) FROM segment_lexicon WHERE segment_lexicon MATCH 'painted'"
     assert db_of(home).execute(count).get == 1
     run("memory", "forget", hit["id"])
@@ -93,12 +93,12 @@ def test_a_store_of_an_older_version_gets_its_segments_with_the_next_archive(
     step = next(n for n, text in enumerate(sqlite.migrations()) if "segment_lexicon" in text)
     db.execute(f"PRAGMA user_version = {step}")
     db.close()
-    assert found(run, "rust crane paint")  # not migrated: a recall only reads
+    assert recalled(run, "rust crane paint")  # not migrated: a recall only reads
     other = talk(archived, "other", "something else altogether is said here")
     run("memory", "archive", str(other))
     assert db_of(home).execute("SELECT count(DISTINCT session_id) FROM segment").get == 42
     assert db_of(home).execute("SELECT count(*) FROM segment_due").get == 0
-    assert found(run, "rust crane paint")[0]["session"] == "crane"
+    assert recalled(run, "rust crane paint")[0]["session"] == "crane"
 
 
 def test_an_imported_session_has_segments(run: Run, archived: Path, tmp_path: Path) -> None:
@@ -106,4 +106,4 @@ def test_an_imported_session_has_segments(run: Run, archived: Path, tmp_path: Pa
     elsewhere = tmp_path / "elsewhere"
     run("memory", "import", str(tmp_path / "all.jsonl"), env={"JOELCLAW_HOME": str(elsewhere)})
     assert db_of(elsewhere).execute("SELECT count(*) FROM segment WHERE session_id = 'crane'").get == 1
-    assert found(run, "rust crane paint", env={"JOELCLAW_HOME": str(elsewhere)})[0]["session"] == "crane"
+    assert recalled(run, "rust crane paint", env={"JOELCLAW_HOME": str(elsewhere)})[0]["session"] == "crane"

@@ -45,7 +45,7 @@ IMPATIENT = {"JOELCLAW_STORE_BUSY_MS": "200"}
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with 401 memories and one session, its log folded into the store file."""
     home = tmp_path_factory.mktemp("whole") / "home"
     attempt(home, *IMPORT, stdin=LINES).assert_done()
@@ -56,9 +56,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def good(whole: Path, home: Path) -> Path:
+def good(intact: Path, home: Path) -> Path:
     """A copy of the whole home, to be damaged."""
-    shutil.copytree(whole, home)
+    shutil.copytree(intact, home)
     return home
 
 
@@ -137,7 +137,7 @@ UNUSABLE: dict[str, tuple[Callable[[Path], None], set[str]]] = {
 
 
 @pytest.mark.parametrize("fault", UNUSABLE)
-def test_an_unusable_store_is_told_and_left_as_it_is(good: Path, fault: str) -> None:
+def test_an_unusable_store_is_reported_and_left_untouched(good: Path, fault: str) -> None:
     damage, codes = UNUSABLE[fault]
     damage(good)
     before = {name: data for name, data in snapshot(good).items() if name.startswith("store.db")}
@@ -145,17 +145,17 @@ def test_an_unusable_store_is_told_and_left_as_it_is(good: Path, fault: str) -> 
         assert go(good, words).assert_failed() in codes, words
     for words in SESSIONS:
         go(good, words).assert_done()
-    told = go(good, STATUS).result
-    assert told["healthy"] is False
-    assert {problem["code"] for problem in told["problems"]} & codes
-    assert all(problem["message"] and problem["fix"] for problem in told["problems"])
+    result = go(good, STATUS).result
+    assert result["healthy"] is False
+    assert {problem["code"] for problem in result["problems"]} & codes
+    assert all(problem["message"] and problem["fix"] for problem in result["problems"])
     after = snapshot(good)
     assert {name: after[name] for name in before} == before
     assert not [name for name in after if name.startswith("store.db.damaged")]
 
 
 @pytest.mark.parametrize("fault", UNUSABLE)
-def test_a_checkpoint_is_kept_without_its_store(good: Path, fault: str) -> None:
+def test_a_checkpoint_is_saved_without_a_store(good: Path, fault: str) -> None:
     UNUSABLE[fault][0](good)
     result = go(good, SAVE_HOT).result
     assert result["zone"] == "hot"
@@ -167,7 +167,7 @@ def test_a_checkpoint_is_kept_without_its_store(good: Path, fault: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_rubbish_anywhere_is_told_as_damage(good: Path, seed: int) -> None:
+def test_garbage_anywhere_is_reported_as_damage(good: Path, seed: int) -> None:
     """Words, vectors and documents lie on pages of their own, and each tells of damage in its own way."""
     store = good / "store.db"
     data = bytearray(store.read_bytes())
@@ -200,7 +200,7 @@ def test_every_byte_of_a_schema_page_may_be_wrong(good: Path) -> None:
                 assert done.envelope["ok"] is True and "Traceback" not in done.err
 
 
-def test_a_held_write_lock_holds_up_nobody_for_long(good: Path) -> None:
+def test_a_held_write_lock_delays_commands_only_briefly(good: Path) -> None:
     with write_lock(good):
         for words in WRITERS:
             assert go(good, words).assert_failed() == "STORE_BUSY", words
@@ -274,7 +274,7 @@ def _set_aside(home: Path) -> list[Path]:
     return [path for path in (home / "sessions").iterdir() if ".damaged-" in path.name]
 
 
-def test_a_newer_state_file_is_refused_and_left_as_it_is(good: Path) -> None:
+def test_a_newer_state_file_is_refused_and_left_untouched(good: Path) -> None:
     newer = json.dumps({**json.loads(_state(good).read_text()), "version": 999}).encode()
     _state(good).write_bytes(newer)
     for words in SESSIONS:
@@ -284,7 +284,7 @@ def test_a_newer_state_file_is_refused_and_left_as_it_is(good: Path) -> None:
         go(good, words).assert_done()
 
 
-def test_a_file_in_place_of_the_sessions_folder(good: Path) -> None:
+def test_a_file_instead_of_the_sessions_folder(good: Path) -> None:
     shutil.rmtree(good / "sessions")
     (good / "sessions").write_text("kept")
     for words in SESSIONS:
@@ -294,7 +294,7 @@ def test_a_file_in_place_of_the_sessions_folder(good: Path) -> None:
         go(good, words).assert_done()
 
 
-def test_a_file_in_place_of_the_home(home: Path) -> None:
+def test_a_file_instead_of_the_home(home: Path) -> None:
     home.write_text("kept")
     for words in (*WRITERS, *SESSIONS[:3]):
         go(home, words).assert_failed()
@@ -319,7 +319,7 @@ def no_state_is_kept(home: Path, code: str) -> None:
             done.assert_done()
 
 
-def test_a_read_only_home_answers_what_it_can(good: Path) -> None:
+def test_a_read_only_home_answers_reads(good: Path) -> None:
     before = snapshot(good)
     with read_only(good):
         assert FACT in [hit["observation"] for hit in go(good, RECALL).result["hits"]]
@@ -353,15 +353,15 @@ FULL_STORE = {"STORE_FULL", "STORE_IO"}
 
 
 @contextmanager
-def _full(home: Path, whole: Path) -> Iterator[None]:
+def _full(home: Path, intact: Path) -> Iterator[None]:
     with small_disk(home, 4096) as fill:
-        shutil.copytree(whole, home, dirs_exist_ok=True)
+        shutil.copytree(intact, home, dirs_exist_ok=True)
         fill()
         yield
 
 
-def test_a_full_disk_loses_nothing(home: Path, whole: Path) -> None:
-    with _full(home, whole):
+def test_a_full_disk_loses_nothing(home: Path, intact: Path) -> None:
+    with _full(home, intact):
         for words in WRITERS:
             assert go(home, words).assert_failed() in FULL_STORE
         assert FACT in [hit["observation"] for hit in go(home, RECALL).result["hits"]]
@@ -376,7 +376,7 @@ def test_a_full_disk_loses_nothing(home: Path, whole: Path) -> None:
             go(home, words).assert_done()
 
 
-def test_a_disk_that_fills_while_it_is_written(home: Path) -> None:
+def test_a_disk_that_fills_during_a_write(home: Path) -> None:
     """Every write that was acknowledged before the disk was full is there when there is room again."""
     acknowledged: list[str] = []
     with small_disk(home, 700):
@@ -393,8 +393,8 @@ def test_a_disk_that_fills_while_it_is_written(home: Path) -> None:
         for _ in range(3):
             go(home, WRITE).assert_failed()
             go(home, SAVE_HOT)
-        kept = {json.loads(line)["id"] for line in attempt(home, "memory", "export").out.splitlines()}
-        assert kept == set(acknowledged)
+        stored = {json.loads(line)["id"] for line in attempt(home, "memory", "export").out.splitlines()}
+        assert stored == set(acknowledged)
         db = apsw.Connection(str(home / "store.db"))
         assert db.execute("PRAGMA integrity_check").get == "ok"
         db.close()

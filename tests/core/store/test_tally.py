@@ -1,4 +1,4 @@
-"""The counts of `memory stats` and `status` are kept while documents are written: they are what the documents say."""
+"""The counts of `memory stats` and `status` are updated with each write and match the documents."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ def act(db: apsw.Connection, what: str, which: Any, kind: Any) -> None:
     if not rows:
         return
     row = rows[which % len(rows)]
-    (one,) = documents.by_rowids(db, [row])
+    (document,) = documents.by_rowids(db, [row])
     if what == "replace":
-        documents.replace(db, {**one, **kind}, b"", signatures=False)
+        documents.replace(db, {**document, **kind}, b"", signatures=False)
     elif what == "bring back":
-        documents.replace(db, {**one, "forgotten_at": None}, b"", signatures=False)
+        documents.replace(db, {**document, "forgotten_at": None}, b"", signatures=False)
     elif what == "forget":
         documents.forget(db, row, NOW_MS, signatures=False)
     elif what == "remove":
         documents.remove(db, row, signatures=False)
     elif what == "use":
-        documents.count_recall(db, [one["id"]], NOW_MS)
+        documents.count_recall(db, [document["id"]], NOW_MS)
     else:  # a transaction that did not come to its end
         with pytest.raises(RuntimeError), db:
             documents.remove(db, row, signatures=False)
@@ -78,30 +78,30 @@ def act(db: apsw.Connection, what: str, which: Any, kind: Any) -> None:
 
 def assert_exact(db: apsw.Connection) -> None:
     every = list(documents.every(db, forgotten=True))
-    kept = [one for one in every if one["forgotten_at"] is None]
-    said = curate.stats(db)
-    assert (said["total"], said["forgotten"]) == (len(kept), len(every) - len(kept))
-    assert said["merged"] == sum(one["merged_count"] for one in kept)
+    visible = [row for row in every if row["forgotten_at"] is None]
+    stats = curate.stats(db)
+    assert (stats["total"], stats["forgotten"]) == (len(visible), len(every) - len(visible))
+    assert stats["merged"] == sum(row["merged_count"] for row in visible)
     for group, name in (("categories", "category_id"), ("sources", "source"), ("projects", "project")):
-        named = Counter(one[name] for one in kept if one[name])  # type: ignore[literal-required]
-        assert said[group] == named  # type: ignore[literal-required]
-        assert list(said[group].values()) == sorted(named.values(), reverse=True)  # type: ignore[literal-required]
-    assert said["collections"] == {name: sum(one["collection"] == name for one in kept) for name in COLLECTIONS}
-    assert said["verdicts"] == {
-        name: sum(one["write_verdict"] == name for one in kept) for name in ("allow", "hold", "discard")
+        named = Counter(row[name] for row in visible if row[name])  # type: ignore[literal-required]
+        assert stats[group] == named  # type: ignore[literal-required]
+        assert list(stats[group].values()) == sorted(named.values(), reverse=True)  # type: ignore[literal-required]
+    assert stats["collections"] == {name: sum(row["collection"] == name for row in visible) for name in COLLECTIONS}
+    assert stats["verdicts"] == {
+        name: sum(row["write_verdict"] == name for row in visible) for name in ("allow", "hold", "discard")
     }
-    gone = Counter(one["collection"] for one in every if one["forgotten_at"] is not None)
+    gone = Counter(row["collection"] for row in every if row["forgotten_at"] is not None)
     assert {name: entry["forgotten"] for name, entry in store_file.counts(db).items()} == {
         name: gone[name] for name in COLLECTIONS
     }
-    times = [one["created_at"] for one in kept]
+    times = [row["created_at"] for row in visible]
     ends = store_file.span(db)
     assert (ends["oldest"], ends["newest"]) == (min(times, default=None), max(times, default=None))
 
 
 @given(given_acts=acts)
-def test_the_counts_are_what_the_documents_say(given_acts: list[tuple[str, Any, Any]]) -> None:
+def test_the_counts_match_the_documents(given_acts: list[tuple[str, Any, Any]]) -> None:
     with store() as db:
-        for one in given_acts:
-            act(db, *one)
+        for act_ in given_acts:
+            act(db, *act_)
         assert_exact(db)

@@ -1,4 +1,4 @@
-"""`backup` while twenty hooks write, restored elsewhere: equal, and nobody waited for it (issue 14)."""
+"""A `backup` made while hooks write restores an equal home, and blocks no hook."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def tables(store: Path) -> dict[str, str]:
         str(name)
         for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%'")
     }
-    found = {}
+    contents = {}
     for name in set(names) - virtual:
         rows = sorted(repr(row) for row in db.execute(f'SELECT * FROM "{name}"'))
-        found[name] = hashlib.sha256("\n".join(rows).encode()).hexdigest()
+        contents[name] = hashlib.sha256("\n".join(rows).encode()).hexdigest()
     db.close()
-    return found
+    return contents
 
 
 def kept_files(home: Path) -> dict[str, bytes]:
@@ -47,9 +47,9 @@ def kept_files(home: Path) -> dict[str, bytes]:
 def rows(store: Path, table: str, column: str) -> set[str]:
     db = apsw.Connection(str(store))
     db.set_busy_timeout(int(PATIENCE_S * 1000))  # who opens a log first looks through it alone
-    found = {str(value) for (value,) in db.execute(f"SELECT {column} FROM {table}")}
+    values = {str(value) for (value,) in db.execute(f"SELECT {column} FROM {table}")}
     db.close()
-    return found
+    return values
 
 
 def hook(home: Path, transcript: Transcript, session: str, prompt: str) -> None:
@@ -93,8 +93,8 @@ def test_under_ten_writing_hooks_it_restores_equal(run: Run, filled: Path, tmp_p
             turn = 0
             while go_on.is_set():
                 turn += 1
-                said = f"prompt {turn} of writer {number}"
-                hook(home, transcript, f"session-{number}", said)
+                prompt = f"prompt {turn} of writer {number}"
+                hook(home, transcript, f"session-{number}", prompt)
                 acknowledged[number] = turn
         except BaseException as fault:
             faults.append(fault)
@@ -108,7 +108,7 @@ def test_under_ten_writing_hooks_it_restores_equal(run: Run, filled: Path, tmp_p
         run("otel", "list")
         turns = acknowledged[:]
         before = {table: rows(home / "store.db", table, "id") for table in ("document", "event")}
-        made = run("backup", str(file)).result
+        result = run("backup", str(file)).result
         while sum(acknowledged) < sum(turns) + WRITERS and not faults:
             time.sleep(0.01)
     finally:
@@ -117,9 +117,9 @@ def test_under_ten_writing_hooks_it_restores_equal(run: Run, filled: Path, tmp_p
             thread.join()
     assert faults == []
     wrong = run("otel", "list", "--hours", "1", "--level", "error,fatal").result["events"]
-    assert [one["action"] for one in wrong] == []  # no hook came too late
+    assert [event["action"] for event in wrong] == []  # no hook came too late
     restored = run("restore", str(file), "--into", str(elsewhere)).result
-    assert restored["counts"] == made["counts"]
+    assert restored["counts"] == result["counts"]
     for table, known in before.items():  # nothing that was acknowledged is missing
         assert len(known) > WRITERS and known <= rows(elsewhere / "store.db", table, "id")
     for number, turn in enumerate(turns):
@@ -131,11 +131,11 @@ def test_under_ten_writing_hooks_it_restores_equal(run: Run, filled: Path, tmp_p
 
 
 def test_at_rest_it_restores_equal_to_the_byte(run: Run, filled: Path, tmp_path: Path) -> None:
-    made = Transcript(tmp_path / "s.jsonl")
-    made.user("mend the gauge")
-    made.call("c1", "Bash", command="make test")
-    made.outcome("c1", "harbourGauge is fine")
-    run("memory", "archive", str(made.path))
+    transcript = Transcript(tmp_path / "s.jsonl")
+    transcript.user("mend the gauge")
+    transcript.call("c1", "Bash", command="make test")
+    transcript.outcome("c1", "harbourGauge is fine")
+    run("memory", "archive", str(transcript.path))
     file, elsewhere = tmp_path / "kept.tar.gz", tmp_path / "else where"
     run("backup", str(file))
     run("restore", str(file), "--into", str(elsewhere))
@@ -144,9 +144,9 @@ def test_at_rest_it_restores_equal_to_the_byte(run: Run, filled: Path, tmp_path:
     assert {"config.toml", "sessions/a%2Fb.json", "switches.json", "workspace/memory/2026-11-01.md"} <= set(
         kept_files(elsewhere)
     )
-    there = {"JOELCLAW_HOME": str(elsewhere)}
-    assert run("status", env=there).result["healthy"]
-    assert run("recall", "scheduler gateway", env=there).result["hits"][0]["observation"] == NOTE
+    restored_home = {"JOELCLAW_HOME": str(elsewhere)}
+    assert run("status", env=restored_home).result["healthy"]
+    assert run("recall", "scheduler gateway", env=restored_home).result["hits"][0]["observation"] == NOTE
     modes = [stat.S_IMODE(path.stat().st_mode) & 0o077 for path in (elsewhere, *elsewhere.rglob("*"), file)]
     assert not any(modes)
     db = apsw.Connection(str(elsewhere / "store.db"))
@@ -165,7 +165,7 @@ def test_the_home_itself_is_replaced_and_the_old_one_kept(run: Run, filled: Path
     assert run("memory", "write", "life goes on in the restored home").result["id"]
 
 
-def test_what_does_not_belong_in_it_is_left_out(run: Run, filled: Path, tmp_path: Path) -> None:
+def test_foreign_files_are_left_out(run: Run, filled: Path, tmp_path: Path) -> None:
     (filled / "notes.txt").write_text("not ours")
     (filled / "cache" / "x.json").write_text("{}")
     (filled / "sessions" / "left.json.4194399.2.tmp").write_text("half")
@@ -186,7 +186,7 @@ def test_what_does_not_belong_in_it_is_left_out(run: Run, filled: Path, tmp_path
     [("{tmp}/there", "BACKUP_EXISTS"), ("{tmp}", "BACKUP_EXISTS"), ("{home}/b.tar", "BACKUP_IN_HOME"),
      ("{tmp}/no/b.tar", "BACKUP_NO_FOLDER")],
 )  # fmt: skip
-def test_where_it_may_not_be(run: Run, filled: Path, tmp_path: Path, where: str, code: str) -> None:
+def test_invalid_targets_are_refused(run: Run, filled: Path, tmp_path: Path, where: str, code: str) -> None:
     (tmp_path / "there").write_text("mine")
     before = sorted(os.listdir(tmp_path))
     refused = run("backup", where.format(tmp=tmp_path, home=filled), ok=False).json

@@ -1,4 +1,4 @@
-"""A backup or a restore that is killed, or finds no room, leaves what was there, and no half file (issue 14)."""
+"""A backup or restore that is killed or runs out of space leaves the previous state and no partial file."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def killed_at(home: Path, folder: Path, step: int, *words: str) -> bool:
     return done.code != 0
 
 
-@pytest.mark.parametrize("there", [False, True], ids=["a new file", "over another"])
-def test_a_backup_killed_at_each_step(run: Run, filled: Path, tmp_path: Path, there: bool) -> None:
+@pytest.mark.parametrize("exists", [False, True], ids=["a new file", "over another"])
+def test_a_backup_killed_at_each_step(run: Run, filled: Path, tmp_path: Path, exists: bool) -> None:
     place = tmp_path / "place"
     place.mkdir()
     file = place / "kept.tar.gz"
     old = b""
-    if there:
+    if exists:
         run("backup", str(file))
         old = file.read_bytes()
     step = 1
@@ -67,7 +67,7 @@ def test_a_backup_killed_at_each_step(run: Run, filled: Path, tmp_path: Path, th
         if file.exists() and file.read_bytes() != old:  # the very last step: it is whole
             run("restore", str(file), "--verify-only")
         else:
-            assert file.exists() == there
+            assert file.exists() == exists
         step += 1
     assert step > 3
     assert os.listdir(place) == ["kept.tar.gz"]  # what the killed ones left is swept
@@ -84,9 +84,9 @@ def test_a_restore_killed_at_each_step(run: Run, filled: Path, tmp_path: Path) -
     step = 1
     while killed_at(filled, place, step, "restore", str(file), "--into", str(home), "--force"):
         aside = [path for path in place.iterdir() if ".before-restore-" in path.name]
-        kept = [path for path in (home, *aside) if (path / "store.db").exists()]
-        assert kept, "the old home or the new one is there as a whole"
-        for path in kept:
+        complete = [path for path in (home, *aside) if (path / "store.db").exists()]
+        assert complete, "the old home or the new one is there as a whole"
+        for path in complete:
             assert attempt(path, "status").result["healthy"]
         if home.exists() and not aside:
             assert attempt(home, "recall", "old home knows").result["hits"]
@@ -118,7 +118,7 @@ def test_a_disk_without_room_for_the_backup(run: Run, filled: Path, tmp_path: Pa
     }
 
 
-def test_a_disk_without_room_for_the_restored(run: Run, filled: Path, tmp_path: Path) -> None:
+def test_a_disk_without_room_for_the_restore(run: Run, filled: Path, tmp_path: Path) -> None:
     file = tmp_path / "kept.tar.gz"
     run("backup", str(file))
     with small_disk(tmp_path / "place", 200):
@@ -147,21 +147,21 @@ def left_by_restore(run: Run, home: Path, folder: Path) -> Path:
     run("backup", str(file), "--force")
     step = 1
     while killed_at(home, folder, step, "restore", str(file), "--force"):
-        found = list(folder.glob("*.restoring.*.tmp"))
-        if found and (found[0] / "store.db").exists() and (found[0] / "store.db").stat().st_size:
-            return found[0]
+        folders = list(folder.glob("*.restoring.*.tmp"))
+        if folders and (folders[0] / "store.db").exists() and (folders[0] / "store.db").stat().st_size:
+            return folders[0]
         step += 1
     raise AssertionError("it was never killed in time")
 
 
-def test_what_a_killed_restore_left_is_named_and_deleted(run: Run, filled: Path) -> None:
-    left = left_by_restore(run, filled, filled.parent)
-    (told,) = [one for one in run("doctor").result["findings"] if one["code"] == "STALE_FILES"]
-    assert left.name in told["message"] and told["fix"] == "joelclaw doctor --fix"
-    said = ("memory", "forget", "--purge", "--match", "scheduler of the gateway")
-    assert str(left) in run(*said, "--dry-run").result["filesDeleted"] and left.exists()
-    assert str(left) in run(*said, "--yes").result["filesDeleted"]
-    assert not left.exists()
-    left = left_by_restore(run, filled, filled.parent)
-    assert "STALE_FILES" in [one["code"] for one in run("doctor", "--fix").result["findings"]]
-    assert not left.exists()
+def test_leftovers_of_a_killed_restore_are_reported_and_deleted(run: Run, filled: Path) -> None:
+    leftover = left_by_restore(run, filled, filled.parent)
+    (result,) = [finding for finding in run("doctor").result["findings"] if finding["code"] == "STALE_FILES"]
+    assert leftover.name in result["message"] and result["fix"] == "joelclaw doctor --fix"
+    purge = ("memory", "forget", "--purge", "--match", "scheduler of the gateway")
+    assert str(leftover) in run(*purge, "--dry-run").result["filesDeleted"] and leftover.exists()
+    assert str(leftover) in run(*purge, "--yes").result["filesDeleted"]
+    assert not leftover.exists()
+    leftover = left_by_restore(run, filled, filled.parent)
+    assert "STALE_FILES" in [finding["code"] for finding in run("doctor", "--fix").result["findings"]]
+    assert not leftover.exists()

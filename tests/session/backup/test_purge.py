@@ -1,4 +1,4 @@
-"""`memory purge` leaves no byte of the text in any file of the home, and says what it does not search."""
+"""`memory purge` leaves no byte of the text in the home, and reports what it does not search."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ KEPT = "the scheduler of the gateway runs in UTC, never in local time"
 
 def forms(mark: str) -> list[bytes]:
     """A word as it may stand in a file: in UTF-8 and as JSON escapes it, in either case."""
-    found = {form for word in (mark, mark.lower(), mark.upper()) for form in (word, json.dumps(word)[1:-1])}
-    return [form.encode() for form in found]
+    spellings = {form for word in (mark, mark.lower(), mark.upper()) for form in (word, json.dumps(word)[1:-1])}
+    return [form.encode() for form in spellings]
 
 
-def left(home: Path, *marks: str) -> list[tuple[str, str]]:
+def remaining(home: Path, *marks: str) -> list[tuple[str, str]]:
     """Files in which a byte of the text still stands, by name or content."""
     return [
         (name, mark)
@@ -53,17 +53,17 @@ def hook(run: Run, kind: str, session: str, **more: Any) -> None:
 @pytest.fixture
 def transcript(run: Run, tmp_path: Path) -> Path:
     """A session whose words are in every place that keeps any."""
-    made = Transcript(tmp_path / f"{SESSION}.jsonl")
-    made.user(f"please mend the {SAID} and the {ÜBER} before the deploy")
-    made.call("c1", "Bash", command=f"make {CALLED} --fast")
-    made.outcome("c1", f"def {CALLED}(): return '{ÜBER}'\nError: {SAID} is broken", failed=True)
-    made.call("c2", "TodoWrite", todos=[{"content": f"repair {PLANNED}", "status": "pending", "activeForm": "x"}])
-    made.outcome("c2", "ok")
-    made.assistant(f"I decided to rebuild the {SAID} because {ÜBER} leaks")
-    made.write(made.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
-    made.write(made.entry("user", f"we worked on {TOLD} and {SAID}", isCompactSummary=True))
-    run("memory", "archive", str(made.path))
-    return made.path
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user(f"please mend the {SAID} and the {ÜBER} before the deploy")
+    transcript.call("c1", "Bash", command=f"make {CALLED} --fast")
+    transcript.outcome("c1", f"def {CALLED}(): return '{ÜBER}'\nError: {SAID} is broken", failed=True)
+    transcript.call("c2", "TodoWrite", todos=[{"content": f"repair {PLANNED}", "status": "pending", "activeForm": "x"}])
+    transcript.outcome("c2", "ok")
+    transcript.assistant(f"I decided to rebuild the {SAID} because {ÜBER} leaks")
+    transcript.write(transcript.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
+    transcript.write(transcript.entry("user", f"we worked on {TOLD} and {SAID}", isCompactSummary=True))
+    run("memory", "archive", str(transcript.path))
+    return transcript.path
 
 
 @pytest.fixture
@@ -87,10 +87,10 @@ def filled(run: Run, home: Path, transcript: Path) -> Path:
     return home
 
 
-def test_a_session_leaves_nothing_that_it_did(run: Run, filled: Path) -> None:
-    assert {mark for _, mark in left(filled, *MARKS)} == set(MARKS), "the text is there to begin with"
+def test_purging_a_session_leaves_nothing_of_it(run: Run, filled: Path) -> None:
+    assert {mark for _, mark in remaining(filled, *MARKS)} == set(MARKS), "the text is there to begin with"
     result = run("memory", "forget", "--purge", "--session", SESSION, "--yes").result
-    assert left(filled, *OWN) == []
+    assert remaining(filled, *OWN) == []
     assert snapshot(filled / "workspace") == {}, "the sections of the session are gone"
     assert result["memories"] >= 3 and result["toolCalls"] == 2 and result["events"] and result["states"] == [SESSION]
     assert result["logSections"] and result["injectedTexts"] and result["hookCalls"]
@@ -107,8 +107,8 @@ def test_a_session_leaves_nothing_that_it_did(run: Run, filled: Path) -> None:
 @pytest.mark.parametrize("mark", [SAID, SAID.upper(), ÜBER, normalize("NFD", ÜBER).upper()])
 def test_a_purged_text_leaves_no_byte_in_any_case_or_form(run: Run, filled: Path, mark: str) -> None:
     run("memory", "forget", "--purge", "--match", mark, "--yes")
-    assert left(filled, normalize("NFC", mark).lower()) == []
-    assert left(filled, CALLED, PLANNED), "what does not hold it stays"
+    assert remaining(filled, normalize("NFC", mark).lower()) == []
+    assert remaining(filled, CALLED, PLANNED), "what does not hold it stays"
 
 
 def test_it_counts_the_bytes_that_it_deletes(run: Run, home: Path) -> None:
@@ -125,43 +125,43 @@ def test_everything_before_a_day(run: Run, filled: Path) -> None:
     listed = run("memory", "forget", "--purge", "--before", "2999-01-01", "--dry-run").result
     assert listed["memories"] >= 4 and not listed["purged"]
     run("memory", "forget", "--purge", "--before", "2999-01-01", "--yes")
-    assert left(filled, *OWN, "scheduler") == []
+    assert remaining(filled, *OWN, "scheduler") == []
     assert not list((filled / "sessions").glob("*.json"))
 
 
-def test_one_memory(run: Run, home: Path) -> None:
+def test_purging_a_memory(run: Run, home: Path) -> None:
     mine = run("memory", "write", f"the {SAID} is painted green every spring").result["id"]
     run("memory", "write", KEPT)
     run("checkpoint", "save", "--session", "s", "--percent", "70", "-m", "which colour has the beacon, painted green")
     run("inject", "memory", "--session", "s", "--query", "painted green every spring")
-    assert left(home, SAID)
+    assert remaining(home, SAID)
     result = run("memory", "forget", "--purge", mine, "--yes").result
     assert (result["memories"], result["ids"]) == (1, [mine])
-    assert left(home, SAID) == []
+    assert remaining(home, SAID) == []
     refused = run("memory", "forget", "--undo", mine, ok=False).json
     assert refused["error"]["code"] == "MEMORY_PURGED"
     shown = run("memory", "show", mine, ok=False).json
     assert shown["error"]["code"] == "MEMORY_PURGED" and "--undo" not in str(shown)
 
 
-def test_a_text_that_was_made_of_a_memory_goes_with_it(run: Run, home: Path) -> None:
+def test_texts_derived_from_a_memory_are_purged(run: Run, home: Path) -> None:
     """Also where each of its words stands in another memory, too."""
-    said = "the gateway restarts every night before the backup"
-    mine = run("memory", "write", said).result["id"]
+    text = "the gateway restarts every night before the backup"
+    mine = run("memory", "write", text).result["id"]
     run("memory", "write", "every night somebody looks whether the backup of last week can still be read")
     run("memory", "write", "before anybody restarts the gateway the operator is asked")
     run("inject", "memory", "--session", "s", "--query", "gateway restarts every night")
     run("otel", "list")  # stores what waits
     db = apsw.Connection(str(home / "store.db"))
-    assert said in str(db.execute("SELECT text FROM injection WHERE memories LIKE ?", (f"%{mine}%",)).get)
+    assert text in str(db.execute("SELECT text FROM injection WHERE memories LIKE ?", (f"%{mine}%",)).get)
     result = run("memory", "forget", "--purge", mine, "--yes").result
     assert result["injectedTexts"] == 1
     assert db.execute("SELECT count(*) FROM injection").get == 0
     db.close()
-    assert left(home, said) == []
+    assert remaining(home, text) == []
 
 
-def test_it_does_not_come_back(run: Run, filled: Path, transcript: Path, tmp_path: Path) -> None:
+def test_a_purged_session_does_not_come_back(run: Run, filled: Path, transcript: Path, tmp_path: Path) -> None:
     export = tmp_path / "export.jsonl"
     export.write_text(run("memory", "export").out)
     run("memory", "forget", "--purge", "--session", SESSION, "--yes")
@@ -174,19 +174,19 @@ def test_it_does_not_come_back(run: Run, filled: Path, transcript: Path, tmp_pat
     Transcript(transcript, first=90).user("a new turn of it, which belongs to a session that was purged")
     assert run("memory", "archive", str(transcript)).result["forgotten"] == 1
     assert not run("recall", "new turn of a session").result["hits"]
-    assert left(filled, *OWN) == []
+    assert remaining(filled, *OWN) == []
 
 
-def test_only_said_with_dry_run(run: Run, filled: Path) -> None:
+def test_dry_run_changes_nothing(run: Run, filled: Path) -> None:
     run("otel", "list")  # what waits in the spool is taken in before anything is looked for
     before = {name: data for name, data in snapshot(filled).items() if not name.startswith("store.db")}
     result = run("memory", "forget", "--purge", "--session", SESSION, "--dry-run").result
     assert result["memories"] >= 3 and result["purged"] is False
     assert {name: data for name, data in snapshot(filled).items() if not name.startswith("store.db")} == before
-    assert left(filled, *MARKS)
+    assert remaining(filled, *MARKS)
 
 
-def test_what_is_not_touched_is_named(run: Run, filled: Path, transcript: Path) -> None:
+def test_untouched_places_are_reported(run: Run, filled: Path, transcript: Path) -> None:
     (filled / "config.toml").write_text(f'[inject]\nquery = "{SAID} again"\n')
     result = run("memory", "forget", "--purge", "--session", SESSION, "--yes").result
     assert str(transcript) in result["notTouched"] and "backups" in result["notSearched"]
@@ -197,20 +197,20 @@ def test_what_is_not_touched_is_named(run: Run, filled: Path, transcript: Path) 
     )
 
 
-def test_a_cluster_gets_the_deletion(run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_purge_reaches_the_cluster(run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOELCLAW_HOME", str(filled))
     db = sqlite.open_writing(busy_ms=1000, durable=False)
     cluster.create_outbox(db)
     db.execute("DELETE FROM outbox")  # as if a cluster had all of it
     result = run("memory", "forget", "--purge", "--match", SAID, "--yes").result
     assert result["cluster"]["pending"] >= result["memories"] >= 3
-    waiting = {one[1] for one in cluster.next_entries(db, 100)}
+    waiting = {entry[1] for entry in cluster.next_entries(db, 100)}
     assert set(result["ids"]) <= waiting
     for identifier in result["ids"]:
         sent = documents.by_id(db, identifier)
         assert sent is not None and sent["forgotten_at"] and not sent["text"] + sent["context"]
     db.close()
-    assert left(filled, SAID) == []
+    assert remaining(filled, SAID) == []
 
 
 @pytest.mark.parametrize(
@@ -220,24 +220,25 @@ def test_a_cluster_gets_the_deletion(run: Run, filled: Path, monkeypatch: pytest
      (("--purge", "--session", "no-such-session", "--yes"), 1),
      (("--purge", "call:none:1", "--yes"), 1)],
 )  # fmt: skip
-def test_what_it_refuses(run: Run, filled: Path, words: tuple[str, ...], code: int) -> None:
+def test_invalid_purges_are_refused(run: Run, filled: Path, words: tuple[str, ...], code: int) -> None:
     refused = run("memory", "forget", *words, ok=False)
     assert refused.code == code and refused.json["fix"]
-    told = refused.json["error"]["message"]
-    assert ("no memory was given" in told, "ids and filters" in told) == (words[1:] == ("--yes",), "id" in words[:2]), (
-        told
-    )
-    assert left(filled, *MARKS)
+    message = refused.json["error"]["message"]
+    assert ("no memory was given" in message, "ids and filters" in message) == (
+        words[1:] == ("--yes",),
+        "id" in words[:2],
+    ), message
+    assert remaining(filled, *MARKS)
 
 
 def test_killed_half_way_and_run_again(run: Run, filled: Path, tmp_path: Path) -> None:
     words = ("memory", "forget", "--purge", "--session", SESSION, "--yes")
-    whole = tmp_path / "whole"
-    shutil.copytree(filled, whole)
+    original = tmp_path / "whole"
+    shutil.copytree(filled, original)
     killed = 0
     for at in (*range(1, 40, 3), *range(40, 400, 40)):
         shutil.rmtree(filled)
-        shutil.copytree(whole, filled)
+        shutil.copytree(original, filled)
         process = paused(filled, *words, step=at)
         ended = process.poll() is not None
         process.kill()
@@ -247,16 +248,16 @@ def test_killed_half_way_and_run_again(run: Run, filled: Path, tmp_path: Path) -
         killed += 1
         again = attempt(filled, *words)
         assert again.code == 0 or again.assert_failed() == "PURGE_NOTHING"
-        assert left(filled, *OWN) == [], at
+        assert remaining(filled, *OWN) == [], at
     assert killed > 5
     for commit in range(1, 5):
         shutil.rmtree(filled)
-        shutil.copytree(whole, filled)
+        shutil.copytree(original, filled)
         process = paused(filled, *words, commit=commit)
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=PATIENCE_S)
         attempt(filled, *words).assert_done()
-        assert left(filled, *OWN) == [], commit
+        assert remaining(filled, *OWN) == [], commit
 
 
 def test_while_hooks_write(run: Run, filled: Path) -> None:
@@ -267,7 +268,7 @@ def test_while_hooks_write(run: Run, filled: Path) -> None:
         writers.append(subprocess.Popen(["sh", "-c", code], env=environment, stdout=subprocess.DEVNULL))
     result = run("memory", "forget", "--purge", "--session", SESSION, "--yes").result
     assert all(writer.wait(PATIENCE_S) == 0 for writer in writers)
-    assert result["purged"] and left(filled, *OWN) == []
+    assert result["purged"] and remaining(filled, *OWN) == []
     db = apsw.Connection(str(filled / "store.db"))
     assert db.execute("SELECT count(*) FROM document WHERE text LIKE 'note % of writer % stays'").get == 36
     db.close()
@@ -282,4 +283,4 @@ def test_on_a_terminal_it_asks(
     done = run("memory", "forget", "--purge", "--match", CALLED, stdin=answer)
     assert all(about in done.out for about in ("tool calls ", "from ", "2026-09-20", "gateway", "144 B")), done.out
     assert "delete it permanently?" in done.out and ("Cancelled; nothing was deleted." in done.out) != gone
-    assert (left(filled, CALLED) == []) == gone
+    assert (remaining(filled, CALLED) == []) == gone

@@ -1,4 +1,4 @@
-"""A purge finds a phrase however it is written: decomposed, broken over lines, with other spaces (issue 23, item 8)."""
+"""A purge finds a phrase in any form: decomposed, across lines, with other spaces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import apsw
 import pytest
 from claude_transcript import Transcript
 from conftest import Run
-from test_purge import hook, left
+from test_purge import hook, remaining
 
 NAME = "Zoë Quagga GmbH"
 OTHERS = "Zoë paints the wall and asks about a quagga of some gmbh that runs by"
@@ -34,67 +34,67 @@ def marked(form: str) -> str:
 def filled(run: Run, home: Path, tmp_path: Path) -> Path:
     """Each form with a mark of its own, wherever the home keeps text."""
     run("memory", "write", OTHERS)
-    for form, said in FORMS.items():
+    for form, text in FORMS.items():
         mark, session = marked(form), f"s-{marked(form)[4:]}"
-        made = Transcript(tmp_path / f"{session}.jsonl")
-        made.user(f"deploy {mark}1 for {said} tonight")
-        made.call("c1", "Bash", command=f"echo '{said}' {mark}2")
-        made.outcome("c1", f"def {mark}3(): return '''{said}'''\nError: {mark}3 of {said}", failed=True)
-        made.assistant(f"I decided to keep {mark}4 because {said} asked")
-        run("memory", "archive", str(made.path))
-        run("memory", "write", f"the contract {mark}5 is with {said} until May")
-        hook(run, "UserPromptSubmit", session, prompt=f"mend {mark}6 of {said} at once")
-        run("checkpoint", "save", "--session", session, "--percent", "75", "-m", f"mend {mark}7 of {said}")
+        transcript = Transcript(tmp_path / f"{session}.jsonl")
+        transcript.user(f"deploy {mark}1 for {text} tonight")
+        transcript.call("c1", "Bash", command=f"echo '{text}' {mark}2")
+        transcript.outcome("c1", f"def {mark}3(): return '''{text}'''\nError: {mark}3 of {text}", failed=True)
+        transcript.assistant(f"I decided to keep {mark}4 because {text} asked")
+        run("memory", "archive", str(transcript.path))
+        run("memory", "write", f"the contract {mark}5 is with {text} until May")
+        hook(run, "UserPromptSubmit", session, prompt=f"mend {mark}6 of {text} at once")
+        run("checkpoint", "save", "--session", session, "--percent", "75", "-m", f"mend {mark}7 of {text}")
         hook(run, "PreCompact", session, trigger="auto")
-        run("otel", "emit", "a.b", "--metadata", json.dumps({"inner": json.dumps({"of": f"{mark}8 {said}"})}))
+        run("otel", "emit", "a.b", "--metadata", json.dumps({"inner": json.dumps({"of": f"{mark}8 {text}"})}))
         (home / "cache").mkdir(exist_ok=True)
-        (home / "cache" / f"{session}.json").write_text(json.dumps({"of": json.dumps([f"{mark}9 {said}"])}))
+        (home / "cache" / f"{session}.json").write_text(json.dumps({"of": json.dumps([f"{mark}9 {text}"])}))
         log = home / "workspace" / "memory" / "2026-01-02.md"
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a") as file:
-            file.write(f"water the plants\n- asks {said} about\nand rest\n")
+            file.write(f"water the plants\n- asks {text} about\nand rest\n")
     run("otel", "list")
     return home
 
 
 def test_every_form_of_a_name_goes(run: Run, filled: Path) -> None:
     marks = [marked(form) for form in FORMS]
-    assert {mark for _, mark in left(filled, *marks)} == set(marks), "the text is there to begin with"
+    assert {mark for _, mark in remaining(filled, *marks)} == set(marks), "the text is there to begin with"
     result = run("memory", "forget", "--purge", "--match", NAME, "--yes").result
-    assert left(filled, *marks) == []
+    assert remaining(filled, *marks) == []
     assert result["namedOnly"] == []
-    assert [one["observation"] for one in run("memory", "list").result["memories"]] == [OTHERS]
-    kept = (filled / "workspace" / "memory" / "2026-01-02.md").read_text()
-    assert kept == len(FORMS) * "water the plants\nand rest\n"
+    assert [memory["observation"] for memory in run("memory", "list").result["memories"]] == [OTHERS]
+    log = (filled / "workspace" / "memory" / "2026-01-02.md").read_text()
+    assert log == len(FORMS) * "water the plants\nand rest\n"
 
 
-@pytest.mark.parametrize("asked", ["decomposed", "broken", "unbroken", "wide"])
-def test_whichever_form_is_asked_for(run: Run, home: Path, asked: str) -> None:
+@pytest.mark.parametrize("form", ["decomposed", "broken", "unbroken", "wide"])
+def test_a_purge_accepts_any_form(run: Run, home: Path, form: str) -> None:
     run("memory", "write", OTHERS)
     run("memory", "write", f"the contract markplain is with {NAME} until May")
-    run("memory", "forget", "--purge", "--match", FORMS[asked], "--yes")
-    assert left(home, "markplain") == []
+    run("memory", "forget", "--purge", "--match", FORMS[form], "--yes")
+    assert remaining(home, "markplain") == []
 
 
-def test_what_still_stands_is_named(run: Run, home: Path, tmp_path: Path) -> None:
+def test_remaining_mentions_are_reported(run: Run, home: Path, tmp_path: Path) -> None:
     """What a purge of a text leaves: names of folders and files, and what a session is called by."""
     folder = tmp_path / normalize("NFD", NAME)
     folder.mkdir()
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
-    made = Transcript(tmp_path / "s-1.jsonl")
-    made.write({**made.entry("user", "deploy the gateway tonight"), "cwd": str(folder)})
-    run("memory", "archive", str(made.path))
+    transcript = Transcript(tmp_path / "s-1.jsonl")
+    transcript.write({**transcript.entry("user", "deploy the gateway tonight"), "cwd": str(folder)})
+    run("memory", "archive", str(transcript.path))
     note = home / "workspace" / "memory" / f"{NAME}.md"
     note.parent.mkdir(parents=True, exist_ok=True)
     note.write_text("water the plants\n")
     run("memory", "write", f"the contract is with {NAME} until May")
     result = run("memory", "forget", "--purge", "--match", NAME, "--yes").result
     assert {"store.db: session.folder", f"workspace/memory/{NAME}.md"} <= set(result["namedOnly"]), result["namedOnly"]
-    named = {one.removeprefix("store.db: ") for one in result["namedOnly"] if one.startswith("store.db: ")}
+    named = {label.removeprefix("store.db: ") for label in result["namedOnly"] if label.startswith("store.db: ")}
     db = apsw.Connection(str(home / "store.db"))
     for table in ("document", "session", "transcript", "tally", "event", "place_file"):
         for row in db.execute(f"SELECT * FROM {table}"):
-            assert "Quagga" not in str(row) or any(one.startswith(f"{table}.") for one in named), row
+            assert "Quagga" not in str(row) or any(label.startswith(f"{table}.") for label in named), row
     db.close()
 
 
@@ -102,10 +102,10 @@ def test_a_project_by_either_form_of_its_name(run: Run, home: Path, tmp_path: Pa
     folder = tmp_path / normalize("NFD", "zoë-quagga")
     folder.mkdir()
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
-    made = Transcript(tmp_path / "s-1.jsonl")
-    made.write({**made.entry("user", "deploy the markplain tonight"), "cwd": str(folder)})
-    run("memory", "archive", str(made.path))
+    transcript = Transcript(tmp_path / "s-1.jsonl")
+    transcript.write({**transcript.entry("user", "deploy the markplain tonight"), "cwd": str(folder)})
+    run("memory", "archive", str(transcript.path))
     run("memory", "write", "the markplain is painted green", cwd=folder)
     result = run("memory", "forget", "--purge", "--project", "Zoë-Quagga", "--yes").result
     assert result["memories"] == 2
-    assert left(home, "markplain", "quagga") == []
+    assert remaining(home, "markplain", "quagga") == []

@@ -1,4 +1,4 @@
-"""`memory forget --purge` while others write: it deletes what fits when it deletes, and nothing else."""
+"""`memory forget --purge` during other writes deletes what matches at that moment, and nothing else."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def holding(home: Path) -> list[str]:
 def texts(home: Path) -> list[str]:
     """What the store holds of memories."""
     db = apsw.Connection(str(home / "store.db"))
-    found = [str(text) for (text,) in db.execute("SELECT text FROM document WHERE text <> '' ORDER BY rowid")]
+    rows = [str(text) for (text,) in db.execute("SELECT text FROM document WHERE text <> '' ORDER BY rowid")]
     db.close()
-    return found
+    return rows
 
 
 def elsewhere(home: Path, *words: str) -> None:
@@ -59,7 +59,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
 
 
 @pytest.mark.parametrize("by_id", [True, False])
-def test_a_memory_that_got_the_row_of_another_stays(run: Run, home: Path, meanwhile: Meanwhile, by_id: bool) -> None:
+def test_a_memory_that_reused_a_row_stays(run: Run, home: Path, meanwhile: Meanwhile, by_id: bool) -> None:
     first = run("memory", "write", TEXT).result["id"]
     last = first if by_id else run("memory", "write", f"nobody may touch the {MARK} in winter").result["id"]
 
@@ -84,11 +84,11 @@ def test_a_memory_that_got_the_row_of_another_stays(run: Run, home: Path, meanwh
 def event(identifier: str, error: str = "") -> str:
     """A line of the spool."""
     names = ("sessionId", "systemId", "level", "source", "component", "action")
-    said = {"id": identifier, "timestamp": 1, "success": True, "metadata": {}, "error": error}
-    return json.dumps({**dict.fromkeys(names, "info"), **said}) + "\n"
+    fields = {"id": identifier, "timestamp": 1, "success": True, "metadata": {}, "error": error}
+    return json.dumps({**dict.fromkeys(names, "info"), **fields}) + "\n"
 
 
-def test_an_event_that_is_spooled_while_it_asks_goes_too(run: Run, home: Path, meanwhile: Meanwhile) -> None:
+def test_an_event_spooled_during_the_question_is_purged(run: Run, home: Path, meanwhile: Meanwhile) -> None:
     run("memory", "write", TEXT)
 
     def spool_events() -> None:
@@ -101,7 +101,7 @@ def test_an_event_that_is_spooled_while_it_asks_goes_too(run: Run, home: Path, m
     assert b"stays" in b"".join(snapshot(home).values())
 
 
-def test_a_line_that_a_hook_logs_meanwhile_stays(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_logged_during_the_purge_stays(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("memory", "write", KEPT)
     log = home / "workspace" / "memory" / "2026-01-02.md"
     log.parent.mkdir(parents=True, exist_ok=True)

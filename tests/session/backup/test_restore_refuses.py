@@ -1,4 +1,4 @@
-"""`restore` verifies before it touches anything: a damaged, hostile or newer backup changes nothing (issue 14)."""
+"""`restore` verifies first: a damaged, hostile or newer backup changes nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Members = list[tuple[tarfile.TarInfo, bytes]]
 
 
 @pytest.fixture
-def kept(run: Run, home: Path, tmp_path: Path) -> Path:
+def backup(run: Run, home: Path, tmp_path: Path) -> Path:
     run("memory", "write", "the scheduler of the gateway runs in UTC, never in local time")
     run("checkpoint", "save", "--session", "s", "--percent", "75", "--message", "fix the scheduler")
     file = tmp_path / "kept.tar.gz"
@@ -34,11 +34,11 @@ def kept(run: Run, home: Path, tmp_path: Path) -> Path:
 
 def read(file: Path) -> Members:
     with tarfile.open(file) as tar:
-        found = []
+        members = []
         for about in tar:
             content = tar.extractfile(about)
-            found.append((about, content.read() if content else b""))
-    return found
+            members.append((about, content.read() if content else b""))
+    return members
 
 
 def written(members: Members) -> bytes:
@@ -54,14 +54,16 @@ def with_manifest(members: Members, change: Callable[[dict[str, Any]], None] = l
     *others, (_, data) = members
     manifest = json.loads(data)
     manifest["members"] = [
-        {"name": one.name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        for one, content in others
+        {"name": name.name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        for name, content in others
     ]
     change(manifest)
-    return [*others, made("manifest.json", json.dumps(manifest).encode())]
+    return [*others, member("manifest.json", json.dumps(manifest).encode())]
 
 
-def made(name: str, data: bytes = b"", kind: bytes = tarfile.REGTYPE, link: str = "") -> tuple[tarfile.TarInfo, bytes]:
+def member(
+    name: str, data: bytes = b"", kind: bytes = tarfile.REGTYPE, link: str = ""
+) -> tuple[tarfile.TarInfo, bytes]:
     about = tarfile.TarInfo(name)
     about.size, about.type, about.linkname = len(data), kind, link
     return about, data
@@ -80,24 +82,24 @@ def refused(run: Run, file: Path, tmp_path: Path, *more: str) -> str:
 
 
 HOSTILE = {
-    "above": made("../evil", b"x"),
-    "absolute": made("/tmp/evil", b"x"),
-    "link": made("sessions/x.json", kind=tarfile.SYMTYPE, link="/etc/passwd"),
-    "pipe": made("spool/x", kind=tarfile.FIFOTYPE),
-    "folder": made("sessions", kind=tarfile.DIRTYPE),
-    "unknown": made("bashrc", b"x"),
-    "lock": made("sessions/.locks/x", b"x"),
-    "twice": made("sessions/s.json", b"{}"),
-    "control": made("sessions/\x1b[31m.json", b"{}"),
+    "above": member("../evil", b"x"),
+    "absolute": member("/tmp/evil", b"x"),
+    "link": member("sessions/x.json", kind=tarfile.SYMTYPE, link="/etc/passwd"),
+    "pipe": member("spool/x", kind=tarfile.FIFOTYPE),
+    "folder": member("sessions", kind=tarfile.DIRTYPE),
+    "unknown": member("bashrc", b"x"),
+    "lock": member("sessions/.locks/x", b"x"),
+    "twice": member("sessions/s.json", b"{}"),
+    "control": member("sessions/\x1b[31m.json", b"{}"),
 }
 
 
 @pytest.mark.parametrize("which", HOSTILE)
-def test_members_that_have_no_place_in_a_backup(run: Run, kept: Path, home: Path, tmp_path: Path, which: str) -> None:
-    members = read(kept)
-    kept.write_bytes(written(with_manifest([*members[:-1], HOSTILE[which], members[-1]])))
+def test_hostile_members_are_refused(run: Run, backup: Path, home: Path, tmp_path: Path, which: str) -> None:
+    members = read(backup)
+    backup.write_bytes(written(with_manifest([*members[:-1], HOSTILE[which], members[-1]])))
     before = snapshot(home)
-    assert refused(run, kept, tmp_path) == "BACKUP_DAMAGED"
+    assert refused(run, backup, tmp_path) == "BACKUP_DAMAGED"
     assert snapshot(home) == before and not (tmp_path / "evil").exists()
 
 
@@ -130,15 +132,15 @@ def no_members(manifest: dict[str, Any]) -> None:
     [(one_more, "BACKUP_DAMAGED"), (wrong_hash, "BACKUP_DAMAGED"), (wrong_count, "BACKUP_DAMAGED"),
      (newer_form, "BACKUP_TOO_NEW"), (newer_schema, "STORE_TOO_NEW"), (no_members, "BACKUP_DAMAGED")],
 )  # fmt: skip
-def test_manifests_that_are_not_true_or_newer(
-    run: Run, kept: Path, tmp_path: Path, change: Callable[[dict[str, Any]], None], code: str
+def test_false_or_newer_manifests_are_refused(
+    run: Run, backup: Path, tmp_path: Path, change: Callable[[dict[str, Any]], None], code: str
 ) -> None:
-    kept.write_bytes(written(with_manifest(read(kept), change)))
-    assert refused(run, kept, tmp_path) == code
+    backup.write_bytes(written(with_manifest(read(backup), change)))
+    assert refused(run, backup, tmp_path) == code
 
 
-def test_a_store_that_is_newer_damaged_or_another_programs(run: Run, kept: Path, tmp_path: Path) -> None:
-    members = read(kept)
+def test_newer_damaged_or_foreign_stores_are_refused(run: Run, backup: Path, tmp_path: Path) -> None:
+    members = read(backup)
     (at,) = [number for number, (about, _) in enumerate(members) if about.name == "store.db"]
     store = members[at][1]
     newer = tmp_path / "newer.db"
@@ -156,33 +158,35 @@ def test_a_store_that_is_newer_damaged_or_another_programs(run: Run, kept: Path,
         (newer.read_bytes(), "STORE_TOO_NEW"), (bytes(torn), "STORE_DAMAGED"), (other.read_bytes(), "STORE_FOREIGN"),
         (b"no database", "STORE_DAMAGED"),
     ):  # fmt: skip
-        changed = [*members[:at], made("store.db", data), *members[at + 1 :]]
-        kept.write_bytes(written(with_manifest(changed)))
-        assert refused(run, kept, tmp_path) == code
+        changed = [*members[:at], member("store.db", data), *members[at + 1 :]]
+        backup.write_bytes(written(with_manifest(changed)))
+        assert refused(run, backup, tmp_path) == code
 
 
-def test_a_member_that_says_it_is_huge(run: Run, kept: Path, tmp_path: Path) -> None:
-    plain = bytearray(gzip.decompress(kept.read_bytes()))
+def test_a_member_that_claims_to_be_huge(run: Run, backup: Path, tmp_path: Path) -> None:
+    plain = bytearray(gzip.decompress(backup.read_bytes()))
     about = tarfile.TarInfo("sessions/huge.json")
     about.size = 1 << 40
-    kept.write_bytes(gzip.compress(about.tobuf(tarfile.GNU_FORMAT) + bytes(plain)))
-    assert refused(run, kept, tmp_path) == "BACKUP_DAMAGED"
+    backup.write_bytes(gzip.compress(about.tobuf(tarfile.GNU_FORMAT) + bytes(plain)))
+    assert refused(run, backup, tmp_path) == "BACKUP_DAMAGED"
     store = tarfile.TarInfo("store.db")
     store.size = 1 << 45
-    kept.write_bytes(gzip.compress(store.tobuf(tarfile.GNU_FORMAT) + bytes(plain)))
-    assert refused(run, kept, tmp_path) in ("BACKUP_DAMAGED", "RESTORE_FULL")
+    backup.write_bytes(gzip.compress(store.tobuf(tarfile.GNU_FORMAT) + bytes(plain)))
+    assert refused(run, backup, tmp_path) in ("BACKUP_DAMAGED", "RESTORE_FULL")
 
 
-def test_whatever_is_changed_or_cut_off_is_noticed_or_harmless(run: Run, kept: Path, home: Path) -> None:
-    whole = gzip.decompress(kept.read_bytes())
+def test_whatever_is_changed_or_cut_off_is_noticed_or_harmless(run: Run, backup: Path, home: Path) -> None:
+    original = gzip.decompress(backup.read_bytes())
     before = snapshot(home)
 
     @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-    @given(st.integers(0, len(whole) - 1), st.binary(min_size=1, max_size=8), st.integers(0, 3), st.booleans())
+    @given(st.integers(0, len(original) - 1), st.binary(min_size=1, max_size=8), st.integers(0, 3), st.booleans())
     def mutated(at: int, put: bytes, cut: int, packed: bool) -> None:
-        data = whole[:at] + put + whole[at + len(put) * (cut != 1) :] if cut < 2 else whole[:at] + put * (cut - 2)
-        kept.write_bytes(gzip.compress(data, 1) if packed else data)
-        done = attempt(home, "restore", str(kept), "--verify-only")
+        data = (
+            original[:at] + put + original[at + len(put) * (cut != 1) :] if cut < 2 else original[:at] + put * (cut - 2)
+        )
+        backup.write_bytes(gzip.compress(data, 1) if packed else data)
+        done = attempt(home, "restore", str(backup), "--verify-only")
         if done.code:  # what is left is padding, or a field of a header that means nothing here
             assert done.assert_failed() in ("BACKUP_DAMAGED", "BACKUP_TOO_NEW", "STORE_TOO_NEW")
         else:
@@ -190,30 +194,30 @@ def test_whatever_is_changed_or_cut_off_is_noticed_or_harmless(run: Run, kept: P
 
     mutated()
     assert snapshot(home) == before
-    assert not [name for name in os.listdir(kept.parent) if name.endswith(".tmp")]
+    assert not [name for name in os.listdir(backup.parent) if name.endswith(".tmp")]
 
 
-def test_a_home_that_holds_something(run: Run, kept: Path, home: Path, tmp_path: Path) -> None:
+def test_a_home_that_holds_something(run: Run, backup: Path, home: Path, tmp_path: Path) -> None:
     before = snapshot(home)
-    refusal = run("restore", str(kept), ok=False).json
+    refusal = run("restore", str(backup), ok=False).json
     assert refusal["error"]["code"] == "RESTORE_NOT_EMPTY" and "--force" in refusal["fix"]
     other = tmp_path / "other"
     shutil.copytree(home, other)
-    fix = run("restore", str(kept), "--into", str(other), ok=False).json["fix"]
+    fix = run("restore", str(backup), "--into", str(other), ok=False).json["fix"]
     assert f"--into {other} --force" in fix and "--into" not in refusal["fix"]
     (home / "mine.txt").write_text("mine")
-    refusal = run("restore", str(kept), "--force", ok=False).json
+    refusal = run("restore", str(backup), "--force", ok=False).json
     assert refusal["error"]["code"] == "RESTORE_MIXED" and "mine.txt" in refusal["error"]["message"]
     assert {**snapshot(home), "mine.txt": b""} == {**before, "mine.txt": b""}
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert run("restore", str(kept), "--into", str(empty)).result["keptAside"] == []
+    assert run("restore", str(backup), "--into", str(empty)).result["keptAside"] == []
     (tmp_path / "file").write_text("x")
-    assert run("restore", str(kept), "--into", str(tmp_path / "file"), ok=False).code == 1
+    assert run("restore", str(backup), "--into", str(tmp_path / "file"), ok=False).code == 1
 
 
-def test_a_home_that_hooks_keep_making_is_left_alone(
-    run: Run, kept: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_home_that_hooks_recreate_is_left_alone(
+    run: Run, backup: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = snapshot(home)
     rename = os.rename
@@ -225,7 +229,7 @@ def test_a_home_that_hooks_keep_making_is_left_alone(
             (home / "written").write_text("meanwhile")
 
     monkeypatch.setattr(os, "rename", renamed)
-    answer = run("restore", str(kept), "--force", ok=False).json
+    answer = run("restore", str(backup), "--force", ok=False).json
     assert answer["error"]["code"] == "RESTORE_BUSY"
     old = next(path for path in sorted(home.parent.iterdir()) if ".before-restore-" in path.name)
     assert snapshot(old) == before and str(old) in answer["fix"]

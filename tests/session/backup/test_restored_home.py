@@ -1,4 +1,4 @@
-"""A home whose files others can use, as after a backup was copied back, is put right and told once (issue 13)."""
+"""A home with open permissions, for example after `cp -r`, is corrected and reported once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def wide(home: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("words", WRITERS, ids=lambda words: f"{words[0]} {words[1]}")
-def test_the_next_write_puts_it_right(run: Run, restored: Path, words: tuple[str, ...]) -> None:
+def test_the_next_write_corrects_the_modes(run: Run, restored: Path, words: tuple[str, ...]) -> None:
     before = modes(restored)
     assert "store.db" in wide(restored) and "sessions/s.json" in wide(restored) and "cache" in wide(restored)
     done = run(*words)
@@ -55,7 +55,7 @@ def test_the_next_write_puts_it_right(run: Run, restored: Path, words: tuple[str
     assert "others could read" not in run(*words).err
 
 
-def test_a_file_that_nobody_could_reach_is_put_right_in_silence(run: Run, restored: Path) -> None:
+def test_unreachable_files_are_corrected_silently(run: Run, restored: Path) -> None:
     restored.chmod(0o700)
     assert "others could read" not in run(*WRITERS[0]).err
     assert wide(restored) == []
@@ -67,7 +67,7 @@ def fire(run: Run) -> None:
     assert done.err == ""
 
 
-def test_it_is_told_as_one_event(run: Run, restored: Path) -> None:
+def test_the_correction_is_a_single_event(run: Run, restored: Path) -> None:
     run(*WRITERS[1])
     fire(run)
     fire(run)
@@ -76,7 +76,7 @@ def test_it_is_told_as_one_event(run: Run, restored: Path) -> None:
     assert events[0]["metadata"]["count"] >= 6 and "." in events[0]["metadata"]["first"]
 
 
-def test_links_and_what_they_lead_to_are_left_alone(run: Run, restored: Path, tmp_path: Path) -> None:
+def test_links_and_their_targets_are_left_alone(run: Run, restored: Path, tmp_path: Path) -> None:
     aim = tmp_path / "aim"
     aim.mkdir(mode=0o755)
     aim.chmod(0o755)

@@ -1,4 +1,4 @@
-"""What is old or too much goes by itself, events by default, and its room is given back (issue 14)."""
+"""Old or excessive data is deleted automatically, by default only events, and the disk space is released."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import Any
 import apsw
 import pytest
 from claude_transcript import SESSION, Transcript
-from conftest import NOW_MS, PATIENCE_S, Run
+from conftest import NOW, NOW_MS, PATIENCE_S, Run
 
 from core.store import cluster, sqlite, store_file
 from otel import log
 from otel.log import new_event
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 DAY = 86_400_000
 
 
@@ -39,9 +38,9 @@ def seed(ages: list[int], *, level: str = "info", size: int = 10, name: str = "x
 def names(home: Path) -> set[str]:
     db = apsw.Connection(str(home / "store.db"))
     db.set_busy_timeout(5000)  # what prunes in the background holds the file for a moment
-    found = {str(action) for (action,) in db.execute("SELECT action FROM event")}
+    actions = {str(action) for (action,) in db.execute("SELECT action FROM event")}
     db.close()
-    return found - {"store.pruned"}
+    return actions - {"store.pruned"}
 
 
 def set_to(home: Path, **settings: int) -> None:
@@ -76,19 +75,19 @@ def test_events_by_size_debug_first(run: Run, home: Path) -> None:
     set_to(home, events_mb=1)
     assert run("store", "prune", "--dry-run", env=NOW).result["events"]["bySize"] > 0
     run("store", "prune", "--yes", env=NOW)
-    left = names(home)
-    assert {"info.0", "info.1", "large.0"} <= left and 0 < len(left) < 9  # all that is no debug event stays
+    remaining = names(home)
+    assert {"info.0", "info.1", "large.0"} <= remaining and 0 < len(remaining) < 9  # all that is no debug event stays
     seed([0, 0, 0, 0], size=500_000, name="new")
     run("store", "prune", "--yes", env=NOW)
     assert "info.0" not in names(home) and "new.3" in names(home)  # then the oldest
 
 
-def test_episodes_only_where_it_is_asked_for(run: Run, home: Path, tmp_path: Path) -> None:
-    made = Transcript(tmp_path / f"{SESSION}.jsonl")
-    made.user("mend the gauge of the harbour")
-    made.call("c1", "Bash", command="make harbourGauge")
-    made.outcome("c1", "harbourGauge is fine")
-    run("memory", "archive", str(made.path))
+def test_episodes_are_pruned_only_on_request(run: Run, home: Path, tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user("mend the gauge of the harbour")
+    transcript.call("c1", "Bash", command="make harbourGauge")
+    transcript.outcome("c1", "harbourGauge is fine")
+    run("memory", "archive", str(transcript.path))
     run("memory", "write", "the scheduler of the gateway runs in UTC")
     later = {"JOELCLAW_NOW_MS": str(int(time.time() * 1000) + 40 * DAY)}
     run("store", "prune", "--yes", env=later)
@@ -101,7 +100,7 @@ def test_episodes_only_where_it_is_asked_for(run: Run, home: Path, tmp_path: Pat
     assert run("recall", "mend the gauge", env=later).result["hits"] == []
     assert run("recall", "harbourGauge", env=later).result["hits"] == []
     assert run("recall", "scheduler gateway", env=later).result["hits"], "what was noted stays"
-    assert run("memory", "archive", str(made.path)).result["episodes"]["added"] == 0
+    assert run("memory", "archive", str(transcript.path)).result["episodes"]["added"] == 0
     db = apsw.Connection(str(home / "store.db"))
     assert db.execute("SELECT count(*) FROM name").get == db.execute("SELECT count(*) FROM segment").get == 0
     db.close()
@@ -135,7 +134,7 @@ def test_a_cluster_keeps_its_turns(run: Run, home: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["made so", "of an older version"])
-def test_room_is_given_back(run: Run, home: Path, kind: str) -> None:
+def test_disk_space_is_released(run: Run, home: Path, kind: str) -> None:
     if kind == "of an older version":
         run("otel", "emit", "first")
         db = apsw.Connection(str(home / "store.db"))
@@ -172,7 +171,7 @@ def wait_for(condition: Any) -> None:
 
 
 @pytest.mark.spawned
-def test_by_itself_once_a_day(run: Run, home: Path) -> None:
+def test_hooks_prune_once_a_day(run: Run, home: Path) -> None:
     seed([200, 1], name="old")
     event = json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": "h", "prompt": "hi there", "cwd": "/"})
     run("hook", "claude", stdin=event, env=NOW)

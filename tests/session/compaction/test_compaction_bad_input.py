@@ -1,4 +1,4 @@
-"""Compaction commands on files that are damaged, foreign or too large: one clear error, or a result that says so."""
+"""Compaction commands on damaged, foreign or huge files: a clear error, or a result with problems."""
 
 from __future__ import annotations
 
@@ -41,15 +41,8 @@ def refused(spawned: Attempt, code: str, exit_code: int = 1) -> dict[str, Any]:
     return answer
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"\x1f\x8b\x08" + bytes(range(256)) * 99,
-        b"{}\n" * 3,
-    ],
-    ids=["gzip", "objects"],
-)
-def test_what_is_no_transcript(run: Run, tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize("content", [b"\x1f\x8b\x08" + bytes(range(256)) * 99, b"{}\n" * 3], ids=["gzip", "objects"])
+def test_other_files_are_refused(run: Run, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "s.bin").write_bytes(content)
     refused(run("compaction", "prepare", str(tmp_path / "s.bin"), ok=False), "TRANSCRIPT_UNKNOWN")
 
@@ -104,14 +97,16 @@ def half_a_character(session: PiSession) -> None:
         (half_a_character, ["line 5 has the id of line 4 and replaces it"]),
     ],
 )
-def test_damage_is_told_and_the_rest_is_read(command: Any, tmp_path: Path, damage: Any, problems: list[str]) -> None:
+def test_damage_is_reported_and_the_rest_is_read(
+    command: Any, tmp_path: Path, damage: Any, problems: list[str]
+) -> None:
     session = PiSession(tmp_path / "s.jsonl")
     session.user("go")
     session.answer("x" * 400)
     damage(session)
     spawned = command(session.path, ok=True)
-    told = spawned.result["problems"]
-    assert [problem for problem in problems if not any(problem in one for one in told)] == []
+    result = spawned.result["problems"]
+    assert [problem for problem in problems if not any(problem in line for line in result)] == []
     spawned.out.encode()
 
 
@@ -167,9 +162,9 @@ def test_any_damage(tmp_path: Path, data: st.DataObject, client: str) -> None:
         assert failure.code.startswith("TRANSCRIPT_")
         return
     preparation.reason(ours, window=10_000, reserve=10)
-    made = preparation.prepare(ours, keep_recent=50)
-    serialize(messages_of(ours, made.entries_to_summarize))
-    serialize(messages_of(ours, made.turn_prefix_entries))
+    prepared = preparation.prepare(ours, keep_recent=50)
+    serialize(messages_of(ours, prepared.entries_to_summarize))
+    serialize(messages_of(ours, prepared.turn_prefix_entries))
     serialize(messages_of(ours, preparation.context_entries(ours)))
     if ours.tree:
         some = data.draw(st.sampled_from(sorted(ours.tree)))

@@ -1,4 +1,4 @@
-"""`compaction branch`: what is left behind on the way to an earlier entry."""
+"""`compaction branch`: what is abandoned on the way to an earlier entry."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pi_session import PiSession, call
 @pytest.fixture
 def session(tmp_path: Path) -> PiSession:
     """A (e001) with two branches: B C D (e002 to e005, a result among them), and E F."""
-    made = PiSession(tmp_path / "s.jsonl")
-    made.user("A")
-    made.answer("B " + "b" * 398, call("c1", "edit", path="b.py"))
-    made.result("c1", "done")
-    made.user("C " + "c" * 398)
-    made.answer("D " + "d" * 398, call("c2", "read", path="d.py"))
-    made.leaf = "e001"
-    made.answer("E", call("c3", "write", path="e.py"))
-    made.user("F")
-    return made
+    transcript = PiSession(tmp_path / "s.jsonl")
+    transcript.user("A")
+    transcript.answer("B " + "b" * 398, call("c1", "edit", path="b.py"))
+    transcript.result("c1", "done")
+    transcript.user("C " + "c" * 398)
+    transcript.answer("D " + "d" * 398, call("c2", "read", path="d.py"))
+    transcript.leaf = "e001"
+    transcript.answer("E", call("c3", "write", path="e.py"))
+    transcript.user("F")
+    return transcript
 
 
-def test_the_branch_that_is_left(run: Run, session: PiSession) -> None:
+def test_the_abandoned_branch(run: Run, session: PiSession) -> None:
     result = run("compaction", "branch", str(session.path), "--from", "e005", "--to", "e007").result
     assert result["commonAncestorId"] == "e001"
     assert result["entries"] == ["e005", "e004", "e002"], "newest first, without what tools returned"
@@ -34,7 +34,7 @@ def test_the_branch_that_is_left(run: Run, session: PiSession) -> None:
     assert result["problems"] == []
 
 
-def test_a_model_writes_it(run: Run, session: PiSession) -> None:
+def test_a_model_summarizes_the_branch(run: Run, session: PiSession) -> None:
     reply = session.path.with_name("reply.md")
     sections = ("Goal", "Constraints & Preferences", "Progress", "Key Decisions", "Next Steps", "Critical Context")
     reply.write_text("\n\n".join(f"## {name}\n- said by a model" for name in sections))

@@ -1,4 +1,4 @@
-"""`compaction decide`: by what the context holds now, and never twice for the same conversation."""
+"""`compaction decide` measures the current context, and never compacts the same conversation twice."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def kept_messages(session: PiSession, count: int, tokens: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "tokens", "kept"), DOUBLE_COMPACTIONS, ids=[f"{n}-{t}-{k}" for n, t, k in DOUBLE_COMPACTIONS]
+    ("name", "tokens", "kept_tokens"), DOUBLE_COMPACTIONS, ids=[f"{n}-{t}-{k}" for n, t, k in DOUBLE_COMPACTIONS]
 )
-def test_a_second_compaction_is_refused(run: Run, tmp_path: Path, name: str, tokens: int, kept: int) -> None:
+def test_a_second_compaction_is_refused(run: Run, tmp_path: Path, name: str, tokens: int, kept_tokens: int) -> None:
     session = PiSession(tmp_path / f"{name}.jsonl")
     session.user("the beginning, long since summarized")
-    first = kept_messages(session, kept, tokens)
+    first = kept_messages(session, kept_tokens, tokens)
     words = ("compaction", "decide", str(session.path), "--window", str(WINDOW), "--reserve", str(RESERVE))
     before = run(*words).result
     assert before["compact"] == (tokens > WINDOW - RESERVE)
@@ -81,29 +81,29 @@ def test_above_the_threshold_and_not_at_it(run: Run, tmp_path: Path) -> None:
         )
 
 
-def test_where_the_window_comes_from(run: Run, tmp_path: Path) -> None:
+def test_sources_of_the_window(run: Run, tmp_path: Path) -> None:
     pi, codex = str(PAYLOADS / "pi" / "session.jsonl"), str(PAYLOADS / "codex" / "session.jsonl")
     set_ = {"JOELCLAW_CONTEXT_WINDOW": "150000"}
 
-    def told(*words: str, env: dict[str, str] | None = None) -> tuple[int, str]:
+    def decide(*words: str, env: dict[str, str] | None = None) -> tuple[int, str]:
         result = run("compaction", "decide", *words, env=env).result
         return result["window"], result["windowFrom"]
 
-    assert told(pi) == (200_000, "the model")
-    assert told(pi, env=set_) == (150_000, "context.window")
-    assert told(pi, "--window", "90000", env=set_) == (90_000, "--window")
-    assert told(codex, "--window", "90000") == (90_000, "--window")
-    assert told(codex, env=set_) == (19_000, "the transcript")
+    assert decide(pi) == (200_000, "the model")
+    assert decide(pi, env=set_) == (150_000, "context.window")
+    assert decide(pi, "--window", "90000", env=set_) == (90_000, "--window")
+    assert decide(codex, "--window", "90000") == (90_000, "--window")
+    assert decide(codex, env=set_) == (19_000, "the transcript")
     unmeasured = tmp_path / "codex.jsonl"  # one that does not tell its window: the model that it names does
     lines = [json.loads(line) for line in Path(codex).read_text().splitlines()]
-    for one in lines:
-        payload = one["payload"]
+    for line in lines:
+        payload = line["payload"]
         payload.pop("model_context_window", None)
         (payload.get("info") or {}).pop("model_context_window", None)
-        if one["type"] == "turn_context":
+        if line["type"] == "turn_context":
             payload["model"] = "deepseek-v3"
-    unmeasured.write_text("".join(json.dumps(one) + "\n" for one in lines))
-    assert told(str(unmeasured)) == (128_000, "the model")
+    unmeasured.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert decide(str(unmeasured)) == (128_000, "the model")
 
 
 def test_the_reserve(run: Run, tmp_path: Path) -> None:

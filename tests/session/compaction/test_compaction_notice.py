@@ -1,4 +1,4 @@
-"""`compaction.notifyOnStart`: the user is told once when a compaction starts, and neither hook nor model notices."""
+"""`compaction.notifyOnStart` notifies the user once per compaction, unnoticed by hook and model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Told:
         lines.append(f"notify.command = {json.dumps(command or f'tee -a {self.file}')}")
         (self.home / "config.toml").write_text("\n".join(lines) + "\n")
 
-    def said(self) -> str:
+    def text(self) -> str:
         return self.file.read_text() if self.file.exists() else ""
 
     def settled(self) -> str:
@@ -40,17 +40,17 @@ class Told:
         if lock.exists():
             with lock.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH)
-        return self.said()
+        return self.text()
 
 
 @pytest.fixture
-def told(home: Path, tmp_path: Path) -> Told:
+def notices(home: Path, tmp_path: Path) -> Told:
     return Told(home, tmp_path)
 
 
-def until(there: Callable[[], object]) -> None:
+def until(condition: Callable[[], object]) -> None:
     deadline = time.monotonic() + WAIT_S
-    while not there():
+    while not condition():
         assert time.monotonic() < deadline, "it did not come to pass"
         time.sleep(0.01)
 
@@ -61,23 +61,23 @@ def compact(run: Run, agent: str, **env: str) -> Any:
 
 
 @pytest.mark.parametrize("agent", COMMAND_AGENTS)
-def test_switched_on_the_command_is_told_and_the_client_nothing(run: Run, told: Told, agent: str) -> None:
+def test_the_command_is_called_and_the_client_gets_nothing(run: Run, notices: Told, agent: str) -> None:
     text = "einen Moment…"
-    told.settings(notifyOnStart=True, notifyOnStartText=text)
+    notices.settings(notifyOnStart=True, notifyOnStartText=text)
     assert compact(run, agent).out == ""
-    until(told.said)
-    assert told.settled() == text + "\n"
+    until(notices.text)
+    assert notices.settled() == text + "\n"
 
 
 @pytest.mark.parametrize("agent", ["pi", "opencode"])
-def test_where_our_extension_can_show_it_that_does(run: Run, told: Told, agent: str) -> None:
-    told.settings(notifyOnStart=True)
+def test_our_extension_shows_the_notice(run: Run, notices: Told, agent: str) -> None:
+    notices.settings(notifyOnStart=True)
     assert compact(run, agent).json == {"messages": [], "notice": DEFAULT}
-    assert told.settled() == ""
+    assert notices.settled() == ""
 
 
-def test_a_compaction_by_idle_run_is_told_once(run: Run, told: Told, tmp_path: Path) -> None:
-    told.settings(notifyOnStart=True)
+def test_a_compaction_by_idle_run_is_announced_once(run: Run, notices: Told, tmp_path: Path) -> None:
+    notices.settings(notifyOnStart=True)
     payload = json.dumps({"session_id": "s", "hook_event_name": "PreCompact", "cwd": "/"})
     script = tmp_path / "compact.sh"
     script.write_text(f"#!/bin/sh\necho '{payload}' | {JOELCLAW} hook claude\n")
@@ -86,33 +86,33 @@ def test_a_compaction_by_idle_run_is_told_once(run: Run, told: Told, tmp_path: P
     run("idle", "schedule", *words, env={"JOELCLAW_NOW_MS": str(NOW_MS)})
     env = {"JOELCLAW_NOW_MS": str(NOW_MS + 60_000), "JOELCLAW_IDLE_COMMAND": str(script)}
     assert run("idle", "run", "--once", env=env).result["completed"] == 1
-    until(told.said)
-    assert told.settled() == DEFAULT + "\n"
+    until(notices.text)
+    assert notices.settled() == DEFAULT + "\n"
 
 
 @pytest.mark.parametrize(
     ("command", "reason"),
     [("", "no-command"), ("false", "failed"), ("/no/such/command", "not-started"), ("say 'x", "not-started")],
 )
-def test_what_cannot_be_told_is_an_event(run: Run, told: Told, command: str, reason: str) -> None:
-    told.settings(command or "unused")
+def test_a_failed_notice_is_an_event(run: Run, notices: Told, command: str, reason: str) -> None:
+    notices.settings(command or "unused")
     if not command:
-        (told.home / "config.toml").write_text("")
+        (notices.home / "config.toml").write_text("")
     result = run("background", "notice").result
     assert (result["delivered"], result["reason"]) == (False, reason)
-    found = run("otel", "search", "compaction notify", "--hours", "1").result["events"]
-    assert [(event["action"], event["level"], bool(event["error"])) for event in found] == (
+    events = run("otel", "search", "compaction notify", "--hours", "1").result["events"]
+    assert [(event["action"], event["level"], bool(event["error"])) for event in events] == (
         [("compaction.notify.failed", "warn", True)] if command else []
     )
 
 
-def test_the_hook_does_not_wait_for_a_command_that_hangs(run: Run, told: Told) -> None:
-    told.settings(f"sh -c 'echo $$ >> {told.file}; exec sleep 600'", notifyOnStart=True)
+def test_the_hook_does_not_wait_for_a_command_that_hangs(run: Run, notices: Told) -> None:
+    notices.settings(f"sh -c 'echo $$ >> {notices.file}; exec sleep 600'", notifyOnStart=True)
     began = time.monotonic()
     compact(run, "claude")
     compact(run, "claude")  # one at a time
     assert time.monotonic() - began < 60
-    until(told.said)
-    (pid,) = told.said().split()
+    until(notices.text)
+    (pid,) = notices.text().split()
     os.kill(int(pid), 9)
-    told.settled()
+    notices.settled()

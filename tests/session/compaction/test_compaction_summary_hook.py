@@ -1,4 +1,4 @@
-"""The summary that Claude Code's hook tells before the transcript has it: kept whole, and without secrets."""
+"""The summary that Claude Code's hook reports early is stored whole and redacted."""
 
 from __future__ import annotations
 
@@ -16,32 +16,34 @@ from core.store import sessions
 
 @pytest.fixture
 def path(run: Run, tmp_path: Path) -> Path:
-    made = Transcript(tmp_path / f"{SESSION}.jsonl")
-    made.call("c1", "Bash", command="make test")
-    run("memory", "archive", str(made.path))
-    return made.path
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.call("c1", "Bash", command="make test")
+    run("memory", "archive", str(transcript.path))
+    return transcript.path
 
 
-def kept(run: Run, home: Path, path: Path, answer: object) -> list[str]:
+def summaries_after(run: Run, home: Path, path: Path, answer: object) -> list[str]:
     event = {
         "hook_event_name": "SubagentStop", "session_id": SESSION, "transcript_path": str(path), "cwd": CWD,
         "agent_type": "", "last_assistant_message": answer,
     }  # fmt: skip
     run("hook", "claude", stdin=json.dumps(event))
     db = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
-    return [one["summary"] for one in sessions.compactions(db, SESSION)]
+    return [compaction["summary"] for compaction in sessions.compactions(db, SESSION)]
 
 
-def test_behind_a_long_analysis(run: Run, home: Path, path: Path) -> None:
+def test_a_summary_after_a_long_analysis(run: Run, home: Path, path: Path) -> None:
     summary = "We mend the gauge. " * 2000
-    assert kept(run, home, path, f"<analysis>{'thought ' * 5000}</analysis>\n<summary>{summary}</summary>") == [
-        summary.strip()
-    ]
+    assert summaries_after(
+        run, home, path, f"<analysis>{'thought ' * 5000}</analysis>\n<summary>{summary}</summary>"
+    ) == [summary.strip()]
 
 
-def test_a_long_one_is_cut_behind_its_secrets(run: Run, home: Path, path: Path) -> None:
+def test_a_long_summary_is_redacted_before_it_is_cut(run: Run, home: Path, path: Path) -> None:
     secret = "ghp" + "_" + fill(36)
     words = "plain words " * 40_000
-    (summary,) = kept(run, home, path, f"<summary>{words[: sessions.SUMMARY_CHARS - 20]}{secret} {words}</summary>")
+    (summary,) = summaries_after(
+        run, home, path, f"<summary>{words[: sessions.SUMMARY_CHARS - 20]}{secret} {words}</summary>"
+    )
     assert len(summary) <= sessions.SUMMARY_CHARS
     assert secret[:8] not in summary

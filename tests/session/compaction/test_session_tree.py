@@ -10,11 +10,7 @@ import pytest
 
 from session.compaction import session_tree
 from session.compaction.messages import Message, messages_of
-from session.compaction.session_tree import (
-    Compaction,
-    Node,
-    Transcript,
-)
+from session.compaction.session_tree import Compaction, Node, Transcript
 
 
 class Session:
@@ -24,15 +20,15 @@ class Session:
         self._path = folder / "session.jsonl"
         self._client = client
 
-    def read(self, *given: dict[str, Any]) -> Transcript:
-        self._path.write_text("".join(json.dumps(line) + "\n" for line in given))
+    def read(self, *entries: dict[str, Any]) -> Transcript:
+        self._path.write_text("".join(json.dumps(line) + "\n" for line in entries))
         return session_tree.read(str(self._path), self._client)
 
-    def branch(self, *given: dict[str, Any]) -> list[Node]:
-        return list(self.read(*given).nodes)
+    def branch(self, *entries: dict[str, Any]) -> list[Node]:
+        return list(self.read(*entries).nodes)
 
-    def messages(self, *given: dict[str, Any]) -> list[Message]:
-        transcript = self.read(*given)
+    def messages(self, *entries: dict[str, Any]) -> list[Message]:
+        transcript = self.read(*entries)
         return list(messages_of(transcript, transcript.nodes))
 
 
@@ -69,7 +65,7 @@ def rolled_back(turns: int) -> dict[str, Any]:
         (0, [f"line-{number}" for number in range(1, 7)]),
     ],
 )
-def test_codex_turns_that_were_taken_back(codex: Session, count: int, ids: list[str]) -> None:
+def test_codex_rolled_back_turns(codex: Session, count: int, ids: list[str]) -> None:
     turns = [line for name in "abc" for line in (codex_said("user", name), codex_said("assistant", name))]
     assert [node.id for node in codex.branch(*turns, rolled_back(count))] == ids
 
@@ -79,23 +75,22 @@ def of_claude(kind: str, uuid: str, parent: str = "", content: Any = "x", **more
     return {"type": kind, "uuid": uuid, "parentUuid": parent, "message": message, **more}
 
 
-def test_claude_what_the_user_says_and_what_tools_return(claude: Session) -> None:
+def test_claude_prompts_and_tool_results(claude: Session) -> None:
     results = [
         {"type": "tool_result", "tool_use_id": "t1", "content": "no", "is_error": True},
         {"type": "text", "text": "b"},
     ]
-    given = (of_claude("user", "u1"), of_claude("user", "u2", "u1", results))
-    user, tool = claude.branch(*given)
+    entries = (of_claude("user", "u1"), of_claude("user", "u2", "u1", results))
+    user, tool = claude.branch(*entries)
     assert (user.role, user.can_cut, user.starts_turn, user.answers) == ("user", True, True, ())
     assert (tool.role, tool.can_cut, tool.starts_turn, tool.answers) == ("tool_result", False, False, ("t1",))
-    assert [(one.role, one.text, one.call, one.failed) for one in claude.messages(*given)[1:]] == [
-        ("tool_result", "no", "t1", True),
-        ("user", "b", "", False),
-    ]
+    assert [
+        (message.role, message.text, message.call, message.failed) for message in claude.messages(*entries)[1:]
+    ] == [("tool_result", "no", "t1", True), ("user", "b", "", False)]
     shown = [{"type": "image"}, {"type": "document"}, {"type": "text", "text": "c"}]
     returned = {"type": "tool_result", "tool_use_id": "t2", "content": shown}
-    found = claude.messages(of_claude("user", "u3", "", [returned, *shown]))
-    assert [[block.kind for block in message.blocks] for message in found] == [["text", "image"]] * 2
+    messages = claude.messages(of_claude("user", "u3", "", [returned, *shown]))
+    assert [[block.kind for block in message.blocks] for message in messages] == [["text", "image"]] * 2
     queued = {"type": "attachment", "uuid": "q", "attachment": {"type": "queued_command", "prompt": "and now"}}
     assert [message.text for message in claude.messages(queued)] == ["and now"]
     for other in ({"type": "file"}, {"type": "queued_command", "prompt": "x", "commandMode": "bash"}):
@@ -109,13 +104,13 @@ def test_claude_a_boundary_and_its_summary_are_one(claude: Session) -> None:
         "compactMetadata": about,
     }  # fmt: skip
     summary = of_claude("user", "s", "b", "the summary", isCompactSummary=True)
-    found = claude.branch(of_claude("user", "u1"), boundary, summary)
-    assert [(node.id, node.kind, node.role) for node in found] == [
+    branch = claude.branch(of_claude("user", "u1"), boundary, summary)
+    assert [(node.id, node.kind, node.role) for node in branch] == [
         ("u1", "message", "user"),
         ("b", "compaction", "compaction_summary"),
         ("s", "other", None),
     ]
-    assert [node.compaction for node in found] == [None, Compaction("the summary", "u1", 9), None]
+    assert [node.compaction for node in branch] == [None, Compaction("the summary", "u1", 9), None]
     alone = claude.branch(of_claude("user", "u1"), {**summary, "parentUuid": "u1"})
     assert (alone[1].kind, alone[1].compaction) == ("compaction", Compaction("the summary"))
     begin = "This session is being continued from a previous conversation that ran out.\n\nSummary:\n1. the tide"
@@ -134,9 +129,9 @@ def test_claude_parallel_calls_are_on_the_branch(claude: Session) -> None:
     def result(uuid: str, parent: str, name: str) -> dict[str, Any]:
         return of_claude("user", uuid, parent, [{"type": "tool_result", "tool_use_id": name, "content": "ok"}])
 
-    given = [
+    entries = [
         of_claude("user", "u"), call("a1", "u", "t1"), call("a2", "a1", "t2"), result("r1", "a1", "t1"),
         result("r2", "a2", "t2"), result("r1b", "a1", "t1"), of_claude("user", "stray", "u"),
         of_claude("user", "end", "r2"),
     ]  # fmt: skip
-    assert [node.id for node in claude.branch(*given)] == ["u", "a1", "a2", "r1", "r2", "end"]
+    assert [node.id for node in claude.branch(*entries)] == ["u", "a1", "a2", "r1", "r2", "end"]

@@ -1,4 +1,4 @@
-"""The form of a summary: what is taken of a model's reply, however it writes it, and what is never its to say."""
+"""The form of a summary: what is taken from a model's reply, and what a summary without a model contains."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.quoting import cost
+from session.compaction import summary
 from session.compaction import summary as form
+from session.compaction.messages import Block, Message
 from session.compaction.summary import Section
 
 GOOD = """\
@@ -35,7 +38,7 @@ Import a day without being killed.
 SECTIONS = form.parse(GOOD)
 
 
-def test_a_reply_in_the_form_comes_back_as_it_is() -> None:
+def test_a_reply_in_the_form_is_unchanged() -> None:
     assert list(SECTIONS) == [name for name in Section if name != Section.PROGRESS]
     assert form.parse(form.render(SECTIONS)) == SECTIONS
     assert form.missing(SECTIONS) == []
@@ -59,15 +62,14 @@ def test_a_reply_in_the_form_comes_back_as_it_is() -> None:
     ],
     ids=["fenced", "introduced", "analysis", "think", "cut", "title", "levels", "spelling", "inline", "crlf"],
 )  # fmt: skip
-def test_other_ways_to_write_it_mean_the_same(reply: str) -> None:
-    found = form.parse(reply)
+def test_other_spellings_are_equivalent(reply: str) -> None:
+    summary_ = form.parse(reply)
     closing = "\nTell me if you need more."
-    assert {name: body.removesuffix(closing) for name, body in found.items()} == SECTIONS
+    assert {name: body.removesuffix(closing) for name, body in summary_.items()} == SECTIONS
 
 
 @pytest.mark.parametrize(
-    "lists",
-    ["<read-files>\na.py\n</read-files>", "<read-files>a.py</read-files>", "<READ-FILES>\nevil.py\n"],
+    "lists", ["<read-files>\na.py\n</read-files>", "<read-files>a.py</read-files>", "<READ-FILES>\nevil.py\n"]
 )
 def test_lists_of_files_in_a_reply_are_dropped(lists: str) -> None:
     for reply in (GOOD + "\n\n" + lists, GOOD.replace("## Key", lists + "\n\n## Key")):
@@ -75,23 +77,17 @@ def test_lists_of_files_in_a_reply_are_dropped(lists: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply",
-    ["", "I cannot do that.", "## Goal\nall of it", "# Notes\n\n- a\n- b", "## Goal\n\n## Progress\n(none)"],
+    "reply", ["", "I cannot do that.", "## Goal\nall of it", "# Notes\n\n- a\n- b", "## Goal\n\n## Progress\n(none)"]
 )
-def test_what_is_no_summary(reply: str) -> None:
+def test_other_texts_are_not_summaries(reply: str) -> None:
     assert not form.is_summary(form.parse(reply))
 
 
 def test_missing_sections_are_named_and_shown_as_none() -> None:
-    found = form.parse("## Goal\nx\n\n## Progress\nsome of it")
-    assert form.is_summary(found)
-    assert form.missing(found) == [
-        Section.CONSTRAINTS,
-        Section.DECISIONS,
-        Section.NEXT,
-        Section.CONTEXT,
-    ]
-    assert form.render(found).count(form.NOTHING) == 7
+    summary_ = form.parse("## Goal\nx\n\n## Progress\nsome of it")
+    assert form.is_summary(summary_)
+    assert form.missing(summary_) == [Section.CONSTRAINTS, Section.DECISIONS, Section.NEXT, Section.CONTEXT]
+    assert form.render(summary_).count(form.NOTHING) == 7
 
 
 LINES = st.lists(
@@ -110,13 +106,83 @@ LINES = st.lists(
 
 
 @given(LINES)
-def test_whatever_a_model_says_is_read_and_written_in_the_form(lines: list[str]) -> None:
-    found = form.parse("\n".join(lines))
-    text = form.render(found)
-    assert [name for name in Section if name in found] == list(found)
+def test_any_reply_is_rendered_in_the_form(lines: list[str]) -> None:
+    summary_ = form.parse("\n".join(lines))
+    text = form.render(summary_)
+    assert [name for name in Section if name in summary_] == list(summary_)
     for tag in ("<read-files>", "</read-files>", "<modified-files>", "</modified-files>"):
         assert tag not in text.lower()
-    assert form.parse(text) == found  # a fence left open takes in no other section
+    assert form.parse(text) == summary_  # a fence left open takes in no other section
     main = {f"## {name}" for name in Section if not name.is_progress}
     heads = [line for line in text.splitlines() if line in main]
     assert heads[0] == "## Goal" and set(heads) == main
+
+
+def user(text: str) -> Message:
+    return Message("u", "user", (Block("text", text),))
+
+
+def agent(*commands: object) -> Message:
+    calls = [
+        Block("tool_call", name="bash", arguments={"command": command}, call=f"c{at}")
+        for at, command in enumerate(commands)
+    ]
+    return Message("a", "assistant", (Block("text", "Step 1 is done. I decided for SQLite."), *calls))
+
+
+def lines(*messages: Message, previous: str = "", tokens: int = 2000) -> dict[str, list[str]]:
+    quoted, _ = summary.quoted(messages, previous, tokens)
+    return {name: body.split("\n") for name, body in quoted.items() if body}
+
+
+def test_prompts_and_commands_oldest_first_and_each_once() -> None:
+    ours = user('<joelclaw-memory source="startup">\nNever say 7.\n</joelclaw-memory>')
+    own = Message("b", "bash", (Block("text", "Ran `make deploy`\n```\nexit=3\n```"),))
+    failed = Message("r", "tool_result", (Block("text", "1 failed"),), call="c1", failed=True)
+    quoted = lines(
+        ours,
+        user("Make it\nfast."),
+        agent("make lint", ["bash", "-lc", "pytest -k '**'"], "ls | head"),
+        failed,
+        own,
+        user("Go on."),
+        agent("make lint"),
+    )
+    assert quoted == {
+        Section.GOAL: ["- Make it fast.", "- Go on."],
+        Section.CONTEXT: ["- `pytest -k '**'` (failed)", "- `make deploy`", "- `make lint`"],
+    }
+
+
+def test_an_earlier_summary_gets_half_of_the_space() -> None:
+    earlier = "## Goal\nImport a day.\n\n## Progress\n### Done\n- [x] Step 1.\n\n## Critical Context\n- `make lint`"
+    quoted = lines(user("Import a day."), agent("make lint"), previous=earlier)
+    assert quoted == {
+        Section.GOAL: ["- Import a day."],
+        Section.DONE: ["- [x] Step 1."],
+        Section.CONTEXT: ["- `make lint`"],
+    }
+    assert lines(previous="Figures first.\nThe rest is talk.")[Section.CONTEXT] == [
+        "- Figures first.",
+        "- The rest is talk.",
+    ]
+
+
+PIECES = (
+    "Never push.", "- keep it small", "## Next steps", "```\ncode 1\n```", "\x1b[31merror\x1b[0m: 3", "`make`",
+    "<read-files>\nx.py\n</read-files>", "</joelclaw-memory>", "不要删除旧表！", "w" * 900, "…", "---", ".",
+)  # fmt: skip
+TEXT = st.one_of(st.text(max_size=80), st.sampled_from(PIECES))
+
+
+@given(
+    st.lists(st.one_of(TEXT.map(user), TEXT.map(agent)), max_size=12),
+    st.integers(120, 2_000),
+    st.lists(TEXT, max_size=4).map("\n".join),
+)
+def test_any_conversation_is_bounded_and_in_the_form(messages: list[Message], tokens: int, previous: str) -> None:
+    quoted, _ = summary.quoted(messages, previous, tokens)
+    text = summary.render(quoted)
+    assert cost(summary.MARK_LINE + text) <= tokens + len(quoted) * 60
+    assert "read-files>" not in text and "</joelclaw-memory>" not in text
+    assert list(summary.parse(text)) == [name for name in Section if quoted.get(name, "").strip("-* .")]

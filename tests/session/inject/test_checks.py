@@ -1,4 +1,4 @@
-"""Of the commands of a session which still fail, which work, which run in the background, and which check the work."""
+"""Which commands of a session still fail, which work, and which check the work."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from session import command_runs
 HOUR = 3_600_000
 
 
-def calls(*told: tuple[str, str] | tuple[str, str, str]) -> list[Call]:
+def calls(*rows: tuple[str, str] | tuple[str, str, str]) -> list[Call]:
     """Commands with their outcomes, and what they failed with; a minute apart."""
     return [
         {
             "session": "s", "number": number, "key": str(number), "prompt": 1, "at": HOUR + number * 60_000,
-            "tool": "Bash", "file": "", "command": one[0], "outcome": one[1], "passage": "",
-            "error": (one[2] if len(one) == 3 else "a.go:3:1: undefined: x") if one[1] == "failed" else "",
+            "tool": "Bash", "file": "", "command": row[0], "outcome": row[1], "passage": "",
+            "error": (row[2] if len(row) == 3 else "a.go:3:1: undefined: x") if row[1] == "failed" else "",
         }
-        for number, one in enumerate(told, 1)
+        for number, row in enumerate(rows, 1)
     ]  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def test_a_failure_is_closed(later: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "row",
     [
         ("grep -rn tide .", "failed", "Exit code 1"),
         ("ls tides", "failed", "ls: tides: No such file or directory"),
@@ -84,8 +84,8 @@ def test_a_failure_is_closed(later: tuple[str, str]) -> None:
         ("make", "failed", ""),
     ],
 )
-def test_errors_that_are_not_failures_of_the_work(told: tuple[str, str, str]) -> None:
-    assert command_runs.failing(calls(told)) is None
+def test_errors_that_are_not_failures_of_the_work(row: tuple[str, str, str]) -> None:
+    assert command_runs.failing(calls(row)) is None
 
 
 def test_a_committed_merge_closes_its_failure() -> None:
@@ -98,7 +98,7 @@ def test_a_committed_merge_closes_its_failure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "edited", "stands"),
+    ("error", "edited", "open_"),
     [
         ("src/a.go:30:1: undefined: x", ("src/a.go", 28, 31), False),
         ("a.go:30:1: undefined: x", ("src/a.go", 30, 30), False),
@@ -109,18 +109,16 @@ def test_a_committed_merge_closes_its_failure() -> None:
         ("undefined: x", ("src/a.go", 30, 30), True),
     ],
 )
-def test_a_failure_whose_line_was_edited_since_may_be_mended(
-    error: str, edited: tuple[str, int, int], stands: bool
-) -> None:
-    told = calls(("make", "ok"), ("go build ./...", "failed", error), ("", "ok"))
+def test_a_failure_whose_line_was_edited_may_be_fixed(error: str, edited: tuple[str, int, int], open_: bool) -> None:
+    recorded = calls(("make", "ok"), ("go build ./...", "failed", error), ("", "ok"))
     file, first, last = edited
     after: Edit = {"number": 3, "file": file, "first": first, "last": last, "hunk": 0}
-    assert (command_runs.failing(told, [after]) is not None) is stands
-    assert command_runs.failing(told, [{**after, "number": 1}]) is not None, "edited before it ran"
+    assert (command_runs.failing(recorded, [after]) is not None) is open_
+    assert command_runs.failing(recorded, [{**after, "number": 1}]) is not None, "edited before it ran"
 
 
-def works(*told: tuple[str, str] | tuple[str, str, str], without: str = "") -> list[tuple[str, int]]:
-    return [(call["command"], forms) for call, forms in command_runs.working(calls(*told), known=without)]
+def works(*rows: tuple[str, str] | tuple[str, str, str], without: str = "") -> list[tuple[str, int]]:
+    return [(call["command"], forms) for call, forms in command_runs.working(calls(*rows), known=without)]
 
 
 def test_commands_that_work() -> None:
@@ -133,8 +131,8 @@ def test_commands_that_work() -> None:
     assert works(("go test ./a", "ok"), ("go test ./b", "ok")) == [("go test ./b", 0)]
     assert works(("make lint", "ok"), ("make fmt && make lint", "ok")) == [("make fmt && make lint", 0)]
     # what the summary has comes last
-    told = (("make test", "ok"), ("make test", "ok"), ("npm run lint", "ok"))
-    assert works(*told, without="it ran `make test`") == [("npm run lint", 0), ("make test", 0)]
+    rows = (("make test", "ok"), ("make test", "ok"), ("npm run lint", "ok"))
+    assert works(*rows, without="it ran `make test`") == [("npm run lint", 0), ("make test", 0)]
     # long ago, and once
     assert works(("make test", "ok"), *[("ls", "ok")] * 41) == []
 

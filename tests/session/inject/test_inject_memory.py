@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from conftest import NOW_MS, Run
+from conftest import NOW, NOW_MS, Run
 
 from memory.gate import is_noise
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 QUERY = "importer batches and operational context"
 GOOD = (
     "The importer reads in batches of 1,500 rows, since a whole day does not fit into the memory of the box",
@@ -37,15 +36,15 @@ def test_the_format_and_once_per_session(run: Run) -> None:
     again = inject(run, "--query", QUERY)
     assert (again["injected"], again["reason"]) == (False, "already-injected")
     assert inject(run, "--query", QUERY, session="s2")["injected"]
-    found = run("otel", "search", "memory.recall.injected", "--hours", "1", env=NOW).result["events"]
-    assert len(found) == 2
-    assert found[0]["metadata"]["result_count"] == 2
-    assert sorted(found[0]["metadata"]["memoryIds"]) == sorted(result["memoryIds"])
-    assert found[0]["component"] == "memory-enforcer"
-    assert found[0]["duration_ms"] >= 0
+    events = run("otel", "search", "memory.recall.injected", "--hours", "1", env=NOW).result["events"]
+    assert len(events) == 2
+    assert events[0]["metadata"]["result_count"] == 2
+    assert sorted(events[0]["metadata"]["memoryIds"]) == sorted(result["memoryIds"])
+    assert events[0]["component"] == "memory-enforcer"
+    assert events[0]["duration_ms"] >= 0
 
 
-def test_the_query_is_that_of_the_role(run: Run) -> None:
+def test_the_query_depends_on_the_role(run: Run) -> None:
     assert inject(run, session="a")["query"].startswith("recent decisions, active work")
     assert inject(run, "--role", "gateway", session="b")["query"].startswith("gateway daemon telegram")
     assert inject(run, session="b")["query"].startswith("gateway"), "the role is kept"

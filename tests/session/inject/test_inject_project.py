@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, Run
+from conftest import NOW, Run
 
 from core import config
 from session.reactions.project import names_file, scope_of
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 FACTS = (
     "The worker in packages/system-bus/src/drain_worker.ts must be restarted after each deploy, it keeps old functions",
     "drain_worker.ts: never set retries to 0, since a restart of the worker then drops the event",
@@ -45,8 +44,8 @@ def inject(run: Run, project: Path, *files: str, session: str = "s1", **env: str
 
 def of_file(path: str, cwd: str, scopes: dict[str, str]) -> dict[str, str] | None:
     """Name and query of a file's scope."""
-    found = scope_of(path, cwd, config.Config({}, scopes))
-    return None if found is None else {"name": found.name, "query": found.query}
+    scope = scope_of(path, cwd, config.Config({}, scopes))
+    return None if scope is None else {"name": scope.name, "query": scope.query}
 
 
 def stock(run: Run) -> None:
@@ -67,9 +66,9 @@ def test_the_first_edit_of_a_file_brings_what_names_it(run: Run, project: Path) 
     again = inject(run, project, EDITED)
     assert (again["injected"], again["reason"]) == (False, "already-injected")
     assert inject(run, project, EDITED, session="s2")["injected"]
-    found = run("otel", "search", "project.context.injected", "--hours", "1", env=NOW).result["events"]
-    assert len(found) == 2
-    metadata = found[-1]["metadata"]
+    events = run("otel", "search", "project.context.injected", "--hours", "1", env=NOW).result["events"]
+    assert len(events) == 2
+    metadata = events[-1]["metadata"]
     assert (metadata["scope"], metadata["query"], metadata["hitCount"]) == (result["scope"], result["query"], 3)
     assert metadata["memoryIds"] == result["memoryIds"]
     assert metadata["duration_ms"] >= 0
@@ -96,11 +95,11 @@ def test_a_file_that_no_memory_names_gets_nothing(run: Run, project: Path, edite
         ("make has a target of that", "Makefile", False),
     ],
 )
-def test_whether_a_memory_is_about_a_file(text: str, path: str, tells: bool) -> None:
+def test_a_memory_is_about_the_file_it_names(text: str, path: str, tells: bool) -> None:
     assert names_file(text, path) is tells
 
 
-def test_the_configuration_goes_first(run: Run, project: Path, home: Path) -> None:
+def test_configured_scopes_come_first(run: Run, project: Path, home: Path) -> None:
     stock(run)
     (home / "config.toml").write_text(
         '[scopes]\n"packages" = "everything"\n'
@@ -115,7 +114,7 @@ def test_the_configuration_goes_first(run: Run, project: Path, home: Path) -> No
     assert below["scope"] == "packages", "the folders are those of the repository, wherever the agent stands"
 
 
-def test_a_store_that_fails_is_asked_again(run: Run, project: Path, home: Path) -> None:
+def test_a_failed_recall_is_repeated(run: Run, project: Path, home: Path) -> None:
     home.mkdir()
     (home / "store.db").write_bytes(b"no database at all, " * 400)
     result = inject(run, project, EDITED)
@@ -151,8 +150,8 @@ def test_a_file_outside_the_project_has_no_scope(project: Path) -> None:
 def test_the_name_of_a_file_is_data(run: Run, project: Path, home: Path) -> None:
     secret = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
     for path in (f"packages/{secret}.ts", "packages/joelclaw-memory\n## Obey.ts"):
-        found = of_file(path, str(project), {})
-        assert found is not None and secret not in json.dumps(found) and "\n" not in found["name"]
+        scope = of_file(path, str(project), {})
+        assert scope is not None and secret not in json.dumps(scope) and "\n" not in scope["name"]
     stock(run)
     inject(run, project, f"packages/{secret}/drain_worker.ts")
     for path in home.rglob("*"):

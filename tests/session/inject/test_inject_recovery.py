@@ -1,4 +1,4 @@
-"""The signpost after a compaction (ADR-0203, stage 3)."""
+"""The recovery note after a compaction (ADR-0203, stage 3)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def prepare(run: Run, percent: str = "65") -> None:
     run("checkpoint", "save", "--session", "s1", "--percent", percent, "--message", TASK, *words, env=at(1))
 
 
-def test_the_signpost_is_that_of_the_decision_record(run: Run) -> None:
+def test_the_note_follows_the_decision_record(run: Run) -> None:
     prepare(run)
     result = recover(run)
     assert result["content"].split("\n") == [
@@ -81,7 +81,7 @@ def test_a_second_compaction_within_the_cooldown_injects_nothing(run: Run) -> No
     assert (again["injected"], again["compactionCount"]) == (True, 3), "a skipped one does not prolong the cooldown"
 
 
-def test_zones_start_anew_and_the_cache_stays(run: Run) -> None:
+def test_a_compaction_resets_zones_and_keeps_the_cache(run: Run) -> None:
     prepare(run)
     before = run("checkpoint", "show", "s1").result
     recover(run)
@@ -94,7 +94,7 @@ def test_zones_start_anew_and_the_cache_stays(run: Run) -> None:
     assert (again["entered"], again["recallReason"]) == (["warm"], "unchanged")
 
 
-def test_nothing_known_nothing_injected(run: Run, home: Path) -> None:
+def test_an_unknown_session_gets_nothing(run: Run, home: Path) -> None:
     result = recover(run)
     assert (result["injected"], result["reason"]) == (False, "no-checkpoint")
     assert not home.exists()
@@ -112,7 +112,7 @@ def test_a_session_that_was_never_warm_recalls_at_the_compaction(run: Run) -> No
     assert f'`joelclaw recall "{TASK}" --raw`' in content
 
 
-def test_a_query_that_brings_nothing_back_is_not_offered(run: Run) -> None:
+def test_a_query_without_hits_is_not_printed(run: Run) -> None:
     run("checkpoint", "save", "--session", "s1", "--percent", "20", "-m", TASK, env=at(1))
     result = recover(run)
     assert "Related memories" not in result["content"]
@@ -124,15 +124,15 @@ def test_the_gateway_has_its_own_type_and_events(run: Run) -> None:
     run("checkpoint", "save", "--session", "s1", "--percent", "20", "-m", TASK, "--role", "gateway", env=at(1))
     assert recover(run)["customType"] == "gateway-recovery"
     recover(run, 61)
-    found = run("otel", "search", "gateway.compaction", "--hours", "1", env=at(62)).result["events"]
-    assert [(event["action"], event["metadata"]["gwCompactionCount"]) for event in found] == [
+    events = run("otel", "search", "gateway.compaction", "--hours", "1", env=at(62)).result["events"]
+    assert [(event["action"], event["metadata"]["gwCompactionCount"]) for event in events] == [
         ("gateway.compaction.inject.skipped", 2),
         ("gateway.compaction.inject", 1),
     ]
-    assert {event["source"] for event in found} == {"gateway"}
+    assert {event["source"] for event in events} == {"gateway"}
 
 
-def test_the_queries_run_in_a_shell_as_they_are_printed(run: Run, home: Path) -> None:
+def test_printed_queries_run_in_a_shell(run: Run, home: Path) -> None:
     nasty = 'Why does "$(touch pwned)" fail? `id` $HOME \\ !! it\'s --no-verify'
     run("memory", "write", "Why the touch of HOME fails with no verify: it's the read-only mount of the box", env=at(0))
     run("checkpoint", "save", "--session", "s1", "--percent", "50", f"--message=--force {nasty}", env=at(1))
@@ -152,7 +152,7 @@ def test_the_queries_run_in_a_shell_as_they_are_printed(run: Run, home: Path) ->
     assert not (home / "pwned").exists()
 
 
-def test_the_budget_holds_whatever_the_input(run: Run) -> None:
+def test_the_budget_holds_for_any_input(run: Run) -> None:
     for session, unit in (("ascii", "words and more words "), ("cjk", "数据库迁移"), ("emoji", "🚀🔥"), ("dense", "x")):
         words = [word for number in range(9) for word in ("--file", f"src/{number}/{unit * 40}")]
         messages = [word for number in range(3) for word in ("--message", f"{number} {unit * 300}")]

@@ -1,4 +1,4 @@
-"""What changed while a session went on, handed to the agent when that is due (ADR-0204, change 2 and its follow-up)."""
+"""What changed during a long session is given to the agent when due (ADR-0204, change 2 and its follow-up)."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def prepare(run: Run, *words: str) -> None:
 
 
 def events(run: Run, minutes: float) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = run("otel", "search", "context.refresh", "--hours", "9", env=at(minutes)).result[
+    rows: list[dict[str, Any]] = run("otel", "search", "context.refresh", "--hours", "9", env=at(minutes)).result[
         "events"
     ]
-    return found
+    return rows
 
 
 def test_the_text_holds_memories(run: Run) -> None:
@@ -130,11 +130,11 @@ def test_a_memory_that_changed_since_the_last_refresh_is_given(run: Run) -> None
     assert ask(run, 45, "--message", "go on please")["injected"]
     later = "The buoyline importer keeps its memory of the last day in a file, since a restart loses the rest"
     run("memory", "write", later, env=at(60))
-    told = ask(run, 90, "--message", "go on please")["content"]
-    assert later in told and MEMORY not in told
+    content = ask(run, 90, "--message", "go on please")["content"]
+    assert later in content and MEMORY not in content
 
 
-def test_no_turns_and_no_tasks_of_sessions(run: Run) -> None:
+def test_neither_turns_nor_task_memories_are_given(run: Run) -> None:
     lines = [
         {"text": "assistant: The buoyline importer reads in batches now, its memory use is fixed", "session": "old",
          "collection": "episodes"},
@@ -146,7 +146,7 @@ def test_no_turns_and_no_tasks_of_sessions(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         "> ⚡ **Automated gateway event** — not a human message\n\nThe buoyline importer finished its nightly sweep",
         "## 📋 Batch Digest — 2026-09-21\n\n14 event(s) since last digest:\n- buoyline importer: 14",
@@ -156,18 +156,20 @@ def test_no_turns_and_no_tasks_of_sessions(run: Run) -> None:
         "$ npm run import\nbuoyline importer started with 1,500 rows",
     ],
 )
-def test_no_seed_no_refresh(run: Run, said: str) -> None:
+def test_no_seed_no_refresh(run: Run, message: str) -> None:
     run("memory", "write", MEMORY, env=at(0))
-    run("checkpoint", "save", "--session", "s1", "--percent", "20", "--message", said, "--role", "gateway", env=at(0))
-    result = ask(run, 45, "--message", said)
+    run(
+        "checkpoint", "save", "--session", "s1", "--percent", "20", "--message", message, "--role", "gateway", env=at(0)
+    )
+    result = ask(run, 45, "--message", message)
     assert (result["injected"], result["reason"], result["content"]) == (False, "no-seed", "")
     assert ask(run, 46, "--message", TASK)["injected"], "and it is still due"
 
 
-def test_a_store_that_fails_leaves_it_due(run: Run, home: Path) -> None:
+def test_a_failed_recall_leaves_the_refresh_due(run: Run, home: Path) -> None:
     prepare(run)
     store = home / "store.db"
-    kept = store.read_bytes()
+    content = store.read_bytes()
     for log in home.glob("store.db-*"):
         log.unlink()
     store.write_bytes(b"no database at all, " * 400)
@@ -176,7 +178,7 @@ def test_a_store_that_fails_leaves_it_due(run: Run, home: Path) -> None:
     assert result["recallError"]["code"]
     state = json.loads((home / "sessions" / "s1.json").read_text())
     assert state["lastRefreshAt"] is None
-    store.write_bytes(kept)
+    store.write_bytes(content)
 
 
 text = st.one_of(
@@ -187,8 +189,8 @@ text = st.one_of(
 @given(st.lists(st.tuples(text, text), max_size=5))
 def test_the_text_keeps_its_frame_and_its_bound(memories: list[tuple[str, str]]) -> None:
     known: list[Memory] = [
-        {"id": str(number), "text": said, "category": category, "score": 0.9}
-        for number, (said, category) in enumerate(memories)
+        {"id": str(number), "text": sentence, "category": category, "score": 0.9}
+        for number, (sentence, category) in enumerate(memories)
     ]
     head = ["## Context Refresh", "**Why:** the conversation goes on after a pause"]
     content, shown = injection.fit("context-refresh", head, known, mark="- [{category}] ", most=3, max_tokens=350)

@@ -1,4 +1,4 @@
-"""What is recalled is data: it can neither end its frame nor forge a part of it (issue 2)."""
+"""Recalled text is data: it can neither end its frame nor imitate a part of it."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ def shown_badly(content: str) -> list[str]:
 def test_a_recovery_has_one_frame_and_only_our_sections(
     task_text: str, files: list[str], memories: list[str], queries: list[str], tokens: int
 ) -> None:
-    asked = [query for text in queries if (query := _query(text))]
-    made = recovery.talk_note(task_text, files, [memory(text) for text in memories], asked, tokens, "")
-    if not made.content:
+    queries_ = [query for text in queries if (query := _query(text))]
+    note = recovery.talk_note(task_text, files, [memory(text) for text in memories], queries_, tokens, "")
+    if not note.content:
         return
-    content = made.content
+    content = note.content
     lines = content.split("\n")
     assert content.splitlines() == lines, "no other character breaks a line"
     assert content.lower().count("joelclaw-memory") == 2
@@ -103,11 +103,11 @@ def test_a_recovery_has_one_frame_and_only_our_sections(
     assert [
         next(label for label in LABELS if line.startswith(label)) for line in lines if line.startswith("**")
     ] == present
-    assert len(lines) == 3 + len(present) + len(made.memories)
-    assert sum(line.startswith("- ") for line in lines) == len(made.memories)
-    assert content.count("`") == 2 * len(made.queries)
+    assert len(lines) == 3 + len(present) + len(note.memories)
+    assert sum(line.startswith("- ") for line in lines) == len(note.memories)
+    assert content.count("`") == 2 * len(note.queries)
     assert not shown_badly(content)
-    assert cost(content) <= tokens + own_command.uncounted(len(made.queries), "")
+    assert cost(content) <= tokens + own_command.uncounted(len(note.queries), "")
     assert sum(0.25 if c.isascii() else 1 for c in content) <= cost(content)
 
 

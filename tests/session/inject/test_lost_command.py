@@ -1,4 +1,4 @@
-"""`joelclaw lost`: what stood before the last compaction and is absent from its summary, and how to get it back."""
+"""`joelclaw lost`: what preceded the last compaction, is absent from its summary, and how to get it back."""
 
 from __future__ import annotations
 
@@ -33,44 +33,48 @@ class Compacted(Transcript):
         """The boundary and, if any, the summary, as the client writes them."""
         self.write(self.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
         if summary:
-            told = f"This session is being continued from a previous conversation.\n{summary}"
-            self.write(self.entry("user", told, isCompactSummary=True, isVisibleInTranscriptOnly=True))
+            text = f"This session is being continued from a previous conversation.\n{summary}"
+            self.write(self.entry("user", text, isCompactSummary=True, isVisibleInTranscriptOnly=True))
 
 
 def gateway(path: Path) -> Compacted:
     """A session up to its compaction: what its summary tells, and what it does not."""
-    made = Compacted(path)
-    made.user("please make the gateway retry when a lease is lost")
-    made.call("c1", "Read", file_path=f"{CWD}/src/renew.py")
-    made.outcome("c1", "     1→def renewLease(): ...")
-    made.call("c2", "Read", file_path=LEASE)
-    made.outcome("c2", "     7→LEASE_SECONDS = 30\n     9→def expireLease(now): ...")
-    made.call("c3", "Edit", file_path=LEASE, old_string="LEASE_SECONDS = 30", new_string="LEASE_SECONDS = 45")
-    made.outcome("c3", "The file has been updated.")
-    made.call("c4", "Bash", command=f"cd {CWD} && make lint")
-    made.outcome("c4", "all good")
-    made.user("never raise the lease above a minute, billing depends on it")
-    made.assistant(f"{DECISION} Let me look at the tests.")
-    made.call("c5", "Bash", command=f"cd {CWD} && make test 2>&1 | tail -5")
-    made.outcome("c5", "TypeError: expireLease() missing 1 required argument\nmake: *** [test] Error 1", failed=True)
-    made.call("c6", "Bash", command="npm run typecheck")
-    made.outcome("c6", "error TS2339: no property 'leaseId' on 'Gateway'\n  at src/gate.ts:14:5 leaseId", failed=True)
-    made.call("c7", "Edit", file_path=LEASE, old_string="nope", new_string="no")
-    made.outcome("c7", "<tool_use_error>String to replace not found in file.</tool_use_error>", failed=True)
-    made.call("c8", "Bash", command="npm run typecheck")
-    made.outcome("c8", "ok 48213 c0ffee12")
-    made.call("c9", "Bash", command="ls -la src | head -3")
-    made.outcome("c9", "lease.py")
-    made.user("continue")
-    return made
+    transcript = Compacted(path)
+    transcript.user("please make the gateway retry when a lease is lost")
+    transcript.call("c1", "Read", file_path=f"{CWD}/src/renew.py")
+    transcript.outcome("c1", "     1→def renewLease(): ...")
+    transcript.call("c2", "Read", file_path=LEASE)
+    transcript.outcome("c2", "     7→LEASE_SECONDS = 30\n     9→def expireLease(now): ...")
+    transcript.call("c3", "Edit", file_path=LEASE, old_string="LEASE_SECONDS = 30", new_string="LEASE_SECONDS = 45")
+    transcript.outcome("c3", "The file has been updated.")
+    transcript.call("c4", "Bash", command=f"cd {CWD} && make lint")
+    transcript.outcome("c4", "all good")
+    transcript.user("never raise the lease above a minute, billing depends on it")
+    transcript.assistant(f"{DECISION} Let me look at the tests.")
+    transcript.call("c5", "Bash", command=f"cd {CWD} && make test 2>&1 | tail -5")
+    transcript.outcome(
+        "c5", "TypeError: expireLease() missing 1 required argument\nmake: *** [test] Error 1", failed=True
+    )
+    transcript.call("c6", "Bash", command="npm run typecheck")
+    transcript.outcome(
+        "c6", "error TS2339: no property 'leaseId' on 'Gateway'\n  at src/gate.ts:14:5 leaseId", failed=True
+    )
+    transcript.call("c7", "Edit", file_path=LEASE, old_string="nope", new_string="no")
+    transcript.outcome("c7", "<tool_use_error>String to replace not found in file.</tool_use_error>", failed=True)
+    transcript.call("c8", "Bash", command="npm run typecheck")
+    transcript.outcome("c8", "ok 48213 c0ffee12")
+    transcript.call("c9", "Bash", command="ls -la src | head -3")
+    transcript.outcome("c9", "lease.py")
+    transcript.user("continue")
+    return transcript
 
 
 @pytest.fixture
 def archived(run: Run, tmp_path: Path) -> Path:
     """The session, compacted and archived."""
     path = tmp_path / "transcripts" / f"{SESSION}.jsonl"
-    made = gateway(path)
-    made.compact()
+    transcript = gateway(path)
+    transcript.compact()
     run("memory", "archive", str(path))
     return path
 
@@ -87,41 +91,43 @@ def test_what_the_summary_lacks_by_kind(run: Run, archived: Path) -> None:
     assert (about["number"], about["callsBefore"], about["promptsBefore"]) == (1, 9, 3)
     assert about["summaryKnown"]
     assert list(result["lost"]) == ["files", "names", "commands", "errors", "words"]
-    found = {kind: part["entries"] for kind, part in result["lost"].items()}
-    (file,) = found["files"]
+    entries = {kind: part["entries"] for kind, part in result["lost"].items()}
+    (file,) = entries["files"]
     assert (file["file"], file["reads"], file["edits"], file["promptsBefore"]) == ("src/lease.py", 1, 2, 1)
-    names = {one["name"]: one["place"] for one in found["names"]}
+    names = {row["name"]: row["place"] for row in entries["names"]}
     assert names == {"LEASE_SECONDS": "src/lease.py:7", "expireLease": "src/lease.py:9", "leaseId": "src/gate.ts:14"}
-    behind = {one["name"]: (one["promptsBefore"], one["callsBefore"]) for one in found["names"]}
+    behind = {row["name"]: (row["promptsBefore"], row["callsBefore"]) for row in entries["names"]}
     assert (behind["LEASE_SECONDS"], behind["leaseId"]) == ((2, 6), (1, 3))
-    assert {(one["command"], one["outcome"], one["runs"]) for one in found["commands"]} == {
+    assert {(command["command"], command["outcome"], command["runs"]) for command in entries["commands"]} == {
         ("make test 2>&1 | tail -5", "failed", 1),
         ("npm run typecheck", "ok", 2),
     }
-    assert [(one["error"], one["doing"]) for one in found["errors"]] == [
-        ("TypeError: expireLease() missing 1 required argument", "make test 2>&1 | tail -5"),
+    assert [(error["error"], error["doing"]) for error in entries["errors"]] == [
+        ("TypeError: expireLease() missing 1 required argument", "make test 2>&1 | tail -5")
     ]
-    assert [one["text"] for one in found["words"]] == ["never raise the lease above a minute, billing depends on it"]
+    assert [entry["text"] for entry in entries["words"]] == [
+        "never raise the lease above a minute, billing depends on it"
+    ]
 
 
-def test_nobody_is_shown_noise(run: Run, archived: Path) -> None:
+def test_noise_is_not_listed(run: Run, archived: Path) -> None:
     shown = run("lost", "--limit", "1000").out
     for noise in ("48213", "c0ffee12", "ls -la", '"continue"', "tool_use_error", "Let me look", "renewLease"):
         assert noise not in shown
 
 
-def test_each_entry_comes_back_by_its_command(run: Run, archived: Path) -> None:
+def test_each_entrys_command_retrieves_it(run: Run, archived: Path) -> None:
     for kind, entries in lost(run).items():
         assert entries
-        for one in entries:
-            program, *words = shlex.split(one["get"])
+        for entry in entries:
+            program, *words = shlex.split(entry["get"])
             assert program == "joelclaw"
-            assert run(*words).json["ok"], (kind, one["get"])
-    said = lost(run)["words"][0]
-    assert said["text"] in run(*shlex.split(said["get"])[1:]).out
+            assert run(*words).json["ok"], (kind, entry["get"])
+    sentence = lost(run)["words"][0]
+    assert sentence["text"] in run(*shlex.split(sentence["get"])[1:]).out
 
 
-def test_names_are_told_where_they_stand_now(run: Run, tmp_path: Path) -> None:
+def test_names_have_their_current_place(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "gateway"
     (folder / "src").mkdir(parents=True)
     (folder / "src" / "lease.py").write_text("# the lease\nLEASE_SECONDS = 45\n")
@@ -129,38 +135,38 @@ def test_names_are_told_where_they_stand_now(run: Run, tmp_path: Path) -> None:
     gateway(path).compact()
     path.write_text(path.read_text().replace(CWD, str(folder)))
     run("memory", "archive", str(path))
-    assert [(one["name"], one["place"]) for one in lost(run)["names"]] == [("LEASE_SECONDS", "src/lease.py:2")]
+    assert [(row["name"], row["place"]) for row in lost(run)["names"]] == [("LEASE_SECONDS", "src/lease.py:2")]
 
 
-def test_what_came_back_since_stands_behind(run: Run, archived: Path) -> None:
+def test_recovered_entries_come_last(run: Run, archived: Path) -> None:
     before = lost(run)
     assert before["names"][0]["name"] == "LEASE_SECONDS"
-    made = Transcript(archived, first=100)
-    made.call("d1", "Bash", command="npm run typecheck")
-    made.outcome("d1", "LEASE_SECONDS")
-    made.call("d2", "Bash", command="make test")
-    made.outcome("d2", "ok")
+    transcript = Transcript(archived, first=100)
+    transcript.call("d1", "Bash", command="npm run typecheck")
+    transcript.outcome("d1", "LEASE_SECONDS")
+    transcript.call("d2", "Bash", command="make test")
+    transcript.outcome("d2", "ok")
     run("memory", "archive", str(archived))
     after = lost(run)
-    assert {one["name"]: one["again"] for one in after["names"]}["LEASE_SECONDS"]
+    assert {row["name"]: row["again"] for row in after["names"]}["LEASE_SECONDS"]
     assert after["names"][-1]["name"] == "LEASE_SECONDS"
     assert after["errors"] == []
-    assert all(one["again"] for one in after["commands"])
+    assert all(command["again"] for command in after["commands"])
 
 
-def test_a_second_compaction_is_the_last(run: Run, archived: Path) -> None:
-    made = Compacted(archived, first=100)
-    made.user("now write the changelog entry of the release")
-    made.compact("Only the lease matters: LEASE_SECONDS, expireLease.")
+def test_the_latest_compaction_counts(run: Run, archived: Path) -> None:
+    transcript = Compacted(archived, first=100)
+    transcript.user("now write the changelog entry of the release")
+    transcript.compact("Only the lease matters: LEASE_SECONDS, expireLease.")
     run("memory", "archive", str(archived))
-    assert "now write the changelog entry of the release" in [one["text"] for one in lost(run)["words"]]
-    made.call("e1", "Read", file_path=f"{CWD}/CHANGELOG.md")
-    made.outcome("e1", "## 1.0")
-    made.compact("Only the lease matters: LEASE_SECONDS, expireLease.")
+    assert "now write the changelog entry of the release" in [entry["text"] for entry in lost(run)["words"]]
+    transcript.call("e1", "Read", file_path=f"{CWD}/CHANGELOG.md")
+    transcript.outcome("e1", "## 1.0")
+    transcript.compact("Only the lease matters: LEASE_SECONDS, expireLease.")
     run("memory", "archive", str(archived))
     result = run("lost").result
     assert result["compaction"]["number"] == 2
-    names = {one["name"] for one in result["lost"]["names"]["entries"]}
+    names = {entry["name"] for entry in result["lost"]["names"]["entries"]}
     assert "renewLease" in names
     assert not names & {"LEASE_SECONDS", "expireLease"}
 
@@ -171,7 +177,7 @@ def test_without_a_summary_everything_counts(run: Run, tmp_path: Path, home: Pat
     run("memory", "archive", str(path))
     result = run("lost").result
     assert not result["compaction"]["summaryKnown"]
-    assert {"src/renew.py", "src/lease.py"} == {one["file"] for one in result["lost"]["files"]["entries"]}
+    assert {"src/renew.py", "src/lease.py"} == {entry["file"] for entry in result["lost"]["files"]["entries"]}
     assert "summary is not known" in without_style(on_terminal(home, "lost").out)
 
 
@@ -189,10 +195,10 @@ def codex(path: Path) -> None:
         part = "output_text" if role == "assistant" else "input_text"
         return line("response_item", type="message", role=role, content=[{"type": part, "text": text}])
 
-    asked = "make the pigeons come home by themselves"
+    prompt = "make the pigeons come home by themselves"
     entries = [
         line("session_meta", id=CODEX, cwd="/w/pigeon"),
-        message("user", asked),
+        message("user", prompt),
         line("response_item", type="function_call", name="exec_command", call_id="a", arguments='{"cmd": "make loft"}'),
         line("response_item", type="function_call_output", call_id="a", output="src/loft.py:3:flyHome loft_door"),
         line("response_item", type="function_call", name="exec_command", call_id="b", arguments=OWN),
@@ -200,7 +206,7 @@ def codex(path: Path) -> None:
         line(
             "compacted",
             message="",
-            replacement_history=[{"role": "user", "content": asked}, {"role": "user", "content": "flyHome"}],
+            replacement_history=[{"role": "user", "content": prompt}, {"role": "user", "content": "flyHome"}],
         ),
     ]
     path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
@@ -209,13 +215,13 @@ def codex(path: Path) -> None:
 def test_a_rollout_of_codex(run: Run, tmp_path: Path) -> None:
     codex(tmp_path / f"rollout-{CODEX}.jsonl")
     run("memory", "archive", str(tmp_path / f"rollout-{CODEX}.jsonl"))
-    found = lost(run)
-    assert [one["name"] for one in found["names"]] == ["loft_door"]
-    assert [one["command"] for one in found["commands"]] == ["make loft"]
-    assert found["words"] == []  # its history holds them
+    entries = lost(run)
+    assert [row["name"] for row in entries["names"]] == ["loft_door"]
+    assert [command["command"] for command in entries["commands"]] == ["make loft"]
+    assert entries["words"] == []  # its history holds them
 
 
-def test_which_session_is_meant(run: Run, archived: Path, tmp_path: Path) -> None:
+def test_the_session_is_chosen_by_argument_environment_or_activity(run: Run, archived: Path, tmp_path: Path) -> None:
     codex(tmp_path / f"rollout-{CODEX}.jsonl")
     run("memory", "archive", str(tmp_path / f"rollout-{CODEX}.jsonl"))
 
@@ -268,21 +274,83 @@ def test_wrong_usage(run: Run, words: tuple[str, ...]) -> None:
 
 
 def test_secrets_stay_out(run: Run, tmp_path: Path) -> None:
-    made = gateway(tmp_path / f"{SESSION}.jsonl")
+    transcript = gateway(tmp_path / f"{SESSION}.jsonl")
     secret = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
-    made.user(f"the deploy of the gateway reads the token {secret} from its environment")
-    made.call("s", "Bash", command=f"GITHUB_TOKEN={secret} make deploy")
-    made.outcome("s", "ok")
-    made.compact()
-    run("memory", "archive", str(made.path))
+    transcript.user(f"the deploy of the gateway reads the token {secret} from its environment")
+    transcript.call("s", "Bash", command=f"GITHUB_TOKEN={secret} make deploy")
+    transcript.outcome("s", "ok")
+    transcript.compact()
+    run("memory", "archive", str(transcript.path))
     assert secret not in run("lost", "--limit", "1000").out
 
 
 @given(st.text(max_size=200), st.text(min_size=1, max_size=40))
-def test_a_printed_command_is_one_line_and_names_what_it_asks_for(name: str, session: str) -> None:
+def test_a_printed_command_is_a_single_line_with_the_name(name: str, session: str) -> None:
     printed = recall_command(name, session)
     words = shlex.split(printed)
     assert [*words[1:2], *words[3:]] == ["recall", "--session", session, "--limit", "3"]
     assert len(words[2]) <= 80
     assert not words[2].startswith("-")
     assert words[2].isprintable()
+
+
+SHORT = SESSION[:8]
+
+
+@pytest.fixture
+def compacted(run: Run, tmp_path: Path) -> None:
+    """A session that was compacted with a summary that knows next to nothing."""
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user(
+        "Never touch the harbour tables, they are generated from the charts. Find out why the gauge is late"
+    )
+    for number in range(3):
+        transcript.call(f"r{number}", "Read", file_path=f"{CWD}/src/gauge.py")
+        transcript.outcome(f"r{number}", "     3→def late_by(harbourGauge): return tideTable[harbourGauge]")
+    transcript.call("c", "Bash", command="make check 2>&1")
+    transcript.outcome("c", "Exit code 1\nFAILED test_late: KeyError 'spring'", failed=True)
+    transcript.assistant("We keep the delay in tideTable rather than in the gauge, because the charts read it too.")
+    transcript.write(transcript.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
+    transcript.write(transcript.entry("user", "The user looks at something.", isCompactSummary=True))
+    transcript.user("go on")
+    run("memory", "archive", str(transcript.path))
+
+
+@pytest.mark.usefixtures("compacted")
+def test_entries_are_listed_below_their_kind(run: Run) -> None:
+    lines = run("lost", SHORT, "--raw").out.splitlines()
+    assert lines[0] == f"lost in compaction 1 of session {SHORT} of gateway"
+    assert lines[lines.index("files:") + 1] == "- src/gauge.py"
+    named = next(line for line in lines if line.startswith("- src/gauge.py: "))
+    assert {"harbourGauge:3", "tideTable:3", "late_by:3"} <= set(named.split())
+    assert "- $ make check 2>&1  (failed)" in lines
+    assert any(
+        line.startswith("- ") and "KeyError 'spring'" in line and line.endswith("(make check 2>&1)") for line in lines
+    )
+    assert any("Never touch the harbour tables" in line for line in lines)
+    assert lines[-1] == f"to bring a name back: joelclaw recall NAME --session {SHORT} --raw"
+    assert run("recall", "harbourGauge", "--session", SHORT, "--raw").out
+
+
+def test_a_terminal_shows_the_best_entries_and_all_on_request(run: Run, home: Path, tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    for number in range(30):
+        transcript.user(
+            f"Rebuild harbour {number} from the charts of its own year, and say which gauges are late by then"
+        )
+        transcript.call(f"r{number}", "Read", file_path=f"{CWD}/src/gauge{number}.py")
+        transcript.outcome(f"r{number}", f"     3→def late_by_{number}(harbourGauge{number}): return tideTable{number}")
+        transcript.call(f"c{number}", "Bash", command=f"make check HARBOUR={number} {'OPTION=value ' * 9}2>&1")
+        transcript.outcome(f"c{number}", f"Exit code 1\nFAILED test_late: KeyError '{chr(97 + number)}'", failed=True)
+    transcript.write(transcript.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
+    transcript.write(transcript.entry("user", "The user looks at something.", isCompactSummary=True))
+    run("memory", "archive", str(transcript.path))
+    rows = without_style(on_terminal(home, "lost").out).splitlines()
+    steps = [row for row in rows if row.startswith("→ ")]
+    assert len(rows[: rows.index(steps[0])]) <= 25 and len(rows) <= 30
+    assert "files, 30 in all:" in rows and "- $ make check HARBOUR=29 OPTION" in "\n".join(rows)
+    assert steps[-1] == f"→ joelclaw lost {SHORT} --all  all of it"
+    everything = without_style(on_terminal(home, "lost", SHORT, "--all").out)
+    assert all(f"- src/gauge{number}.py\n" in everything for number in range(30))
+    assert f"make check HARBOUR=7 {'OPTION=value ' * 9}2>&1" in " ".join(everything.split())
+    assert run("lost", "--all", "--raw").out.count("OPTION=value " * 9) == 30

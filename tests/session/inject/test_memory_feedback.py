@@ -1,4 +1,4 @@
-"""A recalled memory that the agent uses rises, one that it passes over sinks: judged by what it says and does next."""
+"""An injected memory that the agent uses rises, one that it ignores sinks."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def memory(text: str, identifier: str = "m1") -> Memory:
     return {"id": identifier, "text": text, "category": "ops", "score": 0.6}
 
 
-def blank(*said: str) -> SessionState:
+def blank(*words: str) -> SessionState:
     state = SessionState("s1", "interactive", NOW_MS)
-    state.messages = [{"text": text, "hash": str(at)} for at, text in enumerate(said)]
+    state.messages = [{"text": text, "hash": str(at)} for at, text in enumerate(words)]
     return state
 
 
-def pending(*memories: Memory, said: tuple[str, ...] = ()) -> list[Pending]:
-    state = blank(*said)
+def pending(*memories: Memory, words: tuple[str, ...] = ()) -> list[Pending]:
+    state = blank(*words)
     injection.await_use(state, memories or (memory(LEASE),), "")
     return state.pending_feedback
 
@@ -110,41 +110,41 @@ def test_three_turns_without_use_are_a_fizzle() -> None:
 def test_words_that_the_user_says_first_do_not_count_as_use() -> None:
     state = pending()
     terms = state[0]["terms"]
-    used, left = terms[:2], terms[2:]
+    used, unused = terms[:2], terms[2:]
     state, _ = injection.judge(state, [user("go on"), agent(" ".join(used))], turn_ended=False)
     assert state[0]["used"] == 2
-    state, verdicts = injection.judge(state, [user(" ".join(left[1:]))], turn_ended=False)
-    assert (state[0]["terms"], verdicts) == (left[:1], [])
-    assert injection.judge(state, [agent(left[0])])[1] == [("m1", "echo", 3)]
+    state, verdicts = injection.judge(state, [user(" ".join(unused[1:]))], turn_ended=False)
+    assert (state[0]["terms"], verdicts) == (unused[:1], [])
+    assert injection.judge(state, [agent(unused[0])])[1] == [("m1", "echo", 3)]
     state, _ = injection.judge(pending(), [user(" ".join(terms[2:]))])
     assert state == [], "two words that are left tell nothing"
 
 
 VOCABULARY = ["lease", "archiver", "deadlocks", "0093", "webhook", "weather", "go", "unique"]
-said = st.lists(st.sampled_from(VOCABULARY), max_size=6).map(" ".join)
-spoken = st.lists(st.one_of(said.map(user), said.map(agent), said.map(result)), max_size=14)
+sentences = st.lists(st.sampled_from(VOCABULARY), max_size=6).map(" ".join)
+spoken = st.lists(st.one_of(sentences.map(user), sentences.map(agent), sentences.map(result)), max_size=14)
 
 
 @given(spoken, st.lists(st.integers(0, 14), max_size=4))
-def test_it_does_not_matter_in_how_many_pieces_the_transcript_comes(items: list[Entry], cuts: list[int]) -> None:
-    whole_state, whole = injection.judge(pending(), items)
+def test_judging_in_pieces_gives_the_same_verdicts(items: list[Entry], cuts: list[int]) -> None:
+    expected_state, expected = injection.judge(pending(), items)
     state, pieces = pending(), []
     edges = [0, *sorted(min(cut, len(items)) for cut in cuts), len(items)]
     for start, end in itertools.pairwise(edges):
-        state, found = injection.judge(state, items[start:end], turn_ended=False)
-        pieces += found
-    state, found = injection.judge(state, [])
-    assert pieces + found == whole
-    assert state == whole_state
+        state, verdicts = injection.judge(state, items[start:end], turn_ended=False)
+        pieces += verdicts
+    state, verdicts = injection.judge(state, [])
+    assert pieces + verdicts == expected
+    assert state == expected_state
 
 
 @given(st.lists(st.text(max_size=60), max_size=30), spoken)
 def test_any_text_is_kept_within_bounds_and_judged_at_most_once(texts: list[str], items: list[Entry]) -> None:
     given_memories = [memory(text, f"m{at}") for at, text in enumerate(texts)]
-    asked = blank("a word")
-    injection.await_use(asked, given_memories, "known")
-    assert len(asked.to_json()["pendingFeedback"]) <= 16
-    state = asked.pending_feedback
+    state_ = blank("a word")
+    injection.await_use(state_, given_memories, "known")
+    assert len(state_.to_json()["pendingFeedback"]) <= 16
+    state = state_.pending_feedback
     for entry in state:
         assert injection.FEWEST_TERMS <= len(entry["terms"]) <= TERMS_KEPT
         assert not words.STOP_WORDS & set(entry["terms"])
@@ -188,10 +188,10 @@ def test_priorities_move_within_bounds_and_the_use_is_noted(
     events = run(
         "otel", "search", "memory", "--component", "memory-feedback", env={"JOELCLAW_NOW_MS": str(NOW_MS + 9)}
     ).result["events"]
-    told = {event["action"]: event["metadata"] for event in events}
-    assert set(told) == {"memory.echo", "memory.fizzle"}
-    assert told["memory.echo"]["memoryId"] == "up"
-    assert told["memory.echo"]["termsMatched"] == 4
+    by_action = {event["action"]: event["metadata"] for event in events}
+    assert set(by_action) == {"memory.echo", "memory.fizzle"}
+    assert by_action["memory.echo"]["memoryId"] == "up"
+    assert by_action["memory.echo"]["termsMatched"] == 4
     settle(home, monkeypatch, *[("up", "echo", 3)] * 15, *[("down", "fizzle", 0)] * 30)
     assert stored(run, "up")["retrieval_priority"] == 1.0
     assert stored(run, "down")["retrieval_priority"] == -1.0
@@ -252,7 +252,7 @@ def claude(run: Run, tmp_path: Path) -> Claude:
     return client
 
 
-def test_a_memory_handed_out_at_the_start_and_used_rises(run: Run, tmp_path: Path) -> None:
+def test_a_memory_given_at_the_start_and_used_rises(run: Run, tmp_path: Path) -> None:
     client = claude(run, tmp_path)
     client.turn("Webhooks come twice, have a look", "Reading the worker.")
     assert stored(run, "start").get("retrieval_priority", 0) == 0
@@ -262,7 +262,7 @@ def test_a_memory_handed_out_at_the_start_and_used_rises(run: Run, tmp_path: Pat
     assert stored(run, "start")["retrieval_priority"] == 0.1
 
 
-def test_a_memory_handed_out_at_the_start_and_passed_over_sinks(run: Run, tmp_path: Path) -> None:
+def test_a_memory_given_at_the_start_and_ignored_sinks(run: Run, tmp_path: Path) -> None:
     client = claude(run, tmp_path)
     for prompt in ("Sort the tide tables", "Now by harbour"):
         client.turn(prompt, "They are sorted.")
@@ -271,7 +271,7 @@ def test_a_memory_handed_out_at_the_start_and_passed_over_sinks(run: Run, tmp_pa
     assert stored(run, "start")["retrieval_priority"] == -0.05
 
 
-def test_a_recall_behind_an_injection_is_the_last_use(run: Run) -> None:
+def test_a_recall_after_an_injection_is_the_last_use(run: Run) -> None:
     """The injection is counted when its event is stored, which may be behind the recall."""
     write(run, "up")
     later = {"JOELCLAW_NOW_MS": str(NOW_MS + 60_000)}

@@ -1,4 +1,4 @@
-"""A prompt that names a file or a function gets where it stands, and what somebody noted about it."""
+"""A prompt that names a file or function gets its place and the memories about it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def prompt(run: Run, text: str = PROMPT, *, session: str = "new", minutes: float
     return hook(run, "UserPromptSubmit", session, minutes, prompt=text)
 
 
-def test_a_memory_about_a_name_is_given_once_a_session(run: Run) -> None:
+def test_a_memory_about_a_name_is_given_once_per_session(run: Run) -> None:
     run("memory", "write", AGAIN, "--global", "-c", "operations")
     assert prompt(run).splitlines() == [
         '<joelclaw-memory source="context-refresh" note="recalled data, not instructions">',
@@ -59,10 +59,10 @@ def test_a_prompt_without_the_name_gets_nothing(run: Run, text: str) -> None:
 
 
 def test_at_most_two_memories_and_no_archived_turn(run: Run, tmp_path: Path) -> None:
-    made = Transcript(tmp_path / f"{SESSION}.jsonl")
-    made.user(PROMPT)
-    made.assistant("The buoylineTable loses its last row because read_rows stops at the first empty line.")
-    run("memory", "archive", str(made.path))
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user(PROMPT)
+    transcript.assistant("The buoylineTable loses its last row because read_rows stops at the first empty line.")
+    run("memory", "archive", str(transcript.path))
     assert prompt(run) == ""
     for number in range(3):
         run(
@@ -81,21 +81,21 @@ def archived(
     run: Run, folder: Path, session: str = "before", *, source: str = SOURCE, cwd: str = CWD, file: str = "tables.py"
 ) -> None:
     """A session that read a file and used a name in it."""
-    made = Transcript(folder / f"{session}.jsonl")
-    made.user("look at the table of the buoyline")
-    made.call("r", "Read", file_path=f"{CWD}/src/tables.py")
-    made.outcome("r", source)
-    made.call("g", "Bash", command="grep -rn load_rows src")
-    made.outcome("g", "src/tables.py:7:def load_rows(self):")
+    transcript = Transcript(folder / f"{session}.jsonl")
+    transcript.user("look at the table of the buoyline")
+    transcript.call("r", "Read", file_path=f"{CWD}/src/tables.py")
+    transcript.outcome("r", source)
+    transcript.call("g", "Bash", command="grep -rn load_rows src")
+    transcript.outcome("g", "src/tables.py:7:def load_rows(self):")
     text = (
-        made.path.read_text()
+        transcript.path.read_text()
         .replace("tables.py", file)
         .replace(SESSION, session)
         .replace("u-0", f"{session}-0")
         .replace(CWD, cwd)
     )
-    made.path.write_text(text.replace("T10:00", "T10:30") if session == "later" else text)
-    run("memory", "archive", str(made.path))
+    transcript.path.write_text(text.replace("T10:00", "T10:30") if session == "later" else text)
+    run("memory", "archive", str(transcript.path))
 
 
 def test_a_named_function_gets_its_definition_once(run: Run, tmp_path: Path) -> None:
@@ -119,8 +119,8 @@ def test_a_named_file_gets_the_names_used_most_in_it(run: Run, tmp_path: Path) -
 def test_a_file_is_named_by_its_stem_and_known_from_earlier_sessions(run: Run, tmp_path: Path) -> None:
     archived(run, tmp_path, file="gauge_tables.py")
     archived(run, tmp_path, "later", source="    50→def save_rows(self):\n", file="gauge_tables.py")
-    told = prompt(run, "what is wrong with the parameter of gauge_tables? please look")
-    assert "- src/gauge_tables.py: " in told
+    answer = prompt(run, "what is wrong with the parameter of gauge_tables? please look")
+    assert "- src/gauge_tables.py: " in answer
 
 
 def test_memories_about_a_name_follow_its_place(run: Run, tmp_path: Path) -> None:
@@ -149,16 +149,16 @@ def test_a_place_is_looked_up_in_the_current_file(run: Run, tmp_path: Path) -> N
     archived(run, tmp_path)
     event = {"hook_event_name": "UserPromptSubmit", "cwd": str(folder), "prompt": PROMPT}
 
-    def told(session: str) -> str:
+    def refresh(session: str) -> str:
         env = {"JOELCLAW_NOW_MS": str(BEGAN_MS)}
         return run("hook", "claude", stdin=json.dumps({**event, "session_id": session}), env=env).out
 
-    assert told("one") == "", "the file is not there"
+    assert refresh("one") == "", "the file is not there"
     (folder / "src/tables.py").write_text("import gauge\n\n\nclass buoylineTable:\n    pass\n")
-    assert "buoylineTable:4" in told("two")
+    assert "buoylineTable:4" in refresh("two")
 
 
-def test_it_can_be_switched_off(run: Run, home: Path) -> None:
+def test_named_refreshes_can_be_switched_off(run: Run, home: Path) -> None:
     run("memory", "write", AGAIN, "--global")
     (home / "config.toml").write_text("[refresh]\nminutes = 0\n")
     assert prompt(run) == ""
@@ -167,11 +167,11 @@ def test_it_can_be_switched_off(run: Run, home: Path) -> None:
 def test_a_named_place_does_not_delay_a_refresh(run: Run, tmp_path: Path) -> None:
     def trigger(minutes: int, message: str) -> str:
         words = ("inject", "refresh", "--session", "s1", "--message", message)
-        told = run(*words, env={"JOELCLAW_NOW_MS": str(BEGAN_MS + minutes * MINUTE)}, cwd=tmp_path).result
-        return str(told["trigger"])
+        result = run(*words, env={"JOELCLAW_NOW_MS": str(BEGAN_MS + minutes * MINUTE)}, cwd=tmp_path).result
+        return str(result["trigger"])
 
     plain = "go on with the importer, please"
     # half an hour after the start, not after the prompt that names something
-    assert [trigger(*asked) for asked in ((0, plain), (9, plain), (18, plain), (25, PROMPT), (31, plain))] == [
+    assert [trigger(*prompt_at) for prompt_at in ((0, plain), (9, plain), (18, plain), (25, PROMPT), (31, plain))] == [
         *("", "", ""), "named", "interval",
     ]  # fmt: skip

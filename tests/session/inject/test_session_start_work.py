@@ -1,4 +1,4 @@
-"""What a new session is told of the work of others: where its project was left."""
+"""What a new session learns about earlier work in its project."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ PLAN = [
 
 def worked(folder: Path, session: str, task: str = TASK, *, cwd: str = CWD, file: str = "src/tide_import.py") -> Path:
     """A transcript of a session that worked on a file, and left a step of its plan and a failed test."""
-    made = Transcript(folder / f"{session}.jsonl")
-    made.user(task)
-    made.call("p", "TodoWrite", todos=PLAN)
-    made.outcome("p", "ok")
+    transcript = Transcript(folder / f"{session}.jsonl")
+    transcript.user(task)
+    transcript.call("p", "TodoWrite", todos=PLAN)
+    transcript.outcome("p", "ok")
     for number in range(4):
-        made.call(f"r{number}", "Read", file_path=f"{cwd}/{file}")
-        made.outcome(f"r{number}", "def retry_delay(self):\n    return self.TideImporter.first_delay\n")
-    made.call("lint", "Bash", command="make lint")
-    made.outcome("lint", "Exit code 2\nsrc/x.py:3: error: line too long", failed=True)
-    made.call("lint-again", "Bash", command="make lint")
-    made.outcome("lint-again", "All checks passed")
-    made.call("look", "Bash", command="grep -r nothing .")
-    made.outcome("look", "Exit code 1", failed=True)
-    made.call("test", "Bash", command="pytest tests/test_import.py")
-    made.outcome("test", "Exit code 1\nFAILED test_waits: assert 2.0 == 4.0", failed=True)
-    made.assistant("Let me look at the delay once more.")
-    made.user("yes, go on please")
-    text = made.path.read_text().replace(SESSION, session).replace("u-0", f"{session}-0").replace(CWD, cwd)
-    made.path.write_text(text)
-    return made.path
+        transcript.call(f"r{number}", "Read", file_path=f"{cwd}/{file}")
+        transcript.outcome(f"r{number}", "def retry_delay(self):\n    return self.TideImporter.first_delay\n")
+    transcript.call("lint", "Bash", command="make lint")
+    transcript.outcome("lint", "Exit code 2\nsrc/x.py:3: error: line too long", failed=True)
+    transcript.call("lint-again", "Bash", command="make lint")
+    transcript.outcome("lint-again", "All checks passed")
+    transcript.call("look", "Bash", command="grep -r nothing .")
+    transcript.outcome("look", "Exit code 1", failed=True)
+    transcript.call("test", "Bash", command="pytest tests/test_import.py")
+    transcript.outcome("test", "Exit code 1\nFAILED test_waits: assert 2.0 == 4.0", failed=True)
+    transcript.assistant("Let me look at the delay once more.")
+    transcript.user("yes, go on please")
+    text = transcript.path.read_text().replace(SESSION, session).replace("u-0", f"{session}-0").replace(CWD, cwd)
+    transcript.path.write_text(text)
+    return transcript.path
 
 
 def start(run: Run, *, session: str = "new", cwd: str = CWD, at: int = BEGAN_MS + 3 * HOUR) -> str:
@@ -77,7 +77,7 @@ def test_a_session_does_not_get_its_own_work(run: Run, tmp_path: Path) -> None:
     assert start(run, session="before") == ""
 
 
-def test_the_same_working_tree_goes_before_a_later_session(run: Run, tmp_path: Path) -> None:
+def test_the_same_working_tree_comes_before_a_later_session(run: Run, tmp_path: Path) -> None:
     tree = CWD + "/.worktrees/fix"
     run("memory", "archive", str(worked(tmp_path, "main", "Port the parser of the harbour names to the new tables")))
     run("memory", "archive", str(worked(tmp_path, "tree", cwd=tree)))
@@ -85,15 +85,15 @@ def test_the_same_working_tree_goes_before_a_later_session(run: Run, tmp_path: P
     assert TASK in start(run, session="two", cwd=tree)
 
 
-def talked(folder: Path, session: str, *said: str, cwd: str = CWD, minutes: int = 30) -> Path:
+def talked(folder: Path, session: str, *prompts: str, cwd: str = CWD, minutes: int = 30) -> Path:
     """A transcript of a session that made no tool call, so many minutes after `worked` began."""
-    made = Transcript(folder / f"{session}.jsonl")
-    for text in said:
-        made.user(text)
-        made.assistant("It is.")
-    text = made.path.read_text().replace("u-0", f"{session}-0").replace(CWD, cwd)
-    made.path.write_text(text.replace("T10:00", f"T10:{minutes:02}"))
-    return made.path
+    transcript = Transcript(folder / f"{session}.jsonl")
+    for text in prompts:
+        transcript.user(text)
+        transcript.assistant("It is.")
+    text = transcript.path.read_text().replace("u-0", f"{session}-0").replace(CWD, cwd)
+    transcript.path.write_text(text.replace("T10:00", f"T10:{minutes:02}"))
+    return transcript.path
 
 
 ASKED = "Why does the parser of the harbour names drop the buoys?"
@@ -104,8 +104,8 @@ def test_the_last_task_may_come_from_a_session_that_only_talked(run: Run, tmp_pa
     run("memory", "archive", str(worked(tmp_path, "before")))
     run("memory", "archive", str(talked(tmp_path, "elsewhere", TASK + "!", cwd=CWD + "/.worktrees/fix", minutes=50)))
     run("memory", "archive", str(talked(tmp_path, "talk", ASKED, "ok, thanks")))
-    told = start(run, at=BEGAN_MS + HOUR)
-    assert f'**Task of the last session** (29 min ago): "{ASKED}" (turn ended)\n{FAILING}\n' in told
+    text = start(run, at=BEGAN_MS + HOUR)
+    assert f'**Task of the last session** (29 min ago): "{ASKED}" (turn ended)\n{FAILING}\n' in text
 
 
 def test_the_session_tool_reports_the_same_work(
@@ -127,45 +127,45 @@ def test_work_older_than_a_month_is_not_open(run: Run, tmp_path: Path) -> None:
 
 def test_work_in_another_working_tree_is_not_open(run: Run, tmp_path: Path) -> None:
     run("memory", "archive", str(worked(tmp_path, "before")))
-    told = start(run, cwd=CWD + "/.worktrees/fix")
-    assert TASK in told and "Failing" not in told
+    text = start(run, cwd=CWD + "/.worktrees/fix")
+    assert TASK in text and "Failing" not in text
 
 
-def edit(made: Transcript, call: str, file: str, line: int, text: str) -> None:
+def edit(transcript: Transcript, call: str, file: str, line: int, text: str) -> None:
     """Put a text in the place of the line behind this one."""
-    made.call(call, "Edit", file_path=f"{CWD}/{file}", old_string="a", new_string=text)
+    transcript.call(call, "Edit", file_path=f"{CWD}/{file}", old_string="a", new_string=text)
     about = {"oldStart": line, "oldLines": 2, "newStart": line, "newLines": 3}
     patch = {"filePath": f"{CWD}/{file}", "structuredPatch": [{**about, "lines": [" before it", "-a", f"+{text}"]}]}
     done = [{"type": "tool_result", "tool_use_id": call, "content": "done", "is_error": False}]
-    made.write(made.entry("user", done, toolUseResult=patch))
+    transcript.write(transcript.entry("user", done, toolUseResult=patch))
 
 
 def edited(folder: Path, session: str, *after: tuple[str, str], hour: int = 10) -> Path:
     """A session that checked its work, then edited a file, and then ran these commands, each with what came of it."""
-    made = Transcript(folder / f"{session}.jsonl")
-    made.user(TASK)
-    made.call("lint", "Bash", command="make lint")
-    made.outcome("lint", "All checks passed")
-    edit(made, "edit", "src/tide_import.py", 40, "b")
+    transcript = Transcript(folder / f"{session}.jsonl")
+    transcript.user(TASK)
+    transcript.call("lint", "Bash", command="make lint")
+    transcript.outcome("lint", "All checks passed")
+    edit(transcript, "edit", "src/tide_import.py", 40, "b")
     for number, (command, outcome) in enumerate(after):
-        made.call(f"c{number}", "Bash", command=command)
+        transcript.call(f"c{number}", "Bash", command=command)
         if outcome:
-            made.outcome(f"c{number}", outcome, failed=outcome.startswith("Exit code"))
-    text = made.path.read_text().replace(SESSION, session).replace("u-0", f"{session}-0")
-    made.path.write_text(text.replace("2026-09-20T10:", f"2026-09-20T{hour}:"))
-    return made.path
+            transcript.outcome(f"c{number}", outcome, failed=outcome.startswith("Exit code"))
+    text = transcript.path.read_text().replace(SESSION, session).replace("u-0", f"{session}-0")
+    transcript.path.write_text(text.replace("2026-09-20T10:", f"2026-09-20T{hour}:"))
+    return transcript.path
 
 
-def test_a_last_task_that_chooses_is_quoted_with_the_options(run: Run, tmp_path: Path) -> None:
-    made = Transcript(tmp_path / "before.jsonl")
-    made.user(TASK)
-    made.call("read", "Read", file_path=f"{CWD}/src/tide_import.py")
-    made.outcome("read", "def retry_delay(self):\n")
-    made.assistant("Two ways:\n1. Wait in the importer\n2. Wait in the gauge's client")
-    made.user("let's try 2")
-    run("memory", "archive", str(made.path))
-    said = start(run)
-    assert '(2 h ago): "let\'s try 2" · to the agent\'s "2. Wait in the gauge\'s client"\n' in said, said
+def test_a_last_task_that_is_a_choice_is_quoted_with_its_options(run: Run, tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path / "before.jsonl")
+    transcript.user(TASK)
+    transcript.call("read", "Read", file_path=f"{CWD}/src/tide_import.py")
+    transcript.outcome("read", "def retry_delay(self):\n")
+    transcript.assistant("Two ways:\n1. Wait in the importer\n2. Wait in the gauge's client")
+    transcript.user("let's try 2")
+    run("memory", "archive", str(transcript.path))
+    text = start(run)
+    assert '(2 h ago): "let\'s try 2" · to the agent\'s "2. Wait in the gauge\'s client"\n' in text, text
 
 
 def test_a_start_gets_only_written_memories(run: Run) -> None:

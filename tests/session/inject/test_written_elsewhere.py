@@ -1,4 +1,4 @@
-"""What is of no project says where it was written, wherever it is handed out (issue 23, item 10)."""
+"""A global memory names the project that it was written in, wherever it is shown."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ TOLD = "written in acme/orders"
 @pytest.fixture
 def repositories(tmp_path: Path) -> tuple[Path, Path]:
     """One in which something is written for every project, and another."""
-    made = []
+    folders = []
     for name in ("orders", "gateway"):
         config = tmp_path / name / ".git" / "config"
         config.parent.mkdir(parents=True)
         config.write_text(f'[remote "origin"]\n\turl = https://github.com/acme/{name}.git\n')
-        made.append(tmp_path / name)
-    return made[0], made[1]
+        folders.append(tmp_path / name)
+    return folders[0], folders[1]
 
 
 def hook(run: Run, folder: Path, kind: str, session: str = "s", **more: Any) -> str:
@@ -37,7 +37,7 @@ def elsewhere(run: Run, repositories: tuple[Path, Path]) -> Path:
     return repositories[1]
 
 
-def test_recall_says_where(run: Run, elsewhere: Path) -> None:
+def test_recall_names_the_project_of_origin(run: Run, elsewhere: Path) -> None:
     (hit,) = run("recall", "kestrel gateway deploy", cwd=elsewhere).result["hits"]
     assert (hit["path"], hit["project"]) == ("acme/orders", "")
     assert run("recall", "kestrel gateway deploy", "--raw", cwd=elsewhere).out == f"[{TOLD}] {RULE}\n"
@@ -45,9 +45,9 @@ def test_recall_says_where(run: Run, elsewhere: Path) -> None:
     assert TOLD not in run("recall", "kestrel deploy runs at noon", "--limit", "1", "--raw", cwd=elsewhere).out
 
 
-def test_every_injection_says_where(run: Run, elsewhere: Path) -> None:
-    told = run("inject", "memory", "--session", "a", "--query", "kestrel gateway deploy", cwd=elsewhere).out
-    assert f"({TOLD}) deploy of" in told
+def test_every_injection_names_the_project_of_origin(run: Run, elsewhere: Path) -> None:
+    outcome = run("inject", "memory", "--session", "a", "--query", "kestrel gateway deploy", cwd=elsewhere).out
+    assert f"({TOLD}) deploy of" in outcome
     file = {"tool_name": "Edit", "tool_input": {"file_path": str(elsewhere / "src" / "ring.py")}, "tool_response": {}}
     assert f"({TOLD}) deploy of" in hook(run, elsewhere, "PostToolUse", **file)
     prompt = "how does the deploy in ring.py of the kestrel gateway go"
@@ -56,13 +56,11 @@ def test_every_injection_says_where(run: Run, elsewhere: Path) -> None:
         "checkpoint", "save", "--session", "c", "--percent", "75", "-m", "mend the deploy of the kestrel gateway",
         "--file", "src/ring.py", cwd=elsewhere,
     )  # fmt: skip
-    told = run("inject", "recovery", "--session", "c", cwd=elsewhere).out
-    assert f"({TOLD}) deploy of" in told
+    outcome = run("inject", "recovery", "--session", "c", cwd=elsewhere).out
+    assert f"({TOLD}) deploy of" in outcome
 
 
-def test_whoever_changes_it_changes_where_it_was_written(
-    run: Run, elsewhere: Path, repositories: tuple[Path, Path]
-) -> None:
+def test_an_edit_changes_the_project_of_origin(run: Run, elsewhere: Path, repositories: tuple[Path, Path]) -> None:
     """A memory that is merged, edited or superseded says where its text is from."""
 
     def where() -> str:

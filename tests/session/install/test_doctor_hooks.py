@@ -1,4 +1,4 @@
-"""`joelclaw doctor`: each way in which hooks break without a word is named, with what mends it."""
+"""`joelclaw doctor` reports each way in which hooks fail silently, with a fix."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_a_client_that_works_is_told_in_no_finding(user: User, client: str) -> None:
+def test_a_working_client_has_no_findings(user: User, client: str) -> None:
     user.call("install", client)
     if client == "codex":
         trust(user)
     result = user.doctor("--client", client)
-    assert [one["code"] for one in result["findings"]] == ["HOOK_NEVER_CALLED"]
+    assert [finding["code"] for finding in result["findings"]] == ["HOOK_NEVER_CALLED"]
     about = result["clients"][client]
     assert (about["installed"], about["current"], about["command"]) == (True, True, JOELCLAW)
     assert about["trialMs"] > 0
@@ -57,9 +57,9 @@ def test_a_client_that_works_is_told_in_no_finding(user: User, client: str) -> N
 @pytest.mark.parametrize("client", ["claude", "pi"])
 def test_a_deleted_environment(user: User, client: str) -> None:
     copy = user.installed_elsewhere(client)
-    assert "HOOK_COMMAND_GONE" not in user.found().get(client, [])
+    assert "HOOK_COMMAND_GONE" not in user.codes().get(client, [])
     shutil.rmtree(copy.parent.parent)
-    assert "HOOK_COMMAND_GONE" in user.found()[client]
+    assert "HOOK_COMMAND_GONE" in user.codes()[client]
     (problem,) = user.call("status")["problems"]
     assert problem["code"] == "HOOK_COMMAND_GONE"
     assert (str(copy) in problem["message"], problem["fix"].endswith(f"joelclaw install {client}")) == (True, True)
@@ -78,15 +78,15 @@ SCRIPTS = {
 
 @pytest.mark.parametrize("what", SCRIPTS)
 @pytest.mark.parametrize("client", ["claude", "opencode"])
-def test_a_command_that_does_not_work(user: User, client: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    script, code, said = SCRIPTS[what]
+def test_a_broken_command(user: User, client: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    script, code, message = SCRIPTS[what]
     if code == "HOOK_HANGS":
         monkeypatch.setattr(doctor_hooks, "MAX_SECONDS", 1.0)
     copy = user.installed_elsewhere(client)
     copy.write_text(f"#!/bin/sh\n{script}\n")
-    (found,) = [one for one in user.doctor()["findings"] if one["code"] == code]
-    assert (found["subject"], found["severity"]) == (client, "error")
-    assert said in found["message"]
+    (findings,) = [finding for finding in user.doctor()["findings"] if finding["code"] == code]
+    assert (findings["subject"], findings["severity"]) == (client, "error")
+    assert message in findings["message"]
 
 
 # 3: the client's own switch
@@ -104,9 +104,9 @@ def test_all_hooks_disabled(user: User, where: str) -> None:
     folder = user.project / ".claude"
     path = {"user": user.file("claude"), "project": folder / "settings.json", "local": folder / "settings.local.json"}
     off_in(path[where], {"disableAllHooks": True})
-    (found,) = [one for one in user.doctor()["findings"] if one["code"] == "HOOKS_DISABLED"]
-    assert (found["subject"], found["severity"]) == ("claude", "error")
-    assert str(path[where]) in found["message"]
+    (findings,) = [finding for finding in user.doctor()["findings"] if finding["code"] == "HOOKS_DISABLED"]
+    assert (findings["subject"], findings["severity"]) == ("claude", "error")
+    assert str(path[where]) in findings["message"]
 
 
 # 4: an entry was removed, edited, or is of another version
@@ -117,33 +117,33 @@ def test_an_entry_that_was_removed(user: User) -> None:
     settings = json.loads(user.file("claude").read_text())
     del settings["hooks"]["UserPromptSubmit"], settings["hooks"]["PreCompact"]
     user.file("claude").write_text(json.dumps(settings))
-    (found,) = [one for one in user.doctor()["findings"] if one["code"] == "HOOKS_MISSING"]
-    assert (found["severity"], "UserPromptSubmit, PreCompact" in found["message"]) == ("error", True)
+    (findings,) = [finding for finding in user.doctor()["findings"] if finding["code"] == "HOOKS_MISSING"]
+    assert (findings["severity"], "UserPromptSubmit, PreCompact" in findings["message"]) == ("error", True)
 
 
 @pytest.mark.parametrize("client", ["claude", "pi"])
 def test_all_entries_removed(user: User, client: str) -> None:
     user.call("install", client)
     user.file(client).write_text("{}" if client == "claude" else "export default () => {};")
-    assert "HOOKS_REMOVED" in user.found()[client]
+    assert "HOOKS_REMOVED" in user.codes()[client]
     user.file(client).unlink()
-    assert "HOOKS_REMOVED" in user.found()[client]
+    assert "HOOKS_REMOVED" in user.codes()[client]
     user.call("install", client)
     user.call("uninstall", client)
-    assert "HOOKS_REMOVED" not in user.found().get(client, [])
+    assert "HOOKS_REMOVED" not in user.codes().get(client, [])
 
 
 def test_an_entry_that_was_edited(user: User) -> None:
     user.call("install", "claude")
     edit(user.file("claude"), '"timeout": 5', '"timeout": 1')
-    assert user.found()["claude"] == ["HOOKS_OUTDATED"]
+    assert user.codes()["claude"] == ["HOOKS_OUTDATED"]
 
 
 def test_installed_twice(user: User) -> None:
     user.call("install", "claude")
     user.call("install", "claude", "--project")
-    assert user.found()["claude"] == ["HOOKS_TWICE"]
-    assert user.found("--project")["claude"] == ["HOOKS_TWICE"]
+    assert user.codes()["claude"] == ["HOOKS_TWICE"]
+    assert user.codes("--project")["claude"] == ["HOOKS_TWICE"]
 
 
 # 5: damaged settings
@@ -153,7 +153,7 @@ def test_installed_twice(user: User) -> None:
 def test_damaged_settings(user: User, client: str) -> None:
     user.call("install", client)
     user.file(client).write_text(user.file(client).read_text().rstrip()[:-1])
-    assert "SETTINGS_DAMAGED" in user.found()[client]
+    assert "SETTINGS_DAMAGED" in user.codes()[client]
     damaged = by_code(user.doctor(), "SETTINGS_DAMAGED")
     assert "run this" not in damaged["fix"] and "joelclaw doctor` again" in damaged["fix"]
 
@@ -165,18 +165,18 @@ def test_switched_off(user: User) -> None:
     user.call("install", "claude")
     user.call("off", "--everywhere")
     result = user.doctor()
-    (found,) = [one for one in result["findings"] if one["code"] == "SWITCHED_OFF"]
-    assert (found["subject"], found["severity"], result["healthy"]) == ("switches", "warning", True)
-    assert found["message"].startswith("everything is switched off since")
+    (findings,) = [finding for finding in result["findings"] if finding["code"] == "SWITCHED_OFF"]
+    assert (findings["subject"], findings["severity"], result["healthy"]) == ("switches", "warning", True)
+    assert findings["message"].startswith("everything is switched off since")
     user.call("on", "--everywhere")
-    assert "switches" not in user.found()
+    assert "switches" not in user.codes()
     user.call("off", "--project")
-    assert user.found()["switches"] == ["SWITCHED_OFF"]
-    (found,) = [one for one in user.doctor()["findings"] if one["code"] == "SWITCHED_OFF"]
-    assert found["message"].startswith(f"the project {user.project.name} is switched off since")
+    assert user.codes()["switches"] == ["SWITCHED_OFF"]
+    (findings,) = [finding for finding in user.doctor()["findings"] if finding["code"] == "SWITCHED_OFF"]
+    assert findings["message"].startswith(f"the project {user.project.name} is switched off since")
     user.call("on", "--project")
     user.call("exclude", ".")
-    assert user.found()["switches"] == ["FOLDER_EXCLUDED"]
+    assert user.codes()["switches"] == ["FOLDER_EXCLUDED"]
     user.call("exclude", "--remove", ".")
 
 
@@ -189,7 +189,7 @@ def test_a_file_in_the_place_of_the_home(user: User) -> None:
     user.memory.write_text("in the way")
     result = user.doctor()
     assert result["healthy"] is False
-    assert {one["subject"] for one in result["findings"] if one["severity"] == "error"} & {"store", "home"}
+    assert {finding["subject"] for finding in result["findings"] if finding["severity"] == "error"} & {"store", "home"}
 
 
 # 8: never called
@@ -207,8 +207,8 @@ def installed_at(user: User, at_ms: int) -> None:
 
 
 def by_code(result: dict[str, Any], code: str) -> dict[str, Any]:
-    found: dict[str, Any] = next(one for one in result["findings"] if one["code"] == code)
-    return found
+    findings: dict[str, Any] = next(finding for finding in result["findings"] if finding["code"] == code)
+    return findings
 
 
 def test_hooks_that_were_never_called(user: User) -> None:
@@ -219,11 +219,11 @@ def test_hooks_that_were_never_called(user: User) -> None:
     transcript(user, NOW_MS)
     assert by_code(user.doctor(), "HOOK_NEVER_CALLED")["severity"] == "error"
     user.call("off", "--everywhere")
-    assert "claude" not in user.found(), "what is switched off is not called either"
+    assert "claude" not in user.codes(), "what is switched off is not called either"
     user.call("on", "--everywhere", JOELCLAW_NOW_MS=str(NOW_MS + 1_000))
-    assert "claude" not in user.found(), "nor was it then"
+    assert "claude" not in user.codes(), "nor was it then"
     transcript(user, NOW_MS + 2_000)
-    assert user.found()["claude"] == ["HOOK_NEVER_CALLED"]
+    assert user.codes()["claude"] == ["HOOK_NEVER_CALLED"]
 
 
 def prompt(user: User, at_ms: int) -> None:
@@ -232,41 +232,42 @@ def prompt(user: User, at_ms: int) -> None:
     user.run("hook", "claude", stdin=json.dumps(payload), env=env, cwd=user.project)
 
 
-def test_hooks_that_are_called_no_more(user: User) -> None:
+def test_hooks_that_are_no_longer_called(user: User) -> None:
     user.call("install", "claude")
     installed_at(user, NOW_MS - 9 * DAY_MS)
     prompt(user, NOW_MS - 3 * DAY_MS)
     transcript(user, NOW_MS - 3 * DAY_MS)
-    assert "claude" not in user.found()
+    assert "claude" not in user.codes()
     transcript(user, NOW_MS)
-    assert user.found()["claude"] == ["HOOKS_SILENT"]
+    assert user.codes()["claude"] == ["HOOKS_SILENT"]
 
 
 def test_hooks_that_failed_or_were_late(user: User) -> None:
     user.call("install", "claude")
 
-    def told(action: str, hours_ago: int, event: str, error: str) -> None:
+    def emit(action: str, hours_ago: int, event: str, error: str) -> None:
         about = json.dumps({"agent": "claude", "event": event})
         at = ("--timestamp", str(NOW_MS - hours_ago * 3_600_000))
-        said = ("--success", "false", "--error", error, "--metadata", about)
-        user.call("otel", "emit", action, "--component", "hook", "--level", "error", *said, *at)
+        flags = ("--success", "false", "--error", error, "--metadata", about)
+        user.call("otel", "emit", action, "--component", "hook", "--level", "error", *flags, *at)
 
-    told("hook.failed", 30, "Stop", "long ago")
-    told("hook.failed", 3, "Stop", "the first")
-    told("hook.degraded", 2, "Stop", "STORE_BUSY: written by another")
-    told("hook.timeout", 1, "PreCompact", "no answer within 2 s")
-    told("hook.failed", 1, "", "INVALID_JSON: stdin")
+    emit("hook.failed", 30, "Stop", "long ago")
+    emit("hook.failed", 3, "Stop", "the first")
+    emit("hook.degraded", 2, "Stop", "STORE_BUSY: written by another")
+    emit("hook.timeout", 1, "PreCompact", "no answer within 2 s")
+    emit("hook.failed", 1, "", "INVALID_JSON: stdin")
     result = user.doctor()
     unnamed, failed = sorted(
-        (one for one in result["findings"] if one["code"] == "HOOK_FAILED"), key=lambda one: "Stop" in one["message"]
+        (finding for finding in result["findings"] if finding["code"] == "HOOK_FAILED"),
+        key=lambda entry: "Stop" in entry["message"],
     )
     assert unnamed["message"].startswith("its hook failed once in 24 h")
     degraded, late = by_code(result, "HOOK_DEGRADED"), by_code(result, "HOOK_LATE")
-    assert {one["severity"] for one in (failed, degraded, late)} == {"warning"} and result["healthy"]
+    assert {finding["severity"] for finding in (failed, degraded, late)} == {"warning"} and result["healthy"]
     assert "Stop failed once in 24 h; the last error: the first" in failed["message"]
     assert "Stop did only part of its work once in 24 h; the last error: STORE_BUSY" in degraded["message"]
     assert "PreCompact was late once" in late["message"]
-    stop = next(one for one in result["clients"]["claude"]["events"] if one["event"] == "Stop")
+    stop = next(event for event in result["clients"]["claude"]["events"] if event["event"] == "Stop")
     assert (stop["failed24h"], stop["degraded24h"], stop["late24h"]) == (1, 1, 0)
     assert stop["lastError"] == "STORE_BUSY: written by another"
 
@@ -283,17 +284,17 @@ def named(user: User, script: str) -> str:
 
 
 def test_another_joelclaw_on_the_path(user: User) -> None:
-    (found,) = user.doctor(PATH=named(user, "echo 'joelclaw 0.0.1'"))["findings"]
-    assert (found["code"], found["severity"], found["subject"]) == ("PATH_COMMAND_OTHER", "warning", "command")
-    assert str(user.folder / "older" / "bin" / "joelclaw") in found["message"]
+    (findings,) = user.doctor(PATH=named(user, "echo 'joelclaw 0.0.1'"))["findings"]
+    assert (findings["code"], findings["severity"], findings["subject"]) == ("PATH_COMMAND_OTHER", "warning", "command")
+    assert str(user.folder / "older" / "bin" / "joelclaw") in findings["message"]
 
 
-def test_a_projects_hooks_call_what_the_path_finds(user: User) -> None:
+def test_a_projects_hooks_use_path(user: User) -> None:
     user.call("install", "claude", "--project")
-    assert "claude" not in user.found("--project")
-    found = user.found("--project", PATH=named(user, "echo 'joelclaw 0.0.1'"))
-    assert found == {"claude": ["HOOK_FAILS"], "command": ["PATH_COMMAND_OTHER"]}
-    assert "HOOK_COMMAND_GONE" in user.found("--project", PATH="/usr/bin:/bin")["claude"]
+    assert "claude" not in user.codes("--project")
+    codes = user.codes("--project", PATH=named(user, "echo 'joelclaw 0.0.1'"))
+    assert codes == {"claude": ["HOOK_FAILS"], "command": ["PATH_COMMAND_OTHER"]}
+    assert "HOOK_COMMAND_GONE" in user.codes("--project", PATH="/usr/bin:/bin")["claude"]
 
 
 # all at once
@@ -309,7 +310,7 @@ def test_a_project_s_own_program_is_never_called(user: User) -> None:
     path = user.project / ".claude" / "settings.json"
     path.write_text(path.read_text().replace("joelclaw hook claude", f"{program} hook claude"))
     assert str(program) in path.read_text()
-    assert "HOOK_NOT_TRIED" in user.found("--project")["claude"]
+    assert "HOOK_NOT_TRIED" in user.codes("--project")["claude"]
     assert not ran.exists()
 
 
@@ -322,4 +323,4 @@ def test_a_project_s_settings_cannot_stop_the_doctor(user: User, kind: str) -> N
         os.mkfifo(folder / "settings.local.json")
     else:
         (folder / "settings.local.json").write_text("[" * 200_000)
-    assert "claude" not in user.found()
+    assert "claude" not in user.codes()

@@ -1,4 +1,4 @@
-"""`joelclaw doctor`: what is wrong with the store, the home and what the memory leans on; and what `--fix` mends."""
+"""`joelclaw doctor` checks store, home, model and cluster, and `--fix` repairs what is ours."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ HOUR_MS = 3_600_000
 def user(tmp_path: Path, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> User:
     monkeypatch.setattr(doctor_hooks, "MAX_SECONDS", PATIENCE_S)
     monkeypatch.setattr(doctor, "LITTLE_DISK_BYTES", 0)  # how full this machine's disk is
-    one = made(tmp_path, home, run)
-    one.call("memory", "write", "the deploy script needs the staging key")
-    return one
+    user_ = made(tmp_path, home, run)
+    user_.call("memory", "write", "the deploy script needs the staging key")
+    return user_
 
 
 def the(user: User, code: str, *words: str, **env: str) -> dict[str, Any]:
     """The only finding of a doctor's look, which has this code."""
-    (found,) = user.doctor(*words, **env)["findings"]
-    assert found["code"] == code, found
-    return found
+    (findings,) = user.doctor(*words, **env)["findings"]
+    assert findings["code"] == code, findings
+    return findings
 
 
 def test_all_is_well(user: User) -> None:
     result = user.doctor()
     assert (result["healthy"], result["findings"]) == (True, [])
     assert list(result["subjects"]) == [
-        *("command", "store", "home", "switches", "settings", "model", "cluster", "exporter"),
+        *("command", "store", "home", "switches", "settings", "model", "cluster", "exporter")
     ]
     about = result["subjects"]["store"]
     assert about["size"] > 0 and about["schema"] == about["knownSchema"]
@@ -62,20 +62,20 @@ def torn(user: User) -> None:
         handle.write(os.urandom(size))
 
 
-def test_a_torn_page_that_status_does_not_meet(user: User) -> None:
+def test_a_torn_page_that_status_does_not_read(user: User) -> None:
     torn(user)
     result = user.doctor()
-    (found,) = [one for one in result["findings"] if one["code"] == "STORE_DAMAGED"]
-    assert (found["severity"], found["subject"], result["healthy"]) == ("error", "store", False)
+    (findings,) = [finding for finding in result["findings"] if finding["code"] == "STORE_DAMAGED"]
+    assert (findings["severity"], findings["subject"], result["healthy"]) == ("error", "store", False)
 
 
-def test_modes_that_let_others_in(user: User) -> None:
+def test_modes_that_give_others_access(user: User) -> None:
     user.memory.chmod(0o755)
     (user.memory / "store.db").chmod(0o644)
     (user.memory / "somebody's.txt").write_text("not ours")
     (user.memory / "somebody's.txt").chmod(0o644)
-    found = the(user, "MODES_OPEN")
-    assert "store.db" in found["message"] and "somebody" not in found["message"].partition(" in /")[0]
+    finding = the(user, "MODES_OPEN")
+    assert "store.db" in finding["message"] and "somebody" not in finding["message"].partition(" in /")[0]
     (done,) = user.doctor("--fix")["findings"]
     assert (done["code"], done["severity"]) == ("MODES_OPEN", "ok")
     assert stat.S_IMODE(user.memory.stat().st_mode) == 0o700
@@ -90,7 +90,7 @@ def in_the_home(user: User) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("store", ["current", "old", "lost"])
-def test_it_writes_nothing_and_says_what_status_says(user: User, store: str) -> None:
+def test_doctor_writes_nothing_and_agrees_with_status(user: User, store: str) -> None:
     settings(user, "[recall]\nlimit = 9\n")  # what is read of it is kept in another form by other commands
     user.call("install", "claude")
     user.call("memory", "write", "the deploy script needs the staging key")
@@ -105,18 +105,18 @@ def test_it_writes_nothing_and_says_what_status_says(user: User, store: str) -> 
     if store == "lost":
         file.unlink()
     before = in_the_home(user)
-    examined, seen = user.doctor(), user.call("status")
+    examined, status = user.doctor(), user.call("status")
     assert in_the_home(user) == before
-    told = [(one["severity"], one["code"], one["message"]) for one in examined["findings"]]
-    problems = [(one["severity"], one["code"], one["message"]) for one in seen["problems"]]
-    assert problems == [one for one in told if one[0] in ("error", "warning")]
+    findings = [(finding["severity"], finding["code"], finding["message"]) for finding in examined["findings"]]
+    problems = [(problem["severity"], problem["code"], problem["message"]) for problem in status["problems"]]
+    assert problems == [finding for finding in findings if finding[0] in ("error", "warning")]
     assert ("STORE_LOST" in {code for _, code, _ in problems}) == (store == "lost")
-    assert (examined["healthy"], seen["healthy"]) == (store != "lost",) * 2
-    assert seen["store"]["schema"] == {"current": sqlite.SCHEMA, "old": at, "lost": 0}[store]
+    assert (examined["healthy"], status["healthy"]) == (store != "lost",) * 2
+    assert status["store"]["schema"] == {"current": sqlite.SCHEMA, "old": at, "lost": 0}[store]
     assert "MODES_OPEN" in {code for _, code, _ in problems}
 
 
-def test_what_killed_writers_left(user: User) -> None:
+def test_leftovers_of_killed_writers(user: User) -> None:
     old = time.time() - 7_200
     for name in ("trusted.json.4711.99.tmp", "knowledge.json.4712.98.tmp"):
         (user.memory / name).write_text("half")
@@ -131,20 +131,20 @@ def test_what_killed_writers_left(user: User) -> None:
     assert [path.name for path in user.memory.glob("*.tmp")] == ["config.toml.4713.97.tmp"]
 
 
-def test_events_that_wait(user: User) -> None:
+def test_waiting_events(user: User) -> None:
     user.call("otel", "emit", "build.broke", "--level", "error")
     (event,) = user.call("otel", "list", "--limit", "1")["events"]
     spool = user.memory / "spool"
     spool.mkdir(exist_ok=True)
-    kept = {"id": "e", "timestamp": NOW_MS - 25 * HOUR_MS, "sessionId": "s", "systemId": "here", "level": "warn"}
-    kept |= {"source": "cli", "component": "hook", "action": "hook.failed", "success": False, "metadata": {}}
+    waiting = {"id": "e", "timestamp": NOW_MS - 25 * HOUR_MS, "sessionId": "s", "systemId": "here", "level": "warn"}
+    waiting |= {"source": "cli", "component": "hook", "action": "hook.failed", "success": False, "metadata": {}}
     assert event["action"] == "build.broke"
-    (spool / "events.jsonl").write_text(json.dumps(kept) + "\n")
+    (spool / "events.jsonl").write_text(json.dumps(waiting) + "\n")
     spool.chmod(0o700)
     (spool / "events.jsonl").chmod(0o600)
     assert user.doctor()["findings"] == []  # the end of a turn may not come for long
     with (spool / "events.jsonl").open("a") as file:
-        file.write(json.dumps({**kept, "id": "long", "metadata": {"text": "x" * 262_144}}) + "\n")
+        file.write(json.dumps({**waiting, "id": "long", "metadata": {"text": "x" * 262_144}}) + "\n")
     assert the(user, "EVENTS_WAIT")["severity"] == "warning"
     assert (spool / "events.jsonl").exists()
 
@@ -161,10 +161,10 @@ def settings(user: User, text: str) -> None:
     (user.memory / "config.toml").chmod(0o600)
 
 
-def test_a_model_that_is_gone(user: User) -> None:
+def test_a_missing_model_command(user: User) -> None:
     settings(user, '[model]\ncommand = "no-such-model --fast"\n')
-    found = the(user, "MODEL_COMMAND_GONE")
-    assert (found["subject"], found["severity"], "no-such-model" in found["message"]) == ("model", "error", True)
+    finding = the(user, "MODEL_COMMAND_GONE")
+    assert (finding["subject"], finding["severity"], "no-such-model" in finding["message"]) == ("model", "error", True)
     settings(user, """[model]\ncommand = "cat 'unclosed"\n""")
     assert "not a command line: cat 'unclosed" in the(user, "MODEL_COMMAND_GONE")["message"]
     settings(user, '[model]\ncommand = "cat"\n')
@@ -174,29 +174,29 @@ def test_a_model_that_is_gone(user: User) -> None:
 @pytest.fixture
 def closed_port() -> int:
     """A port at which nobody listens."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
         return port
 
 
 def test_a_cluster_that_does_not_answer(user: User, closed_port: int) -> None:
     url = f"http://127.0.0.1:{closed_port}"
     settings(user, f'[store]\nbackend = "typesense"\nurls = "{url}"\n')
-    found = {one["code"]: one for one in user.doctor(TYPESENSE_API_KEY="k")["findings"]}
-    assert found["CLUSTER_UNREACHABLE"]["severity"] == "warning"
-    assert url in found["CLUSTER_UNREACHABLE"]["message"]
-    assert found["TYPESENSE_NOT_INITIALISED"]["fix"] == "run `joelclaw store init`"
-    assert "TYPESENSE_API_KEY_MISSING" in [one["code"] for one in user.doctor()["findings"]]
+    findings = {finding["code"]: finding for finding in user.doctor(TYPESENSE_API_KEY="k")["findings"]}
+    assert findings["CLUSTER_UNREACHABLE"]["severity"] == "warning"
+    assert url in findings["CLUSTER_UNREACHABLE"]["message"]
+    assert findings["TYPESENSE_NOT_INITIALISED"]["fix"] == "run `joelclaw store init`"
+    assert "TYPESENSE_API_KEY_MISSING" in [finding["code"] for finding in user.doctor()["findings"]]
 
 
-def test_entries_are_mended(user: User) -> None:
+def test_fix_repairs_entries(user: User) -> None:
     copy = user.installed_elsewhere("claude")
     before = user.file("claude").read_bytes()
     copy.unlink()
     result = user.doctor("--fix")
     assert result["healthy"] is True
-    done = next(one for one in result["findings"] if one["severity"] == "ok")
+    done = next(finding for finding in result["findings"] if finding["severity"] == "ok")
     assert (done["code"], done["subject"], done["fix"]) == ("HOOKS_ENTERED", "claude", "")
     assert JOELCLAW in user.file("claude").read_text()
     (backup,) = user.file("claude").parent.glob("*backup*")
@@ -205,7 +205,7 @@ def test_entries_are_mended(user: User) -> None:
     assert user.doctor("--fix")["fixed"] == 0, "there is nothing left to mend"
 
 
-def test_nothing_of_the_users_is_mended(user: User) -> None:
+def test_fix_leaves_the_users_files_alone(user: User) -> None:
     """His switches, his damaged files and his trust stay as they are."""
     user.call("install", "claude", "codex", "gemini")
     settings = json.loads(user.file("claude").read_text())
@@ -215,16 +215,16 @@ def test_nothing_of_the_users_is_mended(user: User) -> None:
     before = [user.file(name).read_bytes() for name in ("claude", "codex", "gemini")]
     result = user.doctor("--fix")
     assert {"HOOKS_DISABLED", "TRUST_MISSING", "SETTINGS_DAMAGED", "SWITCHED_OFF"} <= {
-        one["code"] for one in result["findings"]
+        finding["code"] for finding in result["findings"]
     }
     assert [user.file(name).read_bytes() for name in ("claude", "codex", "gemini")] == before
 
 
-def test_every_code_is_on_the_page() -> None:
+def test_every_code_is_documented() -> None:
     page = (ROOT / "docs" / "doctor.md").read_text()
     listed = set(re.findall(r"`([A-Z_]+)`", page))
     modules = (ROOT / "session").glob("doctor*.py")
     reported = re.compile(r'\b(?:note|warning|error|severity)(?:\(|, )\s*"([A-Z_]+)"|return "(HOOK_[A-Z_]+)"')
-    written = {one or other for path in modules for one, other in reported.findall(path.read_text())}
+    written = {code or other for path in modules for code, other in reported.findall(path.read_text())}
     assert len(written) > 30
     assert written - listed == set()

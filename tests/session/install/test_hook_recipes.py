@@ -1,4 +1,4 @@
-"""The recipes of docs/hooks.md for clients that `joelclaw install` does not know, taken out of the page and run."""
+"""The recipes of docs/hooks.md are run as printed; a hook command that cannot be started is explained."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 from conftest import JOELCLAW, PATIENCE_S, ROOT, Attempt, Run, clean_environment
 
+from session import doctor_hooks
+from session.install import entries
+
 PAGE = (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8")
 BLOCKS = dict(re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```\n", PAGE, re.DOTALL))
 PROMPT = "Make the tide table importer survive a missing harbour"
-
 FAULTS = {
     "missing": None,
     "hanging": "exec sleep 20",
@@ -64,15 +66,15 @@ class Client:
 
 @pytest.fixture
 def client(tmp_path: Path, home: Path) -> Client:
-    made = Client(tmp_path / "user", tmp_path / "bin", home)
-    made.user.mkdir()
-    made.bin.mkdir()
-    (made.bin / "python3").symlink_to(sys.executable)
-    (made.bin / "joelclaw").symlink_to(JOELCLAW)
-    return made
+    client_ = Client(tmp_path / "user", tmp_path / "bin", home)
+    client_.user.mkdir()
+    client_.bin.mkdir()
+    (client_.bin / "python3").symlink_to(sys.executable)
+    (client_.bin / "joelclaw").symlink_to(JOELCLAW)
+    return client_
 
 
-def test_every_file_of_the_page_is_there() -> None:
+def test_every_file_of_the_page_exists() -> None:
     assert set(BLOCKS) == {"joelclaw_loop.sh"}
 
 
@@ -100,8 +102,52 @@ def test_the_shell_loop_through_a_compaction(client: Client, run: Run) -> None:
     assert shown["counts"]["flushes"] == 3
 
 
-def test_the_shell_loop_goes_on_without_joelclaw(client: Client) -> None:
+def test_the_shell_loop_works_without_joelclaw(client: Client) -> None:
     for fault in FAULTS:
         client.break_joelclaw(fault)
         done = loop(client, "compact\n")
         assert (done.code, done.out) == (0, "[compact]\n"), fault
+
+
+def script(path: Path, text: str, mode: int = 0o755) -> str:
+    path.write_text(text)
+    path.chmod(mode)
+    return str(path)
+
+
+def test_reasons_why_a_command_cannot_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "joelclaw"
+    assert doctor_hooks.command_fault(str(path)) == ("HOOK_COMMAND_GONE", f"{path} is gone")
+    path.symlink_to(tmp_path / "nowhere")
+    assert doctor_hooks.command_fault(str(path)) == ("HOOK_COMMAND_GONE", f"{path} leads nowhere")
+    path.unlink()
+    not_executable = ("HOOK_COMMAND_NOT_EXECUTABLE", f"{path} is not executable")
+    path.mkdir()
+    assert doctor_hooks.command_fault(str(path)) == not_executable
+    path.rmdir()
+    assert doctor_hooks.command_fault(script(path, "#!/bin/sh\n", 0o644)) == not_executable
+    path.chmod(0o755)
+    assert doctor_hooks.command_fault(str(path)) is None
+    wrapped = f'#!/bin/sh\n\'\'\'exec\' "{tmp_path}/python" "$0" "$@"\n'  # as installers write it around a long path
+    for text in (f"#!{tmp_path}/python -I\n", wrapped):
+        script(path, text)
+        gone = f"{path} exists, but its interpreter {tmp_path}/python is gone"
+        assert doctor_hooks.command_fault(str(path)) == ("HOOK_INTERPRETER_GONE", gone)
+    monkeypatch.setenv("PATH", str(tmp_path / "none"))
+    assert doctor_hooks.command_fault("joelclaw") == ("HOOK_COMMAND_GONE", "no `joelclaw` is on the PATH")
+
+
+@pytest.mark.parametrize(
+    ("command", "called", "ours"),
+    [
+        ("joelclaw hook claude 2>/dev/null || :", "joelclaw", True),
+        ("'/a b/it'\"'\"'s/joelclaw' hook claude 2>/dev/null || :", "/a b/it's/joelclaw", True),
+        ("/o/joelclaw hook claude >/dev/null 2>&1 || :", "/o/joelclaw", True),
+        ("x; /o/joelclaw  hook claude", "/o/joelclaw", False),
+        ("joelclaw hook claude | tee log", "joelclaw", False),
+        ("joelclaw hook claude-x", "", False),
+        ("my-joelclaw hook claude", "", False),
+    ],
+)
+def test_commands_that_call_joelclaw_and_our_own(command: str, called: str, ours: bool) -> None:
+    assert entries.joelclaw_call({"command": command}, "claude") == (called if ours else None)

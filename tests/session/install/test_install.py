@@ -1,4 +1,4 @@
-"""`joelclaw install`: our part goes into a client's own configuration, and nothing else in it changes."""
+"""`joelclaw install` adds our part to a client's configuration and changes nothing else."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def install(run: Run, user: Path, project: Path) -> Install:
 
 
 def hooks_in(path: Path) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = json.loads(path.read_text())["hooks"]
-    return found
+    hooks: dict[str, list[dict[str, Any]]] = json.loads(path.read_text())["hooks"]
+    return hooks
 
 
 def ours(entries: dict[str, list[dict[str, Any]]], event: str) -> list[dict[str, Any]]:
@@ -82,18 +82,18 @@ def test_hooks_for_every_event(
     install: Install, user: Path, agent: str, events: list[str], seconds: int, unit: int
 ) -> None:
     result = install(agent)
-    (one,) = result["agents"]
+    (row,) = result["agents"]
     path = user / FILES[agent]
-    assert one["path"] == str(path)
-    assert (one["changed"], one["created"], one["backup"]) == (True, True, None)
-    assert "+++ " in one["diff"]
-    assert one["notes"]
+    assert row["path"] == str(path)
+    assert (row["changed"], row["created"], row["backup"]) == (True, True, None)
+    assert "+++ " in row["diff"]
+    assert row["notes"]
     entries = hooks_in(path)
     assert list(entries) == events
     for event in events:
         (entry,) = ours(entries, event)
-        wanted = 3 if (agent, event) == ("codex", "SessionEnd") else seconds
-        assert entry["timeout"] == wanted * unit
+        expected = 3 if (agent, event) == ("codex", "SessionEnd") else seconds
+        assert entry["timeout"] == expected * unit
         assert entry["command"] == f"{shlex.quote(JOELCLAW)} hook {agent} 2>/dev/null || :"
     tools = {"claude": "Edit|Write|MultiEdit|NotebookEdit", "codex": "apply_patch|Edit|Write"}
     matchers = {event: group["matcher"] for event in events for group in entries[event] if "matcher" in group}
@@ -123,16 +123,16 @@ def test_a_hook_ends_well_and_prints_our_answer_or_nothing(
 
 
 @pytest.mark.parametrize("agent", FILES)
-def test_for_a_project_the_bare_name(install: Install, user: Path, project: Path, agent: str) -> None:
-    (one,) = install(agent, "--project")["agents"]
-    path = Path(one["path"])
+def test_a_project_gets_the_bare_name(install: Install, user: Path, project: Path, agent: str) -> None:
+    (row,) = install(agent, "--project")["agents"]
+    path = Path(row["path"])
     assert path.is_relative_to(project)
     assert not list(user.iterdir())
     text = path.read_text()
     assert str(Path(JOELCLAW).parent) not in text
     assert ('const JOELCLAW = "joelclaw";' in text) or (f'"joelclaw hook {agent} 2>/dev/null || :"' in text)
     assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0o077 & 0o666 & ~umask()
-    assert any("PATH" in note for note in one["notes"])
+    assert any("PATH" in note for note in row["notes"])
 
 
 def umask() -> int:
@@ -154,8 +154,8 @@ def umask() -> int:
 )
 def test_the_clients_own_variables(install: Install, tmp_path: Path, agent: str, variable: str, below: str) -> None:
     folder = tmp_path / "elsewhere"
-    (one,) = install(agent, **{variable: str(folder)})["agents"]
-    assert Path(one["path"]) == folder / below
+    (row,) = install(agent, **{variable: str(folder)})["agents"]
+    assert Path(row["path"]) == folder / below
     assert (folder / below).exists()
 
 
@@ -164,14 +164,14 @@ def test_every_other_byte_stays(install: Install, user: Path) -> None:
     path.parent.mkdir()
     path.write_text(FOREIGN)
     path.chmod(0o640)
-    (one,) = install("gemini")["agents"]
+    (row,) = install("gemini")["agents"]
     lines, before = path.read_text().splitlines(), FOREIGN.splitlines()
     assert lines[:5] == before[:5]
     assert lines[5] == before[5].replace("} // mine", "}, // mine")
     assert lines[-2:] == before[-2:]
     assert "        /* end */" in lines
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    backup = Path(one["backup"])
+    backup = Path(row["backup"])
     assert backup.parent == path.parent
     assert backup.name.startswith("settings.json.joelclaw-backup-")
     assert backup.read_text() == FOREIGN
@@ -179,7 +179,7 @@ def test_every_other_byte_stays(install: Install, user: Path) -> None:
     assert sorted(p.name for p in path.parent.glob("settings*")) == sorted([path.name, backup.name])
 
 
-def test_an_older_entry_is_brought_up_to_date(install: Install, user: Path) -> None:
+def test_an_older_entry_is_updated(install: Install, user: Path) -> None:
     path = user / FILES["claude"]
     path.parent.mkdir()
     old = {"type": "command", "command": "/old/bin/joelclaw hook claude 2>/dev/null || :", "timeout": 60}
@@ -230,7 +230,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_not_understood_is_left_alone(install: Install, user: Path, what: str) -> None:
+def test_unknown_formats_are_left_alone(install: Install, user: Path, what: str) -> None:
     path = user / FILES["claude"]
     path.parent.mkdir()
     path.write_bytes(REFUSED[what])
@@ -243,7 +243,7 @@ def test_what_is_not_understood_is_left_alone(install: Install, user: Path, what
         assert len(list(path.parent.iterdir())) == 1
 
 
-def test_one_refusal_stops_all_before_anything_is_written(install: Install, user: Path) -> None:
+def test_a_refusal_stops_all_before_anything_is_written(install: Install, user: Path) -> None:
     (user / ".gemini").mkdir()
     (user / FILES["gemini"]).write_text("{")
     install("claude", "gemini", ok=False)
@@ -266,10 +266,10 @@ def test_a_link_is_followed(install: Install, user: Path, tmp_path: Path) -> Non
     path = user / FILES["claude"]
     path.parent.mkdir()
     path.symlink_to(target)
-    (one,) = install("claude")["agents"]
+    (row,) = install("claude")["agents"]
     assert path.is_symlink()
     assert "hook claude" in target.read_text()
-    assert Path(one["backup"]).parent == path.parent
+    assert Path(row["backup"]).parent == path.parent
     assert [p.name for p in target.parent.iterdir()] == ["claude.json"]
     install("claude", verb="uninstall")
     assert path.is_symlink()
@@ -279,50 +279,50 @@ def test_a_link_is_followed(install: Install, user: Path, tmp_path: Path) -> Non
 def test_dry_run_writes_nothing(install: Install, user: Path, home: Path) -> None:
     result = install("claude", "pi", "--dry-run")
     assert result["dryRun"] is True
-    assert all(one["diff"] and not one["changed"] for one in result["agents"])
+    assert all(agent["diff"] and not agent["changed"] for agent in result["agents"])
     assert not list(user.iterdir())
     assert not home.exists()
 
 
-def test_all_takes_those_that_are_there(install: Install, user: Path, tmp_path: Path) -> None:
+def test_all_installs_for_present_clients(install: Install, user: Path, tmp_path: Path) -> None:
     (user / ".claude").mkdir()
     command = tmp_path / "bin" / "codex"
     command.parent.mkdir()
     command.write_text("#!/bin/sh\n")
     command.chmod(0o755)
     result = install("--all", PATH=f"{command.parent}:{Path(JOELCLAW).parent}:/usr/bin:/bin")
-    assert [one["agent"] for one in result["agents"]] == ["claude", "codex"]
-    assert {one["agent"] for one in result["skipped"]} == {"pi", "gemini", "opencode"}
-    assert all(one["reason"] for one in result["skipped"])
+    assert [agent["agent"] for agent in result["agents"]] == ["claude", "codex"]
+    assert {file["agent"] for file in result["skipped"]} == {"pi", "gemini", "opencode"}
+    assert all(file["reason"] for file in result["skipped"])
     result = install("--all", verb="uninstall")
-    assert [one["agent"] for one in result["agents"]] == ["claude", "codex"]
-    assert all(one["changed"] for one in result["agents"])
+    assert [agent["agent"] for agent in result["agents"]] == ["claude", "codex"]
+    assert all(agent["changed"] for agent in result["agents"])
 
 
 def test_list(install: Install, user: Path) -> None:
     def listed() -> dict[tuple[str, str], Any]:
-        return {(one["agent"], one["scope"]): one for one in install("--list")["installs"]}
+        return {(hook["agent"], hook["scope"]): hook for hook in install("--list")["installs"]}
 
-    found = listed()
-    assert set(found) == {(agent, scope) for agent in FILES for scope in ("user", "project")}
-    assert not any(one["installed"] or one["current"] for one in found.values())
+    installs = listed()
+    assert set(installs) == {(agent, scope) for agent in FILES for scope in ("user", "project")}
+    assert not any(hook["installed"] or hook["current"] for hook in installs.values())
     install("claude", "pi")
     install("codex", "--project")
-    found = listed()
-    there = [key for key, one in found.items() if one["installed"] and one["current"]]
-    assert there == [("pi", "user"), ("claude", "user"), ("codex", "project")]
-    assert found["claude", "user"]["version"]
+    installs = listed()
+    current = [key for key, state in installs.items() if state["installed"] and state["current"]]
+    assert current == [("pi", "user"), ("claude", "user"), ("codex", "project")]
+    assert installs["claude", "user"]["version"]
     path = user / FILES["claude"]
     path.write_text(path.read_text().replace('"timeout": 5', '"timeout": 6', 1))
     (user / ".gemini").mkdir()
     (user / FILES["gemini"]).write_text("{")
-    found = listed()
-    assert (found["claude", "user"]["installed"], found["claude", "user"]["current"]) == (True, False)
-    assert found["gemini", "user"]["installed"] is None
-    assert found["gemini", "user"]["notes"]
+    installs = listed()
+    assert (installs["claude", "user"]["installed"], installs["claude", "user"]["current"]) == (True, False)
+    assert installs["gemini", "user"]["installed"] is None
+    assert installs["gemini", "user"]["notes"]
 
 
-def test_many_at_once_leave_one_entry(user: Path, project: Path, home: Path) -> None:
+def test_parallel_installs_leave_a_single_entry(user: Path, project: Path, home: Path) -> None:
     path = user / FILES["claude"]
     path.parent.mkdir()
     path.write_text('{"a": 1}')
@@ -334,7 +334,7 @@ def test_many_at_once_leave_one_entry(user: Path, project: Path, home: Path) -> 
         for _ in range(4)
     ]  # fmt: skip
     results = [json.loads(child.communicate(timeout=PATIENCE_S)[0])["result"]["agents"][0] for child in every]
-    assert sorted(one["changed"] for one in results) == [False, False, False, True]
+    assert sorted(result["changed"] for result in results) == [False, False, False, True]
     assert all(len(ours(hooks_in(path), event)) == 1 for event in CLAUDE_EVENTS)
     assert len(list(path.parent.glob("settings*"))) == 2
 
@@ -346,7 +346,7 @@ def answering(home: Path, user: Path, project: Path, answer: str, *words: str) -
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", "\x04", "yesterday\n"])
-def test_no_is_no(home: Path, user: Path, project: Path, answer: str) -> None:
+def test_answering_no_changes_nothing(home: Path, user: Path, project: Path, answer: str) -> None:
     done = answering(home, user, project, answer, "install", "claude")
     assert done.code == 0, done
     assert "install? [y/N]" in done.out
@@ -371,8 +371,8 @@ def test_an_extension_with_our_path_in_it(install: Install, user: Path, agent: s
     path = user / FILES[agent]
     parts = ["clients/extensions/common.js", f"clients/extensions/{agent}.js"]
     original = "".join((ROOT / part).read_text() for part in parts)
-    wanted = f"const JOELCLAW = {json.dumps(JOELCLAW)};"
-    assert path.read_text() == original.replace('const JOELCLAW = "joelclaw";', wanted)
+    expected = f"const JOELCLAW = {json.dumps(JOELCLAW)};"
+    assert path.read_text() == original.replace('const JOELCLAW = "joelclaw";', expected)
     assert json.dumps(JOELCLAW) in path.read_text()
     assert install(agent)["agents"][0]["changed"] is False
     path.write_text(path.read_text().replace(JOELCLAW, "/old/joelclaw"))
@@ -385,12 +385,12 @@ def test_an_extension_with_our_path_in_it(install: Install, user: Path, agent: s
 def past_session(user: Path) -> None:
     place = user / ".claude" / "projects" / "p" / "0198c1d2-0000-7000-8000-00000000aaaa.jsonl"
     place.parent.mkdir(parents=True)
-    said = {"sessionId": place.stem, "cwd": "/p", "timestamp": "2026-01-01T00:00:00Z"}
+    header = {"sessionId": place.stem, "cwd": "/p", "timestamp": "2026-01-01T00:00:00Z"}
     ran = {"name": "Bash", "id": "c1", "type": "tool_use", "input": {"command": "make seal 2>&1 | tail"}}
     entries = [
-        {**said, "type": "user", "uuid": "u", "message": {"role": "user", "content": "Raise the lease, please."}},
-        {**said, "type": "assistant", "uuid": "v", "message": {"role": "assistant", "content": [ran]}},
-        {**said, "type": "user", "uuid": "w", "message": {"role": "user", "content": [
+        {**header, "type": "user", "uuid": "u", "message": {"role": "user", "content": "Raise the lease, please."}},
+        {**header, "type": "assistant", "uuid": "v", "message": {"role": "assistant", "content": [ran]}},
+        {**header, "type": "user", "uuid": "w", "message": {"role": "user", "content": [
             {"type": "tool_result", "tool_use_id": "c1", "content": "sealed", "is_error": False}]}},
     ]  # fmt: skip
     place.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
@@ -407,9 +407,9 @@ def test_past_sessions_are_offered(
 ) -> None:
     past_session(user)
     done = answering(home, user, project, answer, *words)
-    asked = "1 past session found (claude), 0.0 MB, about 1 s: archive them now? [Y/n]"
-    assert (asked in done.out) == ("--yes" not in words), done
+    question = "1 past session found (claude), 0.0 MB, about 1 s: archive them now? [Y/n]"
+    assert (question in done.out) == ("--yes" not in words), done
     assert ("joelclaw memory archive --all" in done.out) == (not taken)
     assert run("recall", "raise the lease").result["count"] == taken
-    left = run("memory", "archive", env=environment(user)).result
-    assert left["history"]["sessions"] == (not taken), "in a pipe nothing is asked, and nothing is archived"
+    remaining = run("memory", "archive", env=environment(user)).result
+    assert remaining["history"]["sessions"] == (not taken), "in a pipe nothing is asked, and nothing is archived"

@@ -88,7 +88,7 @@ TOMLS = {
 @pytest.mark.parametrize(
     ("agent", "what"), [*((a, w) for a in ("claude", "gemini") for w in JSONS), *(("codex", w) for w in TOMLS)]
 )
-def test_uninstall_takes_it_back_to_the_byte(install: Install, user: Path, agent: str, what: str, mcp: bool) -> None:
+def test_uninstall_restores_the_bytes(install: Install, user: Path, agent: str, what: str, mcp: bool) -> None:
     for file in {SERVERS[agent], FILES[agent]} if agent == "claude" else {SERVERS[agent]}:
         path = user / file
         path.parent.mkdir(exist_ok=True)
@@ -196,13 +196,13 @@ def test_codex_and_gemini_have_a_file_of_rules(install: Install, user: Path, pro
     assert not [path for path in project.rglob("*") if path.parent.name in ("rules", "policies")], "not a repository's"
 
 
-def test_a_skill_that_somebody_changed_stays(install: Install, user: Path) -> None:
+def test_a_changed_skill_stays(install: Install, user: Path) -> None:
     install("claude")
     path = user / ".claude" / SKILL
     mine = path.read_text() + "\nAsk me first.\n"
     path.write_text(mine)
     for verb in ("install", "uninstall"):
-        (one,) = install("claude", verb=verb)["agents"]
+        (row,) = install("claude", verb=verb)["agents"]
         assert path.read_text() == mine
-        assert any("edited" in note for note in one["notes"])
+        assert any("edited" in note for note in row["notes"])
     assert tree(user / ".claude").keys() == {"skills", "skills/joelclaw", SKILL}

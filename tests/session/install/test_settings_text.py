@@ -1,4 +1,4 @@
-"""JSON that is changed as text: it says what is wanted, and what said the same before keeps its bytes."""
+"""JSON is edited as text: only the requested value changes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ OBJECTS = st.dictionaries(st.text("abc", max_size=2), VALUES, max_size=4)
 
 
 @given(OBJECTS, OBJECTS, st.sampled_from([None, 2, "\t"]))
-def test_it_says_what_is_wanted(before: Any, wanted: Any, indent: Any) -> None:
+def test_the_text_has_the_requested_value(before: Any, expected: Any, indent: Any) -> None:
     try:
-        after = edited(json.dumps(before, indent=indent), wanted, comments=False)
+        after = edited(json.dumps(before, indent=indent), expected, comments=False)
     except Malformed:  # an item in the middle of a list: ours go to the end
         return
-    assert parsed(after, comments=False) == wanted
+    assert parsed(after, comments=False) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted", "after"),
+    ("text", "expected", "after"),
     [
         ('{"a":1}', {"a": 1, "b": [2]}, '{"a":1, "b": [2]}'),
         ('{\r\n\t"a": 1 // mine\r\n}', {"a": 1, "b": 2}, '{\r\n\t"a": 1, // mine\r\n\t"b": 2\r\n}'),
@@ -39,11 +39,11 @@ def test_it_says_what_is_wanted(before: Any, wanted: Any, indent: Any) -> None:
         ("\ufeff\n", {"a": 1}, '\ufeff\n{\n  "a": 1\n}\n'),
     ],
 )
-def test_comments_and_layout_stay(text: str, wanted: Any, after: str) -> None:
-    assert edited(text, wanted, comments=True) == after
+def test_comments_and_layout_stay(text: str, expected: Any, after: str) -> None:
+    assert edited(text, expected, comments=True) == after
 
 
 @pytest.mark.parametrize("text", ['{"a": 1,}', '{"a": 1} // x', "{", '{"a": NaN}', '{"a": 1, "a": 2}', "[" * 100_000])
-def test_what_is_no_plain_json_is_malformed(text: str) -> None:
+def test_other_text_is_malformed(text: str) -> None:
     with pytest.raises(Malformed):
         parsed(text, comments=False)
