@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import chain
 from stat import S_ISREG
 
 import clients
@@ -240,7 +241,13 @@ def ingest_all(
         again: what was purged is archived again.
     """
     report, shared = Archived(), []
-    for file, result in _results(_Worker(db, identity, agent, again=again), files, progress):
+    worker = _Worker(db, identity, agent, again=again)
+    waiting: list[File] = []  # their folders may be those of other sessions
+    later = ((file, worker.archive(file, is_last=True)) for file in waiting)
+    for file, result in chain(_results(worker, files, progress), later):
+        if result.reason == UNKNOWN_FOLDER and file not in waiting:
+            waiting.append(file)
+            continue
         shared += result.shared
         if result.client:
             report.take(result.client, result)
@@ -273,10 +280,17 @@ class _Worker:
         self._now = clock.now_ms()
         self._vectors = sqlite.load_vectors(db)
 
-    def archive(self, file: File, progress: Callable[[int], None] = lambda _: None) -> Ingested:
-        """Archive a file to its end, unless it is no transcript or its folder is excluded."""
+    def archive(
+        self, file: File, progress: Callable[[int], None] = lambda _: None, *, is_last: bool = False
+    ) -> Ingested:
+        """Archive a file to its end, unless it is no transcript or its folder is excluded.
+
+        If its folder is unknown, try again when all other files are archived (`is_last`).
+        """
         try:
             writer, session, cwd = look_at(file.path, self._agent, self._known_folders())
+            if not cwd and not is_last:
+                return Ingested(reason=UNKNOWN_FOLDER)
             if home_files.has_switches():
                 cwd, left_out = _admitted_folder(file, writer, cwd)
                 if left_out is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -202,6 +203,20 @@ def test_a_chat_of_gemini_has_the_folder_that_the_client_noted(
         run("exclude", "--remove", str(cwd))
         run("memory", "archive", str(chat.parent), env=env)
         assert b"linnet" in held(home)
+
+
+def test_a_folder_that_another_session_of_the_same_archive_names_is_known(
+    run: Run, home: Path, tmp_path: Path, places: Path
+) -> None:
+    gemini_chat(tmp_path, places / "open", rooted="")
+    old = tmp_path / ".claude" / "projects" / "p" / "s1.jsonl"
+    old.parent.mkdir(parents=True)
+    made = Transcript(old)
+    made.write(made.entry("user", "hello from there", cwd=str(places / "open")))
+    os.utime(old, (1_000_000_000, 1_000_000_000))
+    result = run("memory", "archive", "--all", env={"HOME": str(tmp_path)}).result
+    assert (result["transcripts"], result["skippedCount"]) == (2, 0)
+    assert b"linnet" in held(home)
 
 
 def test_a_chat_of_an_unknown_folder_is_left_out_and_named(run: Run, home: Path, tmp_path: Path, places: Path) -> None:
