@@ -84,6 +84,8 @@ class Client:
     session_file = ""  # its makers' word for the file with a session; "" if it has none
     named_by_file = False  # a session's id is the name of its file; lines of a fork still name the first session
     folder_mark = b'"cwd"'  # in each line that names the folder of a session; empty if no line does
+    copied_types: tuple[str, ...] = ()  # of the lines that a fork copies, if they have no ids
+    fork_marks: tuple[bytes, ...] = ()  # any of these is in the first line of such a fork
     said_marks: tuple[bytes, ...] = ()  # a line without any of these says nothing and returns nothing
     context_marks: tuple[bytes, ...] = ()  # a line without any of these has no usage and no compaction
     has_window = False  # the transcript names the model's context window

@@ -43,6 +43,10 @@ class Codex(Client):
     events = {name: kind for name, kind in Claude.events.items() if kind != "summary"}
     session_file = "rollout"
     said_marks = (b'"response_item"', b'"compacted"')
+    copied_types = ("response_item", "compacted")
+    fork_marks = tuple(
+        f'"{key}":{space}"'.encode() for key in ("forked_from_id", "parent_thread_id") for space in ("", " ")
+    )
     context_marks = (b"token_count", b'"compacted"', b"model_context_window")
     has_window = True
     reading_tools = ("read_file", "view_image")
@@ -89,7 +93,13 @@ class Codex(Client):
             found = [Entry("node", folder=string(payload.get("cwd")), model=string(payload.get("model")))]
             if kind == "session_meta":
                 found[0].session = string(payload.get("id")) or string(payload.get("session_id"))
-                found[0].copied_from = string(payload.get("forked_from_id"))
+                spawned = table(table(table(payload.get("source")).get("subagent")).get("thread_spawn"))
+                parents = (
+                    payload.get("forked_from_id"),
+                    payload.get("parent_thread_id"),
+                    spawned.get("parent_thread_id"),
+                )
+                found[0].copied_from = next(filter(None, map(string, parents)), "")
         return with_node(found, at, payload.get("id") if kind == "response_item" else "") if found else []
 
     def _item_entries(self, line: dict[str, Any], payload: dict[str, Any], at: int | None) -> list[Entry]:

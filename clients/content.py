@@ -5,6 +5,8 @@ Whatever comes in is foreign: every function takes any value and raises nothing.
 
 from __future__ import annotations
 
+import os
+
 from core import TYPE_CHECKING, clock, json_text
 
 if TYPE_CHECKING:
@@ -71,6 +73,28 @@ def parsed(line: bytes | str) -> dict[str, Any] | None:
     except json_text.InvalidJSON:
         return None
     return value if isinstance(value, dict) else None
+
+
+def read_lines(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int]:
+    """The complete lines in the next `most` bytes of a file, or a single longer line.
+
+    Returns the lines, the offset after them, and 1 if a line of more than 16 MB was left out, else 0.
+    """
+    data = os.pread(descriptor, most, offset)
+    last = data.rfind(b"\n")
+    if last >= 0 or len(data) < most:
+        return data[: last + 1].split(b"\n")[:-1], offset + last + 1, 0
+    data = os.pread(descriptor, 16 * 1024 * 1024, offset)
+    newline = data.find(b"\n")
+    if newline >= 0:
+        return [data[:newline]], offset + newline + 1, 0
+    at = offset + len(data)
+    while block := os.pread(descriptor, 256 * 1024, at):
+        newline = block.find(b"\n")
+        if newline >= 0:
+            return [], at + newline + 1, 1
+        at += len(block)
+    return [], offset, 0
 
 
 def table(value: object) -> dict[str, Any]:

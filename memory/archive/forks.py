@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import clients
 from clients import content
-from core.files import start_of
+from core.files import open_file, start_of
 from core.store import documents, sessions, sqlite
 from recall.vectors import document_vector
 
@@ -20,9 +20,11 @@ MAX_AT = 1 << 62  # ns since the epoch, later than any time of a file
 PARENT_BYTES = 256 * 1024  # of a transcript in which a fork names its parent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import apsw
+
+    from clients.base import Client
 
     Shared = tuple[str, str, str, str]
     """The id of an episode, the session that has it, another session that claims it, and its context there."""
@@ -93,3 +95,57 @@ def _last_change(db: apsw.Connection, session: str, otherwise: int) -> int:
         except (OSError, ValueError):
             continue
     return max(changes, default=otherwise)
+
+
+def end_of_copies(descriptor: int, path: str, client: Client) -> int:
+    """The offset after the lines with which a transcript repeats that of its parent; 0 if it repeats none.
+
+    This is for a client whose entries have no ids. A line of the parent that is younger than the fork is no original.
+    """
+    first = next(iter(content.read_lines(descriptor, 0, PARENT_BYTES)[0]), b"")
+    heads = client.entries(content.parsed(first) or {})[:1]
+    parent = heads[0].copied_from if heads else ""
+    original = _transcript_of(parent, path, client) if parent and parent not in os.path.basename(path) else ""
+    if not original:
+        return 0
+    try:
+        other = open_file(original)
+    except OSError:
+        return 0
+    try:
+        end, began = 0, heads[0].at or 0
+        theirs = _history(other, client)
+        for _, payload, line_end in _history(descriptor, client):
+            at, said, _ = next(theirs, (0, None, 0))
+            if said != payload or at > began:
+                break
+            end = line_end
+        return end
+    finally:
+        os.close(other)
+
+
+def _transcript_of(session: str, path: str, client: Client) -> str:
+    """The transcript of another session: in the same folder, else among those that the client keeps; or ""."""
+    from glob import escape, iglob
+
+    folder, _, pattern = client.transcripts.rpartition("/")
+    name = pattern.replace("*", f"*{escape(session)}")
+    places = (escape(os.path.dirname(path)), os.path.join(escape(client.home()), f"*{folder}", "**"))
+    found = (match for place in places for match in iglob(os.path.join(place, name), recursive=True))
+    return next(found, "")
+
+
+def _history(descriptor: int, client: Client) -> Iterator[tuple[int, object, int]]:
+    """The lines that a fork copies: the time, the payload, and the offset after the line."""
+    offset = 0
+    while True:
+        lines, end, _ = content.read_lines(descriptor, offset, PARENT_BYTES)
+        if end == offset:
+            return
+        for line in lines:
+            offset += len(line) + 1
+            value = content.parsed(line) or {}
+            if value.get("type") in client.copied_types:
+                yield content.parse_timestamp(value.get("timestamp")) or 0, value.get("payload"), offset
+        offset = end

@@ -165,7 +165,7 @@ def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: 
     if not entries:
         descriptor = files.open_file(path)
         try:
-            while new := read(descriptor, offset, PIECE_BYTES)[1] - offset:
+            while new := content.read_lines(descriptor, offset, PIECE_BYTES)[1] - offset:
                 offset += new
             head = _head(descriptor, offset)
         finally:
@@ -193,6 +193,7 @@ class _Reader:
 
     def __init__(self, descriptor: int, path: str, origin: Origin, limits: Limits) -> None:
         self.source = source_of(path)
+        self._path = path
         self.origin = origin
         self._descriptor = descriptor
         self._limits = limits
@@ -202,12 +203,20 @@ class _Reader:
         self._admission = _admission(origin, descriptor)
 
     def continued_from(self, position: Position | None) -> tuple[int, str]:
-        """The offset and the carry (JSON) of a stored position; 0 and "" if the file is shorter or another now."""
+        """The offset and the carry (JSON) of a stored position.
+
+        If the file is shorter or another now, it is read again, without what it copied from another file.
+        """
         if position is not None:
             offset, head, carry = position
             is_same = 0 < offset <= os.fstat(self._descriptor).st_size and self.head(offset) == head
             if is_same and os.pread(self._descriptor, 1, offset - 1) == b"\n":
                 return offset, carry
+        begin = os.pread(self._descriptor, PIECE_BYTES, 0) if self._client.fork_marks else b""
+        if any(mark in begin for mark in self._client.fork_marks):
+            from memory.archive import forks
+
+            return forks.end_of_copies(self._descriptor, self._path, self._client), ""
         return 0, ""
 
     def head(self, offset: int) -> str:
@@ -239,7 +248,7 @@ class _Reader:
         """
         deadline = self._limits.deadline
         most = 1024 * 1024 if deadline is None else PIECE_BYTES
-        lines, end, piece.bad_lines = read(self._descriptor, offset, most)
+        lines, end, piece.bad_lines = content.read_lines(self._descriptor, offset, most)
         piece.end = offset if lines else end  # a line that is left out has been passed
         if self._admission is not None:
             self._admission.go_on_at(offset)
@@ -298,28 +307,6 @@ def source_of(path: str) -> str:
     real = os.path.realpath(path)
     plain = clean(real)
     return "hash-" + words.fingerprint(real) if redact(plain)[1] or plain != real else plain
-
-
-def read(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int]:
-    """The complete lines in the next `most` bytes of a file, or a single longer line.
-
-    Returns the lines, the offset after them, and 1 if a line of more than 16 MB was left out, else 0.
-    """
-    data = os.pread(descriptor, most, offset)
-    last = data.rfind(b"\n")
-    if last >= 0 or len(data) < most:
-        return data[: last + 1].split(b"\n")[:-1], offset + last + 1, 0
-    data = os.pread(descriptor, 16 * 1024 * 1024, offset)
-    newline = data.find(b"\n")
-    if newline >= 0:
-        return [data[:newline]], offset + newline + 1, 0
-    at = offset + len(data)
-    while block := os.pread(descriptor, PIECE_BYTES, at):
-        newline = block.find(b"\n")
-        if newline >= 0:
-            return [], at + newline + 1, 1
-        at += len(block)
-    return [], offset, 0
 
 
 class _LargeLine:

@@ -217,7 +217,7 @@ def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[bytes]]:
         descriptor = home_files.open_file(path)
         try:
             most = 256 * 1024  # bytes
-            first = ingest.read(descriptor, 0, most)[0]
+            first = content.read_lines(descriptor, 0, most)[0]
             behind = max(0, os.fstat(descriptor).st_size - most)
             last = os.pread(descriptor, most, behind).split(b"\n")
         finally:

@@ -147,3 +147,63 @@ def test_a_fork_of_pi(run: Run, tmp_path: Path) -> None:
     for path in (child.path, parent.path):
         run("memory", "archive", str(path))
     assert {session: len(texts) for session, texts in turns(run).items()} == {"s-1": 1, "second": 1}
+
+
+class Rollout:
+    """A rollout of Codex, whose lines have no ids."""
+
+    def __init__(self, folder: Path, session: str, minute: int, **meta: Any) -> None:
+        self.path = folder / f"rollout-2026-09-20T10-{minute:02}-00-{session}.jsonl"
+        self.at = minute * 60
+        self.rows: list[tuple[str, Any]] = []
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.add("session_meta", {"id": session, "cwd": "/w", **meta})
+
+    def add(self, kind: str, payload: dict[str, Any]) -> None:
+        self.at += 1
+        stamp = f"2026-09-20T10:{self.at // 60:02}:{self.at % 60:02}.000Z"
+        self.rows.append((kind, payload))
+        with self.path.open("a") as file:
+            file.write(json.dumps({"timestamp": stamp, "type": kind, "payload": payload}) + "\n")
+
+    def say(self, role: str, text: str) -> None:
+        part = {"type": "input_text" if role == "user" else "output_text", "text": text}
+        self.add("response_item", {"type": "message", "role": role, "content": [part]})
+
+
+FIRST = "019a0000-0000-7000-8000-00000000000a"
+FORKED = "019a0000-1111-7000-8000-00000000000b"
+RELATIONS: dict[str, dict[str, Any]] = {
+    "fork": {"forked_from_id": FIRST},
+    "subagent": {"source": {"subagent": {"thread_spawn": {"parent_thread_id": FIRST}}}},
+}
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("order", ["parent first", "fork first"])
+def test_a_rollout_that_begins_with_the_history_of_another(run: Run, tmp_path: Path, order: str, relation: str) -> None:
+    parent = Rollout(tmp_path / ".codex/sessions/2026/09/20", FIRST, 0)
+    parent.say("user", "why is the osprey export slow?")
+    parent.say("assistant", "Every page takes the lock of the table.")
+    child = Rollout(tmp_path / ".codex/sessions/2026/09/21", FORKED, 10, **RELATIONS[relation])
+    for kind, payload in parent.rows:
+        child.add(kind, payload)
+    child.say("user", "go on")
+    child.say("assistant", "One lock for each page.")
+    parent.at = 1200
+    parent.say("user", "go on")
+    parent.say("assistant", "It is measured.")
+    for rollout in (parent, child) if order == "parent first" else (child, parent):
+        run("memory", "archive", str(rollout.path), env={"HOME": str(tmp_path)})
+    assert {session: len(texts) for session, texts in turns(run).items()} == {FIRST: 4, FORKED: 2}
+    assert turns(run)[FORKED] == ["user: go on", "assistant: One lock for each page."]
+    child.say("user", "and then?")
+    run("memory", "archive", str(child.path), env={"HOME": str(tmp_path)})
+    assert len(turns(run)[FORKED]) == 3
+
+
+def test_a_history_of_which_the_original_is_gone_is_archived(run: Run, tmp_path: Path) -> None:
+    child = Rollout(tmp_path, FORKED, 10, forked_from_id=FIRST)
+    child.say("user", "why is the osprey export slow?")
+    run("memory", "archive", str(child.path), env={"HOME": str(tmp_path)})
+    assert len(turns(run)[FORKED]) == 1
