@@ -26,7 +26,7 @@ from otel import log
 from recall.vectors import document_vector
 from session import backup, known_sessions
 from session.reactions import daily_log
-from session.state_file import hide_state, remove_state, session_of, updated_at
+from session.state_file import hide_state, remove_state, session_of, state_lock, updated_at
 
 NOT_SEARCHED = {
     "ids": "backups; other memories, prompts and events that repeat parts of it: purge them with --match TEXT",
@@ -71,7 +71,8 @@ class Purge:
         self._selection = deletion.select(self._db, self._criteria)  # the question may have waited for an hour
         self._sweep = _Sweep(self._criteria, self._selection, self._config, bar, dry=False)
         for session in self._selection.sessions:
-            hide_state(session)  # the state itself was deleted
+            with state_lock(session):
+                hide_state(session)  # the state itself was deleted
         self._selection = deletion.erase(self._db, self._criteria, at=clock.now_ms(), embed=document_vector)
         if self._criteria.phrases and not self._criteria.has_ids:
             self._sweep.named_only.update(f"{files.STORE}: {column}" for column in deletion.columns_holding(self._db))
@@ -182,7 +183,7 @@ class _Sweep:
     def _clean(self, path: str, name: str) -> None:
         folder, base = os.path.split(name)
         is_link = os.path.islink(path)
-        if path == log.spool_path():  # new events
+        if path == log.spool_path() or not os.lstat(path).st_size:  # new events; the mark of a forgotten session
             return
         if folder == "sessions" and base.endswith(".json") and not is_link and self._clean_state(path):
             return

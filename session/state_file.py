@@ -13,7 +13,7 @@ from core.errors import Failure, os_failure
 from session.state import VERSION, Damaged, SessionState, TooNew
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from types import TracebackType
     from typing import Any
 
@@ -141,43 +141,42 @@ def _parsed(path: str) -> Any:
 
 def remove_state(session_id: str) -> bool:
     """Delete a session's state, readable or not, and its lock files; returns whether there was a state."""
-    return _take_away(session_id, os.unlink)
+    if not has_state(session_id):
+        return False
+    with state_lock(session_id):
+        try:
+            os.unlink(state_path(session_id))
+        except FileNotFoundError:
+            return False
+        _remove_locks(session_id)
+    return True
 
 
 def hide_state(session_id: str) -> None:
-    """Rename the state of a session that is forgotten, so that only `bring_back_state` and a purge find it.
+    """Rename the state of a session that was forgotten, so that only `bring_back_state` and a purge find it.
 
-    The new file, empty if there was no state, marks the session as forgotten for the next hooks.
+    The new file, empty if there was no state, marks the session as forgotten for the next hooks. Call it within
+    `state_lock`.
     """
-    hidden = state_path(session_id) + FORGOTTEN
-    _take_away(session_id, lambda state: os.unlink(state) if os.path.exists(hidden) else os.rename(state, hidden))
-    files.touch_private(hidden)
+    path = state_path(session_id)
+    if os.path.exists(path) and not is_hidden(session_id):
+        os.rename(path, path + FORGOTTEN)
+    files.remove(path)
+    _remove_locks(session_id)
+    files.touch_private(path + FORGOTTEN)
 
 
 def bring_back_state(session_id: str) -> None:
-    """Undo `hide_state`. What hooks have written meanwhile says nothing of the session."""
+    """Undo `hide_state`. What hooks have written meanwhile says nothing of the session. Call it within `state_lock`."""
     hidden = state_path(session_id) + FORGOTTEN
     if is_hidden(session_id):
-        with state_lock(session_id):
-            os.rename(hidden, state_path(session_id)) if os.stat(hidden).st_size else os.unlink(hidden)
-            _mark_timer(session_id)
+        os.rename(hidden, state_path(session_id)) if os.stat(hidden).st_size else os.unlink(hidden)
+        _mark_timer(session_id)
 
 
 def is_hidden(session_id: str) -> bool:
     """Whether a session was forgotten or purged, so that nothing of it may be kept."""
     return os.path.exists(state_path(session_id) + FORGOTTEN)
-
-
-def _take_away(session_id: str, take: Callable[[str], None]) -> bool:
-    if not has_state(session_id):
-        return False
-    with state_lock(session_id):
-        try:
-            take(state_path(session_id))
-        except FileNotFoundError:
-            return False
-        _remove_locks(session_id)
-    return True
 
 
 def expire_states(before: int, *, dry_run: bool) -> int:

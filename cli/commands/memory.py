@@ -28,6 +28,7 @@ from cli.input import read_text
 from cli.output import Answer, quoted, refuse_terminal, step, write_verbatim, wrong_usage
 from core import clock, config
 from core.errors import Failure
+from core.quoting import counted
 
 if TYPE_CHECKING:
     import apsw
@@ -267,10 +268,18 @@ def forget(
     result = results[0]
     for more in results[1:]:
         result |= {name: [*value, *more.get(name, [])] for name, value in result.items() if isinstance(value, list)}
-    reverse = "" if undo else " --undo"
-    names = ("--session " * undo + quoted(result["session"])) if session else " ".join(result["ids"][:500])
-    why = "undo this; until then nothing of the session is archived" if session and not undo else "undo this"
-    return Answer(result, [step(f"joelclaw memory forget{reverse} {names}", why)])
+    if "session" not in result:
+        reverse = "" if undo else " --undo"
+        return Answer(result, [step(f"joelclaw memory forget{reverse} {' '.join(result['ids'][:500])}", "undo this")])
+    name = quoted(result["session"])
+    counts = f"{counted(len(result['ids']), 'memory')} and {counted(result['toolCalls'], 'tool call')}"
+    if undo:
+        message = f"Brought back {counts} of session {name}."
+        return Answer(result, [step(f"joelclaw memory forget --session {name}", "undo this")], message=message)
+    message = f"Hid {counts} of session {name}. Nothing of it is archived until you bring it back."
+    if result["unchanged"]:
+        message = f"Session {name} was forgotten before."
+    return Answer(result, [step(f"joelclaw memory forget --undo {name}", "undo this")], message=message)
 
 
 def _forget_session(given: str) -> dict[str, Any]:
@@ -278,24 +287,30 @@ def _forget_session(given: str) -> dict[str, Any]:
     from memory import curate
     from otel import log
     from session import known_sessions
-    from session.state_file import hide_state
+    from session.state_file import hide_state, state_lock
 
     # Store the session's pending events first, so that they are forgotten too.
     log.store_spooled(busy_ms=config.load().get_int("store.busy_ms"))
     db, about = open_writing()
     session = forgotten.whole_id(db, given) or known_sessions.resolve(db, given)
-    hide_state(session)  # fails if the session is locked, before anything is changed
-    return curate.forget_session(db, session, **about)
+    with state_lock(session):
+        result = curate.forget_session(db, session, **about)
+        hide_state(session)
+    return result
 
 
 def _bring_back_session(session: str) -> dict[str, Any]:
     from memory import curate
-    from session.state_file import bring_back_state
+    from session.state_file import bring_back_state, hide_state, state_lock
 
     db, about = open_writing()
-    result = curate.undo_forget_session(db, session, **about)
-    bring_back_state(session)
-    return result
+    with state_lock(session):
+        bring_back_state(session)  # first: if this is killed, the session is still forgotten, and can be brought back
+        try:
+            return curate.undo_forget_session(db, session, **about)
+        except Failure:
+            hide_state(session)
+            raise
 
 
 @memory.command("purge")

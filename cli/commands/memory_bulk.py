@@ -158,7 +158,8 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
         raise _nothing_archived(about)
     actions, message = [step("joelclaw recall <query>", "find what was said")], ""
     if left_out := result["forgotten"]:
-        message = f"{left_out} session{'s were' if left_out > 1 else ' was'} forgotten: --again archives them."
+        message = f"{left_out} session{'s were' if left_out > 1 else ' was'} forgotten: --again archives "
+        message += "them." if left_out > 1 else "it."
         words = " ".join(["--all"] * all + [quoted(path) for path in paths])
         actions.append(step(f"joelclaw memory archive --again {words}", message))
     return Answer(result, actions, message=message, view=draw_archived)
@@ -186,7 +187,7 @@ def _admit_again(found: Sequence[Any], agent: str) -> None:
     from memory import curate
     from memory.archive import ingest, transcript_files
     from session.state import stored_id
-    from session.state_file import bring_back_state
+    from session.state_file import bring_back_state, state_lock
 
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=True)
     vectors = sqlite.load_vectors(db)
@@ -196,8 +197,9 @@ def _admit_again(found: Sequence[Any], agent: str) -> None:
         except Failure:  # the archive reports it
             continue
         source = ingest.source_of(file.path)
-        curate.admit_again(db, session, source, now=clock.now_ms(), vectors=vectors)
-        bring_back_state(session)
+        with state_lock(session):
+            bring_back_state(session)
+            curate.admit_again(db, session, source, now=clock.now_ms(), vectors=vectors)
 
 
 def _nothing_archived(about: str) -> Failure:

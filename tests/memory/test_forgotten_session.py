@@ -9,7 +9,8 @@ from typing import Any
 import apsw
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
-from conftest import Run, attempt
+from conftest import PATIENCE_S, Run, attempt
+from faults import paused
 
 ROWIDS = {"call": "rowid", "place_file": "id", "place": "file_id", "edit": "file_id", "segment": "rowid"}
 """Columns whose numbers say nothing."""
@@ -234,6 +235,21 @@ def test_what_is_hidden_expires_like_the_session(run: Run, home: Path, transcrip
     db.close()
     run("memory", "archive", str(transcript.path))
     assert not archived_state(home)["call"], "it stays forgotten"
+
+
+def test_a_killed_forget_or_undo_can_be_repeated(run: Run, home: Path, transcript: Transcript) -> None:
+    before = rows(home)
+    for words in (("--session", SESSION), ("--undo", SESSION)):
+        for step in range(1, 40, 3):
+            process = paused(home, "memory", "forget", *words, step=step)
+            ended = process.poll() is not None
+            process.kill()
+            process.communicate(timeout=PATIENCE_S)
+            if ended:
+                break
+        attempt(home, "memory", "forget", *words)
+    assert rows(home) == before and all(seen(home).values())
+    assert (home / "sessions" / f"{SESSION}.json").exists()
 
 
 @pytest.mark.parametrize("deleted", ["forget", "purge"])
