@@ -187,8 +187,9 @@ class _Sweep:
             return
         if folder == "sessions" and base.endswith(".json") and not is_link and self._clean_state(path):
             return
-        if folder == "cache" and not is_link:
-            self._remove(path)
+        if folder == "cache" and not is_link:  # whatever it holds, commands write it again
+            if not self._dry:
+                files.remove(path)
             return
         own = tuple(files.safe_name(session) + ".json" for session in self._sessions)
         if not (folder == "sessions" and base.startswith(own)) and not self._criteria.holds(_read(path)):
