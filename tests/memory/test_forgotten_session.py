@@ -88,7 +88,7 @@ def rows(home: Path) -> dict[str, list[str]]:
     return counts
 
 
-def archived_state(home: Path) -> dict[str, bool]:
+def found_by(home: Path) -> dict[str, bool]:
     """Which commands find the session."""
 
     def prints(word: str, *command: str) -> bool:
@@ -118,15 +118,15 @@ def test_it_is_found_nowhere_and_comes_back_whole(
     run: Run, home: Path, transcript: Transcript, undo: tuple[str, ...]
 ) -> None:
     before, state = rows(home), (home / "sessions" / f"{SESSION}.json").read_bytes()
-    assert all(archived_state(home).values()) and before["edit"] and before["compaction"] and before["hook_call"]
+    assert all(found_by(home).values()) and before["edit"] and before["compaction"] and before["hook_call"]
     result = run("memory", "forget", "--session", SESSION[:8]).result
     assert result["session"] == SESSION and result["toolCalls"] == 3 and len(result["forgotten"]) == 2
-    assert not any(archived_state(home).values())
+    assert not any(found_by(home).values())
     assert not (home / "sessions" / f"{SESSION}.json").exists()
     result = run("memory", "forget", *undo).result
     assert (result["session"], result["toolCalls"], len(result["restored"])) == (SESSION, 3, 2)
     assert rows(home) == before
-    assert all(archived_state(home).values())
+    assert all(found_by(home).values())
     assert (home / "sessions" / f"{SESSION}.json").read_bytes() == state
 
 
@@ -140,13 +140,10 @@ def test_its_next_hook_and_an_archive_leave_it_forgotten(run: Run, home: Path, t
     answer = run("memory", "archive", str(transcript.path)).json
     assert answer["result"]["forgotten"] == 1 and answer["result"]["transcripts"] == 0
     assert [action["command"] for action in answer["next_actions"] if "--again" in action["command"]]
-    assert (
-        not any(archived_state(home).values())
-        and "osprey" not in run("recall", "osprey_cache").out.partition('"hits"')[2]
-    )
+    assert not any(found_by(home).values()) and "osprey" not in run("recall", "osprey_cache").out.partition('"hits"')[2]
     run("memory", "forget", "--undo", SESSION)
     run("memory", "archive", str(transcript.path))
-    assert all(archived_state(home).values()) and "src/b.py:1" in run("recall", "osprey_cache").out
+    assert all(found_by(home).values()) and "src/b.py:1" in run("recall", "osprey_cache").out
 
 
 @pytest.mark.parametrize("by", ["file", "session", "prefix", "all"])
@@ -160,7 +157,7 @@ def test_it_is_archived_again_when_asked(
     run("memory", deleted, "--session", SESSION, *(["--yes"] if deleted == "purge" else []))
     argument = {"file": str(transcript.path), "session": SESSION, "prefix": SESSION[:6], "all": "--all"}[by]
     run("memory", "archive", argument, "--again", env={"CLAUDE_CONFIG_DIR": str(tmp_path / "claude")})
-    state = archived_state(home)
+    state = found_by(home)
     assert state["turn"] and state["call"] and state["name"] and state["list"] and state["lost"]
     assert "heronsummary" in "".join(rows(home)["compaction"]) and "empty the quarter" in rows(home)["session"][0]
 
@@ -182,7 +179,7 @@ def test_what_was_forgotten_before_by_itself_stays_forgotten(run: Run, home: Pat
         hit["id"] for hit in run("recall", "where is the merlin cache emptied").result["hits"] if "claude:" in hit["id"]
     )
     assert run("memory", "forget", call, turn).result["forgotten"] == [call, turn]
-    assert not archived_state(home)["call"]
+    assert not found_by(home)["call"]
     run("memory", "forget", "--session", SESSION)
     refused = run("memory", "forget", "--undo", call, ok=False).json
     assert refused["error"]["code"] == "MEMORY_FORGOTTEN" and SESSION in refused["fix"]
@@ -190,7 +187,7 @@ def test_what_was_forgotten_before_by_itself_stays_forgotten(run: Run, home: Pat
     assert run("memory", "show", turn).result["forgotten"] is True
     assert run("memory", "show", call, ok=False).json["error"]["code"] == "MEMORY_NOT_FOUND"
     assert run("memory", "forget", "--undo", call, turn).result["restored"] == [call, turn]
-    assert archived_state(home)["call"] and run("memory", "show", call).result["command"]
+    assert found_by(home)["call"] and run("memory", "show", call).result["command"]
 
 
 def test_a_session_that_version_0_2_0_forgot_has_its_memories_back(
@@ -201,9 +198,9 @@ def test_a_session_that_version_0_2_0_forgot_has_its_memories_back(
     db.execute("DROP TABLE forgotten; PRAGMA user_version = 14")  # it kept only the memories
     db.close()
     result = run("memory", "forget", "--undo", SESSION).result
-    assert len(result["restored"]) == 2 and archived_state(home)["turn"]
+    assert len(result["restored"]) == 2 and found_by(home)["turn"]
     run("memory", "archive", str(transcript.path))
-    assert archived_state(home)["call"] and archived_state(home)["name"]
+    assert found_by(home)["call"] and found_by(home)["name"]
 
 
 @pytest.mark.parametrize(
@@ -223,7 +220,7 @@ def test_a_purge_deletes_what_was_forgotten(
     db.close()
     attempt(home, "memory", "forget", "--undo", SESSION)
     run("memory", "archive", str(transcript.path))
-    assert not archived_state(home)["call"]
+    assert not found_by(home)["call"]
 
 
 def test_what_is_hidden_expires_like_the_session(run: Run, home: Path, transcript: Transcript) -> None:
@@ -234,7 +231,7 @@ def test_what_is_hidden_expires_like_the_session(run: Run, home: Path, transcrip
     assert db.execute("SELECT count(*) FROM forgotten").get == 0
     db.close()
     run("memory", "archive", str(transcript.path))
-    assert not archived_state(home)["call"], "it stays forgotten"
+    assert not found_by(home)["call"], "it stays forgotten"
 
 
 def test_a_killed_forget_or_undo_can_be_repeated(run: Run, home: Path, transcript: Transcript) -> None:
@@ -248,7 +245,7 @@ def test_a_killed_forget_or_undo_can_be_repeated(run: Run, home: Path, transcrip
             if ended:
                 break
         attempt(home, "memory", "forget", *words)
-    assert rows(home) == before and all(seen(home).values())
+    assert rows(home) == before and all(found_by(home).values())
     assert (home / "sessions" / f"{SESSION}.json").exists()
 
 
@@ -278,9 +275,7 @@ def test_a_fork_does_not_bring_back_copies_of_it(
     fork.user("what about the osprey cache?")
     run("memory", "archive", str(fork.path))
     assert run("recall", "osprey cache").result["hits"]
-    assert (
-        not any(archived_state(home).values()) and "late merlin" not in run("recall", "--raw", "late merlin turn").out
-    )
+    assert not any(found_by(home).values()) and "late merlin" not in run("recall", "--raw", "late merlin turn").out
 
 
 def test_an_archive_names_a_purged_session(run: Run, transcript: Transcript) -> None:
