@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         dropped: tuple[tuple[str, str], ...]  # a project's file that is ignored, and its fault
 
 
+NOTICE = "compaction-notice"  # the kind of a text that is for the user, not for the model
 # Part of a model's name and its window in tokens; for GPT-5 and Codex's models without the room for the answer.
 WINDOWS = (
     ("claude", 200_000), ("gemini", 1_048_576), ("gpt-5", 272_000), ("codex", 272_000), ("gpt-4.1", 1_047_576),
@@ -69,6 +70,7 @@ class Client:
     extension = False  # our own extension runs in it
     reports_compactions = True  # by an event or a line of its transcript; otherwise only the context shrinks
     empty_answer = ""  # what a hook without an answer prints
+    shows_notices = False  # it shows a notice of ours to its user
     takes_summary = False  # it accepts a summary of ours for a compaction, and can cancel a compaction for us
 
     # its files

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clients.base import Client, text_field
+from clients.base import NOTICE, Client, text_field
 from clients.content import given_text, parse_timestamp, rows
 from clients.entries import Entry, call_entry, edit_entries, plan_entries, result_entry
 from core import TYPE_CHECKING
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from clients.base import HookEvent, Kind, Text
 
 # Kinds of texts that are not for the model (`session.compaction`).
-NOTICE = "compaction-notice"  # the extension shows it to the user
 CANCEL = "compaction-cancelled"  # why the client should leave the compaction out
 SUMMARY = "compaction-summary"  # the extension should ask for a summary of ours: how long it may wait, in ms
 FIELDS = {NOTICE: "notice", CANCEL: "cancel", SUMMARY: "summary"}
@@ -24,6 +23,7 @@ class ExtensionClient(Client):
     """A client whose extension sends a payload of ours, takes each text as a message, and shows notices."""
 
     extension = True
+    shows_notices = True
     empty_answer = '{"messages": []}'
     events: Mapping[str, Kind] = {
         "session_start": "start",

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import os
 
-from clients.base import Client
+from clients.base import NOTICE, Client
 from clients.content import parse_timestamp, parsed, rows, string, table, text_of, typed, whole, without_ours
 from clients.entries import Entry, call_entry, edit_entries, plan_entries, result_entry, usage_entry, with_node
 from core import TYPE_CHECKING
 from core.files import start_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Any
+
+    from clients.base import HookEvent, Text
 
 
 class Gemini(Client):
@@ -43,11 +45,22 @@ class Gemini(Client):
     writing_tools = ("write_file", "replace")
     path_keys = ("file_path", "absolute_path")
     reports_compactions = False
+    shows_notices = True
     window = 1_048_576
 
     def home(self) -> str:
         """Its configuration folder, which is below the home that the variable names."""
         return os.path.join(os.environ.get(self.home_variable) or os.path.expanduser("~"), self.home_folder)
+
+    def answer(self, event: HookEvent, texts: Sequence[Text]) -> str:
+        """What a hook prints: the texts for the model, and a notice that Gemini CLI shows to the user."""
+        notices = [text["content"] for text in texts if text["customType"] == NOTICE]
+        answer = super().answer(event, [text for text in texts if text["customType"] != NOTICE])
+        if not notices:
+            return answer
+        from core import json_text
+
+        return json_text.dumps({**(json_text.loads(answer) if answer else {}), "systemMessage": notices[0]})
 
     def wrote(self, line: dict[str, Any]) -> bool:
         """Whether a line is a `$set`, an answer of Gemini, or the head of a chat."""

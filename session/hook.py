@@ -140,14 +140,15 @@ class Hook:
             texts = _cancellation(event, session)
             if texts:
                 return texts
+        is_compaction = event["kind"] == "before_compaction"
         if event["kind"] in TURN_KINDS:
             session.usage = self._usage = _usage(event, session)
-            _record_unreported_compaction(event, session)
+            is_compaction = _record_unreported_compaction(event, session) or is_compaction
         record(event, session)
         session.save()
         self._archive(event, session)
         texts = reactions.run_due(event, session)
-        if event["kind"] == "before_compaction":
+        if is_compaction:
             texts += _announcements(event, session)
         if event["kind"] == "before_branch":
             from session import compaction
@@ -310,15 +311,17 @@ def _usage(event: HookEvent, session: Session) -> ContextUsage:
     return context_usage.of_transcript(event["transcript"], session.agent, model=event["model"], config=session.config)
 
 
-def _record_unreported_compaction(event: HookEvent, session: Session) -> None:
+def _record_unreported_compaction(event: HookEvent, session: Session) -> bool:
     """Record a compaction of a client that reports none (Gemini CLI), if the context is much smaller than before.
+
+    Returns whether there was one.
 
     The event then counts as a before_compaction and an after_compaction, which are recorded here, and as itself. An
     event that does not reach the model cannot deliver the note: its usage is ignored, so that the next event notices.
     """
     before, usage = session.before, session.usage
     if before is None or usage is None or clients.row(session.agent).reports_compactions:
-        return
+        return False
     tokens, is_reported = usage["tokens"], usage["source"] == "usage"
     # A prompt and its answer change a context by less than 40 %.
     has_shrunk = is_reported and tokens and before.context_tokens and tokens < 0.6 * before.context_tokens
@@ -330,8 +333,10 @@ def _record_unreported_compaction(event: HookEvent, session: Session) -> None:
         reactions.run_due(passed, session)
         record({**event, "kind": "after_compaction"}, session)
         session.usage = usage
-    elif has_shrunk or not is_reported:
+        return True
+    if has_shrunk or not is_reported:
         session.usage = {**usage, "tokens": None}
+    return False
 
 
 def _cancellation(event: HookEvent, session: Session) -> list[Text]:

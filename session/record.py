@@ -62,7 +62,11 @@ def record(event: HookEvent, session: Session) -> None:
         _record_turn(event, session)
     elif kind == "after_compaction" and session.before is not None and not asks_for_last_note(event, session):
         _record_compaction(state, session.now)
-    if session.config.get_int("compaction.idle_trigger_minutes") and not os.environ.get(IDLE_RUN):
+    if os.environ.get(IDLE_RUN):
+        return
+    if kind in TURN_KINDS and any(map(str.strip, event["messages"])):
+        state.idle_timer = None  # a script may have set it, whatever the settings say
+    if session.config.get_int("compaction.idle_trigger_minutes"):
         if kind == "prompt":
             state.idle_timer, state.turn_began_at = None, session.now
         elif kind in ("turn", "end"):

@@ -53,7 +53,12 @@ def flush(options: Mapping[str, Any]) -> Answer:
 
     session_id = required_session(options["session"])
     event = _event("before_compaction", session_id, options)
-    result = task.save_checkpoint(event, config.load(), role=options["role"] or "")
+    settings = config.load()
+    result = task.save_checkpoint(event, settings, role=options["role"] or "")
+    if result.get("reason") != "off" and settings.get_bool("compaction.notify_on_start"):
+        from session import compaction
+
+        result["notice"] = compaction.notice_text(settings)
     after = f"joelclaw inject recovery --session {quoted(session_id)}"
     return Answer(result, [step(after, "after the compaction: the recovery note for the agent")])
 

@@ -3,8 +3,9 @@
 It may be asked to cancel, to wait for a summary of ours, or to show a notice. The modules in this folder are the tools
 behind `joelclaw compaction`; a hook loads none of them.
 
-In pi and OpenCode our extension shows the notice. What PreCompact prints in Claude Code goes into the summariser's
-prompt (measured with 2.1.329), so a process of its own runs `notify.command` there.
+In pi and OpenCode our extension shows the notice. Gemini CLI shows it with the first hook after a compaction, which it
+reports by no event. What PreCompact prints in Claude Code goes into the summariser's prompt (measured with 2.1.329), so
+a process of its own runs `notify.command` there.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import os
 
 import clients
+from clients.base import NOTICE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,14 +28,14 @@ def cancel(event: HookEvent, session: Session) -> list[Text]:
     """Cancel a second compaction if nothing was said since the first, and record that; [] for any other."""
     if not (clients.row(session.agent).takes_summary and is_just_compacted(event, session.agent)):
         return []
-    from clients.extension import CANCEL, NOTICE
+    from clients.extension import CANCEL
 
     reason = "nothing-since-compaction"
     about = {"reason": reason, "instructed": bool(event["instructions"])}
     name = session.state.compaction_event("compaction.cancelled")
     session.queue_event(session.event(name, {**session.state.compaction_metadata, **about}))
-    notice = "Nothing was said since the last compaction: another compaction would only drop what it kept."
-    return [{"customType": CANCEL, "content": reason}, {"customType": NOTICE, "content": notice}]
+    told = "Nothing was said since the last compaction: another compaction would only drop what it kept."
+    return [{"customType": CANCEL, "content": reason}, {"customType": NOTICE, "content": told}]
 
 
 def is_just_compacted(event: HookEvent, agent: str) -> bool:
@@ -75,21 +77,20 @@ def offer_summary(event: HookEvent, session: Session) -> list[Text]:
 
 
 def announce(agent: str, config: Config) -> list[Text]:
-    """Announce a compaction, unless `idle run` started it. Returns the notice if our extension shows it."""
+    """Announce a compaction, unless `idle run` started it. Returns the notice if the client shows it."""
     from session.record import IDLE_RUN
 
     if not config.get_bool("compaction.notify_on_start") or os.environ.get(IDLE_RUN):
         return []
-    if clients.row(agent).extension:
-        from clients.extension import NOTICE
-
-        notice = _notice(config)
-        return [{"customType": NOTICE, "content": notice}] if notice else []
+    if clients.row(agent).shows_notices:
+        text = notice_text(config)
+        return [{"customType": NOTICE, "content": text}] if text else []
     start_notify_command(config)
     return []
 
 
-def _notice(config: Config) -> str:
+def notice_text(config: Config) -> str:
+    """The notice on a line; "" if the setting is empty."""
     from core.quoting import clip, one_line
 
     return clip(one_line(config.get_str("compaction.notify_on_start_text")), 500)
@@ -113,7 +114,7 @@ def notify(config: Config) -> dict[str, Any]:
     from otel.log import new_event
     from session.session import COMPONENT
 
-    command, notice = config.get_str("notify.command"), _notice(config)
+    command, notice = config.get_str("notify.command"), notice_text(config)
     if not command.strip():
         return {"delivered": False, "reason": "no-command"}
     try:

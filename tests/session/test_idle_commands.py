@@ -122,6 +122,17 @@ def test_a_turns_end_schedules_and_the_next_message_cancels(run: Run, home: Path
     assert state(home)["turnBeganAt"] is None
 
 
+@pytest.mark.parametrize("env", [{}, ON])
+def test_a_message_that_a_script_saves_cancels_too(run: Run, home: Path, env: dict[str, str]) -> None:
+    save = ("checkpoint", "save", "--session", "s", "--percent", "80")
+    run(*save, "--message", "sort the tide tables", env=env)
+    schedule(run, "--percent", "80", "--minutes", "10", env=env)
+    run(*save, env=env)
+    assert state(home)["idleTimer"] is not None, "the end of a turn is no message"
+    run(*save, "--message", "and now by harbour", env=env)
+    assert state(home)["idleTimer"] is None
+
+
 def test_a_running_turn_delays_the_compaction(run: Run) -> None:
     hook(run, "prompt", prompt="sort the tide tables", percent=80)
     schedule(run, "--percent", "80", env=ON)

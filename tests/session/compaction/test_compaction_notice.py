@@ -76,6 +76,37 @@ def test_our_extension_shows_the_notice(run: Run, notices: Told, agent: str) -> 
     assert notices.settled() == ""
 
 
+def test_gemini_shows_it_with_the_next_answer_since_it_reports_no_compaction(
+    run: Run, notices: Told, tmp_path: Path
+) -> None:
+    notices.settings(notifyOnStart=True)
+    chat = tmp_path / "session-1.jsonl"
+
+    def prompt(tokens: int) -> str:
+        line = {"id": f"g-{tokens}", "type": "gemini", "content": "so it is", "tokens": {"input": tokens},
+                "timestamp": "2026-09-21T10:00:00.000Z"}  # fmt: skip
+        with chat.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        event = {"session_id": "s", "hook_event_name": "BeforeAgent", "prompt": "sort the tide tables of the harbour",
+                 "transcript_path": str(chat), "cwd": str(tmp_path)}  # fmt: skip
+        return run("hook", "gemini", stdin=json.dumps(event)).out
+
+    assert "systemMessage" not in prompt(600_000)
+    assert json.loads(prompt(9_000))["systemMessage"] == DEFAULT
+    assert "systemMessage" not in prompt(9_500)
+    assert notices.settled() == ""
+
+
+def test_a_script_gets_it_from_the_flush(run: Run, notices: Told) -> None:
+    flush = ("checkpoint", "flush", "--session", "s", "--percent", "85")
+    notices.settings()
+    assert "notice" not in run(*flush).result
+    notices.settings(notifyOnStart=True, notifyOnStartText="einen Moment…")
+    assert run(*flush).result["notice"] == "einen Moment…"
+    run("off", "--session", "s")
+    assert "notice" not in run(*flush).result
+
+
 def test_a_compaction_by_idle_run_is_announced_once(run: Run, notices: Told, tmp_path: Path) -> None:
     notices.settings(notifyOnStart=True)
     payload = json.dumps({"session_id": "s", "hook_event_name": "PreCompact", "cwd": "/"})
