@@ -64,12 +64,12 @@ def _period(flag: str, given: str) -> tuple[int, int]:
     if number.isdecimal() and len(number) < 6 and hours:
         at = now - int(number) * hours * clock.HOUR_MS
         return at, at
-    if number and (moment := clock.parse_iso(given)) is not None:
-        return moment, moment + (clock.DAY_MS - 1 if len(given.strip()) == len("2026-05-31") else 0)
+    if number and (dated := clock.local_period(given)) is not None:
+        return dated
     from core import words
     from recall.query import period_named
 
-    period = period_named(words.split(given), now)
+    period = period_named(words.split(given), now, exactly=True)
     if period is None:
         raise wrong_usage(f"{flag} {given[:60]!r} is not a time", f"give {flag} 2w, 36h, 2026-05-31 or 'last week'")
     return period[0], period[1] - 1

@@ -41,6 +41,23 @@ def parse_iso(text: str) -> int | None:
     return int(moment.timestamp() * 1000)
 
 
+def local_period(text: str) -> tuple[int, int] | None:
+    """The first and last ms of a day (2026-05-31) or a time that a person types; None if the text is neither.
+
+    It is in the local time zone unless it names another.
+    """
+    from datetime import datetime, timedelta
+
+    given = text.strip()
+    try:
+        moment = datetime.fromisoformat(given.replace("Z", "+00:00"))
+        start = int(moment.timestamp() * 1000)
+        is_day = ":" not in given and len(given) <= len("2026-05-31")
+        return start, int((moment + timedelta(days=1)).timestamp() * 1000) - 1 if is_day else start
+    except (ValueError, OverflowError):
+        return None
+
+
 def uuid7() -> str:
     """A new UUIDv7 (RFC 9562) with the clock's time, made without importing `uuid`."""
     tail = bytearray(os.urandom(10))

@@ -12,7 +12,7 @@ from core import TYPE_CHECKING, clock, words
 from core.store.rows import COLLECTIONS
 from core.store.search import LocalCandidates
 from recall.hit import document_hit, snippet
-from recall.query import Scope, expand, resolve_category
+from recall.query import Scope, asks_only_for_a_time, expand, period_named, resolve_category
 from recall.ranking import Ranking, reasons_to_drop, restatement_factor
 from recall.vectors import document_vector
 
@@ -70,13 +70,17 @@ class _Recall:
     """One recall and what its stages found."""
 
     def __init__(self, source: Source, db: apsw.Connection, query: Query, now: int, config: Config) -> None:
-        self.source = source
+        self.source: Source = source
         self.db = db
         self.query = query
         self.now = now
         self.text = query.text
         if len(self.text) > 4_000:  # a pasted text: its beginning and its end are searched
             self.text = f"{self.text[:2_000]} {self.text[-2_000:]}"
+        self.period = self._period_asked_for()
+        if self.period:
+            self.text = ""
+            self.source = LocalCandidates(db, vectors=False)
         self.budget = query.profile()
         self.is_lean = self.budget["applied"] == "lean"
         self.expanded, self.rewrite = expand(self.text, enabled=self.budget["rewriteEnabled"])
@@ -86,7 +90,7 @@ class _Recall:
         self.filters: Filters = {
             "collections": [name for name in query.collections if name in COLLECTIONS], "session": query.session,
             "projects": self.scope.names, "others": self.scope.others, "category": self.category,
-            "apart": query.isolated, "tags": query.tags, "between": query.between,
+            "apart": query.isolated, "tags": query.tags, "between": self.period or query.between,
         }  # fmt: skip
         self.ranking = Ranking(self.text, self.scope, now, config.get_float("recall.episode_decay"))
         self.names: QueryNames | None = None
@@ -121,15 +125,27 @@ class _Recall:
             "backend": source.backend, "preferredProject": query.prefer or None,
         }  # fmt: skip
 
+    def _period_asked_for(self) -> Sequence[int]:
+        """The first and last time (ms) of a query that only asks what was said then: by its words, or without words."""
+        text, between = self.text, self.query.between
+        if not (self.query.by_name and asks_only_for_a_time(text)):
+            return ()
+        named = period_named(words.split(text), self.now, exactly=True)
+        if named is None:
+            has_number = any(character.isdigit() for character in text)
+            return () if has_number else between
+        first, last = between or (0, named[1])
+        return max(first, named[0]), min(last, named[1] - 1)
+
     def _filters_applied(self) -> list[str]:
-        query = self.query
+        query, between = self.query, self.filters["between"]
         is_narrowed = query.collections and not set(query.collections).issuperset(COLLECTIONS)
         named = {"session": query.session, "project": query.project, "category": self.category}
         return [
             *(["collection:" + ",".join(query.collections)] if is_narrowed else ()),
             *(f"{name}:{value}" for name, value in named.items() if value),
             *(f"tag:{tag}" for tag in query.tags),
-            *(["between:" + "..".join(map(clock.iso, query.between))] if query.between else ()),
+            *(["between:" + "..".join(map(clock.iso, between))] if between else ()),
             *([f"min_score:{query.min_score:g}"] if query.min_score > 0 else ()),
             *(() if query.include_hold else ["write_verdict:!=hold"]),
             *(() if query.include_discard else ["write_verdict:!=discard"]),
@@ -159,6 +175,9 @@ class _Recall:
         """The hits among the documents; for a single name only those that contain it, or all of its parts."""
         names = self.names
         terms = words.query_terms(self.expanded)
+        if self.period and isinstance(self.source, LocalCandidates):
+            self.ranked = self.ranking.newest(self.source, self.filters)
+            return self._trusted_hits()
         if names is None:
             return self._search(terms, by_meaning=True)
         if self.places is not None and not self.places["path"]:
@@ -182,6 +201,10 @@ class _Recall:
         self.ranked = self.ranking.rank(self.source, terms, vector, self.filters, lexical, semantic)
         if condition is not None:
             self.ranked = self._satisfying(condition)
+        return self._trusted_hits()
+
+    def _trusted_hits(self) -> list[Hit]:
+        """The hits for what was ranked, without what the trust pass drops."""
         trusted = []
         for ranked in self.ranked:
             reasons = reasons_to_drop(ranked.traits, ranked.score, self.now, self.query)

@@ -242,22 +242,44 @@ def span_named(query: str, now: int) -> Span | None:
     return None
 
 
-def period_named(asked: Sequence[str], now: int) -> tuple[int, int] | None:
-    """Start and end, in ms, of the first time that the words of a query name; None if they name none."""
+def asks_only_for_a_time(query: str) -> bool:
+    """Whether a query has no subject: "what did I say yesterday?" asks for anything of that time. So does no query."""
+    asking = (
+        "ask asked asking say said saying tell told talk talked discuss discussed happen happened happens work worked"
+        " working prompt prompts question questions conversation conversations session sessions show list everything"
+        " anything last past previous ago today yesterday since during early late mid one two three four five six"
+    ).split()
+    return all(
+        word in asking or word in words.STOP_WORDS or word in _UNITS or word in _WEEKDAYS or word in _MONTHS
+        or _is_year(word) or _ordinal(word)
+        for word in words.split(query)
+    )  # fmt: skip
+
+
+def period_named(asked: Sequence[str], now: int, *, exactly: bool = False) -> tuple[int, int] | None:
+    """Start and end, in ms, of the first time that the words of a query name; None if they name none.
+
+    A date includes the days around it, unless `exactly`: people remember dates roughly, and write about an event later.
+    """
     import time
     from datetime import date, timedelta
 
-    epoch = date(1970, 1, 1)
-    zone_ms = (time.localtime(now / 1000).tm_gmtoff or 0) * 1000
-    today = epoch + timedelta(milliseconds=now + zone_ms)
+    today = date(*time.localtime(now / 1000)[:3])
+
+    def midnight(day: date) -> int:
+        return int(time.mktime((day.year, day.month, day.day, 0, 0, 0, 0, 0, -1))) * 1000
+
     for at in range(len(asked)):
         try:
-            days = _relative(asked, at, today) or _absolute(asked, at, today)
+            relative = _relative(asked, at, today)
+            days = relative or _absolute(asked, at, today)
+            if days is not None:
+                first, last = days
+                if first == last and not (relative or exactly):
+                    first, last = first - timedelta(1), last + timedelta(3)
+                return midnight(first), midnight(last + timedelta(1))
         except (ValueError, OverflowError):  # 31 February, or before the year 1
             continue
-        if days is not None:
-            first, last = days
-            return (first - epoch).days * DAY_MS - zone_ms, ((last - epoch).days + 1) * DAY_MS - zone_ms
     return None
 
 
@@ -308,7 +330,7 @@ def _absolute(asked: Sequence[str], at: int, today: date) -> Days | None:
         month, day = ([_number(part) if len(part) <= 2 else 0 for part in asked[at + 1 : at + 3]] + [0, 0])[:2]
         if 1 <= month <= 12:
             first = today.replace(_number(word), month, 1)
-            return _around(first.replace(day=day)) if 1 <= day <= 31 else _month(first)
+            return (first.replace(day=day),) * 2 if 1 <= day <= 31 else _month(first)
         return _year(_number(word), today) if before in prepositions else None
     month = _MONTHS.get(word, 0)
     if not month:
@@ -321,15 +343,8 @@ def _absolute(asked: Sequence[str], at: int, today: date) -> Days | None:
     if word in ("may", "march") and not (day or year or before in prepositions):
         return None
     if not year:
-        year = today.year if month <= today.month else today.year - 1
-    return _around(today.replace(year, month, day)) if day else _month(today.replace(year, month, 1))
-
-
-def _around(day: date) -> Days:
-    """A day, and those around it: people remember dates roughly, and write about an event after it."""
-    from datetime import timedelta
-
-    return day - timedelta(1), day + timedelta(3)
+        year = today.year if (month, day) <= (today.month, today.day) else today.year - 1
+    return (today.replace(year, month, day),) * 2 if day else _month(today.replace(year, month, 1))
 
 
 def _month(within: date) -> Days:

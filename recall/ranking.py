@@ -97,6 +97,17 @@ class Ranking:
         ranked.sort(key=lambda entry: (-entry.score, -entry.traits["confirmed_at"], entry.traits["rowid"]))
         return with_conclusions_first(ranked)
 
+    def newest(self, source: LocalCandidates, filters: Filters) -> list[Ranked]:
+        """The newest documents, without words to look for: steps of the agent after prompts and answers."""
+        rows = source.newest(filters, 500)
+        traits_of = {traits["rowid"]: traits for traits in source.traits(rows)}
+        ranked = []
+        for traits in map(traits_of.__getitem__, rows):
+            share = 0.5 if traits["stage"] == "under way" else 1.0
+            ranked.append(Ranked(share * self._scope.factor(traits["project"], traits["session"]), 1.0, 1.0, traits))
+        ranked.sort(key=lambda entry: -entry.score)  # stable: equal scores stay in the order of time
+        return ranked
+
     def _time_factor(self, traits: Traits) -> float:
         if self._span is not None and traits["collection"] != "knowledge":
             return self._span.factor(traits["confirmed_at"])

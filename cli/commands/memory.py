@@ -355,7 +355,8 @@ def _checked_filters(ids: list[str], filters: dict[str, str]) -> int | None:
 
     least_match = 3  # characters of --match
     before = filters["before"]
-    before_ms = clock.parse_iso(before) if before else None
+    day = clock.local_period(before) if before else None
+    before_ms = day[0] if day else None
     message = fix = ""
     if bool(ids) == any(filters.values()):
         message = "ids and filters cannot be used together" if ids else "no memory was given"

@@ -41,10 +41,10 @@ def recall(options: Mapping[str, Any]) -> Answer | int:
         return _batch(options, collections)
     if options["verbatim"]:
         refuse_terminal()
-    if query_text is None:
+    if query_text is None and not (options["since"] or options["until"]):
         raise wrong_usage("no query was given", 'run: joelclaw recall "decision about retries"')
     recalls = RecordedRecall(config.load())
-    query = query_maker(options, collections, recalls)(query_text)
+    query = query_maker(options, collections, recalls)(query_text or "")
     result = recalls.ask(query, now=clock.now_ms())
     if options["by"]:
         _best_by_session(result, options["limit"])

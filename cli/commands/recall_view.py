@@ -30,7 +30,7 @@ def draw_hits(screen: Console, answer: Answer) -> None:
     hits = list(enumerate(result["hits"], 1))
     if not hits:
         query = result["query"][:120].strip()
-        screen.print(safe(f"No results for {query!r}." if query else "The query is empty.", "yellow"))
+        screen.print(safe(f"No results for {query!r}." if query else "No results.", "yellow"))
         for line in recall_hot.unknown_filters(result):
             screen.print(safe(line, "yellow"))
             answer.next_actions = [step(f"joelclaw recall {quoted(result['query'])}", "the same without it")]

@@ -63,6 +63,17 @@ class LocalCandidates:
             near = cosines(self._db, documents.STATIC_SPACE, list(scores), vector)
         return [{"rowid": rowid, "bm25": score, "cosine": near.get(rowid)} for rowid, score in scores.items()]
 
+    def newest(self, filters: Filters, limit: int) -> list[int]:
+        """The rows of the newest documents that the filters admit, newest first."""
+        where, parameters = RowFilter(self._db, filters, self.size())._joined()
+        first, last = filters["between"]
+        rows = self._db.execute(
+            f"SELECT rowid FROM document WHERE created_at BETWEEN ? AND ? AND forgotten_at IS NULL AND {where}"
+            f" AND {_in_collections('rowid', _codes(filters))} ORDER BY created_at DESC, rowid DESC LIMIT ?",
+            (first, last, *parameters, limit),
+        )
+        return [int(row) for (row,) in rows]
+
     def around(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, float]:
         """The BM25 of the segment around each of the rows that is an episode."""
         first, last = row_range("episodes")
