@@ -124,8 +124,7 @@ def test_a_terminal_names_the_project_and_raw_prints_only_texts(run: Run, alpha:
     assert raw[0] == LINES[1]["text"] and beta in raw and set(raw) <= {beta, *(line["text"] for line in LINES)}
     everywhere = run("recall", QUERY, "--raw", "--everywhere", env=NOW, cwd=alpha).out.splitlines()
     assert set(everywhere) <= {line["text"] for line in LINES}
-    (alpha / ".git").rename(home.parent / ".git")  # where the command runs
-    assert "acme/alpha first" in " ".join(on_terminal(home, "recall", QUERY).out.split())
+    assert "acme/alpha first" in " ".join(on_terminal(home, "recall", QUERY, cwd=alpha).out.split())
     theirs = {
         "id": "pump",
         "text": "The pump of the lock is oiled on Mondays",
@@ -133,7 +132,7 @@ def test_a_terminal_names_the_project_and_raw_prints_only_texts(run: Run, alpha:
         "verdict": "allow",
     }
     run("memory", "import", "-", stdin=json.dumps(theirs) + "\n", env=NOW)
-    out = on_terminal(home, "recall", "oiled pump of the lock", env={"NO_COLOR": ""}).out
+    out = on_terminal(home, "recall", "oiled pump of the lock", env={"NO_COLOR": ""}, cwd=alpha).out
     assert "hit 1 is from acme/beta, not acme/alpha" in " ".join(out.split())
     assert "\x1b[31macme/beta" in out
     assert "those of acme" not in on_terminal(home, "recall", QUERY, "--everywhere").out
