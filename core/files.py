@@ -53,14 +53,17 @@ def find_no_program_here() -> None:
 
 
 def is_store_lost() -> bool:
-    """Whether the home has session files, but its store is missing or empty."""
+    """Whether the home has session files, but its store is missing or empty; not in the first hour of a new home."""
     try:
         if os.stat(os.path.join(home(), STORE)).st_size:
             return False
     except OSError:
         pass
     try:
-        return any(name.endswith(".json") for name in os.listdir(os.path.join(home(), "sessions")))
+        folder = os.path.join(home(), "sessions")
+        states = [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".json")]
+        had_store = os.path.exists(os.path.join(home(), STORE + ".lock"))
+        return bool(states) and (had_store or any(os.stat(path).st_mtime < time.time() - 3600 for path in states))
     except OSError:
         return False
 

@@ -115,11 +115,13 @@ def sweep(path: str = "") -> int:
     return len(found)
 
 
-def lost_store() -> Failure | None:
-    """STORE_LOST, with the ways to recover, if the store is missing or empty in a home with sessions, or was so."""
+def lost_store(db: sqlite.apsw.Connection | None) -> Failure | None:
+    """STORE_LOST, with the ways to recover, if the store is missing or empty in a home with sessions, or was so.
+
+    `db`: the store; None if there is none, or if it cannot be read.
+    """
     message = f"{sqlite.path()} is missing or empty, but this home has sessions"
     if not files.is_store_lost():
-        db = sqlite.open_reading()
         if db is None or not sqlite.replaces_lost_store(db):
             return None
         message = f"{sqlite.path()} was missing or empty, and has been created anew"

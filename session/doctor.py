@@ -191,7 +191,7 @@ def check_store(examination: Examination) -> Iterator[Finding]:
         "embedding": {"vectors": counted["vectors"]},
     }
     examination.subjects["store"] = {name: about[name] for name in ("path", "exists", "schema", "knownSchema")}
-    if (lost := backup.lost_store()) is not None:
+    if (lost := backup.lost_store(examination.db)) is not None:
         yield _finding("store", lost)
     for transcript, record in ingest.cut_transcripts():
         message = f"long outputs of {transcript} are archived in part: they took too long or look like secrets"

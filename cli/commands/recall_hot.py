@@ -274,7 +274,7 @@ def unknown_filters(result: dict[str, Any]) -> list[str]:
 
     db = sqlite.open_reading()
     if files.is_store_lost() if db is None else sqlite.replaces_lost_store(db):
-        _warn_of_lost_store(result)
+        _warn_of_lost_store(result, db)
     if db is None:
         return []
     projects = sorted({*documents.projects(db), *sessions.projects(db)})
@@ -319,10 +319,10 @@ def _suggestions(name: str, given: str, known: list[str], most: int = 5) -> str:
     return ", ".join(near) or "none"
 
 
-def _warn_of_lost_store(result: dict[str, Any]) -> None:
+def _warn_of_lost_store(result: dict[str, Any], db: Any) -> None:
     from session import backup
 
-    lost = backup.lost_store()
+    lost = backup.lost_store(db)
     if lost is not None:
         result["warnings"] = [runnable(f"{lost.message}; {lost.fix}")]
         tell(f"joelclaw: {result['warnings'][0]}\n")

@@ -87,7 +87,10 @@ def open_reading() -> apsw.Connection | None:
 
 def replaces_lost_store(db: apsw.Connection) -> bool:
     """Whether this store was created in place of one that was lost, and its sessions were not archived again."""
-    return bool(db.execute("SELECT count(*) FROM upkeep WHERE name = 'lost'").get)
+    try:
+        return bool(db.execute("SELECT count(*) FROM upkeep WHERE name = 'lost'").get)
+    except apsw.Error:  # other queries report a damaged store
+        return False
 
 
 def note_archived_again() -> None:
@@ -301,7 +304,7 @@ def _busy_handler(busy_ms: int) -> Callable[[int], bool]:
 
 def _upgrade(db: apsw.Connection, where: str, busy_ms: int) -> None:
     """Create the schema or bring it up to date; other processes wait. Raises Failure, apsw.Error, files.LockTimeout."""
-    was_lost = os.path.exists(where + ".lock") and files.is_store_lost()  # the lock remains of an earlier store
+    was_lost = files.is_store_lost()
     # The switch to WAL needs the file exclusively, and calls no busy handler.
     with files.FileLock(where + ".lock", wait_s=busy_ms / 1000):
         version = schema_of(db)

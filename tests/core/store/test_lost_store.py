@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -46,7 +47,14 @@ def delete_all(home: Path) -> None:
         (home / name).unlink()
 
 
-@pytest.mark.parametrize("lose", [truncate, delete, delete_all])
+def delete_its_lock_too(home: Path) -> None:
+    delete_all(home)
+    (home / "store.db.lock").unlink()
+    (home / "sessions" / "of_yesterday.json").write_text("{}")
+    os.utime(home / "sessions" / "of_yesterday.json", (1, 1))
+
+
+@pytest.mark.parametrize("lose", [truncate, delete, delete_all, delete_its_lock_too])
 @pytest.mark.parametrize("by", ["recall", "a hook", "a write"])
 def test_a_lost_store_is_reported_until_all_is_archived_again(
     filled: Path, lose: Callable[[Path], None], by: str
