@@ -146,8 +146,8 @@ class _Observation:
         archived = transcript_files.Archived().result
         if transcript:
             identity = stored_id if self._is_command else lambda _: self._session
-            files_to_read = [transcript_files.File(transcript)]
-            archived = transcript_files.ingest_all(db, files_to_read, identity, agent=self._agent).result
+            archiver = transcript_files.Archiver(db, identity, self._agent)
+            archived = transcript_files.ingest_all(archiver, [transcript_files.File(transcript)]).result
         sqlite.set_durability(db, True, busy_ms=busy_ms)  # the model's answers cost money
         if self._is_command and archived["skipped"]:
             raise ingest.unreadable(transcript, archived["skipped"][0]["reason"])

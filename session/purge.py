@@ -8,7 +8,7 @@ and stays.
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from glob import escape, glob
 from typing import Any
@@ -37,35 +37,29 @@ NOT_SEARCHED = {
 
 Bar = tuple[Callable[[int], None], Callable[[int], None]]
 """Functions that set the number of steps of a progress bar, and that advance it."""
-NO_BAR: Bar = (lambda _: None, lambda _: None)
 
 
 class Purge:
-    """One purge. The rows are looked up when it is created, to ask, and again when they are deleted."""
+    """One purge. The rows are looked up when it is created, to ask, and again when they are deleted.
 
-    def __init__(
-        self, config: Config, ids: Sequence[str], *, session: str, project: str, before: int | None, match: str,
-        bar: Bar = NO_BAR,
-    ) -> None:  # fmt: skip
+    Args:
+        filters: the values of `--session`, `--project`, `--before` and `--match`, "" if not given.
+    """
+
+    def __init__(self, config: Config, ids: Sequence[str], filters: Mapping[str, str], bar: Bar) -> None:
         log.store_spooled()
         if sqlite.open_reading() is None:
             raise Failure("PURGE_NOTHING", "nothing is stored yet", "see joelclaw status")
         self._config = config
         self._db = sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=True)
-        phrases = (match,) if match else ()
-        if ids:
-            self._criteria = _by_ids(self._db, ids)
-        else:
-            session = forgotten.whole_id(self._db, session) or _whole_id(self._db, session)
-            live = _live_sessions(self._db, project) if project else frozenset()
-            self._criteria = Criteria(session=session, project=project, live=live, before=before, phrases=phrases)
+        self._criteria = _by_ids(self._db, ids) if ids else _by_filters(self._db, filters)
         self._selection = deletion.select(self._db, self._criteria)
         self._sweep = _Sweep(self._criteria, self._selection, config, bar, dry=True)
         self._leftovers = backup.leftovers()
         if not store_file.is_owed(self._db) and not any(self._counts().values()):
             raise Failure("PURGE_NOTHING", "nothing matches", "look with joelclaw recall or joelclaw memory stats")
 
-    def run(self, bar: Bar = NO_BAR) -> dict[str, Any]:
+    def run(self, bar: Bar) -> dict[str, Any]:
         """Delete it. Raises Failure PURGE_UNFINISHED, PURGE_UNWRITABLE or STORE_…; run it again then."""
         log.store_spooled(busy_ms=self._config.get_int("store.busy_ms"))
         self._selection = deletion.select(self._db, self._criteria)  # the question may have waited for an hour
@@ -138,13 +132,17 @@ def _by_ids(db: apsw.Connection, ids: Sequence[str]) -> Criteria:
     )
 
 
-def _whole_id(db: apsw.Connection, session: str) -> str:
+def _by_filters(db: apsw.Connection, filters: Mapping[str, str]) -> Criteria:
+    session, project = filters["session"], filters["project"]
     try:
-        return known_sessions.resolve(db, session) if session else ""
+        session = session and (forgotten.whole_id(db, session) or known_sessions.resolve(db, session))
     except Failure as failure:  # files may still name a session that the store no longer knows
         if failure.code != known_sessions.NOT_FOUND:
             raise
-        return session
+    live = _live_sessions(db, project) if project else frozenset()
+    phrases = (filters["match"],) if filters["match"] else ()
+    day = clock.local_period(filters["before"]) if filters["before"] else None
+    return Criteria(session=session, project=project, live=live, before=day[0] if day else None, phrases=phrases)
 
 
 def _live_sessions(db: apsw.Connection, name: str) -> frozenset[str]:

@@ -330,12 +330,9 @@ def purge(
     from session.purge import Purge
 
     filters = {"session": (session or "").strip(), "project": project.strip(), "before": before, "match": match}
-    before_ms = _checked_filters(ids or [], filters)
+    _check_filters(ids or [], filters)
     with progress_bar("searching") as bar:
-        selected = Purge(
-            config.load(), ids or [], session=filters["session"], project=filters["project"], before=before_ms,
-            match=match, bar=bar,
-        )  # fmt: skip
+        selected = Purge(config.load(), ids or [], filters, bar)
     if confirmed is False:
         words = [quoted(name) for name in ids or []]
         words += [f"--{name} {quoted(value)}" for name, value in filters.items() if value]
@@ -349,25 +346,19 @@ def purge(
     return Answer(result, [*actions, step("joelclaw status", "what is left")])
 
 
-def _checked_filters(ids: list[str], filters: dict[str, str]) -> int | None:
-    """The time that `--before` names (ms), or None; raises a Failure if a purge cannot be made of these words."""
+def _check_filters(ids: list[str], filters: dict[str, str]) -> None:
+    """Raise a Failure if a purge cannot be made of these words."""
     from core.store.deletion import folded
 
     least_match = 3  # characters of --match
     before = filters["before"]
-    day = clock.local_period(before) if before else None
-    before_ms = day[0] if day else None
-    message = fix = ""
     if bool(ids) == any(filters.values()):
         message = "ids and filters cannot be used together" if ids else "no memory was given"
-        fix = "give ids, or some of --session, --project, --before and --match"
-    elif filters["match"] and len(folded(filters["match"])) < least_match:
-        message, fix = "--match is too short", f"give {least_match} characters or more"
-    elif before and before_ms is None:
-        message, fix = f"--before is {before[:60]!r}, which is not a date", "give it as 2026-01-31"
-    if message:
-        raise wrong_usage(message, fix)
-    return before_ms
+        raise wrong_usage(message, "give ids, or some of --session, --project, --before and --match")
+    if filters["match"] and len(folded(filters["match"])) < least_match:
+        raise wrong_usage("--match is too short", f"give {least_match} characters or more")
+    if before and clock.local_period(before) is None:
+        raise wrong_usage(f"--before is {before[:60]!r}, which is not a date", "give it as 2026-01-31")
 
 
 def _preview(result: dict[str, Any], actions: Sequence[Any] = ()) -> Answer:

@@ -215,11 +215,10 @@ def _archive_new(new: Sequence[Any], known: Any, agent: str, every: Sequence[Any
     from session.state import stored_id
 
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=False)
+    archiver = transcript_files.Archiver(db, stored_id, agent, again=again)
     try:
         with progress_bar("archiving", sum(file.size for file in new), in_bytes=True) as (_, advance):
-            report = transcript_files.ingest_all(
-                db, new, stored_id, agent=agent, progress=advance, known=known, again=again
-            )
+            report = transcript_files.ingest_all(archiver, new, progress=advance, known=known)
     except KeyboardInterrupt:
         tell(f"stopped: {known.noted} of {len(new)} session files archived; run it again to go on\n")
         raise

@@ -228,23 +228,19 @@ def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[bytes]]:
 
 
 def ingest_all(
-    db: apsw.Connection, files: Sequence[File], identity: Callable[[str], str], *, agent: str = "",
-    progress: Callable[[int], None] = lambda _: None, known: KnownFiles | None = None, again: bool = False,
+    archiver: Archiver, files: Sequence[File], *, progress: Callable[[int], None] = lambda _: None,
+    known: KnownFiles | None = None,
 ) -> Archived:  # fmt: skip
     """Archive each file to its end. If this is stopped, the next run continues.
 
     Args:
-        identity: the id under which a session is stored, from the client's own.
-        agent: who wrote the files; "" to find out.
         progress: called with bytes that were read.
         known: notes each file that need not be read again until it changes.
-        again: what was purged is archived again.
     """
-    report, shared = Archived(), []
-    worker = _Worker(db, identity, agent, again=again)
+    report, shared, db = Archived(), [], archiver.db
     waiting: list[File] = []  # their folders may be those of other sessions
-    later = ((file, worker.archive(file, is_last=True)) for file in waiting)
-    for file, result in chain(_results(worker, files, progress), later):
+    later = ((file, archiver.archive(file, is_last=True)) for file in waiting)
+    for file, result in chain(_results(archiver, files, progress), later):
         if result.reason == UNKNOWN_FOLDER and file not in waiting:
             waiting.append(file)
             continue
@@ -269,11 +265,19 @@ def ingest_all(
     return report
 
 
-class _Worker:
-    """Archives file after file."""
+class Archiver:
+    """Archives file after file.
 
-    def __init__(self, db: apsw.Connection, identity: Callable[[str], str], agent: str, *, again: bool) -> None:
-        self._db = db
+    Args:
+        identity: the id under which a session is stored, from the client's own.
+        agent: who wrote the files; "" to find out.
+        again: what was purged is archived again.
+    """
+
+    def __init__(
+        self, db: apsw.Connection, identity: Callable[[str], str], agent: str = "", *, again: bool = False
+    ) -> None:
+        self.db = db
         self._identity = identity
         self._agent = agent
         self._again = again
@@ -297,9 +301,9 @@ class _Worker:
                     return left_out
             identifier = self._identity(session)
             origin = Origin(writer, identifier, cwd, now=self._now, vectors=self._vectors, again=self._again)
-            if stored_progress.is_forgotten(self._db, identifier):
+            if stored_progress.is_forgotten(self.db, identifier):
                 return Ingested(reason=FORGOTTEN)
-            ingested = ingest.ingest_file(self._db, file.path, origin, progress=progress)
+            ingested = ingest.ingest_file(self.db, file.path, origin, progress=progress)
         except Failure as failure:
             if failure.code != "TRANSCRIPT_UNREADABLE":
                 raise
@@ -308,7 +312,7 @@ class _Worker:
         return ingested
 
     def _known_folders(self) -> Iterator[str]:
-        yield from stored_progress.folders(self._db)
+        yield from stored_progress.folders(self.db)
         if home_files.has_switches():
             from core import switches
 
@@ -322,9 +326,9 @@ class _Worker:
         signal.signal(signal.SIGALRM, lambda *_: os.getppid() == parent or os._exit(1))  # the parent was killed
         signal.setitimer(signal.ITIMER_REAL, 2.0, 2.0)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
-        self._db = sqlite.open_writing(busy_ms=60_000, durable=False)  # the other processes write, too
+        self.db = sqlite.open_writing(busy_ms=60_000, durable=False)  # the other processes write, too
         if self._vectors:
-            sqlite.load_vectors(self._db)
+            sqlite.load_vectors(self.db)
         _process_workers.append(self)
 
 
@@ -351,7 +355,7 @@ def _admitted_folder(file: File, agent: str, cwd: str) -> tuple[str, Ingested | 
     return (admitted[0], None) if admitted else ("", Ingested())
 
 
-_process_workers: list[_Worker] = []  # in a forked process its worker
+_process_workers: list[Archiver] = []  # in a forked process its worker
 
 
 def _archive_in_process(file: File) -> tuple[File, Ingested | tuple[str, str, str]]:
@@ -362,7 +366,7 @@ def _archive_in_process(file: File) -> tuple[File, Ingested | tuple[str, str, st
 
 
 def _results(
-    worker: _Worker, files: Sequence[File], progress: Callable[[int], None]
+    worker: Archiver, files: Sequence[File], progress: Callable[[int], None]
 ) -> Iterator[tuple[File, Ingested]]:
     """What became of each file. Many bytes are read in a few forked processes."""
     # the system libraries of macOS do not survive a fork
