@@ -86,7 +86,7 @@ class OneOf:
 
 
 def stored(kind: str) -> Callable[[], list[str]]:
-    """Completions for an option: the newest values in the store of a kind (sessions, projects, tags or memories)."""
+    """Completions for an option: the newest values of a kind, as `store_file.newest` names them, in the store."""
 
     def values() -> list[str]:
         import re
@@ -99,10 +99,23 @@ def stored(kind: str) -> Callable[[], list[str]]:
             found = store_file.newest(db, kind, 100) if db is not None else []
         except (Failure, sqlite.StoreError):
             found = []
+        if kind == "sessions":
+            found = list(dict.fromkeys([*_sessions_with_state(100), *found]))
         shown = [quoting.shown_id(value) if kind == "sessions" else value for value in found]
         return [value for value in shown if re.fullmatch(r"[\w./:@+,=-]+", value)]  # a shell expands other characters
 
     return values
+
+
+def _sessions_with_state(most: int) -> list[str]:
+    """The sessions with the newest state files: a script's session need not be archived."""
+    from session.state_file import session_of, state_times
+
+    try:
+        times = state_times()
+    except Failure:
+        return []
+    return [session_of(path) for path in sorted(times, key=times.__getitem__, reverse=True)[:most]]
 
 
 def session_option(help: str) -> Any:
@@ -135,7 +148,10 @@ Verbatim = Annotated[bool, Option("--verbatim", help="Print only the text, exact
 Hours = Annotated[float, Option("--hours", min=0, max=876_000, help="How far back, in hours")]
 Session = Annotated[str | None, session_option("Session id")]
 Percent = Annotated[float | None, Option("--percent", min=0, max=100, metavar="P", help="Context usage, 0 to 100")]
-Category = Annotated[str | None, Option("--category", "-c", help="Only this category, or an alias such as ops")]
+Category = Annotated[
+    str | None,
+    Option("--category", "-c", help="Only this category, or an alias such as ops", autocompletion=stored("categories")),
+]
 
 
 # Reading the declarations

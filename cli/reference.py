@@ -156,7 +156,10 @@ def completions(before: list[str], word: str) -> dict[str, str]:
     last = name if equals else [name for name in before if name != "="][-1]
     option = options.get(last)
     if option is not None and option.kind != "flag":
-        return {f"{name}={value}" if equals else value: "" for value in _values(option)}
+        start = f"{name}=" if equals else ""
+        if option.metavar in ("CSV", "NAMES"):  # the values before the last comma stay
+            start = word[: max(len(start), word.rfind(",") + 1)]
+        return {start + value: "" for value in _values(option)}
     if word[:1] == "-":
         return {**{flag: parameter.help for flag, parameter in options.items()}, **_COMMON_OPTIONS}
     argument = next(iter(command.arguments()), None)

@@ -130,7 +130,10 @@ def project(
 
 @app.command("hook")
 def hook(
-    agent: Annotated[str | None, Argument(metavar="AGENT", help=clients.either(clients.NAMES))] = None,
+    agent: Annotated[
+        str | None,
+        Argument(metavar="AGENT", help=clients.either(clients.NAMES), autocompletion=lambda: [*clients.NAMES]),
+    ] = None,
     event: Annotated[str | None, Argument(metavar="EVENT", help="The event, if stdin does not name it")] = None,
 ) -> int:
     """Answer an agent's event on stdin; agents call this. Always exits 0. To test it, run `joelclaw doctor`."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 from cli.commands import memory_hot
-from cli.declarations import Commands, Hours, session_argument, session_option, true_or_false
+from cli.declarations import Commands, Hours, session_argument, session_option, stored, true_or_false
 from cli.input import time_range
 from cli.output import Answer, is_for_person, quoted, step, write_json, wrong_usage
 from core import clock, config, json_text
@@ -27,8 +27,13 @@ app.add_typer(o11y, name="o11y")
 
 _STYLES = {"debug": "dim", "info": "green", "warn": "yellow", "error": "bold red", "fatal": "bold white on red"}
 
-Sources = Annotated[str | None, Option("--source", metavar="CSV", help="Sources, comma-separated")]
-Components = Annotated[str | None, Option("--component", metavar="CSV", help="Components, comma-separated")]
+Sources = Annotated[
+    str | None, Option("--source", metavar="CSV", help="Sources, comma-separated", autocompletion=stored("source"))
+]
+Components = Annotated[
+    str | None,
+    Option("--component", metavar="CSV", help="Components, comma-separated", autocompletion=stored("component")),
+]
 Limit = Annotated[int, Option("--limit", "-n", min=1, max=200, help="Maximum number of events")]
 
 
@@ -65,7 +70,9 @@ def emit(
 @otel.command("search", help="Find events by their words.")
 def search(
     query: Annotated[list[str] | None, Argument(metavar="QUERY", help="All words must match; a|b means either")] = None,
-    level: Annotated[str | None, Option(metavar="CSV", help="Severities, comma-separated")] = None,
+    level: Annotated[
+        str | None, Option(metavar="CSV", help="Severities, comma-separated", autocompletion=lambda: [*_STYLES])
+    ] = None,
     source: Sources = None,
     component: Components = None,
     session: Annotated[str | None, session_option("Only this session")] = None,
@@ -73,7 +80,9 @@ def search(
     success: Annotated[
         Any, Option("--success", parser=true_or_false, metavar="true|false", help="Only successes, or only failures")
     ] = None,
-    action: Annotated[str | None, Option(metavar="CSV", help="Actions, comma-separated")] = None,
+    action: Annotated[
+        str | None, Option(metavar="CSV", help="Actions, comma-separated", autocompletion=stored("action"))
+    ] = None,
     since: Annotated[str | None, Option(metavar="TIME", help="Only since then: 2w (h, d, w, mo, y), or a date")] = None,
     hours: Hours = 24,
     limit: Limit = 30,

@@ -113,13 +113,20 @@ def verdicts_since(db: apsw.Connection, collection: str, since: int) -> dict[str
 
 
 def newest(db: apsw.Connection, kind: str, most: int) -> list[str]:
-    """The newest names of `projects` or `tags`, or ids of `sessions` or `memories`."""
+    """The newest values of a kind: names of `projects`, `tags`, `categories`, and `action`, `component` and `source` of
+    events; ids of `sessions` and `memories`.
+    """
     first, last = row_range("observations")
     memories = f"FROM document WHERE rowid BETWEEN {first} AND {last} AND forgotten_at IS NULL"
     sql = {
         "sessions": "SELECT id FROM session WHERE updated_at >= 0 ORDER BY updated_at DESC",
         "memories": f"SELECT id {memories} ORDER BY rowid DESC",
         "projects": "SELECT DISTINCT project FROM tally WHERE documents > 0 AND project <> ''",
+        "categories": "SELECT DISTINCT substr(category, 4) FROM tally WHERE documents > 0 AND category LIKE 'jc:%'",
+        **{
+            name: f"SELECT DISTINCT {name} FROM (SELECT {name} FROM event ORDER BY seq DESC LIMIT 2000)"
+            for name in ("action", "component", "source")
+        },
         "tags": f"SELECT DISTINCT value FROM (SELECT tags {memories} ORDER BY rowid DESC LIMIT 1000), json_each(tags)",
     }
     return [str(value) for (value,) in db.execute(f"{sql[kind]} LIMIT ?", (most,))]
