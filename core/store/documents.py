@@ -97,15 +97,20 @@ def recent(db: apsw.Connection, collection: str, since: int, limit: int) -> list
     return fetch(db, sql, (since, *row_range(collection), limit), _document)
 
 
-def of_projects(db: apsw.Connection, names: Sequence[str], limit: int) -> list[Document]:
-    """Memories of these projects and global ones, the pinned ones first, then the newest; no doubtful or stale ones."""
+def of_projects(db: apsw.Connection, names: Sequence[str], limit: int, tag: str = "") -> list[Document]:
+    """Memories of these projects and global ones, the pinned ones first, then the newest; no doubtful or stale ones.
+
+    `tag`: only those with this tag, in lower case.
+    """
+    tagged = " AND instr(lower(tags), ?) AND EXISTS (SELECT 1 FROM json_each(tags) WHERE lower(value) = ?)"
     of_sessions = f"session_id IN (SELECT id FROM session WHERE project IN ({marks(names)}))"
     sql = (
         f"SELECT * FROM document WHERE {_CURRENT} AND stale = 0 AND write_verdict = 'allow'"
         f" AND (project IN ({marks(names)}) OR (project = '' AND (session_id = '' OR {of_sessions})))"
-        " ORDER BY instr(tags, ?) > 0 DESC, created_at DESC, rowid DESC LIMIT ?"
+        f"{tagged if tag else ''} ORDER BY instr(tags, ?) > 0 DESC, created_at DESC, rowid DESC LIMIT ?"
     )
-    values = (*row_range("observations"), *names, *names, json_text.dumps(PINNED), limit)
+    tags = (tag, tag) if tag else ()
+    values = (*row_range("observations"), *names, *names, *tags, json_text.dumps(PINNED), limit)
     return fetch(db, sql, values, _document)
 
 

@@ -93,6 +93,16 @@ def select(hits: Sequence[Hit], state: SessionState) -> list[Memory]:
     return list(chosen.values())[:HITS_KEPT]
 
 
+def of_project(db: apsw.Connection, project: str, *, tag: str = "") -> list[Hit]:
+    """Memories of a project and global ones, the pinned ones first, then the newest; with `tag`, only tagged ones."""
+    from core.project import own_names
+    from core.store import documents
+    from recall.hit import document_hit
+
+    names = own_names(project, documents.projects(db)) if project else ()
+    return [document_hit(document, 0.0, 0.0, 1.0) for document in documents.of_projects(db, tuple(names), 20, tag)]
+
+
 def written_to_be_kept(hits: Sequence[Hit], state: SessionState) -> list[Hit]:
     """The hits that a person or a model wrote on purpose, without those in the agent's context; pinned ones first."""
     compacted_at = state.last_compaction_at

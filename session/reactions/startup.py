@@ -10,13 +10,12 @@ import time
 
 from core import TYPE_CHECKING, shell_command, words
 from core.clock import DAY_MS, HOUR_MS
-from core.project import folder_of, own_names
+from core.project import folder_of
 from core.quoting import clip, enclose, one_line
 from core.store import calls as stored_calls
-from core.store import documents
 from core.store import sessions as stored_sessions
 from session.reactions import ALREADY, FAILED, NO_RESULTS, Reaction
-from session.reactions.injection import Injection, fit, give, select
+from session.reactions.injection import Injection, fit, give, of_project, select
 from session.state import HITS_KEPT
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def react(event: HookEvent, session: Session, *, query: str = "", project: str =
     files = [hit for hit in hits if hit["collection"] == "knowledge" and hit["path"]]
     memories = [hit for hit in hits if hit not in files]
     if not (asked or state.is_gateway or any(_has_word(hit, query) for hit in memories)):
-        memories = session.store.read("memories", lambda db: pinned_or_newest(db, project), [])
+        memories = session.store.read("memories", lambda db: of_project(db, project), [])
     folder = folder_of(session.folder(event["cwd"]))
 
     def read_lines(db: apsw.Connection) -> list[str]:
@@ -87,14 +86,6 @@ def react(event: HookEvent, session: Session, *, query: str = "", project: str =
     if reaction.texts:
         state.injected_kinds = {**state.injected_kinds, "memory-recall": session.now}
     return reaction
-
-
-def pinned_or_newest(db: apsw.Connection, project: str) -> list[Hit]:
-    """The pinned, else the newest memories of a project, and global ones."""
-    from recall.hit import document_hit
-
-    names = own_names(project, documents.projects(db)) if project else ()
-    return [document_hit(document, 0.0, 0.0, 1.0) for document in documents.of_projects(db, tuple(names), 20)]
 
 
 def _has_word(hit: Hit, query: str) -> bool:

@@ -74,7 +74,21 @@ def test_the_first_edit_of_a_file_brings_what_names_it(run: Run, project: Path) 
     assert metadata["duration_ms"] >= 0
 
 
-@pytest.mark.parametrize("edited", ["packages/system-bus/src/worker.ts", "apps/web/drain.ts", "README.md"])
+def test_otherwise_a_memory_that_names_the_package(run: Run, project: Path) -> None:
+    stock(run)
+    run("memory", "write", "Never set retries to 0 here", "--tags", "plain,retries", "--project", "repo", env=NOW)
+    run("memory", "write", "Releases of the plain package go out on Friday", "--project", "other", env=NOW)
+    first = inject(run, project, "packages/system-bus/src/worker.ts")
+    assert (first["scope"], first["query"], first["by"]) == ("packages/system-bus", "system-bus", "folder")
+    assert ELSEWHERE[0] in first["content"]
+    again = inject(run, project, "packages/system-bus/src/other/timer.ts")
+    assert again["reason"] == "no-results", "once for each folder"
+    tagged = inject(run, project, "packages/plain/index.ts")
+    assert "Never set retries to 0 here" in tagged["content"] and "Friday" not in tagged["content"]
+    assert inject(run, project, EDITED)["by"] == "file", "a memory that names the file comes first"
+
+
+@pytest.mark.parametrize("edited", ["packages/system-train/src/worker.ts", "apps/web/drain.ts", "README.md"])
 def test_a_file_that_no_memory_names_gets_nothing(run: Run, project: Path, edited: str) -> None:
     stock(run)
     result = inject(run, project, edited)
