@@ -169,7 +169,8 @@ class _LinesImport(_Import):
                     raise BadLineError("longer than 16 MiB")
                 line = orjson.loads(text)
                 incoming = from_line(line, str(number), now=self.now)
-                self.report["ignored"] += sorted(line.keys() - LINE_KEYS - {*self.report["ignored"]})
+                unknown = {redact(key)[0] for key in line.keys() - LINE_KEYS}
+                self.report["ignored"] += sorted(unknown - {*self.report["ignored"]})
                 yield incoming
             except orjson.JSONDecodeError as error:
                 self._refuse(number, f"not JSON: {error.msg}, at character {error.pos}")
