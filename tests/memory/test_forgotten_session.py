@@ -114,7 +114,7 @@ UNDO = (
 
 
 @pytest.mark.parametrize("undo", UNDO)
-def test_it_is_found_nowhere_and_comes_back_whole(
+def test_a_forgotten_session_is_found_nowhere_and_comes_back_whole(
     run: Run, home: Path, transcript: Transcript, undo: tuple[str, ...]
 ) -> None:
     before, state = rows(home), (home / "sessions" / f"{SESSION}.json").read_bytes()

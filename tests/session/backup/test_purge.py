@@ -275,7 +275,7 @@ def test_while_hooks_write(run: Run, filled: Path) -> None:
 
 
 @pytest.mark.parametrize(("answer", "gone"), [("n\n", False), ("y\n", True)])
-def test_on_a_terminal_it_asks(
+def test_on_a_terminal_a_purge_says_what_goes_and_asks(
     run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch, answer: str, gone: bool
 ) -> None:
     monkeypatch.setattr(terminal.os, "isatty", lambda _: True)
