@@ -175,15 +175,15 @@ class _Recall:
         """The hits among the documents; for a single name only those that contain it, or all of its parts."""
         names = self.names
         terms = words.query_terms(self.expanded)
-        if self.period and isinstance(self.source, LocalCandidates):
-            self.ranked = self.ranking.newest(self.source, self.filters)
-            return self._trusted_hits()
         if names is None:
             return self._search(terms, by_meaning=True)
         if self.places is not None and not self.places["path"]:
             return []  # the places of several names: there is no room for more
         if self.query.collections and not self.filters["collections"]:
             return []  # only calls are asked for
+        if self.period and isinstance(self.source, LocalCandidates):
+            self.ranked = self.ranking.newest(self.source, self.filters)
+            return self._trusted_hits()
         if not names.is_single:
             return self._search(terms, by_meaning=True)
         hits = self._search(names.phrases, condition=names.in_text)
