@@ -127,14 +127,7 @@ def require_file(path: str) -> None:
 def read_file(path: str, most: int = -1) -> bytes:
     """The first `most` bytes of a file, by default all. Raises NotAFile and OSError."""
     with open(open_file(path), "rb", buffering=0) as file:
-        return file.read() if most < 0 else _read_up_to(file.fileno(), most)
-
-
-def _read_up_to(descriptor: int, most: int) -> bytes:
-    data = os.read(descriptor, most)
-    while len(data) < most and (more := os.read(descriptor, most - len(data))):
-        data += more
-    return data
+        return file.read(most)
 
 
 def _not_a_file(path: str) -> NotAFile:
@@ -188,15 +181,10 @@ def remove(*paths: str) -> None:
 def start_of(path: str, most: int, *, links: bool = True) -> str:
     """The first `most` bytes of a regular file as text, "" for anything else: reading a pipe would never end."""
     try:
-        descriptor = open_file(path, os.O_RDONLY if links else os.O_NOFOLLOW)
+        with open(open_file(path, os.O_RDONLY if links else os.O_NOFOLLOW), "rb", buffering=0) as file:
+            return file.read(most).decode("utf-8", "replace")
     except (OSError, ValueError):
         return ""
-    try:
-        return os.read(descriptor, most).decode("utf-8", "replace")
-    except OSError:
-        return ""
-    finally:
-        os.close(descriptor)
 
 
 def take_corrected() -> list[str]:
@@ -239,32 +227,32 @@ def set_aside(path: str) -> str:
     return target
 
 
-def clear_way(path: str) -> None:
-    """Set aside what keeps us from using a file of the home: it, or a folder of it, belongs to root or is no file.
+def open_anew(path: str, flags: int = os.O_RDWR) -> int:
+    """Like `open_file` for a file that may be made anew: it is created, and what is in its way is set aside.
 
-    Raises OSError if that is not possible, or if the user has closed a folder.
+    That is a file or a folder of root's, whose hook ran here once, or anything that is no file. Raises OSError.
     """
-    obstacle = path
-    while not os.access(os.path.dirname(obstacle), os.W_OK | os.X_OK) and obstacle.startswith(home() + os.sep):
-        obstacle = os.path.dirname(obstacle)
-    is_own_folder = obstacle != path and os.lstat(obstacle).st_uid == os.geteuid()
-    if is_read_only or is_own_folder or not obstacle.startswith(home() + os.sep):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), obstacle)
-    set_aside(obstacle)
+    try:
+        private_folder(os.path.dirname(path))
+        return open_file(path, flags | os.O_CREAT)
+    except (PermissionError, NotADirectoryError, NotAFile):
+        obstacle, root = path, home() + os.sep
+        while not os.access(os.path.dirname(obstacle), os.W_OK | os.X_OK) and obstacle.startswith(root):
+            obstacle = os.path.dirname(obstacle)
+        is_closed_by_user = os.path.isdir(obstacle) and obstacle != path and os.stat(obstacle).st_uid == os.geteuid()
+        if is_closed_by_user or not obstacle.startswith(root) or not os.path.lexists(obstacle):
+            raise
+        set_aside(obstacle)
+    private_folder(os.path.dirname(path))
+    return open_file(path, flags | os.O_CREAT)
 
 
 def open_lock(path: str) -> int:
-    """A descriptor of a lock file, which is created. A hook that ran as root may have left one that is set aside."""
-    if not is_read_only:
-        try:
-            touch_private(path)
-            return open_file(path, os.O_RDWR)
-        except (PermissionError, NotAFile):
-            if not os.path.lexists(home()):
-                raise
-            clear_way(path)
-        touch_private(path)
-    return open_file(path, os.O_RDWR)
+    """A descriptor of a lock file, which is created."""
+    if is_read_only:
+        return open_file(path, os.O_RDWR)
+    _put_right(path)
+    return open_anew(path)
 
 
 def safe_name(identifier: str) -> str:

@@ -10,7 +10,7 @@ import os
 import time
 
 from core import TYPE_CHECKING, clock, files, json_text, words
-from core.errors import Failure, NotAFile
+from core.errors import Failure
 from core.files import SET_ASIDE
 from core.redaction import redact, redact_value
 
@@ -143,7 +143,7 @@ def spool(events: Sequence[Event]) -> bool:
     try:
         lines = b"".join(json_text.dumps(event).encode() + b"\n" for event in events)
         for _ in range(5):  # a command may take the file away while we write
-            descriptor = _open_spool()
+            descriptor = files.open_anew(spool_path(), os.O_RDWR | os.O_APPEND)
             try:
                 size = os.fstat(descriptor).st_size
                 if size > MAX_SPOOL_BYTES:
@@ -335,18 +335,6 @@ def _collect(key: str, value: object, lines: list[str]) -> None:
 
 def _folder() -> str:
     return os.path.join(files.home(), "spool")
-
-
-def _open_spool() -> int:
-    """The spool, to append to. One that a hook left as root is set aside."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
-    try:
-        files.private_folder(_folder())
-        return files.open_file(spool_path(), flags)
-    except (PermissionError, NotAFile):
-        files.clear_way(spool_path())
-    files.private_folder(_folder())
-    return files.open_file(spool_path(), flags)
 
 
 def _read(folder: str, prefix: str) -> tuple[list[Event], list[str]]:

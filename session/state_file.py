@@ -221,12 +221,9 @@ def session_of(path: str) -> str:
     name = os.path.basename(path).removesuffix(SUFFIX)
     if "~" in name:
         return str(_summary(path, name)["sessionId"])
-    first, *parts = name.split("%")
-    try:
-        data = b"".join(bytes.fromhex(part[:2]) + part[2:].encode() for part in parts)
-    except ValueError:  # not a name of ours
-        return name
-    return (first.encode() + data).decode("utf-8", "replace")
+    from urllib.parse import unquote
+
+    return unquote(name)
 
 
 def list_states(paths: Iterable[str] | None = None) -> list[dict[str, Any]]:

@@ -289,7 +289,8 @@ def test_a_file_instead_of_the_sessions_folder(good: Path) -> None:
     (good / "sessions").write_text("kept")
     for words in SESSIONS:
         answered(go(good, words))
-    assert (good / "sessions").read_text() == "kept"
+    (aside,) = good.glob("sessions.damaged-*")
+    assert aside.read_text() == "kept"
     for words in (*WRITERS, RECALL, STATUS):
         go(good, words).assert_done()
 
