@@ -16,8 +16,8 @@ def is_compaction(entry: dict[str, Any]) -> bool:
     return entry.get("role") == "assistant" and entry.get("summary") is True
 
 
-def drive(run: Run, prompts: list[str]) -> None:
-    """The session is in a database; export it at the end."""
+def configure(run: Run) -> None:
+    """Let OpenCode use the mock model, and nothing else from the network."""
     folder = run.home / ".config" / "opencode"
     limit = {"context": run.limits["contextWindow"], "output": run.limits["output"]}
     provider = {
@@ -37,6 +37,11 @@ def drive(run: Run, prompts: list[str]) -> None:
     merge_json(folder / "opencode.json", settings, replace=("provider", "mock"))
     off = ("MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "DEFAULT_PLUGINS")
     run.set_env(**{f"OPENCODE_DISABLE_{name}": "1" for name in off})
+
+
+def drive(run: Run, prompts: list[str]) -> None:
+    """The session is in a database; export it at the end."""
+    configure(run)
     base = [run.command, "run", "--format", "json"]
     session = run.each(base, lambda known: [*base, *(["--session", known] if known else ["--continue"])], prompts)
     if session:
