@@ -58,8 +58,8 @@ class Lived:
         self.now += MINUTE
         call = f"c{self.transcript.count}"
         self.written("assistant", [{"type": "tool_use", "id": call, "name": "Bash", "input": {"command": "make"}}])
-        given = {"type": "tool_result", "tool_use_id": call, "content": "drain_queue()", "is_error": failed}
-        self.written("user", [given])
+        block = {"type": "tool_result", "tool_use_id": call, "content": "drain_queue()", "is_error": failed}
+        self.written("user", [block])
         usage = {"input_tokens": int(percent * 2000), "output_tokens": 10}
         self.written("assistant", [{"type": "text", "text": text}], model="claude-sonnet-4-5", usage=usage)
         self.hook("PostToolUse", tool_name="Bash", tool_input={"command": "make"}, tool_response="ok", tool_use_id=call)

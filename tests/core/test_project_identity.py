@@ -1,4 +1,4 @@
-"""Which project a folder belongs to, and that memories are told by project: its own, and those of none."""
+"""Which project a folder belongs to, and that recall returns memories of that project or of none."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def repository(folder: Path, origin: str = "") -> Path:
         ("file:///srv/git/gateway.git", "gateway"),
     ],
 )
-def test_the_remote_origin_names_it(tmp_path: Path, origin: str, name: str) -> None:
+def test_the_remote_names_the_project(tmp_path: Path, origin: str, name: str) -> None:
     folder = repository(tmp_path / "somewhere", origin)
     (folder / "src").mkdir()
     assert project.name_of(str(folder / "src")) == name
@@ -94,11 +94,11 @@ def test_a_submodule_belongs_to_the_repository_around_it(run: Run, tmp_path: Pat
     assert project.name_of(str(inner)) == "acme/outer" and project.folder_of(str(inner)) == str(outer)
     memory = "The settlement batch of orders is retried by hand"
     run("memory", "import", "-", stdin=json.dumps({"text": memory, "project": "acme/orders"}) + "\n", env=NOW)
-    asked = ("inject", "memory", "--query", "settlement batch of orders", "--session")
-    assert memory not in run(*asked, "s1", cwd=inner, env=NOW).out
+    command = ("inject", "memory", "--query", "settlement batch of orders", "--session")
+    assert memory not in run(*command, "s1", cwd=inner, env=NOW).out
 
 
-def test_what_was_stored_before_names_had_a_host_goes_on(run: Run, home: Path, tmp_path: Path) -> None:
+def test_memories_stored_under_names_without_host_are_found(run: Run, home: Path, tmp_path: Path) -> None:
     folder = repository(tmp_path / "sluice", "https://git.example.org/acme/sluice.git")
     lines = [
         {"type": "user", "sessionId": "s-1", "parentUuid": None, "cwd": str(folder), "uuid": "u1",
@@ -112,7 +112,7 @@ def test_what_was_stored_before_names_had_a_host_goes_on(run: Run, home: Path, t
         for table in ("session", "document"):
             db.execute(f"UPDATE {table} SET project = 'acme/sluice'")
     elsewhere = repository(tmp_path / "copy", "https://elsewhere.example/acme/sluice.git")
-    for where, wanted in ((elsewhere, False), (folder, True)):
+    for where, expected in ((elsewhere, False), (folder, True)):
         for number in (2, 3):
             line = {
                 **lines[0],
@@ -124,10 +124,10 @@ def test_what_was_stored_before_names_had_a_host_goes_on(run: Run, home: Path, t
             another.write_text(json.dumps(line) + "\n")
             run("memory", "archive", str(another), env=NOW)
         hits = run("recall", "weir gate painted", "--project", project.name_of(str(where)), env=NOW).result["hits"]
-        assert ("green" in json.dumps(hits)) is wanted
+        assert ("green" in json.dumps(hits)) is expected
 
 
-def test_what_was_off_before_names_had_a_host_stays_off(run: Run, home: Path, tmp_path: Path) -> None:
+def test_projects_switched_off_under_names_without_host_stay_off(run: Run, home: Path, tmp_path: Path) -> None:
     folder = repository(tmp_path / "sluice", "https://git.example.org/acme/sluice.git")
     assert run("off", "--project", cwd=folder, env=NOW).result["name"] == "git.example.org/acme/sluice"
     file = home / "switches.json"
@@ -149,18 +149,18 @@ def stocked(run: Run) -> None:
     run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)) + "\n", env=NOW)
 
 
-def found(run: Run, *words: str) -> set[str]:
+def recalled(run: Run, *words: str) -> set[str]:
     return {hit["id"] for hit in run("recall", QUERY, *words, env=NOW).result["hits"]}
 
 
 @pytest.mark.usefixtures("stocked")
-def test_recall_takes_either_form_and_admits_what_is_global(run: Run) -> None:
+def test_recall_accepts_either_name_and_includes_global_memories(run: Run) -> None:
     everything = {"own", "older", "foreign", "global", "lost"}
-    assert found(run) == found(run, "--everywhere") == everything
-    assert found(run, "--project", "acme/gateway") == {"own", "older", "global", "lost"}
-    assert found(run, "--project", "gateway") == {"own", "older", "global", "lost"}
-    assert found(run, "--project", "acme/proxy") == {"foreign", "global", "lost"}
-    assert found(run, "--project", "none/such") == {"global", "lost"}
+    assert recalled(run) == recalled(run, "--everywhere") == everything
+    assert recalled(run, "--project", "acme/gateway") == {"own", "older", "global", "lost"}
+    assert recalled(run, "--project", "gateway") == {"own", "older", "global", "lost"}
+    assert recalled(run, "--project", "acme/proxy") == {"foreign", "global", "lost"}
+    assert recalled(run, "--project", "none/such") == {"global", "lost"}
     failed = run("recall", QUERY, "--everywhere", "--project", "x", ok=False, env=NOW)
     assert failed.json["error"]["code"] == "RECALL_INVALID_ARGS"
     assert failed.json["fix"]
@@ -173,24 +173,24 @@ def hook(run: Run, name: str, session: str, cwd: Path, env: dict[str, str], **mo
 
 
 @pytest.mark.usefixtures("stocked")
-def test_a_session_is_told_of_its_project(run: Run, tmp_path: Path) -> None:
+def test_a_session_gets_memories_of_its_project(run: Run, tmp_path: Path) -> None:
     folder = repository(tmp_path / "any", "git@github.com:acme/gateway.git")
-    told = hook(run, "SessionStart", "s1", folder, NOW, source="startup")
-    shown = {word for word in ("Own:", "Older:", "Global:", "Foreign:", "Lost:") if word in told}
+    answer = hook(run, "SessionStart", "s1", folder, NOW, source="startup")
+    shown = {word for word in ("Own:", "Older:", "Global:", "Foreign:", "Lost:") if word in answer}
     assert shown == {"Own:", "Older:", "Global:", "Lost:"}
 
 
-def test_what_is_written_in_a_session_knows_its_project(run: Run, tmp_path: Path) -> None:
+def test_memories_written_in_a_session_get_its_project(run: Run, tmp_path: Path) -> None:
     from claude_transcript import Transcript
 
-    made = Transcript(tmp_path / "t.jsonl")
-    made.user("look at the importer of the tide tables")
-    made.call("c1", "Bash", command="make check")
-    made.outcome("c1", "ok")
-    run("memory", "archive", str(made.path), env=NOW)
+    transcript = Transcript(tmp_path / "t.jsonl")
+    transcript.user("look at the importer of the tide tables")
+    transcript.call("c1", "Bash", command="make check")
+    transcript.outcome("c1", "ok")
+    run("memory", "archive", str(transcript.path), env=NOW)
     (session,) = {hit["session"] for hit in run("recall", "tide tables", env=NOW).result["hits"]}
     written = run("memory", "write", "Tide tables are read in batches", "--session", session, env=NOW).result
     assert written["project"] == "gateway", "the session's"
     assert run("memory", "write", "Harbour names are upper case", env=NOW).result["project"] == ""
-    given = run("memory", "write", "Buoys have numbers", "--session", session, "--project", "own", env=NOW).result
-    assert given["project"] == "own"
+    answer = run("memory", "write", "Buoys have numbers", "--session", session, "--project", "own", env=NOW).result
+    assert answer["project"] == "own"

@@ -50,8 +50,8 @@ def pi(request: pytest.FixtureRequest) -> Iterator[Asked]:
 
     def ask(path: Path, **options: Any) -> dict[str, Any]:
         assert node.stdin and node.stdout
-        asked = {"keepRecent": 20_000, "reserve": 16_384, "window": 200_000, "leaf": None, "target": "", "budget": 0}
-        node.stdin.write(json.dumps({**asked, "path": str(path), **options}) + "\n")
+        defaults = {"keepRecent": 20_000, "reserve": 16_384, "window": 200_000, "leaf": None, "target": "", "budget": 0}
+        node.stdin.write(json.dumps({**defaults, "path": str(path), **options}) + "\n")
         node.stdin.flush()
         answered: dict[str, Any] = json.loads(node.stdout.readline())
         assert "error" not in answered, answered["error"]
@@ -130,23 +130,25 @@ class Writer:
         self.add("message", message={"role": role, "timestamp": 1_790_000_000_000 + len(self.entries), **fields})
 
 
-def chain_of_calls(draw: st.DrawFn, made: Writer) -> None:
+def chain_of_calls(draw: st.DrawFn, writer: Writer) -> None:
     """An answer with calls, and their results; an extension may write between them, and a call may stay open."""
     calls = []
     for number in range(draw(st.integers(0, 3))):
         reused = draw(st.booleans())  # some providers count their calls anew in each answer
-        call = f"call_{number}" if reused else f"call_{len(made.entries)}_{number}"
+        call = f"call_{number}" if reused else f"call_{len(writer.entries)}_{number}"
         name = draw(st.sampled_from(["read", "write", "edit", "bash", "Read"]))
         calls.append({"type": "toolCall", "id": call, "name": name, "arguments": draw(ARGUMENTS)})
     blocks = draw(st.lists(st.one_of(TEXT_BLOCKS, THINKING), max_size=3))
     usage = draw(USAGES)
-    told = {} if usage is None else {"usage": usage}
-    made.message("assistant", content=[*blocks, *calls], stopReason=draw(STOPS), model="m", provider="p", **told)
+    usage_field = {} if usage is None else {"usage": usage}
+    writer.message(
+        "assistant", content=[*blocks, *calls], stopReason=draw(STOPS), model="m", provider="p", **usage_field
+    )
     for call in calls:
         if draw(st.integers(0, 3)) == 0:
-            other(draw, made)
+            other(draw, writer)
         if draw(st.integers(0, 9)):
-            made.message(
+            writer.message(
                 "toolResult",
                 toolCallId=call["id"],
                 toolName=call["name"],
@@ -166,7 +168,7 @@ def nested(draw: st.DrawFn, parent: str) -> dict[str, Any]:
     return {"calls": calls, "complete": True}
 
 
-def system(draw: st.DrawFn, made: Writer) -> None:
+def system(draw: st.DrawFn, writer: Writer) -> None:
     """The client's own instructions, of which a later message changes sections and tools."""
     names = st.sampled_from(["rules", "docs", "tools"])
     tools = st.builds(lambda name, text: {"name": name, "description": text}, NAMES, TEXTS)
@@ -175,25 +177,25 @@ def system(draw: st.DrawFn, made: Writer) -> None:
         "toolsAdded": st.lists(tools, max_size=2),
         "toolsRemoved": st.lists(st.builds(lambda name: {"name": name}, NAMES), max_size=2),
     }
-    made.message("system", content=draw(TEXTS), **draw(st.fixed_dictionaries({}, optional=fields)))
+    writer.message("system", content=draw(TEXTS), **draw(st.fixed_dictionaries({}, optional=fields)))
 
 
-def edit(draw: st.DrawFn, made: Writer) -> None:
+def edit(draw: st.DrawFn, writer: Writer) -> None:
     """What the model no longer sees, or sees differently."""
     roles = ("user", "assistant", "toolResult", "custom")
-    can_change = [one for one in made.entries if one.get("message", one).get("role", one["type"]) in roles]
-    can_change += [one for one in made.entries if one["type"] == "custom_message"]
+    can_change = [entry for entry in writer.entries if entry.get("message", entry).get("role", entry["type"]) in roles]
+    can_change += [entry for entry in writer.entries if entry["type"] == "custom_message"]
     if can_change:
         target = draw(st.sampled_from(can_change[-6:]))
         call = {"type": "toolCall", "id": "call_e", "name": "edit", "arguments": {"path": "edited.py"}}
         is_answer = target.get("message", {}).get("role") == "assistant"
         content = st.one_of(TEXTS, st.lists(TEXT_BLOCKS, max_size=2), st.just([call])) if is_answer else CONTENTS
-        replacement = st.one_of(st.none(), st.none(), st.builds(lambda given: {"content": given}, content))
-        made.add("context_edit", targetId=target["id"], replacement=draw(replacement))
+        replacement = st.one_of(st.none(), st.none(), st.builds(lambda text: {"content": text}, content))
+        writer.add("context_edit", targetId=target["id"], replacement=draw(replacement))
 
 
-def bash(draw: st.DrawFn, made: Writer) -> None:
-    made.message(
+def bash(draw: st.DrawFn, writer: Writer) -> None:
+    writer.message(
         "bashExecution",
         command=draw(TEXTS),
         output=draw(TEXTS),
@@ -205,7 +207,7 @@ def bash(draw: st.DrawFn, made: Writer) -> None:
     )
 
 
-def other(draw: st.DrawFn, made: Writer) -> None:
+def other(draw: st.DrawFn, writer: Writer) -> None:
     """What extensions and the client itself write."""
     kind = draw(
         st.sampled_from(
@@ -213,35 +215,35 @@ def other(draw: st.DrawFn, made: Writer) -> None:
         )
     )
     if kind == "custom":
-        made.add("custom", customType="openclaw.cache-ttl", data={"ttl": 1})
+        writer.add("custom", customType="openclaw.cache-ttl", data={"ttl": 1})
     elif kind == "custom_message":
-        made.add("custom_message", customType="note", content=draw(CONTENTS), display=True)
+        writer.add("custom_message", customType="note", content=draw(CONTENTS), display=True)
     elif kind == "model_change":
-        made.add("model_change", provider="p", modelId="m")
+        writer.add("model_change", provider="p", modelId="m")
     elif kind == "thinking_level_change":
-        made.add("thinking_level_change", thinkingLevel="low")
+        writer.add("thinking_level_change", thinkingLevel="low")
     elif kind == "label":
-        made.add("label", targetId="e000", label="here")
+        writer.add("label", targetId="e000", label="here")
     else:
-        made.add("session_info", name="n")
+        writer.add("session_info", name="n")
 
 
-def summary_of_branch(draw: st.DrawFn, made: Writer) -> None:
+def summary_of_branch(draw: st.DrawFn, writer: Writer) -> None:
     text = draw(TEXTS)
     hook = draw(st.sampled_from([{}, {"fromHook": True}]))
-    made.add("branch_summary", fromId="e000", summary=text, details=draw(DETAILS), **hook)
+    writer.add("branch_summary", fromId="e000", summary=text, details=draw(DETAILS), **hook)
 
 
-def compaction(draw: st.DrawFn, made: Writer) -> None:
-    earlier = [entry["id"] for entry in made.entries] or ["gone"]
-    kept = draw(st.sampled_from([*earlier[-12:], "gone", f"e{len(made.entries):03}"]))
+def compaction(draw: st.DrawFn, writer: Writer) -> None:
+    earlier = [entry["id"] for entry in writer.entries] or ["gone"]
+    first_kept = draw(st.sampled_from([*earlier[-12:], "gone", f"e{len(writer.entries):03}"]))
     system_message = {"role": "system", "content": draw(TEXTS), "sections": {"rules": draw(TEXTS)}, "timestamp": 1}
     carried = draw(st.sampled_from([{}, {"systemMessage": system_message}]))
     hook = draw(st.sampled_from([{}, {"fromHook": True}, {"fromHook": False}]))
-    made.add(
+    writer.add(
         "compaction",
         summary=draw(TEXTS),
-        firstKeptEntryId=kept,
+        firstKeptEntryId=first_kept,
         tokensBefore=9,
         details=draw(DETAILS),
         **hook,
@@ -252,7 +254,7 @@ def compaction(draw: st.DrawFn, made: Writer) -> None:
 @st.composite
 def sessions(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Entries of a session in the order of the file."""
-    made = Writer()
+    writer = Writer()
     steps = st.sampled_from(
         ["user"] * 4
         + ["answer"] * 8
@@ -260,28 +262,28 @@ def sessions(draw: st.DrawFn) -> list[dict[str, Any]]:
     )
     for step in draw(st.lists(steps, max_size=22)):
         if step == "user":
-            made.message("user", content=draw(CONTENTS))
+            writer.message("user", content=draw(CONTENTS))
         elif step == "answer":
-            chain_of_calls(draw, made)
+            chain_of_calls(draw, writer)
         elif step == "bash":
-            bash(draw, made)
+            bash(draw, writer)
         elif step == "other":
-            other(draw, made)
+            other(draw, writer)
         elif step == "summary":
-            summary_of_branch(draw, made)
+            summary_of_branch(draw, writer)
         elif step == "compact":
-            compaction(draw, made)
+            compaction(draw, writer)
         elif step == "edit":
-            edit(draw, made)
+            edit(draw, writer)
         elif step == "system":
-            system(draw, made)
-        elif made.entries:
-            made.leaf = draw(st.sampled_from([entry["id"] for entry in made.entries]))
-    return made.entries
+            system(draw, writer)
+        elif writer.entries:
+            writer.leaf = draw(st.sampled_from([entry["id"] for entry in writer.entries]))
+    return writer.entries
 
 
 def write(path: Path, entries: list[dict[str, Any]], header: dict[str, Any] = HEADER) -> Path:
-    path.write_text("".join(json.dumps(one) + "\n" for one in (header, *entries)), encoding="utf-8")
+    path.write_text("".join(json.dumps(line) + "\n" for line in (header, *entries)), encoding="utf-8")
     return path
 
 
@@ -296,7 +298,7 @@ def note(what: str) -> None:
 
 def said_since(path: list[dict[str, Any]], last: int) -> int:
     later = path[last + 1 :]
-    return sum(one["type"] == "message" and one["message"]["role"] in SAID for one in later)
+    return sum(entry["type"] == "message" and entry["message"]["role"] in SAID for entry in later)
 
 
 def separates(path: list[dict[str, Any]], start: int, cut: int) -> bool:
@@ -307,7 +309,7 @@ def separates(path: list[dict[str, Any]], start: int, cut: int) -> bool:
         if message.get("role") == "toolResult" and called.get(message["toolCallId"], cut) < cut <= index:
             return True
         if message.get("role") == "assistant":
-            called.update((one["id"], index) for one in message["content"] if one["type"] == "toolCall")
+            called.update((block["id"], index) for block in message["content"] if block["type"] == "toolCall")
     return False
 
 
@@ -320,7 +322,10 @@ def compare(path: Path, theirs: dict[str, Any], ours: Transcript, keep_recent: i
     assert messages == theirs["tokens"]
     assert serialize(messages_of(ours, preparation.context_entries(ours))) == theirs["context"]
     assert preparation.context_size(ours).total == theirs["contextTokens"]
-    raw = {one.get("id", f"line-{n}"): one for n, one in enumerate(map(json.loads, path.read_text().splitlines()), 1)}
+    raw = {
+        entry_.get("id", f"line-{n}"): entry_
+        for n, entry_ in enumerate(map(json.loads, path.read_text().splitlines()), 1)
+    }
     branch_ = [raw[entry.id] for entry in ours.nodes]
     compare_cut(branch_, theirs, ours, keep_recent)
     compare_preparation(branch_, theirs, ours, keep_recent)
@@ -330,55 +335,55 @@ def compare_cut(path: list[dict[str, Any]], theirs: dict[str, Any], ours: Transc
     start, cut = theirs["from"], theirs["cut"]
     starts = [preparation.turn_start(ours.nodes, index, start) for index in range(len(ours.nodes))]
     assert starts == theirs["turnStarts"]
-    if any(one["type"] in ("compaction", "context_edit") for one in path):
+    if any(entry["type"] in ("compaction", "context_edit") for entry in path):
         return  # pi's function for a cut in what the model sees is not exported; what it prepares shows its cut
-    found = preparation.find_cut(ours, preparation.context_entries(ours), start, keep_recent)
+    our_cut = preparation.find_cut(ours, preparation.context_entries(ours), start, keep_recent)
     if separates(path, start, cut["firstKeptEntryIndex"]):
         # ON PURPOSE: pi cuts at an extension's text between a call and its result; we go back to the call.
-        assert found.first_kept < cut["firstKeptEntryIndex"]
-        assert not separates(path, start, found.first_kept)
+        assert our_cut.first_kept < cut["firstKeptEntryIndex"]
+        assert not separates(path, start, our_cut.first_kept)
         note("pi would separate a call from its result")
     else:
-        assert (found.first_kept, found.turn_start) == (cut["firstKeptEntryIndex"], cut["turnStartIndex"])
-        assert (found.turn_start >= 0) == cut["isSplitTurn"]
+        assert (our_cut.first_kept, our_cut.turn_start) == (cut["firstKeptEntryIndex"], cut["turnStartIndex"])
+        assert (our_cut.turn_start >= 0) == cut["isSplitTurn"]
 
 
 def compare_preparation(path: list[dict[str, Any]], theirs: dict[str, Any], ours: Transcript, keep_recent: int) -> None:
-    made = preparation.prepare(ours, keep_recent=keep_recent)
-    wanted: Any = theirs.get("prepared")
+    prepared = preparation.prepare(ours, keep_recent=keep_recent)
+    expected: Any = theirs.get("prepared")
     if said_since(path, ours.last_compaction()) == 0:
         # ON PURPOSE: pi asks only whether the compaction is the very last entry, and never whether anything was said.
-        assert made.reason in ("empty", "nothing-since-compaction")
+        assert prepared.reason in ("empty", "nothing-since-compaction")
         return
-    assert made.reason in ("ready", "nothing-to-summarize")
+    assert prepared.reason in ("ready", "nothing-to-summarize")
     if separates(path, theirs["from"], theirs["cut"]["firstKeptEntryIndex"]):
         return  # ON PURPOSE: another cut, as above, takes other messages
-    if wanted is None:
-        assert made.reason == "nothing-to-summarize"
+    if expected is None:
+        assert prepared.reason == "nothing-to-summarize"
         return
-    note("prepared alike, split" if wanted["isSplitTurn"] else "prepared alike")
-    assert made.first_kept_entry_id == ours.nodes[wanted["firstKept"]].id
-    assert made.is_split_turn == wanted["isSplitTurn"]
-    assert made.previous_summary == wanted["previousSummary"]
-    assert made.tokens_before == theirs["contextTokens"]
-    history = [*messages_of(ours, made.entries_to_summarize)]
-    prefix = [*messages_of(ours, made.turn_prefix_entries)]
-    assert (len(history), len(prefix)) == (wanted["messagesToSummarize"], wanted["turnPrefixMessages"])
-    assert serialize(history) == wanted["history"]
-    assert serialize(prefix) == wanted["prefix"]
-    assert files(made.file_ops) == wanted["fileOps"]
-    assert lists(made.file_ops) == wanted["lists"]
+    note("prepared alike, split" if expected["isSplitTurn"] else "prepared alike")
+    assert prepared.first_kept_entry_id == ours.nodes[expected["firstKept"]].id
+    assert prepared.is_split_turn == expected["isSplitTurn"]
+    assert prepared.previous_summary == expected["previousSummary"]
+    assert prepared.tokens_before == theirs["contextTokens"]
+    history = [*messages_of(ours, prepared.entries_to_summarize)]
+    prefix = [*messages_of(ours, prepared.turn_prefix_entries)]
+    assert (len(history), len(prefix)) == (expected["messagesToSummarize"], expected["turnPrefixMessages"])
+    assert serialize(history) == expected["history"]
+    assert serialize(prefix) == expected["prefix"]
+    assert files(prepared.file_ops) == expected["fileOps"]
+    assert lists(prepared.file_ops) == expected["lists"]
 
 
 def compare_branch(path: Path, pi: Asked, ours: Transcript, leaf: str, target: str, budget: int) -> None:
     theirs = pi(path, leaf=leaf, target=target, budget=budget)["left"]
-    made = preparation.prepare_branch(ours, leaf, target, budget=budget)
-    assert made.common_ancestor == theirs["commonAncestorId"]
-    assert [entry.id for entry in made.entries] == theirs["ids"]
-    assert (len(made.chosen), made.tokens) == (theirs["messages"], theirs["tokens"])
-    assert serialize(messages_of(ours, reversed(made.chosen))) == theirs["text"]
-    assert files(made.file_ops) == theirs["fileOps"]
-    assert lists(made.file_ops) == theirs["lists"]
+    prepared = preparation.prepare_branch(ours, leaf, target, budget=budget)
+    assert prepared.common_ancestor == theirs["commonAncestorId"]
+    assert [entry.id for entry in prepared.entries] == theirs["ids"]
+    assert (len(prepared.chosen), prepared.tokens) == (theirs["messages"], theirs["tokens"])
+    assert serialize(messages_of(ours, reversed(prepared.chosen))) == theirs["text"]
+    assert files(prepared.file_ops) == theirs["fileOps"]
+    assert lists(prepared.file_ops) == theirs["lists"]
 
 
 def files(ops: FileOperations) -> dict[str, list[str]]:
@@ -437,7 +442,7 @@ def test_every_moment_of_a_recorded_session(pi: Asked, path: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: "-".join(path.parts[-2:]))
-def test_the_command_tells_the_same(pi: Asked, path: Path, tmp_path: Path) -> None:
+def test_the_command_reports_the_same(pi: Asked, path: Path, tmp_path: Path) -> None:
     """At the moment before the recorded session was compacted."""
     before = path.read_bytes().splitlines(keepends=True)
     end = next(number for number, line in enumerate(before) if json.loads(line)["type"] == "compaction")
@@ -452,13 +457,13 @@ def test_the_command_tells_the_same(pi: Asked, path: Path, tmp_path: Path) -> No
         return json.loads(done.stdout)["result"]
 
     theirs = pi(copy, keepRecent=300, window=20_000)
-    wanted: Any = theirs.get("prepared")
-    made = run("prepare", str(copy), "--keep-recent", "300", "--window", "20000")
-    assert (made["reason"], made["isSplitTurn"]) == ("ready", wanted["isSplitTurn"])
-    assert made["firstKeptEntryId"] == theirs["ids"][wanted["firstKept"]]
-    assert (made["tokensBefore"], made["fileOps"]) == (wanted["tokensBefore"], wanted["fileOps"])
-    assert len(made["messagesToSummarize"]) == wanted["messagesToSummarize"]
-    assert len(made["turnPrefixMessages"]) == wanted["turnPrefixMessages"]
+    expected: Any = theirs.get("prepared")
+    prepared = run("prepare", str(copy), "--keep-recent", "300", "--window", "20000")
+    assert (prepared["reason"], prepared["isSplitTurn"]) == ("ready", expected["isSplitTurn"])
+    assert prepared["firstKeptEntryId"] == theirs["ids"][expected["firstKept"]]
+    assert (prepared["tokensBefore"], prepared["fileOps"]) == (expected["tokensBefore"], expected["fileOps"])
+    assert len(prepared["messagesToSummarize"]) == expected["messagesToSummarize"]
+    assert len(prepared["turnPrefixMessages"]) == expected["turnPrefixMessages"]
     assert run("serialize", str(copy))["text"] == theirs["context"]
     decided = run("decide", str(copy), "--window", "20000")
     assert (decided["contextTokens"], decided["compact"]) == (theirs["contextTokens"], theirs["shouldCompact"])
@@ -472,9 +477,9 @@ def test_the_threshold(pi: Asked, tmp_path: Path) -> None:
     writer.message("assistant", content=[{"type": "text", "text": "x"}], stopReason="stop", usage=usage)
     path = write(tmp_path / "session.jsonl", writer.entries)
     ours = session_tree.read(str(path))
-    said = []
+    decisions = []
     for window in range(1498, 1503):
-        said.append(preparation.reason(ours, window=window, reserve=500) == "above-threshold")
-        assert said[-1] == pi(path, window=window, reserve=500)["shouldCompact"]
-    assert said == [True, True, False, False, False]
-    assert list(accumulate(said)) == [1, 2, 2, 2, 2]
+        decisions.append(preparation.reason(ours, window=window, reserve=500) == "above-threshold")
+        assert decisions[-1] == pi(path, window=window, reserve=500)["shouldCompact"]
+    assert decisions == [True, True, False, False, False]
+    assert list(accumulate(decisions)) == [1, 2, 2, 2, 2]

@@ -21,16 +21,16 @@ SESSION = "5a3e7c11-2222-4333-8444-555566667777"
 @pytest.fixture
 def talked(home: Path, run: Run, tmp_path: Path) -> Path:
     """A home with one session: ten turns before a question, a call, the answer, and ten turns after it."""
-    made = Transcript(tmp_path / f"work/{SESSION}.jsonl")
+    transcript = Transcript(tmp_path / f"work/{SESSION}.jsonl")
     for number in range(10):
-        made.user(f"step {number} of the migration, please")
-    made.user("why does the harbour gauge stall at night?")
-    made.call("c", "Bash", command="tail -n 50 gauge.log")
-    made.outcome("c", "watchdog fired: gauge stalled")
-    made.assistant("The harbour gauge stalls because its watchdog fires before the tide table is read.")
+        transcript.user(f"step {number} of the migration, please")
+    transcript.user("why does the harbour gauge stall at night?")
+    transcript.call("c", "Bash", command="tail -n 50 gauge.log")
+    transcript.outcome("c", "watchdog fired: gauge stalled")
+    transcript.assistant("The harbour gauge stalls because its watchdog fires before the tide table is read.")
     for number in range(10):
-        made.user(f"chore {number} of the release, please")
-    run("memory", "archive", str(made.path), env=NOW)
+        transcript.user(f"chore {number} of the release, please")
+    run("memory", "archive", str(transcript.path), env=NOW)
     return home
 
 
@@ -40,9 +40,9 @@ def entries(home: Path, *words: str) -> list[dict[str, Any]]:
 
 
 def test_a_hit_is_shown_by_number_with_the_turns_and_calls_around_it(talked: Path) -> None:
-    asked = on_terminal(talked, "recall", "why", "does", "the", "gauge", "stall", env=NOW)
-    assert "tail -n 50 gauge.log (prompt 11, call 1, ok)\n" in without_style(asked.out).replace("\r", "")
-    assert without_style(asked.out).splitlines()[-1].startswith("→ joelclaw recall show 1")
+    recalled = on_terminal(talked, "recall", "why", "does", "the", "gauge", "stall", env=NOW)
+    assert "tail -n 50 gauge.log (prompt 11, call 1, ok)\n" in without_style(recalled.out).replace("\r", "")
+    assert without_style(recalled.out).splitlines()[-1].startswith("→ joelclaw recall show 1")
     rows = without_style(on_terminal(talked, "recall", "show", "1", env=NOW).out).splitlines()
     assert rows[0].startswith("5a3e7c11")
     text = "\n".join(rows)
@@ -51,11 +51,11 @@ def test_a_hit_is_shown_by_number_with_the_turns_and_calls_around_it(talked: Pat
     assert "step 0" not in text and "chore 9" not in text
     assert [row for row in rows if row.startswith("▌")]
     assert "joelclaw session show 5a3e7c11 --full" in rows[-1]
-    whole = without_style(on_terminal(talked, "session", "show", "5a3e7c11", "--full", env=NOW).out)
-    assert all(f"step {number} of" in whole and f"chore {number} of" in whole for number in range(10))
+    full = without_style(on_terminal(talked, "session", "show", "5a3e7c11", "--full", env=NOW).out)
+    assert all(f"step {number} of" in full and f"chore {number} of" in full for number in range(10))
     part = without_style(on_terminal(talked, "session", "show", "5a3e7c11", env=NOW).out)
     assert "step 5 of" not in part and "→ joelclaw session show 5a3e7c11-2222-4333-8444-555566667777 --full" in part
-    assert "--full" not in whole
+    assert "--full" not in full
 
 
 def test_a_call_a_session_and_a_memory_are_shown_by_their_ids(talked: Path, run: Run) -> None:
@@ -69,13 +69,13 @@ def test_a_call_a_session_and_a_memory_are_shown_by_their_ids(talked: Path, run:
     assert [entry["text"] for entry in entries(talked, "show", alone)] == ["Ports open at six in summer"]
 
 
-def test_scripts_may_ask_by_the_exit_code(talked: Path) -> None:
+def test_exit_code_flag_reports_whether_something_was_found(talked: Path) -> None:
     nothing = attempt(talked, "recall", "zqNoSuchName", "--exit-code", env=NOW)
     assert (nothing.code, nothing.envelope["ok"]) == (1, True)
     assert attempt(talked, "recall", "zqNoSuchName", env=NOW).code == 0
     assert attempt(talked, "recall", "harbour gauge", "--raw", "--exit-code", env=NOW).code == 0
-    told = on_terminal(talked, "recall", "zqNoSuchName", "--exit-code", env=NOW)
-    assert (told.code, without_style(told.out).splitlines()[0]) == (1, "No results for 'zqNoSuchName'.")
+    outcome = on_terminal(talked, "recall", "zqNoSuchName", "--exit-code", env=NOW)
+    assert (outcome.code, without_style(outcome.out).splitlines()[0]) == (1, "No results for 'zqNoSuchName'.")
 
 
 @pytest.fixture

@@ -40,16 +40,16 @@ def change(home: Path, session: str, **fields: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("days", "left"), [(None, ["new"]), ("0", ["new", "old"]), ("101", ["new", "old"]), ("99", ["new"])]
+    ("days", "remaining"), [(None, ["new"]), ("0", ["new", "old"]), ("101", ["new", "old"]), ("99", ["new"])]
 )
-def test_states_without_an_event_for_90_days_go(talk: Run, home: Path, days: str | None, left: list[str]) -> None:
+def test_states_without_an_event_for_90_days_go(talk: Run, home: Path, days: str | None, remaining: list[str]) -> None:
     if days is not None:
         (home / "config.toml").write_text(f"[retention]\nsessions_days = {days}\n")
     counted = talk("store", "prune", "--dry-run", env=at(100)).result["sessionStates"]
-    assert (counted, sessions(home)) == (2 - len(left), ["new", "old"])
+    assert (counted, sessions(home)) == (2 - len(remaining), ["new", "old"])
     assert talk("store", "prune", "--yes", env=at(100)).result["sessionStates"] == counted
-    assert sessions(home) == left
-    assert sorted(path.name for path in (home / "sessions" / ".locks").iterdir()) == left
+    assert sessions(home) == remaining
+    assert sorted(path.name for path in (home / "sessions" / ".locks").iterdir()) == remaining
     assert talk("store", "prune", "--yes", env=at(100)).result["sessionStates"] == 0
 
 
@@ -123,9 +123,9 @@ def test_lists_are_right_even_if_all_files_were_copied(talk: Run, home: Path) ->
     copies(home, 30)
     shutil.move(home / "sessions" / "new.json", home / "new.json")
     shutil.copy(home / "new.json", home / "sessions" / "new.json")
-    found = talk("session", "list", "--limit", "4", env=at(101)).result
-    assert [row["sessionId"] for row in found["sessions"]] == ["new", "old", "copy-0000", "copy-0001"]
-    assert found["count"] == 32
+    listed = talk("session", "list", "--limit", "4", env=at(101)).result
+    assert [row["sessionId"] for row in listed["sessions"]] == ["new", "old", "copy-0000", "copy-0001"]
+    assert listed["count"] == 32
 
 
 def test_timers_of_an_older_version_are_found(talk: Run, home: Path) -> None:

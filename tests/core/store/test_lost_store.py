@@ -100,7 +100,7 @@ def test_a_hook_tells_the_agent_nothing_about_it(run: Run, filled: Path) -> None
     assert (answer.err, json.loads(answer.out)) == ("", {"messages": []})
 
 
-def test_a_home_without_sessions_is_new(home: Path, tmp_path: Path, run: Run) -> None:
+def test_a_home_without_sessions_is_not_lost(home: Path, tmp_path: Path, run: Run) -> None:
     recalled = attempt(tmp_path / "new", *RECALL)
     assert (recalled.err, "warnings" in recalled.result) == ("", False) and reported(tmp_path / "new") == []
     payload = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": "paint the pump", "cwd": "/"}
@@ -112,7 +112,7 @@ def test_a_home_without_sessions_is_new(home: Path, tmp_path: Path, run: Run) ->
     assert "warnings" not in attempt(home, *RECALL).result and reported(home) == []
 
 
-def test_a_home_with_the_marks_of_0_2_0_opens_without_complaint(run: Run, filled: Path) -> None:
+def test_a_home_of_0_2_0_opens_without_complaint(run: Run, filled: Path) -> None:
     for name, text in (("store.db.mark", ""), ("acknowledged", f"{9:020}"), ("store.db.older", '{"has": 1}')):
         (filled / name).write_text(text)
         (filled / name).chmod(0o600)

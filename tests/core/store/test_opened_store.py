@@ -35,7 +35,7 @@ def code_of(action: Any) -> str:
     return caught.value.code
 
 
-def test_a_store_of_an_older_version_is_brought_up_to_date_when_it_is_read(db: apsw.Connection, store: Path) -> None:
+def test_an_older_store_is_migrated_when_read(db: apsw.Connection, store: Path) -> None:
     db.execute("DROP TABLE upkeep;" + WITHOUT_COLUMNS)
     db.execute("PRAGMA user_version = 9")
     reading = sqlite.open_reading()
@@ -45,7 +45,7 @@ def test_a_store_of_an_older_version_is_brought_up_to_date_when_it_is_read(db: a
 
 
 @pytest.mark.parametrize("code", ["STORE_BUSY", "STORE_FULL", "STORE_READ_ONLY", "STORE_DAMAGED"])
-def test_an_older_store_that_cannot_be_written_is_read_all_the_same(
+def test_an_older_read_only_store_is_still_read(
     db: apsw.Connection, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
     def refuse(**_: Any) -> None:
@@ -105,7 +105,7 @@ def test_a_store_that_is_being_written_is_busy(db: apsw.Connection, store: Path)
         (apsw.FullError("blob read error"), "STORE_FULL"),
     ],
 )  # fmt: skip
-def test_what_a_fault_of_the_database_is_called(store: Path, error: apsw.Error, code: str) -> None:
+def test_database_errors_have_codes(store: Path, error: apsw.Error, code: str) -> None:
     for exists in (False, True):
         if exists:
             store.write_bytes(b"x")

@@ -16,14 +16,14 @@ LONG = "x" * 400  # 100 tokens
 
 @pytest.fixture
 def session(tmp_path: Path) -> PiSession:
-    made = PiSession(tmp_path / "s.jsonl")
-    made.user("go")
-    made.answer(LONG)
-    return made
+    transcript = PiSession(tmp_path / "s.jsonl")
+    transcript.user("go")
+    transcript.answer(LONG)
+    return transcript
 
 
-def prepared(run: Run, session: PiSession, keep: int) -> dict[str, Any]:
-    result: dict[str, Any] = run("compaction", "prepare", str(session.path), "--keep-recent", str(keep)).result
+def prepared(run: Run, session: PiSession, keep_recent: int) -> dict[str, Any]:
+    result: dict[str, Any] = run("compaction", "prepare", str(session.path), "--keep-recent", str(keep_recent)).result
     return result
 
 
@@ -40,10 +40,10 @@ def test_sessions_of_today_and_of_0_73_have_no_problems(run: Run, recorded: str)
 
 def test_results_that_fill_the_budget_are_kept_with_their_call(run: Run, session: PiSession) -> None:
     session.user("next")
-    asked = session.answer("", call("c1", "bash", command="ls"))
+    call_entry = session.answer("", call("c1", "bash", command="ls"))
     session.result("c1", LONG * 20)
     result = prepared(run, session, 300)
-    assert (result["reason"], result["firstKeptEntryId"], result["isSplitTurn"]) == ("ready", asked, True)
+    assert (result["reason"], result["firstKeptEntryId"], result["isSplitTurn"]) == ("ready", call_entry, True)
 
 
 def test_an_extension_counts_and_begins_a_turn(run: Run, session: PiSession) -> None:
@@ -83,8 +83,8 @@ def test_an_omitted_message_is_not_summarised(run: Run, session: PiSession) -> N
 
 
 def test_a_replaced_message_is_summarised_as_replaced(run: Run, session: PiSession) -> None:
-    asked = session.answer("secret", call("c1", "write", path="a.py"))
-    session.add("context_edit", targetId=asked, replacement={"content": "left out"})
+    call_entry = session.answer("secret", call("c1", "write", path="a.py"))
+    session.add("context_edit", targetId=call_entry, replacement={"content": "left out"})
     session.user("next")
     text = run("compaction", "serialize", str(session.path)).result["text"]
     assert "[Assistant]: left out" in text
@@ -105,10 +105,10 @@ def test_the_prompt_of_an_abandoned_attempt_may_be_summarised(run: Run, session:
 
 def test_a_compaction_that_keeps_nothing_names_itself(run: Run, session: PiSession) -> None:
     session.compaction(f"e{len(session.ids) + 1:03}")
-    asked = session.user("next")
+    prompt = session.user("next")
     session.answer(LONG)
     result = prepared(run, session, 1)
-    assert result["messagesToSummarize"] + result["turnPrefixMessages"] == [asked]
+    assert result["messagesToSummarize"] + result["turnPrefixMessages"] == [prompt]
 
 
 def test_the_calls_of_a_script_name_files(run: Run, session: PiSession) -> None:

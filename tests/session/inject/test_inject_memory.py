@@ -110,8 +110,8 @@ def test_matching_files_of_knowledge_get_a_line_each(run: Run, tmp_path: Path) -
     assert (both["customType"], both["result_count"]) == ("memory-recall", 1)
     assert both["content"].count("</joelclaw-memory>") == 2
     assert both["content"].endswith(alone["content"])
-    found = run("otel", "search", "system_knowledge.injected", "--hours", "1", env=NOW).result["events"]
-    assert [event["metadata"]["result_count"] for event in found] == [1, 1]
+    events = run("otel", "search", "system_knowledge.injected", "--hours", "1", env=NOW).result["events"]
+    assert [event["metadata"]["result_count"] for event in events] == [1, 1]
 
 
 def test_junk_is_not_injected(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""What keeps a client from running our hooks, as its own files say it: switches, trust, settings that are damaged."""
+"""What keeps a client from running our hooks: switches, trust, and damaged settings."""
 
 from __future__ import annotations
 
@@ -31,27 +31,31 @@ def written(path: str | Path, value: Any) -> str:
     return str(path)
 
 
-def told(found: list[Any]) -> list[str]:
-    return [one.message for one in found]
+def messages_of(findings: list[Any]) -> list[str]:
+    return [finding.message for finding in findings]
 
 
-def test_claude_the_nearest_file_that_says_something_decides(tmp_path: Path) -> None:
+def test_claude_the_nearest_file_with_the_setting_decides(tmp_path: Path) -> None:
     assert CLAUDE.switched_off(project=False) == []
     user = written(CLAUDE.path(project=False), {"disableAllHooks": True})
-    said = f"hooks are switched off by `disableAllHooks` in {user}"
-    assert told(CLAUDE.switched_off(project=False)) == told(CLAUDE.switched_off(project=True)) == [said]
+    message = f"hooks are switched off by `disableAllHooks` in {user}"
+    assert (
+        messages_of(CLAUDE.switched_off(project=False)) == messages_of(CLAUDE.switched_off(project=True)) == [message]
+    )
     written(CLAUDE.path(project=True), {"disableAllHooks": False})
     assert CLAUDE.switched_off(project=False) == []
     local = written(tmp_path / "project" / ".claude" / "settings.local.json", {"disableAllHooks": True})
-    assert told(CLAUDE.switched_off(project=False)) == [f"hooks are switched off by `disableAllHooks` in {local}"]
+    assert messages_of(CLAUDE.switched_off(project=False)) == [
+        f"hooks are switched off by `disableAllHooks` in {local}"
+    ]
     written(local, {"other": 1})
     assert CLAUDE.switched_off(project=False) == []
 
 
 def test_claude_an_administrator(tmp_path: Path) -> None:
     managed = written(tmp_path / "managed.json", {"disableAllHooks": False, "allowManagedHooksOnly": True})
-    said = f"hooks are switched off by `allowManagedHooksOnly` in {managed}"
-    assert told(CLAUDE.switched_off(project=False)) == [said]
+    message = f"hooks are switched off by `allowManagedHooksOnly` in {managed}"
+    assert messages_of(CLAUDE.switched_off(project=False)) == [message]
 
 
 @pytest.mark.parametrize(
@@ -61,8 +65,8 @@ def test_claude_an_administrator(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_codex_a_feature_switches_hooks_off(features: str, off: bool, tmp_path: Path) -> None:
     path = written(tmp_path / "codex" / "config.toml", f"[features]\n{features}\n")
-    said = f"hooks are switched off in [features] of {path}"
-    assert told(CODEX.switched_off(project=False)) == [said] * off
+    message = f"hooks are switched off in [features] of {path}"
+    assert messages_of(CODEX.switched_off(project=False)) == [message] * off
     assert len(CODEX.notes(project=False)) == 1 + off
     assert len(CODEX.notes(project=True)) == 2 + off
 
@@ -73,23 +77,25 @@ def trusted(**hooks: Any) -> str:
     return "".join(row.replace("__", ":") for row in rows)
 
 
-def test_codex_runs_what_was_reviewed(tmp_path: Path) -> None:
+def test_codex_runs_only_trusted_hooks(tmp_path: Path) -> None:
     places = [Place("PreCompact", 0, 1), Place("Stop", 2, 0)]
     config = tmp_path / "codex" / "config.toml"
     none = "none of its hooks is trusted, so they do not run"
-    assert told(CODEX.untrusted(places, project=False)) == [none]
+    assert messages_of(CODEX.untrusted(places, project=False)) == [none]
     written(config, trusted(pre_compact__0__1='trusted_hash = "x"'))
-    assert told(CODEX.untrusted(places, project=False)) == ["its hooks for Stop are not trusted, so they do not run"]
+    assert messages_of(CODEX.untrusted(places, project=False)) == [
+        "its hooks for Stop are not trusted, so they do not run"
+    ]
     both = trusted(pre_compact__0__1='trusted_hash = "x"', stop__2__0='trusted_hash = "y"\nenabled = false')
     written(config, both)
-    assert told(CODEX.untrusted(places, project=False)) == ["its hooks for Stop are switched off"]
+    assert messages_of(CODEX.untrusted(places, project=False)) == ["its hooks for Stop are switched off"]
     written(config, both.replace("enabled = false", "enabled = true"))
     assert CODEX.untrusted(places, project=False) == []
     here = tmp_path / "project"
     about = f"{here} is not trusted, so its hooks do not run"
-    assert told(CODEX.untrusted([], project=True))[-1] == about
+    assert messages_of(CODEX.untrusted([], project=True))[-1] == about
     written(config, f'[projects."{here}"]\ntrust_level = "trusted"\n')
-    assert about not in told(CODEX.untrusted([], project=True))
+    assert about not in messages_of(CODEX.untrusted([], project=True))
 
 
 @pytest.mark.parametrize(
@@ -107,23 +113,23 @@ def test_pi_loads_a_project_s_extension_if_the_project_is_trusted(
     written(PI.below("trust.json", project=False), saved)
     written(PI.below("settings.json", project=False), {"defaultProjectTrust": default} if default else {})
     assert PI.untrusted([], project=False) == PI.notes(project=False) == []
-    found = PI.untrusted([], project=True)
-    assert [str(tmp_path / "project") in one.message for one in found] == [True] * (not is_trusted)
+    findings = PI.untrusted([], project=True)
+    assert [str(tmp_path / "project") in finding.message for finding in findings] == [True] * (not is_trusted)
     assert len(PI.notes(project=True)) == (not is_trusted)
 
 
-def test_gemini_the_project_s_file_decides_where_it_says_something() -> None:
+def test_gemini_a_setting_in_the_projects_file_wins() -> None:
     assert GEMINI.switched_off(project=False) == []
     user = written(GEMINI.path(project=False), {"hooksConfig": {"enabled": False, "disabled": ["joelclaw"]}})
     by_user = [
         f"hooks are switched off by `hooksConfig.enabled` in {user}",
         f"our hook is switched off by `hooksConfig.disabled` in {user}",
     ]
-    assert told(GEMINI.switched_off(project=False)) == GEMINI.notes(project=False) == by_user
+    assert messages_of(GEMINI.switched_off(project=False)) == GEMINI.notes(project=False) == by_user
     assert GEMINI.notes(project=True)[0] == "gemini runs a project's hooks only in a trusted folder"
     project = written(GEMINI.path(project=True), {"hooksConfig": {"disabled": ["joelclaw"]}})
     by_project = f"our hook is switched off by `hooksConfig.disabled` in {project}"
-    assert told(GEMINI.switched_off(project=False)) == [by_project, *by_user]
+    assert messages_of(GEMINI.switched_off(project=False)) == [by_project, *by_user]
     written(project, {"hooksConfig": {"enabled": True, "disabled": ["other"]}})
     assert GEMINI.switched_off(project=False) == []
 

@@ -22,8 +22,8 @@ def settings(user: Path) -> Path:
 
 def copies(path: Path) -> list[str]:
     """What the copies hold, the oldest first, by when they were made."""
-    found = path.parent.glob(f"{path.name}.joelclaw-backup-*")
-    return [copy.read_text() for copy in sorted(found, key=lambda copy: int(copy.name.rpartition("-")[2]))]
+    paths = path.parent.glob(f"{path.name}.joelclaw-backup-*")
+    return [copy.read_text() for copy in sorted(paths, key=lambda copy: int(copy.name.rpartition("-")[2]))]
 
 
 def rounds(install: Install, path: Path, count: int) -> list[str]:
@@ -37,12 +37,12 @@ def rounds(install: Install, path: Path, count: int) -> list[str]:
     return before
 
 
-def test_the_first_and_the_last_are_kept(install: Install, settings: Path) -> None:
+def test_the_first_and_last_backups_are_kept(install: Install, settings: Path) -> None:
     before = rounds(install, settings, 5)
     assert copies(settings) == [before[0], before[-1]]
 
 
-def test_what_is_no_copy_of_ours_is_left(install: Install, settings: Path) -> None:
+def test_other_copies_are_left(install: Install, settings: Path) -> None:
     others = [settings.with_name(f"{settings.name}.joelclaw-backup-{end}") for end in ("mine", "12.txt", "1-2-3")]
     others.append(settings.with_name("other.json.joelclaw-backup-5"))
     for path in others:
@@ -52,12 +52,12 @@ def test_what_is_no_copy_of_ours_is_left(install: Install, settings: Path) -> No
     assert all(path.read_text() == "mine" for path in others)
 
 
-def test_uninstall_names_what_is_left_and_takes_what_says_the_same(install: Install, settings: Path) -> None:
+def test_uninstall_lists_remaining_backups_and_removes_equal_ones(install: Install, settings: Path) -> None:
     install("claude", JOELCLAW_NOW_MS=str(NOW_MS))
-    (one,) = install("claude", verb="uninstall")["agents"]
-    assert one["backupsLeft"] == copies(settings) == []
+    (row,) = install("claude", verb="uninstall")["agents"]
+    assert row["backupsLeft"] == copies(settings) == []
     assert settings.read_text() == '{"round": 0}'
     before = rounds(install, settings, 3)
-    (one,) = install("claude", verb="uninstall")["agents"]
-    assert [Path(path).read_text() for path in one["backupsLeft"]] == copies(settings)
+    (row,) = install("claude", verb="uninstall")["agents"]
+    assert [Path(path).read_text() for path in row["backupsLeft"]] == copies(settings)
     assert before[0] in copies(settings)

@@ -23,7 +23,9 @@ def forgotten(home: Path) -> None:
 
 
 @pytest.mark.parametrize("agent", FILES)
-def test_everything_goes(install: Install, user: Path, home: Path, monkeypatch: pytest.MonkeyPatch, agent: str) -> None:
+def test_without_receipts_everything_ours_is_removed(
+    install: Install, user: Path, home: Path, monkeypatch: pytest.MonkeyPatch, agent: str
+) -> None:
     for before, again in product([OLD, JOELCLAW, ODD], [False, True]):
         everything_goes(install, user, home, monkeypatch, agent, before, again)
 
@@ -38,8 +40,8 @@ def everything_goes(
     if again:
         notes = install(agent)["agents"][0]["notes"]
         assert not [note for note in notes if "stays unchanged" in note]
-        left = b"".join(data for name, data in tree(user).items())
-        assert before == JOELCLAW or (OLD.encode() not in left and b"lder/joelclaw" not in left)
+        remaining = b"".join(data for name, data in tree(user).items())
+        assert before == JOELCLAW or (OLD.encode() not in remaining and b"lder/joelclaw" not in remaining)
     notes = install(agent, verb="uninstall")["agents"][0]["notes"]
     assert not [note for note in notes if "stays unchanged" in note]
     assert [data for data in tree(user).values() if data.strip() not in (b"/", b"{}", b"")] == []
@@ -47,7 +49,7 @@ def everything_goes(
 
 
 @pytest.mark.parametrize("agent", ["claude", *RULES])
-def test_what_somebody_changed_is_still_left(install: Install, user: Path, home: Path, agent: str) -> None:
+def test_without_receipts_changed_entries_stay(install: Install, user: Path, home: Path, agent: str) -> None:
     install(agent)
     forgotten(home)
     files = [next(user.rglob(SKILL)), *([user / RULES[agent]] if agent in RULES else [])]

@@ -25,7 +25,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("what", TEXTS)
-def test_the_file_is_as_it_was(install: Install, user: Path, what: str) -> None:
+def test_uninstall_restores_the_file(install: Install, user: Path, what: str) -> None:
     path = user / FILES["gemini"]
     path.parent.mkdir()
     text = TEXTS[what].encode()
@@ -33,14 +33,14 @@ def test_the_file_is_as_it_was(install: Install, user: Path, what: str) -> None:
     path.chmod(0o644)
     install("gemini")
     assert b"hook gemini" in path.read_bytes()
-    (one,) = install("gemini", verb="uninstall")["agents"]
+    (row,) = install("gemini", verb="uninstall")["agents"]
     assert path.read_bytes() == text
-    assert (one["changed"], one["backup"]) == (True, None)
+    assert (row["changed"], row["backup"]) == (True, None)
     assert path.stat().st_mode & 0o777 == 0o644
 
 
 @pytest.mark.parametrize("agent", FILES)
-def test_a_file_that_was_made_goes_with_its_folders(install: Install, user: Path, project: Path, agent: str) -> None:
+def test_a_created_file_is_removed_with_its_folders(install: Install, user: Path, project: Path, agent: str) -> None:
     install(agent)
     install(agent, "--project")
     install(agent, verb="uninstall")
@@ -57,7 +57,7 @@ def test_empty_folders_that_others_made_stay(install: Install, user: Path) -> No
     assert [str(path.relative_to(user)) for path in user.rglob("*")] == [".claude", ".claude/skills"]
 
 
-def test_what_others_put_in_meanwhile_stays(install: Install, user: Path) -> None:
+def test_later_additions_of_others_stay(install: Install, user: Path) -> None:
     path = user / FILES["claude"]
     install("claude")
     value: Any = json.loads(path.read_text())
@@ -65,9 +65,9 @@ def test_what_others_put_in_meanwhile_stays(install: Install, user: Path) -> Non
     value["hooks"]["Stop"].insert(0, theirs)
     value["model"] = "x"
     path.write_text(json.dumps(value))
-    (one,) = install("claude", verb="uninstall")["agents"]
+    (row,) = install("claude", verb="uninstall")["agents"]
     assert json.loads(path.read_text()) == {"hooks": {"Stop": [theirs]}, "model": "x"}
-    assert json.loads(Path(one["backup"]).read_text()) == value
+    assert json.loads(Path(row["backup"]).read_text()) == value
 
 
 def test_comments_stay_in_a_file_that_others_edited_since(install: Install, user: Path) -> None:
@@ -80,7 +80,7 @@ def test_comments_stay_in_a_file_that_others_edited_since(install: Install, user
     assert path.read_text() == FOREIGN.replace('"dark"', '"light" /* by day */')
 
 
-def test_after_an_upgrade_it_is_still_as_before(install: Install, user: Path) -> None:
+def test_an_upgrade_between_does_not_matter(install: Install, user: Path) -> None:
     path = user / FILES["claude"]
     path.parent.mkdir()
     path.write_text('{"hooks": { }}')
@@ -91,7 +91,7 @@ def test_after_an_upgrade_it_is_still_as_before(install: Install, user: Path) ->
     assert path.read_text() == '{"hooks": { }}'
 
 
-def test_a_record_of_an_installation_that_somebody_undid_is_not_believed(install: Install, user: Path) -> None:
+def test_a_receipt_of_an_undone_installation_is_ignored(install: Install, user: Path) -> None:
     path = user / FILES["claude"]
     install("claude")  # makes the file
     path.write_text("{}")  # theirs now

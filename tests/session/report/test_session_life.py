@@ -1,4 +1,4 @@
-"""`session show` and `session list`: what became of a session, told by its hooks, its transcript and the store."""
+"""`session show` and `session list` report a session from its hooks, its transcript and the store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def shown(run: Run, *words: str, env: dict[str, str] | None = None) -> Any:
 
 
 def moments(life: Any, kind: str) -> list[Any]:
-    return [one for turn in life["turns"] for one in turn["moments"] if one["kind"] == kind]
+    return [moment for turn in life["turns"] for moment in turn["moments"] if moment["kind"] == kind]
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def lived(run: Run, tmp_path: Path) -> Lived:
     return live(run, tmp_path)
 
 
-def test_a_turn_says_what_was_asked_how_full_it_was_and_what_it_cost(run: Run, lived: Lived) -> None:
+def test_a_turn_shows_prompt_usage_and_cost(run: Run, lived: Lived) -> None:
     life = shown(run, SESSION)
     turns = [turn for turn in life["turns"] if turn["number"]]
     assert [turn["prompt"] for turn in turns] == [
@@ -51,7 +51,7 @@ def test_a_turn_says_what_was_asked_how_full_it_was_and_what_it_cost(run: Run, l
     assert life["hooks"]["count"] == 13
 
 
-def test_what_was_injected_is_told_word_for_word_and_whether_it_was_used(run: Run, lived: Lived) -> None:
+def test_injections_are_shown_verbatim_with_their_use(run: Run, lived: Lived) -> None:
     life = shown(run, SESSION)
     first, signpost = moments(life, "injection")
     assert first["customType"] == "memory-recall"
@@ -67,10 +67,10 @@ def test_what_was_injected_is_told_word_for_word_and_whether_it_was_used(run: Ru
     assert verdict["text"].startswith("used, the agent said ")
 
 
-def test_zones_recalls_checkpoint_and_compaction_are_told_in_their_order(run: Run, lived: Lived) -> None:
+def test_zones_recalls_checkpoint_and_compaction_are_in_order(run: Run, lived: Lived) -> None:
     life = shown(run, SESSION)
-    kinds = [one["kind"] for turn in life["turns"] for one in turn["moments"]]
-    assert [one["text"] for one in moments(life, "zone")] == ["warm from 47 % on", "hot from 70 % on"]
+    kinds = [moment["kind"] for turn in life["turns"] for moment in turn["moments"]]
+    assert [moment["text"] for moment in moments(life, "zone")] == ["warm from 47 % on", "hot from 70 % on"]
     assert life["recalls"] == 2 and not moments(life, "recall"), "both found nothing"
     (compaction,) = moments(life, "compaction")
     assert compaction["text"].startswith("at 70 %, 140,0")
@@ -79,7 +79,7 @@ def test_zones_recalls_checkpoint_and_compaction_are_told_in_their_order(run: Ru
     assert kinds[-1] == "injection"
 
 
-def test_a_beginning_of_its_id_will_do_and_an_unknown_one_names_a_near_one(run: Run, lived: Lived) -> None:
+def test_a_prefix_of_the_id_suffices_and_an_unknown_id_suggests_another(run: Run, lived: Lived) -> None:
     assert shown(run, SESSION[:4])["sessionId"] == SESSION
     failed = run("session", "show", "5b3e7c11", ok=False).json
     assert failed["error"]["code"] == "SESSION_NOT_FOUND"
@@ -109,7 +109,7 @@ def test_without_an_id_it_is_this_session_else_the_newest_of_the_project(
     assert (life["sessionId"], life["chosen"]) == (OTHER, "last")
 
 
-def test_the_list_has_a_line_for_each_session_the_last_first(run: Run, lived: Lived) -> None:
+def test_the_list_has_a_line_per_session_newest_first(run: Run, lived: Lived) -> None:
     later = {"JOELCLAW_NOW_MS": str(lived.now + 5 * MINUTE)}
     run("checkpoint", "save", "--session", OTHER, "--percent", "45", "-m", "label the jars", env=later)
     listed = run("session", "list", env=later).result
@@ -123,7 +123,7 @@ def test_the_list_has_a_line_for_each_session_the_last_first(run: Run, lived: Li
     assert (first["startedAt"], first["zone"]) == ("2026-09-20T10:00:00.000Z", "hot")
 
     def names(*words: str) -> list[str]:
-        return [one["sessionId"] for one in run("session", "list", *words, env=later).result["sessions"]]
+        return [session["sessionId"] for session in run("session", "list", *words, env=later).result["sessions"]]
 
     assert names("--limit", "1") == [OTHER]
     assert names("--client", "claude") == [SESSION]
@@ -138,18 +138,18 @@ def test_forgetting_a_session_takes_the_texts_that_it_was_given(run: Run, lived:
     assert db.execute("SELECT count(*) FROM injection").get == 0
 
 
-def test_of_an_excluded_folder_no_text_is_kept(run: Run, tmp_path: Path, home: Path) -> None:
-    one = Lived(run, tmp_path)
+def test_no_text_of_an_excluded_folder_is_kept(run: Run, tmp_path: Path, home: Path) -> None:
+    lived = Lived(run, tmp_path)
     (tmp_path / "secret").mkdir()
     run("exclude", str(tmp_path / "secret"))
-    run("memory", "write", MEMORY, "--global", env=one.env())
-    assert MEMORY in one.hook("SessionStart", source="startup", cwd=str(tmp_path / "secret"))
-    one.hook("UserPromptSubmit", prompt="hello there", cwd=str(tmp_path / "secret"))
+    run("memory", "write", MEMORY, "--global", env=lived.env())
+    assert MEMORY in lived.hook("SessionStart", source="startup", cwd=str(tmp_path / "secret"))
+    lived.hook("UserPromptSubmit", prompt="hello there", cwd=str(tmp_path / "secret"))
     db = apsw.Connection(str(home / "store.db"))
     assert db.execute("SELECT count(*) FROM injection").get == 0
 
 
-def test_on_a_terminal_it_is_one_screen(run: Run, lived: Lived, home: Path) -> None:
+def test_on_a_terminal_it_fits_a_screen(run: Run, lived: Lived, home: Path) -> None:
     out = without_style(on_terminal(home, "session", "show", SESSION, env=lived.env(), columns=120).out)
     lines = out.splitlines()
     assert lines[0].split() == ["session", SESSION] and lines[1].split() == ["client", "claude,", "gateway"]
