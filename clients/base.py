@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         kind: Kind
         name: str  # the client's own name of the event
         session: str
-        source: str  # of a start: startup, resume, clear, compact …
+        source: str  # of a start: startup, resume, clear, compact …; of a compaction: auto, manual, threshold …
         cwd: str
         transcript: str
         model: str
@@ -115,7 +115,7 @@ class Client:
             "kind": self.events.get(name, "ignored"),
             "name": name,
             "session": text_field(payload, "session_id"),
-            "source": text_field(payload, "source"),
+            "source": text_field(payload, "source") or text_field(payload, "trigger"),
             "cwd": text_field(payload, "cwd"),
             "transcript": text_field(payload, "transcript_path"),
             "model": text_field(payload, "model"),

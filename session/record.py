@@ -169,7 +169,9 @@ def _plan(event: HookEvent, session: Session) -> TaskPlan:
     else:
         recall_reason = _recall_reason(state, zone, query, is_flush=is_flush)
         write_reason = _write_reason(state, zone, is_flush=is_flush)
-    return TaskPlan(zone, entered, query, recall_reason, write_reason, is_flush=is_flush)
+    plan = TaskPlan(zone, entered, query, recall_reason, write_reason, is_flush=is_flush)
+    plan.trigger = event["source"] if is_flush else ""
+    return plan
 
 
 def _recall_reason(state: SessionState, zone: Zone, query: str, *, is_flush: bool) -> str:

@@ -287,7 +287,7 @@ class TaskPlan:
     Both reasons are printed in results: "new-task" means that it does; any other reason says why it does not.
     """
 
-    __slots__ = ("entered", "is_flush", "query", "recall_reason", "write_reason", "zone")
+    __slots__ = ("entered", "is_flush", "query", "recall_reason", "trigger", "write_reason", "zone")
 
     def __init__(
         self, zone: Zone, entered: list[str], query: str, recall_reason: str, write_reason: str, *, is_flush: bool
@@ -300,6 +300,8 @@ class TaskPlan:
         self.write_reason = write_reason
         self.is_flush = is_flush
         """Whether a compaction follows."""
+        self.trigger = ""
+        """Why it does, in the client's word: auto, threshold, overflow, manual."""
 
     @property
     def is_due(self) -> bool:

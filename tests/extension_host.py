@@ -40,7 +40,7 @@ time.sleep(answers.pop("delay", 0))
 text = answers.get(sys.argv[3])
 messages = [{{"customType": sys.argv[3], "content": "<joelclaw-memory " + text}}] if text else []
 print(json.dumps({{"messages": messages}}), flush=True)
-call = {{"argv": sys.argv[1:], "event": sys.argv[3], "payload": json.loads(given), "began": began}}
+call = {{"argv": sys.argv[1:], "event": sys.argv[3], "payload": json.loads(given or "null"), "began": began}}
 call["ended"] = time.time()
 with open({log!r}, "a") as file:
     file.write(json.dumps(call) + "\\n")

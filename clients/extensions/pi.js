@@ -8,6 +8,7 @@ export default function (pi) {
   let started = null; // the answer of session_start, until the first prompt
   let recovering = null; // the answer of after_compaction
   let held = []; // texts that came while the model was at work
+  let settles = false; // pi raises agent_settled, as it does since 1.0
 
   const on = (name, handler) => pi.on(name, quiet(handler));
 
@@ -103,12 +104,14 @@ export default function (pi) {
   on("tool_execution_end", (event, ctx) => {
     const path = paths.get(event.toolCallId);
     paths.delete(event.toolCallId);
-    const files = new Set(waiting.get("tool")?.payload.files ?? []); // what has not been sent yet goes along
+    const unsent = waiting.get("tool")?.payload;
+    const files = new Set(unsent?.files);
     if (path && !event.isError) files.add(path);
-    later("tool", { ...identity(ctx), tool: event.toolName, files: [...files] }, ctx);
+    later("tool", { ...unsent, ...identity(ctx), files: [...files] }, ctx);
   });
 
-  on("turn_end", (_event, ctx) => later("turn_end", state(ctx), ctx));
+  // What pi calls a turn is one request and its tools; the user's turn goes on until the agent ends.
+  on("turn_end", (_event, ctx) => later("tool", { ...state(ctx), files: waiting.get("tool")?.payload.files ?? [] }, ctx));
 
   // The request that is about to go out; nothing here is kept by pi.
   on("context", (event) => {
@@ -118,8 +121,15 @@ export default function (pi) {
   });
 
   on("agent_end", async (_event, ctx) => {
-    if (!held.length) return;
+    if (settles) return; // a retry or a compaction may follow
+    later("turn_end", state(ctx), ctx);
     await new Promise((resolve) => setImmediate(resolve)); // pi is idle only after this event was raised
+    flush(ctx);
+  });
+
+  on("agent_settled", (_event, ctx) => {
+    if (settles) later("turn_end", state(ctx), ctx);
+    settles = true;
     flush(ctx);
   });
 
@@ -127,7 +137,7 @@ export default function (pi) {
     const until = Date.now() + WAIT_MS;
     for (const name of ["messagesToSummarize", "turnPrefixMessages"]) unspoken(event.preparation?.[name]);
     const instructions = plain(event.customInstructions);
-    const payload = { ...state(ctx), instructions, leaf: event.branchEntries?.at(-1)?.id };
+    const payload = { ...state(ctx), source: event.reason, instructions, leaf: event.branchEntries?.at(-1)?.id };
     await within(WAIT_MS / 2, reports.running);
     const found = await hook("before_compaction", payload, until - Date.now());
     try {
@@ -167,20 +177,30 @@ export default function (pi) {
         return { result, summary: text, details: { by: "joelclaw", source, readFiles, modifiedFiles } };
       why = error?.message ?? "it is empty";
     } catch {}
-    if (signal?.aborted) return null;
-    const about = ["--source", "interactive", "--component", "session-lifecycle", "--level", "warn", "--success", "false"];
-    const event = ["otel", "emit", "compaction.summary.failed", ...about, `--error=${cut(why, MAX_NOTICE)}`];
-    await command(event, "", KILL_MS, { env: { ...process.env, JOELCLAW_SESSION_ID: session_id } });
+    if (!signal?.aborted) await failed("compaction.summary.failed", why, session_id);
     return null;
+  };
+
+  /** An event about what failed, and why. */
+  const failed = (action, why, session, metadata = {}) => {
+    const about = ["--source", "interactive", "--component", "session-lifecycle", "--level", "warn", "--success", "false"];
+    const words = [...about, `--error=${cut(why, MAX_NOTICE)}`, `--metadata=${JSON.stringify(metadata)}`];
+    const env = { ...process.env, JOELCLAW_SESSION_ID: session };
+    return command(["otel", "emit", action, ...words], "", KILL_MS, { env });
   };
 
   const recover = async (payload, ctx) => {
     deliver(await hook("after_compaction", payload, WAIT_MS), ctx, payload.session_id);
   };
   // One after the other: `pi -p A B` compacts twice at once, and the second is then told that it was just done.
-  on("session_compact", (_event, ctx) => {
-    const payload = state(ctx);
+  on("session_compact", (event, ctx) => {
+    const payload = { ...state(ctx), source: event.reason };
     return (recovering = Promise.resolve(recovering).then(() => recover(payload, ctx)).catch(() => {}));
+  });
+
+  on("session_compact_failed", ({ reason, willRetry, aborted, errorMessage }, ctx) => {
+    if (aborted) return;
+    return failed("compaction.failed", errorMessage, identity(ctx).session_id, { trigger: reason, willRetry });
   });
 
   on("session_shutdown", async (event, ctx) => {

@@ -128,6 +128,7 @@ def _queue_events(session: Session, plan: TaskPlan, hits: int | None, memory_id:
         last, now = state.last_compaction_at, session.now
         about = {**state.compaction_metadata, "contextPercent": state.percent, **totals}
         before = {
+            **({"trigger": plan.trigger} if plan.trigger else {}),
             "contextTokens": state.context_tokens,
             "contextLimit": state.context_limit,
             "recallCacheSize": len(state.recall_cache),

@@ -1,9 +1,9 @@
 """Stories that a scripted model tells, rendered for each client's tool names, wire format and token limits.
 
 A turn is a list of replies with neutral tool calls: (text, None), (text, "write", path, content), (text, "edit", path,
-old, new) or (text, "bash", command). In a turn listed under "crossing", the reported usage crosses the client's limit,
+old, new) or (text, "bash", command). With the call of NOISE, the reported usage crosses the client's limit,
 so that the client compacts by itself. The summariser's reply is vague on purpose: each story's "facts" are lost unless
-something else brings them back, and nothing from the crossing turn on repeats one. A fact is (kind, speaker, text).
+something else brings them back, and nothing from that turn on repeats one. A fact is (kind, speaker, text).
 All projects are invented.
 """
 
@@ -24,7 +24,6 @@ WEBHOOK_RETRIES: dict[str, Any] = {
         "Now run the suite.",
         "Carry on with what is left. Before you start: what is done, what is blocked, and what did we rule out?",
     ],
-    "crossing": (2,),
     "turns": [
         [
             (
@@ -96,7 +95,6 @@ REPORT_TIMEZONE: dict[str, Any] = {
         "Now run all the tests.",
         "Continue. What is the state, and why did we not store offsets?",
     ],
-    "crossing": (2,),
     "turns": [
         [
             (
@@ -165,7 +163,6 @@ DOUBLE_COMPACTION: dict[str, Any] = {
         "Run it once more.",
         "What is the state?",
     ],
-    "crossing": (1, 2),
     "turns": [
         [
             (
@@ -194,10 +191,20 @@ DOUBLE_COMPACTION: dict[str, Any] = {
     ],
 }
 
+# The same inside one turn, for clients that compact between the calls of a turn.
+DOUBLE_IN_TURN: dict[str, Any] = {
+    **DOUBLE_COMPACTION,
+    "prompts": [DOUBLE_COMPACTION["prompts"][0], "Run the load test twice.", "What is the state?"],
+    "turns": [
+        DOUBLE_COMPACTION["turns"][0],
+        [("Running it.", "bash", NOISE), ("Once more.", "bash", NOISE), ("It is over.", None)],
+        [("I only have the summary.", None)],
+    ],
+}
+
 # The shortest session with a write and a compaction: for clients that wait for hooks that hang.
 ONE_EDIT: dict[str, Any] = {
     "prompts": ["In driftwood, write the port into config/port.txt.", "Run the checks.", "What is the state?"],
-    "crossing": (1,),
     "turns": [
         [("Here it is.", "write", "config/port.txt", "7432\n"), ("It is written.", None)],
         [("Now the checks.", "bash", NOISE), ("They are over.", None)],
@@ -210,6 +217,7 @@ STORIES: dict[str, dict[str, Any]] = {
     "webhook-retries": WEBHOOK_RETRIES,
     "report-timezone": REPORT_TIMEZONE,
     "double-compaction": DOUBLE_COMPACTION,
+    "double-in-turn": DOUBLE_IN_TURN,
     "one-edit": ONE_EDIT,
 }
 
@@ -224,7 +232,6 @@ TITLE = {
     "no_tools": True,
     "reply": {"text": "Work session", "usage": {"input": 100, "output": 5}},
 }
-PADDING = 1200  # characters
 Call = tuple[str, dict[str, Any]]
 
 
@@ -247,8 +254,6 @@ class Client:
     usage: Usage
     match: str
     summary: str
-    crosses_last: bool = False
-    """Whether the turn's last reply crosses the limit instead of the tool call before it."""
     summariser_has_tools: bool = False
     rules: list[dict[str, Any]] = field(default_factory=list)
 
@@ -308,7 +313,6 @@ CLIENTS = {
         usage=Usage(1500, 450, 6600, 1800),
         match="You are a context summarization assistant",
         summary=MARKDOWN,
-        crosses_last=True,
     ),
     "opencode": Client(
         call=opencode,
@@ -347,19 +351,16 @@ CLIENTS = {
 def steps(story: dict[str, Any], client: Client) -> list[dict[str, Any]]:
     """The model's replies, in order."""
     replies, used = [], client.usage.start
-    for number, turn in enumerate(story["turns"]):
-        crossing = len(turn) - (1 if client.crosses_last else 2) if number in story["crossing"] else None
-        for i, (text, kind, *words) in enumerate(turn):
-            if i == crossing:
+    for turn in story["turns"]:
+        for text, kind, *words in turn:
+            if NOISE in words:
                 used = client.usage.crossing
             reply: dict[str, Any] = {"text": text, "usage": {"input": used, "output": 60}}
             if kind:
                 name, args = client.call(kind, *words)
                 reply["tool_calls"] = [{"name": name, "args": args}]
-            elif i == crossing:
-                reply["pad"] = PADDING  # pi keeps the newest tokens: let them be filler
             replies.append(reply)
-            used = client.usage.after if i == crossing else used + client.usage.step
+            used = client.usage.after if NOISE in words else used + client.usage.step
     return replies
 
 

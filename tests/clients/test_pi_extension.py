@@ -1,4 +1,4 @@
-"""pi's extension in plain Node, with a host that behaves like pi 0.73.1."""
+"""pi's extension in plain Node, with a host that behaves like pi."""
 
 from __future__ import annotations
 
@@ -121,10 +121,9 @@ def test_a_written_file_is_reported_and_its_text_waits_for_a_request(host: Host)
     assert outcome["none"] == 0 and outcome["later"] is None
     assert outcome["sent"][0] == [{"customType": "tool", "content": "<joelclaw-memory project", "display": False}]
     assert "tool_execution_end" not in outcome["waited"]
-    first, second, third = (call["payload"] for call in host.calls())
-    assert (first["tool"], first["files"]) == ("write", ["src/tides.py"])
-    assert (second["tool"], second["files"]) == ("bash", [])
-    assert third["files"] == ["src/a.py", "src/b.py"]  # sent together, the failed one not
+    first, second = (call["payload"] for call in host.calls() if call["event"] == "tool")
+    assert first["files"] == ["src/tides.py"]
+    assert second["files"] == ["src/a.py", "src/b.py"]  # sent together, the failed one not
 
 
 def test_turns_are_reported_one_at_a_time_and_the_latest_wins(host: Host) -> None:
@@ -149,6 +148,60 @@ def test_turns_are_reported_one_at_a_time_and_the_latest_wins(host: Host) -> Non
     assert outcome == []
 
 
+def test_the_user_s_turn_ends_once_with_the_agent(host: Host) -> None:
+    """Since pi 1.0 a retry or a compaction may follow agent_end, and agent_settled comes after them."""
+    host.answers()
+    run(
+        host,
+        """
+        for (const name of ["turn_end", "agent_end", "agent_settled"]) { await fire(name); await sleep(150); }
+        for (const name of ["turn_end", "agent_end", "turn_end", "agent_end"]) { await fire(name); await sleep(150); }
+        await fire("agent_settled");
+        await calls(5);
+        out(1);
+        """,
+    )
+    assert [call["event"] for call in host.calls()] == ["tool", "turn_end", "tool", "tool", "turn_end"]
+
+
+def test_a_text_that_came_during_a_compaction_is_kept_once_pi_is_settled(host: Host) -> None:
+    host.answers(after_compaction="recovery")
+    outcome = run(
+        host,
+        """
+        idle = false;
+        await fire("session_compact", {reason: "overflow", willRetry: true});
+        const shown = await fire("context", {messages: []});
+        await fire("agent_end");
+        const none = sent.length;
+        idle = true;
+        await fire("agent_settled");
+        out({shown, none, sent, after: await fire("context", {messages: []})});
+        """,
+    )
+    assert [one["content"] for one in outcome["shown"]["messages"]] == ["<joelclaw-memory recovery"]
+    assert (outcome["none"], len(outcome["sent"]), outcome["after"]) == (0, 1, None)
+    assert host.calls()[0]["payload"]["source"] == "overflow"
+
+
+@pytest.mark.parametrize(("aborted", "events"), [("false", ["emit"]), ("true", [])])
+def test_a_failed_compaction_is_an_event(host: Host, aborted: str, events: list[str]) -> None:
+    host.answers()
+    run(
+        host,
+        f"""
+        const event = {{reason: "threshold", willRetry: false, aborted: {aborted}, errorMessage: "no model"}};
+        await fire("session_compact_failed", event);
+        out(1);
+        """,
+    )
+    calls = host.calls()
+    assert [call["argv"][1] for call in calls] == events
+    for call in calls:
+        assert call["argv"][2] == "compaction.failed" and "--error=no model" in call["argv"]
+        assert '--metadata={"trigger":"threshold","willRetry":false}' in call["argv"]
+
+
 def test_a_compaction_waits_for_the_turn_and_gets_one_note(host: Host) -> None:
     host.answers(after_compaction="recovery", before_compaction="not for the summary", delay=0.2)
     outcome = run(
@@ -156,7 +209,7 @@ def test_a_compaction_waits_for_the_turn_and_gets_one_note(host: Host) -> None:
         """
         const ours = {role: "custom", content: "<joelclaw-memory x"}, user = {role: "user", content: "hello"};
         const preparation = {messagesToSummarize: [user, ours], turnPrefixMessages: [ours]};
-        await fire("turn_end");
+        await fire("agent_end");
         await calls(1);
         const before = await fire("session_before_compact", {preparation});
         const during = sent.length;
@@ -185,9 +238,11 @@ await fire("tool_execution_start", {toolCallId: "1", toolName: "edit", args: {pa
 await fire("tool_execution_end", {toolCallId: "1", toolName: "edit"});
 await fire("turn_end");
 await fire("agent_end");
+await fire("agent_settled");
 await fire("context", {messages: []});
 await fire("session_before_compact", {preparation: null});
 await fire("session_compact");
+await fire("session_compact_failed", {errorMessage: "x"});
 await fire("session_shutdown", {reason: "quit"});
 ctx.sessionManager = null;
 for (const name of Object.keys(handlers)) await fire(name); // a client of another version

@@ -67,7 +67,7 @@ OWN_TOOLS = ("recall", "remember")
 def is_own_tool(value: Any) -> bool:
     return (
         isinstance(value, dict)
-        and value.get("type") == "function"
+        and (value.get("type") == "function" or "parameters" in value)
         and ((value.get("function") or value).get("name") in OWN_TOOLS)
     )
 

@@ -21,10 +21,11 @@ export default (pi) => {
     const target = branch.find((one) => one.type === "message" && one.message.role === "assistant");
     await ctx.navigateTree(target.id, {summarize: true});
   }});
-  pi.on("session_compact", () => pi.appendEntry("cache-ttl", {}));
+  pi.on("session_compact", () =>
+    pi.sendMessage({customType: "cache", content: "The cache is warm. ".repeat(40), display: false}));
 };
 """
-"""What `/compact` and `/tree` do, and an entry after which pi forgets that it has just compacted."""
+"""What `/compact` and `/tree` do, and an extension's text after which pi would compact what it has just kept."""
 FACT = "Decision: the gauge of Husum is read in UTC because its clock never changes"
 KEPT = "Now write the report of the week, and mention the harbour of Tromsø"
 MODELS = "THE MODEL OF THE CLIENT WROTE THIS"

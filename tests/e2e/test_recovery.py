@@ -25,8 +25,8 @@ def worked(client: str) -> list[Case]:
 
 
 def compacted_twice(client: str) -> list[Case]:
-    """Two compactions within a minute."""
-    return [Case(client, "double-compaction")]
+    """Two compactions within a minute; in pi also within a turn."""
+    return [Case(client, story) for story in ("double-compaction", *(["double-in-turn"] if client == "pi" else []))]
 
 
 def written(session: Session) -> set[str]:
@@ -118,7 +118,8 @@ def test_every_text_that_the_model_received_has_an_event(session: Session) -> No
     actions = ("compaction.inject", "memory.recall.injected", "context.refresh.injected", "project.context.injected")
     events = [event for action in actions for event in session.events(action)]
     assert len(events) >= len(frames)
-    assert all(event["duration_ms"] is not None for event in events), events
+    given = [event for event in events if event["metadata"].get("result_count") != 0]  # a start may find nothing
+    assert all(event["duration_ms"] is not None for event in given), given
 
 
 @pytest.mark.cases(of=worked)

@@ -228,3 +228,10 @@ def test_a_task_secret_never_reaches_the_disk(run: Run, home: Path) -> None:
     run("inject", "memory", "--session", "s2", "--query", f"release {secret}", "--project", secret, env=at(2))
     held = [path for path in home.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
     assert not held
+
+
+def test_the_event_before_a_compaction_says_why_the_client_compacts(run: Run) -> None:
+    payload = {"session_id": "s1", "cwd": "/w", "source": "overflow", "messages": [TASK]}
+    run("hook", "pi", "before_compaction", stdin=json.dumps(payload), env=at(1))
+    (found,) = run("otel", "search", "compaction.before", "--hours", "1", env=at(6)).result["events"]
+    assert found["metadata"]["trigger"] == "overflow"
