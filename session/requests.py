@@ -51,14 +51,15 @@ _EMPTY_WORDS = frozenset(
 _STATE_WORDS = frozenset(
     "status state happening happened progress news sitrep overview summary recap miss missed catch speed update updates"
     " going"
-    " stand lage lagebericht neues neuigkeiten überblick zwischenstand statusbericht los"
-    " état etat point nouveau nouvelles situation résumé avancement bilan"
-    " estado novedades resumen situación pasa pasando stato novità aggiornamento aggiornamenti situazione succede"
+    " stand lage lagebericht neues neuesten neuigkeiten überblick zwischenstand statusbericht los"
+    " état etat point neuf nouveau nouvelles situation résumé avancement bilan"
+    " estado novedades resumen día situación pasa pasando stato novità aggiornamento aggiornamenti situazione succede"
     " novidades situação andamento acontecendo nieuws overzicht gebeurt stan nowego sytuacja stav novinky läget nytt"
     " durum durumu tila статус состояние новости нового происходит дела ситуация стан новини".split()
 )
 _UNSPACED_STATE_WORDS = (
-    "状态 狀態 现状 現狀 进展 進展 近况 情况 情況 怎么样 怎麼樣 状況 現状 ステータス 進捗 どうなって 상태 상황 현황"
+    "状态 狀態 现状 現狀 进展 進展 进度 近况 情况 情況 怎么样 怎麼樣 新消息 状況 現状 最新 ステータス 進捗 どうなって"
+    " 상태 상황 현황"
 ).split()
 # Words of prompts that let the work go on or close it: "yes, commit and push it please", "run the tests".
 _GOING_ON = frozenset(
@@ -111,7 +112,7 @@ def asks_for_state(text: str) -> bool:
     """
     plain, order, unknown = _short_prompt(text)
     is_asking = _is_question(plain) or len(order) <= 5 or not unknown or order[0] in ("status", "state", "news")
-    is_order = order[:1] != order and not _is_question(plain) and order[0] in _VERBS
+    is_order = bool(unknown) and not _is_question(plain) and order[0] in _VERBS
     asks = any(word in _STATE_WORDS or any(part in word for part in _UNSPACED_STATE_WORDS) for word in order)
     return (asks and is_asking and not is_order) or is_nameless(text)
 
@@ -121,7 +122,8 @@ def is_nameless(text: str) -> bool:
     from core.names import names_in_order
 
     plain, order, unknown = _short_prompt(text)
-    if not (2 <= len(order) <= 6 and _is_question(plain)) or any(map(str.isdigit, plain)):
+    is_long_enough = len(order) >= 2 or (len(plain) >= 5 and plain[0] >= "\u3040")  # a script without spaces
+    if not (is_long_enough and len(order) <= 6 and _is_question(plain)) or any(map(str.isdigit, plain)):
         return False
     has_name = any(is_name for _, is_name in names_in_order(plain))
     return not has_name and (not unknown or 2 * len(unknown) > len(order))
