@@ -84,17 +84,18 @@ def _memories_on(scope: Scope, session: Session, cwd: str, began: float) -> Reac
     if scope.name in state.injected_scopes:
         return Reaction(ALREADY, about=about)
 
+    is_known = scope.by == "settings" or session.store.has_memory_naming([scope.query])
+    if scope.by == "file" and not is_known:  # a memory may still be written in this session
+        return Reaction(FAILED if session.store.faults else NO_RESULTS, about=about)
+
     from session.reactions.injection import Injection, fit, give, of_project, select
 
     tagged: list[Hit] = []
     if scope.by == "folder":
         tagged = session.store.read("recall", lambda db: of_project(db, project, tag=scope.query.lower()), tagged)
-    is_known = scope.by == "settings" or session.store.has_memory_naming([scope.query])
     hits = session.store.recall(scope.query, project, everywhere=state.is_gateway) if is_known else []
     if hits is None or session.store.faults:
         return Reaction(FAILED, about=about)
-    if scope.by == "file" and not is_known:  # a memory may be written in this session
-        return Reaction(NO_RESULTS, about=about)
     every = {hit["id"]: hit for hit in (*tagged, *hits)}
     fresh = [hit for hit in every.values() if hit["id"] not in state.injected_memories and scope.is_named_in(hit)]
     head = ["## Project Context: " + one_line(scope.name)]
