@@ -39,12 +39,13 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The texts of its blocks, without thinking and calls, joined by nothing."""
-        return "".join(self.texts("text"))
+        """Its texts, without thinking and calls, joined by nothing."""
+        return "".join(self.texts)
 
-    def texts(self, kind: str) -> list[str]:
-        """The texts of its blocks of a kind."""
-        return [block.text for block in self.blocks if block.kind == kind]
+    @property
+    def texts(self) -> list[str]:
+        """The texts of its text blocks."""
+        return [block.text for block in self.blocks if block.kind == "text"]
 
 
 def messages_of(transcript: Transcript, nodes: Iterable[Node]) -> Iterator[Message]:
@@ -79,21 +80,18 @@ def sizes(transcript: Transcript, nodes: Iterable[Node]) -> Iterator[int]:
 def system_size(transcript: Transcript, nodes: Iterable[Node]) -> int:
     """Estimated tokens of the client's own instructions: each section and each tool as it was written last."""
     client = clients.row(transcript.client)
+    said = [node for node in nodes if node.role in ("system", "compaction_summary")]
+    with opened(transcript.path, _LINE_BUFFER) as handle:
+        entries = [entry for node in said for entry in _entries_again(client, handle, node) if entry.kind == "system"]
     texts: list[str] = []
     sections: dict[str, Any] = {}
     tools: dict[str, Any] = {}
-    with opened(transcript.path, _LINE_BUFFER) as handle:
-        for node in nodes:
-            if node.role not in ("system", "compaction_summary"):
-                continue
-            for entry in _entries_again(client, handle, node):
-                if entry.kind != "system":
-                    continue
-                texts += filter(None, ["\n".join(block.text for block in _parts(entry.content.get("content")))])
-                sections.update(table(entry.content.get("sections")))
-                for tool in _tools(entry.content, "toolsRemoved"):
-                    tools.pop(string(table(tool).get("name")), None)
-                tools.update({string(table(tool).get("name")): tool for tool in _tools(entry.content, "toolsAdded")})
+    for system in (entry.content for entry in entries):
+        texts += filter(None, ["\n".join(block.text for block in _parts(system.get("content")))])
+        sections |= table(system.get("sections"))
+        for name in _tools(system, "toolsRemoved"):
+            tools.pop(name, None)
+        tools |= _tools(system, "toolsAdded")
     added = {"toolsAdded": list(tools.values())} if tools else {}
     return -(-_system_characters({"content": "\n\n".join(texts), "sections": sections, **added}) // 4)
 
@@ -115,8 +113,8 @@ def serialize(messages: Iterable[Message]) -> str:
 def _paragraphs(message: Message) -> Iterator[str]:
     """A message as pi shows it to a model that summarises, word for word."""
     if message.role == "assistant":
-        if texts := message.texts("text"):
-            yield "[Assistant]: " + "\n".join(texts)
+        if message.texts:
+            yield "[Assistant]: " + "\n".join(message.texts)
         if calls := [_call(block) for block in message.blocks if block.kind == "tool_call"]:
             yield "[Assistant tool calls]: " + "; ".join(calls)
         return
@@ -253,6 +251,6 @@ def _system_characters(system: dict[str, Any]) -> int:
     return count + (_units(_json_of(tools)) if isinstance(tools, list) else 0)
 
 
-def _tools(system: dict[str, Any], name: str) -> list[Any]:
-    value = system.get(name)
-    return value if isinstance(value, list) else []
+def _tools(system: dict[str, Any], key: str) -> dict[str, Any]:
+    value = system.get(key)
+    return {string(table(tool).get("name")): tool for tool in value} if isinstance(value, list) else {}

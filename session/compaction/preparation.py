@@ -4,7 +4,7 @@ The rules are those of pi's compaction.md (1.6), and those against a second comp
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from typing import Literal, NamedTuple
 
 import clients
@@ -112,12 +112,10 @@ def context_entries(transcript: Transcript) -> tuple[Node, ...]:
     if at >= 0:
         compaction = transcript.nodes[at].compaction
         first = compaction.first_kept if compaction is not None else ""
-        before = transcript.nodes[:at]
-        start = next((index for index, node in enumerate(before) if first and node.id == first), at)
+        kept = dropwhile(lambda node: not first or node.id != first, transcript.nodes[:at])
         # the latest summary covers an earlier one, and its line carries the client's instructions until then
-        kept = [node for node in before[start:] if node.role != "system"]
-        kept = [_unseen(node) if node.kind == "compaction" else node for node in kept]
-        shown = [transcript.nodes[at], *kept, *shown]
+        seen = [_unseen(node) if node.kind == "compaction" else node for node in kept if node.role != "system"]
+        shown = [transcript.nodes[at], *seen, *shown]
     edits = {node.edits: node for node in shown if node.edits}
     return tuple(_as_seen(transcript, node, edits.get(node.id)) for node in shown)
 
@@ -152,7 +150,8 @@ def context_size(transcript: Transcript) -> ContextTokens:
     estimated, with the client's instructions as they are now.
     """
     shown = context_entries(transcript)
-    latest = {node.id for node in transcript.nodes[_last_change(transcript.nodes) + 1 :]}
+    since = takewhile(lambda node: node.kind != "compaction" and not node.edits, reversed(transcript.nodes))
+    latest = {node.id for node in since}
     later = [node for node in shown if node.id in latest]
     for index in range(len(later) - 1, -1, -1):
         used, group = later[index].used, later[index].group
@@ -166,11 +165,6 @@ def context_size(transcript: Transcript) -> ContextTokens:
     said = [node for node in shown if node.role != "system"]
     estimated = sum(sizes(transcript, said)) + system_size(transcript, shown)
     return ContextTokens(estimated, 0, estimated, stale)
-
-
-def _last_change(nodes: Sequence[Node]) -> int:
-    """Index of the newest compaction or context edit, -1 if there is none."""
-    return next((at for at in range(len(nodes) - 1, -1, -1) if nodes[at].kind == "compaction" or nodes[at].edits), -1)
 
 
 def find_cut(transcript: Transcript, nodes: Sequence[Node], start: int, keep_recent: int) -> CutPoint:

@@ -174,6 +174,18 @@ def test_claude_records_the_size_after_a_compaction(tmp_path: Path) -> None:
     assert usage_of(tmp_path / "t", "claude", lines) == usage(5504, "boundary")
 
 
+def test_pi_edits_what_the_model_sees(tmp_path: Path) -> None:
+    """A usage from before the edit describes another context; what is omitted is not counted."""
+    pi = Pi()
+    failed = pi.outcome("x" * 4000)
+    edit = {"type": "context_edit", "id": "e", "parentId": "0", "targetId": failed["id"], "replacement": None}
+    lines = [pi.prompt("y" * 400), pi.answer(150_000), failed, edit]
+    assert usage_of(tmp_path / "t", "pi", lines) == usage(100, "estimate")
+    lines[-1] = {**edit, "replacement": {"content": "z" * 40}}
+    assert usage_of(tmp_path / "t", "pi", lines) == usage(110, "estimate")
+    assert usage_of(tmp_path / "t", "pi", [*lines, pi.answer(700)]) == usage(700)
+
+
 def test_codex_records_its_window_before_or_after_its_usage(tmp_path: Path) -> None:
     client = Codex()
     started = client._line({"type": "task_started", "model_context_window": 19_000}, "event_msg")
