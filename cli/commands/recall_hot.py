@@ -65,26 +65,25 @@ def recall(options: Mapping[str, Any]) -> Answer | int:
 
 
 def _save_last(result: dict[str, Any]) -> None:
-    """Save which hits a recall found, so that `show 2` finds them, as the last recall of this shell.
+    """Save which hits a recall found, as the last recall of this shell, so that `show 2` finds them.
 
     The last ones of other shells are kept, since a person and agents may recall at the same time.
     """
-    shell, most_shells = os.getsid(0), 30
     last: dict[str, Any] = {
-        "shell": shell, "at": clock.now_ms(), "folder": files.current_folder(), "query": query_excerpt(result["query"]),
-        "hits": [found["id"] for found in result["hits"]],
+        "shell": os.getsid(0), "at": clock.now_ms(), "folder": files.current_folder(),
+        "query": query_excerpt(result["query"]), "hits": [found["id"] for found in result["hits"]],
     }  # fmt: skip
-    others = [known for known in _last_recalls() if known["shell"] != shell]
+    others = [known for known in _last_recalls() if known["shell"] != last["shell"]]
     try:
-        files.write_whole(_last_recalls_file(), json_text.dumps([*others[-most_shells:], last]).encode())
-    except OSError:
+        files.write_whole(_last_recalls_file(), json_text.dumps([*others[-30:], last]).encode())
+    except OSError:  # the recall is answered all the same
         pass
 
 
 def last_recall() -> dict[str, Any]:
     """The last recall of this shell, else of any: `at` (ms, 0 if there is none), `folder`, `query` and `hits` (ids)."""
-    known = _last_recalls() or [{"shell": 0, "at": 0, "folder": "", "query": "", "hits": []}]
-    return next((last for last in known if last["shell"] == os.getsid(0)), known[-1])
+    known = _last_recalls() or [{"at": 0, "folder": "", "query": "", "hits": []}]
+    return next((last for last in known if last.get("shell") == os.getsid(0)), known[-1])
 
 
 def _last_recalls() -> list[dict[str, Any]]:
