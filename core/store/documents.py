@@ -100,18 +100,33 @@ def recent(db: apsw.Connection, collection: str, since: int, limit: int) -> list
 def of_projects(db: apsw.Connection, names: Sequence[str], limit: int, tag: str = "") -> list[Document]:
     """Memories of these projects and global ones, the pinned ones first, then the newest; no doubtful or stale ones.
 
-    `tag`: only those with this tag, in lower case.
+    Only the 1,000 newest of each kind are looked at: reading more would slow a hook.
+
+    Args:
+        tag: only those with this tag, in lower case.
     """
+    groups = {
+        "document_pinned": f"instr(tags, '\"{PINNED}\"') > 0 AND (project = '' OR project IN ({marks(names)}))",
+        "document_project": f"project <> '' AND project IN ({marks(names)})",
+        "document_global": "project = '' AND session_id = ''",
+        "document_unplaced": "project = '' AND session_id <> ''"
+        f" AND session_id IN (SELECT id FROM session WHERE project IN ({marks(names)}))",
+    }
     tagged = " AND instr(lower(tags), ?) AND EXISTS (SELECT 1 FROM json_each(tags) WHERE lower(value) = ?)"
-    of_sessions = f"session_id IN (SELECT id FROM session WHERE project IN ({marks(names)}))"
-    sql = (
-        f"SELECT * FROM document WHERE {_CURRENT} AND stale = 0 AND write_verdict = 'allow'"
-        f" AND (project IN ({marks(names)}) OR (project = '' AND (session_id = '' OR {of_sessions})))"
-        f"{tagged if tag else ''} ORDER BY instr(tags, ?) > 0 DESC, created_at DESC, rowid DESC LIMIT ?"
+    found: dict[int, Document] = {}
+    for index, group in groups.items():
+        newest = f"SELECT * FROM document INDEXED BY {index} WHERE {group} ORDER BY rowid DESC LIMIT 1000"
+        sql = (
+            f"SELECT * FROM ({newest}) WHERE {_CURRENT} AND stale = 0 AND write_verdict = 'allow'"
+            f"{tagged if tag else ''} LIMIT ?"
+        )
+        known = () if index == "document_global" else names
+        values = (*known, *row_range("observations"), *((tag, tag) if tag else ()), limit)
+        found |= {document["rowid"]: document for document in fetch(db, sql, values, _document)}
+    ordered = sorted(
+        found.values(), key=lambda memory: (PINNED not in memory["tags"], -memory["created_at"], -memory["rowid"])
     )
-    tags = (tag, tag) if tag else ()
-    values = (*row_range("observations"), *names, *names, *tags, json_text.dumps(PINNED), limit)
-    return fetch(db, sql, values, _document)
+    return ordered[:limit]
 
 
 def every(db: apsw.Connection, *, forgotten: bool = False, collection: str = "") -> Iterator[Document]:
