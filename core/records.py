@@ -248,7 +248,7 @@ class FoundCall(Call):
 
 
 class Episode(TypedDict):
-    """One archived turn. `created_at` is in ms since the epoch."""
+    """One archived message: a prompt or an answer. `created_at` is in ms since the epoch."""
 
     rowid: int
     id: str

@@ -70,7 +70,7 @@ def _about(db: apsw.Connection, session: str) -> dict[str, Any]:
     folder = known["folder"]
     return {
         "sessionId": session,
-        "startedAt": clock.iso(sessions.turn_times(db, session)[1] or None),
+        "startedAt": clock.iso(sessions.episode_times(db, session)[1] or None),
         "cwdKey": f"--{folder.strip('/').replace('/', '-')}--" if folder else "",
         **{name: known[name] for name in ("client", "project", "folder")},
     }
@@ -107,7 +107,7 @@ def by_session(
 
 def _notes(db: apsw.Connection, row: dict[str, Any], privacy: str) -> dict[str, Any]:
     """The observations of a session, with the keys of the mirrored CLI's observation pages."""
-    _, first, last = sessions.turn_times(db, row["id"])
+    _, first, last = sessions.episode_times(db, row["id"])
     gist, noted = sessions.subject_and_notes(db, row["id"], 20)
     decision = _pattern("decisions")
     return {
@@ -142,7 +142,7 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
             message, fix = f"{path} is not archived", f"archive it: joelclaw memory archive {quoted}"
         raise Failure("SESSION_NOT_FOUND", message, fix)
     called = calls.of_session(db, session, last=MAX_LINES, passages=True)
-    lines = _lines(sessions.last_turns(db, session, MAX_LINES), called)
+    lines = _lines(sessions.last_episodes(db, session, MAX_LINES), called)
     redacted = any(MARK in line.text for line in lines)
     return Transcript(session, {**_about(db, session), "path": path}, lines, redacted)
 

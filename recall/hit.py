@@ -35,7 +35,7 @@ def new_hit(identifier: str, score: float, text: str, **fields: Any) -> Hit:
 
 
 def document_hit(document: Document, score: float, raw: float, boost: float) -> Hit:
-    """The hit of a memory. The text of an archived turn begins with its origin."""
+    """The hit of a memory. The text of an episode begins with its origin."""
     origin = origin_of(document)
     text = document["text"]
     if document["collection"] == "episodes":

@@ -136,7 +136,7 @@ def summary_row(db: apsw.Connection, session: KnownSession, config: Config) -> d
     if archived is not None:
         turns = max(turns, archived["prompts"])
         compactions = max(compactions, len(stored_sessions.compactions(db, session.id)))
-        spoken, first, _ = stored_sessions.turn_times(db, session.id)
+        spoken, first, _ = stored_sessions.episode_times(db, session.id)
         if spoken and first:
             started = min(started or first, first)
         prompts = [] if task else [prompt["text"] for prompt in stored_sessions.timed_prompts(db, session.id, 12)]

@@ -183,7 +183,7 @@ class _Work:
         self._before = [call for call in calls if call["number"] <= self._last]
         self._after = [call for call in calls if call["number"] > self._last]
         # Prompts before the compaction; if the client gives no time, up to the prompt of the last call.
-        turns = sessions.last_turns(db, self._session, MAX_CALLS, until=compaction["at"] or ALL)
+        turns = sessions.last_episodes(db, self._session, MAX_CALLS, until=compaction["at"] or ALL)
         self._prompts = [
             (identifier, text[len("user:") :].strip()) for identifier, text, _ in turns if text.startswith("user:")
         ]

@@ -124,7 +124,7 @@ def _aftermath(db: apsw.Connection, failed: Any, own: str) -> dict[str, Any]:
         if call["outcome"] != "failed"
         and (_is_edit(call) or (call["command"].strip() and not shell_command.only_looks(call["command"])))
     ]
-    turns = sessions.last_turns(db, failed["session"], 1 << 30, until=(worked and worked["at"]) or 1 << 62)
+    turns = sessions.last_episodes(db, failed["session"], 1 << 30, until=(worked and worked["at"]) or 1 << 62)
     answers = (text[len("assistant: ") :] for _, text, when in turns if when > at and text.startswith("assistant: "))
     following_result, worked_result = (
         run and {**_as_result({**failed, **run}, own), "callsLater": after.index(run) + 1}

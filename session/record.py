@@ -215,16 +215,16 @@ def message(text: str) -> Message | None:
         return None
     known = redact(text[:4_000])[0]
     line = one_line(known)
+    is_short = _is_short_without_quotation(text)
     # A long prompt is identified by its beginning and its length.
-    own = _is_surely_own(text)
     return (
-        {"text": clip(line, MESSAGE_CHARS), "hash": fingerprint(f"{len(text)}:{known}"), "isShort": own}
+        {"text": clip(line, MESSAGE_CHARS), "hash": fingerprint(f"{len(text)}:{known}"), "isShort": is_short}
         if line
         else None
     )
 
 
-def _is_surely_own(text: str) -> bool:
+def _is_short_without_quotation(text: str) -> bool:
     """Whether a prompt is a line of at most 120 characters without a quotation, so that it holds no foreign text."""
     if "\n" in text or len(text) > 120 or text.startswith((">", "<", "@")):
         return False

@@ -380,7 +380,7 @@ class SessionStore:
         Args:
             everywhere: also memories of other projects.
             min_score: the lowest score (default: the setting `inject.min_score`).
-            with_turns: also archived turns, which are a hundred times as many.
+            with_turns: also episodes, which are a hundred times as many.
         """
         if self.faults:
             return None

@@ -1,4 +1,4 @@
-"""The state of a session: its fields and their bounds (docs/state.md describes them). Hot path.
+"""The state of a session: its fields and their bounds. Hot path.
 
 The state is stored as JSON (`session.state_file`). Times are ms since the epoch.
 """

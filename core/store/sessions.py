@@ -232,7 +232,7 @@ def subject_and_notes(db: apsw.Connection, session: str, most: int) -> tuple[str
     return subject, [text for text, _ in notes]
 
 
-def last_turns(db: apsw.Connection, session: str, most: int, *, until: int = ALL) -> list[tuple[str, str, int]]:
+def last_episodes(db: apsw.Connection, session: str, most: int, *, until: int = ALL) -> list[tuple[str, str, int]]:
     """Id, text and time of a session's last turns up to a time, oldest first."""
     query = f"SELECT id, text, created_at {_TURNS} AND created_at <= ? ORDER BY rowid DESC LIMIT ?"
     return list(db.execute(query, (session, until, most)))[::-1]
@@ -259,8 +259,8 @@ def last_answer(db: apsw.Connection, session: str, until: int) -> str:
     return str(db.execute(f"{query} ORDER BY rowid DESC LIMIT 1", (session, until)).get or "")
 
 
-def turn_times(db: apsw.Connection, session: str) -> tuple[int, int, int]:
-    """The number of archived turns of a session, and the times of the first and the last (or 0)."""
+def episode_times(db: apsw.Connection, session: str) -> tuple[int, int, int]:
+    """The number of episodes of a session, and the times of the first and the last (or 0)."""
     query = f"SELECT count(*), coalesce(min(created_at), 0), coalesce(max(created_at), 0) {_TURNS}"
     ((count, first, last),) = db.execute(query, (session,))
     return count, first, last
@@ -372,7 +372,7 @@ def unobserved(db: apsw.Connection, session: str, after: int) -> tuple[int, int]
     return count, characters
 
 
-def give_turn(db: apsw.Connection, turn: Document, session: str, vector: bytes, *, signatures: bool) -> None:
+def give_episode(db: apsw.Connection, turn: Document, session: str, vector: bytes, *, signatures: bool) -> None:
     """Write a turn, with its vector, as one of another session; `renew_segments` of both sessions is then due."""
     from core.store import documents
 
@@ -384,7 +384,7 @@ def give_turn(db: apsw.Connection, turn: Document, session: str, vector: bytes, 
     documents.replace(db, {**turn, "session_id": session}, vector, signatures=signatures)
 
 
-def first_turn(db: apsw.Connection, session: str, without: Iterable[str]) -> int | None:
+def first_episode_at(db: apsw.Connection, session: str, without: Iterable[str]) -> int | None:
     """The time of the first turn of a session, without the turns with these ids; None if it has no other."""
     query = f"SELECT min(created_at) {_TURNS} AND id NOT IN (SELECT value FROM json_each(?))"
     at = db.execute(query, (session, json_text.dumps(list(without)))).get

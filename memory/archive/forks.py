@@ -54,7 +54,7 @@ def settle(db: apsw.Connection, shared: Sequence[Shared], *, vectors: bool, is_l
                     continue
                 turn["context"] = contexts.get((identifier, owner), "")
                 vector = document_vector(turn["text"], turn["context"])
-                sessions.give_turn(db, turn, owner, vector, signatures=signatures)
+                sessions.give_episode(db, turn, owner, vector, signatures=signatures)
             for session in group:
                 sessions.renew_segments(db, session)
 
@@ -63,7 +63,7 @@ def _oldest(db: apsw.Connection, group: Iterable[str], shared: Iterable[str], *,
     """The oldest of some sessions; "" to leave the episodes where they are."""
     parents = {session: _parent(db, session) for session in group}
     roots = [session for session in group if parents[session] not in parents]
-    began = {session: sessions.first_turn(db, session, shared) for session in roots or group}
+    began = {session: sessions.first_episode_at(db, session, shared) for session in roots or group}
     times = {session: at for session, at in began.items() if at is not None}
     if len(began) > 1 and len(times) < len(began):
         if is_live:

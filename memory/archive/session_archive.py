@@ -119,7 +119,7 @@ class SessionArchive:
             if stored != self.session:
                 return False
             older = {**older, "context": newer["context"]}
-            sessions.give_turn(self.db, older, owner, vector, signatures=self._vectors)
+            sessions.give_episode(self.db, older, owner, vector, signatures=self._vectors)
             older["session_id"] = owner
         return self._grow(older, newer, vector)
 

@@ -71,7 +71,7 @@ def due(event: HookEvent, session: Session) -> Iterator[str]:
         yield "recovery"
     if kind == "start":
         yield "startup"
-        if event["source"] == "compact":  # another process of the client had the note, and took it along
+        if event["source"] == "compact":  # the process that got the note has ended
             yield "recovery"
     if kind in ("prompt", "tool"):
         if event["files"]:
