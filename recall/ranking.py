@@ -95,7 +95,7 @@ class Ranking:
             score *= self._time_factor(traits) * self._scope.factor(traits["project"], traits["session"]) * boost
             ranked.append(Ranked(min(score, 1.0) * known, raw, boost, traits))
         ranked.sort(key=lambda entry: (-entry.score, -entry.traits["confirmed_at"], entry.traits["rowid"]))
-        return with_conclusions_first(ranked)
+        return raise_conclusions(ranked)
 
     def newest(self, source: LocalCandidates, filters: Filters) -> list[Ranked]:
         """The newest documents, without words to look for: steps of the agent after prompts and answers."""
@@ -215,14 +215,13 @@ def _boost(traits: Traits) -> float:
     return usage_boost(traits["retrieval_priority"], recalls)
 
 
-def with_conclusions_first(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """The documents with the scores of conclusions raised to those of the messages that they conclude, best first.
+def raise_conclusions(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """The documents, best first, after each conclusion got the best score of the messages that it concludes.
 
-    Among equal scores, messages of work and raised replies come first, the last message of the session before the
-    earlier ones; all other documents keep their order.
+    On equal scores, messages of work and raised replies come before all others, and the later archived of them first.
     """
     by_row = {(entry.traits["session"], entry.traits["rowid"]): entry for entry in ranked}
-    scores = [_score_as_conclusion(entry, by_row) for entry in ranked]  # all of them, before any is changed
+    scores = [_concluding_score(entry, by_row) for entry in ranked]  # all of them, before any is changed
     keys: list[tuple[float, bool, int]] = []
     for entry, score in zip(ranked, scores, strict=True):
         puts_last_first = _is_work(entry.traits) or score != entry.score
@@ -232,14 +231,14 @@ def with_conclusions_first(ranked: Sequence[Ranked]) -> list[Ranked]:
     return [ranked[at] for at in order]
 
 
-def _score_as_conclusion(own: Ranked, by_row: Mapping[tuple[str, int], Ranked]) -> float:
-    """The best score among a document and the messages that it concludes.
+def _concluding_score(own: Ranked, by_row: Mapping[tuple[str, int], Ranked]) -> float:
+    """The score of a document, or the best score among the messages that it concludes, if that is higher.
 
-    At work, the end of a turn concludes the messages in the six rows before it; in a conversation, a reply concludes a
-    question in the row before it. The rows of a session follow each other, unless another session was archived in
-    between. A document with less than .8 of a message's score is about something else, and does not get it.
+    The last message of a turn of work concludes the six messages before it. In a conversation, a reply concludes the
+    question before it. A conclusion must have .8 of a message's own score: otherwise it is about something else.
     """
     session, row, is_work = own.traits["session"], own.traits["rowid"], _is_work(own.traits)
+    # The rows of a session follow each other, unless another session was archived in between.
     row_count = 6 if own.traits["stage"] == "ended" else 0 if is_work else 1
     best = own.score
     for earlier_row in range(row - row_count, row):
@@ -252,14 +251,15 @@ def _score_as_conclusion(own: Ranked, by_row: Mapping[tuple[str, int], Ranked]) 
 
 
 def restatement_factor(document: Document, asked: Sequence[str], scope: Scope) -> float:
-    """.5 for a memory that only restates the question, so that its answer comes first; else 1.
+    """.5 for a text that restates the question, or that was written to be found by it; else 1.
 
-    `asked`: the words of the question.
+    `asked`: the words of the question. Only texts of other projects are suspected to be written for it.
     """
-    is_restatement = _repeats_question(document["text"], frozenset(asked)) or (
-        scope.factor(document["project"], document["session_id"]) < 1 and _imitates_answer(document, asked)
+    is_foreign = scope.factor(document["project"], document["session_id"]) < 1
+    is_worth_less = _repeats_question(document["text"], frozenset(asked)) or (
+        is_foreign and _is_written_to_be_found(document, asked)
     )
-    return 0.5 if is_restatement else 1.0
+    return 0.5 if is_worth_less else 1.0
 
 
 def _repeats_question(text: str, asked: frozenset[str]) -> bool:
@@ -274,7 +274,7 @@ def _repeats_question(text: str, asked: frozenset[str]) -> bool:
     return bool(wanted) and len(wanted & text_words) >= 0.6 * len(wanted)
 
 
-def _imitates_answer(document: Document, asked: Sequence[str]) -> bool:
+def _is_written_to_be_found(document: Document, asked: Sequence[str]) -> bool:
     """Whether a text of another project looks like a page that was written to rank well for the question.
 
     Such a page contains most of the question's pairs of neighbouring words, or most of its words in each of three

@@ -164,9 +164,9 @@ class Hook:
         names_folders = not items and client.folder_mark
         if (is_excluded and names_folders) or not (items or os.path.isfile(event["transcript"])):
             return
-        # The client waits for an event with an answer, so that event reads little of a long transcript; the next event
-        # goes on from there. After a tool, a few new lines are not worth the start: the turn's end reads them.
-        most = 262_144  # bytes
+        # An event that the client waits for reads at most this much of a long transcript; the next one goes on there.
+        # After a tool, less than this waits for the end of the turn.
+        read_bytes = 262_144
         is_left_to_turn_end = event["kind"] == "tool" and client.reports_compactions
 
         def ingest_new(db: apsw.Connection) -> Sequence[Entry]:
@@ -181,8 +181,8 @@ class Hook:
                 return items
             limits = Limits(
                 deadline=self._began + 0.6 * self._seconds(),
-                min_bytes=most if is_left_to_turn_end else 0,
-                max_bytes=most if _is_answered(event, session) else None,
+                min_bytes=read_bytes if is_left_to_turn_end else 0,
+                max_bytes=read_bytes if _is_answered(event, session) else None,
             )
             ingested = ingest.ingest_file(db, event["transcript"], origin, limits)
             if ingested.shared:
@@ -312,12 +312,11 @@ def _usage(event: HookEvent, session: Session) -> ContextUsage:
 
 
 def _record_unreported_compaction(event: HookEvent, session: Session) -> bool:
-    """Record a compaction of a client that reports none (Gemini CLI), if the context is much smaller than before.
+    """Record a compaction if the context is much smaller than before; returns whether there was one.
 
-    Returns whether there was one.
-
-    The event then counts as a before_compaction and an after_compaction, which are recorded here, and as itself. An
-    event that does not reach the model cannot deliver the note: its usage is ignored, so that the next event notices.
+    Gemini CLI reports no compactions. One is recorded as if before_compaction and after_compaction had come first, but
+    only at a prompt or a tool, whose answer can carry the note. At any other event the new usage is forgotten, so that
+    the next event compares with the old one.
     """
     before, usage = session.before, session.usage
     if before is None or usage is None or clients.row(session.agent).reports_compactions:

@@ -31,10 +31,13 @@ if TYPE_CHECKING:
 
 
 def settle(db: apsw.Connection, shared: Sequence[Shared], *, vectors: bool, is_live: bool = False) -> None:
-    """Give each shared episode to the oldest of the sessions that claim it. Opens a transaction.
+    """Give each episode that was found in several sessions to the one in which it first appeared.
+
+    That is the parent, if a transcript names it; else the session that first said something of its own. Opens a
+    transaction.
 
     Args:
-        is_live: the session that claims them is running. If it has said nothing of its own yet, it is a new fork.
+        is_live: the claiming session is running. If it has said nothing of its own yet, it is a new fork and gets none.
     """
     holders: dict[str, set[str]] = {}
     contexts: dict[tuple[str, str], str] = {}
@@ -47,7 +50,7 @@ def settle(db: apsw.Connection, shared: Sequence[Shared], *, vectors: bool, is_l
     with sqlite.transaction(db):
         signatures = vectors and documents.has_signatures(db)
         for group, identifiers in groups.items():
-            owner = _oldest(db, group, holders, is_live=is_live)
+            owner = _first_holder(db, group, holders, is_live=is_live)
             for identifier in identifiers if owner else ():
                 turn = documents.by_id(db, identifier)
                 if turn is None or turn["forgotten_at"] is not None or turn["session_id"] in ("", owner):
@@ -59,8 +62,8 @@ def settle(db: apsw.Connection, shared: Sequence[Shared], *, vectors: bool, is_l
                 sessions.renew_segments(db, session)
 
 
-def _oldest(db: apsw.Connection, group: Iterable[str], shared: Iterable[str], *, is_live: bool) -> str:
-    """The oldest of some sessions; "" to leave the episodes where they are."""
+def _first_holder(db: apsw.Connection, group: Iterable[str], shared: Iterable[str], *, is_live: bool) -> str:
+    """The session in which the shared episodes first appeared; "" to leave them where they are."""
     parents = {session: _parent(db, session) for session in group}
     roots = [session for session in group if parents[session] not in parents]
     began = {session: sessions.first_episode_at(db, session, shared) for session in roots or group}
