@@ -384,6 +384,9 @@ def check_clients(examination: Examination) -> Iterator[Finding]:
         if names and client.name not in names:
             continue
         result = doctor_hooks.check(client, project=examination.project)
+        if not (examination.project or result.facts["installed"] or result.findings):
+            of_project = doctor_hooks.check(client, project=True)
+            result = of_project if of_project.facts["installed"] else result
         about = result.facts
         if names or about["present"] or about["installed"] or result.findings:
             yield from result.findings

@@ -180,6 +180,22 @@ def of_pi(message: dict[str, Any]) -> dict[str, Any]:
     return {"type": "message", "id": "0badcafe", "parentId": "00000001", "timestamp": STAMP, "message": message}
 
 
+def test_pi_records_the_calls_of_a_script_in_its_result() -> None:
+    calls = [
+        {"id": "c/1", "name": "edit", "arguments": {"path": "a.py"}, "status": "ok"},
+        {"id": "c/2", "name": "bash", "arguments": {"command": "make"}, "status": "error", "error": "no rule"},
+        {"id": "c/3", "name": "read", "argumentsBytes": 9000, "status": "unfinished"},
+    ]
+    result = {"role": "toolResult", "toolCallId": "c", "content": [], "isError": False, "nestedCalls": {"calls": calls}}
+    found = clients.row("pi").entries(of_pi(result))
+    assert [(entry.kind, entry.call, entry.command) for entry in found if entry.kind == "call"] == [
+        ("call", "c/1", ""), ("call", "c/2", "make"), ("call", "c/3", ""),
+    ]  # fmt: skip
+    assert [(entry.call, entry.failed, entry.text) for entry in found if entry.kind == "result"] == [
+        ("c", False, ""), ("c/1", False, ""), ("c/2", True, "no rule"),
+    ]  # fmt: skip
+
+
 SAMPLES = {
     "claude": [{"type": "queue-operation", "sessionId": "s", "operation": "enqueue"}, of_claude("user", "hello")],
     "codex": [of_codex({"id": "c-1", "cwd": "/x"}, "session_meta"), codex_message("user", "hello")],

@@ -51,6 +51,14 @@ def test_a_working_client_has_no_findings(user: User, client: str) -> None:
     assert user.call("memory", "stats")["total"] == 0, "the trial has a home of its own"
 
 
+def test_an_installation_in_this_project_is_checked_too(user: User) -> None:
+    """pi leaves a project's extension out until the project is trusted, and `pi -p` does not say so."""
+    user.call("install", "pi", "--project")
+    about = user.doctor()["clients"]["pi"]
+    assert (about["scope"], about["installed"], about["trusted"]) == ("project", True, False)
+    assert "TRUST_MISSING" in user.codes()["pi"]
+
+
 # 1: the command's file is gone
 
 
