@@ -239,8 +239,10 @@ def real_root(folder: str) -> str:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Whether a path is in the project of a folder. A folder that contains the user's home is no project."""
+    """Whether a path is in the repository around a folder. One that contains the user's home does not count."""
     root = real_root(folder or ".")
+    if not os.path.lexists(root + "/.git"):
+        return False
     user_home = os.path.realpath(os.path.expanduser("~"))
     return is_below(os.path.realpath(path), root) and user_home != root and not is_below(user_home, root)
 

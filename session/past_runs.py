@@ -33,7 +33,7 @@ def ways(db: apsw.Connection, text: str, most: int, own: str) -> list[dict[str, 
         steps = [step for step in shell_command.steps(call["command"]) if step["program"] != "cd"]
         inside = words.split(" ".join(word for step in steps for word in step["words"] if len(word) <= 80))
         matched = sum(any(word.startswith(term) for word in inside) for term in terms)
-        is_other = not project.same(call["project"], own)
+        is_other = _is_other(call, own)
         does = [" ".join(step["words"]) for step in steps if shell_command.does(step)] or [call["command"]]
         form = (is_other, *does)
         outcome = shell_command.reliable_outcome(call["command"], call["outcome"])
@@ -62,7 +62,7 @@ def endings(db: apsw.Connection, error: str, most: int, own: str) -> list[dict[s
     errors = [_error_terms(line) for line in lines[:8] if not words.STOP_WORDS.issuperset(words.split(line))]
     found = sorted(
         _similar(db, errors, {*words.split(error)}),
-        key=lambda call: (not project.same(call["project"], own), -call["like"], -(call["at"] or 0)),
+        key=lambda call: (_is_other(call, own), -call["like"], -(call["at"] or 0)),
     )
     different: dict[tuple[str, str], dict[str, Any]] = {}
     for call in found:
@@ -154,13 +154,19 @@ def _kinds(call: Any, *, with_words: bool = False) -> set[str]:
     return used | {command_runs.kind_of(step) for step in steps}
 
 
+def _is_other(call: Any, own: str) -> bool:
+    """Whether another project ran a call. A project without an owner may be any folder of that name."""
+    own_names = {own.lower(), project.without_host(own).lower() or own.lower()}
+    return call["project"].lower() not in own_names
+
+
 def _as_result(call: Any, own: str) -> dict[str, Any]:
     """A call for the answer. It says whether another project ran it, which may be hostile."""
     return {
         "id": f"call:{call['session']}:{call['number']}", "tool": call["tool"], "file": call["file"],
         "command": call["command"], "outcome": shell_command.reliable_outcome(call["command"], call["outcome"]),
         "error": call["error"], "folder": call["folder"], "at": clock.iso(call["at"]), "session": call["session"],
-        "project": call["project"], "isOtherProject": not project.same(call["project"], own),
+        "project": call["project"], "isOtherProject": _is_other(call, own),
         "client": call["client"], "origin": "tool",
     }  # fmt: skip
 

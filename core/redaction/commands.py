@@ -132,9 +132,21 @@ def _apply_rules(text: str, spans: list[Span]) -> None:
                         _add(match, "token" if "unseal" in secret else "password", spans)
                         done = match.end() - 1
                     else:
-                        end = compiled(r"[;|&\n]").search(text, done, done + 150)
-                        done = end.start() if end is not None else done + 150
+                        done = _end_of_mention(text, done)
                 at = text.find(anchor, done)
+
+
+def _end_of_mention(text: str, at: int) -> int:
+    """Where to look for a program again whose name ends at an offset, and which takes no secret there.
+
+    That is after its arguments; or at once if punctuation follows the name: "mysql: mysql -p…".
+    """
+    while at < len(text) and (text[at].isalnum() or text[at] in "_.-"):
+        at += 1
+    if text[at : at + 1] not in (" ", "\t", '"', "'", "\\"):
+        return at
+    end = compiled(r"[;|&\n]").search(text, at, at + 150)
+    return end.start() if end is not None else at + 150
 
 
 def _add(match: re.Match[str], kind: str, spans: list[Span]) -> None:

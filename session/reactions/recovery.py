@@ -113,7 +113,9 @@ def _compose(event: HookEvent, session: Session) -> Note:
         if note is not None:
             return note
     memories, queries = _memories_and_queries(session, requests)
-    return talk_note(state.task or task_text(messages), state.files_modified, memories, queries, max_tokens, agent)
+    # Of a longer prompt before the last, all may be pasted.
+    own = [entry for entry in messages[:-1] if entry["isShort"]] + messages[-1:]
+    return talk_note(task_text(own) or state.task, state.files_modified, memories, queries, max_tokens, agent)
 
 
 def _archived(session: Session) -> bool:

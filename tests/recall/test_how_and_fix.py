@@ -202,3 +202,13 @@ def test_a_command_of_another_project_is_no_next_action(two_projects: Path, word
     answer = ask(two_projects, *words, project="quays")
     assert answer.result["count"] > 0
     assert "show" not in str(answer.json["next_actions"])
+
+
+@pytest.mark.parametrize("words", [("how", "make ship"), ("fix", "E77 mooring token missing")])
+def test_a_folder_with_the_last_name_of_this_project_is_another(two_projects: Path, words: tuple[str, str]) -> None:
+    """A hostile folder may be called like the user's repository."""
+    folder = two_projects.with_name(f"own-{two_projects.name}") / "orders"
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "config").write_text('[remote "origin"]\n\turl = git@github.com:acme/orders.git\n')
+    result = attempt(two_projects, *words, env=NOW, cwd=folder).result
+    assert {found["isOtherProject"] for found in result.get("commands", result.get("errors"))} == {True}
