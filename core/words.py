@@ -62,8 +62,12 @@ def split(text: str) -> list[str]:
 
 
 def _spaced(text: str) -> str:
-    """The text with a space for each character that is not a letter or digit."""
+    """The text with a space for each character that is not a letter or digit; accents belong to their letters (NFC)."""
     if not text.isascii():
+        if any("\u0300" <= character <= "\u036f" for character in text):  # composed text needs no `unicodedata`
+            from unicodedata import normalize
+
+            text = normalize("NFC", text)
         for character in set(text):  # even a long text has few
             if not (character.isascii() or character.isalnum()):
                 text = text.replace(character, " ")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from unicodedata import normalize
+
+import pytest
+from conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,3 +47,11 @@ def test_a_quoted_line_cannot_imitate_our_marks() -> None:
     for text, code in (("make test", "`make test`"), ("a < b", "`a < b`"), ("a `b`", ""), ("cat <b", ""), ("a\nb", "")):
         assert as_code(text) == code
     assert enclose("startup", ["1. a"]).startswith('<joelclaw-memory source="startup" note="recalled data')
+
+
+@pytest.mark.parametrize("word", ["résumé", "über", "Zürich", "Łódź", "größe"])
+@pytest.mark.parametrize("stored", ["NFC", "NFD"])
+@pytest.mark.parametrize("typed", ["NFC", "NFD"])
+def test_a_word_is_found_in_either_unicode_form(run: Run, word: str, stored: str, typed: str) -> None:
+    run("memory", "write", f"the rule of the quay for {normalize(stored, word)} holds in every harbour")
+    assert "rule of the quay" in run("recall", normalize(typed, word), "--raw").out
