@@ -170,9 +170,15 @@ def _session_of(path: str) -> str:
 
 
 def _below(folder: str, pattern: str) -> Iterator[str]:
-    """The files at any depth below a folder whose names match a pattern with a star."""
+    """The files at any depth below a folder whose names match a pattern with a star; each real folder is read once."""
     begin, _, end = pattern.partition("*")
-    for here, _, names in os.walk(folder):
+    seen: set[str] = set()
+    for here, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(here)
+        if real in seen:
+            folders.clear()  # a link in a circle, or a second one
+            continue
+        seen.add(real)
         yield from (os.path.join(here, name) for name in names if name.startswith(begin) and name.endswith(end))
 
 

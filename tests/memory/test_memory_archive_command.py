@@ -84,6 +84,17 @@ def test_all_takes_every_client(run: Run, clients: Path) -> None:
     assert (again["unchanged"], again["bytes"], again["episodes"]) == (4, 0, {"added": 0, "updated": 0})
 
 
+def test_all_follows_linked_folders_and_reads_each_once(run: Run, clients: Path, tmp_path: Path) -> None:
+    project = clients / ".claude" / "projects" / "-home-u-gateway"
+    project.rename(tmp_path / "moved")
+    project.symlink_to(tmp_path / "moved")
+    (project.parent / "again").symlink_to(tmp_path / "moved")
+    (tmp_path / "moved" / "circle").symlink_to(project.parent)
+    result = archive(run, "--all", "--agent", "claude", person=clients)
+    assert result["transcripts"] == 1
+    assert "claude was asked about the gateway" in run("recall", "gateway", "--everywhere", "--raw").out
+
+
 def test_all_searches_the_clients_configured_folders(run: Run, clients: Path, tmp_path: Path) -> None:
     Transcript(tmp_path / "cc" / "projects" / "p" / "s2.jsonl").user("claude elsewhere")
     lines(tmp_path / "cx" / "sessions" / "rollout-1.jsonl", CODEX)
