@@ -131,7 +131,7 @@ def read_file(path: str, most: int = -1) -> bytes:
 
 
 def _not_a_file(path: str) -> NotAFile:
-    """What is in place of a file."""
+    """The kind of thing at a path that should be a file, in words."""
     kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFDIR: "a folder", stat.S_IFSOCK: "a socket"}
     try:
         kind = kinds.get(stat.S_IFMT(os.stat(path).st_mode), "a device")
@@ -228,9 +228,9 @@ def set_aside(path: str) -> str:
 
 
 def open_anew(path: str, flags: int = os.O_RDWR) -> int:
-    """Like `open_file` for a file that may be made anew: it is created, and what is in its way is set aside.
+    """Like `open_file`, but create the file if it is missing, and set aside anything in its way.
 
-    That is a file or a folder of root's, whose hook ran here once, or anything that is no file. Raises OSError.
+    In its way may be a file or folder that a hook run as root left, or something other than a file. Raises OSError.
     """
     try:
         private_folder(os.path.dirname(path))

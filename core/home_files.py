@@ -62,7 +62,7 @@ def entries(root: str, onerror: Callable[[OSError], None] | None = None) -> Iter
 def examine(root: str) -> tuple[list[str], list[str], list[str]]:
     """Paths of ours in a home: those that others can read, those that were set aside, and leftovers of killed writers.
 
-    What is in a closed folder of the home is closed: `sessions` may hold thousands of files, so one look must do.
+    Files in a private folder count as private: `sessions` may hold thousands, and each is looked at only once.
     """
     readable, aside, leftovers = [], [], []
     stale_s = 3600  # no writer takes an hour: a killed writer left the file

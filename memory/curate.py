@@ -428,7 +428,7 @@ def undo_forget_session(db: apsw.Connection, session: str, *, now: int, vectors:
 
 
 def admit_again(db: apsw.Connection, session: str, source: str, *, now: int, vectors: bool) -> None:
-    """Bring back all that was forgotten of a session, and let its transcript `source` bring back what was purged."""
+    """Bring back a forgotten session, and let its transcript `source` restore what a purge removed."""
     with sqlite.transaction(db):
         forgotten.bring_back(db, session)
         for number in forgotten.hidden_calls(db, session):

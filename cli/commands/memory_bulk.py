@@ -182,7 +182,7 @@ def _transcripts_of(name: str) -> list[str]:
 
 
 def _admit_again(found: Sequence[Any], agent: str) -> None:
-    """Bring back what was forgotten of the sessions of files."""
+    """Bring back the forgotten sessions that these transcripts belong to."""
     from core.store import sqlite
     from memory import curate
     from memory.archive import ingest, transcript_files

@@ -190,7 +190,7 @@ def _command_line(run: dict[str, Any]) -> str:
 
 
 def _mark(run: dict[str, Any]) -> str:
-    """What comes before a command of another project: it is no advice of the user's own."""
+    """The mark in front of a command that another project ran, which may be hostile."""
     return f"[other project: {run['project'] or 'unknown'}] " if run["isOtherProject"] else ""
 
 

@@ -22,7 +22,7 @@ IS_EMPTY = (
     f" OR json_extract(value, '$.summary') IS '{sessions.PURGED_SUMMARY}'"
     f" OR json_extract(value, '$.plan') IS '{sessions.PURGED_PLAN}'"
 )
-"""Rows that a purge has emptied. What is left keeps a transcript from bringing them back when the session is."""
+"""Rows that a purge has emptied. They stay, so that reading a transcript again does not restore their content."""
 EMPTY = (
     "UPDATE forgotten SET value = CASE kind WHEN 'call' THEN json_patch(value, json_object('tool', '', 'file', '',"
     f" 'command', '', 'error', '', 'passage', '', 'outcome', '{calls.FORGOTTEN}'))"
@@ -125,7 +125,7 @@ def admit_again(db: apsw.Connection, session: str, source: str) -> None:
 
 
 def expire(db: apsw.Connection, before: int, *, only_hooks: bool = False) -> int:
-    """Delete what is kept of sessions and calls without activity since `before` (ms), or only their hooks.
+    """Delete the kept rows of sessions and calls without activity since `before` (ms), or only their hooks.
 
     Returns the number of calls.
     """

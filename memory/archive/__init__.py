@@ -14,7 +14,7 @@ class Origin:
         self.cwd = cwd  # the folder that it works in, "" if unknown
         self.now = now  # ms since the epoch, for messages without a time
         self.vectors = vectors  # sqlite-vec is loaded
-        self.again = again  # what was purged is archived again
+        self.again = again  # purged content may be archived again
 
 
 class Limits:

@@ -73,7 +73,7 @@ class Admission:
         return [entry for entry in entries if self._admits_entry(entry, owner)]
 
     def _admits_entry(self, entry: Entry, owner: str) -> bool:
-        """Whether a call works in an admitted folder, and a summary cannot quote what was left out."""
+        """Whether a call works in an admitted folder; a summary must not quote entries that were left out."""
         if entry.kind == "call" and (folder := _folder_of_call(entry)):
             return self._admits(os.path.join(self._folder, folder), owner)
         if entry.kind in ("summary", "branch_summary") and self._switches["excluded"] and self._descriptor is not None:
