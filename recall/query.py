@@ -243,16 +243,21 @@ def span_named(query: str, now: int) -> Span | None:
 
 
 def asks_only_for_a_time(query: str) -> bool:
-    """Whether a query has no subject: "what did I say yesterday?" asks for anything of that time. So does no query."""
+    """Whether a query has no subject: "what did I say yesterday?" asks for anything of that time. So does no query.
+
+    A month or a weekday by itself is a subject: June is also a name.
+    """
+    asked = words.split(query)
     asking = (
         "ask asked asking say said saying tell told talk talked discuss discussed happen happened happens work worked"
         " working prompt prompts question questions conversation conversations session sessions show list everything"
         " anything last past previous ago today yesterday since during early late mid one two three four five six"
     ).split()
-    return all(
+    is_name = len(asked) == 1 and (asked[0] in _WEEKDAYS or asked[0] in _MONTHS)
+    return not is_name and all(
         word in asking or word in words.STOP_WORDS or word in _UNITS or word in _WEEKDAYS or word in _MONTHS
         or _is_year(word) or _ordinal(word)
-        for word in words.split(query)
+        for word in asked
     )  # fmt: skip
 
 

@@ -145,3 +145,9 @@ def test_events_and_purge_take_local_days(run: Run) -> None:
     )
     purged = run("memory", "purge", "--before", "2026-09-22", "--dry-run", env=here).result
     assert purged["ids"] == ["empty-the-osprey-ledger"]
+
+
+@pytest.mark.parametrize("name", ["June", "may", "Friday"])
+def test_a_month_or_a_weekday_by_itself_is_searched_for_as_a_name(run: Run, days: dict[str, str], name: str) -> None:
+    run("memory", "write", f"{name} Harper owns the release of the harbour app", env=days)
+    assert "owns the release" in run("recall", name, "--raw", env=days).out
