@@ -92,14 +92,7 @@ class Codex(Client):
         elif kind in ("session_meta", "turn_context"):
             found = [Entry("node", folder=string(payload.get("cwd")), model=string(payload.get("model")))]
             if kind == "session_meta":
-                found[0].session = string(payload.get("id")) or string(payload.get("session_id"))
-                spawned = table(table(table(payload.get("source")).get("subagent")).get("thread_spawn"))
-                parents = (
-                    payload.get("forked_from_id"),
-                    payload.get("parent_thread_id"),
-                    spawned.get("parent_thread_id"),
-                )
-                found[0].copied_from = next(filter(None, map(string, parents)), "")
+                _name_session(found[0], payload)
         return with_node(found, at, payload.get("id") if kind == "response_item" else "") if found else []
 
     def _item_entries(self, line: dict[str, Any], payload: dict[str, Any], at: int | None) -> list[Entry]:
@@ -137,6 +130,23 @@ class Codex(Client):
         if tool == "write_stdin":
             call.process = str(fields.get("session_id") or "")
         return [call, *(plan_entries(call.call, fields.get("plan"), "step") if tool == "update_plan" else [])]
+
+
+def _name_session(entry: Entry, payload: dict[str, Any]) -> None:
+    """Note the session that a rollout is of, and its parent. Newer versions also name the root of all of them."""
+    entry.session = string(payload.get("id")) or string(payload.get("session_id"))
+    source = table(payload.get("source")).get("subagent")
+    spawned = table(table(source).get("thread_spawn"))
+    forked_from = string(payload.get("forked_from_id"))
+    started_by = string(payload.get("parent_thread_id")) or string(spawned.get("parent_thread_id"))
+    root = string(payload.get("session_id"))
+    if source or payload.get("thread_source") == "subagent":
+        entry.session_kind = "review" if source == "review" else "subagent"
+    elif forked_from:
+        entry.session_kind = "fork"
+    parents = (started_by, forked_from, root) if entry.session_kind in ("subagent", "review") else (forked_from,)
+    entry.parent_session = next((name for name in parents if name not in ("", entry.session)), "")
+    entry.copied_from = forked_from or started_by
 
 
 def _event_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     context_edit: the model no longer sees an entry, or sees other content in its place (None: nothing).
     node: a line without content."""
 
+    SessionKind = Literal["", "fork", "subagent", "review"]
+
 COMMAND_KEYS = ("command", "cmd")
 
 
@@ -41,8 +43,8 @@ class Entry:
     __slots__ = (
         "at", "call", "command", "content", "copied_from", "edits", "failed", "files", "first_kept", "first_line",
         "folder", "given", "group", "hunks", "id", "is_meta", "is_side", "is_stop", "kind", "model", "operation",
-        "parent", "process", "read_files", "session", "stable_id", "steps", "summary", "text", "tokens", "tokens_after",
-        "tokens_before", "tokens_used", "tool", "turns", "unrun", "whole", "window",
+        "parent", "parent_session", "process", "read_files", "session", "session_kind", "stable_id", "steps", "summary",
+        "text", "tokens", "tokens_after", "tokens_before", "tokens_used", "tool", "turns", "unrun", "whole", "window",
     )  # fmt: skip
 
     def __init__(self, kind: Kind, at: int | None = None, **fields: Any) -> None:
@@ -54,6 +56,8 @@ class Entry:
         self.group = ""  # shared by the nodes of an answer
         self.session = ""  # the session that the line names
         self.copied_from = ""  # the session from which a fork copied the line
+        self.parent_session = ""  # the session from which this session was started
+        self.session_kind: SessionKind = ""  # why it was started; "" if the user began it, or the line does not say
         self.folder = ""  # the folder that the session works in
         self.is_side: bool | None = None  # said by a subagent, or not
         self.is_meta = False  # not said here: added or copied by the client, or kept from the model; never archived

@@ -107,6 +107,26 @@ def test_codex_messages_are_read_once() -> None:
     assert entries[-1].kind == "turn_end"
 
 
+SPAWNED = {"subagent": {"thread_spawn": {"parent_thread_id": "c-1", "depth": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("about", "kind", "parent"),
+    [
+        ({}, "", ""),
+        ({"source": "vscode", "session_id": "c-2"}, "", ""),
+        ({"forked_from_id": "c-1"}, "fork", "c-1"),
+        ({"source": SPAWNED, "forked_from_id": "c-0", "session_id": "c-0"}, "subagent", "c-1"),
+        ({"source": {"subagent": {"other": "guardian"}}, "session_id": "c-1"}, "subagent", "c-1"),
+        ({"source": "cli", "thread_source": "subagent", "parent_thread_id": "c-1"}, "subagent", "c-1"),
+        ({"source": {"subagent": "review"}, "session_id": "c-1"}, "review", "c-1"),
+    ],
+)
+def test_codex_names_the_session_that_started_this_one(about: dict[str, Any], kind: str, parent: str) -> None:
+    (meta,) = CODEX.entries(of_codex({"id": "c-2", "cwd": "/w", **about}, "session_meta"))
+    assert (meta.session, meta.session_kind, meta.parent_session) == ("c-2", kind, parent)
+
+
 def test_an_interrupted_turn_has_ended() -> None:
     interrupted = [{"type": "text", "text": "[Request interrupted by user for tool use]"}]
     aborted = {"role": "assistant", "content": [], "stopReason": "aborted"}
