@@ -96,7 +96,8 @@ class Claude(Client):
         found = with_node(found, at, line.get("uuid"), parent)
         head = found[0]
         head.session = string(line.get("sessionId"))
-        head.copied_from = string(table(line.get("forkedFrom")).get("sessionId"))
+        head.copied_from = head.parent_session = string(table(line.get("forkedFrom")).get("sessionId"))
+        head.session_kind = "fork" if head.parent_session else ""
         head.folder = string(line.get("cwd"))
         head.is_meta = is_meta and head.kind == "node"
         head.is_side = bool(line["isSidechain"]) if "isSidechain" in line else None

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     ]  # fmt: skip
     """prompt, answer: what the user and the agent said; an answer's text is empty if it only calls tools.
     process_end: a process in the background has ended. queue: what the user types while a turn runs.
-    history: the client has written its whole history again. rollback: the user took turns back.
+    history: the client has written its whole history again. rollback: the user took the last `turns` back, or
+    everything from the entry `rewound_to` on.
     shell: a command that the user ran. note: a message of an extension. system: the client's own instructions.
     context_edit: the model no longer sees an entry, or sees other content in its place (None: nothing).
     node: a line without content."""
@@ -43,8 +44,9 @@ class Entry:
     __slots__ = (
         "at", "call", "command", "content", "copied_from", "edits", "failed", "files", "first_kept", "first_line",
         "folder", "given", "group", "hunks", "id", "is_meta", "is_side", "is_stop", "kind", "model", "operation",
-        "parent", "parent_session", "process", "read_files", "session", "session_kind", "stable_id", "steps", "summary",
-        "text", "tokens", "tokens_after", "tokens_before", "tokens_used", "tool", "turns", "unrun", "whole", "window",
+        "parent", "parent_session", "process", "read_files", "rewound_to", "session", "session_kind", "stable_id",
+        "steps", "summary", "text", "tokens", "tokens_after", "tokens_before", "tokens_used", "tool", "turns", "unrun",
+        "whole", "window",
     )  # fmt: skip
 
     def __init__(self, kind: Kind, at: int | None = None, **fields: Any) -> None:
@@ -91,6 +93,7 @@ class Entry:
         self.summary = ""  # also of a summary: what the model wrote, without the client's words around it
         self.first_kept = ""  # id of the oldest entry that the client kept as it was
         self.turns = 0  # of a rollback
+        self.rewound_to = ""  # of a rollback: id of the first entry that was taken back
         self.edits = ""  # of a context_edit: id of the entry that the model sees differently
         self.is_stop = False  # of a turn_end: the agent ended it by itself, whether with an answer or not
         for name, value in fields.items():

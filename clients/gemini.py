@@ -95,6 +95,8 @@ class Gemini(Client):
         elif kind == "user":
             given = line.get("content")
             found = [Entry("prompt", text=typed(given, ("text", None)), content=given)]
+        elif rewound_to := string(line.get("$rewindTo")):
+            found = [Entry("rollback", rewound_to=rewound_to)]
         elif history:
             found = [Entry("history", content=[row.get("content") for row in history])]
             own = _snapshot_id(history)

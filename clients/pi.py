@@ -62,6 +62,7 @@ class Pi(ExtensionClient):
         if kind == "session":
             name = os.path.basename(string(line.get("parentSession"))).removesuffix(".jsonl")
             head = Entry("node", session=own, folder=string(line.get("cwd")), copied_from=name.rpartition("_")[2])
+            head.parent_session, head.session_kind = head.copied_from, "fork" if head.copied_from else ""
             return with_node([head], at)
         if kind == "message":
             # An id of 8 digits is unique in its session. With its time it is unique over all sessions, and still the
