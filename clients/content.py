@@ -34,6 +34,7 @@ NO_TEXT = (
     "signature", "thinkingSignature", "thoughtSignature", "textSignature",
 )  # fmt: skip
 
+LARGE_BYTES = 64 * 1024  # of a line that may hold images, and takes longer to read
 IMAGE_CHARS = 4800  # of an image in the context: 1200 tokens, as pi estimates it
 
 
@@ -75,26 +76,43 @@ def parsed(line: bytes | str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def read_lines(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int]:
-    """The complete lines in the next `most` bytes of a file, or a single longer line.
+def read_lines(descriptor: int, offset: int, most: int) -> list[tuple[bytes, int]]:
+    """The complete lines in the next `most` bytes of a file, or a single longer line, without images.
 
-    Returns the lines, the offset after them, and 1 if a line of more than 16 MB was left out, else 0.
+    Each comes with the offset after it. A line of more than 16 MB without its images is given as one that is no JSON.
     """
     data = os.pread(descriptor, most, offset)
     last = data.rfind(b"\n")
-    if last >= 0 or len(data) < most:
-        return data[: last + 1].split(b"\n")[:-1], offset + last + 1, 0
-    data = os.pread(descriptor, 16 * 1024 * 1024, offset)
-    newline = data.find(b"\n")
-    if newline >= 0:
-        return [data[:newline]], offset + newline + 1, 0
-    at = offset + len(data)
-    while block := os.pread(descriptor, 256 * 1024, at):
-        newline = block.find(b"\n")
-        if newline >= 0:
-            return [], at + newline + 1, 1
-        at += len(block)
-    return [], offset, 0
+    if last < 0 and len(data) == most:
+        return _long_line(descriptor, offset)
+    lines = []
+    for line in data[: last + 1].split(b"\n")[:-1]:
+        offset += len(line) + 1
+        lines.append((_without_images(line) if len(line) > LARGE_BYTES else line, offset))
+    return lines
+
+
+def _long_line(descriptor: int, offset: int) -> list[tuple[bytes, int]]:
+    kept, most = bytearray(), 16 * 1024 * 1024
+    while block := os.pread(descriptor, 256 * 1024, offset):
+        line, newline, _ = block.partition(b"\n")
+        if len(kept) <= most:
+            kept += _without_images(line)
+        if newline:
+            return [(bytes(kept) if len(kept) <= most else b"{", offset + len(line) + 1)]
+        offset += len(block)
+    return []
+
+
+def _without_images(line: bytes) -> bytes:
+    """A line, or a block of it, without most of the base64 in it: what is left is as good JSON as before."""
+    alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=-_"
+    size = 4096  # base64 without a break; counted from the beginning of the line, however it is read
+    parts = [line[at : at + size] for at in range(0, len(line), size)]
+    for place, part in enumerate(parts[:-1]):
+        if not part.replace(b"\\/", b"").replace(b"\\n", b"").translate(None, alphabet):
+            parts[place] = part[:8].rstrip(b"\\")  # may continue an escape (`\u00e9`) of the part before
+    return b"".join(parts)
 
 
 def table(value: object) -> dict[str, Any]:

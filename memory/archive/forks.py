@@ -105,7 +105,7 @@ def end_of_copies(descriptor: int, path: str, client: Client) -> int:
 
     This is for a client whose entries have no ids. A line of the parent that is younger than the fork is no original.
     """
-    first = next(iter(content.read_lines(descriptor, 0, PARENT_BYTES)[0]), b"")
+    first, _ = next(iter(content.read_lines(descriptor, 0, PARENT_BYTES)), (b"", 0))
     heads = client.entries(content.parsed(first) or {})[:1]
     parent = heads[0].copied_from if heads else ""
     original = _transcript_of(parent, path, client) if parent and parent not in os.path.basename(path) else ""
@@ -142,13 +142,8 @@ def _transcript_of(session: str, path: str, client: Client) -> str:
 def _history(descriptor: int, client: Client) -> Iterator[tuple[int, object, int]]:
     """The lines that a fork copies: the time, the payload, and the offset after the line."""
     offset = 0
-    while True:
-        lines, end, _ = content.read_lines(descriptor, offset, PARENT_BYTES)
-        if end == offset:
-            return
-        for line in lines:
-            offset += len(line) + 1
+    while lines := content.read_lines(descriptor, offset, PARENT_BYTES):
+        for line, offset in lines:
             value = content.parsed(line) or {}
             if value.get("type") in client.copied_types:
                 yield content.parse_timestamp(value.get("timestamp")) or 0, value.get("payload"), offset
-        offset = end

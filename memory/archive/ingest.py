@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from memory.archive.session_archive import Piece, Position, SessionArchive
 
 PIECE_BYTES = 256 * 1024  # of a piece in a hook, which checks its deadline after each; a longer line is read, too
-LARGE_BYTES = 64 * 1024  # a larger line may take longer than a hook has
 MAX_TRIES = 8  # to store a piece while other processes store theirs
 
 
@@ -165,8 +164,8 @@ def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: 
     if not entries:
         descriptor = files.open_file(path)
         try:
-            while new := content.read_lines(descriptor, offset, PIECE_BYTES)[1] - offset:
-                offset += new
+            while lines := content.read_lines(descriptor, offset, PIECE_BYTES):
+                offset = lines[-1][1]
             head = _head(descriptor, offset)
         finally:
             os.close(descriptor)
@@ -177,12 +176,14 @@ def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: 
 def _store(
     archive: SessionArchive, source: str, position: Position | None, piece: Piece, head: str
 ) -> tuple[int, int, int] | None:
-    """`SessionArchive.store`; it also notes whether outputs were cut, and that a large line was not too slow."""
-    try:
-        return archive.store(source, position, piece, head)
-    finally:  # also if the store is busy or full: that is not the line's fault
-        if piece.has_large_line or piece.calls.is_cut:
-            _LargeLine(source).note_stored(is_cut=piece.calls.is_cut)
+    """`SessionArchive.store`; it also notes that an output was cut, for `doctor`."""
+    if piece.calls.is_cut:
+        path = os.path.join(_cut_outputs(), words.fingerprint(source))
+        try:
+            files.write_whole(path, json_text.dumps({"source": source, "cut": True}).encode("utf-8", "surrogatepass"))
+        except OSError:  # a full disk
+            pass
+    return archive.store(source, position, piece, head)
 
 
 class _Reader:
@@ -241,51 +242,35 @@ class _Reader:
         return most is not None and size + PIECE_BYTES > most
 
     def fill(self, piece: Piece, offset: int) -> bool:
-        """Add the lines after `offset` to a piece and set its end.
-
-        Returns False if there is no complete line, or if its first line is large and takes too long. Then the piece is
-        of no use, and the next hook begins with the same line again.
-        """
+        """Add the lines after `offset` to a piece, until the deadline, and set its end; False if there is none."""
         deadline = self._limits.deadline
-        most = 1024 * 1024 if deadline is None else PIECE_BYTES
-        lines, end, piece.bad_lines = content.read_lines(self._descriptor, offset, most)
-        piece.end = offset if lines else end  # a line that is left out has been passed
+        piece.end = offset
         if self._admission is not None:
             self._admission.go_on_at(offset)
-        if deadline is None or not lines or len(lines[0]) <= LARGE_BYTES:
-            self._add(piece, lines)
-        else:
-            piece.has_large_line = True
-            if _LargeLine(self.source).must_be_cut(offset):
-                piece.calls.is_cut = True
-                self._add(piece, lines[:1], is_cut=True)
-            elif not _finishes_by(deadline, lambda: self._add(piece, lines[:1])):
-                return False
+        for line, end in content.read_lines(self._descriptor, offset, 1024 * 1024 if deadline is None else PIECE_BYTES):
+            if piece.end > offset and deadline is not None and time.monotonic() >= deadline:
+                break
+            piece.end = end
+            if line.strip():
+                self._add(piece, line)
         return piece.end > offset
 
-    def _add(self, piece: Piece, lines: list[bytes], *, is_cut: bool = False) -> None:
-        """Add the first line, and those after it until the deadline or a large line."""
-        deadline = self._limits.deadline
-        for place, line in enumerate(lines):
-            if place and deadline is not None and (len(line) > LARGE_BYTES or time.monotonic() >= deadline):
-                return
-            piece.end += len(line) + 1
-            if line.strip():
-                value = content.parsed(line)
-                if value is None:
-                    piece.bad_lines += 1
-                    continue
-                entries = self._client.entries(value)
-                owner = self._owner(entries)
-                numbered = [(number, entry) for number, entry in enumerate(entries) if not entry.is_meta]
-                if self._admission is not None:
-                    at = content.parse_timestamp(value.get("timestamp"))
-                    admitted = self._admission.follow(entries, at, owner, piece.end)
-                    numbered = [(number, entry) for number, entry in numbered if entry in admitted]
-                if is_cut:
-                    _cut_texts(entry for _, entry in numbered)
-                for number, entry in numbered:
-                    piece.add(entry, line, number, owner)
+    def _add(self, piece: Piece, line: bytes) -> None:
+        value = content.parsed(line)
+        if value is None:
+            piece.bad_lines += 1
+            return
+        entries = self._client.entries(value)
+        owner = self._owner(entries)
+        numbered = [(number, entry) for number, entry in enumerate(entries) if not entry.is_meta]
+        if self._admission is not None:
+            at = content.parse_timestamp(value.get("timestamp"))
+            admitted = self._admission.follow(entries, at, owner, piece.end)
+            numbered = [(number, entry) for number, entry in numbered if entry in admitted]
+        if self._limits.deadline is not None and len(line) > content.LARGE_BYTES:
+            piece.calls.is_cut |= _cut_texts(entry for _, entry in numbered)
+        for number, entry in numbered:
+            piece.add(entry, line, number, owner)
 
     def _owner(self, entries: list[Entry]) -> str:
         """The session from which a fork has copied a line; "" if the line is the session's own."""
@@ -309,53 +294,15 @@ def source_of(path: str) -> str:
     return "hash-" + words.fingerprint(real) if redact(plain)[1] or plain != real else plain
 
 
-class _LargeLine:
-    """The record of a transcript's large line, which may take longer to read than a hook has.
-
-    Every hook would begin with such a line again, and nothing after it would be archived. So a line that failed twice
-    is archived without most of its long texts. A try counts as failed until its piece is stored: it is recorded before
-    it begins, since the hook may be killed at any time.
-    """
-
-    def __init__(self, source: str) -> None:
-        self._source = source
-        self._path = os.path.join(_large_lines(), words.fingerprint(source))
-        record = _record(self._path)
-        self._offset = record.get("offset")
-        self._tries = record.get("tries", 0)
-        self._was_cut = bool(record.get("cut"))  # some line of the transcript was stored in part
-
-    def must_be_cut(self, offset: int) -> bool:
-        """Record a try to read the line at `offset`; returns whether two tries have failed."""
-        tries = self._tries if self._offset == offset else 0
-        must_be_cut: bool = tries >= 2
-        self._save(offset, tries + 1, cut=must_be_cut or self._was_cut)
-        return must_be_cut
-
-    def note_stored(self, *, is_cut: bool) -> None:
-        """Note that a piece was stored, with or without parts of its outputs, so that its first line did not fail."""
-        self._save(-1, 0, cut=is_cut or self._was_cut)
-
-    def _save(self, offset: int, tries: int, *, cut: bool) -> None:
-        if not (tries or cut):
-            files.remove(self._path)
-            return
-        record = {"source": self._source, "offset": offset, "tries": tries, "cut": cut}
-        try:
-            files.write_whole(self._path, json_text.dumps(record).encode("utf-8", "surrogatepass"))
-        except OSError:  # a full disk: the next hook tries again
-            pass
-
-
 def cut_transcripts() -> list[tuple[str, str]]:
     """The transcripts whose outputs were stored in part, and the files that record this."""
     from glob import escape, glob
 
-    paths = sorted(glob(os.path.join(escape(_large_lines()), "*")))
+    paths = sorted(glob(os.path.join(escape(_cut_outputs()), "*")))
     return [(str(record["source"]), path) for path in paths if (record := _record(path)).get("cut")]
 
 
-def _large_lines() -> str:
+def _cut_outputs() -> str:
     return os.path.join(files.home(), "sessions", ".work", "slow")
 
 
@@ -364,37 +311,6 @@ def _record(path: str) -> dict[str, Any]:
         return content.table(json_text.loads(files.start_of(path, 100_000)))
     except json_text.InvalidJSON:
         return {}
-
-
-def _finishes_by(deadline: float, read: Callable[[], None]) -> bool:
-    """Call `read`, but interrupt it at the deadline (`time.monotonic()`); returns whether it came to its end.
-
-    If it did not, what it has changed must be thrown away. It has 0.2 s in any case.
-    """
-    import signal
-
-    class TimeIsUp(BaseException):
-        """Not an Exception, so that no reader of the line catches it."""
-
-    def interrupt(*_: object) -> None:
-        raise TimeIsUp
-
-    try:
-        before = signal.signal(signal.SIGALRM, interrupt)
-    except ValueError:  # in a thread there are no signals
-        read()
-        return True
-    try:
-        signal.setitimer(signal.ITIMER_REAL, max(0.2, deadline - time.monotonic()))
-        try:
-            read()
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-    except TimeIsUp:
-        return False
-    finally:
-        signal.signal(signal.SIGALRM, before)
-    return True
 
 
 def _admission(origin: Origin, descriptor: int | None = None) -> Admission | None:
@@ -406,19 +322,22 @@ def _admission(origin: Origin, descriptor: int | None = None) -> Admission | Non
     return admission.of_session(origin, clients.row(origin.agent), descriptor)
 
 
-def _cut_texts(entries: Iterable[Entry]) -> None:
-    """Leave only the head and the tail of each long text, and 30,000 characters of all of them, which take little time
-    to redact."""
-    from memory.archive.texts import END_CHARS, in_part
+def _cut_texts(entries: Iterable[Entry]) -> bool:
+    """Cut what a hook has no time to redact, and return whether there was any: of long texts, those that are full of
+    possible secrets, and what follows the first 200,000 characters of all of them."""
+    from memory.archive.texts import END_CHARS, in_part, is_dense
 
-    room = 30_000
+    room, is_cut = 200_000, False
 
     def shorter(text: str) -> str:
-        nonlocal room
-        longest = 3 * END_CHARS
-        if len(text) > min(longest, room):
-            mark = f"[{len(text)} characters left out]"
-            text = in_part(text, lambda part: redact(part)[0]) if room > longest else mark
+        nonlocal room, is_cut
+        if len(text) > 3 * END_CHARS and (len(text) > room or is_dense(text)):
+            is_cut = True
+            # the ends cost time, too
+            enough = room > 3 * END_CHARS
+            cut = in_part(text, lambda part: redact(part)[0]) if enough else f"[{len(text)} characters left out]"
+            room -= len(cut)
+            return cut
         room -= len(text)
         return text
 
@@ -429,6 +348,7 @@ def _cut_texts(entries: Iterable[Entry]) -> None:
         for hunk in entry.hunks:  # the lines of an edit and their signs belong together
             if shorter(hunk.text) != hunk.text:
                 hunk.text = hunk.signs = ""
+    return is_cut
 
 
 def unreadable(path: str, reason: object) -> Failure:

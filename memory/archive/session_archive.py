@@ -179,7 +179,6 @@ class Piece:
         # of a transcript:
         self.end = 0  # the offset after the piece
         self.bad_lines = 0  # lines that hold no JSON object
-        self.has_large_line = False  # its first line may be too slow to read
 
     def add(self, entry: Entry, line: bytes = b"", number: int = 0, owner: str = "") -> None:
         """Add the `number`th entry of a line, which a fork may have copied from the session `owner`."""

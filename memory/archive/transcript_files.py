@@ -223,14 +223,14 @@ def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[bytes]]:
         descriptor = home_files.open_file(path)
         try:
             most = 256 * 1024  # bytes
-            first = content.read_lines(descriptor, 0, most)[0]
+            first = content.read_lines(descriptor, 0, most)
             behind = max(0, os.fstat(descriptor).st_size - most)
             last = os.pread(descriptor, most, behind).split(b"\n")
         finally:
             os.close(descriptor)
     except (OSError, ValueError) as error:
         raise ingest.unreadable(path, error) from None
-    return [value for line in first if (value := content.parsed(line)) is not None], last
+    return [value for line, _ in first if (value := content.parsed(line)) is not None], last
 
 
 def ingest_all(

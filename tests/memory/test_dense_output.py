@@ -13,7 +13,7 @@ from conftest import Run
 
 PASSWORD = "Tr0ub4dor"
 TEXTS: dict[str, Callable[[random.Random], str]] = {
-    "base64": lambda draw: base64.b64encode(draw.randbytes(57)).decode() + "\n",
+    "base64": lambda draw: "- " + base64.b64encode(draw.randbytes(57)).decode() + "\n",
     "assignments": lambda draw: f"pw={draw.randint(0, 9)} ",
     "coloured": lambda draw: f"\x1b[31mtoken\x1b[0m=\x1b[1m{draw.randbytes(9).hex()}\x1b[0m ",
     "JSON": lambda draw: f'{{"id":{draw.randint(1, 99)},"password":"{draw.randbytes(9).hex()}"}},',

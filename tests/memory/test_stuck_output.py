@@ -1,4 +1,4 @@
-"""An output that takes longer to read than a hook may run does not end the session's archive."""
+"""A large line does not end the session's archive: outputs full of secrets are cut, and images are left out."""
 
 from __future__ import annotations
 
@@ -14,23 +14,30 @@ from urllib.parse import quote
 import pytest
 from conftest import JOELCLAW, PATIENCE_S, attempt, clean_environment
 
-SLOW = """\
-import time
-from core import redaction
-quick = redaction.redact
-def redact(text):
-    if "SLOW OUTPUT" in text and len(text) > 50_000:
-        BUSY
-    time.sleep(len(text) / 200_000)
-    return quick(text)
-redaction.redact = redact
-"""
-"""On any machine: a redactor that never comes to the end of it, and is slow with everything else."""
-TRIES = 12
-"""The first two fail; on a slow machine one without the output may, too: from the fourth on they have more time."""
+TRIES = 3  # hooks, in case the machine is slow
 
 
-LOG = "first line of the log\n" + "SLOW OUTPUT \x1b[31mtoken=\x1b[0m\n" * 4_000 + "harbour.py:31: the last line"
+def hostile(size: int, seed: int = 5) -> str:
+    """What a redaction has to look at closely: coloured, encoded, quoted and wrapped look-alikes of secrets."""
+    draw, parts, length = random.Random(seed), [], 0
+    while length < size:
+        value = "".join(draw.choices(string.ascii_letters + string.digits, k=draw.randint(16, 48)))
+        plain = f"password={value}"
+        form: Any = draw.choice([
+            f"\x1b[3{draw.randint(1, 7)}mtoken\x1b[0m=\x1b[1m{value[:9]}\x1b[0m{value[9:]}",
+            base64.b64encode(plain.encode()).decode(), quote(quote(f"{plain}&api_key={value}", safe="")),
+            plain.replace("=", "\\u003d"), f"&quot;password&quot;&#58; &quot;{value}&quot;",
+            plain.replace("s", "s\u200b"), plain.replace("=", "\uff1a"), f"https://u:{value}@h.example/?token={value}",
+            f"eyJ{value}.eyJ{value}.{value}", f'{{\\"auth\\":\\"{value}\\",\\"key\\":\\"{{{{x}}}}\\"}}',
+            f"sshpass -p '{value}' ssh h; curl -u a:{value} h; mysql -p{value}",
+            "".join(f"\\x{ord(char):02x}" for char in plain),
+        ])  # fmt: skip
+        parts.append(form + draw.choice(["\n", " ", ",", "\\n"]))
+        length += len(parts[-1])
+    return "".join(parts)[:size]
+
+
+LOG = f"first line of the log\n{hostile(120_000)}\nharbour.py:31: the last line"
 
 
 def lines(folder: Path, *outputs: str) -> list[dict[str, object]]:
@@ -59,19 +66,16 @@ def lines(folder: Path, *outputs: str) -> list[dict[str, object]]:
 class Stuck:
     """A session with these outputs; its hooks run one after the other."""
 
-    def __init__(self, tmp_path: Path, *outputs: str, slow: str = "time.sleep(600)") -> None:
+    def __init__(self, tmp_path: Path, *outputs: str) -> None:
         self.home, self.folder, self.transcript = tmp_path / "home", tmp_path / "project", tmp_path / "s.jsonl"
         self.folder.mkdir(parents=True)
         self.transcript.write_text("".join(json.dumps(line) + "\n" for line in lines(self.folder, *outputs)))
-        if slow:
-            (tmp_path / "sitecustomize.py").write_text(SLOW.replace("BUSY", slow))
-        self._path = f"{tmp_path}"
 
     def hook(self, deadline_ms: str) -> None:
         event = {"hook_event_name": "Stop", "session_id": "s", "transcript_path": str(self.transcript)}
         done = subprocess.run(
             [JOELCLAW, "hook", "claude"], input=json.dumps({**event, "cwd": str(self.folder)}), cwd=self.folder,
-            env=clean_environment(self.home, PYTHONPATH=self._path, JOELCLAW_HOOK_DEADLINE_MS=deadline_ms),
+            env=clean_environment(self.home, JOELCLAW_HOOK_DEADLINE_MS=deadline_ms),
             capture_output=True, text=True, timeout=PATIENCE_S,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, "")
@@ -80,24 +84,19 @@ class Stuck:
         hits: list[dict[str, object]] = attempt(self.home, "recall", "tide tables break on tabs").result["hits"]
         return hits
 
-    def tries(self, deadline_ms: str) -> int:
-        """How many hooks it took until what was said behind the outputs was archived."""
-        tries = 0
-        while not self.hits():
-            tries += 1
-            assert tries <= TRIES, "the session is stuck"
-            self.hook(str(int(deadline_ms) * (1 + tries // 4)))
-        return tries
-
-    def late(self) -> int:
-        """How many hooks did not answer in time."""
-        return int(attempt(self.home, "otel", "search", "hook.timeout", "--hours", "1").result["found"])
+    def archive(self) -> None:
+        """Run hooks until what was said behind the outputs is archived."""
+        for number in range(1, TRIES + 1):
+            self.hook(str(2_000 * number))
+            if self.hits():
+                return
+        pytest.fail("the session is stuck")
 
 
-def test_the_third_hook_archives_the_rest_and_status_reports_it(tmp_path: Path) -> None:
+def test_a_hook_archives_the_rest_and_status_reports_it(tmp_path: Path) -> None:
     stuck = Stuck(tmp_path, LOG)
     home, transcript = stuck.home, stuck.transcript
-    assert stuck.tries("1000") > 2, "an output is left out only after it failed twice"
+    stuck.archive()
     shown = attempt(home, "recall", "show", "harbour.py", "--json").out + attempt(home, "recall", "harbour.py").out
     assert "the last line" in shown, "the tail is kept"
     for command in ("status", "doctor"):
@@ -113,40 +112,44 @@ def test_the_third_hook_archives_the_rest_and_status_reports_it(tmp_path: Path) 
 def test_no_half_of_a_secret_is_left_where_an_output_is_cut(tmp_path: Path) -> None:
     behind = "Tr0ub4dorQuay harbour_quay.py:31: the gate stuck\n" + "harbour_gate.py:31: the gate was shut\n" * 99
     stuck = Stuck(tmp_path, LOG + "\nPASSWORD=" + behind[:2_000])
-    assert stuck.tries("1000") > 2
+    stuck.archive()
     stored = "".join(path.read_bytes().decode("latin-1") for path in stuck.home.glob("store.db*"))
     assert "harbour_gate.py" in stored and "Tr0ub4dorQuay" not in stored
 
 
-@pytest.mark.parametrize("slow", ["time.sleep(600)", "re = __import__('re').match('(a+)+$', 'a' * 60 + 'b')"])
-def test_hooks_that_skip_the_output_finish_in_time(tmp_path: Path, slow: str) -> None:
-    for deadline_ms in ("2000", "8000", "30000"):  # the first that leaves a slow machine the time
-        stuck = Stuck(tmp_path / deadline_ms, LOG, slow=slow)
-        if stuck.tries(deadline_ms) == 3 and not stuck.late():
-            return
-    pytest.fail("hooks were late")
-
-
-def hostile(size: int, seed: int = 5) -> str:
-    """What a redaction has to look at closely: coloured, encoded, quoted and wrapped look-alikes of secrets."""
-    draw, parts, length = random.Random(seed), [], 0
-    while length < size:
-        value = "".join(draw.choices(string.ascii_letters + string.digits, k=draw.randint(16, 48)))
-        plain = f"password={value}"
-        form: Any = draw.choice([
-            f"\x1b[3{draw.randint(1, 7)}mtoken\x1b[0m=\x1b[1m{value[:9]}\x1b[0m{value[9:]}",
-            base64.b64encode(plain.encode()).decode(), quote(quote(f"{plain}&api_key={value}", safe="")),
-            plain.replace("=", "\\u003d"), f"&quot;password&quot;&#58; &quot;{value}&quot;",
-            plain.replace("s", "s\u200b"), plain.replace("=", "\uff1a"), f"https://u:{value}@h.example/?token={value}",
-            f"eyJ{value}.eyJ{value}.{value}", f'{{\\"auth\\":\\"{value}\\",\\"key\\":\\"{{{{x}}}}\\"}}',
-            f"sshpass -p '{value}' ssh h; curl -u a:{value} h; mysql -p{value}",
-            "".join(f"\\x{ord(char):02x}" for char in plain),
-        ])  # fmt: skip
-        parts.append(form + draw.choice(["\n", " ", ",", "\\n"]))
-        length += len(parts[-1])
-    return "".join(parts)[:size]
-
-
 def test_hostile_outputs_stop_no_session(tmp_path: Path) -> None:
-    stuck = Stuck(tmp_path, *(hostile(420_000, seed) for seed in range(6)), slow="")
-    assert stuck.tries("2000") <= 4
+    Stuck(tmp_path, *(hostile(420_000, seed) for seed in range(6))).archive()
+
+
+def pictures(form: str, size: int) -> list[dict[str, Any]]:
+    """Four screenshots as a client may write them; the base64 of each has `size` characters."""
+    data = base64.b64encode(random.Random(size).randbytes(size * 3 // 4)).decode()
+    wrapped = "\n".join(data[at : at + 76] for at in range(0, len(data), 76))
+    url = f"data:image/png;base64,{data}"
+    forms: dict[str, dict[str, Any]] = {
+        "base64": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}},
+        "wrapped": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": wrapped}},
+        "url": {"type": "image_url", "image_url": {"url": url}},
+        "result": {"type": "tool_result", "tool_use_id": "t0", "content": [{"type": "image", "data": data}]},
+    }
+    return [forms[form]] * 4
+
+
+@pytest.mark.parametrize("form", ["base64", "wrapped", "url", "result"])
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("size", [30_000, 4_800_000])
+def test_a_prompt_keeps_its_text_whatever_images_are_with_it(
+    tmp_path: Path, form: str, is_first: bool, size: int
+) -> None:
+    stuck = Stuck(tmp_path, "nothing")
+    text = {"type": "text", "text": "these pictures show the saker\u00e9 chart with the wrong axis"}
+    images = pictures(form, size)
+    message = {"role": "user", "content": [*images, text] if is_first else [text, *images]}
+    prompt = {"type": "user", "uuid": "u9", "sessionId": "s", "cwd": str(stuck.folder), "message": message}
+    rest = stuck.transcript.read_text()
+    stuck.transcript.write_text(json.dumps(prompt).replace("/", "\\/") + "\n" + rest)
+    stuck.archive()
+    found = attempt(stuck.home, "recall", "saker\u00e9 chart axis", "--raw").out
+    assert "with the wrong axis" in found
+    again = attempt(stuck.home, "memory", "archive", str(stuck.transcript)).result
+    assert (again["episodes"]["added"], again["badLines"]) == (0, 0)
