@@ -80,7 +80,7 @@ class Client:
     settings_file = ""  # below that folder: the settings with hooks, or our extension
     hook_timeout = 0  # after which the client ends a hook, in its own unit; 0 if it loads our extension
     edit_tools = ""  # matcher of the tools that write files: our hook is entered for no other; "" for all tools
-    transcripts = ""  # below that folder, at any depth: the pattern of its transcripts
+    transcripts: tuple[str, ...] = ()  # below that folder, at any depth: the patterns of its transcripts
 
     # its transcript
     session_file = ""  # its makers' word for the file with a session; "" if it has none
@@ -191,6 +191,11 @@ class Client:
         """Its configuration folder."""
         given = os.environ.get(self.home_variable) or os.path.join("~", self.home_folder)
         return os.path.abspath(os.path.expanduser(given))
+
+    def histories(self) -> list[tuple[str, str]]:
+        """The folders in which it keeps its sessions, at any depth, and the pattern of their files."""
+        parts = (pattern.rpartition("/") for pattern in self.transcripts)
+        return [(os.path.join(self.home(), folder), name) for folder, _, name in parts]
 
     def compaction(self, folder: str) -> CompactionSettings:  # noqa: ARG002  # for subclasses
         """What its own settings say about compactions, for a session in a folder."""

@@ -37,7 +37,7 @@ class Claude(Client):
     settings_file = "settings.json"
     hook_timeout = 5  # seconds
     edit_tools = "Edit|Write|MultiEdit|NotebookEdit"
-    transcripts = "projects/*.jsonl"
+    transcripts = ("projects/*.jsonl",)
     events = {
         "SessionStart": "start",
         "UserPromptSubmit": "prompt",

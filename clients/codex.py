@@ -39,7 +39,7 @@ class Codex(Client):
     settings_file = "hooks.json"
     hook_timeout = 5  # seconds
     edit_tools = "apply_patch|Edit|Write"  # the last two are aliases of the first
-    transcripts = "sessions/rollout-*.jsonl"
+    transcripts = ("sessions/rollout-*.jsonl", "archived_sessions/rollout-*.jsonl")
     events = {name: kind for name, kind in Claude.events.items() if kind != "summary"}
     session_file = "rollout"
     said_marks = (b'"response_item"', b'"compacted"')

@@ -5,12 +5,12 @@ Whatever comes in is foreign: every function takes any value and raises nothing.
 
 from __future__ import annotations
 
-import os
-
 from core import TYPE_CHECKING, clock, json_text
 
 if TYPE_CHECKING:
     from typing import Any
+
+    from core.store.sources import Source
 
 OURS = "<joelclaw-memory"
 INTERRUPTED = "[Request interrupted by user"  # how Claude Code records that the user ended the turn
@@ -76,15 +76,15 @@ def parsed(line: bytes | str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def read_lines(descriptor: int, offset: int, most: int) -> list[tuple[bytes, int]]:
-    """The complete lines in the next `most` bytes of a file, or a single longer line, without images.
+def read_lines(source: Source, offset: int, most: int) -> list[tuple[bytes, int]]:
+    """The complete lines in the next `most` bytes of a source, or a single longer line, without images.
 
     Each comes with the offset after it. A line of more than 16 MB without its images is given as one that is no JSON.
     """
-    data = os.pread(descriptor, most, offset)
+    data = source.read(most, offset)
     last = data.rfind(b"\n")
     if last < 0 and len(data) == most:
-        return _long_line(descriptor, offset)
+        return _long_line(source, offset)
     lines = []
     for line in data[: last + 1].split(b"\n")[:-1]:
         offset += len(line) + 1
@@ -92,9 +92,9 @@ def read_lines(descriptor: int, offset: int, most: int) -> list[tuple[bytes, int
     return lines
 
 
-def _long_line(descriptor: int, offset: int) -> list[tuple[bytes, int]]:
+def _long_line(source: Source, offset: int) -> list[tuple[bytes, int]]:
     kept, most = bytearray(), 16 * 1024 * 1024
-    while block := os.pread(descriptor, 256 * 1024, offset):
+    while block := source.read(256 * 1024, offset):
         line, newline, _ = block.partition(b"\n")
         if len(kept) <= most:
             kept += _without_images(line)

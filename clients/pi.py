@@ -38,7 +38,7 @@ class Pi(ExtensionClient):
     home_folder = ".pi/agent"
     project_folder = ".pi"
     settings_file = "extensions/joelclaw.ts"
-    transcripts = "sessions/*.jsonl"
+    transcripts = ("sessions/*.jsonl",)
     session_file = "session file"
     said_marks = (b'"message"', b'"compaction"')
     context_marks = (b'"usage"', b'"compaction"', b'"context_edit"')

@@ -9,6 +9,7 @@ import os
 import shlex
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -25,7 +26,7 @@ from core.command import find_program
 from core.errors import Failure
 from core.store import cluster, sqlite, store_file
 from core.store.events import Called
-from memory.archive import ingest
+from memory.archive import ingest, transcript_files
 from otel import export, log
 from recall import vectors
 from session import backup, doctor_hooks, own_command
@@ -388,10 +389,19 @@ def check_clients(examination: Examination) -> Iterator[Finding]:
             of_project = doctor_hooks.check(client, project=True)
             result = of_project if of_project.facts["installed"] else result
         about = result.facts
+        result.findings += _unreadable_sessions(client.name)
         if names or about["present"] or about["installed"] or result.findings:
             yield from result.findings
             yield from doctor_hooks.check_calls(client, calls, result, known["silences"] if known else [])
             examination.clients[client.name] = {**about, "events": doctor_hooks.events(client, calls)}
+
+
+def _unreadable_sessions(name: str) -> Iterator[Finding]:
+    """Sessions that a client keeps in a form that cannot be read here."""
+    kept = transcript_files.find((), name, every=True) if name in clients.keeping_files() else []
+    for reason, count in Counter(transcript_files.unreadable(kept).values()).items():
+        message = f"{count} of {len(kept)} sessions cannot be archived: {reason}"
+        yield warning("SESSIONS_UNREADABLE", name, message, "afterwards run `joelclaw memory archive --all`")
 
 
 CHECKS: tuple[Callable[[Examination], Iterator[Finding]], ...] = (

@@ -17,7 +17,7 @@ from core import clock, files, home_files, json_text, project
 from core.config import Config
 from core.errors import Failure, reported
 from core.store import cluster as stored_cluster
-from core.store import deletion, forgotten, sessions, sqlite, store_file
+from core.store import deletion, forgotten, sessions, sources, sqlite, store_file
 from core.store.deletion import Criteria, Selection
 from core.store.rows import COLLECTION_SHIFT, COLLECTIONS
 from core.store.sqlite import apsw
@@ -81,7 +81,7 @@ class Purge:
         old_homes = sorted(glob(escape(os.path.realpath(files.home())) + ".before-restore-*"))
         touched = {*self._selection.touched, *self._selection.sessions}
         named = {path for session in touched for path in sessions.transcripts_naming(self._db, session)}
-        transcripts = sorted(filter(os.path.exists, named))
+        transcripts = sorted(filter(None, map(sources.existing, named)))
         cluster = None
         if stored_cluster.has_outbox(self._db):
             waiting = stored_cluster.outbox_status(self._db)

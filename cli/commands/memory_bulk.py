@@ -1,6 +1,7 @@
 """`joelclaw memory import`, `export`, `archive` and `observe`: many memories at once."""
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -113,7 +114,8 @@ def archive(
     if "archived" in offered:
         return Answer(offered["archived"], actions, view=draw_archived)
     history = offered["history"]
-    message = f"{describe(history)}." if history["sessions"] else "All past sessions are archived."
+    message = f"{describe(history)}." if history["sessions"] else "All past sessions that can be read are archived."
+    message += "".join(f" {count:,} cannot be read: {reason}." for reason, count in history["unreadable"].items())
     return Answer(offered, actions, message=message, view=draw_archived)
 
 
@@ -204,7 +206,7 @@ def _admit_again(found: Sequence[Any], agent: str) -> None:
 
 def _nothing_archived(about: str) -> Failure:
     known = ", ".join(clients.keeping_files())
-    return Failure("ARCHIVE_FAILED", about, f"name transcripts of {known}, not compressed; --agent names the client")
+    return Failure("ARCHIVE_FAILED", about, f"name transcripts of {known}; --agent names the client")
 
 
 def _archive_new(new: Sequence[Any], known: Any, agent: str, every: Sequence[Any] | None, *, again: bool) -> Any:
@@ -230,17 +232,25 @@ def _archive_new(new: Sequence[Any], known: Any, agent: str, every: Sequence[Any
 
 
 def past_sessions() -> dict[str, Any]:
-    """How many sessions of each client are not archived, their size, and how many seconds archiving takes."""
+    """How many sessions of each client are not archived, their size, and how many seconds archiving takes.
+
+    `unreadable` counts those that cannot be read, by reason.
+    """
     from core.store import sqlite
     from memory.archive import transcript_files
 
     archived_per_second = 5_000_000  # bytes; two busy cores took 13 to 18 s for 74 MB
     db = sqlite.open_reading()
     left = {name: transcript_files.not_archived(db, [name]) for name in clients.keeping_files()}
+    reasons = transcript_files.unreadable(file for some in left.values() for file in some)
+    left = {name: [file for file in some if file.path not in reasons] for name, some in left.items()}
     size = sum(file.size for some in left.values() for file in some)
     counts = {name: len(some) for name, some in left.items() if some}
     seconds = max(1, round(size / archived_per_second))
-    return {"sessions": sum(counts.values()), "clients": counts, "bytes": size, "seconds": seconds}
+    return {
+        "sessions": sum(counts.values()), "clients": counts, "bytes": size, "seconds": seconds,
+        "unreadable": dict(Counter(reasons.values())),
+    }  # fmt: skip
 
 
 def describe(history: dict[str, Any]) -> str:
@@ -253,13 +263,15 @@ def describe(history: dict[str, Any]) -> str:
 def offer_past_sessions(*, yes: bool = False, no: bool = False) -> tuple[dict[str, Any], list[Any]]:
     """Archive past sessions if the user agrees on a terminal. Returns values for the result, and next steps."""
     history = past_sessions()
+    unread = sum(history["unreadable"].values())
+    steps = [step("joelclaw doctor", f"{unread:,} past session{'s' * (unread != 1)} cannot be read")] * bool(unread)
     if not history["sessions"]:
-        return {"history": history}, []
+        return {"history": history}, steps
     asking = is_for_person() and os.isatty(0) and not (yes or no)
     if (yes and not no) or (asking and _confirm(f"{describe(history)}: archive them now?", default=True)):
         done = archive_files([], "", all=True)
-        return {"history": history, "archived": done.result}, done.next_actions
-    return {"history": history}, [step("joelclaw memory archive --all", describe(history))]
+        return {"history": history, "archived": done.result}, [*done.next_actions, *steps]
+    return {"history": history}, [step("joelclaw memory archive --all", describe(history)), *steps]
 
 
 def _confirm(question: str, *, default: bool = False) -> bool:

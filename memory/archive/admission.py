@@ -11,31 +11,33 @@ import os
 import clients
 from clients import content
 from core import TYPE_CHECKING, files, switches
+from core.store import sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from clients.base import Client
     from clients.entries import Entry
+    from core.store.sources import Source
     from core.switches import OffPeriod, Switches
     from memory.archive import Origin
 
 BLOCK_BYTES = 256 * 1024  # of a transcript that are searched at once
 
 
-def of_session(origin: Origin, client: Client, descriptor: int | None = None) -> Admission | None:
+def of_session(origin: Origin, client: Client, read: Source | None = None) -> Admission | None:
     """What of a session may be archived; None: all of it.
 
-    `descriptor`: the session's transcript, None if its client sends its entries.
+    `read`: the session's transcript, None if its client sends its entries.
     """
     known = switches.load()[0]
-    return Admission(known, origin, client, descriptor) if known["excluded"] or known["silences"] else None
+    return Admission(known, origin, client, read) if known["excluded"] or known["silences"] else None
 
 
 class Admission:
     """What of a session may be archived; see `of_session`."""
 
-    def __init__(self, known: Switches, origin: Origin, client: Client, descriptor: int | None) -> None:
+    def __init__(self, known: Switches, origin: Origin, client: Client, read: Source | None) -> None:
         self._switches = known
         of_projects = any(period["scope"] == "project" for period in known["silences"])
         self._needs_folder = bool(known["excluded"]) or of_projects
@@ -43,16 +45,16 @@ class Admission:
         self._default = origin.cwd or files.current_folder()
         self._folder = self._default
         self._client = client
-        self._descriptor = descriptor
+        self._read = read
         self._offset = 0  # up to which the transcript was followed
         self._at: int | None = None  # of the last entry with a time
         self._by_folder: dict[tuple[str, str], tuple[bool, list[OffPeriod]]] = {}
 
     def go_on_at(self, offset: int) -> None:
         """The next line begins at an offset of the transcript: find out in which folder."""
-        if self._descriptor is not None and self._needs_folder and (offset != self._offset or not offset):
-            before = _last_folder(self._descriptor, offset, self._client)
-            self._folder = before or next(folders_in(self._descriptor, self._client), self._default)
+        if self._read is not None and self._needs_folder and (offset != self._offset or not offset):
+            before = _last_folder(self._read, offset, self._client)
+            self._folder = before or next(folders_in(self._read, self._client), self._default)
 
     def follow(self, entries: list[Entry], at: int | None, owner: str = "", end: int = 0) -> list[Entry]:
         """The admitted entries of a line.
@@ -76,8 +78,8 @@ class Admission:
         """Whether a call works in an admitted folder; a summary must not quote entries that were left out."""
         if entry.kind == "call" and (folder := _folder_of_call(entry)):
             return self._admits(os.path.join(self._folder, folder), owner)
-        if entry.kind in ("summary", "branch_summary") and self._switches["excluded"] and self._descriptor is not None:
-            return not any(self._is_excluded(folder) for folder in folders_in(self._descriptor, self._client))
+        if entry.kind in ("summary", "branch_summary") and self._switches["excluded"] and self._read is not None:
+            return not any(self._is_excluded(folder) for folder in folders_in(self._read, self._client))
         return True
 
     def _admits(self, folder: str, owner: str) -> bool:
@@ -105,21 +107,18 @@ def _folder_of_call(call: Entry) -> str:
 def has_excluded_folder(path: str, agent: str, known: Switches) -> bool:
     """Whether a transcript names an excluded folder; False if it cannot be read."""
     try:
-        descriptor = files.open_file(path)
+        with sources.open_source(path) as read:
+            return any(switches.is_excluded(known, folder) for folder in folders_in(read, clients.row(agent)))
     except (OSError, ValueError):
         return False
-    try:
-        return any(switches.is_excluded(known, folder) for folder in folders_in(descriptor, clients.row(agent)))
-    finally:
-        os.close(descriptor)
 
 
-def folders_in(descriptor: int, client: Client) -> Iterator[str]:
+def folders_in(read: Source, client: Client) -> Iterator[str]:
     """The folders that a transcript names, each once, in order, without parsing its lines."""
     found: set[bytes] = set()
     mark = client.folder_mark
     at, left = 0, b""
-    while mark and (block := os.pread(descriptor, BLOCK_BYTES, at)):
+    while mark and (block := read.read(BLOCK_BYTES, at)):
         at += len(block)
         block = left + block
         left = block[-8_192:]  # a name may go on in the next block
@@ -135,12 +134,12 @@ def folders_in(descriptor: int, client: Client) -> Iterator[str]:
             place = block.find(mark, place + len(mark))
 
 
-def _last_folder(descriptor: int, offset: int, client: Client) -> str:
+def _last_folder(read: Source, offset: int, client: Client) -> str:
     """The folder in the last line before an offset that names one; "" if there is none."""
     mark, rest = client.folder_mark, b""
     while mark and offset > 0:
         begin = max(0, offset - BLOCK_BYTES)
-        lines = (os.pread(descriptor, offset - begin, begin) + rest).split(b"\n")
+        lines = (read.read(offset - begin, begin) + rest).split(b"\n")
         rest = lines.pop(0) if begin else b""
         for line in reversed(lines):
             if mark in line and (value := content.parsed(line)) is not None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import clients
 from clients import content
-from core.files import open_file, start_of
 from core.store import documents, sessions, sqlite
+from core.store.sources import existing, open_source
 from recall.vectors import document_vector
 
 MAX_AT = 1 << 62  # ns since the epoch, later than any time of a file
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import apsw
 
     from clients.base import Client
+    from core.store.sources import Source
 
     Shared = tuple[str, str, str, str]
     """The id of an episode, the session that has it, another session that claims it, and its context there."""
@@ -81,7 +82,11 @@ def _parent(db: apsw.Connection, session: str) -> str:
     archived = sessions.by_id(db, session)
     client = clients.row(archived["client"] if archived else "")
     for path in sessions.transcripts_naming(db, session):
-        lines = start_of(path, PARENT_BYTES).split("\n")[:20]
+        try:
+            with open_source(existing(path)) as read:
+                lines = [line for line, _ in content.read_lines(read, 0, PARENT_BYTES)[:20]]
+        except OSError:
+            continue
         entries = (client.entries(value) for line in lines if (value := content.parsed(line)) is not None)
         parents = (found[0].copied_from for found in entries if found)
         if parent := next((name for name in parents if name not in ("", session)), ""):
@@ -94,55 +99,54 @@ def _last_change(db: apsw.Connection, session: str, otherwise: int) -> int:
     changes = []
     for path in sessions.transcripts_naming(db, session):
         try:
-            changes.append(os.stat(path).st_mtime_ns)
+            changes.append(os.stat(existing(path)).st_mtime_ns)
         except (OSError, ValueError):
             continue
     return max(changes, default=otherwise)
 
 
-def end_of_copies(descriptor: int, path: str, client: Client) -> int:
+def end_of_copies(read: Source, path: str, client: Client) -> int:
     """The offset after the lines with which a transcript repeats that of its parent; 0 if it repeats none.
 
     This is for a client whose entries have no ids. A line of the parent that is younger than the fork is no original.
     """
-    first, _ = next(iter(content.read_lines(descriptor, 0, PARENT_BYTES)), (b"", 0))
+    first, _ = next(iter(content.read_lines(read, 0, PARENT_BYTES)), (b"", 0))
     heads = client.entries(content.parsed(first) or {})[:1]
     parent = heads[0].copied_from if heads else ""
     original = _transcript_of(parent, path, client) if parent and parent not in os.path.basename(path) else ""
     if not original:
         return 0
     try:
-        other = open_file(original)
+        other = open_source(original)
     except OSError:
         return 0
-    try:
+    with other:
         end, began = 0, heads[0].at or 0
         theirs = _history(other, client)
-        for _, payload, line_end in _history(descriptor, client):
+        for _, payload, line_end in _history(read, client):
             at, said, _ = next(theirs, (0, None, 0))
             if said != payload or at > began:
                 break
             end = line_end
         return end
-    finally:
-        os.close(other)
 
 
 def _transcript_of(session: str, path: str, client: Client) -> str:
     """The transcript of another session: in the same folder, else among those that the client keeps; or ""."""
     from glob import escape, iglob
 
-    folder, _, pattern = client.transcripts.rpartition("/")
-    name = pattern.replace("*", f"*{escape(session)}")
-    places = (escape(os.path.dirname(path)), os.path.join(escape(client.home()), f"*{folder}", "**"))
-    found = (match for place in places for match in iglob(os.path.join(place, name), recursive=True))
-    return next(found, "")
+    kept = [
+        (escape(folder), pattern.replace("*", f"*{escape(session)}") + "*") for folder, pattern in client.histories()
+    ]
+    near = [(escape(os.path.dirname(path)), name) for _, name in kept]
+    places = [*(f"{folder}/{name}" for folder, name in near), *(f"{folder}/**/{name}" for folder, name in kept)]
+    return next((match for place in places for match in iglob(place, recursive=True)), "")
 
 
-def _history(descriptor: int, client: Client) -> Iterator[tuple[int, object, int]]:
+def _history(read: Source, client: Client) -> Iterator[tuple[int, object, int]]:
     """The lines that a fork copies: the time, the payload, and the offset after the line."""
     offset = 0
-    while lines := content.read_lines(descriptor, offset, PARENT_BYTES):
+    while lines := content.read_lines(read, offset, PARENT_BYTES):
         for line, offset in lines:
             value = content.parsed(line) or {}
             if value.get("type") in client.copied_types:

@@ -16,7 +16,7 @@ from core import TYPE_CHECKING, files, json_text, words
 from core.errors import Failure
 from core.redaction import redact
 from core.store import sessions as stored_progress
-from core.store import sqlite
+from core.store import sources, sqlite
 from core.words import clean
 from memory.archive import Limits, Origin
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import apsw
 
     from clients.entries import Entry
+    from core.store.sources import Source
     from memory.archive.admission import Admission
     from memory.archive.forks import Shared
     from memory.archive.session_archive import Piece, Position, SessionArchive
@@ -75,19 +76,19 @@ def ingest_file(
     """
     ingested = Ingested(origin.agent)
     try:
-        descriptor = files.open_file(path)
+        source = sources.open_source(path)
     except FileNotFoundError:
         return ingested
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
     try:
-        _ingest_pieces(db, _Reader(descriptor, path, origin, limits or Limits()), ingested, progress)
+        _ingest_pieces(db, _Reader(source, path, origin, limits or Limits()), ingested, progress)
     except OSError as error:
         raise unreadable(path, error) from None
     except sqlite.StoreError as error:
         raise sqlite.as_failure(error) from None
     finally:
-        os.close(descriptor)
+        source.close()
     return ingested
 
 
@@ -162,13 +163,10 @@ def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: 
         if entry.kind in ("prompt", "answer"):
             carry.passed = identifier_of(entry, clean_name(origin.session), b"", 0)
     if not entries:
-        descriptor = files.open_file(path)
-        try:
-            while lines := content.read_lines(descriptor, offset, PIECE_BYTES):
+        with sources.open_source(path) as read:
+            while lines := content.read_lines(read, offset, PIECE_BYTES):
                 offset = lines[-1][1]
-            head = _head(descriptor, offset)
-        finally:
-            os.close(descriptor)
+            head = _head(read, offset)
     with sqlite.transaction(db):
         stored_progress.save_transcript_position(db, source, offset, head, carry.to_json(), origin.now)
 
@@ -192,16 +190,16 @@ class _Reader:
     The attribute `source` is the name under which its position is stored, and `origin` the session that it is of.
     """
 
-    def __init__(self, descriptor: int, path: str, origin: Origin, limits: Limits) -> None:
+    def __init__(self, read: Source, path: str, origin: Origin, limits: Limits) -> None:
         self.source = source_of(path)
         self._path = path
         self.origin = origin
-        self._descriptor = descriptor
+        self._read = read
         self._limits = limits
         self._client = clients.with_transcript(origin.agent)
-        name = os.path.splitext(os.path.basename(path))[0]
+        name = os.path.splitext(os.path.basename(sources.plain_path(path)))[0]
         self._is_named_by_session = self._client.named_by_file and name == origin.session
-        self._admission = _admission(origin, descriptor)
+        self._admission = _admission(origin, read)
 
     def continued_from(self, position: Position | None) -> tuple[int, str]:
         """The offset and the carry (JSON) of a stored position.
@@ -210,28 +208,28 @@ class _Reader:
         """
         if position is not None:
             offset, head, carry = position
-            is_same = 0 < offset <= os.fstat(self._descriptor).st_size and self.head(offset) == head
-            if is_same and os.pread(self._descriptor, 1, offset - 1) == b"\n":
+            is_same = 0 < offset <= self._read.size() and self.head(offset) == head
+            if is_same and self._read.read(1, offset - 1) == b"\n":
                 return offset, carry
-        begin = os.pread(self._descriptor, PIECE_BYTES, 0) if self._client.fork_marks else b""
+        begin = self._read.read(PIECE_BYTES, 0) if self._client.fork_marks else b""
         if any(mark in begin for mark in self._client.fork_marks):
             from memory.archive import forks
 
-            return forks.end_of_copies(self._descriptor, self._path, self._client), ""
+            return forks.end_of_copies(self._read, self._path, self._client), ""
         return 0, ""
 
     def head(self, offset: int) -> str:
         """A fingerprint of the first kilobyte before an offset: it identifies the file."""
-        return _head(self._descriptor, offset)
+        return _head(self._read, offset)
 
     def has_new(self, offset: int) -> bool:
         """Whether enough bytes follow `offset`. For a hook, up to 16 KB without a message are nothing new."""
-        size = os.fstat(self._descriptor).st_size - offset
+        size = self._read.size() - offset
         if size < max(self._limits.min_bytes, 1):
             return False
         if self._limits.deadline is None or size > 16 * 1024:
             return True
-        new = os.pread(self._descriptor, size, offset)
+        new = self._read.read(size, offset)
         return any(mark in new for mark in self._client.said_marks)
 
     def is_over(self, size: int) -> bool:
@@ -247,7 +245,7 @@ class _Reader:
         piece.end = offset
         if self._admission is not None:
             self._admission.go_on_at(offset)
-        for line, end in content.read_lines(self._descriptor, offset, 1024 * 1024 if deadline is None else PIECE_BYTES):
+        for line, end in content.read_lines(self._read, offset, 1024 * 1024 if deadline is None else PIECE_BYTES):
             if piece.end > offset and deadline is not None and time.monotonic() >= deadline:
                 break
             piece.end = end
@@ -283,13 +281,13 @@ class _Reader:
         return "" if copied_from == self.origin.session else copied_from
 
 
-def _head(descriptor: int, offset: int) -> str:
-    return words.fingerprint(os.pread(descriptor, min(offset, 1024), 0).decode("latin-1"))
+def _head(read: Source, offset: int) -> str:
+    return words.fingerprint(read.read(min(offset, 1024), 0).decode("latin-1"))
 
 
 def source_of(path: str) -> str:
     """The name under which a file's offset is stored: its real path, or a hash of a path that looks like a secret."""
-    real = os.path.realpath(path)
+    real = sources.plain_path(os.path.realpath(path))
     plain = clean(real)
     return "hash-" + words.fingerprint(real) if redact(plain)[1] or plain != real else plain
 
@@ -313,13 +311,13 @@ def _record(path: str) -> dict[str, Any]:
         return {}
 
 
-def _admission(origin: Origin, descriptor: int | None = None) -> Admission | None:
+def _admission(origin: Origin, read: Source | None = None) -> Admission | None:
     """Which entries may be archived; None: all of them, as long as there are no switches."""
     if not files.has_switches():
         return None
     from memory.archive import admission
 
-    return admission.of_session(origin, clients.row(origin.agent), descriptor)
+    return admission.of_session(origin, clients.row(origin.agent), read)
 
 
 def _cut_texts(entries: Iterable[Entry]) -> bool:
@@ -353,6 +351,10 @@ def _cut_texts(entries: Iterable[Entry]) -> bool:
 
 def unreadable(path: str, reason: object) -> Failure:
     """That a file cannot be read, or is no transcript."""
-    reason = (reason.strerror if isinstance(reason, OSError) else None) or reason
     fix = f"name a session's transcript of {', '.join(clients.keeping_files())} that you may read"
-    return Failure("TRANSCRIPT_UNREADABLE", f"{path}: {reason}", fix)
+    return Failure("TRANSCRIPT_UNREADABLE", f"{path}: {reason_of(reason)}", fix)
+
+
+def reason_of(error: object) -> str:
+    """Why a file cannot be read, without its path."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

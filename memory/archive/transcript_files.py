@@ -17,7 +17,7 @@ from clients import content
 from core import TYPE_CHECKING, clock, words
 from core import files as home_files
 from core.errors import Failure, usage
-from core.store import documents, sqlite
+from core.store import documents, sources, sqlite
 from core.store import sessions as stored_progress
 from core.store.sqlite import fold_log
 from memory.archive import Origin, ingest
@@ -43,7 +43,7 @@ class File:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.key = words.fingerprint(os.path.realpath(path))
+        self.key = words.fingerprint(sources.plain_path(os.path.realpath(path)))
         self.changed = self.settles = self.size = 0
         self.stamp = ""
         try:
@@ -58,12 +58,14 @@ class File:
 
 
 class Archived:
-    """What became of the files, as the command answers; up to twenty of the skipped files with the reason."""
+    """What became of the files, as the command answers; up to twenty of the skipped files with the reason,
+    and how many could not be read for which reason."""
 
     def __init__(self) -> None:
         self.result: dict[str, Any] = {
             "transcripts": 0, "unchanged": 0, "agents": {}, "episodes": {"added": 0, "updated": 0}, "calls": 0,
             "bytes": 0, "badLines": 0, "subagents": 0, "excluded": 0, "forgotten": 0, "skippedCount": 0, "skipped": [],
+            "unreadable": {},
         }  # fmt: skip
 
     def take(self, client: str, new: Ingested | None = None) -> None:
@@ -85,6 +87,8 @@ class Archived:
             self.result[counted[reason]] += 1
             return
         self.result["skippedCount"] += 1
+        if reason not in (NO_LINES, NO_CLIENT, UNKNOWN_FOLDER):
+            self.result["unreadable"][reason] = self.result["unreadable"].get(reason, 0) + 1
         if len(self.result["skipped"]) < 20:
             self.result["skipped"].append({"path": path, "reason": reason})
 
@@ -131,9 +135,8 @@ def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
     """
     paths: list[str] = []
     for name in ([agent] if agent else clients.keeping_files()) if every else ():
-        client = clients.row(name)
-        folder, _, pattern = client.transcripts.rpartition("/")
-        paths += _below(os.path.join(client.home(), folder), pattern)
+        for folder, pattern in clients.row(name).histories():
+            paths += _below(folder, pattern)
     for path in given:
         if not os.path.exists(path):
             raise usage("MEMORY_INVALID_ARGS", f"there is no file {path}", "name a transcript, or a folder of them")
@@ -154,9 +157,20 @@ def not_archived(db: apsw.Connection | None, names: Iterable[str]) -> list[File]
     ]  # fmt: skip
 
 
+def unreadable(files: Iterable[File]) -> dict[str, str]:
+    """The reason for each of these files that cannot be opened, by its path."""
+    reasons = {}
+    for file in files:
+        try:
+            sources.open_source(file.path).close()
+        except (OSError, ValueError) as error:
+            reasons[file.path] = ingest.reason_of(error)
+    return reasons
+
+
 def of_session(db: apsw.Connection, session: str) -> list[str]:
     """The transcripts of a session that still exist."""
-    named = [path for path in stored_progress.transcripts_naming(db, session) if os.path.isfile(path)]
+    named = [path for path in map(sources.existing, stored_progress.transcripts_naming(db, session)) if path]
     return named or [
         file.path for file in find((), "", every=True) if session in file.path or session in _session_of(file.path)
     ]
@@ -179,7 +193,11 @@ def _below(folder: str, pattern: str) -> Iterator[str]:
             folders.clear()  # a link in a circle, or a second one
             continue
         seen.add(real)
-        yield from (os.path.join(here, name) for name in names if name.startswith(begin) and name.endswith(end))
+        yield from (
+            os.path.join(here, name)
+            for name in names
+            if name.startswith(begin) and sources.plain_path(name).endswith(end)
+        )
 
 
 def look_at(path: str, agent: str = "", known: Iterable[str] = ()) -> tuple[str, str, str]:
@@ -201,7 +219,7 @@ def look_at(path: str, agent: str = "", known: Iterable[str] = ()) -> tuple[str,
     if sides and all(sides):
         raise ingest.unreadable(path, SUBAGENT)
     session = _first_session(heads)
-    name = os.path.splitext(os.path.basename(path))[0]
+    name = os.path.splitext(os.path.basename(sources.plain_path(path)))[0]
     if client.named_by_file:
         # A fork begins with lines of its parent. In a copy under another name, the last line decides.
         lengths = [len(part) for part in name.split("-")]
@@ -220,14 +238,10 @@ def _first_session(heads: Iterable[Entry]) -> str:
 def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[bytes]]:
     """The objects in the first lines of a file, and its last lines."""
     try:
-        descriptor = home_files.open_file(path)
-        try:
+        with sources.open_source(path) as read:
             most = 256 * 1024  # bytes
-            first = content.read_lines(descriptor, 0, most)
-            behind = max(0, os.fstat(descriptor).st_size - most)
-            last = os.pread(descriptor, most, behind).split(b"\n")
-        finally:
-            os.close(descriptor)
+            first = content.read_lines(read, 0, most)
+            last = read.read(most, max(0, read.size() - most)).split(b"\n")
     except (OSError, ValueError) as error:
         raise ingest.unreadable(path, error) from None
     return [value for line, _ in first if (value := content.parsed(line)) is not None], last
@@ -350,13 +364,10 @@ def _admitted_folder(file: File, agent: str, cwd: str) -> tuple[str, Ingested | 
     if not known["excluded"]:
         return cwd, None
     try:
-        descriptor = home_files.open_file(file.path)
+        with sources.open_source(file.path) as read:
+            named = [cwd, *folders_in(read, clients.row(agent))]
     except (OSError, ValueError) as error:
         raise ingest.unreadable(file.path, error) from None
-    try:
-        named = [cwd, *folders_in(descriptor, clients.row(agent))]
-    finally:
-        os.close(descriptor)
     admitted = [folder for folder in named if not switches.is_excluded(known, folder)]
     return (admitted[0], None) if admitted else ("", Ingested())
 

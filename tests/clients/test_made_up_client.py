@@ -30,7 +30,7 @@ class Quill(Client):
     home_folder = ".quill"
     settings_file = "quill.json"
     hook_timeout = 7
-    transcripts = "scrolls/*.jsonl"
+    transcripts = ("scrolls/*.jsonl",)
     events = {"Opened": "start", "Asked": "prompt", "Shrinks": "before_compaction", "Closed": "end"}
     session_file = "scroll"
     said_marks = (b\'"says"\',)
