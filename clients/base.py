@@ -137,7 +137,8 @@ class Client:
 
         if event["kind"] == "prompt":
             prompt = content.typed(text_field(payload, "prompt"))  # clients add what hooks returned before
-            event["messages"] = [prompt] if prompt else []
+            is_typed = event["source"] in ("", "user", "human", "typed", "sdk")  # else of another agent or a schedule
+            event["messages"] = [prompt] if prompt and is_typed else []
         elif event["kind"] == "summary":  # the transcript does not hold it yet
             answer = content.string(payload.get("last_assistant_message"))
             summary, end, _ = answer.partition("<summary>")[2].partition("</summary>")

@@ -8,7 +8,19 @@ boundary and is named there.
 from __future__ import annotations
 
 from clients.base import Client
-from clients.content import INTERRUPTED, parse_timestamp, paths, rows, string, table, text_of, typed, whole
+from clients.content import (
+    INTERRUPTED,
+    OF_TEAMMATES,
+    parse_timestamp,
+    parsed,
+    paths,
+    rows,
+    string,
+    table,
+    text_of,
+    typed,
+    whole,
+)
 from clients.entries import (
     Entry,
     Step,
@@ -25,6 +37,8 @@ from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
+
+    from clients.entries import Origin
 
 
 class Claude(Client):
@@ -48,7 +62,7 @@ class Claude(Client):
         "SessionEnd": "end",
     }
     session_file = "transcript"
-    said_marks = (b'"user"', b'"assistant"', b'"queued_command"', b'"queue-operation"')
+    said_marks = (b'"user"', b'"assistant"', b'"queued_command"', b'"queue-operation"', b'"away_summary"')
     context_marks = (b'"usage"', b"compact_boundary")
     writing_tools = ("Edit", "Write", "MultiEdit", "NotebookEdit")
     reading_tools = ("Read", "NotebookRead")
@@ -79,13 +93,14 @@ class Claude(Client):
             found = [summary_entry(text_of(table(line.get("message")).get("content")), at)]
             found[0].summary = _bare_summary(found[0].text)
         elif is_meta:
-            found = [Entry("node", content=table(line.get("message")).get("content"))]
+            given = table(line.get("message")).get("content")
+            found = _notes(at, *_messages(text_of(given))) or [Entry("node", content=given)]
         elif kind == "user":
             found = _user_entries(line, at)
         elif kind == "assistant" and not _is_synthetic(line):
             found = self._answer_entries(line, at)
         elif kind == "attachment":  # newer versions: what the user typed while a turn ran
-            found = _prompt(line, _queued_prompt(line), at)
+            found = _queued_entries(line, at)
         elif kind == "queue-operation":
             found = _queue_entries(line, at)
         elif kind == "system" and line.get("subtype") == "compact_boundary":
@@ -93,6 +108,8 @@ class Claude(Client):
             parent = line.get("logicalParentUuid") or parent
         elif kind == "system" and line.get("subtype") in ("stop_hook_summary", "turn_duration"):
             found = [Entry("turn_end", is_stop=True)]
+        elif kind == "system" and line.get("subtype") == "away_summary":
+            found = _notes(at, ("client", string(line.get("content"))))
         found = with_node(found, at, line.get("uuid"), parent)
         head = found[0]
         head.session = string(line.get("sessionId"))
@@ -145,10 +162,58 @@ def _is_synthetic(line: dict[str, Any]) -> bool:
     return bool(line.get("isApiErrorMessage")) or table(line.get("message")).get("model") == "<synthetic>"
 
 
-def _queued_prompt(line: dict[str, Any]) -> object:
+def _queued_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
+    """What the model got in the middle of a turn: what the user typed, or a message of another agent."""
     about = table(line.get("attachment"))
-    is_prompt = about.get("type") == "queued_command" and about.get("commandMode", "prompt") == "prompt"
-    return about.get("prompt") if is_prompt else None
+    if about.get("type") != "queued_command":
+        return []
+    given = about.get("prompt")
+    is_typed = about.get("commandMode", "prompt") == "prompt" and _is_of_user(about)
+    return _notes(at, *_messages(text_of(given))) or (_prompt(line, given, at) if is_typed else [])
+
+
+def _is_of_user(line: dict[str, Any]) -> bool:
+    """Whether a user's message comes from a person, as far as the client records where it came from."""
+    kind = table(line.get("origin")).get("kind") or string(line.get("origin"))
+    return kind in ("", "human", "user") and line.get("promptSource") != "system"
+
+
+def _messages(text: str) -> list[tuple[Origin, str]]:
+    """What other agents say in a message that the client gives in the user's name, without notices that one is idle."""
+    text = text.strip()
+    if text.startswith("<task-notification>"):
+        return [("subagent", _tag(text, "result"))]
+    if not text.startswith(OF_TEAMMATES):
+        return []
+    found: list[tuple[Origin, str]] = []
+    for name in ("teammate-message", "agent-message", "cross-session-message"):
+        for part in text.split(f"<{name}")[1:]:
+            end = ">" if part.startswith(">") else '">'  # of the tag
+            body = part.partition(end)[2].partition(f"</{name}>")[0]
+            value = parsed(body)
+            if value is not None:  # a request or a notice of the client
+                keys = ("subject", "description", "content", "message", "text", "summary", "reason")
+                is_idle = string(value.get("type")).startswith("idle")
+                body = "" if is_idle else "\n".join(string(value[key]) for key in keys if value.get(key))
+            found.append(("teammate", body))
+    return found or [("teammate", text.partition(":")[2])]
+
+
+def _notes(at: int | None, *messages: tuple[Origin, str]) -> list[Entry]:
+    return [
+        Entry("note", at, text=text.strip(), content=text, origin=origin) for origin, text in messages if text.strip()
+    ]
+
+
+def _shell_entries(line: dict[str, Any], text: str, at: int | None) -> list[Entry]:
+    """A command that the user ran with `!`, or what it printed, which is the next line."""
+    command = _tag(text, "bash-input")
+    output = "\n".join(filter(None, (_tag(text, "bash-stdout"), _tag(text, "bash-stderr"))))
+    is_printed = "<bash-stdout>" in text or "<bash-stderr>" in text
+    shell = Entry("shell", at, command=command, text=command or output, content=output if is_printed else None)
+    shell.call, shell.failed = string(line.get("uuid" if command else "parentUuid")), None
+    shell.tool, shell.given = "Bash", {"command": command}
+    return [shell]
 
 
 def _prompt(line: dict[str, Any], given: object, at: int | None) -> list[Entry]:
@@ -162,7 +227,13 @@ def _user_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
     if message.get("role", "user") != "user":
         return []
     given = message.get("content")
-    found = _prompt(line, given, at) or _ended_process(string(given), "task-id", "summary")
+    text = text_of(given)
+    if text.startswith(("<bash-input>", "<bash-stdout>", "<bash-stderr>")):
+        return _shell_entries(line, text, at)
+    found = _notes(at, *_messages(text)) or _prompt(line, given, at)
+    if found and found[0].kind == "prompt" and not _is_of_user(line):
+        found = _notes(at, ("client", found[0].text))
+    found += _ended_process(text, "task-id", "summary")
     if text_of(given).startswith(INTERRUPTED):
         found.append(Entry("turn_end", at))
     for number, part in enumerate(rows(given)):
@@ -241,7 +312,9 @@ def _queue_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
     text = typed(given)
     is_command = text.startswith("/") and len(text.split()) == 1
     queue = Entry("queue", at, operation=operation, text="" if is_command else text)
-    return [queue, *_ended_process(given, "task-id", "summary")]
+    # the model gets them later, and newer versions write them again then
+    notes = _notes(at, *_messages(given)) if operation == "enqueue" else []
+    return [queue, *notes, *_ended_process(given, "task-id", "summary")]
 
 
 def _plan(call: str, tool: str, given: dict[str, Any]) -> list[Entry]:

@@ -25,9 +25,14 @@ if TYPE_CHECKING:
     process_end: a process in the background has ended. queue: what the user types while a turn runs.
     history: the client has written its whole history again. rollback: the user took the last `turns` back, or
     everything from the entry `rewound_to` on.
-    shell: a command that the user ran. note: a message of an extension. system: the client's own instructions.
+    shell: a command that the user ran. note: a message of neither the user nor the agent, but of its `origin`.
+    system: the client's own instructions.
     context_edit: the model no longer sees an entry, or sees other content in its place (None: nothing).
     node: a line without content."""
+
+    Origin = Literal["", "teammate", "subagent", "client"]
+    """Who wrote a note: an agent that works with this one, an agent that works for it, or the client. "": an extension,
+    so that the note is not archived."""
 
     SessionKind = Literal["", "fork", "subagent", "review"]
 
@@ -44,9 +49,9 @@ class Entry:
     __slots__ = (
         "at", "call", "command", "content", "copied_from", "edits", "failed", "files", "first_kept", "first_line",
         "folder", "given", "group", "hunks", "id", "is_meta", "is_side", "is_stop", "kind", "model", "operation",
-        "parent", "parent_session", "process", "read_files", "rewound_to", "session", "session_kind", "stable_id",
-        "steps", "summary", "text", "tokens", "tokens_after", "tokens_before", "tokens_used", "tool", "turns", "unrun",
-        "whole", "window",
+        "origin", "parent", "parent_session", "process", "read_files", "rewound_to", "session", "session_kind",
+        "stable_id", "steps", "summary", "text", "tokens", "tokens_after", "tokens_before", "tokens_used", "tool",
+        "turns", "unrun", "whole", "window",
     )  # fmt: skip
 
     def __init__(self, kind: Kind, at: int | None = None, **fields: Any) -> None:
@@ -63,7 +68,8 @@ class Entry:
         self.folder = ""  # the folder that the session works in
         self.is_side: bool | None = None  # said by a subagent, or not
         self.is_meta = False  # not said here: added or copied by the client, or kept from the model; never archived
-        self.text = ""  # of the prompt, answer, result or summary
+        self.text = ""  # of the prompt, answer, result, summary or note
+        self.origin: Origin = ""  # of a note
         self.content: Any = None  # what the model sees of it, as the client wrote it
         # of a call
         self.call = ""  # also of its result, edits and plan: the client's id of the call
@@ -77,7 +83,7 @@ class Entry:
         # the background process that a call asks for, that goes on after a result, or that has ended
         self.process = ""
         # of a result
-        self.failed: bool | None = False  # None: a process was stopped, so that its outcome is unknown
+        self.failed: bool | None = False  # None: the outcome is unknown, for example of a process that was stopped
         self.unrun = False  # the call was rejected or interrupted, so that nothing came of it
         self.hunks: list[Hunk] = []  # of an edit
         self.steps: list[Step] = []  # of a plan

@@ -40,7 +40,7 @@ class Pi(ExtensionClient):
     settings_file = "extensions/joelclaw.ts"
     transcripts = ("sessions/*.jsonl",)
     session_file = "session file"
-    said_marks = (b'"message"', b'"compaction"')
+    said_marks = (b'"message"', b'"compaction"', b'"custom_message"')
     context_marks = (b'"usage"', b'"compaction"', b'"context_edit"')
     writing_tools = ("edit", "write")
     path_keys = ("path", "file_path")
@@ -56,7 +56,7 @@ class Pi(ExtensionClient):
         return line.get("type") == "message" and "parentId" in line and isinstance(line.get("message"), dict)
 
     def entries(self, line: dict[str, Any]) -> list[Entry]:
-        """The entries of a line. What extensions wrote and commands that the user ran are not archived."""
+        """The entries of a line."""
         kind, own, at = line.get("type"), string(line.get("id")), parse_timestamp(line.get("timestamp"))
         found: list[Entry] = []
         if kind == "session":
@@ -70,13 +70,15 @@ class Pi(ExtensionClient):
             stable_id = f"pi:{at if at is not None else ''}:{own}" if own else ""
             message = table(line.get("message"))
             found = self._message_entries(message, parse_timestamp(message.get("timestamp")) or at, stable_id)
+            if found and found[0].kind == "shell":
+                found[0].call = own
         elif kind == "compaction":
             found = _compaction_entries(line, at)
         elif kind == "context_edit":
             content = table(line.get("replacement")).get("content")
             found = [Entry("context_edit", edits=string(line.get("targetId")), content=content)]
         elif kind == "custom_message":
-            found = [Entry("note", content=line.get("content"))]
+            found = [_note(line, at)]
         elif kind == "branch_summary":
             summary = string(line.get("summary"))
             found = [Entry("branch_summary", text=summary, content=summary, **_listed_files(line))]
@@ -102,7 +104,7 @@ class Pi(ExtensionClient):
         if role == "toolResult":
             return [*_result_entries(message), *self._nested_entries(message, at)]
         if role in ("custom", "hookMessage"):  # its name before version 3
-            return [Entry("note", at, content=given)]
+            return [_note(message, at)]
         if role == "system":
             return [Entry("system", at, content=message)]
         return [_shell(message)] if role == "bashExecution" else []
@@ -212,8 +214,17 @@ def _shell(message: dict[str, Any]) -> Entry:
         text += f"\n\nCommand exited with code {code}"
     if message.get("truncated") and path:
         text += f"\n\n[Output truncated. Full output: {path}]"
-    is_meta = message.get("excludeFromContext") is True
-    return Entry("shell", command=command, text=text, content=output, is_meta=is_meta)
+    shell = Entry("shell", tool="bash", command=command, given={"command": command}, text=text, content=output)
+    shell.failed = None if message.get("cancelled") else bool(code)
+    shell.is_meta = message.get("excludeFromContext") is True
+    return shell
+
+
+def _note(message: dict[str, Any], at: int | None) -> Entry:
+    """A message of an extension; those that report what a subagent did name it in their type."""
+    given = message.get("content")
+    is_report = "agent" in string(message.get("customType")).lower()
+    return Entry("note", at, text=text_of(given), content=given, origin="subagent" if is_report else "")
 
 
 def _compaction_entries(line: dict[str, Any], at: int | None) -> list[Entry]:

@@ -28,6 +28,7 @@ from core.records import Episode
 from core.redaction import redact
 from core.store import sessions, sqlite
 from memory import gate, write
+from recall.hit import SPEAKERS
 
 Position = tuple[int, str] | None  # up to which a session is observed
 
@@ -212,7 +213,7 @@ def _turn_block(turn: tuple[str, str, int]) -> str:
 def _turn(episode: Episode) -> tuple[str, str, int]:
     """An episode as a turn: role, text (only imported ones are longer than the limit) and time."""
     role, colon, text = episode["text"].partition(": ")
-    if not colon or role not in ("user", "assistant"):
+    if not colon or role not in SPEAKERS:
         role, text = "user", episode["text"]  # imported from elsewhere: the speaker's name stays in the text
     return role, _shortened(text, 4_600), episode["created_at"]
 

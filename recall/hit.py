@@ -1,7 +1,7 @@
 """A hit: its fields, its origin, its line of text, and the snippet around a match. Hot path.
 
-The origin says how a text came in: prompt, agent, written, tool NAME, web NAME, file PATH or import. An agent must be
-able to tell a prompt from a web page that it once read.
+The origin says how a text came in: prompt, agent, teammate, subagent, client, written, tool NAME, web NAME, file PATH
+or import. An agent must be able to tell a prompt from a web page that it once read.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from core.records import Document, Hit
 
 EXTERNAL = ("tool", "web", "file")  # texts that neither the user nor an agent wrote
+SPEAKERS = {"user": "prompt", "assistant": "agent", "teammate": "teammate", "subagent": "subagent", "client": "client"}
+"""What an archived message begins with, and the origin of its hit."""
 CUT = "…"
 
 _MAX_PATH_CHARS = 80
@@ -64,7 +66,7 @@ def origin_of(document: Document) -> str:
     if document["collection"] == "knowledge":
         return f"file {document['path']}".rstrip()
     if document["collection"] == "episodes":
-        return "prompt" if document["text"].startswith("user:") else "agent"
+        return SPEAKERS.get(document["text"].partition(":")[0], "agent")
     source = document["source"].partition(" ")[0].partition(":")[0].lower()
     if source in EXTERNAL:
         return document["source"]

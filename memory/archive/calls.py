@@ -7,6 +7,7 @@ transcript again changes nothing. A name is stored with the line in which its se
 from __future__ import annotations
 
 from clients.content import given_text
+from clients.entries import Entry
 from core import TYPE_CHECKING, words
 from core.names import is_file, names_in_order
 from core.project import relative, worktree_of
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     import apsw
 
     from clients.edits import Hunk
-    from clients.entries import Entry
     from core.records import Call, Name, Session
 
 MAX_COMMAND_CHARS = 1000
@@ -143,6 +143,8 @@ class SessionCalls:
             draft = self._draft(call_key(entry.call))
             if not draft.outcome:
                 self._finish(draft, entry)
+        elif kind == "shell":
+            self._add_shell(entry, prompts)
         elif kind == "edit":
             self._draft(call_key(entry.call)).edit(entry.hunks)
         elif kind == "process_end":
@@ -152,6 +154,14 @@ class SessionCalls:
                 self._ended = entry.at or 0
         elif kind in ("plan", "compaction") or (kind == "summary" and entry.text):
             self._events.append((entry, prompts))
+
+    def _add_shell(self, shell: Entry, prompts: int) -> None:
+        """Add a command that the user ran, or what it printed; the agent's turn does not change by it."""
+        if shell.command:
+            self._begin(shell, prompts)
+        if shell.content is not None:
+            result = Entry("result", text=shell.content, failed=shell.failed)
+            self._finish(self._draft(call_key(shell.call)), result)
 
     def _begin(self, call: Entry, prompts: int) -> None:
         draft = CallDraft(call_key(call.call), self._folders, prompts, call.at)
@@ -190,7 +200,7 @@ class SessionCalls:
                     self._end(asked, result.text, failed)
                 failed = False
             process, shown_process = "", ""
-        outcome = RUNNING if process else "failed" if failed else "ok"
+        outcome = RUNNING if process else "failed" if failed else "" if result.failed is None else "ok"
         self.is_cut |= draft.finish(result.text, outcome, shown_process)
         if process:
             self._remember(RUNS + process, draft.key)

@@ -187,7 +187,7 @@ class Piece:
             return
         self.entries.append(entry)
         self.calls.add(entry, self.prompts)
-        if entry.kind in ("prompt", "answer"):
+        if entry.kind in ("prompt", "answer") or entry.origin:
             if body := bounded(entry.text):
                 identifier = identifier_of(entry, self._session, line, number)
                 is_new_prompt = entry.kind == "prompt" and identifier not in self._by_id
@@ -215,7 +215,7 @@ class Piece:
         is_prompt = message.kind == "prompt"
         draft = self._by_id.get(identifier)
         if draft is None:
-            draft = Draft(identifier, "user" if is_prompt else "assistant", message.at)
+            draft = Draft(identifier, message.origin or ("user" if is_prompt else "assistant"), message.at)
             draft.owner = self._owner
             last = self.carry.last
             if last and last.owner != draft.owner:  # no session quotes the words of another
@@ -243,7 +243,7 @@ class Draft:
     def __init__(self, identifier: str, role: str, at: int | None) -> None:
         self.id = identifier
         self.owner = ""  # the session from which a fork has copied it
-        self.role = role  # user or assistant
+        self.role = role  # user, assistant, or the origin of a note
         self.at = at  # ms since the epoch
         self.prompt = ""  # of the turn, if it is an answer
         self.before = ""  # the beginning of the message before it
@@ -364,6 +364,8 @@ class Carry:
 def identifier_of(message: Entry, session: str, line: bytes, number: int) -> str:
     """The message's own id, or a hash if it has none or if the id is long or looks like a secret."""
     given = message.stable_id
+    if message.origin:  # clients may write it twice
+        return "ep-" + words.fingerprint(f"{session}\0{message.origin}\0{message.text}")
     if not given:
         role = "user" if message.kind == "prompt" else "assistant"
         about = line.decode("utf-8", "replace") if line else f"{role}\0{message.text}\0{message.at}"

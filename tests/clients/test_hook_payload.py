@@ -61,7 +61,8 @@ def test_why_a_client_compacts() -> None:
 def test_an_event_of_a_client() -> None:
     assert hooked("SessionStart", source="compact")["kind"] == "after_compaction"
     assert hooked("SessionStart", source="startup")["kind"] == "start"
-    assert hooked("UserPromptSubmit", source="compact", prompt=" hi ")["messages"] == ["hi"]
+    assert hooked("UserPromptSubmit", source="user", prompt=" hi ")["messages"] == ["hi"]
+    assert hooked("UserPromptSubmit", source="schedule", prompt="check the nightly build")["messages"] == []
     assert hooked("UserPromptSubmit", prompt="<system-reminder>x")["messages"] == []
     assert hooked("Unknown")["kind"] == "ignored"
     event = hooked("PostToolUse", tool_name="Write", tool_input={"file_path": "/a"})
