@@ -1,8 +1,11 @@
 """Text → words: what the lexical index and the query agree on.
 
 FTS5's `unicode61` splits at everything that is no letter or digit; but not `camelCase`, nor Chinese, Japanese or Thai,
-which have no spaces: those go to an extra column as parts (camel humps, and overlapping pairs of characters).
+which have no spaces: those go to an extra column as parts (camel humps, overlapping pairs of characters, and the Latin
+words between them).
 """
+
+import os
 
 MAX_QUERY_WORDS = 64
 _UNSPACED = (
@@ -58,7 +61,7 @@ def unescaped(text: str) -> str:
 
 def split(text: str) -> list[str]:
     """Runs of letters and digits, lower-cased, in order: the units `unicode61` indexes."""
-    return _spaced(text.lower()).split()
+    return _spaced(text.replace("İ", "i").lower()).split()  # the Turkish letter would become two characters
 
 
 def _spaced(text: str) -> str:
@@ -128,7 +131,35 @@ def parts(text: str) -> str:
     if not text.isascii() and any(map(_unspaced, set(text))):
         for run in _runs(text):
             found.extend(pairs(run))
+        found.extend(_joined_to_unspaced(text))
     return " ".join(found)
+
+
+def _joined_to_unspaced(text: str) -> list[str]:
+    """The words that touch a script without spaces: 检查tide_import模块 → tide, import."""
+    blank = "".join(" " if _unspaced(character) else character for character in text)
+    bounded = f" {text} "
+    return [word for word in split(blank) if f" {word} " not in bounded]
+
+
+def spellings(word: str) -> list[str]:
+    """The other ways to write a lower-case word with umlauts or similar letters: zähler ↔ zaehler, straße ↔ strasse."""
+    digraphs = {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "ø": "oe", "å": "aa", "æ": "ae", "œ": "oe"}
+    plain = {"ø": "o", "ł": "l", "đ": "d", "ı": "i"}  # the index itself folds only letters with accents
+    written = [word.translate({ord(letter): pair for letter, pair in forms.items()}) for forms in (digraphs, plain)]
+    if word.isascii():
+        written = [word.replace(pair, letter) for letter, pair in digraphs.items() if pair in word]
+    return [other for other in dict.fromkeys(written) if other != word]
+
+
+def stem(word: str) -> str:
+    """The beginning that the forms of a lower-case word share; "" if it is too short to have forms.
+
+    The index has English stems. Words with other letters may have long endings (сообщение, сообщениями).
+    """
+    if len(word) < 5 or not word.isalpha() or _unspaced(word[0]):
+        return word if len(word) == 1 and _unspaced(word) else ""
+    return word[: max(5, len(word) - 3)] if word.isascii() else word[: max(4, (len(word) + 1) // 2)]
 
 
 def _only_apostrophes(chunk: str) -> bool:
@@ -155,8 +186,40 @@ def query_terms(query: str) -> list[str]:
             seen.setdefault(hump)
         if len(seen) > 4096:
             break
-    terms = [term for term in seen if term not in STOP_WORDS] or list(seen)
+    empty = STOP_WORDS.union(_function_words(list(seen)[:MAX_QUERY_WORDS]))
+    terms = [term for term in seen if term not in empty] or list(seen)
     if len(terms) > MAX_QUERY_WORDS:
         half = MAX_QUERY_WORDS // 2
         terms = terms[:half] + terms[-half:]
     return terms
+
+
+def _function_words(present: list[str]) -> list[str]:
+    """The function words among these words, in the language that has most of them; if that is English, STOP_WORDS."""
+    best = [word for word in present if word in STOP_WORDS]
+    if len(best) * 2 >= len(present) or len(present) < 3:
+        return best
+    with open(os.path.join(os.path.dirname(__file__), "data", "function_words.txt"), "rb") as file:
+        data = file.read()
+    of_language: dict[bytes, list[str]] = {b"en": []}
+    for word in present:
+        for language in _languages_with(word.encode(), data):
+            of_language.setdefault(language, []).append(word)
+    language = max(of_language, key=lambda language: len(of_language[language]))  # English first among equals
+    return best if language == b"en" or len(of_language[language]) < 2 else of_language[language]
+
+
+def _languages_with(word: bytes, data: bytes) -> list[bytes]:
+    """The languages in which a word is a function word, by bisection of sorted lines `word language …`."""
+    low, high = 0, len(data)
+    while low < high:
+        start = data.rfind(b"\n", 0, (low + high) // 2) + 1
+        end = data.index(b"\n", start)
+        found, _, languages = data[start:end].partition(b" ")
+        if found == word:
+            return languages.split()
+        if found < word:
+            low = end + 1
+        else:
+            high = start
+    return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core import TYPE_CHECKING, json_text
+from core import TYPE_CHECKING, json_text, words
 from core.store import documents
 from core.store.rows import (
     BY_HAND,
@@ -40,6 +40,7 @@ class LocalCandidates:
 
     def __init__(self, db: apsw.Connection, *, vectors: bool) -> None:
         self._db = db
+        self._matches: dict[str, str] = {}
         self.semantic = vectors and documents.has_signatures(db)
 
     def candidates(
@@ -56,6 +57,8 @@ class LocalCandidates:
             scores = self._lexical_small(terms, filters, rows)
         elif terms:
             scores = self._lexical(self._match(terms), filters, lexical, rows)
+        for term in [term for term in terms if not self._forms(term)][:3]:  # each takes some milliseconds
+            self._add_compounds(term, scores, filters, rows)
         near: dict[int, float] = {}
         if vector and self.semantic:
             for rowid in self._nearest(vector, filters, semantic, rows):
@@ -97,14 +100,16 @@ class LocalCandidates:
         )
         scores = dict.fromkeys(segments, 0.0)
         for term in terms:
-            for segment, score in self._db.execute(query, (quoted(term), *segments)):
+            for segment, score in self._db.execute(query, (self._forms(term) or quoted(term), *segments)):
                 scores[segment] += score
         return {row: scores[segment] for row, segment in segment_of.items()}
 
     def absent(self, terms: Sequence[str]) -> float:
-        """The share of a query's single words that no document has."""
-        words = [term for term in terms if " " not in term]
-        return sum(not self._count(quoted(word), 1) for word in words) / len(words) if words else 0.0
+        """The share of a query's single words that no document has. A word in other forms only counts half."""
+        single = [term for term in terms if " " not in term]
+        forms = [(quoted(word), self._forms(word)) for word in single]
+        missing = sum((0 if form.startswith(exact) else 0.5) if form else 1 for exact, form in forms)
+        return missing / len(single) if single else 0.0
 
     def segments(self) -> int:
         """Roughly the number of segments."""
@@ -169,7 +174,7 @@ class LocalCandidates:
         for term in terms:
             weights: dict[int, float] = {}
             for columns, weight in (("{text parts}", 1.0), ("{context}", CONTEXT_WEIGHT)):
-                match = f"{columns} : {quoted(term)}"
+                match = f"{columns} : ({self._forms(term) or quoted(term)})"
                 for (rowid,) in self._db.execute("SELECT rowid FROM lexicon WHERE lexicon MATCH ?", (match,)):
                     weights.setdefault(rowid, weight)
             idf = small_idf(len(weights), size)
@@ -183,8 +188,12 @@ class LocalCandidates:
         """A query for any of the terms; in a large memory, for as many of the rarest as are affordable."""
         affordable_matches = 20_000  # BM25 takes about 1 µs per matching document
         if len(terms) == 1 or self.size() <= affordable_matches:
-            return " OR ".join(map(quoted, terms))
-        counted = sorted((self._count(quoted(term), affordable_matches + 1), quoted(term)) for term in terms)
+            return " OR ".join(self._forms(term) or quoted(term) for term in terms)
+        counted = sorted(
+            (self._count(match, affordable_matches + 1), match) for match in map(self._forms, terms) if match
+        )
+        if not counted:
+            return quoted(terms[0])
         rarest: list[str] = []
         total = 0
         for count, term in counted:
@@ -198,6 +207,40 @@ class LocalCandidates:
         together = " AND ".join(map(quoted, terms))
         enough = 50  # then no single term needs to be searched for
         return together if self._count(together, enough) >= enough else counted[0][1]
+
+    def _forms(self, term: str) -> str:
+        """A query for a term in the forms that documents have; "" if they have none.
+
+        English words are stemmed by the index. Words of other alphabets, and words that no document has, are also
+        looked up by their beginning, and in their other spellings.
+        """
+        if term not in self._matches:
+            exact = quoted(term)
+            forms = [exact] if self._count(exact, 1) else []
+            stem = words.stem(term)
+            if not forms or not term.isascii():
+                others = [quoted(other) for other in words.spellings(term)] + ([f"{quoted(stem)} *"] if stem else [])
+                forms += [form for form in others if self._count(form, 1)]
+            self._matches[term] = " OR ".join(forms)
+        return self._matches[term]
+
+    def _add_compounds(self, term: str, scores: dict[int, float], filters: Filters, rows: RowFilter | None) -> None:
+        """Add the documents in which an absent word is part of a longer word: Zähler in Wiederholungszähler."""
+        if len(term) < 5 or not term.isalpha():
+            return
+        read_rows = 20_000  # the newest of each collection: the texts themselves are read, 1 ms for 1,000
+        found: list[int] = []
+        for code in _codes(filters):
+            first, last = row_range(NAME_OF[code])
+            newest = f"(SELECT max(rowid) FROM document WHERE rowid <= {last})"
+            query = (
+                f"SELECT rowid FROM document WHERE rowid BETWEEN max({first}, {newest} - {read_rows}) AND {last}"
+                " AND forgotten_at IS NULL AND text LIKE ? LIMIT 50"
+            )
+            found += [int(row) for (row,) in self._db.execute(query, (f"%{term}%",))]
+        weight = small_idf(len(found), self.size())
+        for row in found if rows is None else rows.among(found):
+            scores[row] = scores.get(row, 0.0) + weight
 
     def _count(self, match: str, limit: int) -> int:
         counted = "SELECT count(*) FROM (SELECT 1 FROM lexicon WHERE lexicon MATCH ? LIMIT ?)"

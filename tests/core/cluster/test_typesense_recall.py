@@ -19,8 +19,8 @@ pytestmark = needs_server
 COUNT = 230  # with MORE under 250, the most that the server gives at once
 TOLERANCE = 0.002
 """Scores that are equal; found and printed with four digits."""
-SCALE = 0.05
-"""How far the scores of a hit may lie apart on both sides."""
+SCALE = 0.07
+"""How far the scores of a hit may lie apart on both sides: only the local search adds a word's other forms."""
 FROZEN = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 PATIENT = {"JOELCLAW_STORE_TIMEOUT_MS": "20000", **FROZEN}
 DAY_MS = 86_400_000
