@@ -99,7 +99,7 @@ def init() -> Answer:
 
 @store.command("push")
 def push() -> Answer | int:
-    """Push pending documents and events to the cluster. Runs by itself in the background."""
+    """Push pending documents to the cluster. Runs by itself in the background."""
     from cli.progress import progress_bar
     from core import background
     from core.store import cluster_sync

@@ -232,10 +232,9 @@ def create_outbox(db: apsw.Connection) -> None:
 
 
 def queue_everything(db: apsw.Connection) -> None:
-    """Queue all documents and events again, for a cluster that has lost them."""
+    """Queue all documents again, for a cluster that has lost them."""
     with sqlite.transaction(db):
         _queue_documents(db)
-        set_outbox_state(db, events=None)
 
 
 @contextmanager
@@ -307,23 +306,17 @@ def record_success(db: apsw.Connection) -> None:
 
 
 def outbox_status(db: apsw.Connection) -> dict[str, Any]:
-    """Pending and refused documents and events, and the result of the last push, as `status` prints them."""
+    """Pending and refused documents, and the result of the last push, as `status` prints them."""
     ((documents, oldest),) = db.execute(
         "SELECT count(*), min(queued_at) FROM outbox WHERE not_before <= ?", (clock.now_ms(),)
     )
     ((refused, refusal),) = db.execute("SELECT count(*), max(refusal) FROM outbox WHERE refusal <> ''")
-    ((events, first_event),) = db.execute(
-        "SELECT count(*), min(timestamp) FROM event WHERE seq > ?", (outbox_state(db, "events"),)
-    )
     error = db.execute("SELECT value FROM outbox_state WHERE name = 'error'").fetchone()
     times = {
-        "oldest": min((at for at in (oldest, first_event) if at is not None), default=0),
-        "nextTry": outbox_state(db, "next_try"),
-        "syncedAt": outbox_state(db, "synced_at"),
-    }
+        "oldest": oldest, "nextTry": outbox_state(db, "next_try"), "syncedAt": outbox_state(db, "synced_at"),
+    }  # fmt: skip
     return {
         "documents": documents,
-        "events": events,
         "refused": refused,
         "refusal": refusal or "",
         "tries": outbox_state(db, "tries"),
@@ -346,7 +339,7 @@ def outbox_problems(outbox: dict[str, Any] | None, backend: str) -> list[dict[st
         fix = "check the cluster, then run `joelclaw store push`; nothing is lost meanwhile"
         problems.append({"code": code, "message": message, "fix": fix})
     if outbox["refused"]:
-        message = f"the cluster refuses {outbox['refused']} documents or events: {outbox['refusal']}"
+        message = f"the cluster refuses {outbox['refused']} documents: {outbox['refusal']}"
         fix = "run `joelclaw store init`, then `joelclaw store push`"
         problems.append({"code": REFUSED, "message": message, "fix": fix})
     return problems

@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from core.records import Candidate, Document, Event, Filters, Traits
+    from core.records import Candidate, Document, Filters, Traits
     from core.store.cluster import Row, SearchClient
 
 COLLECTIONS = {"observations": "memory_observations", "episodes": "episodes", "knowledge": "system_knowledge"}
 """Our names, and those on the server without the prefix."""
-EVENTS = "otel_events"
 TEXT_FIELD = {"observations": "observation", "episodes": "text", "knowledge": "text"}
 
 _NULLABLE = ("last_used_at", "forgotten_at")
@@ -215,25 +214,6 @@ def document_from_row(row: Row, collection: str) -> Document:
             values[name] = int(row[name])
     document["history"] = json_text.loads(row["history"]) if row.get("history") else []
     return document
-
-
-def event_to_row(event: Event, search_text: str) -> Row:
-    """An event in the form of its collection on the server."""
-    return {**event, "metadata": json_text.dumps(event["metadata"]), "search_text": search_text}
-
-
-def event_from_row(row: Row) -> Event:
-    """The event of a row."""
-    event: Any = {name: row.get(name, "") for name in ("sessionId", "systemId", "source", "component", "action")}
-    event |= {"id": row["id"], "timestamp": int(row["timestamp"]), "level": row.get("level", "info")}
-    event |= {"success": row.get("success", True), "metadata": json_text.loads(row.get("metadata") or "{}")}
-    duration = row.get("duration_ms")
-    if duration is not None:
-        event["duration_ms"] = int(duration) if duration == int(duration) else float(duration)
-    if row.get("error") is not None:
-        event["error"] = row["error"]
-    result: Event = event
-    return result
 
 
 def vectors_of(db: apsw.Connection, rowids: Sequence[int]) -> dict[int, bytes]:

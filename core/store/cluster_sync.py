@@ -25,9 +25,8 @@ from core.redaction import redact, redact_value
 from core.store import cluster as stored_cluster
 from core.store import cluster_search, sqlite
 from core.store import documents as stored_documents
-from core.store import events as stored_events
 from core.store import sessions as stored_sessions
-from core.store.cluster_search import COLLECTIONS, EVENTS, TEXT_FIELD
+from core.store.cluster_search import COLLECTIONS, TEXT_FIELD
 
 SCHEMA_VERSION = 1
 
@@ -38,11 +37,10 @@ Progress = Callable[[int], None]
 
 @dataclass
 class Pushed:
-    """How many documents and events a push sent, deleted in the cluster, or had refused."""
+    """How many documents a push sent, deleted in the cluster, or had refused."""
 
     documents: int = 0
     deleted: int = 0
-    events: int = 0
     refused: int = 0
 
 
@@ -104,7 +102,7 @@ def push_in_background(config: Config) -> None:
 
 
 def pull(config: Config, progress: Progress) -> dict[str, Any]:
-    """Copy the cluster's documents and events into a home that has no documents, in a single transaction.
+    """Copy the cluster's documents into a home that has none, in a single transaction.
 
     Raises Failure: STORE_NOT_EMPTY.
     """
@@ -115,7 +113,7 @@ def pull(config: Config, progress: Progress) -> dict[str, Any]:
 
 
 def _pull(db: apsw.Connection, cluster: "Cluster", progress: Progress) -> dict[str, Any]:
-    pulled = {"documents": 0, "events": 0}
+    pulled = {"documents": 0}
     with sqlite.transaction(db), stored_cluster.without_outbox(db):
         if db.execute("SELECT EXISTS (SELECT 1 FROM document)").get:
             fix = "set JOELCLAW_HOME to a new folder; recall reads the cluster without a pull"
@@ -133,11 +131,6 @@ def _pull(db: apsw.Connection, cluster: "Cluster", progress: Progress) -> dict[s
                 )
                 pulled["documents"] += 1
                 progress(1)
-        for row in cluster.export(EVENTS):
-            pulled["events"] += stored_events.insert(
-                db, cluster_search.event_from_row(row), str(row.get("search_text", ""))
-            )
-            progress(1)
     return pulled
 
 
@@ -160,13 +153,6 @@ def _push(
         while time.monotonic() < deadline and (entries := stored_cluster.next_entries(db, stored_cluster.PAGE)):
             _push_documents(db, cluster, entries, pushed)
             progress(len(entries))
-        while time.monotonic() < deadline and (
-            numbered := stored_events.stored_after(
-                db, stored_cluster.outbox_state(db, "events"), most=stored_cluster.PAGE
-            )
-        ):
-            _push_events(db, cluster, numbered, pushed)
-            progress(len(numbered))
     except Failure as failure:
         if failure.code.startswith("TYPESENSE"):
             retry_at = stored_cluster.record_failure(db, f"{failure.code}: {failure.message}")
@@ -202,24 +188,6 @@ def _push_documents(
         pushed.refused += len(written.refused)
         if written.failure:
             raise written.failure
-
-
-def _push_events(
-    db: apsw.Connection, cluster: "Cluster", numbered: "Sequence[tuple[int, Any]]", pushed: Pushed
-) -> None:
-    first, last = numbered[0][0], numbered[-1][0]
-    texts = dict(db.execute("SELECT id, search_text FROM event WHERE seq BETWEEN ? AND ?", (first, last)))
-    rows = [cluster_search.event_to_row(event, texts.get(event["id"], "")) for _, event in numbered]
-    written = cluster.write(EVENTS, rows)
-    settled = {*written.accepted, *written.refused}
-    done = next((position for position in range(len(rows)) if position not in settled), len(rows))
-    if done:
-        with sqlite.transaction(db):
-            stored_cluster.set_outbox_state(db, events=numbered[done - 1][0])
-    pushed.events += sum(position < done for position in written.accepted)
-    pushed.refused += sum(position < done for position in written.refused)
-    if written.failure:
-        raise written.failure
 
 
 def _redacted(document: Document) -> Document:
@@ -337,17 +305,10 @@ class Cluster:
 
 def schemas() -> list[Row]:
     """The schema of every collection, with names without the prefix."""
-    events = [
-        _field("search_text"),
-        *(_field(name, facet=True) for name in ("level", "source", "component", "action", "sessionId", "systemId")),
-        _field("success", "bool"),
-        _field("duration_ms", "float"),
-        *(_field(name, index=False) for name in ("error", "metadata")),
-    ]
-    collections = [(remote, _document_fields(name)) for name, remote in COLLECTIONS.items()] + [(EVENTS, events)]
     time = {"name": "timestamp", "type": "int64"}
     return [
-        {"name": name, "default_sorting_field": "timestamp", "fields": [time, *fields]} for name, fields in collections
+        {"name": remote, "default_sorting_field": "timestamp", "fields": [time, *_document_fields(name)]}
+        for name, remote in COLLECTIONS.items()
     ]
 
 

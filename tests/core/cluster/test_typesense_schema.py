@@ -1,4 +1,4 @@
-"""`store init` creates and updates collections without harming any, and keeps documents and events."""
+"""`store init` creates and updates collections without harming any, and keeps documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typesense_server import Server, needs_server
 from core.records import Document
 from core.store import cluster_search, cluster_sync, documents
 
-NAMES = ("memory_observations", "episodes", "system_knowledge", "otel_events")
+NAMES = ("memory_observations", "episodes", "system_knowledge")
 
 
 def fields(server: Server, name: str) -> dict[str, dict[str, Any]]:
