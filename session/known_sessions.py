@@ -7,7 +7,7 @@ its duration, tokens and, for an injection, the text as the agent got it and the
 
 import shlex
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from heapq import heapify, heappop, heappush
@@ -20,7 +20,7 @@ from core import clock
 from core import project as projects
 from core.config import Config
 from core.errors import Failure
-from core.quoting import DELIMITER, clip, counted
+from core.quoting import DELIMITER, clip
 from core.records import Session
 from core.store import calls as stored_calls
 from core.store import documents, forgotten
@@ -210,7 +210,7 @@ def report(db: apsw.Connection, session: str, config: Config) -> Row:
     """Everything that is known about a session."""
     archived = stored_sessions.by_id(db, session)
     known = KnownSession(session, 0, archived, hooks=stored_events.hook_call_extent(db, session), is_read=False).read()
-    state = known.state
+    state, summary = known.state, summary_row(db, known, config)
     hooks, events = stored_events.hook_calls(db, session), stored_events.of_session(db, session)
     injections = stored_events.injections(db, session)
     prompts = [
@@ -219,19 +219,20 @@ def report(db: apsw.Connection, session: str, config: Config) -> Row:
         if prompt["text"].strip() and not is_own(prompt["text"])
     ]
     calls = stored_calls.times(db, session)
-    moments = _event_moments(events, injections, _texts(db, events, injections))
-    moments += _compaction_moments(events, stored_sessions.compactions(db, session)) + _hook_moments(hooks)
+    outcomes = _memory_outcomes(events, injections)
+    texts = documents.beginnings(db, [*outcomes], 160)
+    compactions = _compaction_moments(events, stored_sessions.compactions(db, session))
+    moments = [_injection_moment(injection, outcomes, texts) for injection in injections] + compactions
+    moments += _event_moments(events, {injection["id"] for injection in injections}, texts) + _hook_moments(hooks)
     turns = _turns(hooks, prompts, calls, moments)
     for turn in turns:
         turn["zone"] = zone_of(turn["contextPercent"], config)
     times = [row["at"] for rows in (hooks, events, prompts) for row in rows] + [at for at, _, _ in calls]
     times += [state.started_at, state.updated_at] if state else []
     times = [at for at in (*times, archived["updated_at"] if archived else 0) if at > 0]
-    summary = summary_row(db, known, config)
     percents = [summary["contextPercent"], *(hook["percent"] for hook in reversed(hooks))]
     percent = next((percent for percent in percents if percent is not None), None)
-    kinds = [moment["kind"] for _, moment in moments]
-    outcomes = _memory_outcomes(moments)
+    uses = [outcome for outcome in outcomes.values() if outcome]
     return {
         **summary,
         "role": state.role if state else "",
@@ -243,17 +244,14 @@ def report(db: apsw.Connection, session: str, config: Config) -> Row:
         "turnCount": sum(turn["number"] > 0 for turn in turns),
         "toolCalls": len(calls),
         "failedCalls": sum(failed for _, _, failed in calls),
-        "compactions": max(summary["compactions"], kinds.count("compaction")),
+        "compactions": max(summary["compactions"], len(compactions)),
         "recalls": sum(event["action"] in ("memory.recall.completed", "task.recalled") for event in events),
         "injections": {
-            "count": kinds.count("injection"),
+            "count": len(injections),
             "tokens": sum(injection["tokens"] for injection in injections),
             "chars": sum(len(injection["text"]) for injection in injections),
         },
-        "memories": {
-            "injected": len(outcomes),
-            **{name: outcomes.count(name) for name in ("echo", "fizzle", "open")},
-        },
+        "memories": {"injected": len(uses), **{name: uses.count(name) for name in ("echo", "fizzle", "open")}},
         "hooks": _hook_figures(hooks),
         "problem": known.problem,
         "turns": turns,
@@ -269,92 +267,64 @@ def _hook_figures(hooks: Sequence[Row]) -> Row:
     return {"count": len(hooks), "totalMs": round(sum(times), 1), "p50": median, **counts}
 
 
-def _texts(db: apsw.Connection, events: Sequence[Row], injections: Sequence[Row]) -> dict[str, str]:
-    """The beginnings of the memories that were injected or judged, by id."""
-    ids = [memory for injection in injections for memory in injection["memories"]]
-    ids += [memory for event in events if isinstance(memory := event["metadata"].get("memoryId"), str)]
-    return documents.beginnings(db, ids, 160)
+def _memory_outcomes(events: Sequence[Row], injections: Sequence[Row]) -> dict[str, str]:
+    """By memory, "echo" if it was used after any injection, else "fizzle" or "open"; "" if it was not injected here."""
+    outcomes = dict.fromkeys((memory for injection in injections for memory in injection["memories"]), "open")
+    for event in events:
+        memory = event["metadata"].get("memoryId")
+        if event["action"] in ("memory.echo", "memory.fizzle") and isinstance(memory, str):
+            known = outcomes.setdefault(memory, "")
+            outcomes[memory] = event["action"].rpartition(".")[2] if known in ("open", "fizzle") else known
+    return outcomes
 
 
-def _memory_outcomes(moments: Sequence[Moment]) -> list[str]:
-    """The outcome of each injected memory: echo, if it was used after any of its injections."""
-    outcomes: dict[str, str] = {}
-    for _, moment in moments:
-        for memory in moment.get("memories", ()):
-            if outcomes.get(memory["id"]) != "echo":
-                outcomes[memory["id"]] = memory["outcome"]
-    return list(outcomes.values())
-
-
-def _event_moments(events: Sequence[Row], injections: Sequence[Row], texts: Mapping[str, str]) -> list[Moment]:
-    """The moments of a session's events and injections, without hooks and compactions."""
-    verdicts = [event for event in events if event["action"] in ("memory.echo", "memory.fizzle")]
-    moments = [_injection_moment(injection, verdicts, texts) for injection in injections]
-    injected = {injection["id"] for injection in injections}
-    is_hot = False
+def _event_moments(events: Sequence[Row], injected: Container[str], texts: Mapping[str, str]) -> list[Moment]:
+    """The moments of a session's events, without those of injections, hooks and compactions."""
+    moments = []
     for event in events:
         action = event["action"].removeprefix("gateway.")
-        if action == "compaction.before":
-            is_hot = False
-        elif event["id"] not in injected and event["component"] != "hook":
-            kind, text = _describe(event, texts, is_hot=is_hot)
-            is_hot = is_hot or action == "compaction.extract.hot"
+        if event["id"] not in injected and event["component"] != "hook" and action != "compaction.before":
+            kind, text = _described(action, event, texts)
             if kind:
-                ms = None if kind in ("zone", "checkpoint", "feedback", "skipped") else event["ms"]
-                moments.append(_moment(event["at"], kind, text, ms=ms))
+                has_time = kind in ("recall", "event", "error")
+                moments.append(_moment(event["at"], kind, text, ms=event["ms"] if has_time else None))
     return moments
 
 
-def _describe(event: Row, texts: Mapping[str, str], *, is_hot: bool) -> tuple[str, str]:
+def _described(action: str, event: Row, texts: Mapping[str, str]) -> tuple[str, str]:
     """The kind and the text of an event; ("", "") for an event that is not shown."""
-    action, about = event["action"].removeprefix("gateway."), event["metadata"]
-    ours = ("session-lifecycle", "gateway-context", "memory-enforcer", "memory-feedback", "recall-cli")
-    if event["component"] not in ours:
-        pass
-    elif action == "compaction.extract.hot" and is_hot:  # the second in a row
-        return "checkpoint", f"the task is written to memory, at {_percent(about.get('percent'))}"
-    elif action in ("compaction.extract.warm", "compaction.extract.hot"):
-        return "zone", f"{action.rpartition('.')[2]} from {_percent(about.get('percent'))} on"
-    elif action == "compaction.checkpoint":
-        counts = (
-            f"task of {counted(_number(about, 'taskChars'), 'character')}",
-            counted(_number(about, "filesCount"), "file"),
-            counted(_number(about, "recallHits"), "memory"),
-            counted(_number(about, "queriesCount"), "query"),
-        )
-        return "checkpoint", ", ".join(counts) + ("; the task is in memory" if about.get("written") else "")
-    elif action in ("memory.recall.completed", "task.recalled"):
-        returned, found = _number(about, "returned"), counted(_number(about, "found"), "memory")
-        what = f"{counted(returned, 'memory')} for the task" if action == "task.recalled" else f"{returned} of {found}"
-        query = f": “{about['query']}”" if about.get("query") else ""  # missing for an excluded folder
-        return ("recall", f"{what}{query}") if returned or action != "task.recalled" else ("", "")
-    elif action in ("memory.echo", "memory.fizzle"):
-        memory = str(about.get("memoryId", ""))
-        used = f"used, the agent said {_number(about, 'termsMatched')} of its words"
-        return "feedback", f"{used if action == 'memory.echo' else 'ignored'}: {texts.get(memory) or memory}"
-    elif action == "compaction.inject.skipped":
-        return "skipped", f"no note: {about.get('reason', '')}"
-    elif action == "memory.recall.started":
-        return "", ""
+    about = event["metadata"]
+    memory = str(about.get("memoryId", ""))
+    found = f"{about.get('returned', 0)} found: “{about.get('query', '')}”"
+    used = f"used, the agent said {about.get('termsMatched', 0)} of its words"
+    known = {
+        "compaction.extract.warm": ("zone", f"warm from {_percent(about.get('percent'))} on"),
+        "compaction.extract.hot": ("zone", f"hot, at {_percent(about.get('percent'))}"),
+        "compaction.checkpoint": ("checkpoint", "the task is in memory" if about.get("written") else "the task"),
+        "compaction.inject.skipped": ("skipped", f"no note: {about.get('reason', '')}"),
+        "memory.recall.started": ("", ""),
+        "memory.recall.completed": ("recall", found) if about.get("returned") else ("", ""),
+        "task.recalled": ("recall", found) if about.get("returned") else ("", ""),
+        "memory.echo": ("feedback", f"{used}: {texts.get(memory) or memory}"),
+        "memory.fizzle": ("feedback", f"ignored: {texts.get(memory) or memory}"),
+    }
+    if action in known:
+        return known[action]
     values = ", ".join(f"{key} {clip(str(value), 80)}" for key, value in about.items())
     details = f": {event['error']}" if event["error"] else f" ({values})" if values else ""
     return "error" if event["level"] in ("warn", "error", "fatal") else "event", f"{event['action']}{details}"
 
 
-def _injection_moment(injection: Row, verdicts: Sequence[Row], texts: Mapping[str, str]) -> Moment:
+def _injection_moment(injection: Row, outcomes: Mapping[str, str], texts: Mapping[str, str]) -> Moment:
     frame = (f"<{DELIMITER}", f"</{DELIMITER}")
     lines = [line for line in injection["text"].split("\n") if not line.startswith(frame)]
     heading = next((line for line in lines if line.strip()), "").lstrip("# ")
-    outcomes: dict[str, str] = {}
-    for verdict in verdicts:
-        if verdict["at"] >= injection["at"]:
-            outcomes.setdefault(str(verdict["metadata"].get("memoryId")), verdict["action"].rpartition(".")[2])
     details = {
         "customType": injection["kind"],
         "tokens": injection["tokens"],
         "content": "\n".join(lines),
         "memories": [
-            {"id": memory, "text": texts.get(memory, ""), "outcome": outcomes.get(memory, "open")}
+            {"id": memory, "text": texts.get(memory, ""), "outcome": outcomes[memory]}
             for memory in injection["memories"]
         ],
     }
@@ -362,27 +332,16 @@ def _injection_moment(injection: Row, verdicts: Sequence[Row], texts: Mapping[st
 
 
 def _compaction_moments(events: Sequence[Row], archived: Sequence[Row]) -> list[Moment]:
-    """The compactions that hooks reported, each with its entry in the transcript, and those only in the transcript."""
-    unmatched = list(archived)
+    """The compactions that hooks reported, and those that only the transcript has."""
+    reported = [event for event in events if event["action"].removeprefix("gateway.") == "compaction.before"]
     moments = []
-    for event in events:
-        if event["action"].removeprefix("gateway.") != "compaction.before":
-            continue
-        about = event["metadata"]
-        text = f"at {_percent(about.get('contextPercent'))}"
-        tokens, window = about.get("contextTokens"), about.get("contextLimit")
-        if isinstance(tokens, int):
-            text += f", {tokens:,} tokens" + (f" of {window:,}" if isinstance(window, int) else "")
-        for compaction in unmatched:
-            # The hook runs before the compaction, whose entry follows within two minutes.
-            if not compaction["at"] or abs(compaction["at"] - event["at"]) <= 120_000:
-                unmatched.remove(compaction)
-                text += _summary_size(compaction)
-                break
-        moments.append(_moment(event["at"], "compaction", text))
-    return moments + [
-        _moment(row["at"], "compaction", f"(from the transcript){_summary_size(row)}") for row in unmatched
-    ]
+    for event in reported:
+        tokens = event["metadata"].get("contextTokens")
+        size = f", {tokens:,} tokens" if isinstance(tokens, int) else ""
+        percent = _percent(event["metadata"].get("contextPercent"))
+        moments.append(_moment(event["at"], "compaction", f"at {percent}{size}"))
+    others = archived[: max(0, len(archived) - len(reported))]  # the oldest: the hooks were installed later
+    return [*moments, *(_moment(row["at"], "compaction", "(from the transcript)") for row in others)]
 
 
 def _hook_moments(hooks: Sequence[Row]) -> list[Moment]:
@@ -464,15 +423,6 @@ def _start_of(hook: Row) -> int:
     return int(hook["at"]) - int(hook["ms"] or 0)
 
 
-def _summary_size(compaction: Row) -> str:
-    return f"; the summary has {len(compaction['summary']):,} characters" if compaction["summary"] else ""
-
-
 def _percent(value: object) -> str:
     is_known = isinstance(value, (int, float)) and not isinstance(value, bool)
     return f"{value:.0f} %" if is_known else "a context of unknown size"
-
-
-def _number(about: Mapping[str, Any], name: str) -> int:
-    value = about.get(name)
-    return value if isinstance(value, int) else 0
