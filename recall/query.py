@@ -50,6 +50,7 @@ class Query:
     prefer = ""  # the project whose hits come before near equals of others
     include_hold = False  # also what the write gate held back
     include_discard = False  # also what the write gate discarded
+    include_superseded = False  # also what another memory replaced
     by_name = False  # also tool calls and places in files; a query that is a single name gets only what contains it
     asking_session = ""  # with `by_name`: its work in a place comes before that of other sessions
     raw = False  # with `by_name`: the texts are all that will be printed, so they are cut to a common length

@@ -304,6 +304,6 @@ def reasons_to_drop(traits: Traits, score: float, now: int, query: Query) -> lis
         "below_min_score": 0 <= score < query.min_score,
         "held_by_write_gate": verdict == "hold" and not query.include_hold,
         "discarded_by_write_gate": verdict == "discard" and not query.include_discard,
-        "superseded": traits["superseded_by"] != "",
+        "superseded": traits["superseded_by"] != "" and not query.include_superseded,
     }
     return [reason for reason, applies in rules.items() if applies]

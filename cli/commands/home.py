@@ -24,6 +24,8 @@ CLIENT = OneOf(*clients.NAMES)
 _ABSENT = {"ok": None, "detail": "not part of this joelclaw, which starts no service; `healthy` is its own verdict"}
 _SERVICES = {"server": _ABSENT, "worker": _ABSENT, "agent_mail": _ABSENT, "latestAgentDispatchCanary": None}
 """The services in the `status` of the mirrored CLI. None of them exists here."""
+_LANES = ["flowing-reflections", "flowing-observations", "curated-pages"]
+"""The lanes of a composed recall (`recall_composed`)."""
 _EXPIRES = ("episodes", "toolCalls")
 _SIGNS = {"ok": ("✓ ", "green"), "note": ("· ", "dim"), "warning": ("! ", "yellow"), "error": ("✗ ", "bold red")}
 
@@ -43,6 +45,7 @@ def status() -> Answer:
     ]
     result: dict[str, Any] = {"healthy": found["healthy"], "problems": problems, **found["facts"]}
     result |= {**_SERVICES, "k8s": {**_ABSENT, "status": "absent", "hostname": host(), "hostedOn": None}}
+    result["recall"] = {"adapter": "flowing-memory-recall", "requestedLanes": _LANES, "answeringLanes": _LANES}
     actions = []
     if result["events"]["errors24h"]:
         actions.append(step("joelclaw otel list --level error,fatal", "what went wrong today"))

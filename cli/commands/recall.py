@@ -70,6 +70,21 @@ def recall(
     batch: Annotated[
         str | None, Option(metavar="FILE", help="Read one query per line (- for stdin), and print a JSON line for each")
     ] = None,
+    request_file: Annotated[
+        str | None, Option(metavar="FILE", help="Answer a ComposedRecallRequestV1 (- for stdin; see docs/contract.md)")
+    ] = None,
+    workstream: Annotated[str | None, Option(metavar="NAME", help="With --project: the composed form's scope")] = None,
+    principal_ref: Annotated[str | None, Option(metavar="ID", help="Composed: who asks")] = None,
+    purpose: Annotated[str | None, Option(metavar="TEXT", help="Composed: what for")] = None,
+    allowed_privacy: Annotated[
+        str | None, Option(metavar="CSV", help="Composed: only memories that are public, private or sensitive")
+    ] = None,
+    include_superseded: Annotated[
+        bool, Option("--include-superseded", help="Composed: also memories that were replaced")
+    ] = False,
+    reflection_limit: Annotated[int | None, Option(help="Composed: maximum number of observed facts, 1 to 50")] = None,
+    observation_limit: Annotated[int | None, Option(help="Composed: maximum number of memories")] = None,
+    curated_limit: Annotated[int | None, Option(help="Composed: maximum number of sections of knowledge")] = None,
 ) -> Answer | int:
     """Search memory."""
     return recall_hot.recall({**locals(), "tag": tag or []})

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from core.records import Event
 
 EVENT_COMPONENT = "recall-cli"
+COMPOSED = ("request_file", "workstream", "principal_ref", "purpose", "allowed_privacy", "reflection_limit",
+            "observation_limit", "curated_limit")  # fmt: skip
+"""The options that ask for the composed form (`recall_composed`), with `include_superseded`."""
 
 
 def recall(options: Mapping[str, Any]) -> Answer | int:
@@ -35,24 +38,35 @@ def recall(options: Mapping[str, Any]) -> Answer | int:
     query_text = " ".join(options["query"]) if options["query"] else None
     if options["everywhere"] and options["project"]:
         raise wrong_usage("--project and --everywhere cannot be used together", "give one of them")
-    if options["batch"] is not None:
+    is_composed = options["include_superseded"] or any(options[name] is not None for name in COMPOSED)
+    if options["batch"] is not None and not is_composed:
         if query_text is not None or options["by"]:
             raise wrong_usage("--batch takes no query and no --by", "give one of them")
         return _batch(options, collections)
     if options["verbatim"]:
         refuse_terminal()
-    if query_text is None and not (options["since"] or options["until"]):
-        raise wrong_usage("no query was given", 'run: joelclaw recall "decision about retries"')
     recalls = RecordedRecall(config.load())
-    query = query_maker(options, collections, recalls)(query_text or "")
-    result = recalls.ask(query, now=clock.now_ms())
+    if is_composed:
+        from cli.commands import recall_composed
+
+        result = recall_composed.answer(options, lambda query: recalls.ask(query, now=clock.now_ms()))
+        recalls.recalled = [hit["id"] for hit in result["hits"]]
+    else:
+        if query_text is None and not (options["since"] or options["until"]):
+            raise wrong_usage("no query was given", 'run: joelclaw recall "decision about retries"')
+        query = query_maker(options, collections, recalls)(query_text or "")
+        result = recalls.ask(query, now=clock.now_ms())
     if options["by"]:
         _best_by_session(result, options["limit"])
     recalls.save(counting=True)
     _save_last(result)
     if options["verbatim"]:
         return write_verbatim("".join(found["observation"] + "\n" for found in result["hits"]))
-    raw = "\n".join(hit.line(found, query.prefer) for found in result["hits"]) if options["raw"] else None
+    raw = (
+        "\n".join(hit.line(found, result["preferredProject"] or "") for found in result["hits"])
+        if options["raw"]
+        else None
+    )
     unknown: list[str] = []
     if not result["hits"]:
         unknown = unknown_filters(result)
@@ -139,10 +153,13 @@ class RecordedRecall:
 
     def __init__(self, config: Config) -> None:
         self._config = config
+        self._began: float | None = time.perf_counter()
+        """When the first recall began, which also opens the store. Then None."""
         self._db = sqlite.open_reading()
         self._vectors = self._db is not None and sqlite.load_vectors(self._db)
         self._events: list[Event] = []
-        self._recalled: list[str] = []
+        self.recalled: list[str] = []
+        """The ids of all hits."""
 
     def session_meant(self, given: str) -> str:
         """The id of a session by its beginning, "" if it is unknown. Raises Failure: SESSION_AMBIGUOUS."""
@@ -166,7 +183,8 @@ class RecordedRecall:
 
     def ask(self, query: Query, *, now: int) -> dict[str, Any]:
         """Recall, and leave events; a failure leaves an event, too."""
-        began = time.perf_counter()
+        searching = time.perf_counter()
+        began, self._began = self._began or searching, None
         about: dict[str, Any] = {"query": query_excerpt(query.text), "budget": query.budget, "limit": query.limit}
         self._add("started", now, about, level="debug")
         try:
@@ -177,12 +195,13 @@ class RecordedRecall:
             self._add("failed", clock.now_ms(), about, level="error", success=False, error=failure.message)
             self.save()
             raise failure from None
-        self._recalled += [hit["id"] for hit in result["hits"]]
-        took = round((time.perf_counter() - began) * 1000, 2)
+        self.recalled += [hit["id"] for hit in result["hits"]]
+        took, opened = (round((at - began) * 1000, 3) for at in (time.perf_counter(), searching))
+        steps = [["open", 0, opened]] * (opened > 0) + [["search", opened, took]]
         done = {
             **about, "budget": result["budget"]["applied"], "found": result["found"], "returned": result["count"],
             "dropped": result["droppedByTrustPass"], "backend": result["backend"],
-            "rewrite": result["rewrite"]["strategy"], "semantic": result["semantic"],
+            "rewrite": result["rewrite"]["strategy"], "semantic": result["semantic"], "steps": steps,
         }  # fmt: skip
         if "fallback" in result:
             done["fallback"] = result["fallback"]["code"]
@@ -196,11 +215,11 @@ class RecordedRecall:
         if not log.spool(self._events):
             log.store_spooled(self._events)
         self._events.clear()
-        if counting and self._recalled and self._db is not None:
+        if counting and self.recalled and self._db is not None:
             try:
                 sqlite.set_durability(self._db, False, busy_ms=log.BUSY_MS)
                 with sqlite.transaction(self._db):
-                    documents.count_recall(self._db, self._recalled, clock.now_ms())
+                    documents.count_recall(self._db, self.recalled, clock.now_ms())
             except Failure:  # the answer is there all the same
                 pass
 
