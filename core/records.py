@@ -162,6 +162,8 @@ class EventQuery(TypedDict, total=False):
     """Actions that are left out."""
     hidden_components: Sequence[str]
     session: str
+    sessions: Sequence[str] | None
+    """Only these; None means any."""
     system: str
     success: bool | None
     since: int

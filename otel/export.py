@@ -5,9 +5,10 @@ A destination is a signal and its endpoint in the standard `OTEL_*` variables. T
 """
 
 import os
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import apsw
@@ -18,6 +19,9 @@ from core.errors import Failure, usage
 from core.store import events, sqlite
 from core.store.events import Cursor, new_cursor
 from otel import log
+
+if TYPE_CHECKING:
+    from otel.otlp import Sender
 
 DEFAULT_ENDPOINT = "http://localhost:4318"  # of the specification
 
@@ -138,9 +142,100 @@ def _send(config: Config, places: Sequence[Destination], *, due_only: bool = Fal
 
     db = sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=False)
     try:
-        return otlp.send_all(db, cursors, due_only=due_only)
+        upto = events.last_seq(db)
+        due = [(cursor, url) for cursor, url in cursors if not due_only or cursor.next_try_at <= clock.now_ms()]
+        return [_Transfer(db, cursor, upto).run(otlp.Sender(cursor.signal, url)) for cursor, url in due]
     finally:
         db.close()
+
+
+class _Transfer:
+    """Sends pending events to a destination. The cursor moves when a batch was accepted."""
+
+    def __init__(self, db: apsw.Connection, cursor: Cursor, upto: int) -> None:
+        self._db = db
+        self._cursor = self._before = cursor
+        self._upto = upto
+        self._skipped = 0  # events refused since the last accepted batch
+
+    def run(self, sender: "Sender") -> dict[str, Any]:
+        """Send what waits and store in the cursor how it went; returns what `otel export` prints."""
+        try:
+            error = self._send_batches(sender)
+        finally:
+            sender.close()
+        if error:
+            self._store_failure(error)
+        return {
+            "signal": self._cursor.signal,
+            "endpoint": self._cursor.endpoint,
+            "sent": self._cursor.exported - self._before.exported,
+            "rejected": self._cursor.rejected - self._before.rejected,
+            "waiting": events.count_after(self._db, self._cursor.reached),
+            **({"error": error} if error else {}),
+        }
+
+    def _send_batches(self, sender: "Sender") -> str:
+        """Send batch after batch. Returns the error that ended it, "" if there was none.
+
+        A refused batch is halved until the event that the receiver refuses is found. That event is skipped once the
+        receiver accepts a later one.
+        """
+        most = size = _batch_size(self._cursor.signal)
+        most_bytes = 1_000_000  # receivers accept a few megabytes
+        reached, refusal = self._cursor.reached, ""
+        while True:
+            batch, last = events.next_batch(self._db, reached, self._upto, size, most_bytes)
+            if not batch:
+                return refusal
+            count, error, is_refused = sender.send(batch)
+            if is_refused and len(batch) > 1:
+                size = len(batch) // 2
+                continue
+            if is_refused:
+                self._skipped += 1
+                refusal = error
+                if self._skipped > 5:  # in a row: the fault is the receiver's, not that of the events
+                    return refusal
+            elif error:
+                return error
+            elif count:
+                self._store_success(last, count)
+                refusal = ""
+                size = min(size * 2, most)
+            elif not self._skipped:
+                self._store(reached=last)  # none of these events is a span
+            reached = last
+
+    def _store_success(self, reached: int, count: int) -> None:
+        self._store(
+            reached=reached,
+            exported=self._cursor.exported + count,
+            rejected=self._cursor.rejected + self._skipped,
+            exported_at=clock.now_ms(),
+            failures=0,
+            error=f"{self._skipped} events were refused" if self._skipped else "",
+            next_try_at=0,
+        )
+        self._skipped = 0
+
+    def _store_failure(self, error: str) -> None:
+        failures, now = self._cursor.failures + 1, clock.now_ms()
+        longest = min(300.0, 2.0 ** min(failures, 10))
+        # At random, so that many machines do not all return to a receiver at the same moment.
+        wait_s = longest * random.uniform(0.5, 1.0)  # noqa: S311  # not a secret
+        self._store(failures=failures, error=error, failed_at=now, next_try_at=now + int(wait_s * 1000))
+
+    def _store(self, **changes: Any) -> None:
+        self._cursor = self._cursor.changed(**changes)
+        with sqlite.transaction(self._db):
+            events.save_cursor(self._db, self._cursor)
+
+
+def _batch_size(signal: str) -> int:
+    name = {"logs": "BLRP", "traces": "BSP"}.get(signal, "")
+    size = os.environ.get(f"OTEL_{name}_MAX_EXPORT_BATCH_SIZE", "").strip()
+    return max(1, min(int(size), 10_000)) if size.isascii() and size.isdigit() else 512  # the SDK's default
 
 
 def _destination(signal: str) -> Destination:

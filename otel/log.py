@@ -217,7 +217,7 @@ def spool_path() -> str:
 def search_text(event: Event) -> str:
     """The searchable words of an event, as in the mirrored CLI: in lower case, a line for each field and entry."""
     lines = [event["source"], event["component"], event["action"], event.get("error", "")]
-    _collect("", event["metadata"], lines)
+    _collect("", {key: value for key, value in event["metadata"].items() if key != "steps"}, lines)
     return "\n".join([line for line in map(as_words, lines) if line])
 
 

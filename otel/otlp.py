@@ -7,16 +7,13 @@ remembers the last answer.
 
 import logging
 import os
-import random
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import metadata
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
-import apsw
 import requests
 from opentelemetry._logs import LogRecord, SeverityNumber
 from opentelemetry.attributes import BoundedAttributes
@@ -26,6 +23,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk._logs import LogRecordLimits, ReadableLogRecord
 from opentelemetry.sdk.metrics.export import (
     AggregationTemporality,
+    Gauge,
     Histogram,
     HistogramDataPoint,
     Metric,
@@ -38,86 +36,72 @@ from opentelemetry.sdk.metrics.export import (
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanLimits
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.semconv.schemas import Schemas
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 from opentelemetry.trace.status import Status, StatusCode
 
-from core import VERSION, clock, files, json_text, words
+from core import VERSION, files, json_text, words
 from core.records import Event
 from core.redaction import redact
-from core.store import events as stored_events
-from core.store import sqlite
-from core.store.events import Cursor
 
-BATCH = 512  # events, the SDK's default
-SPAN_NAMES = {"memory.recall.completed": "recall", "memory.recall.failed": "recall"} | dict.fromkeys(
-    ("hook.completed", "hook.degraded", "hook.failed", "hook.timeout"), "hook"
-)
-"""The actions that took time, and the name of their span."""
-
-_SCOPE = InstrumentationScope("joelclaw", VERSION)
-
-
-def send_all(db: apsw.Connection, cursors: Sequence[tuple[Cursor, str]], *, due_only: bool) -> list[dict[str, Any]]:
-    """Send the events up to this moment to each destination: its cursor and its URL.
-
-    Returns what `otel export` prints about each.
-    """
-    logger = logging.getLogger("opentelemetry")  # it would print warnings to stderr
-    logger.addHandler(logging.NullHandler())
-    logger.propagate = False
-    upto = stored_events.last_seq(db)
-    due = [(cursor, url) for cursor, url in cursors if not due_only or cursor.next_try_at <= clock.now_ms()]
-    return [_Transfer(db, cursor, url, upto).run() for cursor, url in due]
-
-
-def log_records(events: Sequence[Event]) -> list[ReadableLogRecord]:
-    """A log record for each event."""
-    resources = _resources(events)
-    limits = LogRecordLimits()
-    return [
-        ReadableLogRecord(_log_record(event, limits), resources[event["systemId"]], _SCOPE, limits) for event in events
-    ]
-
-
-def spans(events: Sequence[Event]) -> list[ReadableSpan]:
-    """A span for each event that took time and is in `SPAN_NAMES`. It ends at the time of its event."""
-    resources = _resources(events)
-    limits = SpanLimits()
-    return [_span(event, resources[event["systemId"]], limits) for event in events if event["action"] in SPAN_NAMES]
-
-
-def metrics(events: Sequence[Event]) -> MetricsData:
-    """How many events there were of each action, and how long they took: sums of these events alone (delta)."""
-    by_system: dict[str, list[Event]] = {}
-    for event in events:
-        by_system.setdefault(event["systemId"], []).append(event)
-    resources = _resources(events)
-    return MetricsData(
-        [
-            ResourceMetrics(resources[system], [ScopeMetrics(_SCOPE, _system_metrics(group), "")], "")
-            for system, group in by_system.items()
-        ]
-    )
-
-
-class _Signal(NamedTuple):
-    exporter: type[Any]
-    records: Callable[[Sequence[Event]], Any]
-
-
-_SIGNALS = {
-    "logs": _Signal(OTLPLogExporter, log_records),
-    "traces": _Signal(OTLPSpanExporter, spans),
-    "metrics": _Signal(OTLPMetricExporter, metrics),
+SPAN_NAMES = {
+    **dict.fromkeys(("memory.recall.completed", "memory.recall.failed"), "recall"),
+    **dict.fromkeys(("command.completed", "command.degraded"), "command"),
+    **dict.fromkeys(("hook.completed", "hook.degraded", "hook.failed", "hook.timeout"), "hook"),
 }
+"""The actions that took time, and the name of their span."""
+METRICS = {
+    "joelclaw.events": ("{event}", "Events"),
+    "joelclaw.duration": ("ms", "How long what an event reports took"),
+    "joelclaw.hook.duration": ("s", "How long a hook took"),
+    "joelclaw.faults": ("{fault}", "Events that report a failure"),
+    "joelclaw.recalls": ("{recall}", "Searches of memory"),
+    "joelclaw.injected.tokens": ("{token}", "Estimated tokens of the texts that agents were given"),
+    "joelclaw.archived": ("By", "Read from transcripts by hooks"),
+    "joelclaw.store.size": ("By", "Size of the store's files"),
+}
+"""The unit of each metric and what it measures."""
+
+_SCHEMA = Schemas.V1_44_0.value
+_SCOPE = InstrumentationScope("joelclaw", VERSION, _SCHEMA)
 
 
-@dataclass(frozen=True)
-class _Result:
-    """The answer of a receiver to a batch; `error` is "" if it accepted the batch."""
+class Sender:
+    """Sends what a signal (`logs`, `traces`, `metrics`) says of events to a URL, with the SDK's exporter."""
 
-    error: str = ""
-    is_refused: bool = False  # it will never accept this batch
+    def __init__(self, signal: str, url: str) -> None:
+        logger = logging.getLogger("opentelemetry")  # it would print warnings to stderr
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False
+        exporters = {
+            "logs": (OTLPLogExporter, log_records),
+            "traces": (OTLPSpanExporter, spans),
+            "metrics": (OTLPMetricExporter, metrics),
+        }
+        exporter, records = exporters[signal]
+        self._session = _Session()
+        self._exporter: Any = exporter(endpoint=url, session=self._session)
+        self._records: Callable[[Sequence[Event]], Any] = records
+
+    def send(self, events: Sequence[Event]) -> tuple[int, str, bool]:
+        """How many records or, for metrics, events were sent; the error, if any; and whether the batch was refused.
+
+        Nothing is sent if no event has a record.
+        """
+        records = self._records(events)
+        if not records:
+            return 0, "", False
+        self._session.forget()
+        try:
+            self._exporter.export(records)
+        except Exception as fault:
+            self._session.fault = fault
+        error, is_refused = self._session.outcome()
+        return len(events) if isinstance(records, MetricsData) else len(records), error, is_refused
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._exporter.shutdown()
 
 
 class _Session(requests.Session):
@@ -129,6 +113,23 @@ class _Session(requests.Session):
     def forget(self) -> None:
         """Forget the last answer."""
         self.answer = self.fault = None
+
+    def outcome(self) -> tuple[str, bool]:
+        """The error of the last request, "" if it was accepted, and whether it would be refused again."""
+        answer, fault = self.answer, self.fault
+        if isinstance(fault, requests.exceptions.Timeout):
+            return "no answer in time", False
+        if isinstance(fault, requests.exceptions.RequestException):
+            is_down = "Connection refused" in str(fault)
+            return "connection refused" if is_down else one_line(f"no connection: {fault}"), False
+        if answer is None:  # nothing was sent
+            return one_line(f"the batch could not be encoded: {fault or 'too large'}"), True
+        if 200 <= answer.status_code < 300:
+            return "", False
+        message = f"HTTP {answer.status_code} {answer.reason or ''}".strip()
+        if answer.text and "protobuf" not in answer.headers.get("content-type", ""):
+            message += f": {answer.text[:1_200]}"
+        return one_line(message), answer.status_code in (400, 413)
 
     def request(self, *args: Any, **options: Any) -> requests.Response:
         """Send a request."""
@@ -142,127 +143,38 @@ class _Session(requests.Session):
         return self.answer
 
 
-class _Transfer:
-    """Sends pending events to a destination. The cursor moves when a batch was accepted."""
-
-    def __init__(self, db: apsw.Connection, cursor: Cursor, url: str, upto: int) -> None:
-        self._db = db
-        self._cursor = self._before = cursor
-        self._signal = _SIGNALS[cursor.signal]
-        self._url = url
-        self._upto = upto
-        self._session = _Session()
-        self._skipped = 0  # events refused since the last accepted batch
-
-    def run(self) -> dict[str, Any]:
-        """Send what waits and store in the cursor how it went."""
-        failure = None
-        if self._cursor.reached < self._upto:
-            exporter = self._signal.exporter(endpoint=self._url, session=self._session)
-            try:
-                failure = self._send_batches(exporter)
-            finally:
-                exporter.shutdown()
-        if failure is not None:
-            self._store_failure(failure)
-        return {
-            "signal": self._cursor.signal,
-            "endpoint": self._cursor.endpoint,
-            "sent": self._cursor.exported - self._before.exported,
-            "rejected": self._cursor.rejected - self._before.rejected,
-            "waiting": stored_events.count_after(self._db, self._cursor.reached),
-            **({"error": failure.error} if failure else {}),
-        }
-
-    def _send_batches(self, exporter: Any) -> _Result | None:
-        """Send batch after batch. Returns the failure that ended it.
-
-        A refused batch is halved until the event that the receiver refuses is found. That event is skipped once the
-        receiver accepts a later one.
-        """
-        reached, size = self._cursor.reached, _batch_size(self._cursor.signal)
-        refusal: _Result | None = None
-        while True:
-            events, last = stored_events.next_batch(
-                self._db, reached, self._upto, size, 1_000_000
-            )  # receivers accept a few megabytes
-            if not events:
-                return refusal
-            records = self._signal.records(events)
-            if records:
-                result = self._send(exporter, records)
-                if result.is_refused and len(events) > 1:
-                    size = len(events) // 2
-                    continue
-                if result.is_refused:
-                    self._skipped += 1
-                    refusal = result
-                    if self._skipped > 5:  # in a row: the fault is the receiver's, not that of the events
-                        return refusal
-                elif result.error:
-                    return result
-                else:
-                    count = len(events) if isinstance(records, MetricsData) else len(records)
-                    self._store_success(last, count)
-                    refusal = None
-                    size = min(size * 2, _batch_size(self._cursor.signal))
-            elif not self._skipped:
-                self._store(reached=last)  # none of these events is a span
-            reached = last
-
-    def _send(self, exporter: Any, records: Any) -> _Result:
-        self._session.forget()
-        try:
-            exporter.export(records)
-        except Exception as error:
-            self._session.fault = error
-        answer, fault = self._session.answer, self._session.fault
-        if isinstance(fault, requests.exceptions.Timeout):
-            return _Result("no answer in time")
-        if isinstance(fault, requests.exceptions.RequestException):
-            is_refused = "Connection refused" in str(fault)
-            return _Result("connection refused" if is_refused else _one_line(f"no connection: {fault}"))
-        if answer is None:  # nothing was sent
-            return _Result(_one_line(f"the batch could not be encoded: {fault or 'too large'}"), is_refused=True)
-        if 200 <= answer.status_code < 300:
-            return _Result()
-        message = f"HTTP {answer.status_code} {answer.reason or ''}".strip()
-        if answer.text and "protobuf" not in answer.headers.get("content-type", ""):
-            message += f": {answer.text[:1_200]}"
-        return _Result(_one_line(message), is_refused=answer.status_code in (400, 413))
-
-    def _store_success(self, reached: int, count: int) -> None:
-        self._store(
-            reached=reached,
-            exported=self._cursor.exported + count,
-            rejected=self._cursor.rejected + self._skipped,
-            exported_at=clock.now_ms(),
-            failures=0,
-            error=f"{self._skipped} events were refused" if self._skipped else "",
-            next_try_at=0,
-        )
-        self._skipped = 0
-
-    def _store_failure(self, failure: _Result) -> None:
-        failures, now = self._cursor.failures + 1, clock.now_ms()
-        longest = min(300.0, 2.0 ** min(failures, 10))
-        # At random, so that many machines do not all return to a receiver at the same moment.
-        wait_s = longest * random.uniform(0.5, 1.0)  # noqa: S311  # not a secret
-        self._store(failures=failures, error=failure.error, failed_at=now, next_try_at=now + int(wait_s * 1000))
-
-    def _store(self, **changes: Any) -> None:
-        self._cursor = self._cursor.changed(**changes)
-        with sqlite.transaction(self._db):
-            stored_events.save_cursor(self._db, self._cursor)
+def log_records(events: Sequence[Event]) -> list[ReadableLogRecord]:
+    """A log record for each event."""
+    resources = _resources(events)
+    limits = LogRecordLimits()
+    return [
+        ReadableLogRecord(_log_record(event, limits), resources[event["systemId"]], _SCOPE, limits) for event in events
+    ]
 
 
-def _batch_size(signal: str) -> int:
-    name = {"logs": "BLRP", "traces": "BSP"}.get(signal, "")
-    size = os.environ.get(f"OTEL_{name}_MAX_EXPORT_BATCH_SIZE", "").strip()
-    return max(1, min(int(size), 10_000)) if size.isascii() and size.isdigit() else BATCH
+def spans(events: Sequence[Event]) -> list[ReadableSpan]:
+    """A span for each event in `SPAN_NAMES`, which ends at the time of the event, and one for each of its steps."""
+    resources = _resources(events)
+    limits = SpanLimits()
+    timed = [event for event in events if event["action"] in SPAN_NAMES]
+    return [span for event in timed for span in _spans(event, resources[event["systemId"]], limits)]
 
 
-def _one_line(text: str, limit: int = 300) -> str:
+def metrics(events: Sequence[Event]) -> MetricsData:
+    """The metrics in `METRICS`: sums of these events alone (delta), and the present size of the store."""
+    by_system: dict[str, list[Event]] = {}
+    for event in events:
+        by_system.setdefault(event["systemId"], []).append(event)
+    resources = _resources(events)
+    by_resource = [(resources[system], _system_metrics(group)) for system, group in by_system.items()]
+    by_resource[-1][1].append(_store_size(events[-1]))
+    return MetricsData(
+        [ResourceMetrics(resource, [ScopeMetrics(_SCOPE, found, _SCHEMA)], _SCHEMA) for resource, found in by_resource]
+    )
+
+
+def one_line(text: str, limit: int = 300) -> str:
+    """The text on one line, redacted and cut."""
     line = " ".join(redact(words.clean(text))[0].split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
@@ -282,16 +194,16 @@ def _resources(events: Iterable[Event]) -> dict[str, Resource]:
             "joelclaw.system.id": system,
             **{f"telemetry.sdk.{name}": value for name, value in sdk.items()},
         }
-        resources[system] = Resource(about).merge(detected)
+        resources[system] = Resource(about, _SCHEMA).merge(detected)
     return resources
 
 
 def _log_record(event: Event, limits: LogRecordLimits) -> LogRecord:
     at = event["timestamp"] * 1_000_000
     trace = _trace_id(event)
-    span = _span_id(event) if event["action"] in SPAN_NAMES else 0
+    span = _span_id(event["id"]) if event["action"] in SPAN_NAMES else 0
     flags = TraceFlags(TraceFlags.SAMPLED if trace else TraceFlags.DEFAULT)
-    attributes = {f"joelclaw.metadata.{key}": _encodable(value) for key, value in event["metadata"].items()}
+    attributes = {f"joelclaw.metadata.{key}": _encodable(value) for key, value in _details(event)}
     if "duration_ms" in event:
         attributes["joelclaw.duration_ms"] = event["duration_ms"]
     attributes |= _attributes(event)  # last: of too many attributes, the first are dropped
@@ -304,79 +216,166 @@ def _log_record(event: Event, limits: LogRecordLimits) -> LogRecord:
         context=set_span_in_context(NonRecordingSpan(SpanContext(trace, span, False, flags))),
         severity_text=event["level"].upper(),
         severity_number=SeverityNumber[event["level"].upper()],
-        body=f"{event['action']}: {event['error']}" if "error" in event else event["action"],
+        body=_body(event),
         attributes={**bounded, "log.record.uid": event["id"]},  # the id is never cut
         event_name=event["action"],
     )
 
 
-def _span(event: Event, resource: Resource, limits: SpanLimits) -> ReadableSpan:
+def _body(event: Event) -> str:
+    """A log record's text for a person: the action, and its error or the first plain values of its metadata."""
+    if "error" in event:
+        return f"{event['action']}: {event['error']}"
+    plain = [f"{key} {value}" for key, value in _details(event) if isinstance(value, (str, int, float)) and value != ""]
+    took = [f"{event['duration_ms']:g} ms"] if "duration_ms" in event else []
+    about = one_line(", ".join([*took, *plain[:8]]))
+    return f"{event['action']}: {about}" if about else event["action"]
+
+
+def _details(event: Event) -> list[tuple[str, Any]]:
+    """The metadata of an event, without the steps, which are spans."""
+    return [(key, value) for key, value in event["metadata"].items() if key not in ("steps", "duration_ms")]
+
+
+def _spans(event: Event, resource: Resource, limits: SpanLimits) -> Iterator[ReadableSpan]:
+    """The span of a hook or command, then those of its steps."""
     end = event["timestamp"] * 1_000_000
-    attributes: dict[str, Any] = {}
-    for key, value in event["metadata"].items():
+    start = max(0, end - int(event.get("duration_ms", 0) * 1_000_000))
+    about: dict[str, Any] = {}
+    for key, value in _details(event):
         is_plain = not isinstance(value, (dict, list)) or (
             isinstance(value, list) and all(isinstance(item, str) for item in value)
         )
         if value is not None:  # a span's attributes are neither maps nor null
-            attributes[f"joelclaw.metadata.{key}"] = _encodable(value) if is_plain else json_text.dumps(value)
-    if event["metadata"].get("agent"):
-        attributes["gen_ai.agent.name"] = str(event["metadata"]["agent"])
-    attributes |= _attributes(event)
-    bounded = BoundedAttributes(limits.max_span_attributes, attributes, max_value_len=limits.max_span_attribute_length)
-    name = SPAN_NAMES[event["action"]]
-    if name == "hook" and event["metadata"].get("event"):
-        name = f"hook {event['metadata']['event']}"
-    return ReadableSpan(
-        name=name,
-        context=SpanContext(_trace_id(event), _span_id(event), False, TraceFlags(TraceFlags.SAMPLED)),
-        resource=resource,
-        attributes={**bounded, "log.record.uid": event["id"]},
-        status=Status(StatusCode.UNSET) if event["success"] else Status(StatusCode.ERROR, event.get("error")),
-        start_time=max(0, end - int(event.get("duration_ms", 0) * 1_000_000)),
-        end_time=end,
-        instrumentation_scope=_SCOPE,
-    )
+            about[f"joelclaw.metadata.{key}"] = _encodable(value) if is_plain else json_text.dumps(value)
+    shared = _attributes(event)
+    if SPAN_NAMES[event["action"]] == "recall":
+        shared["gen_ai.operation.name"] = "retrieval"
+    longest = limits.max_span_attribute_length
+    bounded = BoundedAttributes(limits.max_span_attributes, about | shared, max_value_len=longest)
+    own: dict[str, Any] = {
+        name: shared[name] for name in ("session.id", "gen_ai.conversation.id", "joelclaw.source") if name in shared
+    }
+    error = {"error.type": shared["error.type"]} if "error.type" in shared else {}
+    # Name, start, end, attributes, and whether it failed: of the event, then of its steps.
+    rows = [(_span_name(event), start, end, {**bounded, "log.record.uid": event["id"]}, not event["success"])]
+    for name, began, ended in _steps(event):
+        first, last = (min(start + int(ms * 1_000_000), end) for ms in (began, ended))
+        is_failed = name == event["metadata"].get("step")
+        rows.append((name, first, last, {**own, **(error if is_failed else {})}, is_failed))
+    around: list[ReadableSpan] = []  # the spans that the next one may be part of
+    for number, (name, first, last, attributes, is_failed) in enumerate(rows):
+        while len(around) > 1 and last > (around[-1].end_time or 0):
+            around.pop()
+        span = _span_id(f"{event['id']} {number}" if number else event["id"])
+        around.append(
+            ReadableSpan(
+                name=name,
+                context=SpanContext(_trace_id(event), span, False, TraceFlags(TraceFlags.SAMPLED)),
+                parent=around[-1].get_span_context() if around else None,
+                resource=resource,
+                attributes=attributes,
+                status=Status(StatusCode.ERROR, event.get("error")) if is_failed else Status(StatusCode.UNSET),
+                start_time=first,
+                end_time=last,
+                instrumentation_scope=_SCOPE,
+            )
+        )
+        yield around[-1]
+
+
+def _span_name(event: Event) -> str:
+    """`hook PreCompact`, `inject recovery`, `recall`."""
+    name, about = SPAN_NAMES[event["action"]], event["metadata"]
+    if name == "hook" and about.get("event"):
+        return f"hook {about['event']}"
+    return str(about.get("command") or name) if name == "command" else name
+
+
+def _steps(event: Event) -> list[tuple[str, float, float]]:
+    """Name, start and end (ms after the start of the event's span) of its steps, in the order in which they began."""
+    steps = event["metadata"].get("steps")
+    return [
+        (step[0], step[1], step[2])
+        for step in (steps if isinstance(steps, list) else ())
+        if isinstance(step, list) and len(step) == 3 and isinstance(step[0], str)
+        and all(isinstance(ms, (int, float)) for ms in step[1:]) and 0 <= step[1] <= step[2]
+    ]  # fmt: skip
 
 
 def _system_metrics(events: Sequence[Event]) -> list[Metric]:
     """The metrics of a machine's events, from the time of the first event to that of the last."""
     times = [event["timestamp"] * 1_000_000 for event in events]
     start, end = min(times), max(times)
-    counts: dict[tuple[str, str, bool], int] = {}
-    durations: dict[str, list[float]] = {}
-    for event in events:
-        key = event["action"], event["level"], event["success"]
-        counts[key] = counts.get(key, 0) + 1
-        if "duration_ms" in event:
-            durations.setdefault(event["action"], []).append(event["duration_ms"])
     delta = AggregationTemporality.DELTA
-    points = [
-        NumberDataPoint(
-            {"joelclaw.action": action, "joelclaw.level": level, "joelclaw.success": success}, start, end, count
-        )
-        for (action, level, success), count in counts.items()
-    ]
-    metrics = [Metric("joelclaw.events", "Events", "{event}", Sum(points, delta, is_monotonic=True))]
-    if durations:
-        histograms = [_histogram(action, values, start, end) for action, values in durations.items()]
-        metrics.append(Metric("joelclaw.duration", "How long it took", "ms", Histogram(histograms, delta)))
+    values: dict[str, dict[tuple[tuple[str, Any], ...], list[float]]] = {}
+    for event in events:
+        for name, value, attributes in _measurements(event):
+            values.setdefault(name, {}).setdefault(tuple(attributes.items()), []).append(value)
+    metrics = []
+    for name, points in values.items():
+        unit, description = METRICS[name]
+        data: Histogram | Sum
+        if unit in ("ms", "s"):
+            data = Histogram([_histogram(dict(key), of, unit, start, end) for key, of in points.items()], delta)
+        else:
+            numbers = [NumberDataPoint(dict(key), start, end, sum(of)) for key, of in points.items()]
+            data = Sum(numbers, delta, is_monotonic=True)
+        metrics.append(Metric(name, description, unit, data))
     return metrics
 
 
-def _histogram(action: str, values: Sequence[float], start: int, end: int) -> HistogramDataPoint:
-    # the SDK's defaults
-    buckets_ms = (0, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1_000, 2_500, 5_000, 7_500, 10_000)
-    counts = [0] * (len(buckets_ms) + 1)
+def _measurements(event: Event) -> Iterator[tuple[str, float, dict[str, Any]]]:
+    """What an event adds to the metrics: the metric, a value and attributes."""
+    about, action = event["metadata"], {"joelclaw.action": event["action"]}
+    yield "joelclaw.events", 1, {**action, "joelclaw.level": event["level"], "joelclaw.success": event["success"]}
+    fault = {} if event["success"] else {"error.type": _error_type(event)}
+    if fault:
+        yield "joelclaw.faults", 1, {**action, **fault}
+    took = event.get("duration_ms")
+    if took is not None:
+        yield "joelclaw.duration", took, action
+        if SPAN_NAMES.get(event["action"]) == "hook":
+            hook = {
+                "joelclaw.hook.event": str(about.get("event", "")),
+                "gen_ai.agent.name": str(about.get("agent", "")),
+            }
+            yield "joelclaw.hook.duration", took / 1000, {**hook, **fault}
+    hits = about.get("returned", about.get("result_count"))
+    if event["action"] in ("memory.recall.completed", "memory.recall.injected", "task.recalled") and hits is not None:
+        yield "joelclaw.recalls", 1, {**action, "joelclaw.recall.has_hits": bool(hits)}
+    tokens, read = about.get("estimatedTokens"), about.get("archivedBytes")
+    if isinstance(tokens, int) and "inject" in event["action"]:
+        yield "joelclaw.injected.tokens", tokens, action
+    if isinstance(read, int):
+        yield "joelclaw.archived", read, {"gen_ai.agent.name": str(about.get("agent", ""))}
+
+
+def _store_size(last: Event) -> Metric:
+    unit, description = METRICS["joelclaw.store.size"]
+    path = os.path.join(files.home(), files.STORE)
+    size = sum(os.path.getsize(path + suffix) for suffix in ("", "-wal") if os.path.exists(path + suffix))
+    at = last["timestamp"] * 1_000_000
+    return Metric("joelclaw.store.size", description, unit, Gauge([NumberDataPoint({}, at, at, size)]))
+
+
+def _histogram(
+    attributes: dict[str, Any], values: Sequence[float], unit: str, start: int, end: int
+) -> HistogramDataPoint:
+    # the SDK's defaults, in ms
+    buckets = [0, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1_000, 2_500, 5_000, 7_500, 10_000]
+    bounds = [bound / 1000 for bound in buckets[1:]] if unit == "s" else buckets
+    counts = [0] * (len(bounds) + 1)
     for value in values:
-        counts[bisect_left(buckets_ms, value)] += 1
+        counts[bisect_left(bounds, value)] += 1
     return HistogramDataPoint(
-        attributes={"joelclaw.action": action},
+        attributes=attributes,
         start_time_unix_nano=start,
         time_unix_nano=end,
         count=len(values),
         sum=sum(values),
         bucket_counts=counts,
-        explicit_bounds=buckets_ms,
+        explicit_bounds=bounds,
         min=min(values),
         max=max(values),
     )
@@ -391,6 +390,10 @@ def _attributes(event: Event) -> dict[str, Any]:
         "joelclaw.component": event["component"],
         "joelclaw.success": event["success"],
     }
+    if session:
+        attributes["gen_ai.conversation.id"] = session
+    if event["metadata"].get("agent"):
+        attributes["gen_ai.agent.name"] = str(event["metadata"]["agent"])
     if "error" in event:
         attributes["exception.message"] = event["error"]
         attributes["error.type"] = _error_type(event)
@@ -433,5 +436,5 @@ def _trace_id(event: Event) -> int:
         return int(words.fingerprint(session), 16)
 
 
-def _span_id(event: Event) -> int:
-    return int(words.fingerprint(event["id"])[:16], 16) or 1
+def _span_id(name: str) -> int:
+    return int(words.fingerprint(name)[:16], 16) or 1

@@ -1,7 +1,7 @@
 """Searching, counting and following the stored events."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from core import clock
@@ -31,7 +31,7 @@ def query(options: Mapping[str, Any], now: int) -> EventQuery:
     asks_for_all = components or actions or "debug" in levels or options.get("all")
     words = [word for alternative in alternatives for word in alternative]
     # of every hook and recall: hidden unless the query asks for an action, a component, debug events or a word of these
-    routine = ("hook.completed", "memory.recall.started")
+    routine = ("hook.completed", "command.completed", "memory.recall.started")
     hidden = [action for action in routine if not any(word in as_words(action) for word in words)]
     return {
         "any_of": alternatives,
@@ -42,6 +42,7 @@ def query(options: Mapping[str, Any], now: int) -> EventQuery:
         "actions": actions,
         "hidden": [] if asks_for_all else hidden,
         "session": identifier(options.get("session") or ""),
+        "sessions": None,
         "system": identifier(options.get("system") or ""),
         "success": options.get("success"),
         "since": options.get("since_ms") or max(0, now - int(options.get("hours", 24) * clock.HOUR_MS)),
@@ -50,7 +51,8 @@ def query(options: Mapping[str, Any], now: int) -> EventQuery:
 
 def find(query: EventQuery, *, limit: int, page: int, text: str | None = None) -> dict[str, Any]:
     """One page of events, newest first, as the mirrored CLI prints them. `text` is the query as it was given."""
-    (counts,), events = _read([query], limit, page)
+    hidden: EventQuery = {**query, "hidden": [], "actions": query["hidden"]}
+    (counts, hidden_counts), events = _read([query, hidden], limit, page)
     return {
         **({} if text is None else {"query": text}),
         "found": sum(counts["level"].values()),
@@ -60,6 +62,7 @@ def find(query: EventQuery, *, limit: int, page: int, text: str | None = None) -
         "events": [event_row(event) for event in events],
         "facets": _facets(counts),
         "hidden": query["hidden"],
+        "hiddenCount": sum(hidden_counts["level"].values()) if query["hidden"] else 0,
     }
 
 
@@ -79,8 +82,11 @@ def stats(query: EventQuery, *, hours: float, now: int) -> dict[str, Any]:
     }
 
 
-def follow(query: EventQuery, limit: int) -> Iterator[list[Event]]:
-    """First the newest `limit` events, then at each step those that were stored meanwhile, oldest first."""
+def follow(current_query: Callable[[], EventQuery], limit: int) -> Iterator[list[Event]]:
+    """First the newest `limit` events, then at each step those that were stored meanwhile, oldest first.
+
+    The query is asked for whenever there are new events, since new sessions may belong to it.
+    """
     last: int | None = None
     inode = 0
     while True:
@@ -92,8 +98,9 @@ def follow(query: EventQuery, limit: int) -> Iterator[list[Event]]:
                     last = 0  # another store was put in place
                 newest = stored_events.last_seq(db)
                 if last is None:
-                    events = stored_events.newest(db, query, limit)[::-1]
+                    events = stored_events.newest(db, current_query(), limit)[::-1]
                 elif newest != last:
+                    query = current_query()
                     since: EventQuery = {**query, "since": 0} if last else query
                     events = [event for _, event in stored_events.stored_after(db, last, upto=newest, query=since)]
                 last = newest

@@ -56,6 +56,7 @@ class Hook:
         self._usage: ContextUsage | None = None
         """The context usage as it was reported."""
         self._texts: list[Text] = []
+        self._archived_bytes = 0
         self._is_claimed = False
 
     def watch(self) -> None:
@@ -85,8 +86,8 @@ class Hook:
             with session:
                 self._texts = self._handle(event, session)
                 self.claim()
-                session.queue_event(self._completed())
                 session.save()
+                session.spool([self._completed()])
         self.claim()
         return client.answer(event, self._texts)
 
@@ -189,6 +190,7 @@ class Hook:
                 from memory.archive import forks
 
                 forks.settle(db, ingested.shared, vectors=origin.vectors, is_live=True)
+            self._archived_bytes = ingested.bytes
             return ingested.entries
 
         session.entries = session.store.write("archive", ingest_new, items)
@@ -209,6 +211,8 @@ class Hook:
     def _completed(self) -> Event:
         chars = sum(len(text["content"]) for text in self._texts)
         about = {"injected": [text["customType"] for text in self._texts], "contentChars": chars}
+        if self._archived_bytes:
+            about["archivedBytes"] = self._archived_bytes
         for first in self._session.faults if self._session is not None else ():
             error = f"{first['code']}: {first['message']}"
             return self._own_event("hook.degraded", "warn", {**about, "step": first["step"]}, error=error)
@@ -219,7 +223,10 @@ class Hook:
         event, role = self._event, os.environ.get("JOELCLAW_ROLE") or "interactive"
         record_of_call = new_event(
             action, source=role, component="hook", level=level, success=not error, error=error or None,
-            metadata={"agent": self._agent[:40], "event": event["name"] if event else self._event_name[:80], **more},
+            metadata={
+                "agent": self._agent[:40], "event": event["name"] if event else self._event_name[:80], **more,
+                **({"steps": self._session.store.step_times(self._began)} if self._session is not None else {}),
+            },
             duration_ms=round((time.monotonic() - self._began) * 1000, 2),
             session=stored_id(event["session"]) if event and event["session"] else "", role=role, now=clock.now_ms(),
         )  # fmt: skip
@@ -354,8 +361,8 @@ def _announcements(event: HookEvent, session: Session) -> list[Text]:
     from session import compaction
 
     texts: list[Text] = []
-    with fault_boundary(session.faults, "summary"):
+    with fault_boundary(session.store, "summary"):
         texts += compaction.offer_summary(event, session)
-    with fault_boundary(session.faults, "notify"):
+    with fault_boundary(session.store, "notify"):
         texts += compaction.announce(session.agent, session.config)
     return texts

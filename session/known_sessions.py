@@ -93,12 +93,26 @@ def known_sessions(db: apsw.Connection) -> list[KnownSession]:
         session = sessions.setdefault(name, KnownSession(name, at, None))
         session.updated_at, session.is_read = max(session.updated_at, at), False
     for name in stored_events.sessions_with_hooks(db):
-        hooks = stored_events.hook_call_extent(db, name) if name not in sessions else None
-        if hooks is not None:
-            sessions[name] = KnownSession(name, hooks["last"], None, hooks=hooks)
+        if name not in sessions or sessions[name].archived is None:
+            hooks = stored_events.hook_call_extent(db, name)
+            sessions.setdefault(name, KnownSession(name, hooks["last"] if hooks else 0, None)).hooks = hooks
     for name in stored_sessions.forgotten_ids(db):  # and it went on since
         sessions.pop(name, None)
     return list(sessions.values())
+
+
+def with_id(db: apsw.Connection, identifier: str) -> KnownSession:
+    """The session with exactly this id. No state is read."""
+    archived, hooks = stored_sessions.by_id(db, identifier), stored_events.hook_call_extent(db, identifier)
+    return KnownSession(identifier, 0, archived, hooks=hooks, is_read=False)
+
+
+def of(db: apsw.Connection, *, project: str = "", client: str = "", since: int = 0) -> list[KnownSession]:
+    """The sessions of a project and a client that were active since a time (ms); "" and 0 mean any."""
+    sessions = [session for session in known_sessions(db) if session.updated_at >= since]
+    sessions = [session for session in sessions if not since or session.read().updated_at >= since]
+    sessions = [session for session in sessions if not client or session.client == client]
+    return [session for session in sessions if not project or projects.same(project, session.project)]
 
 
 def newest_first(sessions: Iterable[KnownSession]) -> Iterator[KnownSession]:
@@ -117,10 +131,7 @@ def rows(
     db: apsw.Connection, config: Config, *, limit: int, project: str = "", client: str = "", since: int = 0
 ) -> tuple[list[dict[str, Any]], int]:
     """The first `limit` sessions, and how many there are, of a project and a client, active since a time (ms)."""
-    sessions = [session for session in known_sessions(db) if session.updated_at >= since]
-    sessions = [session for session in sessions if not since or session.read().updated_at >= since]
-    sessions = [session for session in sessions if not client or session.client == client]
-    sessions = [session for session in sessions if not project or projects.same(project, session.project)]
+    sessions = of(db, project=project, client=client, since=since)
     first = islice(newest_first(sessions), limit)
     return [summary_row(db, session, config) for session in first], len(sessions)
 

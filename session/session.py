@@ -12,6 +12,7 @@ A fault of the store does not stop a session: hooks fail open, so faults are col
 from __future__ import annotations
 
 import os
+import time
 
 from core import TYPE_CHECKING, clock, files, json_text
 from core.errors import Failure
@@ -129,11 +130,26 @@ class Session:
             write_state(self.state, text)
             self._saved, self.must_save = text, False
         events, self._events = self._events, []
-        if events and not log.spool(events):
-            self._unspooled += events
+        self.spool(events)
         writes, self._writes = self._writes, []
         for step, write in writes:
             self.store.write(step, write, None)
+
+    def spool(self, events: Sequence[Event]) -> None:
+        """Spool events now. If the spool is full, `store_events` stores them."""
+        if not log.spool(events):
+            self._unspooled += events
+
+    def completed(self, command: str, began: float) -> Event:
+        """The event of a command about this session that ends now and began at `began` (`time.monotonic()`)."""
+        about: dict[str, Any] = {"command": command, "agent": self.state.agent, "steps": self.store.step_times(began)}
+        about["duration_ms"] = round((time.monotonic() - began) * 1000, 2)
+        event = self.event("command.completed", about, level="debug")
+        for fault in self.faults[:1]:
+            error = f"{fault['code']}: {fault['message']}"
+            event = self.event("command.degraded", {**about, "step": fault["step"]}, level="warn", error=error)
+        event["timestamp"] = clock.now_ms()
+        return event
 
     def queue_event(self, event: Event) -> None:
         """Keep an event until the next save."""
@@ -143,7 +159,9 @@ class Session:
         """Keep a write to the store, which must not happen twice, until the next save."""
         self._writes.append((step, write))
 
-    def event(self, name: str, about: Mapping[str, Any], *, component: str = "", level: str = "info") -> Event:
+    def event(
+        self, name: str, about: Mapping[str, Any], *, component: str = "", level: str = "info", error: str = ""
+    ) -> Event:
         """An event about this session; `about` is its metadata."""
         from otel.log import new_event
 
@@ -151,7 +169,7 @@ class Session:
         component = component or ("gateway-context" if self.state.is_gateway else COMPONENT)
         return new_event(
             name, source=role, component=component, level=level, metadata=about, duration_ms=about.get("duration_ms"),
-            session=self.id, role=role, now=self.now,
+            session=self.id, role=role, now=self.now, success=not error, error=error,
         )  # fmt: skip
 
     def injected_event(
@@ -332,6 +350,8 @@ class SessionStore:
         self.db: apsw.Connection | None = None
         self.has_vectors = False
         self.faults: list[Fault] = []
+        self.steps: list[fault_boundary] = []
+        """The steps that began so far."""
 
     def reading(self) -> apsw.Connection | None:
         """The store to read from, None if there is none yet."""
@@ -347,7 +367,7 @@ class SessionStore:
         """What `work` returns; `otherwise` if it fails, if there is no store yet, or after a fault."""
         if self.faults:
             return otherwise
-        with fault_boundary(self.faults, step):
+        with fault_boundary(self, step):
             db = self.reading()
             if db is not None:
                 return work(db)
@@ -362,14 +382,25 @@ class SessionStore:
         """
         if self.faults:
             return otherwise
-        with fault_boundary(self.faults, step):
+        with fault_boundary(self, step):
             from core.store import sqlite
 
             if self.db is None:
                 self.db = sqlite.open_writing(busy_ms=log.BUSY_MS, durable=durable)
             else:
                 sqlite.set_durability(self.db, durable, busy_ms=log.BUSY_MS)
-        return self.read(step, work, otherwise)
+            db = self.reading()
+            if db is not None:
+                return work(db)
+        return otherwise
+
+    def step_times(self, began: float) -> list[list[Any]]:
+        """Name, start and end of each step so far, in ms after `began` (`time.monotonic()`)."""
+        now = time.monotonic()
+        return [
+            [step.name, round((step.began - began) * 1000, 3), round(((step.ended or now) - began) * 1000, 3)]
+            for step in self.steps
+        ]
 
     def recall(
         self, query: str, project: str, *, everywhere: bool = False, min_score: float | None = None,
@@ -384,7 +415,7 @@ class SessionStore:
         """
         if self.faults:
             return None
-        with fault_boundary(self.faults, "recall"):
+        with fault_boundary(self, "recall"):
             from recall import engine
             from recall.query import Query
 
@@ -410,18 +441,23 @@ class SessionStore:
 
 
 class fault_boundary:  # noqa: N801  # reads as the statement it is
-    """`with fault_boundary(faults, "recall"):` collects an exception of the block in `faults` instead of raising it."""
+    """`with fault_boundary(store, "recall"):` times a step, and collects its exception in `store.faults`."""
 
-    __slots__ = ("_faults", "_step")
+    __slots__ = ("_faults", "began", "ended", "name")
 
-    def __init__(self, faults: list[Fault], step: str) -> None:
-        self._faults = faults
-        self._step = step
+    def __init__(self, store: SessionStore, name: str) -> None:
+        self.name = name
+        self.began = time.monotonic()
+        self.ended = 0.0
+        """0 while the step is under way. Both times are of `time.monotonic()`."""
+        self._faults = store.faults
+        store.steps.append(self)
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:
+        self.ended = time.monotonic()
         if not isinstance(error, Exception):
             return False
         if type(error).__module__ == "apsw":
@@ -430,7 +466,7 @@ class fault_boundary:  # noqa: N801  # reads as the statement it is
             if isinstance(error, sqlite.StoreError):
                 error = sqlite.as_failure(error)
         code = error.code if isinstance(error, Failure) else type(error).__name__
-        self._faults.append({"step": self._step, "code": code, "message": str(error)})
+        self._faults.append({"step": self.name, "code": code, "message": str(error)})
         return True
 
 

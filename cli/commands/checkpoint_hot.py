@@ -5,6 +5,8 @@ A hook script calls them to do what `joelclaw hook` does by itself; both run the
 
 from __future__ import annotations
 
+import time
+
 from cli.input import read_json, required_session
 from cli.output import Answer, FramedText, quoted, step, tell, wrong_usage
 from core import TYPE_CHECKING, config
@@ -146,6 +148,7 @@ def _inject(name: str, event: HookEvent, options: Mapping[str, Any], **more: str
     from session.record import record, usage_of
     from session.session import Session, errors_of
 
+    began = time.monotonic()
     session_id = required_session(options["session"])
     session = Session(session_id, config.load(), role=options["role"] or "", creates_state=name != "recovery")
     reaction = reactions.Reaction(reactions.OFF)
@@ -159,6 +162,9 @@ def _inject(name: str, event: HookEvent, options: Mapping[str, Any], **more: str
                 session.state.last_message_at = session.now
             reaction = reactions.run(name, event, session, **more)
             session.save()
+            if session.before is not None or reaction.texts:  # nothing is written about an unknown session
+                command = "memory" if name == "startup" else name
+                session.spool([session.completed(f"inject {command}", began)])
         if session.must_store_events or session.has_unspooled_events:
             session.store_events()
     content = "\n\n".join(text["content"] for text in reaction.texts)

@@ -4,20 +4,34 @@
 """
 
 import select
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
+import clients
 from cli.commands import memory_hot
-from cli.declarations import Commands, Hours, session_argument, session_option, stored, true_or_false
+from cli.declarations import (
+    Commands,
+    Hours,
+    OneOf,
+    project_option,
+    session_argument,
+    session_option,
+    stored,
+    true_or_false,
+)
 from cli.input import time_range
 from cli.output import Answer, is_for_person, quoted, step, write_json, wrong_usage
 from core import clock, config, json_text
+from core.errors import Failure
 
 if TYPE_CHECKING:
+    import apsw
     from rich.console import Console
+
+    from core.records import EventQuery
 
 app = Commands()
 otel = Commands("Emit, search and follow events.")
@@ -75,7 +89,9 @@ def search(
     ] = None,
     source: Sources = None,
     component: Components = None,
-    session: Annotated[str | None, session_option("Only this session")] = None,
+    session: Annotated[str | None, session_option("Only this session (its id, or the beginning of it)")] = None,
+    client: Annotated[str | None, Option(parser=OneOf(*clients.NAMES), help="Only sessions of this client")] = None,
+    project: Annotated[str | None, project_option("Only sessions of this project")] = None,
     system: Annotated[str | None, Option(metavar="ID", help="Only this machine")] = None,
     success: Annotated[
         Any, Option("--success", parser=true_or_false, metavar="true|false", help="Only successes, or only failures")
@@ -89,6 +105,7 @@ def search(
     page: Annotated[int, Option(min=1, max=1_000_000, help="Page number")] = 1,
     invert: Annotated[bool, Option("--invert", "-v", help="Only events that do not match the query")] = False,
     follow: Annotated[bool, Option("--follow", "-f", help="Keep printing new events until Ctrl-C")] = False,
+    exit_code: Annotated[bool, Option("--exit-code", help="Exit 1 if nothing is found")] = False,
 ) -> Answer | int:
     """List or find events."""
     from otel import log
@@ -98,11 +115,17 @@ def search(
     filters: dict[str, Any] = {**locals(), "query": text}
     if since:
         filters["since_ms"] = time_range(since, None)[0]
-    asked = events.query(filters, clock.now_ms())
-    if follow:
-        return _follow(asked, limit)
     log.store_spooled()
-    result = events.find(asked, limit=limit, page=page, text=text)
+    filters["session"] = _whole_id(session or "")
+
+    def asked() -> "EventQuery":
+        narrowed = _sessions_of(client or "", project or "") if client or project else None
+        return {**events.query(filters, clock.now_ms()), "sessions": narrowed}
+
+    if follow:
+        return _follow(asked, limit) or int(exit_code)
+    result = events.find(asked(), limit=limit, page=page, text=text)
+    _add_origins(result["events"])
     steps = []
     if result["found"] > limit * page:
         params: dict[str, Any] = {"query": {"description": "the same words", "value": text}} if text else {}
@@ -110,11 +133,46 @@ def search(
         command = f"joelclaw otel {'search <query>' if text else 'list'} --page <page>"
         steps.append(step(command, "older events, with the same filters", params))
     if session:
-        steps.append(step(f"joelclaw o11y session {quoted(session)}", "all events of this session"))
-    return Answer(result, steps, view=draw_events)
+        steps.append(step(f"joelclaw o11y session {quoted(filters['session'])}", "all events of this session"))
+    return Answer(result, steps, view=draw_events, exit_code=int(exit_code and not result["found"]))
 
 
-def _follow(asked: Any, limit: int) -> int:
+def _whole_id(given: str) -> str:
+    """The id of the known session that begins like this, else the same text."""
+    from session import known_sessions
+
+    try:
+        return known_sessions.resolve(_store(), given) if given else ""
+    except Failure as failure:
+        if failure.code == known_sessions.NOT_FOUND:  # an event may name a session of which nothing else is known
+            return given
+        raise
+
+
+def _sessions_of(client: str, project: str) -> list[str]:
+    from session import known_sessions
+
+    return [session.id for session in known_sessions.of(_store(), client=client, project=project)]
+
+
+def _add_origins(rows: list[dict[str, Any]]) -> None:
+    """Add the client and the project of its session to each event."""
+    from session import known_sessions
+
+    db = _store()
+    sessions = {row["sessionId"]: known_sessions.with_id(db, row["sessionId"]) for row in rows}
+    for row in rows:
+        session = sessions[row["sessionId"]]
+        row |= {"client": session.client, "project": session.project}
+
+
+def _store() -> "apsw.Connection":
+    from core.store import sqlite
+
+    return sqlite.open_reading() or sqlite.open_in_memory()
+
+
+def _follow(asked: "Callable[[], EventQuery]", limit: int) -> int:
     """Print matching events as they come, until Ctrl-C or until the reader goes away."""
     from otel import log
     from otel import search as events
@@ -125,9 +183,12 @@ def _follow(asked: Any, limit: int) -> int:
     with suppress(KeyboardInterrupt):
         log.store_spooled()
         for found in events.follow(asked, limit):
-            if on_terminal and found:
-                draw_lines(map(events.event_row, found))
-            elif not all(write_json(json_text.dumps(events.event_row(event))) for event in found):
+            rows = [events.event_row(event) for event in found]
+            if rows:
+                _add_origins(rows)
+            if on_terminal and rows:
+                draw_lines(rows)
+            elif not all(write_json(json_text.dumps(row)) for row in rows):
                 break
             if reader.poll(250):  # milliseconds
                 break
@@ -196,6 +257,7 @@ def _events_of(scope: str, id: str, hours: float, limit: int) -> Answer:
     log.store_spooled()
     asked = events.query({"hours": hours, scope: name, "all": True}, clock.now_ms())
     found = events.find(asked, limit=limit, page=1)
+    _add_origins(found["events"])
     hits = [{"collection": "otel_events", **event, "timestamp": event["ts"]} for event in found["events"]]
     result = {
         "windowHours": hours, "limit": limit, "returned": len(hits), "found": found["found"],
@@ -212,6 +274,7 @@ def _events_of(scope: str, id: str, hours: float, limit: int) -> Answer:
 def draw_events(screen: "Console", answer: Answer) -> None:
     """A page of events, a line each."""
     from cli.terminal import safe
+    from core.quoting import counted
 
     result = answer.result
     found = result["events"] if "events" in result else result["hits"]
@@ -221,10 +284,14 @@ def draw_events(screen: "Console", answer: Answer) -> None:
         screen.print(safe(f"\n{first} to {first + len(found) - 1} of {result['found']:,}\n", "dim"))
     else:
         screen.print(safe("No event matches. Earlier ones: --hours 168", "yellow"))
+    if result.get("hiddenCount"):
+        names = ", ".join(result["hidden"])
+        count = counted(result["hiddenCount"], "routine event")
+        screen.print(safe(f"{count} left out; --action {names.replace(', ', ',')} shows them", "dim"))
 
 
 def draw_lines(events: Iterable[Mapping[str, Any]]) -> None:
-    """A line for each event."""
+    """A line for each event: time, session, client, project, and what happened, in the colour of its severity."""
     from rich.text import Text
 
     from cli.terminal import console, label, plain, safe
@@ -232,17 +299,24 @@ def draw_lines(events: Iterable[Mapping[str, Any]]) -> None:
     screen = console()
     for event in events:
         level = event["level"]
-        known = {key: value for key, value in event["metadata"].items() if value is not None}
+        is_left_out = ("agent", "steps") if event["client"] else ("steps",)
+        known = {k: value for k, value in event["metadata"].items() if value is not None and k not in is_left_out}
         metadata = " · ".join(f"{label(_without_unit(key))} {_short(plain(known[key], key))}" for key in known)
         line = Text.assemble(
             safe(f"{plain(event['ts'])}  ", "dim"),
+            safe(_column(event["sessionId"], 8) + _column(event["client"], 8) + _column(event["project"], 16), "cyan"),
             safe("" if level == "info" else f"{level} ", _STYLES.get(level, "")),
-            safe(event["action"], "" if event["success"] else "bold red"),
-            safe(f"  {event['error']}".replace("\n", " ") if event["error"] else "", "red"),
+            safe(event["action"], _STYLES.get(level, "")),
+            safe(f"  {event['error']}".replace("\n", " ") if event["error"] else "", _STYLES.get(level, "")),
             safe("" if event["duration_ms"] is None else f"  {event['duration_ms']:,.0f} ms", "magenta"),
             safe(f"  {event['component']}  {metadata}", "dim"),
         )
         screen.print(line)
+
+
+def _column(text: str, width: int) -> str:
+    """A text of exactly this width, and two spaces."""
+    return f"{text[:width]:{width}}  "
 
 
 def _without_unit(key: str) -> str:

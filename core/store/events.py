@@ -352,6 +352,10 @@ def _where(query: EventQuery) -> tuple[str, tuple[Any, ...]]:
         if names:
             conditions.append(f"{column} IN ({marks(names)})")
             values.extend(names)
+    sessions = query.get("sessions")
+    if sessions is not None:
+        conditions.append("session_id IN (SELECT value FROM json_each(?))")
+        values.append(json_text.dumps(list(sessions)))
     success = query.get("success")
     if success is not None:
         conditions.append("success = ?")

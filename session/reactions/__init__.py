@@ -101,7 +101,7 @@ def _may_refresh(event: HookEvent, session: Session) -> bool:
 
 def run(name: str, event: HookEvent, session: Session, **options: Any) -> Reaction:
     """Run a reaction; a fault is added to the session's, under the reaction's name."""
-    with fault_boundary(session.faults, name):
+    with fault_boundary(session.store, name):
         if name in _HERE:
             return _HERE[name](event, session)
         # Without a name in `fromlist` that the module has, Python would return the package.

@@ -104,7 +104,7 @@ def _compose(event: HookEvent, session: Session) -> Note:
     messages = store.read("work", lambda db: _last_messages(db, state), state.messages)
     short = [entry for entry in reversed(messages) if entry["isShort"]]  # the others may quote foreign text
     requests = [query for query in dict.fromkeys(task_query([entry]) for entry in short) if query]
-    with fault_boundary(session.faults, "work"):
+    with fault_boundary(session.store, "work"):
         db = store.reading()
         note = None
         if db is not None:
@@ -150,7 +150,7 @@ def _kept_by_client(event: HookEvent, session: Session) -> str:
     """What the client left in the context word for word, if its session file says so."""
     if not event["transcript"]:
         return ""
-    with fault_boundary(session.faults, "kept"):
+    with fault_boundary(session.store, "kept"):
         from session.context_usage import kept_text
 
         return kept_text(event["transcript"], session.agent)[-200_000:]

@@ -50,7 +50,7 @@ def save_checkpoint(event: HookEvent, config: Config, *, role: str = "") -> dict
 
     Raises Failure if the state cannot be used.
     """
-    began = time.perf_counter()
+    began = time.monotonic()
     session = Session(event["session"], config, role=role)
     if session.is_off(""):
         session.plan = TaskPlan("unknown", [], "", OFF, OFF, is_flush=False)
@@ -63,6 +63,7 @@ def save_checkpoint(event: HookEvent, config: Config, *, role: str = "") -> dict
         if event["kind"] == "before_compaction":
             run("daily_log", event, session)
         session.save()
+        session.spool([session.completed(f"checkpoint {'save' if event['kind'] == 'turn' else 'flush'}", began)])
     if session.has_unspooled_events:
         session.store_events()
     return _result(session, done.about, began)
@@ -97,7 +98,7 @@ def _result(session: Session, done: Mapping[str, Any], began: float) -> dict[str
     }
     if session.set_aside:
         result["setAside"] = session.set_aside
-    return {**result, "ms": round((time.perf_counter() - began) * 1000, 2)}
+    return {**result, "ms": round((time.monotonic() - began) * 1000, 2)}
 
 
 def _write(db: apsw.Connection, session: Session) -> str | None:

@@ -35,6 +35,7 @@ def test_an_event_goes_out_as_a_log_record(run: Run, receiver: Receiver) -> None
     assert attributes(record.attributes) == {
         "log.record.uid": emitted["id"],
         "session.id": SESSION,
+        "gen_ai.conversation.id": SESSION,
         "joelclaw.source": "ci",
         "joelclaw.component": "builder",
         "joelclaw.success": False,
@@ -117,11 +118,12 @@ def test_metrics_count_events_and_durations_over_their_own_times(run: Run, recei
     (group,) = body.resource_metrics
     assert attributes(group.resource.attributes)["service.name"] == "joelclaw"
     (scope,) = group.scope_metrics
-    events, duration = scope.metrics
+    assert scope.schema_url.startswith("https://opentelemetry.io/schemas/")
+    metrics = {metric.name: metric for metric in scope.metrics}
+    events, duration = metrics["joelclaw.events"], metrics["joelclaw.duration"]
     assert (events.name, events.sum.is_monotonic, events.sum.aggregation_temporality) == ("joelclaw.events", True, 1)
     counts = {attributes(point.attributes)["joelclaw.action"]: point.as_int for point in events.sum.data_points}
     assert counts == {"build.ok": 3, "build.broke": 1}
-    assert duration.name == "joelclaw.duration"
     (point,) = duration.histogram.data_points
     assert (point.count, point.sum, point.min, point.max) == (3, 444, 4, 400)
     assert sum(point.bucket_counts) == 3 and len(point.bucket_counts) == len(point.explicit_bounds) + 1

@@ -47,7 +47,7 @@ def ids(result: Any) -> list[str]:
 
 def test_list_shows_the_window_newest_first(run: Run, seeded: Path) -> None:
     result = run("otel", "list", env=NOW).result
-    assert list(result) == ["found", "page", "limit", "filterBy", "events", "facets", "hidden"]
+    assert list(result) == ["found", "page", "limit", "filterBy", "events", "facets", "hidden", "hiddenCount"]
     assert ids(result) == ["inject", "skipped", "mail", "failed"]
     assert (result["found"], result["page"], result["limit"]) == (4, 1, 30)
     assert result["filterBy"] == f"timestamp:>={NOW_MS - 24 * HOUR}"
@@ -55,6 +55,7 @@ def test_list_shows_the_window_newest_first(run: Run, seeded: Path) -> None:
         "id": "failed", "ts": "2026-09-21T13:13:20.000Z", "sessionId": "s1", "systemId": "m1", "level": "error",
         "source": "cli", "component": "recall-cli", "action": "recall.failed", "success": False, "duration_ms": 1500,
         "error": "ECONNREFUSED 127.0.0.1:8108", "metadata_keys": [], "metadata": {},
+        "client": "", "project": "",
     }  # fmt: skip
     first = result["events"][0]
     assert first["metadata_keys"] == ["compactionCount", "contentChars"]
@@ -158,8 +159,32 @@ def test_routine_events_are_shown_on_request(run: Run, seeded: Path) -> None:
     for words, shown in (([], False), (["--component", "hook"], True), (["--action", "hook.completed"], True)):
         actions = [event["action"] for event in run("otel", "list", *words, env=NOW).result["events"]]
         assert ("hook.completed" in actions) is shown
-    assert run("otel", "list", env=NOW).result["hidden"] == ["hook.completed", "memory.recall.started"]
+    listed = run("otel", "list", env=NOW).result
+    assert listed["hidden"] == ["hook.completed", "command.completed", "memory.recall.started"]
+    assert listed["hiddenCount"] == 1
+    assert run("otel", "list", "--action", "hook.completed", env=NOW).result["hiddenCount"] == 0
     assert run("otel", "search", "hook", env=NOW).result["found"] == 1
+
+
+def test_events_of_a_client_or_a_project(run: Run, home: Path, tmp_path: Path) -> None:
+    """Also of sessions whose transcript was never archived."""
+    for client, folder, session in (("claude", "quay", "0198c5f0-aaaa"), ("gemini", "mole", "0198c5f1-bbbb")):
+        (tmp_path / folder / ".git").mkdir(parents=True)
+        (tmp_path / folder / ".git/HEAD").write_text("ref: refs/heads/main\n")
+        prompt = {"session_id": session, "cwd": str(tmp_path / folder), "prompt": "paint the pier"}
+        event = "UserPromptSubmit" if client == "claude" else "BeforeAgent"
+        run("hook", client, stdin=json.dumps({**prompt, "hook_event_name": event}), env=NOW)
+        run("otel", "emit", "pier.painted", "--session", session, env=NOW)
+    for words in (["--client", "gemini"], ["--project", "mole"], ["--session", "0198c5f1"]):
+        found = run("otel", "search", "pier.painted", *words, env=NOW).result
+        assert [(row["client"], row["project"]) for row in found["events"]] == [("gemini", "mole")]
+        assert found["found"] == 1
+    assert run("otel", "list", "--client", "gemini", "--project", "quay", env=NOW).result["found"] == 0
+
+
+def test_exit_code_says_whether_anything_was_found(run: Run, seeded: Path) -> None:
+    assert run("otel", "search", "mail", "--exit-code", env=NOW).code == 0
+    assert run("otel", "search", "mail", "--level", "fatal", "--exit-code", env=NOW, ok=False).code == 1
 
 
 def test_all_events_of_a_session_or_a_machine(run: Run, seeded: Path) -> None:

@@ -33,7 +33,7 @@ def test_below_the_warm_zone_only_the_state_is_written(run: Run, home: Path) -> 
     assert (result["recallReason"], result["writeReason"]) == ("below-warm", "below-warm")
     assert result["currentTask"] == TASK
     assert result["filesModified"] == ["buoyline/importer.py"]
-    assert sorted(path.name for path in home.iterdir()) == ["sessions"], "no store is opened"
+    assert sorted(path.name for path in home.iterdir()) == ["sessions", "spool"], "no store is opened"
 
 
 def test_the_warm_zone_recalls_once_per_task_and_reports_it_once(run: Run) -> None:
