@@ -89,6 +89,7 @@ class Client:
     copied_types: tuple[str, ...] = ()  # of the lines that a fork copies, if they have no ids
     fork_marks: tuple[bytes, ...] = ()  # any of these is in the first line of such a fork
     said_marks: tuple[bytes, ...] = ()  # a line without any of these says nothing and returns nothing
+    typed_marks: tuple[bytes, ...] = ()  # of the lines that repeat what the user typed, after the prompt for the model
     context_marks: tuple[bytes, ...] = ()  # a line without any of these has no usage and no compaction
     has_window = False  # the transcript names the model's context window
     writing_tools: tuple[str, ...] = ()  # tools that write the file that they name
@@ -167,6 +168,10 @@ class Client:
     def entries(self, line: dict[str, Any]) -> list[Entry]:  # noqa: ARG002  # for subclasses
         """The entries of a line of its transcript; the first is the line's node. Empty for a line of no meaning."""
         return []
+
+    def typed_text(self, prompt: Entry, following: Iterable[bytes] | None) -> str:  # noqa: ARG002  # for subclasses
+        """What the user typed of a prompt, by the lines after it; None if the transcript does not repeat prompts."""
+        return prompt.text
 
     def folder_of(self, path: str, line: dict[str, Any], known: Iterable[str]) -> str:  # noqa: ARG002  # for subclasses
         """The folder of a session whose transcript does not name it; "" if it is unknown.

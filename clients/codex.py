@@ -23,6 +23,7 @@ from clients.entries import (
 from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 TEXT_KINDS = ("input_text", "output_text", "text")
@@ -47,6 +48,8 @@ class Codex(Client):
     fork_marks = tuple(
         f'"{key}":{space}"'.encode() for key in ("forked_from_id", "parent_thread_id") for space in ("", " ")
     )
+    typed_marks = (b'"user_message"', b'"UserMessage"')
+    folder_mark = b"cwd"  # also in the text that describes the environment
     context_marks = (b"token_count", b'"compacted"', b"model_context_window")
     has_window = True
     reading_tools = ("read_file", "view_image")
@@ -95,6 +98,22 @@ class Codex(Client):
                 _name_session(found[0], payload)
         return with_node(found, at, payload.get("id") if kind == "response_item" else "") if found else []
 
+    def typed_text(self, prompt: Entry, following: Iterable[bytes] | None) -> str:
+        """As `Client.typed_text`. Codex itself also writes messages of the user, but no event follows those."""
+        whole = text_of(prompt.content, ("input_text", "text"))
+        if following is None:
+            parts = [part for part in rows(prompt.content) if not _is_element(string(part.get("text")).strip())]
+            return typed(parts, ("input_text", "text")) if isinstance(prompt.content, list) else prompt.text
+        for line in following:
+            if any(mark in line for mark in self.typed_marks):
+                event = table((parsed(line) or {}).get("payload"))
+                text = string(event.get("message")) or text_of(table(event.get("item")).get("content"))
+                if text.strip() in whole:
+                    return typed(text)
+            elif b'"assistant"' in line or b'_call"' in line or b'"compacted"' in line:
+                return ""
+        return prompt.text
+
     def _item_entries(self, line: dict[str, Any], payload: dict[str, Any], at: int | None) -> list[Entry]:
         kind, given = payload.get("type"), payload.get("content")
         calls = ("function_call", "custom_tool_call", "local_shell_call")
@@ -114,6 +133,10 @@ class Codex(Client):
         if payload.get("role") == "user":
             entry.kind = "prompt"
             entry.text = typed(_by_user(payload, given), ("input_text", "text"))
+            if not entry.text:
+                environment = text_of(given, ("input_text", "text")).partition("<environment_context")[2]
+                folder = environment.partition("<cwd>")[2].partition("</cwd>")[0].strip()
+                return [Entry("node", folder=folder)] if folder else []
         # an answer that is a summary is for the model itself
         elif payload.get("role") == "assistant" and not table(line.get("metadata")).get("compaction_output"):
             entry.text = text_of(given, ("output_text", "text")).strip()
@@ -222,6 +245,12 @@ def _command(given: dict[str, Any]) -> str:
         if isinstance(value, str) and value:
             return value
     return ""
+
+
+def _is_element(text: str) -> bool:
+    """Whether a text is one element as a whole: `<skill>…</skill>`."""
+    name = "".join(text[1:].partition(">")[0].split()[:1])
+    return text.startswith("<") and name.replace("-", "_").isidentifier() and text.endswith(f"</{name}>")
 
 
 def _by_user(payload: dict[str, Any], given: object) -> object:

@@ -170,6 +170,8 @@ def without_ours(text: str) -> str:
 
 def _without_added(text: str) -> str:
     text = text.strip()
+    while name := _leading_element(text):
+        text = text.partition(f"</{name}>")[2].lstrip()
     # a slash command that is a prompt (`/review this`) in Claude Code; its own commands begin with the name
     if text.startswith("<command-message>"):
         words = (text.partition(f"<{name}>")[2].partition(f"</{name}>")[0] for name in ("command-name", "command-args"))
@@ -177,11 +179,21 @@ def _without_added(text: str) -> str:
     if text.startswith(BY_CLIENT):
         return ""
     text = without_ours(text).strip()
+    head, request, rest = text.partition("## My request for ")
+    if request and head.startswith("#"):  # editors list their files and tabs in front of it
+        text = rest.partition(":")[2].strip()
     for begin, end in SPANS:
         if begin in text:
             text = _without_span(text, begin, end).strip()
     after_plan = "\n\nIf you need specific details from before exiting plan mode"
     return text.partition(after_plan)[0].rstrip() if after_plan in text else text
+
+
+def _leading_element(text: str) -> str:
+    """The name of an element in front of a text, if it is one of a client (`<user_instructions>…</…>`), not of HTML."""
+    name = text[1:200].partition(">")[0] if text.startswith("<") else ""
+    is_clients = name == "app-context" or ("_" in name and name.replace("_", "").isalnum())
+    return name if is_clients and f"</{name}>" in text else ""
 
 
 def _without_span(text: str, begin: str, end: str) -> str:

@@ -94,6 +94,19 @@ def only_looks(command: str) -> bool:
     return all(step["looks"] for step in steps(command))
 
 
+def edits_files(command: str) -> bool:
+    """Whether a command that otherwise only reads changes files: `sed -i`, `tee FILE`, `echo … > FILE`."""
+    for step in filter(lambda step: step["looks"], steps(command)):
+        options = [word for word in step["words"] if word[:1] == "-"]
+        in_place = any(word.startswith("--in-place") or "i" in word.partition(".")[0] for word in options)
+        written = (f">{gap}{target}" in command for target in step["targets"] for gap in ("", " ")
+                   if not target.startswith(("/dev/", "&")))  # fmt: skip
+        is_copied = step["program"] == "tee" and len(step["words"]) > len(options) + 1
+        if (step["program"] == "sed" and in_place) or is_copied or any(written):
+            return True
+    return False
+
+
 def does(step: Step) -> bool:
     """Whether a step may be worth running again: it does more than read or move files."""
     moves = ("rm", "rmdir", "mv", "cp", "mkdir", "touch", "ln", "chmod", "chown", "unlink")

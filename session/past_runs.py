@@ -139,8 +139,9 @@ def _aftermath(db: apsw.Connection, failed: Any, own: str) -> dict[str, Any]:
 
 
 def _is_edit(call: Any) -> bool:
-    edits: bool = call["tool"].lower().startswith(("edit", "write", "multi", "apply", "patch", "update"))
-    return edits
+    verbs = ("edit", "write", "multi", "apply", "patch", "update", "replace", "create", "str_replace")
+    is_editor = call["file"] and call["tool"].lower().startswith(verbs)
+    return bool(is_editor) or shell_command.edits_files(call["command"])
 
 
 def _kinds(call: Any, *, with_words: bool = False) -> set[str]:

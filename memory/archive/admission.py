@@ -124,9 +124,11 @@ def folders_in(read: Source, client: Client) -> Iterator[str]:
         left = block[-8_192:]  # a name may go on in the next block
         place = block.find(mark)
         while place >= 0:
-            begin = block.find(b'"', place + len(mark), place + len(mark) + 8)
-            end = block.find(b'"', begin + 1) if begin >= 0 else -1
-            name = block[begin : end + 1] if end >= 0 else b""
+            after = place + len(mark)
+            in_text = block.startswith(b">", after)  # `<cwd>/path</cwd>`
+            begin = block.find(b">" if in_text else b'"', after + block.startswith(b'"', after), after + 8)
+            end = block.find(b"<" if in_text else b'"', begin + 1) if begin >= 0 else -1
+            name = b'"' + block[begin + 1 : end] + b'"' if end >= 0 else b""
             if name and name not in found:
                 found.add(name)
                 if folder := content.string((content.parsed(b'{"":' + name + b"}") or {}).get("")):

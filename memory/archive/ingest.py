@@ -245,20 +245,23 @@ class _Reader:
         piece.end = offset
         if self._admission is not None:
             self._admission.go_on_at(offset)
-        for line, end in content.read_lines(self._read, offset, 1024 * 1024 if deadline is None else PIECE_BYTES):
+        lines = content.read_lines(self._read, offset, 1024 * 1024 if deadline is None else PIECE_BYTES)
+        for number, (line, end) in enumerate(lines, 1):
             if piece.end > offset and deadline is not None and time.monotonic() >= deadline:
                 break
             piece.end = end
             if line.strip():
-                self._add(piece, line)
+                self._add(piece, line, [later for later, _ in lines[number : number + 20]])
         return piece.end > offset
 
-    def _add(self, piece: Piece, line: bytes) -> None:
+    def _add(self, piece: Piece, line: bytes, following: Iterable[bytes]) -> None:
         value = content.parsed(line)
         if value is None:
             piece.bad_lines += 1
             return
         entries = self._client.entries(value)
+        if entries and entries[0].kind == "prompt" and self._client.typed_marks:
+            entries[0].text = self._client.typed_text(entries[0], following if self._repeats_prompts() else None)
         owner = self._owner(entries)
         numbered = [(number, entry) for number, entry in enumerate(entries) if not entry.is_meta]
         if self._admission is not None:
@@ -269,6 +272,11 @@ class _Reader:
             piece.calls.is_cut |= _cut_texts(entry for _, entry in numbered)
         for number, entry in numbered:
             piece.add(entry, line, number, owner)
+
+    def _repeats_prompts(self) -> bool:
+        """Whether the transcript also has what the user typed in lines of its own."""
+        begin = self._read.read(PIECE_BYTES, 0)
+        return any(mark in begin for mark in self._client.typed_marks)
 
     def _owner(self, entries: list[Entry]) -> str:
         """The session from which a fork has copied a line; "" if the line is the session's own."""

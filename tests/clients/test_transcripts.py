@@ -103,7 +103,7 @@ def test_codex_messages_are_read_once() -> None:
     start, *entries = [entry for line in lines for entry in CODEX.entries(line)]
     assert (start.session, start.folder) == ("c-1", "/home/ada/apiary")
     assert conversation(entries) == [("prompt", "Count the hives."), ("answer", "There are nine.")]
-    assert [entry.at for entry in entries] == [AT, AT, AT]
+    assert [entry.at for entry in entries] == [AT] * 4
     assert entries[-1].kind == "turn_end"
 
 

@@ -87,6 +87,33 @@ def test_an_error_is_shown_with_the_steps_that_fixed_it(
     assert ("harbours of the north" in error_["said"]) == bool(did)
 
 
+@pytest.mark.parametrize(
+    ("command", "is_shown"),
+    [
+        ("sed -i.bak 's/a/b/' tides.env", True),
+        ("printf 'HARBOUR=8\n' >> tides.env", True),
+        ("echo HARBOUR=8 | tee -a tides.env", True),
+        ("grep -rn HARBOUR . 2>/dev/null", False),
+    ],
+)
+def test_an_edit_in_the_shell_is_shown_and_input_for_a_program_is_none(
+    home: Path, run: Run, tmp_path: Path, command: str, is_shown: bool
+) -> None:
+    transcript = Transcript(tmp_path / "work/7c5f8d22-2222-4333-8444-555566667777.jsonl")
+    transcript.user("make the tides")
+    steps = [("make tides", True), ("python3 -i", False), ("make tides", True), (command, False), ("make tides", False)]
+    for number, (step, failed) in enumerate(steps):
+        transcript.call(f"s{number}", "Bash", command=step)
+        output = "Error: no tide table for harbour 7" if number == 0 else "Error: the network is away" if failed else ""
+        transcript.outcome(f"s{number}", output, failed=failed)
+        if number == 1:
+            transcript.call("in", "write_stdin", session_id=7, chars="print(1)\n")
+            transcript.outcome("in", "1")
+    run("memory", "archive", str(transcript.path), env=NOW)
+    (error,) = ask(home, "fix", "no tide table for harbour 7").result["errors"]
+    assert error["did"] == ([f"$ {' '.join(command.split())}"] if is_shown else [])
+
+
 def test_an_error_behind_a_pipe_is_found_too(ran: Path, run: Run, tmp_path: Path) -> None:
     transcript = Transcript(tmp_path / "work/6b4f8d22-2222-4333-8444-555566667777.jsonl")
     transcript.user("build the lock")
