@@ -48,7 +48,7 @@ class ExtensionClient(Client):
         event["leaf"] = text_field(payload, "leaf")
         event["instructions"] = text_field(payload, "instructions")
         for message in rows(payload.get("entries"))[-400:]:
-            event["items"] += _message_entries(message, self.name)
+            event["items"] += message_entries(message, self.name)
         return event
 
     def answer(self, event: HookEvent, texts: Sequence[Text]) -> str:  # noqa: ARG002  # it is the same at any event
@@ -62,7 +62,7 @@ class ExtensionClient(Client):
         return json_text.dumps({"messages": messages, **fields})
 
 
-def _message_entries(message: dict[str, Any], agent: str) -> list[Entry]:
+def message_entries(message: dict[str, Any], agent: str) -> list[Entry]:
     """A message with the tools that it called; the agent's name makes its id unique over all clients."""
     role = message.get("role")
     if role not in ("user", "assistant"):

@@ -1,20 +1,26 @@
-"""Where a session is kept, as lines of JSON: a plain or a compressed file. Hot path.
+"""What a session is kept in, read as lines of JSON: a plain or a compressed file, or a client's database. Hot path.
 
-A source is named by its path. A client may compress a file that was read before: `plain_path` gives it the same name.
+A source has a path. That of a session in a database is the database's path, `#`, and the session's id. A database is
+only read, also while its client writes to it.
 """
 
 from __future__ import annotations
 
 import os
 
-from core import TYPE_CHECKING
+from core import TYPE_CHECKING, json_text
 from core.files import open_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    import apsw
+
+    Blocks = Iterator[bytes]
+
 COMPRESSED = ".zst"
+DATABASE = b"SQLite format 3\0"
 
 
 class Unreadable(OSError):
@@ -47,14 +53,14 @@ class Source:
 
 
 class Stream(Source):
-    """A source whose bytes come one after the other. Whoever goes far back makes it begin again."""
+    """A source whose bytes come one after the other. To read far back, it begins again."""
 
     _KEPT = 1024 * 1024  # bytes before the last offset that can be read again
 
-    def __init__(self, descriptor: int, blocks: Callable[[int], Iterator[bytes]]) -> None:
+    def __init__(self, begin: Callable[[], Blocks], descriptor: int = -1) -> None:
         super().__init__(descriptor)
-        self._blocks = blocks
-        self._running = blocks(descriptor)
+        self._begin = begin
+        self._blocks = begin()
         self._start = b""
         self._window = bytearray()
         self._offset = 0  # of the window
@@ -65,9 +71,9 @@ class Stream(Source):
         if offset + most <= len(self._start):  # the head of a file is read again and again
             return self._start[offset : offset + most]
         if offset < self._offset:
-            self._running, self._offset = self._blocks(self._descriptor), 0
+            self._blocks, self._offset = self._begin(), 0
             self._window.clear()
-        while self._offset + len(self._window) < offset + most and (block := next(self._running, None)) is not None:
+        while self._offset + len(self._window) < offset + most and (block := next(self._blocks, None)) is not None:
             if not self._offset and len(self._start) < 4096:
                 self._start = bytes(self._window + block)[:4096]
             self._window += block
@@ -80,34 +86,61 @@ class Stream(Source):
     def size(self) -> int:
         """The number of bytes, for which all of them are read once."""
         if self._size < 0:
-            self._size = sum(map(len, self._blocks(self._descriptor)))
+            self._size = sum(map(len, self._begin()))
         return self._size
+
+    def close(self) -> None:
+        """Close the file or the database."""
+        self._blocks = iter(())
+        if self._descriptor >= 0:
+            super().close()
 
 
 def open_source(path: str) -> Source:
-    """Open what a session is kept in. Raises OSError; Unreadable if a package to read it is missing."""
+    """Open what a session is kept in. Raises OSError; Unreadable if the file must be read in another way."""
+    file, session = _split(path)
+    if session:
+        return Stream(lambda: _session_lines(file, session))
     descriptor = open_file(path)
     try:
-        if os.pread(descriptor, 4, 0) != b"\x28\xb5\x2f\xfd":
+        head = os.pread(descriptor, len(DATABASE), 0)
+        if head == DATABASE:
+            raise Unreadable("a database without sessions of a known client")
+        if not head.startswith(b"\x28\xb5\x2f\xfd"):
             return Source(descriptor)
         _decompressor()
-        return Stream(descriptor, _decompressed)
+        return Stream(lambda: _decompressed(descriptor), descriptor)
     except BaseException:
         os.close(descriptor)
         raise
 
 
+def real_path(path: str) -> str:
+    """The path by which a source is known, whichever path leads to it and whether it is compressed now."""
+    file, session = _split(path)
+    return os.path.realpath(file).removesuffix(COMPRESSED) + f"#{session}" * bool(session)
+
+
 def plain_path(path: str) -> str:
-    """The path of a source before its client compressed it."""
+    """The path of a file before its client compressed it."""
     return path.removesuffix(COMPRESSED)
 
 
 def existing(path: str) -> str:
-    """The path under which a source with this plain path exists now; "" if it is gone."""
-    return next(filter(os.path.isfile, (path, path + COMPRESSED)), "")
+    """The path under which the source with this `real_path` exists now; "" if it is gone."""
+    return next((name for name in (path, path + COMPRESSED) if os.path.isfile(_split(name)[0])), "")
 
 
-def _decompressed(descriptor: int) -> Iterator[bytes]:
+def _split(path: str) -> tuple[str, str]:
+    """The file of a source, and the session in it if the file is a database, else ""."""
+    file, _, session = path.rpartition("#")
+    return (file, session) if file and not os.path.exists(path) and os.path.isfile(file) else (path, "")
+
+
+# Compressed files
+
+
+def _decompressed(descriptor: int) -> Blocks:
     """The content of a file that is compressed with Zstandard, in one or several frames."""
     begin = _decompressor()
     frame = begin()
@@ -119,14 +152,14 @@ def _decompressed(descriptor: int) -> Iterator[bytes]:
                 frame = begin()
             try:
                 block = frame.decompress(data)
-            except Exception as error:  # each of the two modules has an error of its own
+            except Exception as error:  # each of the two packages has an error of its own
                 raise Unreadable(f"damaged: {error}") from None
             data = frame.unused_data
             yield block
 
 
 def _decompressor() -> Any:
-    """What returns a new decompressor of a frame: of Python's own module, which came with 3.14, or of `zstandard`."""
+    """What returns a new decompressor of a frame: of Python's own package, which came with 3.14, or of `zstandard`."""
     from importlib import import_module
 
     for name in ("compression.zstd", "zstandard"):
@@ -136,3 +169,123 @@ def _decompressor() -> Any:
             continue
         return module.ZstdDecompressor if name == "compression.zstd" else module.ZstdDecompressor().decompressobj
     raise Unreadable("it is compressed; to read it, run pip install zstandard")
+
+
+# Databases: each kind has a query of its sessions (id, last change in ms, bytes, and what else shows a change), and
+# a function that yields the lines of a session.
+
+
+def is_database(path: str) -> bool:
+    """Whether a file is an SQLite database."""
+    try:
+        descriptor = open_file(path)
+    except (OSError, ValueError):
+        return False
+    try:
+        return os.pread(descriptor, len(DATABASE), 0) == DATABASE
+    finally:
+        os.close(descriptor)
+
+
+def sessions_in(database: str) -> list[tuple[str, str, int, int]]:
+    """The sessions in a client's database: the path, the state, the time of the last change (ms), and the size of each.
+
+    Raises Unreadable.
+    """
+    db = _open_database(database)
+    try:
+        query, _ = _kind_of(db)
+        rows = db.execute(query).fetchall()
+    except _sql_error() as error:
+        raise Unreadable(str(error)) from None
+    finally:
+        db.close()
+    states = ((str(session), f"{at} {size} {more}", at, size) for session, at, size, more in rows)
+    return [(f"{database}#{session}", state, int(at or 0), int(size or 0)) for session, state, at, size in states]
+
+
+def _session_lines(database: str, session: str) -> Blocks:
+    db = _open_database(database)
+    try:
+        db.execute("BEGIN")  # what the client writes meanwhile is not seen
+        _, lines = _kind_of(db)
+        yield from lines(db, session)
+    except _sql_error() as error:
+        raise Unreadable(str(error)) from None
+    finally:
+        db.close()
+
+
+def _open_database(path: str) -> apsw.Connection:
+    from urllib.parse import quote
+
+    from core.store.sqlite import apsw, open_unchanged
+
+    # Otherwise SQLite would create a log next to a database in WAL mode.
+    if not any(os.path.exists(path + end) for end in ("-wal", "-journal")):
+        return open_unchanged(path)
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    db = apsw.Connection(f"file:{quote(path)}?mode=ro", flags=flags)
+    db.set_busy_timeout(1000)
+    return db
+
+
+def _sql_error() -> type[Exception]:
+    from core.store.sqlite import StoreError
+
+    return StoreError
+
+
+def _kind_of(db: apsw.Connection) -> tuple[str, Callable[[apsw.Connection, str], Blocks]]:
+    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if tables >= {"session", "message", "part"}:
+        parts = "count(*) AS count, max(time_updated) AS at, sum(octet_length(data)) AS size"
+        return (
+            "SELECT id, max(time_updated, coalesce(message.at, 0), coalesce(part.at, 0)), message.size + part.size,"
+            " message.count || ' ' || part.count FROM session"
+            f" LEFT JOIN (SELECT session_id, {parts} FROM message GROUP BY 1) AS message ON message.session_id = id"
+            f" LEFT JOIN (SELECT session_id, {parts} FROM part GROUP BY 1) AS part ON part.session_id = id",
+            _messages_with_parts,
+        )
+    if "transcript_events" in tables:
+        return (
+            "SELECT session_id, max(created_at), sum(octet_length(coalesce(event_json, event_zstd))), count(*)"
+            " FROM transcript_events GROUP BY 1",
+            _events,
+        )
+    raise Unreadable("a database without sessions of a known client")
+
+
+def _messages_with_parts(db: apsw.Connection, session: str) -> Blocks:
+    """OpenCode: a line about the session, and one for each message, in the form in which it exports them."""
+    found = db.execute("SELECT directory, parent_id, title FROM session WHERE id = ?", (session,)).fetchone()
+    folder, parent, title = found or ("", None, "")
+    about = {"id": session, "directory": folder, "path": {"cwd": folder}, "parentID": parent, "title": title}
+    yield json_text.dumps({"info": about}).encode() + b"\n"
+    parts: dict[object, list[object]] = {}
+    for part, message in db.execute("SELECT id, message_id FROM part WHERE session_id = ? ORDER BY id", (session,)):
+        parts.setdefault(message, []).append(part)
+    query = "SELECT id FROM message WHERE session_id = ? ORDER BY time_created, id"
+    for (message,) in db.execute(query, (session,)).fetchall():
+        info = _object(db.execute("SELECT data FROM message WHERE id = ?", (message,)).get)
+        given = [
+            _object(db.execute("SELECT data FROM part WHERE id = ?", (part,)).get) for part in parts.get(message, ())
+        ]
+        line = {"info": {"id": message, "sessionID": session, **info}, "parts": given}
+        yield json_text.dumps(line).encode("utf-8", "replace") + b"\n"
+
+
+def _events(db: apsw.Connection, session: str) -> Blocks:
+    """OpenClaw: each event is a line; a long one is compressed."""
+    query = "SELECT event_json, event_zstd FROM transcript_events WHERE session_id = ? ORDER BY seq"
+    for text, packed in db.execute(query, (session,)):
+        line = text.encode("utf-8", "replace") if text is not None else _decompressor()().decompress(packed)
+        yield line.replace(b"\n", b" ") + b"\n"
+
+
+def _object(data: object) -> dict[str, Any]:
+    try:
+        value = json_text.loads(data) if isinstance(data, (str, bytes)) else None
+    except json_text.InvalidJSON:
+        value = None
+    return value if isinstance(value, dict) else {}

@@ -208,8 +208,7 @@ class _Reader:
         """
         if position is not None:
             offset, head, carry = position
-            is_same = 0 < offset <= self._read.size() and self.head(offset) == head
-            if is_same and self._read.read(1, offset - 1) == b"\n":
+            if offset > 0 and self._read.read(1, offset - 1) == b"\n" and self.head(offset) == head:
                 return offset, carry
         begin = self._read.read(PIECE_BYTES, 0) if self._client.fork_marks else b""
         if any(mark in begin for mark in self._client.fork_marks):
@@ -224,10 +223,12 @@ class _Reader:
 
     def has_new(self, offset: int) -> bool:
         """Whether enough bytes follow `offset`. For a hook, up to 16 KB without a message are nothing new."""
+        if self._limits.deadline is None:
+            return bool(self._read.read(1, offset))
         size = self._read.size() - offset
         if size < max(self._limits.min_bytes, 1):
             return False
-        if self._limits.deadline is None or size > 16 * 1024:
+        if size > 16 * 1024:
             return True
         new = self._read.read(size, offset)
         return any(mark in new for mark in self._client.said_marks)
@@ -295,7 +296,7 @@ def _head(read: Source, offset: int) -> str:
 
 def source_of(path: str) -> str:
     """The name under which a file's offset is stored: its real path, or a hash of a path that looks like a secret."""
-    real = sources.plain_path(os.path.realpath(path))
+    real = sources.real_path(path)
     plain = clean(real)
     return "hash-" + words.fingerprint(real) if redact(plain)[1] or plain != real else plain
 

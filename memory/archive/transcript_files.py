@@ -39,13 +39,19 @@ UNKNOWN_FOLDER = "the folder of this session is unknown, and some folders are ex
 
 
 class File:
-    """A file and its state when it was found; `stamp` is "" if it is gone or not a regular file."""
+    """A source and its state when it was found; `stamp` is "" if it is gone or not a regular file.
 
-    def __init__(self, path: str) -> None:
+    `state` is that of a session in a database: its stamp, the time of its last change (ms), and its size in bytes.
+    """
+
+    def __init__(self, path: str, state: tuple[str, int, int] = ("", 0, 0)) -> None:
         self.path = path
-        self.key = words.fingerprint(sources.plain_path(os.path.realpath(path)))
-        self.changed = self.settles = self.size = 0
-        self.stamp = ""
+        self.key = words.fingerprint(sources.real_path(path))
+        self.stamp, changed, self.size = state
+        self.changed = changed * 1_000_000
+        self.settles = self.changed + 2_000_000_000
+        if self.stamp:
+            return
         try:
             status = os.stat(path)
         except (OSError, ValueError):
@@ -137,12 +143,24 @@ def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
     for name in ([agent] if agent else clients.keeping_files()) if every else ():
         for folder, pattern in clients.row(name).histories():
             paths += _below(folder, pattern)
-    for path in given:
-        if not os.path.exists(path):
-            raise usage("MEMORY_INVALID_ARGS", f"there is no file {path}", "name a transcript, or a folder of them")
-        paths += _below(path, "*.jsonl") if os.path.isdir(path) else [path]
-    found = {file.key: file for file in map(File, paths)}
+    patterns = {"*.jsonl", *(pattern for client in clients.rows() for _, pattern in client.histories())}
+    for name in given:
+        path = name if os.path.exists(name) else sources.existing(name)
+        if not path:
+            raise usage("MEMORY_INVALID_ARGS", f"there is no file {name}", "name a transcript, or a folder of them")
+        paths += _below(path, *patterns) if os.path.isdir(path) else [path]
+    found = {file.key: file for path in paths for file in _sources_at(path)}
     return sorted(found.values(), key=lambda file: file.changed, reverse=True)
+
+
+def _sources_at(path: str) -> list[File]:
+    """A file; or the sessions in it, if it is a database that can be read."""
+    if path.endswith(".jsonl") or not sources.is_database(path):
+        return [File(path)]
+    try:
+        return [File(source, (stamp, changed, size)) for source, stamp, changed, size in sources.sessions_in(path)]
+    except sources.Unreadable:
+        return [File(path)]
 
 
 def not_archived(db: apsw.Connection | None, names: Iterable[str]) -> list[File]:
@@ -183,9 +201,9 @@ def _session_of(path: str) -> str:
         return ""
 
 
-def _below(folder: str, pattern: str) -> Iterator[str]:
+def _below(folder: str, *patterns: str) -> Iterator[str]:
     """The files at any depth below a folder whose names match a pattern with a star; each real folder is read once."""
-    begin, _, end = pattern.partition("*")
+    ends = [(begin, end) for begin, _, end in (pattern.partition("*") for pattern in patterns)]
     seen: set[str] = set()
     for here, folders, names in os.walk(folder, followlinks=True):
         real = os.path.realpath(here)
@@ -196,7 +214,7 @@ def _below(folder: str, pattern: str) -> Iterator[str]:
         yield from (
             os.path.join(here, name)
             for name in names
-            if name.startswith(begin) and sources.plain_path(name).endswith(end)
+            if any(name.startswith(begin) and sources.plain_path(name).endswith(end) for begin, end in ends)
         )
 
 
@@ -207,7 +225,7 @@ def look_at(path: str, agent: str = "", known: Iterable[str] = ()) -> tuple[str,
     """
     if "subagents" in path.split(os.sep):
         raise ingest.unreadable(path, SUBAGENT)
-    first, last = _ends_of(path)
+    first = _some_lines(path)
     if not first:
         raise ingest.unreadable(path, NO_LINES)
     agent = agent or clients.detect(first) or ""
@@ -225,8 +243,9 @@ def look_at(path: str, agent: str = "", known: Iterable[str] = ()) -> tuple[str,
         lengths = [len(part) for part in name.split("-")]
         is_uuid = lengths == [8, 4, 4, 4, 12] and not name.lower().strip("0123456789abcdef-")
         is_own = is_uuid or any(head.session == name for head in heads)
-        tails = (entries[0] for line in reversed(last) if (entries := client.entries(content.parsed(line) or {})))
-        session = name if is_own else _first_session(tails) or session
+        last = [] if is_own else _some_lines(path, last=True)[::-1]
+        session = _first_session(entries[0] for line in last if (entries := client.entries(line))) or session
+        session = name if is_own else session
     folder = next((head.folder for head in heads if head.folder), "") or client.folder_of(path, first[0], known)
     return agent, session or name, folder
 
@@ -235,16 +254,18 @@ def _first_session(heads: Iterable[Entry]) -> str:
     return next((head.session for head in heads if head.session), "")
 
 
-def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[bytes]]:
-    """The objects in the first lines of a file, and its last lines."""
+def _some_lines(path: str, *, last: bool = False) -> list[dict[str, Any]]:
+    """The objects in the first or the last lines of a file."""
     try:
         with sources.open_source(path) as read:
             most = 256 * 1024  # bytes
-            first = content.read_lines(read, 0, most)
-            last = read.read(most, max(0, read.size() - most)).split(b"\n")
+            if last:
+                lines = read.read(most, max(0, read.size() - most)).split(b"\n")
+            else:
+                lines = [line for line, _ in content.read_lines(read, 0, most)]
     except (OSError, ValueError) as error:
         raise ingest.unreadable(path, error) from None
-    return [value for line, _ in first if (value := content.parsed(line)) is not None], last
+    return [value for line in lines if (value := content.parsed(line)) is not None]
 
 
 def ingest_all(

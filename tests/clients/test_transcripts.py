@@ -224,6 +224,10 @@ SAMPLES = {
         {"$set": {"sessionId": "s"}},
         of_gemini("gemini", "hello", tokens={"input": 5}),
     ],
+    "opencode": [
+        {"info": {"id": "ses_1", "directory": "/x"}},
+        {"info": {"id": "msg_1", "role": "user"}, "parts": [{"type": "text", "text": "hello"}]},
+    ],
     "pi": [{"type": "session", "version": 3, "id": "p", "cwd": "/x"}, of_pi({"role": "user", "content": "hello"})],
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import sys
 from pathlib import Path
 from typing import Any
@@ -106,3 +107,115 @@ def test_damaged_and_unsupported_sources_are_counted_with_the_reason(
     assert run("memory", "archive").result["history"]["unreadable"] == {reason: 1}
     (finding,) = [it for it in run("doctor").result["findings"] if it["code"] == "SESSIONS_UNREADABLE"]
     assert finding["message"] == f"1 of 2 sessions cannot be archived: {reason}"
+
+
+class OpenCode:
+    """A database of OpenCode, open for writing as while OpenCode runs."""
+
+    def __init__(self, path: Path, columns: str = "") -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self.db = sqlite3.connect(path, isolation_level=None)
+        self.db.executescript(f"""
+            PRAGMA journal_mode = wal;
+            CREATE TABLE session (id TEXT PRIMARY KEY, {columns} parent_id TEXT, directory TEXT, title TEXT,
+                time_created INT, time_updated INT);
+            CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT, time_created INT, time_updated INT, data TEXT);
+            CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, time_created INT,
+                time_updated INT, data TEXT);""")
+        self.count = 0
+
+    def session(self, name: str, folder: str, parent: str | None = None) -> None:
+        columns = "id, parent_id, directory, title, time_created, time_updated"
+        self.db.execute(f"INSERT INTO session ({columns}) VALUES (?, ?, ?, ?, 1, 1)", (name, parent, folder, name))
+
+    def message(self, session: str, role: str, *parts: Any, **info: Any) -> str:
+        self.count += 1
+        name, at = f"msg_{session}_{self.count:04}", 1_789_900_000_000 + self.count
+        data = {"role": role, "time": {"created": at, "completed": at}, "path": {"cwd": "/w/q"}, **info}
+        self.db.execute("INSERT INTO message VALUES (?, ?, ?, ?, ?)", (name, session, at, at, json.dumps(data)))
+        for number, part in enumerate(parts):
+            row = part if isinstance(part, dict) else {"type": "text", "text": part}
+            about = (f"prt_{name}_{number}", name, session, at, at, json.dumps(row))
+            self.db.execute("INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)", about)
+        return name
+
+
+def tool(name: str, given: dict[str, Any], **state: Any) -> dict[str, Any]:
+    return {"type": "tool", "tool": name, "callID": "c", "state": {"status": "completed", "input": given, **state}}
+
+
+@pytest.fixture
+def opencode(person: Path) -> OpenCode:
+    return OpenCode(person / ".local/share/opencode/opencode.db")
+
+
+def test_the_database_of_opencode_is_read_while_it_is_written(run: Run, opencode: OpenCode) -> None:
+    opencode.session("ses_a", "/w/q")
+    opencode.message(
+        "ses_a", "user", "where is the merlin cache emptied?", {"type": "text", "text": "x", "ignored": True}
+    )
+    opencode.message("ses_a", "assistant", ANSWER, tool("bash", {"command": "make test"}, metadata={"exit": 2}))
+    opencode.session("ses_b", "/w/other")
+    opencode.message("ses_b", "user", "another session about puffins")
+    before = sorted((file.name, file.stat().st_size) for file in opencode.path.parent.iterdir())
+    result = archive(run, "--all")
+    assert (result["agents"], result["episodes"]["added"], result["calls"]) == ({"opencode": 2}, 3, 1)
+    assert sorted((file.name, file.stat().st_size) for file in opencode.path.parent.iterdir()) == before
+    listed = run("session", "list").result["sessions"]
+    assert {(row["sessionId"], row["client"], row["project"]) for row in listed} == {
+        ("ses_a", "opencode", "q"), ("ses_b", "opencode", "other"),
+    }  # fmt: skip
+    opencode.message("ses_a", "user", "and the puffin cache?")
+    again = archive(run, "--all")
+    assert (again["unchanged"], again["episodes"]) == (1, {"added": 1, "updated": 1})  # its neighbour
+    opencode.db.close()
+    names = [file.name for file in opencode.path.parent.iterdir()]
+    assert (archive(run, "--all")["bytes"], names) == (0, ["opencode.db"])
+    assert [file.name for file in opencode.path.parent.iterdir()] == names
+
+
+def test_a_message_of_opencode_grows_and_its_calls_are_kept_once(run: Run, opencode: OpenCode) -> None:
+    opencode.session("ses_a", "/w/q")
+    opencode.message("ses_a", "user", "mend the harbour gauge")
+    begun = opencode.message("ses_a", "assistant", tool("bash", {"command": "make gauge"}, status="running"))
+    archive(run, str(opencode.path))
+    state = tool("bash", {"command": "make gauge"}, output="gauge.c:3: error: no tide", metadata={"exit": 2})
+    opencode.db.execute("UPDATE part SET data = ? WHERE message_id = ?", (json.dumps(state), begun))
+    said = json.dumps({"type": "text", "text": "The gauge lacks a tide."})
+    opencode.db.execute("INSERT INTO part VALUES (?, ?, 'ses_a', 9, 9, ?)", ("prt_z", begun, said))
+    result = archive(run, str(opencode.path))
+    assert (result["episodes"]["added"], result["calls"]) == (1, 0)
+    assert "gauge.c:3: error: no tide" in run("fix", "error: no tide").out
+    items = [{"id": begun, "role": "assistant", "text": "The gauge lacks a tide.", "tools": []}]
+    payload = {"session_id": "ses_a", "cwd": "/w/q", "entries": items}
+    run("hook", "opencode", "turn_end", stdin=json.dumps(payload))
+    assert run("memory", "export", "--collection", "episodes").out.count("assistant: The gauge") == 1
+
+
+def test_summaries_and_subagents_of_opencode(run: Run, opencode: OpenCode) -> None:
+    opencode.session("ses_a", "/w/q")
+    opencode.session("ses_child", "/w/q", parent="ses_a")
+    opencode.message("ses_a", "user", "shorten the tide tables")
+    opencode.message("ses_a", "assistant", "## Goal\nshorten the tables", summary=True)
+    squeezed = {"topic": "tides", "content": [{"startId": "m1", "summary": "The tables were halved."}]}
+    opencode.message("ses_a", "assistant", tool("compress", squeezed))
+    archive(run, "--all")
+    shown = run("session", "show", "ses_a").out
+    assert "shorten the tide tables" in shown
+    assert "## Goal" not in run("memory", "export").out
+
+
+@pytest.mark.parametrize("content", [b"SQLite format 3\0 and then nothing of use", b"", None])
+def test_a_database_that_cannot_be_read_stops_nothing(run: Run, person: Path, content: bytes | None) -> None:
+    folder = person / ".local/share/opencode"
+    put(folder / "opencode.db", content or b"")
+    if content is None:
+        (folder / "opencode.db").unlink()
+        db = sqlite3.connect(folder / "opencode.db")
+        db.execute("CREATE TABLE account (id)")
+        db.close()
+    put(person / ".codex/sessions/rollout-2.jsonl", rollout("two", "a plain osprey"))
+    result = archive(run, "--all")
+    assert (result["agents"], result["skippedCount"]) == ({"codex": 1}, 1)
+    assert list(result["unreadable"].values()) == ([1] if content != b"" else [])
