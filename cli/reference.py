@@ -212,7 +212,8 @@ def markdown() -> str:
         rows = [parameter_line(parameter) for parameter in command.parameters]
         again = [f"`{row.split('`')[1]}`" for row in rows if row in described and here]
         new = [row for row in rows if row not in described or not here]
-        new += [f"- as above: {' '.join(again)}"] if again else []
+        is_same = len(again) == len(rows) > 3
+        new += ["- the same options"] if is_same else [f"- as above: {' '.join(again)}"] if again else []
         described |= {*rows}
         lines += [*new, ""] if new else []
     return "\n".join(lines).rstrip()

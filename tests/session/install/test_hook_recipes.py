@@ -1,8 +1,7 @@
-"""The recipes of docs/hooks.md are run as printed; a hook command that cannot be started is explained."""
+"""The loop in docs/examples works through compactions and faults; a hook that cannot be started is explained."""
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -14,8 +13,7 @@ from conftest import JOELCLAW, PATIENCE_S, ROOT, Attempt, Run, clean_environment
 from session import doctor_hooks
 from session.install import entries
 
-PAGE = (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8")
-BLOCKS = dict(re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```\n", PAGE, re.DOTALL))
+LOOP = (ROOT / "docs/examples/joelclaw_loop.sh").read_text(encoding="utf-8")
 PROMPT = "Make the tide table importer survive a missing harbour"
 FAULTS = {
     "missing": None,
@@ -74,10 +72,6 @@ def client(tmp_path: Path, home: Path) -> Client:
     return client_
 
 
-def test_every_file_of_the_page_exists() -> None:
-    assert set(BLOCKS) == {"joelclaw_loop.sh"}
-
-
 AGENT = """#!/bin/sh
 given=$(cat)
 printf '[%s]\\n' "$given"
@@ -86,7 +80,7 @@ case $given in *compact*) echo compacted >"$USED" ;; *) echo 85.5 >"$USED" ;; es
 
 
 def loop(client: Client, prompts: str) -> Attempt:
-    (client.user / "loop.sh").write_text(BLOCKS["joelclaw_loop.sh"].replace("timeout 5", client.limit))
+    (client.user / "loop.sh").write_text(LOOP.replace("timeout 5", client.limit))
     (client.bin / "agent").write_text(AGENT)
     (client.bin / "agent").chmod(0o700)
     return client.spawn("sh loop.sh loop-1", prompts, AGENT="agent")
