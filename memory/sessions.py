@@ -181,7 +181,7 @@ def around(
             if db is None or failure.code != "MEMORY_NOT_FOUND" or not sessions.whole_id(db, identity(identifier)):
                 raise
     memory: dict[str, Any] = {}
-    if document and document["collection"] != "episodes":
+    if document and (document["collection"] != "episodes" or not document["session_id"]):
         memory = {
             "line": 0, "id": document["id"], "at": clock.iso(document["created_at"]), "role": document["source"],
             "kind": "memory", "text": document["text"], "match": True,
@@ -199,7 +199,7 @@ def around(
     entries: list[dict[str, Any]] = []
     for line in session.lines[max(0, at - before) : at + after + 1]:
         match = line.id == whole
-        text = document["text"].partition(": ")[2] if match and document else clip(line.text, MAX_LINE_CHARS)
+        text = line.text if match else clip(line.text, MAX_LINE_CHARS)
         if match and call:
             text = "\n".join(filter(None, (call[name] for name in ("place", "command", "error", "passage"))))
         entries.append({**line.shown(), "id": line.id, "at": clock.iso(line.at or None), "text": text, "match": match})

@@ -37,11 +37,15 @@ def new_hit(identifier: str, score: float, text: str, **fields: Any) -> Hit:
 
 
 def document_hit(document: Document, score: float, raw: float, boost: float) -> Hit:
-    """The hit of a memory. The text of an episode begins with its origin."""
+    """The hit of a memory. The text of an episode begins with its origin; an imported one may name a speaker itself."""
     origin = origin_of(document)
     text = document["text"]
     if document["collection"] == "episodes":
-        text = f"{origin}:{text.partition(':')[2]}"
+        speaker, _, said = text.partition(":")
+        if speaker not in SPEAKERS:
+            text = f"{origin}: {text}"
+        elif _is_archived(document):
+            text = f"{origin}:{said}"
     same_names = ("source", "collection", "path", "title", "tags", "project", "context", "privacy")
     return new_hit(
         document["id"], score, text, origin=origin, rawScore=round(raw, 4), usageBoost=round(boost, 4),
@@ -66,7 +70,7 @@ def origin_of(document: Document) -> str:
     if document["collection"] == "knowledge":
         return f"file {document['path']}".rstrip()
     if document["collection"] == "episodes":
-        return SPEAKERS.get(document["text"].partition(":")[0], "agent")
+        return SPEAKERS.get(document["text"].partition(":")[0], "agent" if _is_archived(document) else "import")
     source = document["source"].partition(" ")[0].partition(":")[0].lower()
     if source in EXTERNAL:
         return document["source"]
@@ -75,6 +79,11 @@ def origin_of(document: Document) -> str:
     if source in ("user", "prompt", "agent", "import"):
         return source
     return "agent" if source in ("observe", "mcp") else "written"
+
+
+def _is_archived(document: Document) -> bool:
+    """Whether the archive wrote an episode, or a line of an export gives its id, and so the speaker in front of it."""
+    return not document["id"].startswith("im-")
 
 
 def written(hit: Hit) -> str:

@@ -105,3 +105,16 @@ def test_forgotten_memories_and_ids_of_other_collections_stay(run: Run) -> None:
         {"line": 2, "reason": "its id belongs to a document in episodes"}, {"line": 3, "reason": "not a JSON object"},
     ]  # fmt: skip
     assert [run("memory", "show", name).result for name in "ab"] == before
+
+
+@pytest.mark.parametrize("session", ["", "s1"])
+@pytest.mark.parametrize("text", [
+    "Decision of the merlin group: closed on the fifth", "用户：缓存放在北楼", "user: which merlin: blue",
+    "merlin has no colon",
+])  # fmt: skip
+def test_an_imported_episode_keeps_what_precedes_a_colon(run: Run, text: str, session: str) -> None:
+    taken(run, {"text": text, "collection": "episodes", **({"session": session} if session else {})})
+    hit = run("recall", "merlin" if text.isascii() else "缓存").result["hits"][0]
+    assert text in hit["observation"]
+    shown = json.dumps(run("recall", "show", hit["id"]).result, ensure_ascii=False)
+    assert text.removeprefix("user: ") in shown
