@@ -30,7 +30,7 @@ class Gemini(Client):
     home_folder = ".gemini"
     settings_file = "settings.json"
     hook_timeout = 5000  # milliseconds
-    transcripts = ("tmp/*.jsonl",)
+    transcripts = ("tmp/*.jsonl", "tmp/session-*.json")
     events = {
         "SessionStart": "start",
         "BeforeAgent": "prompt",

@@ -85,6 +85,23 @@ def loads(text: str | bytes) -> Any:
     return value
 
 
+def loads_at(text: str, start: int) -> tuple[Any, int]:
+    """The JSON value that begins at a character of a text, and the character after it. Raises InvalidJSON."""
+    try:
+        if _scan is not None:
+            return _scan(text, start)
+    except (InvalidJSON, RecursionError, SystemError):
+        pass
+    except (StopIteration, ValueError):
+        raise InvalidJSON(f"no JSON value at character {start}") from None
+    import json
+
+    try:
+        return json.JSONDecoder(parse_constant=_refuse_constant).raw_decode(text, start)
+    except (ValueError, RecursionError) as error:
+        raise InvalidJSON(str(error)) from None
+
+
 def dumps(value: object) -> str:
     """One line of JSON, characters beyond ASCII kept, a lone surrogate escaped."""
     if _encode is None:

@@ -1,4 +1,4 @@
-"""What a session is kept in, read as lines of JSON: a plain or a compressed file, or a client's database. Hot path.
+"""What a session is kept in, as lines of JSON: a plain or compressed file, a JSON document, or a database. Hot path.
 
 A source has a path. That of a session in a database is the database's path, `#`, and the session's id. A database is
 only read, also while its client writes to it.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Blocks = Iterator[bytes]
 
 COMPRESSED = ".zst"
-DATABASE = b"SQLite format 3\0"
+MAX_HEAD_BYTES = 64 * 1024  # of a JSON document, before its messages
 
 
 class Unreadable(OSError):
@@ -103,16 +103,39 @@ def open_source(path: str) -> Source:
         return Stream(lambda: _session_lines(file, session))
     descriptor = open_file(path)
     try:
-        head = os.pread(descriptor, len(DATABASE), 0)
-        if head == DATABASE:
+        kind = _kind_of_file(descriptor)
+        if kind == "database":
             raise Unreadable("a database without sessions of a known client")
-        if not head.startswith(b"\x28\xb5\x2f\xfd"):
+        if kind == "document":
+            return Stream(lambda: _document_lines(descriptor), descriptor)
+        if not kind:
             return Source(descriptor)
         _decompressor()
         return Stream(lambda: _decompressed(descriptor), descriptor)
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def kind_of(path: str) -> str:
+    """Whether a file is a `database` or a `document` with messages, or is `compressed`; else ""."""
+    try:
+        descriptor = open_file(path)
+    except (OSError, ValueError):
+        return ""
+    try:
+        return _kind_of_file(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _kind_of_file(descriptor: int) -> str:
+    head = os.pread(descriptor, MAX_HEAD_BYTES, 0)
+    if head.startswith(b"SQLite format 3\0"):
+        return "database"
+    if head.startswith(b"\x28\xb5\x2f\xfd"):
+        return "compressed"
+    return "document" if b'"messages"' in head and _document_head(head.decode("utf-8", "replace"))[1] else ""
 
 
 def real_path(path: str) -> str:
@@ -171,20 +194,71 @@ def _decompressor() -> Any:
     raise Unreadable("it is compressed; to read it, run pip install zstandard")
 
 
+# JSON documents: an object with a list of messages and fields before or after it
+
+
+def _document_head(text: str) -> tuple[dict[str, Any], int]:
+    """The first fields of an object, up to the messages, and the character at which the first message begins, or 0."""
+    fields: dict[str, Any] = {}
+    at = _next(text, 0, "\ufeff")
+    try:
+        while at < len(text) and text[at] in "{,":
+            key, at = json_text.loads_at(text, _next(text, at + 1))
+            at = _next(text, at, ": \t\r\n")
+            if key == "messages" and text[at : at + 1] == "[":
+                return fields, at + 1
+            fields[key], at = json_text.loads_at(text, at)
+            at = _next(text, at)
+    except (json_text.InvalidJSON, TypeError):
+        pass
+    return fields, 0
+
+
+def _next(text: str, at: int, passed: str = " \t\r\n") -> int:
+    """The place of the next character that is not passed over."""
+    while at < len(text) and text[at] in passed:
+        at += 1
+    return at
+
+
+def _document_lines(descriptor: int) -> Blocks:
+    """The fields around the messages as a line, and each message."""
+    fields = next((piece for piece in _document_pieces(descriptor) if isinstance(piece, dict) and piece), {})
+    yield json_text.dumps(fields).encode() + b"\n"
+    for piece in _document_pieces(descriptor):
+        if isinstance(piece, str):
+            yield piece.encode("utf-8", "replace") + b"\n"
+
+
+def _document_pieces(descriptor: int) -> Iterator[Any]:
+    """The fields before the messages, each message as JSON on one line, and the fields after them."""
+    from codecs import getincrementaldecoder
+
+    decode = getincrementaldecoder("utf-8")("replace").decode
+    text, offset = decode(os.pread(descriptor, MAX_HEAD_BYTES, 0)), MAX_HEAD_BYTES
+    fields, at = _document_head(text)
+    yield fields
+    while True:
+        at = _next(text, at, ", \t\r\n")
+        try:
+            if text[at : at + 1] == "]":
+                after = text[at + 1 :] + decode(os.pread(descriptor, MAX_HEAD_BYTES, offset))
+                yield _document_head("{" + after.lstrip(" \t\r\n,"))[0]
+                return
+            _, end = json_text.loads_at(text, at)
+        except json_text.InvalidJSON:
+            data = os.pread(descriptor, max(1024 * 1024, len(text) - at), offset)
+            if not data:  # the client is still writing it
+                return
+            offset += len(data)
+            text, at = text[at:] + decode(data), 0
+            continue
+        yield text[at:end].replace("\n", " ").replace("\r", " ")
+        at = end
+
+
 # Databases: each kind has a query of its sessions (id, last change in ms, bytes, and what else shows a change), and
 # a function that yields the lines of a session.
-
-
-def is_database(path: str) -> bool:
-    """Whether a file is an SQLite database."""
-    try:
-        descriptor = open_file(path)
-    except (OSError, ValueError):
-        return False
-    try:
-        return os.pread(descriptor, len(DATABASE), 0) == DATABASE
-    finally:
-        os.close(descriptor)
 
 
 def sessions_in(database: str) -> list[tuple[str, str, int, int]]:

@@ -148,14 +148,15 @@ def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
         path = name if os.path.exists(name) else sources.existing(name)
         if not path:
             raise usage("MEMORY_INVALID_ARGS", f"there is no file {name}", "name a transcript, or a folder of them")
-        paths += _below(path, *patterns) if os.path.isdir(path) else [path]
+        below = _below(path, *patterns, "*.json") if os.path.isdir(path) else [path]
+        paths += [file for file in below if file == path or not file.endswith(".json") or sources.kind_of(file)]
     found = {file.key: file for path in paths for file in _sources_at(path)}
     return sorted(found.values(), key=lambda file: file.changed, reverse=True)
 
 
 def _sources_at(path: str) -> list[File]:
     """A file; or the sessions in it, if it is a database that can be read."""
-    if path.endswith(".jsonl") or not sources.is_database(path):
+    if path.endswith(".jsonl") or sources.kind_of(path) != "database":
         return [File(path)]
     try:
         return [File(source, (stamp, changed, size)) for source, stamp, changed, size in sources.sessions_in(path)]

@@ -219,3 +219,64 @@ def test_a_database_that_cannot_be_read_stops_nothing(run: Run, person: Path, co
     result = archive(run, "--all")
     assert (result["agents"], result["skippedCount"]) == ({"codex": 1}, 1)
     assert list(result["unreadable"].values()) == ([1] if content != b"" else [])
+
+
+def gemini(*said: str, more: int = 0) -> dict[str, Any]:
+    """A chat as Gemini CLI once wrote it: one document."""
+    messages: list[dict[str, Any]] = [
+        {"id": f"g{number}", "timestamp": AT, "type": "gemini" if number % 2 else "user", "content": text}
+        for number, text in enumerate(said)
+    ]
+    head = {"sessionId": "gemini-old", "projectHash": "abc", "startTime": AT, "lastUpdated": AT}
+    return {**head, "messages": messages} if not more else {"messages": messages, **head}
+
+
+@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize("indent", [2, None])
+def test_older_chats_of_gemini_cli_are_read(run: Run, person: Path, indent: int | None, more: int) -> None:
+    path = person / ".gemini/tmp/abc/chats/session-2025-10-01T10-00-1234.json"
+    asked = "what limits the linnet report\u00e9?"
+    put(path, json.dumps(gemini(asked, "The 4 MB cursor.", more=more), indent=indent).encode())
+    put(path.with_name("logs.json"), b'[{"sessionId": "x", "message": "not a chat"}]')
+    assert archive(run, "--all")["episodes"] == {"added": 2, "updated": 0}
+    grown = gemini(asked, "The 4 MB cursor limits it.", "raise it", more=more)
+    put(path, json.dumps(grown, indent=indent, ensure_ascii=False).encode())
+    result = archive(run, str(person / ".gemini"))
+    assert (result["skipped"], result["episodes"]["added"]) == ([], 1)
+    assert "cursor limits it" in recall(run, "linnet report")
+    (row,) = run("session", "list").result["sessions"]
+    assert (row["sessionId"], row["client"]) == ("gemini-old", "gemini")
+
+
+def test_a_document_with_long_messages_is_read_and_a_cut_one_as_far_as_it_goes(run: Run, person: Path) -> None:
+    said = [
+        "z" * 3_000_000,
+        "the heron is grey",
+        *(f"answer {number}" for number in range(2_000)),
+        "the last is a wren",
+    ]
+    whole = json.dumps(gemini(*said)).encode()
+    put(person / "chat.json", whole[: len(whole) - 60])
+    result = archive(run, str(person / "chat.json"))
+    assert (result["episodes"]["added"], result["badLines"]) == (2_002, 0)
+    put(person / "chat.json", whole)
+    assert archive(run, str(person / "chat.json"))["episodes"]["added"] == 1
+
+
+@pytest.mark.parametrize("name", ["full.jsonl", "export.json", "ses_1"])
+@pytest.mark.parametrize("indent", [2, None])
+def test_an_export_of_opencode_is_read(run: Run, person: Path, name: str, indent: int | None) -> None:
+    def message(number: int, role: str, *parts: Any) -> dict[str, Any]:
+        info = {"id": f"msg_{number}", "sessionID": "ses_1", "role": role, "time": {"created": 1_789_900_000_000}}
+        return {"info": info, "parts": [{"type": "text", "text": it} if isinstance(it, str) else it for it in parts]}
+
+    told = {"type": "text", "text": "a plugin's heron", "ignored": True}
+    cleared = tool("bash", {"command": "make heron"}, output="heron.c is built", time={"compacted": 7})
+    messages = [message(1, "user", "where is the heron?", told), message(2, "assistant", "In heron.c.", cleared)]
+    document = {"info": {"id": "ses_1", "directory": "/w/birds", "title": "Heron"}, "messages": messages}
+    path = put(person / "exports" / name, json.dumps(document, indent=indent).encode())
+    result = archive(run, str(path if name == "ses_1" else path.parent))
+    assert (result["agents"], result["episodes"]["added"], result["calls"]) == ({"opencode": 1}, 2, 1)
+    assert "a plugin's heron" not in run("memory", "export").out
+    (row,) = run("session", "list").result["sessions"]
+    assert (row["sessionId"], row["project"]) == ("ses_1", "birds")
