@@ -9,7 +9,7 @@ import logging
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import Any
 from uuid import UUID
@@ -328,27 +328,30 @@ def _system_metrics(events: Sequence[Event]) -> list[Metric]:
 def _measurements(event: Event) -> Iterator[tuple[str, float, dict[str, Any]]]:
     """What an event adds to the metrics: the metric, a value and attributes."""
     about, action = event["metadata"], {"joelclaw.action": event["action"]}
-    yield "joelclaw.events", 1, {**action, "joelclaw.level": event["level"], "joelclaw.success": event["success"]}
+    client = {"gen_ai.agent.name": str(about.get("agent", ""))}
     fault = {} if event["success"] else {"error.type": _error_type(event)}
+    yield "joelclaw.events", 1, {**action, "joelclaw.level": event["level"], "joelclaw.success": event["success"]}
     if fault:
         yield "joelclaw.faults", 1, {**action, **fault}
     took = event.get("duration_ms")
     if took is not None:
         yield "joelclaw.duration", took, action
         if SPAN_NAMES.get(event["action"]) == "hook":
-            hook = {
-                "joelclaw.hook.event": str(about.get("event", "")),
-                "gen_ai.agent.name": str(about.get("agent", "")),
-            }
-            yield "joelclaw.hook.duration", took / 1000, {**hook, **fault}
+            hook = {"joelclaw.hook.event": str(about.get("event", "")), **client, **fault}
+            yield "joelclaw.hook.duration", took / 1000, hook
     hits = about.get("returned", about.get("result_count"))
     if event["action"] in ("memory.recall.completed", "memory.recall.injected", "task.recalled") and hits is not None:
         yield "joelclaw.recalls", 1, {**action, "joelclaw.recall.has_hits": bool(hits)}
-    tokens, read = about.get("estimatedTokens"), about.get("archivedBytes")
-    if isinstance(tokens, int) and "inject" in event["action"]:
-        yield "joelclaw.injected.tokens", tokens, action
-    if isinstance(read, int):
-        yield "joelclaw.archived", read, {"gen_ai.agent.name": str(about.get("agent", ""))}
+    if "inject" in event["action"]:
+        yield "joelclaw.injected.tokens", _amount(about, "estimatedTokens"), action
+    if "archivedBytes" in about:
+        yield "joelclaw.archived", _amount(about, "archivedBytes"), client
+
+
+def _amount(about: Mapping[str, Any], name: str) -> int:
+    """A number in metadata, 0 if it cannot be one: other programs emit such events, too."""
+    value = about.get(name)
+    return value if type(value) is int and 0 <= value < 1 << 53 else 0
 
 
 def _store_size(last: Event) -> Metric:
