@@ -111,6 +111,8 @@ def search(
     from otel import log
     from otel import search as events
 
+    if follow and exit_code:
+        raise wrong_usage("--follow and --exit-code cannot be used together", "leave out one of them")
     text = " ".join(query) if query else None
     filters: dict[str, Any] = {**locals(), "query": text}
     if since:
@@ -123,7 +125,7 @@ def search(
         return {**events.query(filters, clock.now_ms()), "sessions": narrowed}
 
     if follow:
-        return _follow(asked, limit) or int(exit_code)
+        return _follow(asked, limit)
     result = events.find(asked(), limit=limit, page=page, text=text)
     _add_origins(result["events"])
     steps = []
