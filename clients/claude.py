@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from clients.entries import Origin
 
 
+# Types of the lines that name a session, and the field with the name. A summary may be that of an earlier session.
+TITLES = (("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("summary", "summary"))
+
+
 class Claude(Client):
     """What PreCompact prints goes into the summariser's prompt, so nothing is printed there (2.1.329)."""
 
@@ -62,7 +66,7 @@ class Claude(Client):
         "SessionEnd": "end",
     }
     session_file = "transcript"
-    said_marks = (b'"user"', b'"assistant"', b'"queued_command"', b'"queue-operation"', b'"away_summary"')
+    said_marks = (b'"user"', b'"assistant"', b'"queued_command"', b'"queue-operation"', b'"away_summary"', b'-title"')
     context_marks = (b'"usage"', b"compact_boundary")
     writing_tools = ("Edit", "Write", "MultiEdit", "NotebookEdit")
     reading_tools = ("Read", "NotebookRead")
@@ -101,6 +105,8 @@ class Claude(Client):
             found = self._answer_entries(line, at)
         elif kind == "attachment":  # newer versions: what the user typed while a turn ran
             found = _queued_entries(line, at)
+        elif name := next((string(line.get(field)) for given, field in TITLES if given == kind), ""):
+            found = [Entry("title", text=name, origin="user" if kind == "custom-title" else "client")]
         elif kind == "queue-operation":
             found = _queue_entries(line, at)
         elif kind == "system" and line.get("subtype") == "compact_boundary":
@@ -259,6 +265,10 @@ def _result_entries(line: dict[str, Any], part: dict[str, Any], number: int, at:
         failed = failed or _tag(text, "exit_code") not in ("", "0")
     shown = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>").strip()
     result = result_entry(call, shown, failed, part.get("content"))
+    kept_in = string(table(line.get("toolUseResult")).get("persistedOutputPath"))
+    if text.startswith("<persisted-output>"):
+        kept_in = kept_in or text.partition("saved to: ")[2].partition("\n")[0].strip()
+        result.kept_in = kept_in.replace("\\", "/").rpartition("/")[2]
     if text.startswith("<tool_use_error>Sibling tool call errored"):
         result.unrun = True
         return [result]

@@ -183,6 +183,8 @@ def _event_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
         return [Entry("turn_end", at)]
     if kind == "thread_rolled_back" and (turns := whole(payload.get("num_turns"))):
         return [Entry("rollback", at, turns=turns)]
+    if name := string(payload.get("thread_name")):
+        return [Entry("title", at, text=name, origin="user")]
     usage = info.get("last_token_usage") if kind == "token_count" else None
     entry = usage_entry(usage, ("total_tokens",), window=window)
     return [entry] if entry.tokens or window else []

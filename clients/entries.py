@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Kind = Literal[
         "prompt", "answer", "call", "result", "edit", "process_end", "turn_end", "plan", "queue", "usage",
         "compaction", "summary", "history", "rollback", "shell", "note", "branch_summary", "system", "context_edit",
-        "node",
+        "title", "node",
     ]  # fmt: skip
     """prompt, answer: what the user and the agent said; an answer's text is empty if it only calls tools.
     process_end: a process in the background has ended. queue: what the user types while a turn runs.
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     everything from the entry `rewound_to` on.
     shell: a command that the user ran. note: a message of neither the user nor the agent, but of its `origin`.
     system: the client's own instructions.
+    title: the session's name, chosen by its `origin`.
     context_edit: the model no longer sees an entry, or sees other content in its place (None: nothing).
     node: a line without content."""
 
-    Origin = Literal["", "teammate", "subagent", "client"]
+    Origin = Literal["", "teammate", "subagent", "client", "user"]
     """Who wrote a note: an agent that works with this one, an agent that works for it, or the client. "": an extension,
-    so that the note is not archived."""
+    so that the note is not archived. A title is the client's or the user's."""
 
     SessionKind = Literal["", "fork", "subagent", "review"]
 
@@ -48,10 +49,10 @@ class Entry:
 
     __slots__ = (
         "at", "call", "command", "content", "copied_from", "edits", "failed", "files", "first_kept", "first_line",
-        "folder", "given", "group", "hunks", "id", "is_meta", "is_side", "is_stop", "kind", "model", "operation",
-        "origin", "parent", "parent_session", "process", "read_files", "rewound_to", "session", "session_kind",
-        "stable_id", "steps", "summary", "text", "tokens", "tokens_after", "tokens_before", "tokens_used", "tool",
-        "turns", "unrun", "whole", "window",
+        "folder", "given", "group", "hunks", "id", "is_meta", "is_side", "is_stop", "kept_in", "kind", "model",
+        "operation", "origin", "parent", "parent_session", "process", "read_files", "rewound_to", "session",
+        "session_kind", "stable_id", "steps", "summary", "text", "tokens", "tokens_after", "tokens_before",
+        "tokens_used", "tool", "turns", "unrun", "whole", "window",
     )  # fmt: skip
 
     def __init__(self, kind: Kind, at: int | None = None, **fields: Any) -> None:
@@ -69,7 +70,7 @@ class Entry:
         self.is_side: bool | None = None  # said by a subagent, or not
         self.is_meta = False  # not said here: added or copied by the client, or kept from the model; never archived
         self.text = ""  # of the prompt, answer, result, summary or note
-        self.origin: Origin = ""  # of a note
+        self.origin: Origin = ""  # of a note or title
         self.content: Any = None  # what the model sees of it, as the client wrote it
         # of a call
         self.call = ""  # also of its result, edits and plan: the client's id of the call
@@ -84,6 +85,9 @@ class Entry:
         self.process = ""
         # of a result
         self.failed: bool | None = False  # None: the outcome is unknown, for example of a process that was stopped
+        self.kept_in = (
+            ""  # name of the file in which the client keeps an output of which the text is only the beginning
+        )
         self.unrun = False  # the call was rejected or interrupted, so that nothing came of it
         self.hunks: list[Hunk] = []  # of an edit
         self.steps: list[Step] = []  # of a plan

@@ -95,6 +95,8 @@ class Gemini(Client):
         elif kind == "user":
             given = line.get("content")
             found = [Entry("prompt", text=typed(given, ("text", None)), content=given)]
+        elif summary := string(line.get("summary")) or string(table(line.get("$set")).get("summary")):
+            found = [Entry("title", text=summary, origin="client")]
         elif rewound_to := string(line.get("$rewindTo")):
             found = [Entry("rollback", rewound_to=rewound_to)]
         elif history:

@@ -40,7 +40,7 @@ class Pi(ExtensionClient):
     settings_file = "extensions/joelclaw.ts"
     transcripts = ("sessions/*.jsonl",)
     session_file = "session file"
-    said_marks = (b'"message"', b'"compaction"', b'"custom_message"')
+    said_marks = (b'"message"', b'"compaction"', b'"custom_message"', b'"session_info"')
     context_marks = (b'"usage"', b'"compaction"', b'"context_edit"')
     writing_tools = ("edit", "write")
     path_keys = ("path", "file_path")
@@ -79,6 +79,8 @@ class Pi(ExtensionClient):
             found = [Entry("context_edit", edits=string(line.get("targetId")), content=content)]
         elif kind == "custom_message":
             found = [_note(line, at)]
+        elif kind == "session_info":
+            found = [Entry("title", text=string(line.get("name")), origin="user")]
         elif kind == "branch_summary":
             summary = string(line.get("summary"))
             found = [Entry("branch_summary", text=summary, content=summary, **_listed_files(line))]

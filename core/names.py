@@ -52,13 +52,18 @@ def names_in(text: str) -> tuple[set[str], set[str]]:
 
 
 def names_in_order(text: str) -> list[tuple[str, bool]]:
-    """The first `MOST` names of a text, each once, in order, and whether each is an identifier or a file name."""
+    """The names of a text, each once, in order, and whether each is an identifier or a file name.
+
+    Numbers are among the first `MOST` only; behind twice as many, the rest of the text is left out.
+    """
     given = _without_escapes(text)
     found: dict[str, bool] = {}
     for token in filterfalse(_plain.__contains__, dict.fromkeys(given.translate(_TOKEN).split())):
+        if len(found) >= MOST and token.isdigit():
+            continue
         for name, is_identifier in _known.get(token) or _learned(token):
             found.setdefault(name, is_identifier)
-        if len(found) >= MOST:
+        if len(found) >= 2 * MOST:
             break
     return list(found.items())
 

@@ -70,6 +70,7 @@ def _about(db: apsw.Connection, session: str) -> dict[str, Any]:
     folder = known["folder"]
     return {
         "sessionId": session,
+        "title": sessions.title(db, session),
         "startedAt": clock.iso(sessions.episode_times(db, session)[1] or None),
         "cwdKey": f"--{folder.strip('/').replace('/', '-')}--" if folder else "",
         **{name: known[name] for name in ("client", "project", "folder")},

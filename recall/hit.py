@@ -1,7 +1,7 @@
 """A hit: its fields, its origin, its line of text, and the snippet around a match. Hot path.
 
-The origin says how a text came in: prompt, agent, teammate, subagent, client, written, tool NAME, web NAME, file PATH
-or import. An agent must be able to tell a prompt from a web page that it once read.
+The origin says how a text came in: prompt, agent, teammate, subagent, client, title, written, tool NAME, web NAME, file
+PATH or import. An agent must be able to tell a prompt from a web page that it once read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from core.records import Document, Hit
 
 EXTERNAL = ("tool", "web", "file")  # texts that neither the user nor an agent wrote
-SPEAKERS = {"user": "prompt", "assistant": "agent", "teammate": "teammate", "subagent": "subagent", "client": "client"}
+SPEAKERS = {
+    "user": "prompt",
+    "assistant": "agent",
+    "teammate": "teammate",
+    "subagent": "subagent",
+    "client": "client",
+    "title": "title",
+}
 """What an archived message begins with, and the origin of its hit."""
 CUT = "…"
 

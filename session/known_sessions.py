@@ -154,6 +154,7 @@ def summary_row(db: apsw.Connection, session: KnownSession, config: Config) -> d
         task = task or opening(last_request(prompts) or (prompts[-1] if prompts else ""), 200)
     return {
         "sessionId": session.id,
+        "title": stored_sessions.title(db, session.id) if archived else "",
         "client": session.client,
         "project": session.project,
         "updatedAt": clock.iso(session.updated_at or None),

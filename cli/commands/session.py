@@ -342,8 +342,8 @@ def draw_list(screen: "Console", answer: Answer) -> None:
         parts = [row["client"], row["project"], age(row["updatedAt"], now), *counts, percent]
         about = safe("  " + " · ".join(filter(None, parts)), "dim")
         screen.print(safe(quoting.shown_id(row["sessionId"]), "bold").append_text(about), soft_wrap=True)
-        if row["task"]:
-            screen.print(safe("    " + clip(row["task"], _LINE_CHARACTERS)), no_wrap=True)
+        for text in filter(None, (row["title"], row["task"])):
+            screen.print(safe("    " + clip(text, _LINE_CHARACTERS)), no_wrap=True)
     if not result["sessions"]:
         screen.print(safe("No session is known.", "yellow"))
 
@@ -364,6 +364,7 @@ def draw_session(screen: "Console", answer: Answer) -> None:
     compactions, recalls = counted(result["compactions"], "compaction"), counted(result["recalls"], "recall")
     summary = {
         "session": result["sessionId"],
+        "title": result["title"],
         "client": ", ".join(filter(None, (result["client"], result["project"]))),
         "time (UTC)": " to ".join(plain(result[name])[:16] for name in ("startedAt", "updatedAt")),
         "task": clip(result["task"] or "", _LINE_CHARACTERS),

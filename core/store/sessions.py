@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from core.records import Document, Episode, Session
 
+TITLE = "title"  # the speaker of an episode that names its session
 FORGOTTEN = -1  # instead of `updated_at`: the session stays known, so that its transcript is not archived again
 PURGED_PLAN = '[["purged"]]'  # so that reading the transcript again does not bring the plan back
 PURGED_SUMMARY = "[purged]"  # likewise
@@ -232,6 +233,18 @@ def subject_and_notes(db: apsw.Connection, session: str, most: int) -> tuple[str
     return subject, [text for text, _ in notes]
 
 
+def title_id(session: str, *, by_user: bool) -> str:
+    """The id of the episode with the title that the user or the client gave a session."""
+    return f"title:{session}" if by_user else f"auto-title:{session}"
+
+
+def title(db: apsw.Connection, session: str) -> str:
+    """The title of a session, rather the user's than the client's; "" if it has none."""
+    ids = title_id(session, by_user=False), title_id(session, by_user=True)
+    query = f"SELECT substr(text, {len(TITLE) + 3}) FROM document WHERE id IN (?, ?) AND forgotten_at IS NULL"
+    return str(db.execute(f"{query} ORDER BY id DESC LIMIT 1", ids).get or "")
+
+
 def last_episodes(db: apsw.Connection, session: str, most: int, *, until: int = ALL) -> list[tuple[str, str, int]]:
     """Id, text and time of a session's last turns up to a time, oldest first."""
     query = f"SELECT id, text, created_at {_TURNS} AND created_at <= ? ORDER BY rowid DESC LIMIT ?"
@@ -247,9 +260,10 @@ def timed_prompts(db: apsw.Connection, session: str, last: int = ALL) -> list[di
 
 
 def conversation(db: apsw.Connection, session: str, characters: int, last: int = 400) -> list[tuple[int, str]]:
-    """A session's last turns by time: the time and a prompt's beginning, or "" for an answer of the agent."""
+    """A session's last messages by time: the time and a prompt's beginning, or "" for an answer of the agent."""
     begin = "CASE WHEN text LIKE 'user: %' THEN substr(text, 7, ?) ELSE '' END"
-    query = f"SELECT created_at, rowid, {begin} {_TURNS} ORDER BY rowid DESC LIMIT ?"
+    spoken = "AND (text LIKE 'user: %' OR text LIKE 'assistant: %')"
+    query = f"SELECT created_at, rowid, {begin} {_TURNS} {spoken} ORDER BY rowid DESC LIMIT ?"
     return [(at, text) for at, _, text in sorted(db.execute(query, (characters, session, last)))]
 
 

@@ -272,12 +272,34 @@ class _Reader:
         if self._limits.deadline is not None and len(line) > content.LARGE_BYTES:
             piece.calls.is_cut |= _cut_texts(entry for _, entry in numbered)
         for number, entry in numbered:
+            if entry.kept_in and (text := self._kept_output(entry.kept_in)):
+                entry.text = text
             piece.add(entry, line, number, owner)
 
     def _repeats_prompts(self) -> bool:
         """Whether the transcript also has what the user typed in lines of its own."""
         begin = self._read.read(PIECE_BYTES, 0)
         return any(mark in begin for mark in self._client.typed_marks)
+
+    def _kept_output(self, name: str) -> str:
+        """An output that the client keeps in a file of its own next to the transcript: its head and its tail."""
+        folder, _, _ = self._path.partition(f"{os.sep}subagents{os.sep}")
+        most = 400_000  # bytes
+        try:
+            path = os.path.join(os.path.splitext(folder)[0], "tool-results", os.path.basename(name))
+            descriptor = files.open_file(path)
+        except (OSError, ValueError):
+            return ""
+        try:
+            size = os.fstat(descriptor).st_size
+            data = os.pread(descriptor, most if size <= most else most // 2, 0)
+            if size > most:
+                data += f"\n[{size - most} bytes left out]\n".encode() + os.pread(
+                    descriptor, most // 2, size - most // 2
+                )
+        finally:
+            os.close(descriptor)
+        return data.decode("utf-8", "replace")
 
     def _owner(self, entries: list[Entry]) -> str:
         """The session from which a fork has copied a line; "" if the line is the session's own."""

@@ -147,7 +147,8 @@ class SessionArchive:
         """Extend a stored episode; reading a transcript again removes nothing. Returns whether it grew."""
         if older["forgotten_at"] is not None or older["collection"] != COLLECTION:
             return False
-        text = older["text"] if older["text"].startswith(newer["text"]) else newer["text"]
+        keeps = older["text"].startswith(newer["text"]) and not newer["text"].startswith(sessions.TITLE)
+        text = older["text"] if keeps else newer["text"]
         context = newer["context"] if newer["context"].startswith(older["context"]) else older["context"]
         grown: Document = {**older, "text": text, "context": context}
         if grown == older:
@@ -187,7 +188,9 @@ class Piece:
             return
         self.entries.append(entry)
         self.calls.add(entry, self.prompts)
-        if entry.kind in ("prompt", "answer") or entry.origin:
+        if entry.kind == "title":
+            self._name_session(entry)
+        elif entry.kind in ("prompt", "answer") or entry.origin:
             if body := bounded(entry.text):
                 identifier = identifier_of(entry, self._session, line, number)
                 is_new_prompt = entry.kind == "prompt" and identifier not in self._by_id
@@ -198,6 +201,15 @@ class Piece:
             message.text = text
             # identified by its text and time, since lines that give several to the model at once are all alike
             self._add_message(message, identifier_of(message, self._session, b"", 0), bounded(text))
+
+    def _name_session(self, title: Entry) -> None:
+        """Keep a title. At the beginning of a transcript, the client may name the session before it."""
+        last = self.carry.last
+        if (text := texts.one_line(title.text, 200)) and (last or title.origin == "user"):
+            identifier = sessions.title_id(self._session, by_user=title.origin == "user")
+            draft = Draft(identifier, sessions.TITLE, title.at or (last.at if last else None))
+            draft.body = text
+            self.changed[identifier] = draft
 
     def new_of(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """The entries from the last known message on; a client without a file sends the earlier ones again."""

@@ -1,0 +1,82 @@
+"""What clients write beside a conversation is found: its title, and outputs that they keep in files of their own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_transcript import SESSION, Transcript
+from conftest import Run
+
+SECRET = "password=Tr0ub4dorQuay"
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Transcript:
+    transcript = Transcript(tmp_path / "projects" / f"{SESSION}.jsonl")
+    transcript.user("look at the tables")
+    transcript.assistant("They look right.")
+    return transcript
+
+
+def titles(run: Run, path: Path) -> set[str]:
+    """The title of the only session, wherever it is shown."""
+    assert run("memory", "archive", str(path)).code == 0
+    listed = run("session", "list", "--json").result["sessions"]
+    shown = run("session", "show", listed[0]["sessionId"], "--json").result
+    (hit,) = run("recall", "look at the tables", "--by", "session").result["hits"]
+    (found,) = run("sessions", "search", "tables", "--raw").result["hits"]
+    return {listed[0]["title"], shown["title"], hit["title"], found["title"]}
+
+
+def test_the_title_that_the_user_gave_is_shown_and_found(run: Run, transcript: Transcript) -> None:
+    transcript.write({"type": "ai-title", "aiTitle": "Quarter tables", "sessionId": SESSION})
+    transcript.write({"type": "custom-title", "customTitle": "whimbrel-cutover-2", "sessionId": SESSION})
+    assert titles(run, transcript.path) == {"whimbrel-cutover-2"}
+    transcript.write({"type": "custom-title", "customTitle": "whimbrel-cutover", "sessionId": SESSION})
+    transcript.write({"type": "ai-title", "aiTitle": "Quarter tables, checked", "sessionId": SESSION})
+    assert titles(run, transcript.path) == {"whimbrel-cutover"}
+    assert run("recall", "whimbrel cutover").result["hits"][0]["session"] == SESSION
+    assert run("session", "show", SESSION, "--json").result["turnCount"] == 1
+
+
+def test_a_summary_of_an_earlier_session_is_no_title(run: Run, tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path / "projects" / f"{SESSION}.jsonl")
+    transcript.write({"type": "summary", "summary": "Another session", "leafUuid": "x"})
+    transcript.user("look at the tables")
+    assert titles(run, transcript.path) == {""}
+    transcript.write({"type": "summary", "summary": "Look at tables", "leafUuid": "u-00000001"})
+    assert titles(run, transcript.path) == {"Look at tables"}
+
+
+def test_titles_of_other_clients(run: Run, tmp_path: Path) -> None:
+    message = {
+        "type": "message",
+        "id": "a1",
+        "parentId": None,
+        "message": {"role": "user", "content": "look at the tables"},
+    }
+    lines: list[dict[str, Any]] = [{"type": "session", "id": "p1", "cwd": "/srv"}, message]
+    path = tmp_path / "s.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in [*lines, {"type": "session_info", "name": "Tables"}]))
+    assert titles(run, path) == {"Tables"}
+
+
+@pytest.mark.parametrize("size", [2_000, 40_000])
+def test_the_rest_of_an_output_that_the_client_keeps_in_a_file_is_found(
+    run: Run, home: Path, transcript: Transcript, size: int
+) -> None:
+    kept = transcript.path.with_suffix("") / "tool-results" / "b1.txt"
+    kept.parent.mkdir(parents=True)
+    lines = [f"line {number} scanning shard {number}" for number in range(size)]
+    kept.write_text("\n".join([*lines, SECRET, "ERROR: whimbrel_overflow in shard 1999"]))
+    preview = (
+        f"<persisted-output>\nOutput too large. Full output saved to: /elsewhere/tool-results/{kept.name}\n\nline 0"
+    )
+    transcript.call("t1", "Bash", command="./scan --all")
+    transcript.outcome("t1", preview)
+    assert run("memory", "archive", str(transcript.path)).code == 0
+    assert "whimbrel_overflow in shard" in run("recall", "whimbrel_overflow", "--raw").out
+    assert not any(b"Tr0ub4dorQuay" in path.read_bytes() for path in home.rglob("*") if path.is_file())
