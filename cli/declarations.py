@@ -1,11 +1,13 @@
 """How the commands in `cli/commands/` are declared, and how their declarations are read.
 
-First what the declarations share: a Typer app, and common options. Then the functions that read the commands' paths,
-parameters, help and error codes from what was declared.
+First what the commands share: a Typer app, common options, and a progress bar. Then the functions that read the
+commands' paths, parameters, help and error codes from what was declared.
 """
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from types import NoneType, UnionType
@@ -21,6 +23,7 @@ from cli.parser import TRUTHS, Command, Parameter
 from core.errors import Failure
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Advance = Callable[[int], None]
 
 
 def _no_type(ctx: Any) -> None:  # noqa: ARG001  called by Typer's help
@@ -152,6 +155,22 @@ Category = Annotated[
     str | None,
     Option("--category", "-c", help="Only this category, or an alias such as ops", autocompletion=stored("categories")),
 ]
+
+
+@contextmanager
+def progress_bar(label: str, total: int | None = None, *, in_bytes: bool = False) -> Iterator[tuple[Advance, Advance]]:
+    """A bar on stderr, if stderr is a terminal. Yields functions that set the total, and that advance the bar."""
+    if not sys.stderr.isatty():
+        yield (lambda _: None), (lambda _: None)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    amount = DownloadColumn() if in_bytes else MofNCompleteColumn()
+    columns = (TextColumn(label), BarColumn(), amount, TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(label, total=total)
+        yield (lambda count: shown.update(task, total=count)), (lambda count: shown.advance(task, count))
 
 
 # Reading the declarations

@@ -14,8 +14,8 @@ from core import TYPE_CHECKING, clock, json_text
 from core.errors import Failure, usage
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from typing import Any
+    from collections.abc import Collection, Iterator, Sequence
+    from typing import Any, BinaryIO
 
 SESSION_VARIABLES = ("JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDLE")  # the first that is set counts
 # `Client.session_variable` of the clients, repeated here so that a recall loads no client.
@@ -187,3 +187,39 @@ def _is_object(data: bytearray) -> bool:
     except json_text.InvalidJSON:
         return False
     return True
+
+
+def open_input(file: str, content: str) -> BinaryIO:
+    """A file, or stdin for `-`, to read. Raises a Failure if it cannot be read; `content` says what it should hold."""
+    fix = f"name a file of {content}, or - for stdin"
+    if file == "-":
+        return sys.stdin.buffer
+    try:
+        handle = open(file, "rb")
+    except OSError as error:
+        raise wrong_usage(f"{file}: {error.strerror}", fix) from None
+    if _is_endless(handle):
+        raise wrong_usage(f"{file} is a device", fix)
+    return handle
+
+
+def _is_endless(handle: BinaryIO) -> bool:
+    """Whether an open file is a device that may never end. A pipe ends with its writer."""
+    import stat
+
+    status = os.fstat(handle.fileno())
+    is_device = stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)
+    return is_device and status.st_rdev != os.stat(os.devnull).st_rdev
+
+
+def numbered_lines(handle: BinaryIO, longest: int) -> Iterator[tuple[int, bytes | None]]:
+    """The lines of a file with their numbers; None for a line of more than `longest` bytes."""
+    number = 0
+    while line := handle.readline(longest):
+        number += 1
+        if len(line) == longest and not line.endswith(b"\n"):
+            while line and not line.endswith(b"\n"):
+                line = handle.readline(longest)
+            yield number, None
+        else:
+            yield number, line

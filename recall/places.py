@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 from math import exp, sqrt
 
-from core import TYPE_CHECKING, clock, files, quoting, worktree
-from core.project import OUTSIDE, folder_of, name_of, same
+from core import TYPE_CHECKING, clock, files, quoting
+from core.project import OUTSIDE, current_lines, excerpt, folder_of, name_of, same
 from core.quoting import clip_path
 from core.store import calls as stored_calls
 from core.store import sessions as stored_sessions
@@ -169,7 +169,7 @@ def _places_in_files(db: apsw.Connection, session: str, paths: Collection[str], 
 def _block(about: Session, places: Sequence[Place], room: int) -> tuple[str, Place | None]:
     """A heading, places with the text of their lines, then names by file; and the first place."""
     folder = _working_tree(about)
-    current = worktree.current_lines(folder, places, time.monotonic() + 0.15)
+    current = current_lines(folder, places, time.monotonic() + 0.15)
     heading = f"session {quoting.shown_id(about['id'])} of {about['project'] or 'no project'}"
     lines = [f"{heading}, {'as the files are now' if folder else 'as it saw them'}:"]
     left = room - len(lines[0]) - 1
@@ -177,7 +177,7 @@ def _block(about: Session, places: Sequence[Place], room: int) -> tuple[str, Pla
     by_file: dict[str, list[tuple[int, str]]] = {}
     for place, text in current:
         path = clip_path(place["file"], 90)
-        shown = worktree.excerpt(text, place["name"], 64)
+        shown = excerpt(text, place["name"], 64)
         line = f"{path}:{place['line']}: {shown}" if shown else ""
         if line and len(line) < left_for_lines:
             left_for_lines -= len(line) + 1

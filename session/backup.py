@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from glob import escape, glob
 from typing import IO, Any
 
-from core import VERSION, clock, files, home_files
+from core import VERSION, clock, files
 from core.errors import Failure, reported
 from core.store import sqlite, store_file
 
@@ -32,7 +32,7 @@ def write(target: str, *, force: bool) -> dict[str, Any]:
     home = os.path.realpath(files.home())
     path = os.path.realpath(target)
     folder = os.path.dirname(path)
-    if home_files.is_in_home(path, files.home()):
+    if files.is_in_home(path, files.home()):
         raise Failure("BACKUP_IN_HOME", f"{path} is in {home} and would be lost with it", "name a file outside it")
     if not os.path.isdir(folder):
         raise Failure("BACKUP_NO_FOLDER", f"there is no folder {folder}", "create the folder, or name another file")
@@ -88,7 +88,7 @@ def is_kept(name: str) -> bool:
         return True
     if not all(part not in ("", ".", "..") and part.isprintable() for part in parts):
         return False
-    if not home_files.is_in_homes(parts[0]) or parts[0] in left_out or parts[0].startswith(STORE):
+    if not files.is_in_homes(parts[0]) or parts[0] in left_out or parts[0].startswith(STORE):
         return False
     is_momentary = parts[-1].endswith((".lock", ".tmp")) or ".locks" in parts
     return not is_momentary and (".work" not in parts or "observe-waiting" in parts)
@@ -193,7 +193,7 @@ def _members(home: str) -> Iterator[str]:
     def fail(error: OSError) -> None:
         raise error
 
-    for path in home_files.entries(home, fail if os.path.isdir(home) else None):
+    for path in files.entries(home, fail if os.path.isdir(home) else None):
         name = os.path.relpath(path, home)
         if is_kept(name) and name != STORE and os.path.isfile(path) and not os.path.islink(path):
             yield name
@@ -253,7 +253,7 @@ def _check_target(target: str, file: str, *, force: bool) -> None:
         raise Failure("RESTORE_NOT_EMPTY", f"{target} is not a folder", "name a folder, which need not exist yet")
     names = sorted(os.listdir(target))
     again = f"joelclaw restore {shlex.quote(file)}"
-    if foreign := [name for name in names if not home_files.is_in_homes(name)]:
+    if foreign := [name for name in names if not files.is_in_homes(name)]:
         fix = f"restore into a separate folder: {again} --into FOLDER"
         raise Failure("RESTORE_MIXED", f"{target} also holds other files: {', '.join(foreign[:5])}", fix)
     if names and not force:

@@ -21,7 +21,7 @@ from typing import Any
 import apsw
 
 import clients
-from core import VERSION, clock, config, files, home_files, switches
+from core import VERSION, clock, config, files, switches
 from core.command import find_program
 from core.errors import Failure
 from core.store import cluster, sqlite, store_file
@@ -244,7 +244,7 @@ def check_home(examination: Examination) -> Iterator[Finding]:
             message = f"the disk of {folder} has {free / 1_000_000:,.0f} MB left"
             yield severity("DISK_LOW", "home", message, "free some space: what cannot be written is lost")
     is_user_folder = os.path.realpath(home) == os.path.realpath(os.path.expanduser("~"))
-    readable, damaged, leftovers = home_files.examine(home)
+    readable, damaged, leftovers = files.examine(home)
     readable = [] if is_user_folder else readable
     leftovers += backup.leftovers()
     for severity, code, paths, text, fix in (
@@ -451,11 +451,11 @@ def _install_again(name: str, project: bool) -> str:
 
 
 def _close_modes() -> str:
-    return f"{len(home_files.close_all(files.home()))} files and folders are now readable only by you"
+    return f"{len(files.close_all(files.home()))} files and folders are now readable only by you"
 
 
 def _delete_leftovers() -> str:
-    return f"{home_files.sweep_temporary(files.home()) + backup.sweep()} leftovers were deleted"
+    return f"{files.sweep_temporary(files.home()) + backup.sweep()} leftovers were deleted"
 
 
 def _version(distribution: str) -> str | None:

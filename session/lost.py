@@ -12,11 +12,11 @@ from typing import Any
 
 import apsw
 
-from core import clock, shell_command, worktree
+from core import clock, shell_command
 from core.config import Config
 from core.errors import Failure
 from core.names import ENDINGS, names_in
-from core.project import OUTSIDE, folder_of, name_of, relative
+from core.project import OUTSIDE, current_places, folder_of, name_of, relative
 from core.project import names_of as project_names
 from core.quoting import clip, counted, one_line
 from core.records import Call, Name, Place, Session
@@ -249,7 +249,7 @@ class _Work:
         for place in places:
             by_file.setdefault(place["file"], []).append(place)
         for inside in by_file.values():
-            yield from worktree.current_places(self._folder, inside, until)
+            yield from current_places(self._folder, inside, until)
 
     def commands(self) -> list[Entry]:
         """Commands as they ran last, by how often and how recently; a check counts four times.

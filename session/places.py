@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import time
 
-from core import TYPE_CHECKING, worktree
+from core import TYPE_CHECKING
 from core.names import is_file
-from core.project import OUTSIDE, own_names
+from core.project import OUTSIDE, current_places, own_names
 from core.quoting import one_line
 from core.store import calls
 from core.store import sessions as stored_sessions
@@ -170,7 +170,7 @@ def of_names(db: apsw.Connection, names: Sequence[str], *, session: str, project
             if holding != session or all(place["number"] <= since for place in inside):
                 found += inside[:6]
     first: dict[str, Place] = {}
-    for place in worktree.current_places(folder, found, time.monotonic() + 0.08):
+    for place in current_places(folder, found, time.monotonic() + 0.08):
         first.setdefault(place["name"], place)
     return list(first.values())
 

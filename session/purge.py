@@ -13,7 +13,7 @@ from contextlib import suppress
 from glob import escape, glob
 from typing import Any
 
-from core import clock, files, home_files, json_text, project
+from core import clock, files, json_text, project
 from core.config import Config
 from core.errors import Failure, reported
 from core.store import cluster as stored_cluster
@@ -165,7 +165,7 @@ class _Sweep:
         self.log_sections = 0
         self.bytes = 0  # of the deleted files and sections
         logs = os.path.dirname(daily_log.log_path(clock.now_ms(), config))
-        is_in_home = home_files.is_in_home(os.path.dirname(logs), files.home())
+        is_in_home = files.is_in_home(os.path.dirname(logs), files.home())
         with reported("PURGE", files.home()):
             # A folder of the user's may hold other files.
             for path in _files_below(logs) if is_in_home else sorted(glob(os.path.join(escape(logs), "*.md"))):
@@ -276,7 +276,7 @@ def _names_holding(criteria: Criteria) -> Iterator[str]:
 
 def _home_files() -> Iterator[tuple[str, str]]:
     """Path, and path in the home, of each file of ours except the store."""
-    for path in filter(_has_content, home_files.entries(files.home())):
+    for path in filter(_has_content, files.entries(files.home())):
         name = os.path.relpath(path, files.home())
         if name != files.STORE and not name.startswith(files.STORE + "-"):
             yield path, name

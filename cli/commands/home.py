@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 import clients
-from cli.declarations import Commands, OneOf
+from cli.declarations import Commands, OneOf, progress_bar
 from cli.output import Answer, quoted, runnable, step
 from core import clock, config, files
 from core.errors import FAILED, Failure
@@ -103,7 +103,6 @@ def init() -> Answer:
 @store.command("push")
 def push() -> Answer | int:
     """Push pending documents to the cluster. Runs by itself in the background."""
-    from cli.progress import progress_bar
     from core import background
     from core.store import cluster_sync
     from otel import log
@@ -121,7 +120,6 @@ def push() -> Answer | int:
 @store.command("pull")
 def pull() -> Answer:
     """Fill a new home from the cluster."""
-    from cli.progress import progress_bar
     from core.store import cluster_sync
 
     with progress_bar("pull") as (_, advance):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from typer import Argument, Option
 
 from cli.commands import memory_hot
-from cli.declarations import Commands, Raw, RequiredQuery, Verbatim
+from cli.declarations import Commands, Raw, RequiredQuery, Verbatim, progress_bar
 from cli.output import Answer, is_for_person, quoted, refuse_terminal, step, write_verbatim, wrong_usage
 from core import clock, config
 from core.errors import FAILED, usage
@@ -37,7 +37,6 @@ def sync(
     prune: Annotated[bool, Option("--prune", help="Also remove folders that no longer exist")] = False,
 ) -> Answer:
     """Import folders of Markdown; sections deleted there are deleted from memory."""
-    from cli.progress import progress_bar
     from core.store import documents
     from memory.knowledge import decisions
     from memory.knowledge import sync as syncing

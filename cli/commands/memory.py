@@ -20,6 +20,7 @@ from cli.declarations import (
     Verbatim,
     declared,
     memory_argument,
+    progress_bar,
     project_option,
     session_option,
     stored,
@@ -325,7 +326,6 @@ def purge(
     ] = None,
 ) -> Answer:
     """Permanently delete memories, and everything that quotes them, from every file."""
-    from cli.progress import progress_bar
     from cli.terminal import may_delete
     from session.purge import Purge
 

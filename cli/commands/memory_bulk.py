@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 import clients
-from cli.declarations import Commands, OneOf, session_option
-from cli.input import report_unknown_keys
+from cli.declarations import Commands, OneOf, progress_bar, session_option
+from cli.input import numbered_lines, open_input, report_unknown_keys
 from cli.output import Answer, is_for_person, quoted, step, tell, write_bytes, wrong_usage
 from core import clock, config
 from core.errors import FAILED, Failure
@@ -33,7 +33,6 @@ def import_(
 
     Lines that cannot be imported are reported; the others are stored.
     """
-    from cli.progress import numbered_lines, progress_bar
     from memory import transfer
 
     form: str = format
@@ -42,8 +41,11 @@ def import_(
     is_ours = form == transfer.LINES
     about: dict[str, Any] = {"preview": preview, "now": clock.now_ms(), "config": config.load()}
     if is_ours:
-        with numbered_lines(file, longest=16 * 1024 * 1024, content="JSON lines") as (lines, advance):
-            report = transfer.import_lines(lines, **about, progress=advance)
+        with open_input(file, "JSON lines") as handle:
+            size = None if file == "-" else os.fstat(handle.fileno()).st_size
+            with progress_bar("importing", size, in_bytes=True) as (_, advance):
+                lines = numbered_lines(handle, 16 * 1024 * 1024)
+                report = transfer.import_lines(lines, **about, progress=advance)
         report_unknown_keys(report["ignored"], transfer.LINE_KEYS)
     elif file == "-":
         raise wrong_usage(f"{form} is read from a file", "name the file; stdin takes only joelclaw's own JSON lines")
@@ -211,7 +213,6 @@ def _nothing_archived(about: str) -> Failure:
 
 def _archive_new(new: Sequence[Any], known: Any, agent: str, every: Sequence[Any] | None, *, again: bool) -> Any:
     """Archive files that are new or have changed. `every` is given if these are all files of all clients."""
-    from cli.progress import progress_bar
     from core.store import sqlite
     from memory.archive import transcript_files
     from session.state import stored_id

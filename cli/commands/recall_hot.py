@@ -235,19 +235,13 @@ def _batch(options: Mapping[str, Any], collections: tuple[str, ...]) -> int:
     For a file, the number of the query is printed instead of its text: agents may be allowed to run `recall` without
     asking, and must not be able to read any file with it.
     """
-    from cli.progress import is_endless
+    from cli.input import open_input
     from core.words import clean
 
     recalls = RecordedRecall(config.load())
     query = query_maker(options, collections, recalls)
-    file, fix = options["batch"], "name a file with a query per line, or -"
-    try:
-        handle = sys.stdin.buffer if file == "-" else open(file, "rb")
-    except OSError as error:
-        raise wrong_usage(f"{file}: {error.strerror}", fix) from None
-    with handle:
-        if file != "-" and is_endless(handle):
-            raise wrong_usage(f"{file} is a device", fix)
+    file = options["batch"]
+    with open_input(file, "queries, one a line") as handle:
         texts = (clean(line.decode("utf-8", "surrogateescape")).rstrip("\r\n") for line in handle)
         for number, text in enumerate(filter(str.strip, texts), 1):
             result: dict[str, Any] = {**recalls.ask(query(text), now=clock.now_ms())}

@@ -15,7 +15,7 @@ from unicodedata import normalize
 
 import apsw
 
-from core import clock, files, home_files, json_text
+from core import clock, files, json_text
 from core.config import Config
 from core.project import names_of
 from core.store import calls, cluster, documents, events, forgotten, sessions, sqlite, store_file
@@ -249,7 +249,7 @@ def prune(db: apsw.Connection, config: Config, *, background: bool, dry_run: boo
             hidden = "SELECT count(*) FROM forgotten WHERE kind = 'call' AND at < ?"
             tool_calls += int(db.execute(hidden, (episodes_before,)).get)
     else:
-        home_files.sweep_temporary(files.home())
+        files.sweep_temporary(files.home())
         by_age = prune_events(db, events_before)[0] if events_before else 0
         by_size = _delete_events(db, _surplus_events(db, most_bytes))
         if episodes_before:

@@ -1,7 +1,7 @@
 """Places: the lines of files that tool calls show with their numbers, and the lines that edits change. Hot path.
 
 A place is kept as it was last seen. Whoever gives it to the agent looks it up in the working tree
-(`core.worktree`), since any edit or formatter may have moved it meanwhile.
+(`core.project`), since any edit or formatter may have moved it meanwhile.
 """
 
 from __future__ import annotations

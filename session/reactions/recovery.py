@@ -13,8 +13,9 @@ from __future__ import annotations
 import os
 import time
 
-from core import TYPE_CHECKING, git, worktree
+from core import TYPE_CHECKING, git
 from core.names import names_in
+from core.project import current_places
 from core.quoting import as_code, clip, clip_evenly, clip_path, cost, enclose, one_line
 from core.store import calls as stored_calls
 from core.store import sessions
@@ -230,7 +231,7 @@ def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Se
     existing = _existing_files(folder, places)
     queries = file_queries([place for place in places if place["file"] in existing], shown_as)
     draft = _Draft(work, queries or list(more_queries), max_tokens, call.agent or call.state.agent)
-    current = worktree.current_places(folder, _first_files(places, draft.room), time.monotonic() + 0.1)
+    current = current_places(folder, _first_files(places, draft.room), time.monotonic() + 0.1)
     if not draft.fit(current, shown_as, call.state.recalled_memories):
         return Note()
     if len(draft.body) == 1 and draft.body == work and is_in_summary(summary, work[0]):

@@ -18,7 +18,7 @@ from conftest import ROOT, Run, clean_environment
 from test_install import environment
 from test_one_way_out import NOW, command_lines, places
 
-from core import home_files
+from core import files
 
 __all__ = ["places"]
 ROOMS = ("core", "clients", "recall", "otel", "memory", "session", "cli")
@@ -46,7 +46,7 @@ def filled(run: Run, home: Path, places: dict[str, str], tmp_path: Path) -> Path
 
 def test_every_command_leaves_only_known_names(run: Run, filled: Path) -> None:
     names = sorted(entry.name for entry in filled.iterdir())
-    assert [name for name in names if not home_files.is_in_homes(name)] == []
+    assert [name for name in names if not files.is_in_homes(name)] == []
     assert {"cache", "config.toml", "install.lock", "installs", "knowledge.json", "knowledge.json.lock", "sessions",
             "store.db"} <= set(names)  # fmt: skip
     for path in (filled, *filled.rglob("*")):
@@ -76,7 +76,7 @@ def test_every_name_in_the_code_is_known() -> None:
                 else:  # imported
                     named |= {every[ast.unparse(name)] for every in constants if ast.unparse(name) in every}
     assert {"store.db", "outbox.lock", "spool", "knowledge.json"} <= named
-    assert [name for name in named if not home_files.is_in_homes(str(name))] == []
+    assert [name for name in named if not files.is_in_homes(str(name))] == []
 
 
 KILLED = """
