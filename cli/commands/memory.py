@@ -30,6 +30,7 @@ from cli.output import Answer, quoted, refuse_terminal, step, write_verbatim, wr
 from core import clock, config
 from core.errors import Failure
 from core.quoting import counted
+from core.store import sqlite
 
 if TYPE_CHECKING:
     import apsw
@@ -90,7 +91,7 @@ def recent(
     """List the newest observations."""
     from memory import curate
 
-    observations = curate.recent(_reading(), hours=hours, count=count, now=clock.now_ms())
+    observations = curate.recent(sqlite.open_or_empty(), hours=hours, count=count, now=clock.now_ms())
     return Answer({"count": len(observations), "hours": hours, "observations": observations}, view=draw_rows)
 
 
@@ -101,7 +102,7 @@ def scorecard(hours: Hours = 24) -> Answer:
     from otel import log
 
     log.store_spooled()
-    return Answer(curate.scorecard(_reading(), hours=hours, now=clock.now_ms()))
+    return Answer(curate.scorecard(sqlite.open_or_empty(), hours=hours, now=clock.now_ms()))
 
 
 @memory.command("stats")
@@ -109,7 +110,7 @@ def stats() -> Answer:
     """Count the memories by collection, verdict, category and source."""
     from memory import curate
 
-    return Answer(curate.stats(_reading()))
+    return Answer(curate.stats(sqlite.open_or_empty()))
 
 
 @memory.command("list")
@@ -131,7 +132,7 @@ def list_(
 
     filters = {"category": category, "project": project}
     options = {**filters, "tag": tag or [], "all": all, "limit": limit, "page": page}
-    result = curate.listing(_reading(), options)
+    result = curate.listing(sqlite.open_or_empty(), options)
     steps = [_show_step(result["memories"][0]["id"])] if result["memories"] else []
     if result["found"] > page * limit:
         words = ["joelclaw memory list", *(f"--tag {quoted(wanted)}" for wanted in tag or [])]
@@ -144,7 +145,6 @@ def list_(
 @memory.command("show")
 def show(id: Annotated[str, memory_argument("Its id")], verbatim: Verbatim = False) -> Answer | int:
     """Show everything known about a memory or a tool call."""
-    from core.store import sqlite
     from memory import curate
     from recall.names import CALL_PREFIX
 
@@ -249,7 +249,7 @@ def forget(
     if bool(ids) == bool(session):
         message = "--session takes no ids" if ids else "no memory was given"
         raise wrong_usage(message, "give ids, or --session ID for all of a session")
-    db = _reading()
+    db = sqlite.open_or_empty()
     results = []
     memories = list(ids or ())
     if session and not undo:
@@ -379,20 +379,12 @@ memory.add_typer(memory_bulk.app)
 
 def open_writing(identifier: str = "") -> tuple["apsw.Connection", dict[str, Any]]:
     """The store for writing, and the arguments of most changes. For an unknown id, no store is made."""
-    from core.store import sqlite
     from memory import curate
 
     if identifier:
         curate.find(sqlite.open_reading(), identifier)
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=True)
     return db, {"now": clock.now_ms(), "vectors": sqlite.load_vectors(db)}
-
-
-def _reading() -> Any:
-    """The store, or an empty store in memory if there is none yet."""
-    from core.store import sqlite
-
-    return sqlite.open_reading() or sqlite.open_in_memory()
 
 
 def _given_text(text: str) -> str:

@@ -26,9 +26,9 @@ from cli.input import time_range
 from cli.output import Answer, is_for_person, quoted, step, write_json, wrong_usage
 from core import clock, config, json_text
 from core.errors import Failure
+from core.store import sqlite
 
 if TYPE_CHECKING:
-    import apsw
     from rich.console import Console
 
     from core.records import EventQuery
@@ -144,7 +144,7 @@ def _whole_id(given: str) -> str:
     from session import known_sessions
 
     try:
-        return known_sessions.resolve(_store(), given) if given else ""
+        return known_sessions.resolve(sqlite.open_or_empty(), given) if given else ""
     except Failure as failure:
         if failure.code == known_sessions.NOT_FOUND:  # an event may name a session of which nothing else is known
             return given
@@ -154,24 +154,18 @@ def _whole_id(given: str) -> str:
 def _sessions_of(client: str, project: str) -> list[str]:
     from session import known_sessions
 
-    return [session.id for session in known_sessions.of(_store(), client=client, project=project)]
+    return [session.id for session in known_sessions.of(sqlite.open_or_empty(), client=client, project=project)]
 
 
 def _add_origins(rows: list[dict[str, Any]]) -> None:
     """Add the client and the project of its session to each event."""
     from session import known_sessions
 
-    db = _store()
+    db = sqlite.open_or_empty()
     sessions = {row["sessionId"]: known_sessions.with_id(db, row["sessionId"]) for row in rows}
     for row in rows:
         session = sessions[row["sessionId"]]
         row |= {"client": session.client, "project": session.project}
-
-
-def _store() -> "apsw.Connection":
-    from core.store import sqlite
-
-    return sqlite.open_reading() or sqlite.open_in_memory()
 
 
 def _follow(asked: "Callable[[], EventQuery]", limit: int) -> int:
@@ -217,7 +211,6 @@ def export(
 ) -> Answer | int:
     """Send pending events to an OTLP collector (the OTEL_* variables): logs, traces and metrics."""
     from core import background
-    from core.store import sqlite
     from otel import export as exporting
 
     in_background = background.obey_limit()

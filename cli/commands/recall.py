@@ -28,6 +28,7 @@ from cli.output import Answer, is_for_person, quoted, step, tell, wrong_usage
 from core import clock, files, quoting
 from core.errors import Failure, usage
 from core.quoting import shown
+from core.store import sqlite
 
 app = Commands()
 
@@ -100,7 +101,6 @@ def show(
     raw: Raw = False,
 ) -> Answer:
     """Show the conversation around a hit of a recall, with its tool calls."""
-    from core.store import sqlite
     from memory import sessions
     from session.state import stored_id
 
@@ -146,7 +146,9 @@ def how(query: ToolQuery, limit: Most = 5, raw: Raw = False) -> Answer:
     """Show commands that were run before: first those of this project, starting with the latest that worked."""
     from session import past_runs
 
-    return _past(query, past_runs.ways(_store(), " ".join(query), limit, _own_project()), "commands", raw=raw)
+    return _past(
+        query, past_runs.ways(sqlite.open_or_empty(), " ".join(query), limit, _own_project()), "commands", raw=raw
+    )
 
 
 @app.command("fix", cls=ShellCommand)
@@ -154,13 +156,9 @@ def fix(query: ErrorQuery, limit: Most = 3, raw: Raw = False) -> Answer:
     """Show how errors like this were handled: first in this project, with the command that then worked."""
     from session import past_runs
 
-    return _past(query, past_runs.endings(_store(), " ".join(query), limit, _own_project()), "errors", raw=raw)
-
-
-def _store() -> Any:
-    from core.store import sqlite
-
-    return sqlite.open_reading() or sqlite.open_in_memory()
+    return _past(
+        query, past_runs.endings(sqlite.open_or_empty(), " ".join(query), limit, _own_project()), "errors", raw=raw
+    )
 
 
 def _own_project() -> str:
@@ -343,7 +341,6 @@ def matches(about: dict[str, list[str]], conditions: list[tuple[str, frozenset[s
 
 def _search_documents(query: str, name: str, most: int) -> tuple[list[tuple[dict[str, Any], dict[str, Any]]], int]:
     from core import clock, config
-    from core.store import sqlite
     from recall import engine
     from recall.hit import snippet
     from recall.query import Query as RecallQuery

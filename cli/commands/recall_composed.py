@@ -28,7 +28,6 @@ LANES = {
     "curatedPages": ("curated-pages", "curated"),
 }
 """The key of each lane, its name, and the key of its limit."""
-ADAPTER = "flowing-memory-recall"
 _TIERS = ("public", "private", "sensitive")
 
 
@@ -45,21 +44,23 @@ def answer(options: Mapping[str, Any], ask: Callable[[Query], dict[str, Any]]) -
         for collection in ("observations", "knowledge")
     ]  # fmt: skip
     written, curated = map(ask, queries)
-    found: dict[str, list[Hit]] = {
-        "reflections": [hit for hit in written["hits"] if hit["source"] == "observe"],
-        "observations": [hit for hit in written["hits"] if hit["source"] != "observe"],
-        "curated": curated["hits"],
-    }
-    lanes = {limit: _allowed(request, hits)[: request["limits"][limit]] for limit, hits in found.items()}
-    hits = [hit for _, limit in LANES.values() for hit in lanes[limit]]
+    tiers, found = request["access"]["allowedPrivacy"], 0
+    lanes: dict[str, list[Hit]] = {lane: [] for _, lane in LANES.values()}
+    for hit in (*written["hits"], *curated["hits"]):
+        lane = "curated" if hit["collection"] == "knowledge" else "observations"
+        lane = "reflections" if hit["source"] == "observe" else lane
+        if _tier(hit) in tiers:
+            found += 1
+            lanes[lane] += [hit] * (len(lanes[lane]) < request["limits"][lane])
+    hits = [hit for _, lane in LANES.values() for hit in lanes[lane]]
     result = {
-        **written, "droppedByTrustPass": written["droppedByTrustPass"] + curated["droppedByTrustPass"],
+        **written, "hits": hits, "count": len(hits), "found": found,
+        "droppedByTrustPass": written["droppedByTrustPass"] + curated["droppedByTrustPass"],
         "droppedDiagnostics": [],  # their texts may not be allowed
-        "hits": hits, "count": len(hits), "found": sum(len(_allowed(request, hits)) for hits in found.values()),
-        "adapter": ADAPTER, "composed": _composed(request, lanes),
+        "adapter": "flowing-memory-recall", "composed": _composed(request, lanes),
     }  # fmt: skip
     if options["limit"] is not None:
-        flags = "/".join(f"--{lane}-limit" for lane in ("reflection", "observation", "curated"))
+        flags = "--reflection-limit/--observation-limit/--curated-limit"
         result["compatibility"] = {"deprecatedFlag": "--limit", "disposition": "ignored", "replacement": flags}
     return result
 
@@ -92,10 +93,6 @@ def _item(request: dict[str, Any], lane: str, rank: int, hit: Hit) -> dict[str, 
     }  # fmt: skip
 
 
-def _allowed(request: dict[str, Any], hits: list[Hit]) -> list[Hit]:
-    return [hit for hit in hits if _tier(hit) in request["access"]["allowedPrivacy"]]
-
-
 def _tier(hit: Hit) -> str:
     """How private a memory is: as it says, else private; sensitive if it says something unknown."""
     return hit["privacy"] if hit["privacy"] in _TIERS else "sensitive" if hit["privacy"] else "private"
@@ -105,9 +102,8 @@ def _known_project(key: str) -> str:
     """The project that a scope means: its name, OWNER/NAME, or OWNER.NAME as the public CLI writes it."""
     db = sqlite.open_reading()
     known = documents.projects(db) if db is not None else []
-    written_with_dot = key.replace(".", "/", 1)
-    is_known = any(project.same(key, name) for name in known)
-    return written_with_dot if not is_known and any(project.same(written_with_dot, name) for name in known) else key
+    names = (key, key.replace(".", "/", 1))
+    return next((name for name in names if any(project.same(name, other) for other in known)), key)
 
 
 # Requests

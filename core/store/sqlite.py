@@ -106,6 +106,11 @@ def open_unchanged(where: str) -> apsw.Connection:
     return apsw.Connection(f"file:{quote(where)}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
 
+def open_or_empty() -> apsw.Connection:
+    """The store to read from, or an empty one in memory if there is none yet."""
+    return open_reading() or open_in_memory()
+
+
 def open_in_memory(source: apsw.Connection | None = None) -> apsw.Connection:
     """An empty store in memory; with a `source`, an upgraded copy of it that can only be read."""
     db = apsw.Connection(":memory:")
