@@ -15,6 +15,7 @@ from clients.entries import (
     call_entry,
     edit_entries,
     plan_entries,
+    process_end,
     result_entry,
     summary_entry,
     usage_entry,
@@ -118,7 +119,7 @@ class Codex(Client):
         kind, given = payload.get("type"), payload.get("content")
         calls = ("function_call", "custom_tool_call", "local_shell_call")
         if kind in [f"{call}_output" for call in calls]:
-            return [_result(payload)]
+            return _results(payload)
         if kind in calls:
             return self._call_entries(payload, at)
         if kind == "reasoning":
@@ -144,14 +145,30 @@ class Codex(Client):
 
     def _call_entries(self, payload: dict[str, Any], at: int | None) -> list[Entry]:
         tool, given = string(payload.get("name")) or "local_shell", _given(payload)
+        if tool.rpartition(".")[2] == "exec" and isinstance(given, str) and "tools" in given:
+            from clients.codex_script import tool_calls
+
+            found: list[Entry] = []
+            for number, (name, argument) in enumerate(tool_calls(given), 1):
+                entries = self._tool_entries(_call_id(payload), name, argument, at)
+                entries[0].part = number
+                found += entries
+            if found:
+                found[0].content = given
+                return found
+        call, *others = self._tool_entries(_call_id(payload), tool, given, at)
+        call.content = given
+        return [call, *others]
+
+    def _tool_entries(self, identifier: str, tool: str, given: object, at: int | None) -> list[Entry]:
         fields = table(given)
         command = "" if tool in PATCHING_TOOLS else _command(fields)
-        written = self.written_files(tool, given)
-        call = call_entry(_call_id(payload), tool, given, written, command, at=at, content=given)
+        call = call_entry(identifier, tool, given, self.written_files(tool, given), command, at=at)
         if tool in self.reading_tools:
             call.read_files = paths(given, *self.path_keys)
-        if tool == "write_stdin":
-            call.process = str(fields.get("session_id") or "")
+        if not command:  # it writes to a running program, or waits for a script
+            cell = fields.get("cell_id")
+            call.process = f"cell {cell}" if cell is not None else str(fields.get("session_id") or "")
         return [call, *(plan_entries(call.call, fields.get("plan"), "step") if tool == "update_plan" else [])]
 
 
@@ -179,6 +196,21 @@ def _event_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
         from clients import edits
 
         return edit_entries(payload.get("call_id"), edits.of_changes(payload.get("changes")))
+    item = table(payload.get("item"))
+    if kind == "item_completed" and item.get("type") == "FileChange" and item.get("status") == "completed":
+        from clients import edits
+
+        return edit_entries(item.get("id"), edits.of_changes(item.get("changes")))
+    # other commands have their exit code in the output of their call
+    if (
+        kind == "item_completed"
+        and item.get("type") == "CommandExecution"
+        and string(item.get("id")).startswith("exec-")
+    ):
+        code, text = item.get("exit_code"), string(item.get("aggregated_output"))
+        entry = process_end(string(item.get("process_id")), text, None if code is None else code != 0)
+        entry.at, entry.call, entry.command = at, string(item.get("id")), _command(item)
+        return [entry]
     if kind in ("task_complete", "turn_aborted"):
         return [Entry("turn_end", at)]
     if kind == "thread_rolled_back" and (turns := whole(payload.get("num_turns"))):
@@ -265,9 +297,24 @@ def _by_user(payload: dict[str, Any], given: object) -> object:
     return [part for part, source in pairs if source not in ("harness", "skills", "hook")]
 
 
-def _result(payload: dict[str, Any]) -> Entry:
-    """The output of a tool, whether it failed, and the process that goes on. Versions differ in the form."""
+def _results(payload: dict[str, Any]) -> list[Entry]:
+    """The output of a tool, or of a script; empty for what a script says in between (`notify`)."""
     raw = payload.get("output")
+    parts = [part for part in rows(raw) if part.get("type") in TEXT_KINDS]
+    texts = [raw] if isinstance(raw, str) else [string(part.get("text")) for part in parts]
+    if texts and texts[0].startswith(
+        ("Script completed\n", "Script failed\n", "Script terminated\n", "Script running with")
+    ):
+        from clients.codex_script import read_output
+
+        result = result_entry(_call_id(payload), "", False, raw)
+        read_output(result, texts)
+        return [result]
+    return [] if payload.get("name") == "exec" else [_result(payload, raw)]
+
+
+def _result(payload: dict[str, Any], raw: object) -> Entry:
+    """The output of a tool, whether it failed, and the process that goes on. Versions differ in the form."""
     output, failed, process = _object_in(raw, '{"output"'), False, ""
     if isinstance(output, dict):
         failed = output.get("success") is False or whole(table(output.get("metadata")).get("exit_code")) > 0

@@ -50,8 +50,8 @@ class Entry:
     __slots__ = (
         "at", "call", "command", "content", "copied_from", "edits", "failed", "files", "first_kept", "first_line",
         "folder", "given", "group", "hunks", "id", "is_meta", "is_side", "is_stop", "kept_in", "kind", "model",
-        "operation", "origin", "parent", "parent_session", "process", "read_files", "rewound_to", "session",
-        "session_kind", "stable_id", "steps", "summary", "text", "tokens", "tokens_after", "tokens_before",
+        "operation", "origin", "parent", "parent_session", "part", "process", "read_files", "results", "rewound_to",
+        "session", "session_kind", "stable_id", "steps", "summary", "text", "tokens", "tokens_after", "tokens_before",
         "tokens_used", "tool", "turns", "unrun", "whole", "window",
     )  # fmt: skip
 
@@ -74,6 +74,7 @@ class Entry:
         self.content: Any = None  # what the model sees of it, as the client wrote it
         # of a call
         self.call = ""  # also of its result, edits and plan: the client's id of the call
+        self.part = 0  # number of the call in a script that made it, from 1
         self.tool = ""
         self.command = ""
         self.given: Any = None  # the input of the tool
@@ -89,6 +90,7 @@ class Entry:
             ""  # name of the file in which the client keeps an output of which the text is only the beginning
         )
         self.unrun = False  # the call was rejected or interrupted, so that nothing came of it
+        self.results: list[Entry] = []  # of a script: what its calls returned, as far as it printed that
         self.hunks: list[Hunk] = []  # of an edit
         self.steps: list[Step] = []  # of a plan
         self.operation = ""  # of a queue: enqueue, remove (handed to the model), dequeue (follows), popAll (taken back)

@@ -16,7 +16,7 @@ from core.shell_command import has_reliable_status, place_in, place_of, reliable
 from core.store import calls as stored_calls
 from core.store import sessions
 from memory.archive.places import SessionPlaces, shown_lines
-from memory.archive.texts import both_ends, file_path, one_line, passage_of, plain, start
+from memory.archive.texts import both_ends, file_path, is_error_line, one_line, passage_of, plain, start
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,8 +29,14 @@ if TYPE_CHECKING:
 MAX_COMMAND_CHARS = 1000
 MAX_READ_CHARS = 400_000  # of an input or output; if it is longer, its head and its tail are read
 RUNNING = "running"  # outcome of a call whose process goes on in the background
-# Keys of the carry. Behind the last three comes the key of a call or of a process.
+# Kinds of calls in a script; that of a known command is its fingerprint.
+UNKNOWN_COMMAND = "?"
+PATCH = "p"
+OTHER = "-"
+# Keys of the carry. Behind the last four comes the key of a call or of a process.
 LAST_CALL = "last"  # the last call
+SCRIPT = "script"  # the last script
+PARTS = "parts "  # of a script without a result: the kinds of its calls
 RUNS = "runs "  # of a background process: the call that began it
 ASKS = "asks "  # of a call: the background process whose output it asks for
 PRINTS = "prints "  # of either: the command and the path on two lines, if its output may hold a secret
@@ -140,15 +146,16 @@ class SessionCalls:
             self._begin(entry, prompts)
         elif kind == "result" and not entry.unrun:
             self._has_answered = False
-            draft = self._draft(call_key(entry.call))
-            if not draft.outcome:
-                self._finish(draft, entry)
+            self._add_result(entry)
         elif kind == "shell":
             self._add_shell(entry, prompts)
         elif kind == "edit":
-            self._draft(call_key(entry.call)).edit(entry.hunks)
+            key = call_key(entry.call)
+            patches = [] if key in self._drafts else [part for part in self._parts(PATCH) if not part.hunks]
+            (patches[0] if patches else self._draft(key)).edit(entry.hunks)
         elif kind == "process_end":
             self._end(call_key(entry.process), entry.text, entry.failed)
+            self._end_part(entry)
         elif kind == "turn_end":
             if self._has_answered or not entry.is_stop:
                 self._ended = entry.at or 0
@@ -163,8 +170,54 @@ class SessionCalls:
             result = Entry("result", text=shell.content, failed=shell.failed)
             self._finish(self._draft(call_key(shell.call)), result)
 
+    def _add_result(self, result: Entry) -> None:
+        key = call_key(result.call)
+        if PARTS + key in self._carry:
+            self._share(key, result)
+        elif not (draft := self._draft(key)).outcome:
+            if result.results:  # of a script without calls
+                result.failed = bool(result.failed)
+            self._finish(draft, result)
+
+    def _share(self, script: str, result: Entry) -> None:
+        """Give each call of a script its share of the result."""
+        from clients.codex_script import shares
+
+        kinds = self._carry[PARTS + script].split()
+        found = shares(result, [kind not in (PATCH, OTHER) for kind in kinds])
+        # in reverse, since a script that goes on is known by its first call
+        for number, share in reversed([*enumerate(found, 1)]):
+            draft, kind = self._draft(part_key(script, number)), kinds[number - 1]
+            if share is None or draft.outcome not in ("", RUNNING):
+                continue
+            if kind == OTHER and ASKS + draft.key not in self._carry and not result.process:
+                share.failed = bool(result.failed) and share.failed
+                if share.process:  # the program to which it wrote
+                    self._remember(ASKS + draft.key, call_key(share.process))
+            elif share.failed is None and not any(map(is_error_line, share.text.splitlines())):
+                share.failed = False
+            self._finish(draft, share)
+        if not result.process:
+            del self._carry[PARTS + script]
+
+    def _parts(self, kind: str) -> list[CallDraft]:
+        """The calls of the latest script that are of a kind and may still go on."""
+        script = self._carry.get(SCRIPT, "")
+        kinds = enumerate(self._carry.get(PARTS + script, "").split(), 1)
+        drafts = [self._draft(part_key(script, number)) for number, found in kinds if found == kind]
+        return [draft for draft in drafts if draft.outcome in ("", RUNNING)]
+
+    def _end_part(self, end: Entry) -> None:
+        """Note the end of a command that a script ran."""
+        drafts = self._parts(words.fingerprint(end.command)[:8]) or self._parts(UNKNOWN_COMMAND)
+        if drafts and end.command:
+            if not drafts[0].is_late:
+                drafts[0].command = drafts[0].command or start(end.command, MAX_COMMAND_CHARS)
+            self._finish(drafts[0], Entry("result", text=end.text, failed=end.failed))
+
     def _begin(self, call: Entry, prompts: int) -> None:
-        draft = CallDraft(call_key(call.call), self._folders, prompts, call.at)
+        key = call_key(call.call)
+        draft = CallDraft(part_key(key, call.part) if call.part else key, self._folders, prompts, call.at)
         draft.begin(call)
         known = self._drafts.get(draft.key)
         if known is not None and not known.is_late:  # a result in front of its call belongs to another call
@@ -172,6 +225,11 @@ class SessionCalls:
         self._drafts[draft.key] = draft
         self._events.append((draft, prompts))
         self._carry[LAST_CALL] = draft.key
+        if call.part:
+            runs = UNKNOWN_COMMAND if "exec" in call.tool or "shell" in call.tool else OTHER
+            kind = words.fingerprint(call.command)[:8] if call.command else PATCH if call.files else runs
+            self._remember(PARTS + key, f"{self._carry.get(PARTS + key, '')} {kind}")
+            self._carry[SCRIPT] = key
         if any(draft.printing):
             self._remember(PRINTS + draft.key, f"{draft.command}\n{file_path(call.target)}")
         if call.process:
@@ -187,7 +245,7 @@ class SessionCalls:
 
     def _finish(self, draft: CallDraft, result: Entry) -> None:
         """Note a result. If the call asked for the output of a process, a failure is that of the call that began it."""
-        failed, shown_process = bool(result.failed), result.process
+        failed, shown_process, text = bool(result.failed), result.process, result.text
         process = call_key(shown_process)
         asked = self._carry.pop(ASKS + draft.key, "")
         printed = self._carry.pop(PRINTS + draft.key, "") or (self._carry.get(PRINTS + asked, "") if asked else "")
@@ -196,26 +254,34 @@ class SessionCalls:
             draft.printing = (command, path)
         if asked:
             if RUNS + asked in self._carry:
-                if not process:  # it has ended
-                    self._end(asked, result.text, failed)
+                if not process and self._end(asked, text, failed, result):  # it has ended
+                    text = ""  # which was shared
                 failed = False
             process, shown_process = "", ""
-        outcome = RUNNING if process else "failed" if failed else "" if result.failed is None else "ok"
-        self.is_cut |= draft.finish(result.text, outcome, shown_process)
+        outcome = RUNNING if process else "failed" if failed else "" if result.failed is None and not asked else "ok"
+        self.is_cut |= draft.finish(text, outcome, shown_process)
         if process:
             self._remember(RUNS + process, draft.key)
             if printed:
                 self._remember(PRINTS + process, printed)
 
-    def _end(self, process: str, text: str, failed: bool | None) -> None:
-        """Note the end of a background process in the call that began it; `failed` is None if it was stopped."""
+    def _end(self, process: str, text: str, failed: bool | None, result: Entry | None = None) -> bool:
+        """Note the end of a background process in the call that began it; `failed` is None if it was stopped.
+
+        Returns whether the result of a call that waited was shared among the calls of a script.
+        """
         if key := self._carry.get(RUNS + process, ""):
+            if result is not None and PARTS + key in self._carry:
+                del self._carry[RUNS + process]
+                self._share(key, result)
+                return True
             if text or not failed:  # else its output may still be asked for
                 del self._carry[RUNS + process]
             outcome = "stopped" if failed is None else "failed" if failed else "ok"
             draft = self._draft(key)
             reason = both_ends(text, MAX_READ_CHARS, *draft.printing, whole=False)[0] if failed else ""
             draft.set_outcome(outcome, reason)
+        return False
 
     def _remember(self, name: str, value: str) -> None:
         self._carry[name] = value
@@ -274,6 +340,11 @@ def call_key(call: str) -> str:
     return words.fingerprint(call)[:16] if call else ""
 
 
+def part_key(script: str, number: int) -> str:
+    """The key of a script's call with this number, from 1; the first has the key of the script."""
+    return script if number < 2 else call_key(f"{script}#{number}")
+
+
 def _store_call(db: apsw.Connection, session: Session, names: _Names, places: SessionPlaces, draft: CallDraft) -> int:
     """Store a new call, or the outcome of a stored call; returns its number, 0 if the call is unknown."""
     call = stored_calls.by_key(db, session["id"], draft.key)
@@ -299,7 +370,10 @@ def _store_call(db: apsw.Connection, session: Session, names: _Names, places: Se
     else:
         place = relative(place_of(call["file"], call["command"]), folder)
     # the outcome of a pipe is unknown, ""
-    failed = bool(draft.outcome) and reliable_outcome(call["command"], draft.outcome) in ("failed", "")
+    failed = bool(draft.outcome or draft.returned) and reliable_outcome(call["command"], draft.outcome) in (
+        "failed",
+        "",
+    )
     if draft.outcome == "ok" and draft.error:  # a failed test run in front of a pipe, by its output
         draft.error = "" if has_reliable_status(call["command"]) else draft.error
     returned = names.use(draft.returned, draft.returned_names, call["number"], place, failed=failed)
@@ -328,7 +402,8 @@ def _is_news(call: Call, draft: CallDraft) -> bool:
     """Whether more is known of a call than is stored."""
     if call["outcome"] == "failed":
         return draft.outcome == "failed" and bool(draft.error) and not call["error"]
-    return draft.outcome not in ("", call["outcome"]) and call["outcome"] in ("", RUNNING)
+    is_told = bool(draft.outcome or draft.returned) and draft.outcome != call["outcome"]
+    return is_told and call["outcome"] in ("", RUNNING)
 
 
 class _Names:

@@ -176,7 +176,11 @@ def _messages(client: clients.Client, node: Node, entries: list[Entry]) -> Itera
         entries = entries[:1]
     for entry in sorted(entries, key=lambda entry: (entry.kind != "result", entry.kind == "compaction")):
         role = ROLES.get(entry.kind)
-        is_part = (entry.kind == "call" and head == "answer") or (entry.kind == "summary" and head == "compaction")
+        is_part = (
+            entry.part > 1
+            or (entry.kind == "call" and head == "answer")
+            or (entry.kind == "summary" and head == "compaction")
+        )
         is_rejection = entry.kind == "prompt" and entry.call  # its words are also in the result
         if role in (None, "system") or is_part or is_rejection:
             continue

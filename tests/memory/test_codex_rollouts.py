@@ -1,4 +1,4 @@
-"""What is archived of Codex's rollouts: the user's own words."""
+"""What is archived of Codex's rollouts: the user's own words, and the commands and edits in scripts (code mode)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from conftest import Run
+
+from core.records import Call
+from core.store import calls as stored_calls
 
 SESSION = "019a0000-0000-7000-8000-00000000000c"
 
@@ -36,6 +40,19 @@ class Rollout:
         elif self.events:
             item = {"type": self.events, "content": [{"type": "text", "text": texts[0]}]}
             self.add("event_msg", type="item_completed", item=item)
+
+    def script(self, number: int, source: str) -> None:
+        self.add("response_item", type="custom_tool_call", call_id=f"c{number}", name="exec", input=source)
+
+    def printed(self, number: int, *texts: str, status: str = "Script completed") -> None:
+        head = f"{status}\nWall time 0.1 seconds\nOutput:\n"
+        parts = [{"type": "input_text", "text": text} for text in (head, *texts)]
+        self.add("response_item", type="custom_tool_call_output", call_id=f"c{number}", output=parts)
+
+    def wait(self, number: int, cell: str, output: str) -> None:
+        arguments = json.dumps({"cell_id": cell})
+        self.add("response_item", type="function_call", name="wait", call_id=f"w{number}", arguments=arguments)
+        self.add("response_item", type="function_call_output", call_id=f"w{number}", output=output)
 
     def archive(self, run: Run) -> dict[str, Any]:
         self.path.write_text("".join(json.dumps(row) + "\n" for row in self.rows))
@@ -106,3 +123,88 @@ def test_the_folder_that_only_the_environment_names_decides_what_is_excluded(run
     rollout.prompt("count the coins")
     rollout.archive(run)
     assert prompts(run) == ["count the hives"]
+
+
+def stored(home: Path, *, passages: bool = False) -> list[Call]:
+    db = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    return stored_calls.of_session(db, SESSION, passages=passages)
+
+
+def calls(home: Path) -> list[tuple[str, str, str]]:
+    return [(row["file"] or row["command"] or row["tool"], row["outcome"], row["error"]) for row in stored(home)]
+
+
+COMMAND = 'const r = await tools.exec_command({cmd: "make test", workdir: "/w/hive"}); text(r)'
+
+
+@pytest.mark.parametrize(
+    ("status", "printed", "outcome"),
+    [
+        ("Script completed", ["9 hives"], "ok"),
+        ("Script completed", ['{"chunk_id":"1","exit_code":2,"output":"comb.py:3: wax is soft"}'], "failed"),
+        ("Script completed", ["exit code: 2", "comb.py:3: wax is soft"], "failed"),
+        ("Script completed", ["exit 0", "error: none at all"], "ok"),
+        ("Script completed", ["error: wax is soft"], ""),
+        ("Script failed", ["Script error:\nError: wax is soft"], "failed"),
+        ("Script running with cell ID 3", [], "running"),
+    ],
+)
+def test_a_command_in_a_script_has_the_outcome_that_the_script_printed(
+    run: Run, tmp_path: Path, home: Path, status: str, printed: list[str], outcome: str
+) -> None:
+    rollout = Rollout(tmp_path)
+    rollout.script(1, COMMAND)
+    rollout.printed(1, *printed, status=status)
+    rollout.archive(run)
+    ((command, found, error),) = calls(home)
+    assert (command, found) == ("make test", outcome)
+    assert ("wax is soft" in error) == (outcome == "failed")
+
+
+def test_every_call_of_a_script_is_a_call(run: Run, tmp_path: Path, home: Path) -> None:
+    rollout = Rollout(tmp_path)
+    patch = "*** Begin Patch\\n*** Update File: comb.py\\n@@\\n-a\\n+wax_cell = 6\\n*** End Patch"
+    rollout.script(
+        1,
+        f"""await tools.apply_patch("{patch}");
+        const rs = await Promise.all(["make lint", "make test"].map(cmd => tools.exec_command({{cmd}})));
+        text(JSON.stringify(rs))""",
+    )
+    changes = {"/w/hive/comb.py": {"type": "update", "unified_diff": "@@ -1,1 +1,1 @@\n-a\n+wax_cell = 6\n"}}
+    rollout.add("event_msg", type="patch_apply_end", call_id="exec-1", success=True, changes=changes)
+    rollout.printed(1, json.dumps([{"exit_code": code, "output": f"exit was {code}"} for code in (0, 2)]))
+    rollout.script(2, "await tools.exec_command({cmd: load('next')})")
+    rollout.printed(2)
+    assert rollout.archive(run)["calls"] == 4
+    assert calls(home) == [
+        ("comb.py", "ok", ""),
+        ("make lint", "ok", ""),
+        ("make test", "failed", "exit was 2"),
+        ("exec_command", "", ""),
+    ]
+    assert "comb.py: wax_cell:1" in run("recall", "--raw", "wax_cell").out
+
+
+@pytest.mark.parametrize("is_read_in_two", [False, True])
+def test_what_a_wait_returns_completes_the_script(run: Run, tmp_path: Path, home: Path, is_read_in_two: bool) -> None:
+    rollout = Rollout(tmp_path)
+    rollout.script(1, COMMAND)
+    rollout.printed(1, status="Script running with cell ID 7")
+    rollout.wait(1, "7", "Script running with cell ID 7\nWall time 9.0 seconds\nOutput:\n")
+    if is_read_in_two:
+        rollout.archive(run)
+    end = "Script completed\nWall time 1.0 seconds\nOutput:\n"
+    rollout.wait(2, "7", end + '{"exit_code":2,"output":"error: wax_cell is soft"}')
+    rollout.archive(run)
+    assert calls(home) == [("make test", "failed", "error: wax_cell is soft"), ("wait", "ok", ""), ("wait", "ok", "")]
+    assert "wax_cell is soft" in stored(home, passages=True)[0]["passage"]
+
+
+def test_the_exit_codes_that_newer_versions_record_are_used(run: Run, tmp_path: Path, home: Path) -> None:
+    rollout = Rollout(tmp_path, events="UserMessage")
+    rollout.script(1, "for (const cmd of load('x')) text((await tools.exec_command({cmd})).output)")
+    item = {"type": "CommandExecution", "id": "exec-1", "process_id": "9", "command": ["bash", "-lc", "make test"]}
+    rollout.add("event_msg", type="item_completed", item={**item, "exit_code": 2, "aggregated_output": "wax is soft"})
+    rollout.printed(1, "wax is soft")
+    rollout.archive(run)
+    assert calls(home) == [("make test", "failed", "wax is soft")]
