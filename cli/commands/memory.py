@@ -31,6 +31,7 @@ from core import clock, config
 from core.errors import Failure
 from core.quoting import counted
 from core.store import sqlite
+from memory import curate
 
 if TYPE_CHECKING:
     import apsw
@@ -89,8 +90,6 @@ def recent(
     count: Annotated[int, Option("--count", "-n", min=1, max=1000, help="How many")] = 10, hours: Hours = 24
 ) -> Answer:
     """List the newest observations."""
-    from memory import curate
-
     observations = curate.recent(sqlite.open_or_empty(), hours=hours, count=count, now=clock.now_ms())
     return Answer({"count": len(observations), "hours": hours, "observations": observations}, view=draw_rows)
 
@@ -98,7 +97,6 @@ def recent(
 @memory.command("scorecard")
 def scorecard(hours: Hours = 24) -> Answer:
     """Report how well memory works: recalls with results, memories used."""
-    from memory import curate
     from otel import log
 
     log.store_spooled()
@@ -108,8 +106,6 @@ def scorecard(hours: Hours = 24) -> Answer:
 @memory.command("stats")
 def stats() -> Answer:
     """Count the memories by collection, verdict, category and source."""
-    from memory import curate
-
     return Answer(curate.stats(sqlite.open_or_empty()))
 
 
@@ -128,8 +124,6 @@ def list_(
     page: Annotated[int, Option(min=1, max=1_000_000, help="Page number")] = 1,
 ) -> Answer:
     """List the observations that recall may return, newest first, with their ids."""
-    from memory import curate
-
     filters = {"category": category, "project": project}
     options = {**filters, "tag": tag or [], "all": all, "limit": limit, "page": page}
     result = curate.listing(sqlite.open_or_empty(), options)
@@ -145,7 +139,6 @@ def list_(
 @memory.command("show")
 def show(id: Annotated[str, memory_argument("Its id")], verbatim: Verbatim = False) -> Answer | int:
     """Show everything known about a memory or a tool call."""
-    from memory import curate
     from recall.names import CALL_PREFIX
 
     if verbatim:
@@ -182,8 +175,6 @@ def edit(
     ] = None,
 ) -> Answer:
     """Change a memory's text or tags, or pin it; the old text stays in its history."""
-    from memory import curate
-
     if text is None and pin is None and not (add_tags or remove_tags):
         raise wrong_usage("nothing was given to change", "give a text, --add-tags, --remove-tags, --pin or --unpin")
     new_text = _given_text(text) if text is not None else None
@@ -213,8 +204,6 @@ def supersede(
     undo: Annotated[bool, Option("--undo", help="Bring back the old memory and forget its replacement")] = False,
 ) -> Answer:
     """Replace a memory that is no longer true."""
-    from memory import curate
-
     call = f"joelclaw memory supersede {quoted(id)}"
     if undo and text is not None:
         raise wrong_usage("--undo takes no text", f"{call} --undo")
@@ -243,7 +232,6 @@ def forget(
 ) -> Answer:
     """Hide memories, tool calls or a whole session; --undo brings them back."""
     from core.store import documents, forgotten
-    from memory import curate
     from recall.names import CALL_PREFIX
 
     if bool(ids) == bool(session):
@@ -285,7 +273,6 @@ def forget(
 
 def _forget_session(given: str) -> dict[str, Any]:
     from core.store import forgotten
-    from memory import curate
     from otel import log
     from session import known_sessions
     from session.state_file import hide_state, state_lock
@@ -301,7 +288,6 @@ def _forget_session(given: str) -> dict[str, Any]:
 
 
 def _bring_back_session(session: str) -> dict[str, Any]:
-    from memory import curate
     from session.state_file import bring_back_state, hide_state, state_lock
 
     db, about = open_writing()
@@ -379,8 +365,6 @@ memory.add_typer(memory_bulk.app)
 
 def open_writing(identifier: str = "") -> tuple["apsw.Connection", dict[str, Any]]:
     """The store for writing, and the arguments of most changes. For an unknown id, no store is made."""
-    from memory import curate
-
     if identifier:
         curate.find(sqlite.open_reading(), identifier)
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=True)

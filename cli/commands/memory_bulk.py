@@ -14,6 +14,7 @@ from cli.input import numbered_lines, open_input, report_unknown_keys
 from cli.output import Answer, is_for_person, quoted, step, tell, write_bytes, wrong_usage
 from core import clock, config
 from core.errors import FAILED, Failure
+from core.store import sqlite
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,7 +84,6 @@ def export(
 ) -> int:
     """Print every memory as JSON lines that `memory import` takes, oldest first."""
     from cli.commands.recall_hot import parse_collections
-    from core.store import sqlite
     from memory import transfer
 
     names = parse_collections(collection)
@@ -127,7 +127,6 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
     `again`: the paths may also be sessions, and what was forgotten or purged is archived, too.
     """
     from core.store import sessions as stored_sessions
-    from core.store import sqlite
     from memory.archive import transcript_files
     from memory.archive.transcript_files import Archived, KnownFiles
 
@@ -187,7 +186,6 @@ def _transcripts_of(name: str) -> list[str]:
 
 def _admit_again(found: Sequence[Any], agent: str) -> None:
     """Bring back the forgotten sessions that these transcripts belong to."""
-    from core.store import sqlite
     from memory import curate
     from memory.archive import ingest, transcript_files
     from session.state import stored_id
@@ -213,7 +211,6 @@ def _nothing_archived(about: str) -> Failure:
 
 def _archive_new(new: Sequence[Any], known: Any, agent: str, every: Sequence[Any] | None, *, again: bool) -> Any:
     """Archive files that are new or have changed. `every` is given if these are all files of all clients."""
-    from core.store import sqlite
     from memory.archive import transcript_files
     from session.state import stored_id
 
@@ -237,7 +234,6 @@ def past_sessions() -> dict[str, Any]:
 
     `unreadable` counts those that cannot be read, by reason.
     """
-    from core.store import sqlite
     from memory.archive import transcript_files
 
     archived_per_second = 5_000_000  # bytes; two busy cores took 13 to 18 s for 74 MB

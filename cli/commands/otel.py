@@ -27,6 +27,8 @@ from cli.output import Answer, is_for_person, quoted, step, write_json, wrong_us
 from core import clock, config, json_text
 from core.errors import Failure
 from core.store import sqlite
+from otel import log
+from otel import search as events
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -108,9 +110,6 @@ def search(
     exit_code: Annotated[bool, Option("--exit-code", help="Exit 1 if nothing is found")] = False,
 ) -> Answer | int:
     """List or find events."""
-    from otel import log
-    from otel import search as events
-
     if follow and exit_code:
         raise wrong_usage("--follow and --exit-code cannot be used together", "leave out one of them")
     text = " ".join(query) if query else None
@@ -170,9 +169,6 @@ def _add_origins(rows: list[dict[str, Any]]) -> None:
 
 def _follow(asked: "Callable[[], EventQuery]", limit: int) -> int:
     """Print matching events as they come, until Ctrl-C or until the reader goes away."""
-    from otel import log
-    from otel import search as events
-
     on_terminal = is_for_person()
     reader = select.poll()
     reader.register(1, 0)  # reports only that the reading end of a pipe was closed
@@ -195,9 +191,6 @@ def _follow(asked: "Callable[[], EventQuery]", limit: int) -> int:
 @otel.command("stats")
 def stats(source: Sources = None, component: Components = None, hours: Hours = 24) -> Answer:
     """Count events and errors, in the last hours and in the last 15 minutes."""
-    from otel import log
-    from otel import search as events
-
     now = clock.now_ms()
     asked = events.query({"source": source, "component": component, "hours": hours, "all": True}, now)
     log.store_spooled()
@@ -243,9 +236,6 @@ def of_system(
 
 
 def _events_of(scope: str, id: str, hours: float, limit: int) -> Answer:
-    from otel import log
-    from otel import search as events
-
     name = id.strip()
     if not name:
         raise wrong_usage("the id is empty", f"give it: joelclaw o11y {scope} ID")

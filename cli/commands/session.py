@@ -14,6 +14,8 @@ from core import clock, config, files, project, quoting
 from core.errors import Failure
 from core.quoting import clip, counted, enclose, one_line
 from core.records import Session
+from core.store import sqlite
+from session.state import stored_id
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,7 +67,6 @@ def show(
 ) -> Answer:
     """Show a session in detail: its turns, context, injected and used memories, and the cost of hooks."""
     from session import known_sessions
-    from session.state import stored_id
 
     given, chosen = (id or "").strip(), "given"
     if not given:
@@ -86,7 +87,6 @@ def show(
 
 
 def _store() -> Any:
-    from core.store import sqlite
     from otel import log
 
     log.store_spooled()
@@ -104,7 +104,6 @@ def briefing(
 ) -> Answer:
     """Show the last work in a repository, and its newest memories."""
     from core.store import sessions as stored_sessions
-    from core.store import sqlite
     from memory import curate
     from session.reactions.startup import lines_left
     from session.session import SessionStore, errors_of
@@ -165,7 +164,6 @@ def lost(
     raw: Raw = False,
 ) -> Answer:
     """Show what the last compaction dropped, and how to get each item back."""
-    from core.store import sqlite
     from session import lost as losses
 
     db = sqlite.open_reading()
@@ -192,7 +190,6 @@ def lost(
 def _session_with_losses(db: Any, given: str) -> str:
     """The id of the session that is given or current; "" for the session that was compacted last."""
     from core.store import sessions
-    from session.state import stored_id
 
     asked = given or session_from_environment()
     if asked:
@@ -254,12 +251,10 @@ def search(
 ) -> Answer:
     """Find archived sessions by their prompts, answers, commands and notes."""
     from core.store import sessions as stored_sessions
-    from core.store import sqlite
     from memory import sessions as archived
     from otel.log import host
     from recall import engine
     from recall.query import Query
-    from session.state import stored_id
 
     text, machine = " ".join(query), host()
     db = sqlite.open_reading()
@@ -305,9 +300,7 @@ def extract(
     format: Annotated[Literal["json", "markdown"], Option(help="`markdown` adds the same text as Markdown")] = "json",
 ) -> Answer:
     """Show what an archived session contains about a topic: requests, commands, files, open ends."""
-    from core.store import sqlite
     from memory import sessions as archived
-    from session.state import stored_id
 
     transcript = archived.read(sqlite.open_reading(), session, identity=stored_id)
     extraction = archived.extract(transcript, query)
