@@ -121,7 +121,9 @@ class Hit(TypedDict):
     origin: str
     """Its origin: see `recall.hit`."""
     more: int
-    """How many more hits of its session say nearly the same."""
+    """How many more hits of its session, or of sessions that it began, say nearly the same."""
+    isAbandoned: bool
+    """The user went back to before it, so that it is no longer part of its conversation."""
 
 
 class Event(TypedDict):
@@ -187,6 +189,12 @@ class Session(TypedDict):
     """When the agent last ended its turn (ms); 0 if the client does not record it."""
     worktree: NotRequired[str]
     """The worktree of its project in which it edited last, if that is not its folder."""
+    parent: NotRequired[str]
+    """The session that began it, or from which it was forked."""
+    kind: NotRequired[str]
+    """main, fork, subagent or review."""
+    folders: NotRequired[list[str]]
+    """The folders of its entries."""
 
 
 class Call(TypedDict):
@@ -204,6 +212,9 @@ class Call(TypedDict):
     error: str
     """Why it failed; for a background call, the client's name for the process."""
     passage: str
+    project: str
+    """Of the folder in which it ran; "" for that of its session."""
+    abandoned: NotRequired[int]
 
 
 class Name(TypedDict):

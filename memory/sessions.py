@@ -82,12 +82,14 @@ def by_session(
 ) -> list[dict[str, Any]]:
     """The sessions of a recall's hits, the best first, as the mirrored CLI's `sessions search` prints them.
 
-    Only those of `client`, unless that is "" or "all". `with_notes` adds the observations of each session.
+    A hit in a subagent counts for the session that began it. Only those of `client`, unless that is "" or "all".
+    `with_notes` adds the observations of each session.
     """
     grouped: dict[str, list[Hit]] = {}
     for hit in hits:
         if hit["session"]:
-            grouped.setdefault(hit["session"], []).append(hit)
+            main = sessions.ancestor(db, hit["session"], ("subagent", "review"))
+            grouped.setdefault(main, []).append(hit)
     wanted = next((name for name in clients.NAMES if client.startswith(name)), client)
     rows = []
     for session, own in grouped.items():
@@ -142,8 +144,8 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
             quoted = "'" + path.replace("'", "'\\''") + "'"
             message, fix = f"{path} is not archived", f"archive it: joelclaw memory archive {quoted}"
         raise Failure("SESSION_NOT_FOUND", message, fix)
-    called = calls.of_session(db, session, last=MAX_LINES, passages=True)
-    lines = _lines(sessions.last_episodes(db, session, MAX_LINES), called)
+    called = calls.of_session(db, session, last=MAX_LINES, passages=True, abandoned=True)
+    lines = _lines(sessions.last_episodes(db, session, MAX_LINES, abandoned=True), called)
     redacted = any(MARK in line.text for line in lines)
     return Transcript(session, {**_about(db, session), "path": path}, lines, redacted)
 

@@ -21,8 +21,7 @@ from core.project import repository_of
 from core.quoting import escaped
 from core.records import Document
 from core.redaction import redact
-from core.store import documents, sqlite, store_file
-from core.store import sessions as stored_progress
+from core.store import documents, segments, sqlite, store_file
 from core.store.rows import COLLECTIONS
 from core.store.sqlite import fold_log
 from memory import gate, write
@@ -117,7 +116,7 @@ class _Import(ABC):
                 for incoming, (outcome, document) in zip(batch, outcomes, strict=True):
                     self._count(outcome, incoming, document)
                 batch = list(islice(ready, per_commit))
-            stored_progress.renew_due_segments(db)
+            segments.renew_due(db)
             if self.report["added"] >= documents.MERGE_AFTER:
                 store_file.merge(db, "lexicon")
             fold_log(db, over=0)

@@ -9,6 +9,8 @@
 from __future__ import annotations
 
 from core import TYPE_CHECKING, clock, words
+from core.store import sessions
+from core.store.documents import ABANDONED
 from core.store.rows import COLLECTIONS
 from core.store.search import LocalCandidates
 from recall.hit import document_hit, snippet
@@ -239,13 +241,20 @@ class _Recall:
             score = ranked.score * restatement_factor(document, asked, self.scope)
             if score >= self.query.min_score and not self.scope.excludes(document["project"], document["session_id"]):
                 scored.append((score, document, ranked))
-        scored.sort(key=lambda entry: -entry[0])  # stable: equal scores stay in the order of the ranking
+        # stable: equal scores stay in the order of the ranking
+        scored.sort(key=lambda entry: (-entry[0], ABANDONED in entry[1]["tags"]))
+        main = {
+            name: sessions.ancestor(self.db, name) for name in {document["session_id"] for _, document, _ in scored}
+        }
         chosen: list[tuple[set[str], Hit]] = []
         for score, document, ranked in scored:
             if score < 0.25 * scored[0][0]:
                 break  # it shares just a common word with the query
             text_words = set(words.split(document["text"]))
-            repeated = next((hit for others, hit in chosen if _repeats(document, text_words, hit, others)), None)
+            same_session = [
+                (others, hit) for others, hit in chosen if main[hit["session"]] == main[document["session_id"]]
+            ]
+            repeated = next((hit for others, hit in same_session if _repeats(document, text_words, hit, others)), None)
             if repeated is not None:
                 repeated["more"] += 1
             elif len(chosen) < self.limit:
@@ -265,7 +274,7 @@ class _Recall:
         reserved = min(len(documents), limit * 2 // 5) if names.is_single else 0
         chosen: list[CallMatch | Hit] = [*self.calls[: limit - reserved]]
         chosen += documents[: limit - len(chosen)] if names.is_single else documents
-        chosen.sort(key=lambda item: -(item["score"] if isinstance(item, dict) else item.score))
+        chosen.sort(key=_rank)
         del chosen[limit:]
         return places + self._fitted(chosen, names, sum(len(hit["observation"]) + 1 for hit in places))
 
@@ -299,11 +308,16 @@ class _Recall:
         return hits
 
 
+def _rank(item: CallMatch | Hit) -> tuple[float, bool]:
+    """By score; of equal scores, what was abandoned comes last."""
+    return (-item["score"], item["isAbandoned"]) if isinstance(item, dict) else (-item.score, item.is_abandoned)
+
+
 def _repeats(document: Document, text_words: set[str], hit: Hit, hit_words: set[str]) -> bool:
-    """Whether a document says nearly the same as a hit from the same session."""
-    is_same_session = hit["session"] == document["session_id"] != "" and hit["project"] == document["project"]
+    """Whether a document says nearly the same as a hit from its session, or from one that began it."""
+    is_of_session = document["session_id"] != "" and hit["project"] == document["project"]
     longer = max(len(text_words), len(hit_words), 8)  # two short answers are not a repetition
-    return is_same_session and len(text_words & hit_words) >= 0.75 * longer
+    return is_of_session and len(text_words & hit_words) >= 0.75 * longer
 
 
 def _equal_share(room: int, needed: Sequence[int]) -> int:

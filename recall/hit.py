@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, clock, files
 from core.project import name_of, same
+from core.store.documents import ABANDONED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +38,7 @@ def new_hit(identifier: str, score: float, text: str, **fields: Any) -> Hit:
         "type": "", "source": "", "collection": "", "writeVerdict": "allow", "categoryId": "",
         "categoryConfidence": 0.0, "session": "", "timestamp": "unknown", "recallCount": 0, "retrievalPriority": 0.0,
         "privacy": "", "path": "", "title": "", "tags": [], "project": "", "context": "", "origin": "", "more": 0,
+        "isAbandoned": False,
         **fields,
     }  # fmt: skip
     found: Hit = hit
@@ -60,6 +62,7 @@ def document_hit(document: Document, score: float, raw: float, boost: float) -> 
         categoryId=document["category_id"], categoryConfidence=document["category_confidence"],
         session=document["session_id"], timestamp=clock.iso(document["created_at"]),
         recallCount=document["recall_count"], retrievalPriority=document["retrieval_priority"],
+        isAbandoned=ABANDONED in document["tags"],
         **{name: document[name] for name in same_names},  # type: ignore[literal-required]  # keys of the TypedDict
     )  # fmt: skip
 
@@ -106,7 +109,7 @@ def is_of_another(hit: Hit, own: str) -> bool:
 
 
 def line(hit: Hit, own: str = "") -> str:
-    """A hit on one line, as `--raw` prints it: `[other project] [origin, written in …] text`."""
+    """A hit on one line, as `--raw` prints it: `[other project] [abandoned] [origin, written in …] text`."""
     from core.quoting import clip_path, shown, shown_line  # JSON output does not need them
 
     text = hit["observation"]
@@ -120,6 +123,7 @@ def line(hit: Hit, own: str = "") -> str:
         origin = kind if hit["collection"] == "calls" else hit["origin"]
     labels = ", ".join(filter(None, (origin, written(hit))))
     other = f"[{hit['project'][-_MAX_PATH_CHARS:]}] " if is_of_another(hit, own) else ""
+    other += "[abandoned] " if hit["isAbandoned"] else ""
     return shown_line(other + (f"[{labels}] {text}" if labels else text))
 
 

@@ -138,6 +138,7 @@ class CallMatch:
         self.score = score
         self.raw = score  # before the preference for a project
         self.wanted = wanted
+        self.is_abandoned = bool(call.get("abandoned"))
         self.fixed_by = ""  # for a failed command: the command soon after it that worked
 
     def hit(self, room: int) -> Hit:
@@ -149,6 +150,7 @@ class CallMatch:
             f"{CALL_PREFIX}{call['session']}:{call['number']}", self.score, text, rawScore=round(self.raw, 4),
             type="call", source=call["client"], collection="calls", session=call["session"], timestamp=_time_of(call),
             path=call["file"], project=call["project"], origin=origin_of_call(call["tool"]),
+            isAbandoned=self.is_abandoned,
         )  # fmt: skip
 
     def begins_command(self, text: str) -> bool:
@@ -188,9 +190,10 @@ def matching_calls(
     for match in matches:
         match.score = match.raw * scope.factor(match.call["project"], match.call["session"])
 
-    def order(match: CallMatch) -> tuple[float, bool, int, int, int]:
-        call = match.call
-        return -match.score, call["project"] != scope.prefer, -match.substance(), -(call["at"] or 0), -call["rowid"]
+    def order(match: CallMatch) -> tuple[float, bool, bool, int, int, int]:
+        call, substance = match.call, -match.substance()
+        is_foreign = call["project"] != scope.prefer
+        return -match.score, match.is_abandoned, is_foreign, substance, -(call["at"] or 0), -call["rowid"]
 
     different: dict[str, CallMatch] = {}
     for match in sorted(matches, key=order):

@@ -20,7 +20,7 @@ from core.errors import Failure
 from otel import log
 from otel.log import new_event
 from session import reactions
-from session.record import STATE_KINDS, TURN_KINDS, record, usage_of
+from session.record import STATE_KINDS, TURN_KINDS, leave_out_abandoned, record, usage_of
 from session.session import Session, fault_boundary
 from session.state import stored_id
 
@@ -186,6 +186,8 @@ class Hook:
                 max_bytes=read_bytes if _is_answered(event, session) else None,
             )
             ingested = ingest.ingest_file(db, event["transcript"], origin, limits)
+            if ingested.is_rewound:
+                leave_out_abandoned(session, db)
             if ingested.shared:
                 from memory.archive import forks
 

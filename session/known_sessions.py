@@ -144,6 +144,7 @@ def summary_row(db: apsw.Connection, session: KnownSession, config: Config) -> d
     started = state.started_at if state else session.hooks["first"] if session.hooks else 0
     compactions = state.compaction_count if state else 0
     task = state.messages[-1]["text"] if state and state.messages else ""
+    parent = archived.get("parent", "") if archived else ""
     if archived is not None:
         turns = max(turns, archived["prompts"])
         compactions = max(compactions, len(stored_sessions.compactions(db, session.id)))
@@ -165,6 +166,8 @@ def summary_row(db: apsw.Connection, session: KnownSession, config: Config) -> d
         "startedAt": clock.iso(started or None),
         "toolCalls": archived["calls"] if archived else 0,
         "compactions": compactions,
+        "kind": archived.get("kind", "main") if archived else "main",
+        "parent": parent if not stored_sessions.is_forgotten(db, parent) else "",
     }
 
 
@@ -249,6 +252,7 @@ def report(db: apsw.Connection, session: str, config: Config) -> Row:
         **summary,
         "role": state.role if state else "",
         "folder": (archived["folder"] if archived else "") or (state.cwd if state else ""),
+        "folders": archived.get("folders", []) if archived else [],
         "startedAt": clock.iso(min(times, default=None)),
         "updatedAt": clock.iso(max(times, default=None)),
         "contextPercent": percent,

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    import apsw
+
     from clients.base import HookEvent, Kind
     from core.config import Config
     from session.session import ContextUsage, Session, Zone
@@ -132,6 +134,25 @@ def _record_compaction(state: SessionState, now: int) -> None:
     state.last_compaction_at = now
     state.updated_at = now
     state.note_owed = True
+
+
+def leave_out_abandoned(session: Session, db: apsw.Connection) -> None:
+    """The user went back: take what is no longer part of the conversation out of the state."""
+    from core.project import relative
+    from core.store import branches, sessions
+
+    state = session.state
+    known = sessions.by_id(db, session.id)
+    folder = known["folder"] if known else ""
+    said = sessions.conversation(db, session.id, 4_000)
+    state.messages = [entry for _, text in said if (entry := message(text))][-MESSAGES_KEPT:]
+    _record_messages(state, [])
+    files = branches.files(db, session.id)
+    state.files = [path for path in state.files if relative(path, folder) in files]
+    state.recall_cache = []
+    state.recalled_hash = ""
+    if session.plan is not None:
+        session.plan.query = task_query(state.messages)
 
 
 def record_recall(state: SessionState, plan: TaskPlan, memories: Sequence[Memory], now: int) -> None:

@@ -430,6 +430,7 @@ class SessionStore:
             )
             hits: list[Hit] = result["hits"]
             # Without a project, the task of another session may quote anything.
+            hits = [hit for hit in hits if not hit["isAbandoned"]]
             return [hit for hit in hits if everywhere or hit["project"] or TASK_TAGS[1] not in hit["tags"]]
         return None
 

@@ -215,7 +215,17 @@ def stopped(process: subprocess.Popen[bytes], ending: signal.Signals = signal.SI
     return err
 
 
-WITHOUT_COLUMNS = """
+WITHOUT_RELATIONS = """
+DROP INDEX session_parent;
+ALTER TABLE session DROP COLUMN parent;
+ALTER TABLE session DROP COLUMN kind;
+ALTER TABLE session DROP COLUMN folders;
+ALTER TABLE session DROP COLUMN branches;
+ALTER TABLE call DROP COLUMN project;
+ALTER TABLE call DROP COLUMN abandoned;
+"""
+WITHOUT_COLUMNS = f"""
+{WITHOUT_RELATIONS}
 ALTER TABLE name DROP COLUMN written;
 ALTER TABLE session DROP COLUMN ended_at;
 ALTER TABLE session DROP COLUMN worktree;

@@ -332,13 +332,18 @@ def draw_list(screen: "Console", answer: Answer) -> None:
         numbers = {"turn": row["turns"], "call": row["toolCalls"], "compaction": row["compactions"]}
         counts = [counted(number, noun) for noun, number in numbers.items()]
         percent = "" if row["contextPercent"] is None else f"{row['contextPercent']:.0f} %"
-        parts = [row["client"], row["project"], age(row["updatedAt"], now), *counts, percent]
+        parts = [_relation(row), row["client"], row["project"], age(row["updatedAt"], now), *counts, percent]
         about = safe("  " + " · ".join(filter(None, parts)), "dim")
         screen.print(safe(quoting.shown_id(row["sessionId"]), "bold").append_text(about), soft_wrap=True)
         for text in filter(None, (row["title"], row["task"])):
             screen.print(safe("    " + clip(text, _LINE_CHARACTERS)), no_wrap=True)
     if not result["sessions"]:
         screen.print(safe("No session is known.", "yellow"))
+
+
+def _relation(row: dict[str, Any]) -> str:
+    """`subagent of 1a2b3c4d`; "" for a session that the user began."""
+    return f"{row['kind']} of {quoting.shown_id(row['parent'])}" if row["parent"] else ""
 
 
 def draw_session(screen: "Console", answer: Answer) -> None:
@@ -356,7 +361,7 @@ def draw_session(screen: "Console", answer: Answer) -> None:
     percent = "" if result["contextPercent"] is None else f"{result['contextPercent']:.0f} % {result['zone']}"
     compactions, recalls = counted(result["compactions"], "compaction"), counted(result["recalls"], "recall")
     summary = {
-        "session": result["sessionId"],
+        "session": ", ".join(filter(None, (result["sessionId"], _relation(result)))),
         "title": result["title"],
         "client": ", ".join(filter(None, (result["client"], result["project"]))),
         "time (UTC)": " to ".join(plain(result[name])[:16] for name in ("startedAt", "updatedAt")),

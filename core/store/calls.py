@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 FORGOTTEN = "forgotten"  # the outcome of a call that was forgotten
 EMPTIED = "tool = '', file = '', command = '', error = '', passage = '', outcome = ?"
 MOST_SCORED = 5_000  # matches of a frequent word that get a BM25: the newest
-COLUMNS = "session_id AS session, number, key, prompt, at, tool, file, command, outcome, error, passage"
+LIVE = "abandoned = 0"  # not from before the user went back: see `memory.archive.branches`
+OWN_COLUMNS = "session_id AS session, number, key, prompt, at, tool, file, command, outcome, error, passage, abandoned"
+COLUMNS = f"{OWN_COLUMNS}, call.project"
 WITH_SESSION = (
-    f"SELECT {COLUMNS}, call.rowid, coalesce(project, '') AS project, coalesce(client, '') AS client,"
+    f"SELECT {OWN_COLUMNS}, call.rowid, coalesce(nullif(call.project, ''), session.project, '') AS project,"
+    " coalesce(client, '') AS client,"
     " coalesce(folder, '') AS folder FROM call LEFT JOIN session ON session.id = session_id"
 )
 
@@ -32,11 +35,11 @@ WITH_SESSION = (
 def save(db: apsw.Connection, call: Call) -> None:
     """Insert or complete a call, and index it, inside the caller's transaction."""
     rowid = db.execute(
-        "INSERT INTO call (session_id, number, key, prompt, at, tool, file, command, outcome, error, passage) VALUES"
-        " (:session, :number, :key, :prompt, :at, :tool, :file, :command, :outcome, :error, :passage)"
+        "INSERT INTO call (session_id, number, key, prompt, at, tool, file, command, outcome, error, passage, project)"
+        " VALUES (:session, :number, :key, :prompt, :at, :tool, :file, :command, :outcome, :error, :passage, :project)"
         " ON CONFLICT (session_id, key) DO UPDATE SET outcome = excluded.outcome, error = excluded.error,"
         " passage = excluded.passage RETURNING rowid",
-        call,
+        {"project": "", **call},
     ).get
     index(db, call, rowid)
 
@@ -63,10 +66,27 @@ def forget(db: apsw.Connection, session: str, number: int) -> bool:
     return True
 
 
-def of_session(db: apsw.Connection, session: str, *, last: int = 1000, passages: bool = False) -> list[Call]:
-    """The last calls of a session, oldest first. Without `passages` those are "", and their pages are not read."""
+def drop_copies(db: apsw.Connection, session: str, owner: str) -> None:
+    """Delete a session's calls that it copied from another, with the names and places that only they have."""
+    copies: list[tuple[Any, ...]] = db.execute(
+        "SELECT number FROM call WHERE session_id = ? AND key IN (SELECT key FROM call WHERE session_id = ?)",
+        (session, owner),
+    ).fetchall()
+    for (number,) in copies:
+        forget(db, session, number)
+        db.execute("DELETE FROM call WHERE session_id = ? AND number = ?", (session, number))
+
+
+def of_session(
+    db: apsw.Connection, session: str, *, last: int = 1000, passages: bool = False, abandoned: bool = False
+) -> list[Call]:
+    """The last calls of a session, oldest first, without abandoned ones unless asked for.
+
+    Without `passages` those are "", and their pages are not read.
+    """
     columns = COLUMNS if passages else COLUMNS.replace("passage", "'' AS passage")
-    sql = f"SELECT {columns} FROM call WHERE session_id = ? ORDER BY number DESC LIMIT ?"
+    where = "session_id = ?" if abandoned else f"session_id = ? AND {LIVE}"
+    sql = f"SELECT {columns} FROM call WHERE {where} ORDER BY number DESC LIMIT ?"
     newest_first: list[Call] = fetch_dicts(db, sql, (session, last))
     return newest_first[::-1]
 
@@ -85,20 +105,25 @@ def by_number(db: apsw.Connection, session: str, number: int) -> FoundCall | Non
 
 def files_read(db: apsw.Connection, session: str, most: int) -> list[str]:
     """The files that a session's tools read last, the newest first."""
-    where = "session_id = ? AND file <> '' AND lower(tool) LIKE 'read%' AND outcome NOT IN ('failed', 'forgotten')"
+    where = f"session_id = ? AND {LIVE} AND file <> '' AND lower(tool) LIKE 'read%'"
+    where += " AND outcome NOT IN ('failed', 'forgotten')"
     rows = db.execute(f"SELECT file FROM call WHERE {where} GROUP BY file ORDER BY max(number) DESC", (session,))
     return [str(file) for (file,) in rows][:most]
 
 
 def times(db: apsw.Connection, session: str) -> list[tuple[int, int, bool]]:
     """For each call of a session, in order: its time (ms, 0 if unknown), its prompt, whether it failed."""
-    query = "SELECT coalesce(at, 0), prompt, outcome = 'failed' FROM call WHERE session_id = ? ORDER BY number"
+    query = (
+        f"SELECT coalesce(at, 0), prompt, outcome = 'failed' FROM call WHERE session_id = ? AND {LIVE} ORDER BY number"
+    )
     return [(int(at), int(prompt), bool(failed)) for at, prompt, failed in db.execute(query, (session,))]
 
 
 def successful_after(db: apsw.Connection, call: FoundCall, most: int) -> list[tuple[int, str]]:
     """Number and command of the successful commands among the next `most` calls of the same session."""
-    where = "session_id = ? AND number > ? AND number <= ? AND outcome = 'ok' AND command <> '' ORDER BY number"
+    where = (
+        f"session_id = ? AND number > ? AND number <= ? AND outcome = 'ok' AND command <> '' AND {LIVE} ORDER BY number"
+    )
     parameters = (call["session"], call["number"], call["number"] + most)
     return list(db.execute(f"SELECT number, command FROM call WHERE {where}", parameters))
 
@@ -161,7 +186,7 @@ def names(db: apsw.Connection, session: str, *, every: bool = False) -> list[Nam
     """The identifiers and file names in the last 400 calls of a session, or in `every` call, in no order."""
     sql = (
         "SELECT name, first, last, calls, weight, place, written FROM name WHERE session_id = ?1 AND weight > 0"
-        " AND (?2 OR last > (SELECT calls FROM session WHERE id = ?1) - ?3)"
+        f" AND (?2 OR last > (SELECT calls FROM session WHERE id = ?1) - ?3) AND first NOT IN {_ABANDONED}"
     )
     return fetch_dicts(db, sql, (session, every, 400))
 
@@ -184,7 +209,7 @@ def save_names(db: apsw.Connection, session: str, given: Iterable[Name]) -> None
 
 def places(db: apsw.Connection, session: str, *, names: Sequence[str] = (), files: Sequence[str] = ()) -> list[Place]:
     """A session's places, only of these names or in these files if any are given, in no order."""
-    where = "session_id = ?"
+    where = f"session_id = ?1 AND number NOT IN {_ABANDONED}"
     values = [session]
     for column, given in (("name", names), ("path", files)):
         if given:
@@ -206,7 +231,7 @@ def paths(db: apsw.Connection, session: str) -> list[str]:
 
 def edits(db: apsw.Connection, session: str, *, files: Sequence[str] = ()) -> list[Edit]:
     """A session's edits, oldest first, only in these files if any are given."""
-    where = "session_id = ?"
+    where = f"session_id = ?1 AND number NOT IN {_ABANDONED}"
     values = [session]
     if files:
         where += f" AND path IN {LISTED}"
@@ -221,7 +246,8 @@ def sessions_with(
     """The first `most` of these sessions (ids) in which a name has a place; `defined`: a definition."""
     rows = db.execute(
         "WITH own AS MATERIALIZED (SELECT DISTINCT session_id FROM place JOIN place_file ON place_file.id = file_id"
-        f" WHERE name IN {LISTED}{' AND defines' if defined else ''})"
+        f" WHERE name IN {LISTED}{' AND defines' if defined else ''} AND NOT EXISTS (SELECT 1 FROM call"
+        f" WHERE call.session_id = place_file.session_id AND call.number = place.number AND NOT {LIVE}))"
         " SELECT value FROM json_each(?) WHERE value IN own LIMIT ?",
         (json_text.dumps(list(names)), json_text.dumps(list(among)), most),
     )
@@ -305,8 +331,13 @@ def _conditions(filters: Filters) -> list[tuple[str, list[Any]]]:
     if session := filters.get("session"):
         conditions.append(("session_id = ?", [session]))
     if projects := filters.get("projects"):
-        of_projects = f"session_id IN (SELECT id FROM session WHERE project IN ({marks(projects)}))"
-        conditions.append((of_projects, [*projects]))
+        of_session = f"session_id IN (SELECT id FROM session WHERE project IN ({marks(projects)}))"
+        of_projects = f"(project IN ({marks(projects)}) OR (project = '' AND {of_session}))"
+        conditions.append((of_projects, [*projects, *projects]))
     if between := filters.get("between"):
         conditions.append(("at BETWEEN ? AND ?", [*between]))
     return conditions
+
+
+_ABANDONED = f"(SELECT number FROM call WHERE session_id = ?1 AND NOT {LIVE})"
+"""The numbers of the abandoned calls of the session that is the first parameter."""

@@ -23,9 +23,8 @@ from core.errors import Failure
 from core.records import Document
 from core.redaction import redact, redact_value
 from core.store import cluster as stored_cluster
-from core.store import cluster_search, sqlite
+from core.store import cluster_search, segments, sqlite
 from core.store import documents as stored_documents
-from core.store import sessions as stored_sessions
 from core.store.cluster_search import COLLECTIONS, TEXT_FIELD
 
 SCHEMA_VERSION = 1
@@ -108,7 +107,7 @@ def pull(config: Config, progress: Progress) -> dict[str, Any]:
     """
     with _connected(config) as (db, cluster):
         pulled = _pull(db, cluster, progress)
-        stored_sessions.renew_due_segments(db)
+        segments.renew_due(db)
     return pulled
 
 

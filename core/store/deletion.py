@@ -18,7 +18,7 @@ import apsw
 from core import clock, files, json_text
 from core.config import Config
 from core.project import names_of
-from core.store import calls, cluster, documents, events, forgotten, sessions, sqlite, store_file
+from core.store import calls, cluster, documents, events, forgotten, segments, sessions, sqlite, store_file
 from core.store.rows import LISTED, marks, row_range
 from core.store.store_file import PAUSE_S
 
@@ -171,7 +171,7 @@ def erase(db: apsw.Connection, criteria: Criteria, *, at: int, embed: Callable[[
             vector = embed(document["text"], "", document["title"])
             documents.replace(db, document, vector, signatures=signatures)
         for session in sorted(selection.touched):
-            sessions.renew_segments(db, session)  # while the rows still name their session
+            segments.renew(db, session)  # while the rows still name their session
         for session in selection.sessions:
             sessions.forget(db, session)
             db.execute("UPDATE transcript SET carry = '' WHERE instr(source, ?)", (session,))
@@ -321,7 +321,7 @@ def _delete_episodes(db: apsw.Connection, before: int) -> int:
                 for rowid, _ in rows:
                     documents.remove(db, rowid, signatures=signatures)
             for session in {session for _, session in rows if session}:
-                sessions.renew_segments(db, session)
+                segments.renew(db, session)
         if not rows:
             break
         deleted += len(rows)

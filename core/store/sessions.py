@@ -1,8 +1,4 @@
-"""Archived sessions: their records, turns, compactions and segments, and how far they were read and observed.
-
-A segment holds consecutive turns of a session, indexed as a whole, so that words from several turns find the session.
-The last segment of a session grows. Triggers note in `segment_due` the first turn that has changed, and
-`renew_segments` indexes it again from there.
+"""Archived sessions: their records, turns and compactions, and how far they were read and observed.
 
 Times are in ms since the epoch. Functions that write belong inside the caller's transaction. Hot path.
 """
@@ -35,6 +31,22 @@ def by_id(db: apsw.Connection, identifier: str) -> Session | None:
     return fetch_one(db, f"{_KNOWN} AND id = ?", (identifier,), _session)
 
 
+def ancestor(db: apsw.Connection, identifier: str, kinds: Sequence[str] = ("fork", "subagent", "review")) -> str:
+    """The session from which a session descends, up through sessions of these kinds."""
+    parent = f"SELECT parent FROM session WHERE id = ? AND parent <> '' AND kind IN ({marks(kinds)})"
+    for _ in range(20):  # a transcript may name parents in a circle
+        above = db.execute(parent, (identifier, *kinds)).get
+        if not above:
+            break
+        identifier = str(above)
+    return identifier
+
+
+def note_fork(db: apsw.Connection, identifier: str, parent: str) -> None:
+    """Note that a session was forked from another, unless its transcript names its parent."""
+    db.execute("UPDATE session SET parent = ?, kind = 'fork' WHERE id = ? AND parent = ''", (parent, identifier))
+
+
 def save(db: apsw.Connection, session: Session) -> None:
     """Insert or replace a session; a purged plan stays purged."""
     plan: list[Any] = list(session["plan"])
@@ -42,10 +54,14 @@ def save(db: apsw.Connection, session: Session) -> None:
         plan.append(session["plan_at"])
     db.execute(
         "INSERT OR REPLACE INTO session (id, client, project, folder, updated_at, prompts, calls, plan, ended_at,"
-        " worktree) VALUES (:id, :client, :project, :folder, :updated_at, :prompts, :calls,"
-        " coalesce((SELECT plan FROM session WHERE id = :id AND plan = :purged), :plan), :ended_at, :worktree)",
-        {"ended_at": 0, "worktree": "", **session, "plan": json_text.dumps(plan), "purged": PURGED_PLAN},
-    )
+        " worktree, parent, kind, folders, branches) VALUES (:id, :client, :project, :folder, :updated_at, :prompts,"
+        " :calls, coalesce((SELECT plan FROM session WHERE id = :id AND plan = :purged), :plan), :ended_at, :worktree,"
+        " :parent, :kind, :folders, coalesce((SELECT branches FROM session WHERE id = :id), '[]'))",
+        {
+            "ended_at": 0, "worktree": "", "parent": "", "kind": "main", **session, "plan": json_text.dumps(plan),
+            "purged": PURGED_PLAN, "folders": json_text.dumps(session.get("folders", [])),
+        },
+    )  # fmt: skip
 
 
 def is_forgotten(db: apsw.Connection, identifier: str) -> bool:
@@ -227,8 +243,7 @@ def subject_and_notes(db: apsw.Connection, session: str, most: int) -> tuple[str
     rows = db.execute(f"SELECT text, observation_type {written}", (session, most))
     notes = [(str(text), kind) for text, kind in rows][::-1]
     narratives = [text for text, kind in notes if kind == "segment_narrative"]
-    first, last = row_range("episodes")
-    prompt = f"SELECT substr(text, 7) {own} {first} AND {last} AND text LIKE 'user: %' ORDER BY rowid LIMIT 1"
+    prompt = f"SELECT substr(text, 7) {_TURNS} AND text LIKE 'user: %' ORDER BY rowid LIMIT 1"
     subject = narratives[0] if narratives else str(db.execute(prompt, (session,)).get or "")
     return subject, [text for text, _ in notes]
 
@@ -245,9 +260,12 @@ def title(db: apsw.Connection, session: str) -> str:
     return str(db.execute(f"{query} ORDER BY id DESC LIMIT 1", ids).get or "")
 
 
-def last_episodes(db: apsw.Connection, session: str, most: int, *, until: int = ALL) -> list[tuple[str, str, int]]:
-    """Id, text and time of a session's last turns up to a time, oldest first."""
-    query = f"SELECT id, text, created_at {_TURNS} AND created_at <= ? ORDER BY rowid DESC LIMIT ?"
+def last_episodes(
+    db: apsw.Connection, session: str, most: int, *, until: int = ALL, abandoned: bool = False
+) -> list[tuple[str, str, int]]:
+    """Id, text and time of a session's last turns up to a time, oldest first, without abandoned ones unless asked."""
+    turns = _ALL_TURNS if abandoned else _TURNS
+    query = f"SELECT id, text, created_at {turns} AND created_at <= ? ORDER BY rowid DESC LIMIT ?"
     return list(db.execute(query, (session, until, most)))[::-1]
 
 
@@ -283,8 +301,9 @@ def episode_times(db: apsw.Connection, session: str) -> tuple[int, int, int]:
 def compactions(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
     """The compactions of a session (`call`, `at`, `summary`), oldest first."""
     # by time first: calls are numbered in the order of storing, and a hook may store the newest before the others
-    query = "SELECT call, at, summary FROM compaction WHERE session_id = ? ORDER BY at, call"
-    return fetch_dicts(db, query, (session,))
+    abandoned = f"SELECT number FROM call WHERE session_id = ?1 AND NOT {calls.LIVE}"
+    query = f"SELECT call, at, summary FROM compaction WHERE session_id = ?1 AND call NOT IN ({abandoned})"
+    return fetch_dicts(db, f"{query} ORDER BY at, call", (session,))
 
 
 def save_compaction(db: apsw.Connection, session: str, call: int, at: int, summary: str) -> None:
@@ -326,7 +345,7 @@ def has_unchecked(db: apsw.Connection) -> bool:
 
 def read_emptied_again(db: apsw.Connection) -> None:
     """Forget how far the transcripts of unchecked sessions were read, if the store lacks prompts of them."""
-    query = f"SELECT count(*) < (SELECT prompts FROM session WHERE id = ?) {_TURNS} AND text LIKE 'user: %'"
+    query = f"SELECT count(*) < (SELECT prompts FROM session WHERE id = ?) {_ALL_TURNS} AND text LIKE 'user: %'"
     for (session,) in db.execute("SELECT id FROM unchecked_session").fetchall():
         for source in transcripts_naming(db, str(session)) if db.execute(query, (session, session)).get else ():
             db.execute("UPDATE transcript SET head = '' WHERE source = ?", (source,))
@@ -400,68 +419,18 @@ def give_episode(db: apsw.Connection, turn: Document, session: str, vector: byte
 
 def first_episode_at(db: apsw.Connection, session: str, without: Iterable[str]) -> int | None:
     """The time of the first turn of a session, without the turns with these ids; None if it has no other."""
-    query = f"SELECT min(created_at) {_TURNS} AND id NOT IN (SELECT value FROM json_each(?))"
+    query = f"SELECT min(created_at) {_ALL_TURNS} AND id NOT IN (SELECT value FROM json_each(?))"
     at = db.execute(query, (session, json_text.dumps(list(without)))).get
     return None if at is None else int(at)
 
 
-def renew_segments(db: apsw.Connection, session: str) -> bool:
-    """Index the changes of a session; returns whether there were any."""
-    segment_chars = 4_000  # a LoCoMo session has 2,400 characters, a day with an agent ten times that
-    turn_chars = 1_000  # the rest of a long turn is seldom about the turns around it
-    due = db.execute("SELECT first FROM segment_due WHERE session_id = ?", (session,)).fetchone()
-    if due is None:
-        return False
-    unchanged = "SELECT first FROM segment WHERE session_id = ? AND first <= ? ORDER BY first DESC LIMIT 1"
-    row = db.execute(unchanged, (session, due[0])).fetchone()
-    first_episode, last_episode = row_range("episodes")
-    start = row[0] if row else first_episode
-    old = db.execute("SELECT rowid FROM segment WHERE session_id = ? AND first >= ?", (session, start)).fetchall()
-    db.executemany("DELETE FROM segment_lexicon WHERE rowid = ?", old)
-    db.execute("DELETE FROM segment WHERE session_id = ? AND first >= ?", (session, start))
-    rows = db.execute(
-        "SELECT rowid, substr(text, 1, ?) FROM document"
-        " WHERE session_id = ? AND session_id <> '' AND rowid BETWEEN ? AND ? AND forgotten_at IS NULL ORDER BY rowid",
-        (turn_chars, session, start, last_episode),
-    )
-    first = length = 0
-    turns: list[str] = []
-    for rowid, text in rows:
-        if not turns:
-            first = rowid
-        turns.append(text)
-        length += len(text)
-        if length >= segment_chars:
-            _add_segment(db, session, first, turns)
-            turns = []
-            length = 0
-    if turns:
-        _add_segment(db, session, first, turns)
-    db.execute("DELETE FROM segment_due WHERE session_id = ?", (session,))
-    return True
-
-
-def renew_due_segments(db: apsw.Connection) -> None:
-    """Index the sessions that were not archived by this version, such as imported ones; opens transactions."""
-    from core.store import sqlite
-
-    sessions_at_once = 8
-    while True:
-        with sqlite.transaction(db):
-            query = "SELECT session_id FROM segment_due ORDER BY first DESC LIMIT ?"
-            rows = db.execute(query, (sessions_at_once,)).fetchall()
-            for (session,) in rows:
-                renew_segments(db, str(session))
-        if len(rows) < sessions_at_once:
-            return
-
-
 _KNOWN = f"SELECT * FROM session WHERE updated_at <> {FORGOTTEN}"
 # The partial index on the session needs the second condition; +rowid keeps the planner from walking all episodes.
-_TURNS = (
+_ALL_TURNS = (
     "FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL"
     " AND +rowid BETWEEN {} AND {}".format(*row_range("episodes"))
 )
+_TURNS = _ALL_TURNS + """ AND instr(tags, '"abandoned"') = 0"""
 
 
 def _session(**columns: Any) -> Session:
@@ -470,13 +439,5 @@ def _session(**columns: Any) -> Session:
     if steps and len(steps[-1]) == 2 and all(isinstance(number, int) for number in steps[-1]):
         columns["plan_at"] = steps.pop()  # stored in the same column, after the steps
     columns["plan"] = steps
+    columns["folders"] = json_text.loads(columns["folders"])
     return columns  # type: ignore[return-value]  # the columns are the keys of the TypedDict
-
-
-def _add_segment(db: apsw.Connection, session: str, first: int, turns: Sequence[str]) -> None:
-    text = "\n".join(turns)
-    db.execute("INSERT INTO segment (session_id, first) VALUES (?, ?)", (session, first))
-    db.execute(
-        "INSERT INTO segment_lexicon (rowid, text, parts) VALUES (?, ?, ?)",
-        (db.last_insert_rowid(), text, words.parts(text)),
-    )

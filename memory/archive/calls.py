@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 MAX_COMMAND_CHARS = 1000
 MAX_READ_CHARS = 400_000  # of an input or output; if it is longer, its head and its tail are read
+MAX_FOLDERS = 40  # of a session
 RUNNING = "running"  # outcome of a call whose process goes on in the background
 # Kinds of calls in a script; that of a known command is its fingerprint.
 UNKNOWN_COMMAND = "?"
@@ -50,6 +51,7 @@ class CallDraft:
         self.folders = folders  # paths that hold no names
         self.prompt = prompt  # prompts before it in its piece
         self.at = at
+        self.project = ""
         self.is_late = True  # it was called in an earlier piece, as far as is known
         self.tool = ""
         self.file = ""  # that it works on
@@ -121,6 +123,7 @@ class SessionCalls:
 
     def __init__(self, carry: dict[str, str], folder: str) -> None:
         self.is_cut = False  # parts of an output were left out
+        self.project = ""  # of the entries that are added
         self._carry = carry
         self._last_before = carry.get(LAST_CALL, "")
         self._latest = 0  # time of the last message
@@ -218,6 +221,7 @@ class SessionCalls:
     def _begin(self, call: Entry, prompts: int) -> None:
         key = call_key(call.call)
         draft = CallDraft(part_key(key, call.part) if call.part else key, self._folders, prompts, call.at)
+        draft.project = self.project
         draft.begin(call)
         known = self._drafts.get(draft.key)
         if known is not None and not known.is_late:  # a result in front of its call belongs to another call
@@ -288,13 +292,16 @@ class SessionCalls:
         if len(self._carry) > 60:  # the oldest outlived its use
             del self._carry[next(key for key in self._carry if key != LAST_CALL)]
 
-    def store(self, db: apsw.Connection, session: Session, *, prompts: int, is_first: bool, now: int) -> int:
+    def store(
+        self, db: apsw.Connection, session: Session, *, prompts: int, is_first: bool, now: int, is_copy: bool = False
+    ) -> int:
         """Store all of it, inside the caller's transaction; returns the number of new calls.
 
         Args:
             session: the record to store if there is none yet.
             prompts: new prompts in this piece.
             is_first: the piece is the first of its transcript.
+            is_copy: a fork has copied them, so that they say nothing about the session's present plan.
             now: ms since the epoch.
         """
         identifier = session["id"]
@@ -304,6 +311,11 @@ class SessionCalls:
         if known is not None:
             known["project"] = session["project"] or known["project"]
             known["folder"] = session["folder"] or known["folder"]
+            known["parent"] = session.get("parent") or known.get("parent", "")
+            known["kind"] = session["kind"] if session["kind"] != "main" else known.get("kind", "main")
+            is_copy = is_copy and known["calls"] > 0
+            folders = dict.fromkeys([*known.get("folders", ()), *session.get("folders", ())])
+            known["folders"] = list(folders)[:MAX_FOLDERS]
             session = known
         if is_first:
             session["prompts"], session["plan"] = 0, []
@@ -317,6 +329,8 @@ class SessionCalls:
             if isinstance(event, CallDraft):
                 stored = _store_call(db, session, names, places, event)
                 number = number if event.is_late else stored
+            elif event.kind == "plan" and is_copy:
+                continue
             elif event.kind == "plan":
                 draft = self._drafts.get(call_key(event.call))
                 if draft is None or draft.outcome != "failed":
@@ -364,7 +378,7 @@ def _store_call(db: apsw.Connection, session: Session, names: _Names, places: Se
         call = {
             "session": session["id"], "number": number, "key": draft.key, "prompt": session["prompts"] + draft.prompt,
             "at": draft.at, "tool": draft.tool, "file": file, "command": draft.command, "outcome": "",
-            "error": "", "passage": passage,
+            "error": "", "passage": passage, "project": draft.project,
         }  # fmt: skip
         session["calls"] = number
     else:

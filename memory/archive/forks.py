@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-import clients
 from clients import content
-from core.store import documents, sessions, sqlite
+from core.store import calls, documents, segments, sessions, sqlite
 from core.store.sources import existing, open_source
+from memory.archive import branches
 from recall.vectors import document_vector
 
 MAX_AT = 1 << 62  # ns since the epoch, later than any time of a file
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import apsw
 
     from clients.base import Client
+    from clients.entries import Entry
     from core.store.sources import Source
 
     Shared = tuple[str, str, str, str]
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 def settle(db: apsw.Connection, shared: Sequence[Shared], *, vectors: bool, is_live: bool = False) -> None:
     """Give each episode that was found in several sessions to the one in which it first appeared.
 
-    That is the parent, if a transcript names it; else the session that first said something of its own. Opens a
-    transaction.
+    That is the parent, if a transcript names it; else the session that first said something of its own. The calls that
+    the others copied are deleted. Opens a transaction.
 
     Args:
         is_live: the claiming session is running. If it has said nothing of its own yet, it is a new fork and gets none.
@@ -60,13 +61,17 @@ def settle(db: apsw.Connection, shared: Sequence[Shared], *, vectors: bool, is_l
                 vector = document_vector(turn["text"], turn["context"])
                 sessions.give_episode(db, turn, owner, vector, signatures=signatures)
             for session in group:
-                sessions.renew_segments(db, session)
+                segments.renew(db, session)
+                if owner and session != owner:
+                    calls.drop_copies(db, session, owner)
+                    sessions.note_fork(db, session, owner)
+                branches.mark(db, session)
 
 
 def _first_holder(db: apsw.Connection, group: Iterable[str], shared: Iterable[str], *, is_live: bool) -> str:
     """The session in which the shared episodes first appeared; "" to leave them where they are."""
-    parents = {session: _parent(db, session) for session in group}
-    roots = [session for session in group if parents[session] not in parents]
+    known = {session: sessions.by_id(db, session) for session in group}
+    roots = [name for name, session in known.items() if not session or session.get("parent") not in known]
     began = {session: sessions.first_episode_at(db, session, shared) for session in roots or group}
     times = {session: at for session, at in began.items() if at is not None}
     if len(began) > 1 and len(times) < len(began):
@@ -75,23 +80,6 @@ def _first_holder(db: apsw.Connection, group: Iterable[str], shared: Iterable[st
         # of a transcript that is gone, the session without words of its own is the older one
         times = {session: _last_change(db, session, 0 if at is None else MAX_AT) for session, at in began.items()}
     return min(began, key=lambda session: times.get(session, 0))
-
-
-def _parent(db: apsw.Connection, session: str) -> str:
-    """The session from which a session was forked, if its transcript says so; else ""."""
-    archived = sessions.by_id(db, session)
-    client = clients.row(archived["client"] if archived else "")
-    for path in sessions.transcripts_naming(db, session):
-        try:
-            with open_source(existing(path)) as read:
-                lines = [line for line, _ in content.read_lines(read, 0, PARENT_BYTES)[:20]]
-        except OSError:
-            continue
-        entries = (client.entries(value) for line in lines if (value := content.parsed(line)) is not None)
-        parents = (found[0].copied_from for found in entries if found)
-        if parent := next((name for name in parents if name not in ("", session)), ""):
-            return parent
-    return ""
 
 
 def _last_change(db: apsw.Connection, session: str, otherwise: int) -> int:
@@ -105,8 +93,10 @@ def _last_change(db: apsw.Connection, session: str, otherwise: int) -> int:
     return max(changes, default=otherwise)
 
 
-def end_of_copies(read: Source, path: str, client: Client) -> int:
-    """The offset after the lines with which a transcript repeats that of its parent; 0 if it repeats none.
+def end_of_copies(read: Source, path: str, client: Client) -> tuple[int, Entry | None]:
+    """The offset after the lines with which a transcript repeats that of its parent, and its first entry.
+
+    The offset is 0 if it repeats none.
 
     This is for a client whose entries have no ids. A line of the parent that is younger than the fork is no original.
     """
@@ -115,11 +105,11 @@ def end_of_copies(read: Source, path: str, client: Client) -> int:
     parent = heads[0].copied_from if heads else ""
     original = _transcript_of(parent, path, client) if parent and parent not in os.path.basename(path) else ""
     if not original:
-        return 0
+        return 0, None
     try:
         other = open_source(original)
     except OSError:
-        return 0
+        return 0, None
     with other:
         end, began = 0, heads[0].at or 0
         theirs = _history(other, client)
@@ -128,7 +118,7 @@ def end_of_copies(read: Source, path: str, client: Client) -> int:
             if said != payload or at > began:
                 break
             end = line_end
-        return end
+        return end, heads[0]
 
 
 def _transcript_of(session: str, path: str, client: Client) -> str:

@@ -48,6 +48,7 @@ class Ingested:
         self.bytes = 0  # read
         self.bad_lines = 0  # that hold no JSON object
         self.shared: list[Shared] = []  # episodes that other sessions claim, too: see `memory.archive.forks`
+        self.is_rewound = False  # the user went back to an earlier entry
         self.is_forgotten = False  # the session was forgotten or purged, and nothing of it may be kept
         self.entries: list[Entry] = []  # the last 400, for the feedback about memories
 
@@ -58,6 +59,7 @@ class Ingested:
         self.updated += updated
         self.calls += calls
         self.bad_lines += piece.bad_lines
+        self.is_rewound |= piece.is_rewound
         self.entries = [*self.entries, *piece.entries][-400:]
 
 
@@ -200,6 +202,7 @@ class _Reader:
         name = os.path.splitext(os.path.basename(sources.plain_path(path)))[0]
         self._is_named_by_session = self._client.named_by_file and name == origin.session
         self._admission = _admission(origin, read)
+        self._skipped: Entry | None = None  # the first entry of a transcript that is read from behind its copies
 
     def continued_from(self, position: Position | None) -> tuple[int, str]:
         """The offset and the carry (JSON) of a stored position.
@@ -214,7 +217,8 @@ class _Reader:
         if any(mark in begin for mark in self._client.fork_marks):
             from memory.archive import forks
 
-            return forks.end_of_copies(self._read, self._path, self._client), ""
+            offset, self._skipped = forks.end_of_copies(self._read, self._path, self._client)
+            return offset, ""
         return 0, ""
 
     def head(self, offset: int) -> str:
@@ -244,6 +248,8 @@ class _Reader:
         """Add the lines after `offset` to a piece, until the deadline, and set its end; False if there is none."""
         deadline = self._limits.deadline
         piece.end = offset
+        if self._skipped is not None and piece.is_first:
+            piece.begin_line(self._skipped)
         if self._admission is not None:
             self._admission.go_on_at(offset)
         lines = content.read_lines(self._read, offset, 1024 * 1024 if deadline is None else PIECE_BYTES)
@@ -271,10 +277,12 @@ class _Reader:
             numbered = [(number, entry) for number, entry in numbered if entry in admitted]
         if self._limits.deadline is not None and len(line) > content.LARGE_BYTES:
             piece.calls.is_cut |= _cut_texts(entry for _, entry in numbered)
+        if entries:
+            piece.begin_line(entries[0], owner, is_tree=self._client.is_tree)
         for number, entry in numbered:
             if entry.kept_in and (text := self._kept_output(entry.kept_in)):
                 entry.text = text
-            piece.add(entry, line, number, owner)
+            piece.add(entry, line, number)
 
     def _repeats_prompts(self) -> bool:
         """Whether the transcript also has what the user typed in lines of its own."""

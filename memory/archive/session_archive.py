@@ -10,11 +10,12 @@ from __future__ import annotations
 from clients.entries import Entry
 from core import TYPE_CHECKING, json_text, project, words
 from core.redaction import redact
-from core.store import documents, sessions, sqlite
+from core.store import calls as stored_calls
+from core.store import documents, segments, sessions, sqlite
 from core.words import clean
 from memory import gate
-from memory.archive import texts
-from memory.archive.calls import SessionCalls
+from memory.archive import branches, texts
+from memory.archive.calls import LAST_CALL, SessionCalls
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import apsw
 
     from core.records import Document, Session
+    from core.store.branches import Mark
     from memory.archive import Origin
     from memory.archive.forks import Shared
 
@@ -41,12 +43,19 @@ class SessionArchive:
         self.session = clean_name(origin.session)
         self.project = clean_name(project.name_of(origin.cwd))
         self.folder = clean_name(project.folder_of(origin.cwd))
+        self._projects: dict[str, str] = {}  # by folder
         self._client = clean_name(origin.agent)
         self._now = origin.now
         self._vectors = origin.vectors
         self.shared: list[Shared] = []  # episodes that other sessions claim, too
         self._again = origin.again
         self._forgotten: dict[str, bool] = {}  # other sessions
+
+    def project_of(self, folder: str) -> str:
+        """The project of an entry that names its folder: that of its repository, else that of the session."""
+        if folder not in self._projects:
+            self._projects[folder] = clean_name(project.repository_of(folder)) or self.project
+        return self._projects[folder]
 
     def has_forgotten(self, session: str) -> bool:
         """Whether another session was forgotten, so that copies of its entries are left out, too."""
@@ -74,9 +83,17 @@ class SessionArchive:
                 documents.ensure_signatures(self.db)
             added, updated = self._store_episodes(ready, piece.carry)
             for session in dict.fromkeys([self.session, *(document["session_id"] for document, _ in ready)]):
-                sessions.renew_segments(self.db, session)
+                segments.renew(self.db, session)
             new_calls = piece.calls.store(
-                self.db, self._blank_session(), prompts=piece.prompts, is_first=piece.is_first, now=self._now
+                self.db, self._session(piece), prompts=piece.prompts, is_first=piece.is_first, now=self._now
+            )
+            for owner, copied in piece.copied_calls.items():
+                copied.store(
+                    self.db, self._blank_session(owner), prompts=0, is_first=False, now=self._now, is_copy=True
+                )
+                stored_calls.drop_copies(self.db, self.session, owner)
+            piece.carry.mark, piece.carry.leaf, piece.is_rewound = branches.follow(
+                self.db, self.session, piece.nodes, piece.carry.mark, piece.carry.leaf, is_first=piece.is_first
             )
             carry = piece.carry.to_json()
             if before != (piece.end, head, carry):
@@ -123,10 +140,16 @@ class SessionArchive:
             older["session_id"] = owner
         return self._grow(older, newer, vector)
 
-    def _blank_session(self) -> Session:
+    def _session(self, piece: Piece) -> Session:
+        session = self._blank_session(self.session)
+        session["parent"], session["kind"] = piece.carry.parent, piece.carry.kind
+        session["folders"] = [*map(clean_name, piece.folders)]
+        return session
+
+    def _blank_session(self, session: str) -> Session:
         return {
-            "id": self.session, "client": self._client, "project": self.project, "folder": self.folder,
-            "updated_at": 0, "prompts": 0, "calls": 0, "plan": [],
+            "id": session, "client": self._client, "project": self.project, "folder": self.folder,
+            "updated_at": 0, "prompts": 0, "calls": 0, "plan": [], "parent": "", "kind": "main", "folders": [],
         }  # fmt: skip
 
     def _document(self, draft: Draft) -> tuple[Document, bytes]:
@@ -138,7 +161,7 @@ class SessionArchive:
         document["observation_type"] = "episode"
         document["source"] = self._client
         document["session_id"] = draft.owner or self.session
-        document["project"] = self.project
+        document["project"] = draft.project
         document["write_confidence"] = 1.0
         document["write_reason"] = "archived"
         return _categorised(document), document_vector(document["text"], document["context"])
@@ -176,23 +199,51 @@ class Piece:
         self._by_id: dict[str, Draft] = {last.id: last} if (last := self.carry.last) else {}
         self.changed: dict[str, Draft] = {}  # by id, the drafts that are new or say more than before
         self.prompts = 0  # new ones
-        self._owner = ""  # of the entry that is being added
+        self.nodes: list[branches.Node] = []
+        self.is_rewound = False  # the user went back in it
+        self.copied_calls: dict[str, SessionCalls] = {}  # by the session from which a fork copied them
+        self.folders: dict[str, None] = {}
+        # of the line that is being added
+        self._owner = ""
+        self._node: branches.Node | None = None
         # of a transcript:
         self.end = 0  # the offset after the piece
         self.bad_lines = 0  # lines that hold no JSON object
 
-    def add(self, entry: Entry, line: bytes = b"", number: int = 0, owner: str = "") -> None:
-        """Add the `number`th entry of a line, which a fork may have copied from the session `owner`."""
+    def begin_line(self, head: Entry, owner: str = "", *, is_tree: bool = False) -> None:
+        """Begin a line, which a fork may have copied from the session `owner`; `add` adds what it says."""
         self._owner = owner if owner == clean_name(owner) else ""
+        if head.session in ("", self._session):  # else it is a copy of its parent's
+            self.carry.parent = clean_name(head.parent_session) or self.carry.parent
+            self.carry.kind = head.session_kind or self.carry.kind
+        elif self._owner and is_tree and not self.carry.parent:
+            self.carry.parent = self._owner
+            self.carry.kind = "fork"
+        if head.folder:
+            self.carry.folder = head.folder
+            if not self._owner:
+                self.folders[head.folder] = None
+        self._node = branches.Node(head, is_tree=is_tree)
+        if not head.is_side:
+            self.nodes.append(self._node)
+
+    def add(self, entry: Entry, line: bytes = b"", number: int = 0) -> None:
+        """Add the `number`th entry of a line."""
         if self._owner and self._archive.has_forgotten(self._owner):
             return
         self.entries.append(entry)
-        self.calls.add(entry, self.prompts)
+        calls = self._calls_of_line()
+        calls.project = self._archive.project_of(self.carry.folder)
+        calls.add(entry, self.prompts)
+        if entry.kind == "call" and self._node and not self._owner:
+            self._node.calls.append(self.carry.work.get(LAST_CALL, ""))
         if entry.kind == "title":
             self._name_session(entry)
         elif entry.kind in ("prompt", "answer") or entry.origin:
             if body := bounded(entry.text):
                 identifier = identifier_of(entry, self._session, line, number)
+                if self._node and entry.kind == "prompt" and not entry.call:
+                    self._node.is_prompt = True
                 is_new_prompt = entry.kind == "prompt" and identifier not in self._by_id
                 if not (is_new_prompt and self.carry.typed_ahead.note_prompt(body)):
                     self._add_message(entry, identifier, body)
@@ -209,7 +260,16 @@ class Piece:
             identifier = sessions.title_id(self._session, by_user=title.origin == "user")
             draft = Draft(identifier, sessions.TITLE, title.at or (last.at if last else None))
             draft.body = text
+            draft.project = self._archive.project_of(self.carry.folder)
             self.changed[identifier] = draft
+
+    def _calls_of_line(self) -> SessionCalls:
+        """Where the calls of the line are collected: with those of its session."""
+        if not self._owner:
+            return self.calls
+        if self._owner not in self.copied_calls:
+            self.copied_calls[self._owner] = SessionCalls({}, self._archive.folder)
+        return self.copied_calls[self._owner]
 
     def new_of(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """The entries from the last known message on; a client without a file sends the earlier ones again."""
@@ -225,10 +285,13 @@ class Piece:
 
     def _add_message(self, message: Entry, identifier: str, body: str) -> None:
         is_prompt = message.kind == "prompt"
+        if self._node and not self._owner:
+            self._node.episodes.append(identifier)
         draft = self._by_id.get(identifier)
         if draft is None:
             draft = Draft(identifier, message.origin or ("user" if is_prompt else "assistant"), message.at)
             draft.owner = self._owner
+            draft.project = self._archive.project_of(self.carry.folder)
             last = self.carry.last
             if last and last.owner != draft.owner:  # no session quotes the words of another
                 last, self.carry.prompt = None, ""
@@ -238,7 +301,7 @@ class Piece:
                 last.after = body[:300]
                 self.changed[last.id] = last
             self.carry.last = self._by_id[identifier] = draft
-            self.prompts += is_prompt
+            self.prompts += is_prompt and not self._owner
         elif draft.body == body:  # else the client wrote a message again that has grown
             return
         draft.body = body
@@ -250,11 +313,12 @@ class Piece:
 class Draft:
     """A message before it is stored. Its texts are redacted and bounded."""
 
-    __slots__ = ("after", "at", "before", "body", "id", "owner", "prompt", "role")
+    __slots__ = ("after", "at", "before", "body", "id", "owner", "project", "prompt", "role")
 
     def __init__(self, identifier: str, role: str, at: int | None) -> None:
         self.id = identifier
         self.owner = ""  # the session from which a fork has copied it
+        self.project = ""
         self.role = role  # user, assistant, or the origin of a note
         self.at = at  # ms since the epoch
         self.prompt = ""  # of the turn, if it is an answer
@@ -317,12 +381,17 @@ class TypedAhead:
 class Carry:
     """What a piece leaves to the next piece of its session."""
 
-    __slots__ = ("last", "passed", "prompt", "typed_ahead", "work")
+    __slots__ = ("folder", "kind", "last", "leaf", "mark", "parent", "passed", "prompt", "typed_ahead", "work")
 
     def __init__(self) -> None:
         self.prompt = ""  # the beginning of the turn's prompt
         self.last: Draft | None = None  # the last message
         self.passed = ""  # id of the last message that is never archived
+        self.parent = ""  # the session that began this one
+        self.kind = "main"
+        self.folder = ""  # that the last line which names one names
+        self.mark: Mark = branches.START  # of the last entry
+        self.leaf: Mark = branches.START  # of the last entry in the tree
         self.typed_ahead = TypedAhead()
         self.work: dict[str, str] = {}  # what `SessionCalls` carries
 
@@ -341,23 +410,34 @@ class Carry:
                 for name in ("prompt", "before", "after", "body"):
                     setattr(carry.last, name, str(row[name]))
                 carry.last.owner = str(row.get("owner", ""))
+                carry.last.project = str(row.get("project", ""))
             carry.prompt = str(value["prompt"])
             carry.passed = str(value.get("passed", ""))
             carry.typed_ahead.waiting = [*map(str, value["queue"])]
             carry.typed_ahead.given = [*map(str, value["handed"])]
             carry.work = {str(key): str(what) for key, what in value["work"].items()}
-        except (TypeError, KeyError, AttributeError, json_text.InvalidJSON):
+            carry.parent = str(value.get("parent", ""))
+            carry.folder = str(value.get("folder", ""))
+            carry.kind = str(value.get("kind", "main"))
+            number, row = value.get("mark", branches.START)
+            carry.mark = (int(number), int(row))
+            number, row = value.get("leaf", carry.mark)
+            carry.leaf = (int(number), int(row))
+        except (TypeError, ValueError, KeyError, AttributeError, json_text.InvalidJSON):
             return cls()
         return carry
 
     def to_json(self) -> str:
         """The text to store."""
-        names = ["id", "role", "at", "prompt", "before", "after", "body"]
+        names = ["id", "role", "at", "prompt", "before", "after", "body", "project"]
         if self.last and self.last.owner:
             names.append("owner")
         drafts = [{name: getattr(self.last, name) for name in names}] if self.last else []
         queue, handed = self.typed_ahead.waiting, self.typed_ahead.given
-        value = {"prompt": self.prompt, "drafts": drafts, "queue": queue, "handed": handed, "work": self.work}
+        value = {
+            "prompt": self.prompt, "drafts": drafts, "queue": queue, "handed": handed, "work": self.work,
+            "mark": [*self.mark], "leaf": [*self.leaf], "parent": self.parent, "kind": self.kind, "folder": self.folder,
+        }  # fmt: skip
         value |= {"passed": self.passed} if self.passed else {}
         return json_text.dumps(value)
 

@@ -10,7 +10,7 @@ import apsw
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import PATIENCE_S, Run, attempt
-from faults import paused
+from faults import WITHOUT_RELATIONS, paused
 
 ROWIDS = {"call": "rowid", "place_file": "id", "place": "file_id", "edit": "file_id", "segment": "rowid"}
 """Columns whose numbers say nothing."""
@@ -195,7 +195,7 @@ def test_a_session_that_version_0_2_0_forgot_has_its_memories_back(
 ) -> None:
     run("memory", "forget", "--session", SESSION)
     db = apsw.Connection(str(home / "store.db"))
-    db.execute("DROP TABLE forgotten; PRAGMA user_version = 14")  # it kept only the memories
+    db.execute(f"DROP TABLE forgotten; PRAGMA user_version = 14; {WITHOUT_RELATIONS}")  # it kept only the memories
     db.close()
     result = run("memory", "forget", "--undo", SESSION).result
     assert len(result["restored"]) == 2 and found_by(home)["turn"]

@@ -29,7 +29,8 @@ def save_all(db: apsw.Connection, *sessions_: Any) -> None:
 def call(session: str, number: int, **more: Any) -> Any:
     return {
         "session": session, "number": number, "key": f"k{number}", "prompt": 1, "at": number, "tool": "Bash",
-        "file": "", "command": "make", "outcome": "ok", "error": "", "passage": "", **more,
+        "file": "", "command": "make", "outcome": "ok", "error": "", "passage": "", "project": "", "abandoned": 0,
+        **more,
     }  # fmt: skip
 
 

@@ -1,0 +1,130 @@
+"""Branches: which part of a session was abandoned when the user went back. Hot path.
+
+A transcript only grows at its end. If the user goes back, the next prompt names an earlier entry as its parent, or the
+client notes what was taken back. Whatever was said in between is abandoned, until a later prompt continues it.
+
+A mark tells how far a session was stored up to an entry: the number of the last call and the row of the last episode,
+which both only grow along a transcript. A rewind is a pair of marks: the end of the transcript at that
+time, and the entry that the user went back to. The live branch is what these leave: up to the last rewind's target, in
+the part before it up to the target of that part's own rewind, and so on.
+"""
+
+from __future__ import annotations
+
+from core import TYPE_CHECKING, words
+from core.store import branches as stored
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import apsw
+
+    from clients.entries import Entry
+    from core.store.branches import Mark, Rewind
+
+START = (0, 0)
+END = (1 << 62, 1 << 62)
+CONTENT = ("prompt", "answer", "call", "result", "shell", "compaction", "summary")
+"""An entry of any other kind may be the first after a rewind, in front of the prompt."""
+
+
+class Node:
+    """An entry in the tree, with the ids of its episodes and the keys of its calls."""
+
+    __slots__ = ("calls", "episodes", "id", "is_content", "is_prompt", "parent", "rewound_to", "turns")
+
+    def __init__(self, head: Entry, *, is_tree: bool) -> None:
+        self.id = _number(head.id)
+        # 0 for the root of a tree, None if the order of the lines counts
+        self.parent = _number(head.parent) if is_tree else None
+        self.is_content = head.kind in CONTENT
+        self.is_prompt = False
+        self.turns = head.turns
+        self.rewound_to = _number(head.rewound_to)
+        self.episodes: list[str] = []
+        self.calls: list[str] = []
+
+
+def follow(
+    db: apsw.Connection, session: str, nodes: Sequence[Node], at: Mark, leaf: Mark, *, is_first: bool
+) -> tuple[Mark, Mark, bool]:
+    """Store the marks of new nodes and note rewinds, inside the caller's transaction.
+
+    Args:
+        at: the mark before the first node.
+        leaf: the mark after the last line that was a node of the tree; a queued prompt may come in between.
+        is_first: the transcript is read from its beginning.
+
+    Returns both marks after the last node, and whether the user went back.
+    """
+    known = stored.rewinds(db, session)
+    rewinds = [] if is_first else known[:]
+    rows = stored.rows_of(db, [episode for node in nodes for episode in node.episodes])
+    numbers = stored.numbers_of(db, session, [key for node in nodes for key in node.calls])
+    marks: dict[int, Mark] = {}
+    for node in nodes:
+        parent = START if node.parent == 0 and node.id and node.is_prompt else marks.get(node.parent or 0)
+        if parent is None and node.parent and (node.is_prompt or not node.is_content):
+            parent = stored.mark_of(db, session, node.parent)
+        target = parent if node.is_prompt and parent is not None and parent < leaf else None
+        if node.turns or node.rewound_to:
+            target = _taken_back(db, session, node, rewinds)
+        if target is not None:
+            rewinds.append((at, target))
+        calls = max((numbers.get(key, 0) for key in node.calls), default=0)
+        episode = max((rows.get(name, 0) for name in node.episodes), default=0)
+        at = (max(at[0], calls), max(at[1], episode))
+        leaf = at if node.id or node.parent is None else leaf
+        if node.id and (node.parent is not None or node.episodes):
+            marks[node.id] = at if node.is_content or parent is None else parent
+            stored.save_mark(db, session, node.id, marks[node.id], is_prompt=node.is_prompt)
+        elif node.is_prompt and episode:
+            stored.save_mark(db, session, -episode, at, is_prompt=True)
+    if rewinds != known:
+        stored.save_rewinds(db, session, rewinds)
+        mark(db, session)
+    return at, leaf, len(rewinds) > len(known)
+
+
+def mark(db: apsw.Connection, session: str) -> None:
+    """Mark the episodes and calls of a session that are not on its live branch, inside the caller's transaction."""
+    stored.mark_abandoned(db, session, live_ranges(stored.rewinds(db, session)))
+
+
+def live_ranges(rewinds: Sequence[Rewind]) -> list[tuple[Mark, Mark]]:
+    """The ranges of marks on the live branch, each without its first mark."""
+    ranges, end, last = [], END, len(rewinds) - 1
+    while last >= 0:
+        begin, target = rewinds[last]
+        if begin < end:
+            ranges.append((begin, end))
+            end = target
+        last -= 1
+    return [*ranges, (START, end)]
+
+
+def _taken_back(db: apsw.Connection, session: str, node: Node, rewinds: Sequence[Rewind]) -> Mark | None:
+    """The mark to which a client notes that the user went back; None if it is unknown."""
+    if node.rewound_to:
+        first = stored.mark_of(db, session, node.rewound_to)
+        if first is None:
+            return START
+    else:
+        live = live_ranges(rewinds)
+        prompts = [
+            (calls, episode)
+            for calls, episode in stored.prompt_marks(db, session)
+            if any(begin[1] < episode <= end[1] for begin, end in live)
+        ]
+        if node.turns > len(prompts):
+            return None
+        first = prompts[-node.turns]
+    target = (first[0], first[1] - 1)  # before that prompt
+    for begin, earlier in reversed(rewinds):
+        if begin == target:  # it was the first after a rewind
+            target = earlier
+    return target
+
+
+def _number(identifier: str) -> int:
+    return int(words.fingerprint(identifier)[:15], 16) if identifier else 0
