@@ -59,7 +59,9 @@ class OpenCode(ExtensionClient):
             found[0].parent_session = string(info.get("parentID"))
             found[0].session_kind = "subagent" if found[0].parent_session else ""
             found[0].is_side = bool(found[0].parent_session)
-            return found
+            name = string(info.get("title"))  # at first one with the time
+            named = bool(name) and not name.startswith(("New session - ", "Child session - "))
+            return [*found, Entry("title", text=name, origin="user")] if named else found
         said = [part for part in parts if not (part.get("synthetic") or part.get("ignored"))]
         text = "\n".join(string(part.get("text")) for part in said if part.get("type") == "text").strip()
         tools = [part for part in parts if part.get("type") == "tool"]

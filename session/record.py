@@ -116,11 +116,23 @@ def _record_usage(state: SessionState, usage: ContextUsage) -> None:
 
 
 def _record_messages(state: SessionState, new: Sequence[Message]) -> None:
-    state.messages = [*state.messages, *new][-MESSAGES_KEPT:]
+    state.messages = _last_messages([*state.messages, *new])
     state.counts["userMessages"] += len(new)
     state.task = task_text(state.messages)
     hashes = JOINT.join(entry["hash"] for entry in state.messages)
     state.task_hash = fingerprint(hashes) if hashes else ""
+
+
+def _last_messages(messages: list[Message]) -> list[Message]:
+    """The last three messages; if all of them are short ("go on"), the first is the last request before them."""
+    kept = messages[-MESSAGES_KEPT:]
+    if len(messages) > len(kept) and all(len(entry["text"]) < MESSAGE_CHARS for entry in kept):
+        from session.requests import WHOLE_LETTERS, is_request
+
+        asked = [entry for entry in messages if is_request(entry["text"], WHOLE_LETTERS)]
+        if asked and asked[-1] not in kept:
+            return [asked[-1], *kept[1:]]
+    return kept
 
 
 def _record_compaction(state: SessionState, now: int) -> None:
@@ -277,6 +289,8 @@ def new_messages(known: Sequence[Message], sent: Sequence[Message]) -> list[Mess
             start = end
             if overlap == len(known):
                 break
+    if not start and len(known) == MESSAGES_KEPT:  # the first may be further back
+        return new_messages(known[1:], sent)
     new: list[Message] = []
     last = known_hashes[-1] if known else ""
     for entry in sent[start:]:

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     import apsw
 
     from core.records import Call, Session
-    from session.state import Message
 
 READ_CHARS = 2_000  # of a prompt
 LINE_CHARS = 150  # of a request that is quoted
 LAST_CHARS = 100  # of the later ones
+# Letters of a prompt that says by itself what is wanted. In any language, "go on" and its like have fewer, as have
+# "fix it up" and "option b", which are about something that was said before.
+REQUEST_LETTERS = 20
+WHOLE_LETTERS = 40  # of a request that surely needs nothing before it
 # How an automated message begins, in lower case, once emoji and marks of quotes and headings are stripped.
 _AUTOMATED = (
     "automated gateway event | automated message | automated event | batch digest | gateway digest | daily digest |"
@@ -61,16 +64,7 @@ _UNSPACED_STATE_WORDS = (
     "状态 狀態 现状 現狀 进展 進展 进度 近况 情况 情況 怎么样 怎麼樣 新消息 状況 現状 最新 ステータス 進捗 どうなって"
     " 상태 상황 현황"
 ).split()
-# Words of prompts that let the work go on or close it: "yes, commit and push it please", "run the tests".
-_GOING_ON = frozenset(
-    "yes yeah yep no nope sure ok okay please thanks thank great good nice cool perfect right fine correct agreed"
-    " sounds looks lets let go ahead on continue proceed resume carry keep going do it try retry again now then also"
-    " just maybe first next both all everything done commit commits committed push pushed pr prs pull request raise"
-    " draft create open merge rebase make change changes changed this that them these those option one two want like"
-    " need like think know see look help start stop wait well so hm hmm oh ah whoops sorry actually really use add put"
-    " don doesn didn isn run rerun check verify test tests".split()
-)
-# Verbs that begin a request, so that another word is enough: "fix login", "why login".
+# Verbs that begin a request rather than a question about the state of things.
 _VERBS = frozenset(
     "add adjust align allow build bump cache change clean configure connect convert cover create debug delete"
     " deploy describe design disable document drop enable explain expose extract filter find fix format generate"
@@ -79,22 +73,6 @@ _VERBS = frozenset(
     " review rewrite rotate set setup show simplify sort split support switch translate turn update upgrade why"
     " write".split()
 )
-_ARTICLES = frozenset("the a an our my all every each".split())
-_FAULTS = frozenset("broken fails failing fail failed crashes crash hangs leaks wrong missing slow".split())
-
-
-def topic_query(messages: Sequence[Message], message: str = "") -> str:
-    """The recall query of the topics among the messages of a state, oldest first, and a new message as it was typed.
-
-    It has at most 120 characters, and is "" if no message is a topic.
-    """
-    from session import record
-
-    fresh = record.message(message) if message and is_topic(message) else None
-    known = [entry for entry in messages if is_topic(entry["text"])]
-    if fresh is not None and all(entry["hash"] != fresh["hash"] for entry in known):
-        known.append(fresh)
-    return record.task_query(known)
 
 
 def is_topic(text: str) -> bool:
@@ -142,30 +120,23 @@ def _is_question(plain: str) -> bool:
     return ends or plain.lower().startswith(("what", "how", "where are", "any "))
 
 
-def is_request(text: str) -> bool:
+def is_request(text: str, letters: int = REQUEST_LETTERS) -> bool:
     """Whether a message says what a person wants done, and not only that the work may go on or is fine.
 
-    It has three words of its own, or begins with a verb and has another word ("fix login"), or names a fault ("the
-    build fails"), or has four characters in a script without spaces.
+    It names an identifier or a file, begins with an English verb ("fix login"), or has that many letters. A sign of a
+    script without spaces counts as several.
     """
+    from core.names import names_in_order
+
     plain = own_words(text)
-    go_on = (
-        () if plain.isascii() else ("请继续", "继续", "好的", "谢谢", "可以", "请", "続けて", "お願いします", "계속")
+    width = sum(
+        3 if "\u4e00" <= sign < "\ua000" else 2 if sign >= "\u3040" else 1
+        for sign in plain
+        if sign.isalnum() or "\u0300" <= sign < "\u2000"  # vowel signs are no letters
     )
-    for phrase in go_on:
-        plain = plain.replace(phrase, " ")
-    if sum(character >= "\u3040" and character.isalpha() for character in plain) >= 4:
-        return True
-    order = words.split(plain[:1000])
-    while order and order[0] not in _VERBS and (order[0] in words.STOP_WORDS - _ARTICLES or order[0] in _GOING_ON):
-        order = order[1:]
-    own = {word for word in order if word not in words.STOP_WORDS and word not in _GOING_ON and len(word) > 1}
-    if len(own) >= 3 and is_topic(text):
-        return True
-    if not order or not own - {order[0]}:
-        return False
-    is_fault = order[0] in _ARTICLES and not _FAULTS.isdisjoint(order) and len(own) > 1
-    return order[0] in _VERBS or is_fault
+    order = words.split(plain[:READ_CHARS])
+    is_order = letters == REQUEST_LETTERS and len(order) > 1 and order[0] in _VERBS
+    return width >= letters or is_order or any(is_name for _, is_name in names_in_order(plain[:READ_CHARS]))
 
 
 def own_words(text: str) -> str:
@@ -199,35 +170,38 @@ def own_words(text: str) -> str:
     return "" if _only_acknowledges(lower) or _is_output(text, lower) else plain
 
 
-def last_request(prompts: Sequence[str]) -> str:
+def last_request(prompts: Sequence[str], letters: int = REQUEST_LETTERS) -> str:
     """The last prompt that is a request; prompts are oldest first. "" if none of the last twelve is a request."""
-    return next((prompt for prompt in prompts[:-13:-1] if is_request(prompt)), "")
+    return next((prompt for prompt in prompts[:-13:-1] if is_request(prompt, letters)), "")
 
 
 def open_request(db: apsw.Connection, session: Session, calls: Sequence[Call]) -> str:
     """The requests of the open turn: its first and last request, and its last words: `"…" · then: "…"`.
 
-    If the last words only choose ("1+2", "yes"), the agent's question follows. If they are no request otherwise, the
-    last request before them comes first. "Go on" is left out. A request of a turn that has ended says so.
+    If the last words only choose ("1+2", "yes"), the agent's question follows. If all of them are short, the last
+    request before them comes first. A single word ("continue") is left out. A request of a turn that has ended says so.
     """
     said = sessions.conversation(db, session["id"], READ_CHARS)  # times and prompts; the agent's words are ""
     ended_at = session.get("ended_at", 0)  # of the last turn; 0 if the client does not record that
     at = _turn_start(said, calls, ended_at)
-    before = [prompt for _, prompt in said[:at] if _is_telling(prompt)]
+    before = [prompt for _, prompt in said[:at] if prompt]
     opened = [prompt for _, prompt in said[at:] if prompt]
-    telling = [prompt for prompt in opened if _is_telling(prompt)] or opened[-1:] * bool(before)
+    telling = [prompt for prompt in opened if _is_telling(prompt)] or opened[-1:]
     asked = [prompt for prompt in telling if is_request(prompt)]
     shown = dict.fromkeys((asked or telling)[:1] + asked[-1:] + telling[-1:], "")
-    is_open = bool(shown)
-    shown = shown or dict.fromkeys(before[-1:], " (turn ended)")
+    if not shown:
+        shown = dict.fromkeys(([prompt for prompt in before if _is_telling(prompt)] or before)[-1:], " (turn ended)")
     last = next(reversed(shown), "")
     offer = ""
     if last and not is_request(last) and len(last) <= 60:  # a longer prompt is no choice
         chosen_at = max(when for when, prompt in said if prompt == last)
         offer = offered(last, sessions.last_answer(db, session["id"], chosen_at))
-    if is_open and not asked and not offer:
-        request = last_request([prompt for prompt in before if len(prompt) > LAST_CHARS or "?" not in prompt])
-        shown = dict.fromkeys([request] * bool(request), " (turn ended)") | shown
+    if not (offer or any(is_request(prompt, WHOLE_LETTERS) for prompt in shown)):
+        rest = [prompt for prompt in before if prompt not in shown]
+        requests = filter(None, (last_request(rest, WHOLE_LETTERS), last_request(rest)))
+        shown = dict.fromkeys(requests, " (turn ended)") | shown
+        if not _is_telling(last) and len(shown) > 1:
+            del shown[last]
     return " · then: ".join(
         f'"{opening(prompt, LAST_CHARS if at else LINE_CHARS)}"{ended}'
         for at, (prompt, ended) in enumerate(shown.items())
@@ -313,9 +287,8 @@ def _turn_start(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at
 
 
 def _is_telling(prompt: str) -> bool:
-    """Whether a prompt says more than "go on"."""
-    go_on = "go on ahead continue proceed resume carry keep going and please yes ok okay sure thanks".split()
-    return any(word not in go_on for word in words.split(prompt)) if prompt else False
+    """Whether a prompt may say more than "go on": it is a request, or has several words or a number."""
+    return len(own_words(prompt).split()) > 1 or prompt[:1].isdigit() or is_request(prompt)
 
 
 def _only_acknowledges(lower: str) -> bool:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from clients.base import HookEvent
     from core.records import Event, EventQuery, Hit, Place
     from session.session import Session
-    from session.state import Memory, SessionState
+    from session.state import Memory, Message, SessionState
 
 LINE_CHARS = 120  # of an event, or of an entry of the log
 # What joelclaw reports about itself is no news.
@@ -129,14 +129,14 @@ def _memories(
 
     query = ""
     if is_asked or (names and session.store.has_memory_naming(names)):
-        query = requests.topic_query((), message) or " ".join(names)
+        query = _topic_query((), message) or " ".join(names)
     if query and trigger == "asked" and not (hits := recall(query)):
         if hits is None:
             return query, None
         query = ""
     if not query and trigger != "named":
         talk = [entry for entry in session.state.messages if not requests.is_nameless(entry["text"])]
-        query = requests.topic_query(talk, "" if requests.is_nameless(message) else message)
+        query = _topic_query(talk, "" if requests.is_nameless(message) else message)
     return query, recall(query) if query else ()
 
 
@@ -279,3 +279,17 @@ def _vault_notes(message: str, state: SessionState) -> dict[str, str]:
                 if name not in state.told_names:
                     lines[name] = f"- {one_line(heading)}: {one_line(match.path)}"
     return dict(list(lines.items())[:3])
+
+
+def _topic_query(messages: Sequence[Message], message: str = "") -> str:
+    """The recall query of the topics among the messages of a state, oldest first, and a new message as it was typed.
+
+    It has at most 120 characters, and is "" if no message is a topic.
+    """
+    from session import record, requests
+
+    fresh = record.message(message) if message and requests.is_topic(message) else None
+    known = [entry for entry in messages if requests.is_topic(entry["text"])]
+    if fresh is not None and all(entry["hash"] != fresh["hash"] for entry in known):
+        known.append(fresh)
+    return record.task_query(known)

@@ -63,12 +63,6 @@ def test_a_report_that_is_queued_and_then_given_is_kept_once(run: Run, transcrip
     assert sum("heron.py:44" in text for text in found) == 1
 
 
-def test_an_idle_teammate_says_nothing(run: Run, transcript: Transcript) -> None:
-    transcript.user("open the gate")
-    transcript.user(IDLE)
-    assert archived(run, transcript, "dunlin idle notification") == (1, [])
-
-
 @pytest.mark.parametrize("client", ["claude", "pi"])
 def test_a_command_that_the_user_runs_is_a_call(run: Run, transcript: Transcript, client: str) -> None:
     command, output = "git tag -d v1.9-dunlin", "Deleted tag dunlin_gate_tag"
