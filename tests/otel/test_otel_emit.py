@@ -13,7 +13,6 @@ import apsw
 import pytest
 from conftest import JOELCLAW, NOW, NOW_MS, PATIENCE_S, Run, clean_environment
 from faults import SLOWEST_S
-from hypothesis import strategies as st
 
 from core import words
 from otel import log
@@ -187,13 +186,6 @@ def test_large_metadata_is_cut_and_says_so(run: Run, home: Path) -> None:
     metadata = run("otel", "emit", stdin=json.dumps(many)).result["event"]["metadata"]
     assert metadata["_cut"].endswith("more entries")
     assert all(len(row["metadata"]) <= MAX_METADATA_BYTES for row in rows(home))
-
-
-odd = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.just(object()),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner),
-    max_leaves=20,
-)
 
 
 def test_levels_of_other_loggers() -> None:
