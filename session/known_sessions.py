@@ -224,7 +224,7 @@ def newest(db: apsw.Connection, project: str) -> tuple[str, str]:
 def report(db: apsw.Connection, session: str, config: Config) -> Row:
     """Everything that is known about a session."""
     archived = stored_sessions.by_id(db, session)
-    known = KnownSession(session, 0, archived, hooks=stored_events.hook_call_extent(db, session), is_read=False).read()
+    known = with_id(db, session).read()
     state, summary = known.state, summary_row(db, known, config)
     hooks, events = stored_events.hook_calls(db, session), stored_events.of_session(db, session)
     injections = stored_events.injections(db, session)
