@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         kind: Kind
         name: str  # the client's own name of the event
         session: str
+        parent: str  # the session that started it
         source: str  # of a start: startup, resume, clear, compact …; of a compaction: auto, manual, threshold …
         cwd: str
         transcript: str
@@ -116,6 +117,7 @@ class Client:
             "kind": self.events.get(name, "ignored"),
             "name": name,
             "session": text_field(payload, "session_id"),
+            "parent": "",
             "source": text_field(payload, "source") or text_field(payload, "trigger"),
             "cwd": text_field(payload, "cwd"),
             "transcript": text_field(payload, "transcript_path"),

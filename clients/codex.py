@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from clients.base import HookEvent
+
 TEXT_KINDS = ("input_text", "output_text", "text")
 PATCHING_TOOLS = ("apply_patch", "applypatch")
 
@@ -42,7 +44,7 @@ class Codex(Client):
     hook_timeout = 5  # seconds
     edit_tools = "apply_patch|Edit|Write"  # the last two are aliases of the first
     transcripts = ("sessions/rollout-*.jsonl", "archived_sessions/rollout-*.jsonl")
-    events = {name: kind for name, kind in Claude.events.items() if kind != "summary"}
+    events = {**Claude.events, "Interrupt": "turn", "SubagentStop": "end"}  # the end of the subagent's own session
     session_file = "rollout"
     said_marks = (b'"response_item"', b'"compacted"')
     copied_types = ("response_item", "compacted")
@@ -59,6 +61,14 @@ class Codex(Client):
     window = 272_000
     session_variable = "CODEX_THREAD_ID"
     login_shell = True
+
+    def event(self, payload: dict[str, Any], name: str) -> HookEvent:
+        """As `Client.event`; the end of a subagent is that of its session."""
+        event = super().event(payload, name)
+        if name == "SubagentStop":
+            event["parent"], event["session"] = event["session"], string(payload.get("agent_id"))
+            event["transcript"] = string(payload.get("agent_transcript_path"))
+        return event
 
     def wrote(self, line: dict[str, Any]) -> bool:
         """Whether a line has a payload and a type of Codex."""

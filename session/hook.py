@@ -133,7 +133,7 @@ class Hook:
             stored_id(event["session"]), self._config, role=os.environ.get("JOELCLAW_ROLE", ""), agent=self._agent,
             wait_s=max(until - time.monotonic(), 0), creates_state=kind in STATE_KINDS,
         )  # fmt: skip
-        return None if session.is_off(event["cwd"]) else session
+        return None if session.is_off(event["cwd"], event["parent"]) else session
 
     def _handle(self, event: HookEvent, session: Session) -> list[Text]:
         """Record an event, archive, and run the reactions; returns the texts."""

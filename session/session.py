@@ -200,13 +200,15 @@ class Session:
         """Whether the spool had no room for an event."""
         return bool(self._unspooled)
 
-    def is_off(self, cwd: str) -> bool:
-        """Whether the user switched off this session, its project (of `cwd`, or of its state), or everything."""
+    def is_off(self, cwd: str, parent: str = "") -> bool:
+        """Whether the user switched off this session, its parent, its project (`cwd`, else of its state) or all."""
         if (known := self._known_switches()) is None:
             return False
         from core import switches
 
-        return switches.current_off_period(known, self.id, cwd or self._known_folder()) is not None
+        folder = cwd or self._known_folder()
+        names = [self.id, parent] if parent else [self.id]
+        return any(switches.current_off_period(known, name, folder) is not None for name in names)
 
     def was_off(self, cwd: str) -> bool:
         """Whether the session was switched off at some time since it began."""

@@ -19,11 +19,11 @@ SESSION = "019a0000-0000-7000-8000-00000000000c"
 class Rollout:
     """A rollout, with or without events that repeat what the user typed."""
 
-    def __init__(self, folder: Path, *, events: str = "user_message") -> None:
-        self.path = folder / f"rollout-2026-09-20T10-00-00-{SESSION}.jsonl"
+    def __init__(self, folder: Path, *, events: str = "user_message", session: str = SESSION, **meta: Any) -> None:
+        self.path = folder / f"rollout-2026-09-20T10-00-00-{session}.jsonl"
         self.events = events
         self.rows: list[dict[str, Any]] = []
-        self.add("session_meta", id=SESSION, cwd="/w/hive")
+        self.add("session_meta", id=session, cwd="/w/hive", **meta)
 
     def add(self, kind: str, **payload: Any) -> None:
         at = f"2026-09-20T10:00:{len(self.rows):02}.000Z"
@@ -54,8 +54,11 @@ class Rollout:
         self.add("response_item", type="function_call", name="wait", call_id=f"w{number}", arguments=arguments)
         self.add("response_item", type="function_call_output", call_id=f"w{number}", output=output)
 
-    def archive(self, run: Run) -> dict[str, Any]:
+    def write(self) -> None:
         self.path.write_text("".join(json.dumps(row) + "\n" for row in self.rows))
+
+    def archive(self, run: Run) -> dict[str, Any]:
+        self.write()
         result: dict[str, Any] = run("memory", "archive", str(self.path)).result
         return result
 
@@ -208,3 +211,33 @@ def test_the_exit_codes_that_newer_versions_record_are_used(run: Run, tmp_path: 
     rollout.printed(1, "wax is soft")
     rollout.archive(run)
     assert calls(home) == [("make test", "failed", "wax is soft")]
+
+
+def hook(run: Run, event: str, rollout: Rollout, **fields: Any) -> None:
+    payload = {"hook_event_name": event, "session_id": SESSION, "transcript_path": str(rollout.path), "cwd": "/w/hive"}
+    run("hook", "codex", stdin=json.dumps({**payload, **fields}))
+
+
+def test_an_interrupted_turn_is_archived(run: Run, tmp_path: Path) -> None:
+    rollout = Rollout(tmp_path)
+    rollout.prompt("count the hives")
+    rollout.write()
+    hook(run, "Interrupt", rollout)
+    assert prompts(run) == ["count the hives"]
+
+
+@pytest.mark.parametrize("is_off", [False, True])
+def test_a_subagent_that_ends_is_archived_as_a_session_of_its_own(
+    run: Run, tmp_path: Path, home: Path, is_off: bool
+) -> None:
+    agent = SESSION[:-1] + "d"
+    subagent = Rollout(tmp_path, session=agent, source={"subagent": {"thread_spawn": {"parent_thread_id": SESSION}}})
+    subagent.prompt("count the drones")
+    subagent.message("There are nine.", role="assistant")
+    subagent.write()
+    if is_off:
+        run("off", "--session", SESSION)
+    hook(run, "SubagentStop", Rollout(tmp_path), agent_id=agent, agent_transcript_path=str(subagent.path))
+    found = run("recall", "--raw", "--session", agent, "drones").out
+    assert ("There are nine." in found) != is_off
+    assert not list(home.glob(f"sessions/*{agent}*")), "it is compacted by nobody"

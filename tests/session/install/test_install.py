@@ -16,8 +16,10 @@ from conftest import JOELCLAW, PATIENCE_S, ROOT, Attempt, Run, clean_environment
 from doctors import FILES
 from terminal import on_terminal, without_style
 
-CODEX_EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd"]
-CLAUDE_EVENTS = [*CODEX_EVENTS[:5], "SubagentStop", "SessionEnd"]
+CLAUDE_EVENTS = [
+    "SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SubagentStop", "SessionEnd",
+]  # fmt: skip
+CODEX_EVENTS = [*CLAUDE_EVENTS, "Interrupt"]
 GEMINI_EVENTS = ["SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"]
 FOREIGN = """{
     // how I like it
@@ -92,7 +94,7 @@ def test_hooks_for_every_event(
     assert list(entries) == events
     for event in events:
         (entry,) = ours(entries, event)
-        expected = 3 if (agent, event) == ("codex", "SessionEnd") else seconds
+        expected = 3 if agent == "codex" and event in ("SubagentStop", "SessionEnd") else seconds
         assert entry["timeout"] == expected * unit
         assert entry["command"] == f"{shlex.quote(JOELCLAW)} hook {agent} 2>/dev/null || :"
     tools = {"claude": "Edit|Write|MultiEdit|NotebookEdit", "codex": "apply_patch|Edit|Write"}
