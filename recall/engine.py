@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from core.records import Document, Filters, Hit
     from recall.names import CallMatch, QueryNames
     from recall.query import Query
-    from recall.ranking import Ranked, Source
+    from recall.ranking import Ranked
 
 CANDIDATES = 50  # that are searched by words and checked for a name, at least; 100 find no more among ten hits
 
@@ -71,8 +71,8 @@ def recall(
 class _Recall:
     """One recall and what its stages found."""
 
-    def __init__(self, source: Source, db: apsw.Connection, query: Query, now: int, config: Config) -> None:
-        self.source: Source = source
+    def __init__(self, source: LocalCandidates, db: apsw.Connection, query: Query, now: int, config: Config) -> None:
+        self.source = source
         self.db = db
         self.query = query
         self.now = now

@@ -29,11 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from core.records import Document, Filters, Traits
-    from core.store.cluster_search import ClusterSource
     from core.store.search import LocalCandidates
     from recall.query import Query, Scope
 
-    Source = LocalCandidates | ClusterSource
 
 LEXICAL_SCALE = 0.7  # of the BM25 that scores .5: see `half_score`
 MAX_MEANING = 0.35  # the most that meaning scores by itself; words find more than static vectors do
@@ -63,7 +61,13 @@ class Ranking:
         self._episode_decay = episode_decay
 
     def rank(
-        self, source: Source, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
+        self,
+        source: LocalCandidates,
+        terms: Sequence[str],
+        vector: bytes,
+        filters: Filters,
+        lexical: int,
+        semantic: int,
     ) -> list[Ranked]:
         """The documents that may answer the query, best first, the newest first among equals.
 
@@ -189,7 +193,7 @@ def _max_meaning(traits: Traits, size: int) -> float:
     return MAX_MEANING - (MAX_MEANING - max_in_large_store) * size / (size + SMALL_STORE)
 
 
-def _segment_scores(source: Source, rowids: list[int], terms: Sequence[str]) -> tuple[dict[int, float], float]:
+def _segment_scores(source: LocalCandidates, rowids: list[int], terms: Sequence[str]) -> tuple[dict[int, float], float]:
     """The scores of the segments around episodes, by the episodes' rows, and how far to trust them, 0 to 1.
 
     A cluster has no segments.

@@ -1,7 +1,7 @@
 """Recall's candidates from the cluster, and how a document becomes a row there and back. Hot path.
 
 Server 0.24 ranks documents by how many of the query's words match, and does not stem. So a row carries its finished
-terms, as FTS5 makes them, and the candidates are scored here with BM25, on the same scale as in the local file.
+terms, as FTS5 makes them. What it finds is scored here with the BM25 of the local file and the cluster's counts.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 from math import log
 
 from core import TYPE_CHECKING, json_text, words
-from core.store import cluster
+from core.store import cluster, sqlite
 from core.store import documents as stored_documents
 from core.store.cluster import PAGE
-from core.store.rows import BY_HAND, COLLECTION_SHIFT, SMALL_INDEX, small_idf
 from core.store.rows import COLLECTIONS as CODES
-from core.store.search import CONTEXT_WEIGHT
+from core.store.rows import SMALL_INDEX, quoted, small_idf
+from core.store.search import LocalCandidates, RowFilter, cosines
 from core.store.sqlite import apsw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from core.records import Candidate, Document, Filters, Traits
+    from core.records import Candidate, Document, Filters
     from core.store.cluster import Row, SearchClient
 
 COLLECTIONS = {"observations": "memory_observations", "episodes": "episodes", "knowledge": "system_knowledge"}
@@ -44,71 +44,59 @@ class Search:
         self.parameters = parameters
 
 
-class ClusterSource:
-    """Candidates from the cluster, like `LocalCandidates`. `local` is the local file: it has the unpushed changes."""
+class ClusterSource(LocalCandidates):
+    """Candidates from the cluster, which chooses documents: they are copied to a store in memory, and scored there.
+
+    `local` is the local file: it has the changes that were not pushed yet.
+    """
 
     backend = "typesense"
-    semantic = True
 
     def __init__(self, client: SearchClient, local: apsw.Connection) -> None:
+        super().__init__(sqlite.open_in_memory(), vectors=False)
+        self.semantic = sqlite.load_vectors(self._db)
         self._client = client
         self._local = local
-        self._rows: dict[int, tuple[Row, Document]] = {}
-        self._idf: dict[str, float] = {}
-        self._document_counts: dict[str, int] = {}
-        self._average_length = 1.0
+        self._counts: dict[str, int] = {}  # of the documents in the cluster with a term
         self._size = 0
 
     def candidates(
         self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
     ) -> list[Candidate]:
         """The best `lexical` documents by the words they contain, and the `semantic` nearest to the vector."""
-        keys = list(_terms_by_key(terms))
-        searches = _searches(keys, vector, filters, min(semantic, PAGE))
+        by_key = _terms_by_key(terms)
+        searches = _searches(list(by_key), vector, filters, min(semantic, PAGE))
         answers = self._client.multi_search(
             [{**search.parameters, "collection": COLLECTIONS[search.collection]} for search in searches]
         )
-        self._count_documents(keys, searches, answers)
-        chosen = self._choose(searches, answers, lexical, semantic)
+        self._count_documents(searches, answers)
         ours = {remote: name for name, remote in COLLECTIONS.items()}
-        rows = {(ours[remote], str(row["id"])): row for remote, row in self._client.documents(chosen)}
-        return self._scored(self._with_pending(rows, filters), vector)
+        rows = self._client.documents(self._choose(searches, answers, lexical, semantic))
+        self._copy([(document_from_row(row, ours[remote]), vector_of(row)) for remote, row in rows], filters)
+        scores = {int(rowid): 0.0 for (rowid,) in self._db.execute("SELECT rowid FROM document")}
+        for key, term in by_key.items():
+            for rowid, weight in self._weights(term).items():
+                scores[rowid] += self._idf(key) * weight
+        near = cosines(self._db, stored_documents.STATIC_SPACE, list(scores), vector)
+        return [{"rowid": rowid, "bm25": score, "cosine": near.get(rowid)} for rowid, score in scores.items()]
 
     def absent(self, terms: Sequence[str]) -> float:
         """The share of single words that no document contains, 0 to 1; of the terms that were searched."""
-        words = [key for key in _terms_by_key(terms) if key in self._document_counts and " " not in key]
-        counts = [self._document_counts[word] for word in words]
+        counts = [self._counts[key] for key in _terms_by_key(terms) if key in self._counts and " " not in key]
         return sum(not count for count in counts) / len(counts) if counts else 0.0
-
-    def around(self, *_: object) -> dict[int, float]:
-        """Nothing: the cluster has no segments."""
-        return {}
-
-    def segments(self) -> int:
-        """Zero: the cluster has no segments."""
-        return 0
 
     def size(self) -> int:
         """How many documents the searched collections hold; known after `candidates`."""
         return self._size
 
-    def documents(self, rowids: Sequence[int]) -> list[Document]:
-        """The documents of these candidates, in this order."""
-        return [self._rows[rowid][1] for rowid in rowids]
-
-    def traits(self, rowids: Sequence[int]) -> list[Traits]:
-        """What the ranking needs to know about these candidates."""
-        return [_traits(self._rows[rowid][1]) for rowid in rowids]
-
-    def _count_documents(self, keys: Sequence[str], searches: Sequence[Search], answers: Sequence[Row]) -> None:
+    def _count_documents(self, searches: Sequence[Search], answers: Sequence[Row]) -> None:
         """Note how many documents there are, and how many contain each term."""
         sizes = {search.collection: int(answer["out_of"]) for search, answer in zip(searches, answers, strict=True)}
         self._size = sum(sizes.values())
-        self._document_counts = dict.fromkeys(keys, 0)
         for search, answer in zip(searches, answers, strict=True):
             if len(search.terms) == 1 and "filter_by" not in search.parameters:
-                self._document_counts[search.terms[0]] += int(answer["found"])
-        self._idf = {key: _idf(count, self._size) for key, count in self._document_counts.items()}
+                key = search.terms[0]
+                self._counts[key] = self._counts.get(key, 0) + int(answer["found"])
 
     def _choose(
         self, searches: Sequence[Search], answers: Sequence[Row], lexical: int, semantic: int
@@ -117,7 +105,7 @@ class ClusterSource:
         weights: dict[tuple[str, str], float] = {}
         distances: dict[tuple[str, str], float] = {}
         for search, answer in zip(searches, answers, strict=True):
-            weight = sum(map(self._idf.__getitem__, search.terms))
+            weight = sum(map(self._idf, search.terms))
             for hit in answer.get("hits", ()):
                 key = COLLECTIONS[search.collection], str(hit["document"]["id"])
                 if "vector_distance" in hit:
@@ -134,50 +122,34 @@ class ClusterSource:
             chosen.setdefault(collection, []).append(document_id)
         return chosen
 
-    def _with_pending(self, rows: dict[tuple[str, str], Row], filters: Filters) -> dict[tuple[str, str], Row]:
-        """The rows with unpushed changes applied: changed documents replaced, forgotten ones removed."""
-        if not cluster.has_outbox(self._local):
-            return rows
-        rowids, outdated = cluster.unpushed(self._local, 100)  # the newest; a push moves 250 at a time
-        pending = stored_documents.by_rowids(self._local, rowids)
-        outdated |= {document["id"] for document in pending}
-        rows = {key: row for key, row in rows.items() if key[1] not in outdated}
-        if rowids and any(filters.get(name) for name in ("session", "category", "tags", "others", "between")):
-            from core.store.search import RowFilter
+    def _copy(self, found: Sequence[tuple[Document, bytes]], filters: Filters) -> None:
+        """Copy documents and their vectors, in the order of time, with the unpushed changes applied."""
+        documents = {document["id"]: (document, vector) for document, vector in found}
+        if cluster.has_outbox(self._local):
+            rowids, gone = cluster.unpushed(self._local, 100)  # the newest; a push moves 250 at a time
+            pending = stored_documents.by_rowids(self._local, rowids)
+            if rowids and any(filters.get(name) for name in ("session", "category", "tags", "others", "between")):
+                rowids = RowFilter(self._local, filters, 0).among(rowids)
+            vectors = vectors_of(self._local, rowids)
+            for identifier in (*gone, *(document["id"] for document in pending)):
+                documents.pop(identifier, None)
+            for document in pending:
+                if document["rowid"] in rowids and document["collection"] in (filters.get("collections") or CODES):
+                    documents[document["id"]] = document, vectors.get(document["rowid"], b"")
+        for document, vector in sorted(documents.values(), key=lambda copy: (copy[0]["created_at"], copy[0]["id"])):
+            stored_documents.insert(self._db, document, vector, signatures=False)
 
-            rowids = RowFilter(self._local, filters, 0).among(rowids)
-        vectors = vectors_of(self._local, rowids)
-        collections = filters.get("collections", ()) or CODES
-        for document in pending:
-            if document["rowid"] in rowids and document["collection"] in collections:
-                key = document["collection"], document["id"]
-                rows[key] = document_to_row(document, vectors.get(document["rowid"], b""))
-        return rows
-
-    def _scored(self, rows: dict[tuple[str, str], Row], vector: bytes) -> list[Candidate]:
-        """Number the rows, oldest first in each collection, and score them."""
-        ordered = sorted(rows.items(), key=lambda entry: (CODES[entry[0][0]], int(entry[1]["timestamp"]), entry[0][1]))
-        lengths = [int(row.get("terms", 0)) for row in rows.values()]
-        self._average_length = sum(lengths) / len(lengths) if any(lengths) else 1.0
-        query_vector = vector_numbers(vector)
-        candidates: list[Candidate] = []
-        for number, ((name, _), row) in enumerate(ordered, 1):
-            rowid = (CODES[name] << COLLECTION_SHIFT) + number
-            document = document_from_row(row, name)
-            document["rowid"] = rowid
-            self._rows[rowid] = row, document
-            bm25 = sum(self._bm25(key, row) for key in self._idf)
-            candidates.append({"rowid": rowid, "bm25": bm25, "cosine": _cosine(query_vector, row.get("embedding"))})
-        return candidates
-
-    def _bm25(self, key: str, row: Row) -> float:
-        own, context = (f" {row.get(field, '')} ".count(f" {key} ") for field in ("lexicon", "lexicon_context"))
+    def _weights(self, term: str) -> dict[int, float]:
+        """By row, how much a term counts there: BM25 without its idf, which is that of the copied documents only."""
         if self._size <= SMALL_INDEX:
-            return self._idf[key] * (1.0 if own else CONTEXT_WEIGHT if context else 0.0)
-        count = own + CONTEXT_WEIGHT * context
-        k1, b = 1.2, 0.75  # FTS5's values
-        length = k1 * (1 - b + b * int(row.get("terms", 0)) / self._average_length)
-        return self._idf[key] * count * (k1 + 1) / (count + length)
+            return self.rows_with(quoted(term))
+        found = self._scored("", (), quoted(term), -1)
+        copied = int(self._db.execute("SELECT count(*) FROM document").get)
+        return {rowid: score / _idf(len(found), copied) for rowid, score in found.items()}
+
+    def _idf(self, key: str) -> float:
+        count = self._counts.get(key, 0)
+        return small_idf(count, self._size) if self._size <= SMALL_INDEX else _idf(count, self._size)
 
 
 def document_to_row(document: Document, vector: bytes = b"") -> Row:
@@ -228,6 +200,11 @@ def vectors_of(db: apsw.Connection, rowids: Sequence[int]) -> dict[int, bytes]:
 def vector_numbers(vector: bytes) -> list[int]:
     """The int8 values of a vector. The server computes cosines, so their scale does not matter."""
     return memoryview(vector).cast("b").tolist()
+
+
+def vector_of(row: Row) -> bytes:
+    """The vector of a row; the scale of its numbers is ours."""
+    return bytes(int(number) & 0xFF for number in row.get("embedding", ()))
 
 
 def stems(text: str) -> list[str]:
@@ -315,33 +292,5 @@ def _quoted(value: str) -> str:
 
 
 def _idf(count: int, size: int) -> float:
-    if size <= SMALL_INDEX:
-        return small_idf(count, size)
-    return max(log((max(size - count, 0) + 0.5) / (count + 0.5)), 1e-6)  # FTS5's lower bound
-
-
-def _cosine(query: Sequence[int], embedding: Sequence[float] | None) -> float | None:
-    if not query or not embedding:
-        return None
-    lengths = (sum(number * number for number in query) * sum(number * number for number in embedding)) ** 0.5
-    return sum(a * b for a, b in zip(query, embedding, strict=True)) / lengths if lengths else None
-
-
-def _traits(document: Document) -> Traits:
-    text = document["text"]
-    return {
-        "rowid": document["rowid"],
-        "collection": document["collection"],
-        "recall_count": document["recall_count"],
-        "retrieval_priority": document["retrieval_priority"],
-        "write_verdict": document["write_verdict"],
-        "superseded_by": document["superseded_by"],
-        "project": document["project"],
-        "chars": (len(text) + len(text.encode("utf-8", "surrogatepass"))) // 2,  # as in the local file
-        "confirmed_at": max(document["created_at"], document["updated_at"]),
-        "stale": document["stale"] or "stale" in document["tags"],
-        "pinned": "pinned" in document["tags"],
-        "by_hand": document["write_reason"] == BY_HAND,
-        "session": document["session_id"],
-        "stage": "",
-    }
+    """A term's weight in FTS5's BM25."""
+    return max(log((max(size - count, 0) + 0.5) / (count + 0.5)), 1e-6)

@@ -124,10 +124,8 @@ def _pull(db: apsw.Connection, cluster: "Cluster", progress: Progress) -> dict[s
             for row in cluster.export(collection):
                 if row.get("forgotten_at") is not None:  # a tombstone of version 0.2
                     continue
-                vector = bytes(int(number) & 0xFF for number in row.get("embedding", ()))
-                stored_documents.insert(
-                    db, _redacted(cluster_search.document_from_row(row, name)), vector, signatures=signatures
-                )
+                document, vector = cluster_search.document_from_row(row, name), cluster_search.vector_of(row)
+                stored_documents.insert(db, _redacted(document), vector, signatures=signatures)
                 pulled["documents"] += 1
                 progress(1)
     return pulled
