@@ -103,7 +103,14 @@ def _known_project(key: str) -> str:
     db = sqlite.open_reading()
     known = documents.projects(db) if db is not None else []
     names = (key, key.replace(".", "/", 1))
-    return next((name for name in names if any(project.same(name, other) for other in known)), key)
+    by_name = (name for name in names if any(project.same(name, other) for other in known))
+    return next(by_name, next((other for other in known if _key_of(other) == key), key))
+
+
+def _key_of(name: str) -> str:
+    """A project's name as a scope has it: in lower case, with `-` for signs that a key may not have."""
+    signs = (sign if sign.isascii() and (sign.isalnum() or sign in "._/-") else "-" for sign in name.lower())
+    return "".join(signs).strip("._/-")
 
 
 # Requests
@@ -145,7 +152,7 @@ def _request_of(options: Mapping[str, Any]) -> dict[str, Any]:
         raise Failure("RECALL_LIMIT_INVALID", "a limit is not from 1 to 50", "give each lane a limit from 1 to 50")
     name, workstream = options["project"], options["workstream"]
     if not (name or workstream):
-        name, workstream = project.repository_of(files.current_folder()), "main"
+        name, workstream = _key_of(project.repository_of(files.current_folder())), "main"
     if not (name and workstream):
         fix = "give both --project and --workstream, or run it in a repository"
         raise Failure("RECALL_SCOPE_REQUIRED", "the scope needs a project and a workstream", fix)
@@ -188,11 +195,7 @@ def _is_text(value: Any, most: int = 16_000) -> bool:
 
 
 def _is_key(value: Any) -> bool:
-    """Whether it is a lower-case name of letters, digits and `._/-` between them."""
-    if not _is_text(value, 240) or not (value[0].isalnum() and value[-1].isalnum()):
-        return False
-    bare = str(value).translate(dict.fromkeys(map(ord, "._/-")))
-    return bare.isascii() and bare == bare.lower() and bare.isalnum()
+    return _is_text(value, 240) and value == _key_of(value)
 
 
 def _are_tiers(value: Any) -> bool:

@@ -95,6 +95,13 @@ def test_options_make_the_same_request(run: Run, filled: dict[str, str], tmp_pat
     assert all(ids_of(by_options, lane) == ids_of(by_request, lane) for lane in LANES)
     assert by_options["compatibility"]["deprecatedFlag"] == "--limit" and "compatibility" not in by_request
     assert "composed" not in run("recall", str(REQUEST["text"]), "--project", "acme/quay", env=NOW).result
+    repository = tmp_path / "Quay Tools" / ".git"
+    repository.mkdir(parents=True)
+    (repository / "HEAD").write_text("ref: refs/heads/main\n")
+    own = run("memory", "write", "Rows are read by the importer of these tools", env=NOW, cwd=repository.parent).result
+    here = run("recall", str(REQUEST["text"]), "--curated-limit", "1", env=NOW, cwd=repository.parent).result
+    assert own["id"] in ids_of(here, "flowingObservations") and filled["own"] not in json.dumps(here)
+    assert here["composed"]["resolvedScope"]["project"] == "quay-tools"
     file = tmp_path / "request.json"
     file.write_text(json.dumps(REQUEST))
     file.chmod(0o600)
