@@ -76,7 +76,7 @@ class Hook:
     def answer(self, data: bytes) -> str:
         """The text to print for a payload. It is claimed, so it must be printed."""
         client = clients.row(self._agent)
-        if self._agent not in clients.NAMES:
+        if self._agent not in (*clients.NAMES, "generic"):
             raise Failure("HOOK_UNKNOWN_AGENT", f"{self._agent[:40]!r} is not a client", "see joelclaw hook --help")
         event = self._event = client.read(_payload(data), self._event_name)
         if event["cwd"] and "JOELCLAW_HOME" in os.environ and project.is_inside(files.home(), event["cwd"]):

@@ -29,17 +29,24 @@ def save(options: Mapping[str, Any]) -> Answer:
         example = 'give an object, such as {"session": "ID", "percent": 45, "messages": ["..."]}'
         keys = (
             "session", "sessionId", "percent", "contextPercent", "tokens", "window", "message", "messages", "file",
-            "files", "role",
+            "files", "role", "cwd", "entries",
         )  # fmt: skip
         given, ignored = read_json(4_000_000, "give the last messages only", example, keys)
+    sent = None
+    if given.get("entries"):
+        from clients.generic import Generic
+
+        sent = Generic().read(given, "turn_end")
+        given = {"messages": sent["messages"], "files": sent["files"], "session": sent["session"], **given}
     session_id = required_session(options["session"] or "".join(_texts(given, "session", "sessionId")[:1]))
     flags = {name: value for name, value in options.items() if value not in (None, [])}
     if "percent" in flags or "tokens" in flags:  # flags replace the context usage that stdin gives
         given = {name: value for name, value in given.items() if name not in ("percent", "contextPercent", "tokens")}
     given = {**given, **flags}
-    result = task.save_checkpoint(
-        _event("turn", session_id, given), config.load(), role="".join(_texts(given, "role")[:1])
-    )
+    event = _event("turn", session_id, given)
+    if sent is not None:
+        event["items"], event["cwd"] = sent["items"], sent["cwd"]
+    result = task.save_checkpoint(event, config.load(), role="".join(_texts(given, "role")[:1]))
     if ignored:
         result["ignored"] = ignored
     session = quoted(result["sessionId"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 import clients
-from cli.declarations import Commands, OneOf, progress_bar, session_option
+from cli.declarations import Commands, progress_bar, session_option
 from cli.input import numbered_lines, open_input, report_unknown_keys
 from cli.output import Answer, is_for_person, quoted, step, tell, write_bytes, wrong_usage
 from core import clock, config
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 app = Commands()
-
-CLIENT = OneOf(*clients.keeping_files())
 
 
 @app.command("import")
@@ -102,7 +100,7 @@ def archive(
     ] = None,
     all: Annotated[bool, Option("--all", help="Every transcript that the clients keep")] = False,
     agent: Annotated[
-        str | None, Option(parser=CLIENT, help="The client that wrote them (default: detected from their lines)")
+        str | None, Option(metavar="NAME", help="The agent that wrote them (default: detected from their lines)")
     ] = None,
     again: Annotated[bool, Option("--again", help="Also what was forgotten or purged")] = False,
 ) -> Answer:
@@ -130,6 +128,9 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
     from memory.archive import transcript_files
     from memory.archive.transcript_files import Archived, KnownFiles
 
+    if agent not in ("", *clients.keeping_files()) and (all or not agent.replace("-", "").isalnum()):
+        fix = f"name the files of an agent other than {', '.join(clients.keeping_files())}"
+        raise wrong_usage(f"--agent is {agent!r}, whose sessions are not known", fix)
     now = clock.now_ms()
     given = [path for name in paths for path in (_transcripts_of(name) if again else [name])]
     found = transcript_files.find(given, agent, every=all)

@@ -1,7 +1,7 @@
 """What a session is kept in, as lines of JSON: a plain or compressed file, a JSON document, or a database. Hot path.
 
-A source has a path. That of a session in a database is the database's path, `#`, and the session's id. A database is
-only read, also while its client writes to it.
+A source has a path. That of a session in a database, or in a file with lines of several sessions, is the path of the
+file, `#`, and the session's id. A database is only read, also while its client writes to it.
 """
 
 from __future__ import annotations
@@ -279,6 +279,10 @@ def sessions_in(database: str) -> list[tuple[str, str, int, int]]:
 
 
 def _session_lines(database: str, session: str) -> Blocks:
+    if kind_of(database) != "database":
+        with open(open_file(database), "rb") as file:
+            yield from (line for line in file if _object(line).get("session") == session)
+        return
     db = _open_database(database)
     try:
         db.execute("BEGIN")  # what the client writes meanwhile is not seen

@@ -145,7 +145,7 @@ def _last_folder(read: Source, offset: int, client: Client) -> str:
         rest = lines.pop(0) if begin else b""
         for line in reversed(lines):
             if mark in line and (value := content.parsed(line)) is not None:
-                for entry in client.entries(value)[:1]:
+                for entry in clients.entries_of(client, value)[:1]:
                     if entry.folder:
                         return entry.folder
         offset = begin

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import clients
 from clients import content
 from core.store import calls, documents, segments, sessions, sqlite
 from core.store.sources import existing, open_source
@@ -101,7 +102,7 @@ def end_of_copies(read: Source, path: str, client: Client) -> tuple[int, Entry |
     This is for a client whose entries have no ids. A line of the parent that is younger than the fork is no original.
     """
     first, _ = next(iter(content.read_lines(read, 0, PARENT_BYTES)), (b"", 0))
-    heads = client.entries(content.parsed(first) or {})[:1]
+    heads = clients.entries_of(client, content.parsed(first) or {})[:1]
     parent = heads[0].copied_from if heads else ""
     original = _transcript_of(parent, path, client) if parent and parent not in os.path.basename(path) else ""
     if not original:

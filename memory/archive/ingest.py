@@ -266,7 +266,7 @@ class _Reader:
         if value is None:
             piece.bad_lines += 1
             return
-        entries = self._client.entries(value)
+        entries = clients.entries_of(self._client, value)
         if entries and entries[0].kind == "prompt" and self._client.typed_marks:
             entries[0].text = self._client.typed_text(entries[0], following if self._repeats_prompts() else None)
         owner = self._owner(entries)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from itertools import chain
 from stat import S_ISREG
 
 import clients
-from clients import content
+from clients import content, generic
 from core import TYPE_CHECKING, clock, words
 from core import files as home_files
 from core.errors import Failure, usage
@@ -143,25 +144,47 @@ def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
     for name in ([agent] if agent else clients.keeping_files()) if every else ():
         for folder, pattern in clients.row(name).histories():
             paths += _below(folder, pattern)
-    patterns = {"*.jsonl", *(pattern for client in clients.rows() for _, pattern in client.histories())}
+    kept = (clients.row(name).histories() for name in clients.keeping_files())
+    kept_by_clients = set(paths)
+    patterns = {"*.jsonl", *(pattern for histories in kept for _, pattern in histories)}
     for name in given:
         path = name if os.path.exists(name) else sources.existing(name)
         if not path:
             raise usage("MEMORY_INVALID_ARGS", f"there is no file {name}", "name a transcript, or a folder of them")
         below = _below(path, *patterns, "*.json") if os.path.isdir(path) else [path]
         paths += [file for file in below if file == path or not file.endswith(".json") or sources.kind_of(file)]
-    found = {file.key: file for path in paths for file in _sources_at(path)}
+    found = {file.key: file for path in paths for file in _sources_at(path, may_be_shared=path not in kept_by_clients)}
     return sorted(found.values(), key=lambda file: file.changed, reverse=True)
 
 
-def _sources_at(path: str) -> list[File]:
-    """A file; or the sessions in it, if it is a database that can be read."""
-    if path.endswith(".jsonl") or sources.kind_of(path) != "database":
-        return [File(path)]
+def _sources_at(path: str, *, may_be_shared: bool) -> list[File]:
+    """A file; or the sessions in it, if it is a database that can be read, or has lines of several sessions."""
+    file = File(path)
+    if path.endswith(".jsonl") and not may_be_shared:
+        return [file]
+    if sources.kind_of(path) != "database":
+        names = _sessions_of_lines(path) if file.stamp and may_be_shared else []
+        state = (file.stamp, file.changed // 1_000_000, file.size // max(1, len(names)))
+        return [File(f"{path}#{session}", state) for session in names] if len(names) > 1 else [file]
     try:
         return [File(source, (stamp, changed, size)) for source, stamp, changed, size in sources.sessions_in(path)]
     except sources.Unreadable:
         return [File(path)]
+
+
+def _sessions_of_lines(path: str) -> list[str]:
+    """The sessions that the lines of a file name, if they are in the form of `clients.generic`."""
+    found: dict[str, None] = {}
+    with suppress(OSError), sources.open_source(path) as read:
+        offset = 0
+        while lines := content.read_lines(read, offset, 256 * 1024):
+            offset = lines[-1][1]
+            for line, _ in lines:
+                value = content.parsed(line)
+                if value is None or not generic.is_documented(value):
+                    return list(found)
+                found[value["session"]] = None
+    return list(found)
 
 
 def not_archived(db: apsw.Connection | None, names: Iterable[str]) -> list[File]:
@@ -233,20 +256,22 @@ def look_at(path: str, agent: str = "", known: Iterable[str] = ()) -> tuple[str,
     if not agent:
         raise ingest.unreadable(path, NO_CLIENT)
     client = clients.with_transcript(agent)
-    heads = [entries[0] for line in first if (entries := client.entries(line))]
+    heads = [entries[0] for line in first if (entries := clients.entries_of(client, line))]
     sides = [head.is_side for head in heads if head.is_side is not None]
     if sides and all(sides):
         raise ingest.unreadable(path, SUBAGENT)
     session = _first_session(heads)
     name = os.path.splitext(os.path.basename(sources.plain_path(path)))[0]
+    if name in ("events", "full", "session", "transcript"):
+        name = os.path.basename(os.path.dirname(os.path.abspath(path)))
     if client.named_by_file:
         # A fork begins with lines of its parent. In a copy under another name, the last line decides.
         lengths = [len(part) for part in name.split("-")]
         is_uuid = lengths == [8, 4, 4, 4, 12] and not name.lower().strip("0123456789abcdef-")
         is_own = is_uuid or any(head.session == name for head in heads)
         last = [] if is_own else _some_lines(path, last=True)[::-1]
-        session = _first_session(entries[0] for line in last if (entries := client.entries(line))) or session
-        session = name if is_own else session
+        tails = (entries[0] for line in last if (entries := clients.entries_of(client, line)))
+        session = name if is_own else _first_session(tails) or session
     folder = next((head.folder for head in heads if head.folder), "") or client.folder_of(path, first[0], known)
     return agent, session or name, folder
 

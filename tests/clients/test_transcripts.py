@@ -219,6 +219,11 @@ def test_pi_records_the_calls_of_a_script_in_its_result() -> None:
 SAMPLES = {
     "claude": [{"type": "queue-operation", "sessionId": "s", "operation": "enqueue"}, of_claude("user", "hello")],
     "codex": [of_codex({"id": "c-1", "cwd": "/x"}, "session_meta"), codex_message("user", "hello")],
+    "copilot": [
+        {"type": "session.start", "data": {"sessionId": "c", "context": {"cwd": "/x"}}},
+        {"type": "user.message", "data": {"content": "hello"}},
+    ],
+    "generic": [{"session": "g", "role": role, "text": "hello"} for role in ("user", "assistant")],
     "gemini": [
         {"sessionId": "s", "projectHash": "0", "startTime": STAMP},
         {"$set": {"sessionId": "s"}},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 from pathlib import Path
@@ -113,17 +112,6 @@ def test_a_read_only_home(home: Path, tmp_path: Path) -> None:
     attempt(home, "otel", "emit", "store.made").assert_done()
     with read_only(home):
         assert attempt(home, "memory", "archive", str(transcript.path)).assert_failed() == "STORE_READ_ONLY"
-
-
-def test_a_transcript_that_may_not_be_read(home: Path, tmp_path: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may read everything")
-    transcript = long(tmp_path / "all" / "s.jsonl", 3)
-    shut = long(tmp_path / "all" / "shut.jsonl", 3)
-    shut.path.chmod(0)
-    result = attempt(home, "memory", "archive", str(transcript.path.parent)).result
-    assert (result["transcripts"], result["skippedCount"]) == (1, 1)
-    assert result["skipped"][0]["path"] == str(shut.path)
 
 
 @pytest.mark.parametrize("carry", ["", "{", "[]", '{"drafts": 3}', '{"prompt": "p", "drafts": [{"id": "x"}]}'])

@@ -19,7 +19,6 @@ ANSWER = "The osprey queue tries four times."
 
 @pytest.fixture
 def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user's home folder."""
     for name in ("CODEX_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "GEMINI_CLI_HOME", "OPENCODE_DB"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "person"))
@@ -160,7 +159,7 @@ def test_the_database_of_opencode_is_read_while_it_is_written(run: Run, opencode
     opencode.message("ses_b", "user", "another session about puffins")
     before = sorted((file.name, file.stat().st_size) for file in opencode.path.parent.iterdir())
     result = archive(run, "--all")
-    assert (result["agents"], result["episodes"]["added"], result["calls"]) == ({"opencode": 2}, 3, 1)
+    assert (result["agents"], result["episodes"]["added"], result["calls"]) == ({"opencode": 2}, 5, 1)
     assert sorted((file.name, file.stat().st_size) for file in opencode.path.parent.iterdir()) == before
     listed = run("session", "list").result["sessions"]
     assert {(row["sessionId"], row["client"], row["project"]) for row in listed} == {
@@ -191,19 +190,6 @@ def test_a_message_of_opencode_grows_and_its_calls_are_kept_once(run: Run, openc
     payload = {"session_id": "ses_a", "cwd": "/w/q", "entries": items}
     run("hook", "opencode", "turn_end", stdin=json.dumps(payload))
     assert run("memory", "export", "--collection", "episodes").out.count("assistant: The gauge") == 1
-
-
-def test_summaries_and_subagents_of_opencode(run: Run, opencode: OpenCode) -> None:
-    opencode.session("ses_a", "/w/q")
-    opencode.session("ses_child", "/w/q", parent="ses_a")
-    opencode.message("ses_a", "user", "shorten the tide tables")
-    opencode.message("ses_a", "assistant", "## Goal\nshorten the tables", summary=True)
-    squeezed = {"topic": "tides", "content": [{"startId": "m1", "summary": "The tables were halved."}]}
-    opencode.message("ses_a", "assistant", tool("compress", squeezed))
-    archive(run, "--all")
-    shown = run("session", "show", "ses_a").out
-    assert "shorten the tide tables" in shown
-    assert "## Goal" not in run("memory", "export").out
 
 
 @pytest.mark.parametrize("content", [b"SQLite format 3\0 and then nothing of use", b"", None])
@@ -276,7 +262,82 @@ def test_an_export_of_opencode_is_read(run: Run, person: Path, name: str, indent
     document = {"info": {"id": "ses_1", "directory": "/w/birds", "title": "Heron"}, "messages": messages}
     path = put(person / "exports" / name, json.dumps(document, indent=indent).encode())
     result = archive(run, str(path if name == "ses_1" else path.parent))
-    assert (result["agents"], result["episodes"]["added"], result["calls"]) == ({"opencode": 1}, 2, 1)
+    assert (result["agents"], result["episodes"]["added"], result["calls"]) == ({"opencode": 1}, 3, 1)  # and its title
     assert "a plugin's heron" not in run("memory", "export").out
     (row,) = run("session", "list").result["sessions"]
     assert (row["sessionId"], row["project"]) == ("ses_1", "birds")
+
+
+def lines_of(path: Path, *rows: dict[str, Any]) -> str:
+    return str(put(path, b"".join(json.dumps(row).encode() + b"\n" for row in rows)))
+
+
+def event(kind: str, data: dict[str, Any], **more: Any) -> dict[str, Any]:
+    event.count = getattr(event, "count", 0) + 1  # type: ignore[attr-defined]
+    return {"type": kind, "data": data, "id": f"e{event.count}", "timestamp": AT, **more}  # type: ignore[attr-defined]
+
+
+def test_the_events_of_copilot_are_read_without_what_its_hooks_repeat(run: Run, person: Path) -> None:
+    done = {"toolCallId": "t1", "success": True, "result": {"content": "3 failed\n<exited with exit code 1>"}}
+    lines_of(
+        person / ".copilot/session-state/0b9f/events.jsonl",
+        event("session.start", {"sessionId": "cop-1", "context": {"cwd": "C:\\git\\star"}}),
+        event("hook.start", {"input": {"prompt": "find the puffin"}}),
+        event("user.message", {"content": "find the puffin"}),
+        event("user.message", {"content": "the clock says noon", "source": "system"}),
+        event("assistant.message", {"content": "A helper saw a gannet."}, agentId="a1"),
+        event("tool.execution_start", {"toolCallId": "t1", "toolName": "powershell", "arguments": {"command": "make"}}),
+        event("tool.execution_complete", done),
+        event("session.compaction_complete", {"success": False, "summaryContent": "cancelled"}),
+        event("session.compaction_complete", {"success": True, "summaryContent": "the puffin is sought"}),
+        event("tool.execution_start", {"toolName": "task_complete", "arguments": {"summary": "**Merged.**"}}),
+    )
+    result = archive(run, "--all")
+    assert (result["agents"], result["episodes"]["added"], result["calls"]) == ({"copilot": 1}, 3, 1)
+    texts = {json.loads(line)["text"] for line in run("memory", "export").out.splitlines()}
+    assert texts == {"user: find the puffin", "subagent: A helper saw a gannet.", "assistant: **Merged.**"}
+    (row,) = run("session", "list").result["sessions"]
+    assert (row["sessionId"], row["client"], row["compactions"]) == ("cop-1", "copilot", 1)
+
+
+def own_form(session: str, *said: str) -> list[dict[str, Any]]:
+    call = {"tool": "bash", "input": {"command": "make gauge"}, "output": "gauge.c:3: error: no tide", "ok": False}
+    roles = ("user", "assistant")
+    lines = [{"session": session, "role": roles[at % 2], "text": text, "time": AT} for at, text in enumerate(said)]
+    return [*lines, {"session": session, "role": "tool", "time": AT, **call}]
+
+
+def test_other_agents_write_json_lines_of_a_documented_form(run: Run, person: Path) -> None:
+    rows = [*own_form("own-1", "mend the whimbrel gauge", "It lacks a tide."), *own_form("own-2", "count the terns")]
+    path = lines_of(person / "turns.jsonl", *rows)
+    assert archive(run, "--agent", "whatever", path)["calls"] == 2
+    listed = run("session", "list").result["sessions"]
+    assert {(row["sessionId"], row["client"], row["turns"]) for row in listed} == {
+        ("own-1", "whatever", 1), ("own-2", "whatever", 1),
+    }  # fmt: skip
+    run("hook", "generic", "turn_end", stdin=json.dumps({"session": "own-1", "entries": rows[:3]}))
+    fed = json.dumps({"session": "own-3", "entries": own_form("own-3", "feed them")})
+    assert run("checkpoint", "save", "--stdin", stdin=fed).result["currentTask"] == "feed them"
+    texts = sorted(json.loads(line)["text"] for line in run("memory", "export").out.splitlines())
+    said = ["user: count the terns", "user: feed them", "user: mend the whimbrel gauge"]
+    assert texts == ["assistant: It lacks a tide.", *said]
+    refused = run("memory", "archive", "--all", "--agent", "whatever", ok=False)
+    assert refused.json["error"]["message"].startswith("--agent is 'whatever'")
+
+
+def test_the_short_form_of_entire_is_read_for_any_client(run: Run, person: Path) -> None:
+    use = {"type": "tool_use", "name": "Bash", "input": {"command": "make"}, "result": {"output": "no tide"}}
+    path = lines_of(
+        person / "a1b2/transcript.jsonl",
+        {"v": 1, "agent": "claude-code", "type": "user", "ts": AT, "content": [{"text": "mend the gauge"}]},
+        {
+            "v": 1,
+            "agent": "claude-code",
+            "type": "assistant",
+            "ts": AT,
+            "content": [{"type": "text", "text": "Done."}, use],
+        },
+    )
+    result = archive(run, path)
+    assert (result["agents"], result["episodes"]["added"], result["calls"]) == ({"claude": 1}, 2, 1)
+    assert run("session", "list").result["sessions"][0]["sessionId"] == "a1b2"

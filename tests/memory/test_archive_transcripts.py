@@ -265,22 +265,6 @@ def test_a_message_that_grows_within_a_read_is_one(open_archive: Archive) -> Non
     assert open_archive.stored()["o2"] == ("assistant: I measure.", "why is it slow?\nUse mold.")
 
 
-def test_messages_without_ids_are_recognised(open_archive: Archive, tmp_path: Path) -> None:
-    rollout = tmp_path / "rollout.jsonl"
-    message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go on"}]}
-    lines = [
-        {"type": "session_meta", "timestamp": "2026-09-20T10:00:00.000Z", "payload": {"id": "cx", "cwd": "/w/p"}},
-        *(
-            {"type": "response_item", "timestamp": f"2026-09-20T10:00:0{number}.000Z", "payload": message}
-            for number in range(3)
-        ),
-    ]
-    rollout.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert open_archive.file(rollout, "codex").added == 3
-    taken = open_archive.file(rollout.rename(tmp_path / "moved.jsonl"), "codex")
-    assert (taken.added, taken.updated, len(open_archive.stored())) == (0, 0, 3)
-
-
 @pytest.mark.parametrize("identifier", ["i" * 201, "a b", "a\0b", "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"])
 def test_a_long_or_secret_id_is_stored_as_a_hash(open_archive: Archive, identifier: str) -> None:
     for _ in range(2):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -163,16 +162,3 @@ def test_a_fork_of_claude_code_is_its_own_session(run: Run, tmp_path: Path, name
     run("memory", "archive", str(transcript.path))
     is_named_by_file = name in (FORK, own)
     assert sessions(run) == ({SESSION, own or SESSION} if is_named_by_file else {own or SESSION})
-
-
-def test_a_copy_of_an_archived_transcript_adds_nothing(run: Run, tmp_path: Path) -> None:
-    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
-    transcript.user("mend the harbour gauge")
-    transcript.call("c1", "Bash", command="make harbour")
-    transcript.outcome("c1", "done")
-    transcript.assistant("it is mended")
-    run("memory", "archive", str(transcript.path))
-    shutil.copy(transcript.path, tmp_path / "sent by a colleague.jsonl")
-    again = run("memory", "archive", str(tmp_path / "sent by a colleague.jsonl")).result
-    assert (again["episodes"]["added"], again["calls"]) == (0, 0)
-    assert sessions(run) == {SESSION}

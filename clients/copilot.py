@@ -1,0 +1,118 @@
+"""Copilot CLI (1.0): its sessions, files of events. The input of every hook is in them, too, and is passed over."""
+
+from __future__ import annotations
+
+from clients.base import Client
+from clients.content import parse_timestamp, paths, string, table, typed, whole
+from clients.entries import Entry, call_entry, edit_entries, result_entry, summary_entry, usage_entry, with_node
+from core import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+SHELLS = ("bash", "powershell", "shell")
+
+
+class Copilot(Client):
+    """Its events name the one before them."""
+
+    name = "copilot"
+    title = "Copilot CLI"
+    home_variable = "COPILOT_HOME"
+    home_folder = ".copilot"
+    transcripts = ("session-state/events.jsonl",)
+    session_file = "event log"
+    said_marks = (b'"user.message"', b'"assistant.message"', b'"tool.execution_', b'"session.compaction_complete"')
+    context_marks = (b'"session.usage_record"', b'"session.compaction_complete"')
+    is_tree = True
+    has_window = True
+    writing_tools = ("create", "edit", "write", "str_replace", "str_replace_editor", "apply_patch")
+    reading_tools = ("view", "read")
+    path_keys = ("path", "file_path", "filePath")
+
+    def wrote(self, line: dict[str, Any]) -> bool:
+        """Whether a line is an event with data."""
+        begins = ("session.", "user.message", "assistant.", "tool.execution_", "system.message", "hook.", "subagent.")
+        return isinstance(line.get("data"), dict) and string(line.get("type")).startswith(begins)
+
+    def entries(self, line: dict[str, Any]) -> list[Entry]:
+        """The entries of an event; a hook's input repeats what other events say."""
+        kind, about, at = string(line.get("type")), table(line.get("data")), parse_timestamp(line.get("timestamp"))
+        is_side = bool(line.get("agentId") or about.get("agentId"))
+        found: list[Entry] = []
+        if kind == "user.message":
+            source = string(about.get("source"))
+            text = typed(about.get("content"))
+            found = [Entry("prompt", text=text, content=text)] if source in ("", "user") else []
+            if source.startswith("agent"):
+                found = [Entry("note", text=text, content=text, origin="subagent")]
+        elif kind == "assistant.message":
+            found = _said(string(about.get("content")), at, is_side=is_side)
+        elif kind == "tool.execution_start" and about.get("toolName") == "task_complete":
+            found = _said(string(table(about.get("arguments")).get("summary")), at, is_side=is_side)
+        elif kind == "tool.execution_start":
+            found = [self._call(about, at)]
+        elif kind == "tool.execution_complete":
+            found = _result(about)
+        elif kind.startswith("session.") and not is_side:
+            found = _session_entries(kind, about, at)
+        elif kind in ("assistant.turn_end", "abort") and not is_side:
+            found = [Entry("turn_end", is_stop=kind != "abort")]
+        found = with_node(found, at, line.get("id"), line.get("parentId"))
+        head = found[0]
+        head.is_side = is_side
+        if head.kind in ("prompt", "answer") and head.id:
+            head.stable_id = f"copilot:{head.id}"
+        if kind.startswith("session."):
+            head.session = string(about.get("sessionId"))
+            head.folder = string(table(about.get("context")).get("cwd")) or string(about.get("cwd"))
+        return found
+
+    def _call(self, about: dict[str, Any], at: int | None) -> Entry:
+        tool, given = string(about.get("toolName")), about.get("arguments")
+        command = table(given).get("command") if tool in SHELLS else ""
+        call = call_entry(about.get("toolCallId"), tool, given, self.written_files(tool, given), command, at=at)
+        call.read_files = paths(given, *self.path_keys) if tool in self.reading_tools else []
+        return call
+
+
+def _said(text: str, at: int | None, *, is_side: bool) -> list[Entry]:
+    """What the agent said, or one of its subagents."""
+    text = text.strip()
+    if not text:
+        return []
+    return [Entry("note" if is_side else "answer", at, text=text, content=text, origin="subagent" if is_side else "")]
+
+
+def _session_entries(kind: str, about: dict[str, Any], at: int | None) -> list[Entry]:
+    if kind == "session.compaction_complete" and about.get("success") is True:
+        summary = string(about.get("summaryContent"))
+        before, after = whole(about.get("preCompactionTokens")), whole(about.get("postCompactionTokens"))
+        compaction = Entry("compaction", at, summary=summary, tokens_before=before, tokens_after=after)
+        return [compaction, summary_entry(summary, at)]
+    if kind == "session.usage_record":
+        used = table(about.get("usage"))
+        return [usage_entry(used, ("inputTokens",), used.get("model"), whole(used.get("maxPromptTokens")))]
+    if kind == "session.snapshot_rewind":
+        return [Entry("rollback", at, rewound_to=string(about.get("upToEventId")))]
+    if kind == "session.title_changed":
+        return [Entry("title", text=string(about.get("title")), origin="client")]
+    return []
+
+
+def _result(about: dict[str, Any]) -> list[Entry]:
+    """What a call returned; the text of a command ends with its exit code."""
+    returned, fault = table(about.get("result")), table(about.get("error"))
+    text = string(returned.get("content")) or string(fault.get("message"))
+    code = table(about.get("shellExecution")).get("exitCode")
+    if code is None and "exit code " in text[-80:]:
+        code = text.rpartition("exit code ")[2].strip(" >\n")
+    failed = about.get("success") is False or str(code or 0) != "0"
+    result = result_entry(about.get("toolCallId"), text, failed)
+    result.unrun = string(fault.get("code")) in ("rejected", "denied")
+    found = [result]
+    if (diff := string(returned.get("detailedContent"))) and "@@" in diff:
+        from clients import edits
+
+        found += edit_entries(result.call, edits.of_unified("", diff))
+    return found

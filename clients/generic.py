@@ -1,0 +1,131 @@
+"""Agents that joelclaw does not know: JSON lines in a form of ours, and the short form that Entire stores. Hot path.
+
+    {"session": "s1", "time": "2026-11-28T10:00:00Z", "role": "user", "text": "mend the gauge", "cwd": "/w"}
+    {"session": "s1", "role": "tool", "tool": "bash", "input": {"command": "make"}, "output": "no tide", "ok": false}
+
+Only `role` with `text` or `tool` is needed. An answer may name its tool on the same line.
+"""
+
+from __future__ import annotations
+
+from clients.base import text_field
+from clients.content import parse_timestamp, paths, rows, string, table, text_of, texts_in, typed
+from clients.entries import COMMAND_KEYS, Entry, call_entry, result_entry, with_node
+from clients.extension import ExtensionClient
+from core import TYPE_CHECKING, words
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from clients.base import HookEvent
+
+ROLES = {"user": "prompt", "human": "prompt", "assistant": "answer", "agent": "answer", "model": "answer"}
+SESSION_KEYS = ("session", "session_id", "sessionId")
+FILE_KEYS = ("file_path", "filePath", "path", "file")
+
+
+class Generic(ExtensionClient):
+    """Its hooks take the payload of our extensions; `entries` has the lines of its session that are new."""
+
+    name = title = "generic"
+    session_file = "file of JSON lines"
+    said_marks = (b'"text"', b'"content"', b'"tool"')
+
+    def wrote(self, line: dict[str, Any]) -> bool:
+        """Whether a line is in one of the forms."""
+        if is_short_form(line):
+            return True
+        has_content = isinstance(line.get("text", line.get("content")), (str, list)) or "tool" in line
+        return bool(_first(line, *SESSION_KEYS)) and _role(line) in (*ROLES, "tool") and has_content
+
+    def read(self, payload: dict[str, Any], name: str) -> HookEvent:
+        """Read a payload; a line of a session is one, too."""
+        is_line = _role(payload) in (*ROLES, "tool") and not rows(payload.get("entries"))
+        name = name or ({"prompt": "prompt"}.get(ROLES.get(_role(payload), ""), "turn_end") if is_line else "")
+        event = super().read({**payload, "entries": []}, name)
+        event["session"] = _first(payload, *SESSION_KEYS)
+        for line in [payload] if is_line else rows(payload.get("entries"))[-400:]:
+            event["items"] += self.entries(line)
+        prompts = [entry.text for entry in event["items"] if entry.kind == "prompt" and entry.text]
+        event["messages"] = [*event["messages"], *prompts][-32:]
+        event["files"] = list(dict.fromkeys([*event["files"], *(it for entry in event["items"] for it in entry.files)]))
+        event["cwd"] = event["cwd"] or next((entry.folder for entry in event["items"] if entry.folder), "")
+        return event
+
+    def entries(self, line: dict[str, Any]) -> list[Entry]:
+        """The entries of a line."""
+        if is_short_form(line):
+            return _short_entries(line)
+        role, at = _role(line), _time(line, "time", "timestamp", "at")
+        given = line.get("text", line.get("content"))
+        found: list[Entry] = []
+        if role in ROLES:
+            text = typed(given, ("text", None)) if ROLES[role] == "prompt" else text_of(given, ("text", None)).strip()  # type: ignore[arg-type]
+            found = [Entry(ROLES[role], at, text=text, content=given)] if text else []  # type: ignore[arg-type]
+        identifier = string(line.get("id"))
+        if tool := string(line.get("tool")):
+            call = identifier or words.fingerprint(f"{at}\0{tool}\0{line.get('input')}")
+            found += _call_entries(call, tool, line.get("input"), at)
+            output = line.get("output")
+            if output is not None or "ok" in line:
+                found.append(result_entry(call, "\n".join(texts_in(output)), line.get("ok") is False))
+        found = with_node(found, at, identifier)
+        head = found[0]
+        head.session, head.folder = _first(line, *SESSION_KEYS), _first(line, "cwd", "folder")
+        if head.kind in ("prompt", "answer") and (identifier or at):
+            about = f"{head.session}\0{identifier or at}\0{head.kind}\0{head.text}"
+            head.stable_id = f"generic:{words.fingerprint(about)}"  # the same from a hook and from a file
+        return found
+
+
+def is_short_form(line: dict[str, Any]) -> bool:
+    """Whether a line is in the form in which Entire stores the sessions of any client."""
+    return line.get("v") == 1 and bool(string(line.get("agent"))) and string(line.get("type")) in ROLES
+
+
+def is_documented(line: dict[str, Any]) -> bool:
+    """Whether a line has the fields by which our own form differs from those of all clients."""
+    return isinstance(line.get("session"), str) and _role(line) in (*ROLES, "tool") and bool({"role", "tool"} & {*line})
+
+
+def _short_entries(line: dict[str, Any]) -> list[Entry]:
+    role, at, given = string(line.get("type")), _time(line, "ts"), line.get("content")
+    text = typed(given, ("text", None))
+    found = [Entry(ROLES[role], at, text=text, content=given)] if text else []  # type: ignore[arg-type]
+    for number, part in enumerate(rows(given)):
+        if part.get("type") == "tool_use":
+            call = string(part.get("id")) or f"{line.get('id', '')}{line.get('ts')}/{number}"
+            found += _call_entries(call, string(part.get("name")), part.get("input"), at)
+            if isinstance(result := part.get("result"), dict):
+                failed = result.get("status") == "error" or result.get("is_error") is True or bool(result.get("error"))
+                found.append(result_entry(call, "\n".join(texts_in(result.get("output", result.get("error")))), failed))
+    found = with_node(found, at, line.get("id"))
+    found[0].folder, found[0].session = _first(line, "cwd"), _first(line, *SESSION_KEYS)
+    return found
+
+
+def _call_entries(call: str, tool: str, given: object, at: int | None) -> list[Entry]:
+    """A call, if the tool's name says no more, with the command in its input or the file that it may write."""
+    command = next((string(table(given).get(key)) for key in COMMAND_KEYS if table(given).get(key)), "")
+    name = tool.lower()
+    if isinstance(given, str) and any(word in name for word in ("bash", "shell", "sh", "exec", "terminal", "command")):
+        command = given
+    writes = any(word in name for word in ("write", "edit", "patch", "create", "replace"))
+    files = paths(given, *FILE_KEYS)
+    entry = call_entry(call, tool, given, files if writes else [], command, at=at)
+    entry.read_files = [] if writes else files
+    return [entry]
+
+
+def _role(line: dict[str, Any]) -> str:
+    return string(line.get("role") or line.get("speaker") or line.get("type")).lower()
+
+
+def _first(line: dict[str, Any], *keys: str) -> str:
+    return next((text for key in keys if (text := text_field(line, key))), "")
+
+
+def _time(line: dict[str, Any], *keys: str) -> int | None:
+    value = next((line[key] for key in keys if line.get(key)), None)
+    at = parse_timestamp(value)
+    return at * 1000 if at is not None and isinstance(value, (int, float)) and value < 1e11 else at  # seconds
