@@ -1,4 +1,7 @@
-"""What the installed script calls: sets up the process, finds the command in the command line, runs it, and exits."""
+"""What the installed script calls: sets up the process, finds the command in the command line, and runs it.
+
+It prints answers, reports failures, answers hooks, and starts the background jobs that are due. Hot path.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,17 @@ import gc
 import os
 import sys
 
-from core import TYPE_CHECKING
+from cli.output import Answer, StdoutFullError, is_terminal, print_answer, write_out
+from core import TYPE_CHECKING, files
+from core.errors import Failure
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from typing import NoReturn
+
+# These commands start no background job: they send events themselves, or only report.
+_WITHOUT_JOBS = ("background", "otel export", "store ", "status", "doctor", "install", "uninstall", "idle run",
+                 "completion", "mcp")  # fmt: skip
 
 
 def start() -> NoReturn:
@@ -21,7 +31,7 @@ def start() -> NoReturn:
     try:
         code = main()
         _flush()
-    except KeyboardInterrupt:  # before the command or after it: `hot.run` handles it during the command
+    except KeyboardInterrupt:  # before the command or after it: `run` handles it during the command
         pass
     if "threading" in sys.modules:
         sys.exit(code)
@@ -30,9 +40,7 @@ def start() -> NoReturn:
 
 def main() -> int:
     """Run the command in `sys.argv`; returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
-    from cli import hot, parser
-    from cli.output import StdoutFullError, is_terminal
-    from core import files
+    from cli import parser
 
     files.find_no_program_here()
     words, json_asked = parser.take_json_flag([parser.valid_text(word) for word in sys.argv[1:]])
@@ -41,7 +49,7 @@ def main() -> int:
     if words[1:] and words[0] in (*parser.HELP_FLAGS, "help"):
         words = [*words[1:], "--help"]
     if words[:1] == ["hook"] and not {*parser.HELP_FLAGS} & {*words}:
-        return hot.hook(words[1:])
+        return hook(words[1:])
     if words[:1] in (["checkpoint"], ["inject"]):  # hook scripts call these in the client's environment
         _distrust_environment(files.current_folder())
     try:
@@ -64,12 +72,11 @@ def _distrust_environment(folder: str) -> None:
 
 def run_words(words: list[str], *, as_json: bool) -> int:
     """Run the command or the background job that the words call, or print a help; returns the exit code."""
-    from cli import hot, parser
-    from core.errors import Failure
+    from cli import parser
 
     command = parser.hot_command(words) if words else None
-    if command is None and hot.is_background_job(words):
-        return hot.run("background", lambda: hot.background_job(words[1]), as_json=as_json)
+    if command is None and is_background_job(words):
+        return run("background", lambda: background_job(words[1]), as_json=as_json)
     if command is None:
         from cli import declarations
 
@@ -90,7 +97,161 @@ def run_words(words: list[str], *, as_json: bool) -> int:
         reference.print_help(command.path.split())
         return 0
     prints_text = options.get("raw") or options.get("verbatim")
-    return hot.run(command.path, lambda: command.call(options), as_json=as_json and not prints_text)
+    return run(command.path, lambda: command.call(options), as_json=as_json and not prints_text)
+
+
+def run(path: str, call: Callable[[], Answer | int | None], *, as_json: bool) -> int:
+    """Call a command, print its answer, and start the background jobs that are due. Returns the exit code."""
+    try:
+        code = _run(path, call, as_json=as_json)
+    except StdoutFullError as error:
+        from cli import errors
+
+        code = errors.report_incomplete_output(path, error)
+    corrected = files.take_corrected()
+    if corrected:
+        from cli import errors
+
+        errors.report_corrected_modes(corrected, quiet=False)
+    if code == 0 and not path.startswith(_WITHOUT_JOBS):
+        start_due_jobs()
+    return code
+
+
+def _run(path: str, call: Callable[[], Answer | int | None], *, as_json: bool) -> int:
+    debugging = bool(os.environ.get("JOELCLAW_DEBUG"))
+    try:
+        answer = call()
+        if not isinstance(answer, Answer):
+            return answer or 0
+        if as_json or answer.text is not None or not answer.view:
+            print_answer(f"joelclaw {path}", answer)
+        else:
+            try:
+                from cli import terminal
+
+                terminal.draw(answer)
+            except Exception:  # print an answer that cannot be drawn as JSON
+                if debugging:
+                    raise
+                print_answer(f"joelclaw {path}", answer)
+    except KeyboardInterrupt:
+        return 130
+    except StdoutFullError:
+        raise
+    except Exception as error:
+        if debugging and not isinstance(error, Failure):
+            raise
+        from cli import errors
+
+        return errors.report(path, error, as_json=as_json)
+    return answer.exit_code
+
+
+def start_due_jobs() -> None:
+    """Report unknown settings, and start the background jobs that are due."""
+    try:
+        from core import background, config
+
+        settings = config.load()
+        unknown = (*settings.unknown, *config.unknown_variables())
+        if unknown:
+            from cli import errors
+
+            errors.report_unknown_settings(unknown, quiet=False)
+        background.start_due(settings)
+    except Exception:  # the command has succeeded, and the next command tries again
+        if os.environ.get("JOELCLAW_DEBUG"):
+            raise
+
+
+# The hook and our own background jobs
+
+
+def hook(words: Sequence[str]) -> int:
+    """`joelclaw hook AGENT [EVENT]`: answer an agent's event. The exit code is always 0.
+
+    Unknown options and words are ignored: the hook may have been installed by a later version.
+    """
+    agent, event, *_ = *(word for word in words if not word.startswith("-")), "", ""
+    _answer_event(agent, event)
+    corrected = files.take_corrected()
+    if corrected:
+        from cli import errors
+
+        errors.report_corrected_modes(corrected, quiet=True)
+    return 0
+
+
+def _answer_event(agent: str, event: str) -> None:
+    """Whatever goes wrong, the agent gets a valid answer, and the fault is stored as an event."""
+    import time
+
+    began = time.monotonic()
+    try:
+        from cli import input as stdin
+        from session.hook import Hook
+    except Exception:  # the installation is being replaced
+        return
+    hook = Hook(agent, event, began)
+    is_printed = False
+    most_bytes = 32_000_000  # a tool's event may contain the whole file that it wrote
+    try:
+        if os.environ.get("JOELCLAW_IN_MODEL"):  # a hook of the model that we run ourselves: record nothing
+            stdin.read_object(most_bytes)  # the client may not expect a broken pipe
+            _print_answer(hook.empty())
+            return
+        hook.watch()
+        text = hook.answer(stdin.read_object(most_bytes))
+        is_printed = True
+        _print_answer(text)
+        hook.close()
+        if hook.unknown_settings:
+            from cli import errors
+
+            errors.report_unknown_settings(hook.unknown_settings, quiet=True)
+    except BaseException as error:
+        try:
+            hook.failed(error)  # before the answer: if this hangs, the deadline prints the answer
+        except BaseException:  # the disk is full or gone
+            pass
+        try:
+            if not is_printed:
+                hook.claim()
+                _print_answer(hook.empty())
+        except BaseException:  # stdout is closed
+            pass
+
+
+def _print_answer(text: str) -> None:
+    if text:
+        write_out(text + "\n")
+
+
+def is_background_job(words: Sequence[str]) -> bool:
+    """Whether the words are `background notice` or `background observe`, which only our own commands start."""
+    return len(words) == 2 and words[0] == "background" and words[1] in ("notice", "observe")
+
+
+def background_job(job: str) -> Answer:
+    """Do the work of a background job."""
+    from core import background, config
+
+    holds_lock = background.obey_limit()
+    if job == "observe":  # in the home folder, so that no repository can choose the model or its settings
+        os.environ["JOELCLAW_HOME"] = files.private_folder(files.home())
+        os.chdir(os.environ["JOELCLAW_HOME"])
+    settings = config.load()
+    if job == "notice":
+        from session import compaction
+
+        return Answer(compaction.notify(settings))
+    from session import observe_job
+
+    return Answer(observe_job.observe_next(settings, has_limit=holds_lock))
+
+
+# The process
 
 
 def _open_standard_streams() -> None:

@@ -14,18 +14,6 @@ def recall(query: str, agent: str) -> str:
     return f'{word(agent)} recall "{query}" --raw'
 
 
-def most(commands: int, agent: str) -> int:
-    """How many of these commands a text of some hundred tokens has room for: fewer if our path is long."""
-    longer = len(word(agent)) - len(NAME)
-    room = 120  # characters that our path may add to all commands of a text
-    return commands if commands * longer <= room else min(commands, max(1, room // longer))
-
-
-def uncounted(commands: int, agent: str) -> int:
-    """Estimated tokens that a text with these commands may have above its budget, because our path is in them."""
-    return min(commands * (len(word(agent)) - len(NAME)), 100) // 4
-
-
 def word(agent: str = "") -> str:
     """`joelclaw` if PATH finds this installation from any folder; else its absolute path, quoted if need be."""
     folders = (files.shell_path or [os.environ.get("PATH", "")])[0]

@@ -42,7 +42,7 @@ HOT_FUNCTIONS = {
     "inject refresh": "checkpoint_hot:inject_refresh",
     "inject project": "checkpoint_hot:inject_project",
 }
-"""The hot commands and the functions that run them. `hook` is read in `cli/hot.py`."""
+"""The hot commands and the functions that run them. `hook` is read in `cli/start.py`."""
 
 
 def is_command_word(word: str) -> bool:

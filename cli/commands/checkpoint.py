@@ -1,6 +1,6 @@
 """`joelclaw checkpoint …`, `inject …` and `hook`: for hook scripts, the state of a session and texts for its agent.
 
-`checkpoint_hot.py` runs the hot ones: `checkpoint save`, `checkpoint flush` and `inject …`; `cli/hot.py` runs `hook`.
+`checkpoint_hot.py` runs the hot ones: `checkpoint save`, `checkpoint flush` and `inject …`; `cli/start.py` runs `hook`.
 """
 
 from typing import TYPE_CHECKING, Annotated
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 import clients
-from cli import hot
+from cli import start
 from cli.commands import checkpoint_hot
 from cli.declarations import Commands, Percent, Raw, Session, session_argument
 from cli.output import Answer, step
@@ -137,7 +137,7 @@ def hook(
     event: Annotated[str | None, Argument(metavar="EVENT", help="The event, if stdin does not name it")] = None,
 ) -> int:
     """Answer an agent's event on stdin; agents call this. Always exits 0. To test it, run `joelclaw doctor`."""
-    return hot.hook([agent or "", event or ""])
+    return start.hook([agent or "", event or ""])
 
 
 def draw_states(screen: "Console", answer: Answer) -> None:

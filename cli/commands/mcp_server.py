@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import clients
-from cli import declarations, errors, hot
+from cli import declarations, errors, start
 from cli.commands.recall import past_lines
 from cli.declarations import Commands
 from cli.input import current_session
@@ -239,7 +239,7 @@ def answer(name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
             if id(connection) not in before and connection.filename:  # those in memory are a module's tokenizer
                 with suppress(apsw.Error):
                     connection.close(True)
-    hot.start_due_jobs()
+    start.start_due_jobs()
     return text, False
 
 

@@ -164,21 +164,20 @@ def talk_note(
     """The note of a session that only talked, within `max_tokens` estimated tokens; empty if nothing is known."""
     paths = [path for path in map(one_line, reversed(files)) if path]
     shown = [memory for memory in memories if one_line(memory["text"])]
-    most_commands = own_command.most(len(queries), agent)
     for task_tokens, most_files, most_memories, memory_tokens, most_queries in _TALK_SIZES:
         lines = [HEADING]
         parts = one_line(task).split(JOINT)
         task_line = clip_evenly(parts, JOINT, 200 if task_tokens else 0, task_tokens)
         named = [clip(clip_path(path, 120), 120, tokens=40) for path in paths[:most_files]]
         related = [clip(one_line(memory["text"]), 150, memory_tokens) for memory in shown[:most_memories]]
-        asked = list(queries[: min(most_queries, most_commands)])
+        asked = list(queries[:most_queries])
         commands = [f"`{own_command.recall(query, agent)}`" for query in asked]
         lines += [f"**Task:** {task_line}"] if task_line else []
         lines += [f"**Modified:** {', '.join(named)}"] if named else []
         lines += ["**Related memories:**", *(f"- {line}" for line in related)] if related else []
         lines += ["**Deeper context:** " + " or ".join(commands)] if commands else []
         content = enclose(SOURCE, lines)
-        if len(lines) > 1 and cost(content) <= max_tokens + own_command.uncounted(len(asked), agent):
+        if len(lines) > 1 and cost(content) <= max_tokens:
             return Note(content, len(named), asked, shown[: len(related)])
     return Note()
 
@@ -206,8 +205,7 @@ def _kind(state: SessionState) -> str:
 def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Sequence[str]) -> Note | None:
     """The note of a session within `inject.max_tokens` estimated tokens; None if the session did too little.
 
-    The note is empty if the client's summary has everything. The path in its commands does not count
-    (`own_command.uncounted`).
+    The note is empty if the client's summary has everything.
 
     Args:
         kept: what the client left in the context besides its summary.
@@ -247,13 +245,12 @@ class _Draft:
         self._work = work
         self._agent = agent
         self._max_tokens = max_tokens
-        self._most = own_command.most(MOST_QUERIES, agent)
-        self.queries = list(queries)[: self._most]
+        self.queries = list(queries)[:MOST_QUERIES]
         self.body: list[str] = []
         self.memories: list[Memory] = []
         self.files = 0
         self.content = self._enclosed([*work, "**Where:**"], self.queries)
-        self.room = (self._budget(self.queries) - cost(self.content)) * 4 - 4
+        self.room = (max_tokens - cost(self.content)) * 4 - 4
         """Characters for places and memories."""
 
     def fit(self, places: Sequence[Place], shown_as: Mapping[str, str], memories: Sequence[Memory]) -> bool:
@@ -265,7 +262,7 @@ class _Draft:
             self.body = [*self._work, *(["**Where:**", *where] if where else []), *remembered]
             self.files = len(where)
             self.content = self._enclosed(self.body, self.queries)
-            over = cost(self.content) - self._budget(self.queries)
+            over = cost(self.content) - self._max_tokens
             if not self.body or (over > 0 and room <= 0):
                 return False
             if over <= 0:
@@ -274,14 +271,11 @@ class _Draft:
 
     def add_queries(self, more: Sequence[str]) -> None:
         """Add queries in the rest of the budget, if there are fewer than two."""
-        for query in more[: self._most] if len(self.queries) < MOST_QUERIES else ():
+        for query in more[:MOST_QUERIES] if len(self.queries) < MOST_QUERIES else ():
             queries = list(dict.fromkeys([*self.queries, query]))
             content = self._enclosed(self.body, queries)
-            if cost(content) <= self._budget(queries):
+            if cost(content) <= self._max_tokens:
                 self.queries, self.content = queries, content
-
-    def _budget(self, queries: Sequence[str]) -> int:
-        return self._max_tokens + own_command.uncounted(len(queries), self._agent)
 
     def _enclosed(self, lines: Sequence[str], queries: Sequence[str]) -> str:
         commands = [f"`{own_command.recall(query, self._agent)}`" for query in queries if as_code(query)]

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.quoting import cost, one_line
-from session import own_command, record
+from session import record
 from session.reactions import recovery
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def test_a_recovery_has_one_frame_and_only_our_sections(
     assert sum(line.startswith("- ") for line in lines) == len(note.memories)
     assert content.count("`") == 2 * len(note.queries)
     assert not shown_badly(content)
-    assert cost(content) <= tokens + own_command.uncounted(len(note.queries), "")
+    assert cost(content) <= tokens
     assert sum(0.25 if c.isascii() else 1 for c in content) <= cost(content)
 
 
