@@ -310,6 +310,10 @@ def _by_user(payload: dict[str, Any], given: object) -> object:
 def _results(payload: dict[str, Any]) -> list[Entry]:
     """The output of a tool, or of a script; empty for what a script says in between (`notify`)."""
     raw = payload.get("output")
+    if isinstance(raw, dict) and isinstance(raw.get("content"), list):
+        raw = raw["content"]
+    elif isinstance(raw, str) and raw.startswith('[{"'):
+        raw = table(parsed(f'{{"": {raw}}}')).get("", raw)
     parts = [part for part in rows(raw) if part.get("type") in TEXT_KINDS]
     texts = [raw] if isinstance(raw, str) else [string(part.get("text")) for part in parts]
     if texts and texts[0].startswith(

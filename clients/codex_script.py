@@ -69,7 +69,8 @@ def shares(result: Entry, is_command: Sequence[bool]) -> list[Entry | None]:
     Args:
         is_command: for each call whether it runs a command, which may fail although the script goes on.
     """
-    count, found = len(is_command), result.results
+    count = len(is_command)
+    found = result.results or ([] if result.failed is None else [result])
     commands = [number for number, runs in enumerate(is_command) if runs]
     groups: list[list[Entry]] = [[] for _ in is_command]
     if result.process:

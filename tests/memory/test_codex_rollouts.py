@@ -164,6 +164,18 @@ def test_a_command_in_a_script_has_the_outcome_that_the_script_printed(
     assert ("wax is soft" in error) == (outcome == "failed")
 
 
+@pytest.mark.parametrize("form", ["dict", "json", "plain"])
+def test_outputs_of_scripts_have_several_forms(run: Run, tmp_path: Path, home: Path, form: str) -> None:
+    rollout = Rollout(tmp_path)
+    rollout.script(1, COMMAND)
+    texts = ("Script failed\nWall time 0.1 seconds\nOutput:\n", "Script error:\nError: wax is soft")
+    parts = [{"type": "input_text", "text": text} for text in texts]
+    output = {"dict": {"content": parts}, "json": json.dumps(parts), "plain": "".join(texts)}[form]
+    rollout.add("response_item", type="custom_tool_call_output", call_id="c1", output=output)
+    rollout.archive(run)
+    assert calls(home) == [("make test", "failed", "Error: wax is soft")]
+
+
 def test_every_call_of_a_script_is_a_call(run: Run, tmp_path: Path, home: Path) -> None:
     rollout = Rollout(tmp_path)
     patch = "*** Begin Patch\\n*** Update File: comb.py\\n@@\\n-a\\n+wax_cell = 6\\n*** End Patch"
