@@ -254,7 +254,10 @@ def _batch(options: Mapping[str, Any], collections: tuple[str, ...]) -> int:
 
 
 def _best_by_session(result: Any, limit: int | None) -> None:
-    """Reduce the hits to the best of each session, with its title, and the number of its other hits in `more`."""
+    """Reduce the hits to the best of each session, with its title, and the number of its other hits in `more`.
+
+    What a subagent said counts for the session that began it.
+    """
     from core.store import sessions, sqlite
 
     most = limit or config.load().get_int("recall.limit")
@@ -262,6 +265,7 @@ def _best_by_session(result: Any, limit: int | None) -> None:
     db = sqlite.open_reading()
     for found in result["hits"]:
         if found["session"] and db is not None:
+            found["session"] = sessions.ancestor(db, found["session"], sessions.STARTED)
             found["title"] = sessions.title(db, found["session"])
         first = best.setdefault(found["session"] or found["id"], {**found, "more": -1})
         first["more"] += 1 + found.get("more", 0)

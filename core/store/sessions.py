@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TITLE = "title"  # the speaker of an episode that names its session
 FORGOTTEN = -1  # instead of `updated_at`: the session stays known, so that its transcript is not archived again
+STARTED = ("subagent", "review")  # kinds of sessions that another session began
 PURGED_PLAN = '[["purged"]]'  # so that reading the transcript again does not bring the plan back
 PURGED_SUMMARY = "[purged]"  # likewise
 SUMMARY_CHARS = 100_000  # of a compaction's summary that are kept
@@ -31,7 +32,7 @@ def by_id(db: apsw.Connection, identifier: str) -> Session | None:
     return fetch_one(db, f"{_KNOWN} AND id = ?", (identifier,), _session)
 
 
-def ancestor(db: apsw.Connection, identifier: str, kinds: Sequence[str] = ("fork", "subagent", "review")) -> str:
+def ancestor(db: apsw.Connection, identifier: str, kinds: Sequence[str] = ("fork", *STARTED)) -> str:
     """The session from which a session descends, up through sessions of these kinds."""
     parent = f"SELECT parent FROM session WHERE id = ? AND parent <> '' AND kind IN ({marks(kinds)})"
     for _ in range(20):  # a transcript may name parents in a circle

@@ -45,6 +45,7 @@ class SessionArchive:
         self.folder = clean_name(project.folder_of(origin.cwd))
         self._projects: dict[str, str] = {}  # by folder
         self._client = clean_name(origin.agent)
+        self._cwd = origin.cwd
         self._now = origin.now
         self._vectors = origin.vectors
         self.shared: list[Shared] = []  # episodes that other sessions claim, too
@@ -92,6 +93,8 @@ class SessionArchive:
                     self.db, self._blank_session(owner), prompts=0, is_first=False, now=self._now, is_copy=True
                 )
                 stored_calls.drop_copies(self.db, self.session, owner)
+                if (first := sessions.ancestor(self.db, owner)) != owner:  # a fork of a fork names only the last
+                    stored_calls.drop_copies(self.db, owner, first)
             piece.carry.mark, piece.carry.leaf, piece.is_rewound = branches.follow(
                 self.db, self.session, piece.nodes, piece.carry.mark, piece.carry.leaf, is_first=piece.is_first
             )
@@ -143,7 +146,8 @@ class SessionArchive:
     def _session(self, piece: Piece) -> Session:
         session = self._blank_session(self.session)
         session["parent"], session["kind"] = piece.carry.parent, piece.carry.kind
-        session["folders"] = [*map(clean_name, piece.folders)]
+        named = list(piece.folders) or ([] if piece.carry.folder else [self._cwd])
+        session["folders"] = [name for name in map(clean_name, named) if name]
         return session
 
     def _blank_session(self, session: str) -> Session:
