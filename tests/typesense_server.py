@@ -16,7 +16,6 @@ import json
 import platform
 import random
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -25,7 +24,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +91,6 @@ class Server:
     api_port: int
     peer_port: int
     key: str = KEY
-    startedfile: Path | None = None
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -118,7 +116,6 @@ class Server:
             *(str(binary()), "--data-dir", str(data), "--api-key", self.key),
             *("--api-address", "127.0.0.1", "--api-port", str(self.api_port)),
             *("--peering-address", "127.0.0.1", "--peering-port", str(self.peer_port)),
-            *(("--nodes", str(self.startedfile)) if self.startedfile else ()),
         ]
         with (self.folder / "server.log").open("ab") as log:
             self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -157,55 +154,12 @@ class Server:
         with urllib.request.urlopen(request, timeout=timeout) as response:
             return json.loads(response.read())
 
-    def is_leader(self) -> bool:
-        """Whether this node leads its cluster."""
-        try:
-            return bool(self.get("/debug")["state"] == 1)
-        except (OSError, KeyError):
-            return False
-
-    def pause(self) -> None:
-        """Stop the node from answering; it still accepts connections."""
-        if self.process is not None:
-            self.process.send_signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """Continue after `pause`."""
-        if self.process is not None:
-            self.process.send_signal(signal.SIGCONT)
-
     def kill(self) -> None:
         """Kill the node, as a crash would."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
             self.process = None
-
-
-@dataclass
-class Cluster:
-    """Several nodes that replicate the same data."""
-
-    servers: list[Server] = field(default_factory=list)
-
-    @property
-    def urls(self) -> str:
-        """Every node's URL, comma-separated."""
-        return ",".join(server.url for server in self.servers)
-
-    def environment(self, **more: str) -> dict[str, str]:
-        """Variables that make `joelclaw` use it."""
-        return {**self.servers[0].environment(), "TYPESENSE_URL": self.urls, **more}
-
-    def leader(self, seconds: float = _WAIT_S) -> Server:
-        """The node that leads now; waits for an election."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            for server in self.servers:
-                if server.process is not None and server.is_leader():
-                    return server
-            time.sleep(0.1)
-        raise RuntimeError("the cluster has no leader")
 
 
 @contextmanager
@@ -220,27 +174,3 @@ def one_node(folder: Path) -> Iterator[Server]:
         yield server
     finally:
         server.kill()
-
-
-@contextmanager
-def cluster(folder: Path, size: int = 3) -> Iterator[Cluster]:
-    """Run a cluster of `size` nodes."""
-    ports = free_ports(2 * size)
-    pairs = list(zip(ports[::2], ports[1::2], strict=True))
-    folder.mkdir(parents=True, exist_ok=True)
-    nodes = folder / "nodes"
-    nodes.write_text(",".join(f"127.0.0.1:{peer}:{api}" for api, peer in pairs))
-    started = Cluster()
-    try:
-        for number, (api, peer) in enumerate(pairs):
-            server = Server(folder / f"typesense-{number}", api, peer, startedfile=nodes)
-            server.folder.mkdir(parents=True, exist_ok=True)
-            server.start()
-            started.servers.append(server)
-        started.leader()
-        for server in started.servers:
-            server.wait()
-        yield started
-    finally:
-        for server in started.servers:
-            server.kill()

@@ -91,11 +91,6 @@ def test_a_forgotten_memory_is_deleted_in_the_cluster_until_restored(machine: Ma
     assert pushed_texts(machine) == {name: FACTS[0]}
 
 
-def test_a_memory_forgotten_before_the_push_is_never_sent(machine: Machine) -> None:
-    machine.result("memory", "forget", machine.write(FACTS[0]))
-    assert machine.push()["sent"]["documents"] == 0
-
-
 def test_sections_follow_their_file_in_the_cluster(machine: Machine, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
@@ -180,14 +175,6 @@ def test_writes_during_pushes_are_all_pushed(machine: Machine) -> None:
     assert [push.communicate(timeout=PATIENCE_S) and push.returncode for push in pushes] == [0] * 3
     machine.push()
     assert set(machine.rows_in_cluster()) == written
-
-
-def test_a_command_starts_a_push_in_the_background(machine: Machine) -> None:
-    machine.background = True
-    (machine.home / "cache" / "store-push.due").unlink()
-    name = machine.write(FACTS[0])
-    assert eventually(lambda: machine.rows_in_cluster().get(name))["observation"] == FACTS[0]
-    eventually(lambda: machine.waiting()["documents"] == 0)
 
 
 def test_a_hook_starts_a_push_and_does_not_wait_for_it(machine: Machine) -> None:
