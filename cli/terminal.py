@@ -91,13 +91,15 @@ def confirm(question: str, *, default: bool = False) -> bool:
 
 def may_delete(preview: Answer) -> bool:
     """Show what would be deleted permanently, and ask. Raises Failure: USAGE if there is no terminal."""
+    return agrees(preview, "delete it permanently?", fix="give --yes, or --dry-run first")
+
+
+def agrees(preview: Answer, question: str, *, fix: str = "give --yes") -> bool:
+    """Show what would change, and ask. Raises Failure: USAGE if there is no terminal."""
     if not (is_for_person() and os.isatty(0)):
-        raise wrong_usage(
-            "this deletes permanently, and there is no terminal on which to ask for confirmation",
-            "give --yes, or --dry-run first",
-        )
+        raise wrong_usage("there is no terminal on which to ask for confirmation", fix)
     print_values(console(), preview, without=("ids", "purged", "dryRun"))
-    return confirm("delete it permanently?")
+    return confirm(question)
 
 
 # Values and tables

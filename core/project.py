@@ -83,16 +83,13 @@ def repository_of(cwd: str) -> str:
 
 
 def same(first: str, second: str) -> bool:
-    """Whether two names mean the same project: they are equal, or one lacks the owner and the rest is equal."""
+    """Whether two names mean the same project: they are equal, in any case and Unicode form."""
     first, second = first.lower(), second.lower()
     if not (first + second).isascii():  # a file system may have decomposed the accents
         from unicodedata import normalize
 
         first, second = normalize("NFC", first), normalize("NFC", second)
-    if first == second:
-        return bool(first)
-    short = first.rpartition("/")[2]
-    return short == second.rpartition("/")[2] and short in (first, second)
+    return first == second != ""
 
 
 def without_host(name: str) -> str:
@@ -102,15 +99,20 @@ def without_host(name: str) -> str:
 
 
 def names_of(name: str, known: Iterable[str]) -> list[str]:
-    """All names of a project: its own, and those in use (`known`) that mean the same."""
-    if not name:
-        return []
-    return list(dict.fromkeys([name, *(other for other in known if same(name, other))]))
+    """All names of a project: its own, and those in use (`known`) that mean the same.
+
+    A name that is not in use and has no owner may be short for those that end with it.
+    """
+    known = list(known)
+    equal = own_names(name, known)
+    if name and "/" not in name and not any(same(name, other) for other in known):
+        equal += [other for other in known if same(name, other.rpartition("/")[2])]
+    return equal
 
 
 def own_names(name: str, known: Iterable[str]) -> list[str]:
-    """Like `names_of`, without names that may mean another project: without an owner, only the exact name."""
-    return [known_name for known_name in names_of(name, known) if "/" in name or "/" not in known_name]
+    """The spellings of a project's name: its own, and those in use (`known`) that are equal."""
+    return list(dict.fromkeys([name, *(other for other in known if same(name, other))])) if name else []
 
 
 def git_folders(top: str) -> tuple[str, str]:
@@ -190,7 +192,9 @@ def git_setting(path: str, section: list[str], name: str) -> str:
 
 
 def _name_of_path(root: str) -> str:
-    """The name of the folder, or of the repository if the path is that of a worktree."""
+    """The name of the folder, or of the repository if the path is that of a worktree; also of a path of Windows."""
+    if root[1:3] == ":\\" or root.startswith("\\\\"):
+        root = root.replace("\\", "/").rstrip("/")
     for mark in _WORKTREE_MARKS:
         root = root.partition(mark)[0]
     parts = root.split("/")

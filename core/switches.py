@@ -134,6 +134,17 @@ def turn_on(scope: Scope, name: str) -> bool:
     return bool(current)
 
 
+def rename_project(former: str, name: str) -> int:
+    """Rename a project in all periods; returns in how many. Raises as `turn_off`."""
+    with _Locked() as switches:
+        renamed = [row for row in switches["silences"] if row["scope"] == "project" and row["name"] == former]
+        for row in renamed:
+            row["name"] = name
+        if renamed:
+            _write(switches)
+    return len(renamed)
+
+
 def exclude(folder: str) -> bool:
     """Never archive sessions of a folder (a real path); returns whether that is new. Raises as `turn_off`."""
     with _Locked() as switches:

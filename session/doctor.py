@@ -24,7 +24,7 @@ import clients
 from core import VERSION, clock, config, files, switches
 from core.command import find_program
 from core.errors import Failure
-from core.store import cluster, sqlite, store_file
+from core.store import cluster, folders, sqlite, store_file
 from core.store.events import Called
 from memory.archive import ingest, transcript_files
 from otel import export, log
@@ -207,6 +207,17 @@ def check_store(examination: Examination) -> Iterator[Finding]:
         yield error("STORE_DAMAGED", "store", f"{path} is damaged: {'; '.join(faults)}", fix)
     figures = asdict(store_file.figures(examination.db))
     examination.subjects["store"] |= {**figures, "newest": clock.iso(figures["newest"] or None)}
+
+
+def check_project(examination: Examination) -> Iterator[Finding]:
+    """Whether the folder, or the repository around it, belonged to another project before."""
+    if examination.db is None:
+        return
+    at = folders.known(examination.db, os.getcwd())
+    if at.former not in ("", at.project):
+        message = f'"{at.former}" was the project of {at.folder}, which is now "{at.project}": was it renamed?'
+        fix = f"joelclaw project rename {shlex.quote(at.former)} {shlex.quote(at.project)}"
+        yield warning("PROJECT_RENAMED", "store", message, fix)
 
 
 def check_vectors(examination: Examination) -> Iterator[Finding]:
@@ -408,6 +419,7 @@ CHECKS: tuple[Callable[[Examination], Iterator[Finding]], ...] = (
     check_command,
     check_settings,  # before those that depend on settings
     check_store,  # before those that read the store or `facts["events"]`
+    check_project,
     check_vectors,
     check_home,
     check_sessions,

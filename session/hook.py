@@ -162,6 +162,8 @@ class Hook:
         cwd, items = event["cwd"] or session.state.cwd, event["items"]
         client = clients.row(session.agent)
         is_excluded = session.is_excluded(cwd)
+        if session.before is None and not is_excluded and project.repository_of(cwd):
+            session.store.write("folder", lambda db: _note_folder(db, cwd), None)
         names_folders = not items and client.folder_mark
         if (is_excluded and names_folders) or not (items or os.path.isfile(event["transcript"])):
             return
@@ -301,6 +303,12 @@ def _payload(data: bytes) -> dict[str, Any]:
     if not isinstance(payload, dict):
         raise Failure("INVALID_JSON", "stdin is JSON but not an object", "")
     return payload
+
+
+def _note_folder(db: apsw.Connection, cwd: str) -> None:
+    from core.store import folders
+
+    folders.note(db, cwd)
 
 
 def _is_answered(event: HookEvent, session: Session) -> bool:

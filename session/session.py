@@ -255,7 +255,9 @@ class Session:
             return ""
         from core import project
 
-        return project.name_of(self.folder(cwd))
+        folder = self.folder(cwd)
+        name = project.name_of(folder)
+        return name if os.path.lexists(folder) else self.store.read("folder", lambda db: _known(db, folder), name)
 
     def folder(self, cwd: str = "") -> str:
         """The agent's folder: `cwd`, else the state's folder, else the current folder; "" if that was removed."""
@@ -337,6 +339,13 @@ class TaskPlan:
     def must_write(self) -> bool:
         """Whether to write the task to memory."""
         return self.write_reason == "new-task"
+
+
+def _known(db: apsw.Connection, folder: str) -> str:
+    """The project that a removed folder had."""
+    from core.store import folders
+
+    return folders.known(db, folder).project
 
 
 class SessionStore:

@@ -23,7 +23,7 @@ MODULES = {
         ("mcp_server", "mcp"),
         ("setup", "install uninstall"),
         ("home", "store backup restore"),
-        ("home", "status doctor"),
+        ("home", "status doctor project"),
         ("setup", "completion"),
     )
     for word in words.split()

@@ -306,12 +306,15 @@ def schedule(
     ] = None,
     agent: Annotated[str | None, Option(help="The client that runs it (default: the last known)")] = None,
     cwd: Annotated[str | None, Option(metavar="DIR", help="The folder it runs in (default: the last known)")] = None,
+    cancel: Annotated[bool, Option("--cancel", help="Remove the timer, because a message arrived")] = False,
 ) -> Answer:
     """Set the session's idle timer at the end of a turn."""
     from session import idle as idle_compaction
     from session.state import role_name
 
     session_id = required_session(session)
+    if cancel:
+        return Answer(idle_compaction.cancel(session_id))
     result = idle_compaction.schedule(
         session_id,
         config.load(),
@@ -327,20 +330,12 @@ def schedule(
         "below-threshold": "No timer: its context is not full enough.",
     }
     message = reasons.get(result["reason"], "")
-    cancel_step = step(f"joelclaw idle cancel --session {quoted(session_id)}", "when a message arrives")
+    cancel_step = step(f"joelclaw idle schedule --cancel --session {quoted(session_id)}", "when a message arrives")
     return Answer(result, [cancel_step, _run_step()] if result["scheduled"] else [], message=message)
 
 
 def _run_step() -> Any:
     return step("joelclaw idle run", "compact sessions as they come due, until Ctrl-C")
-
-
-@idle.command("cancel")
-def cancel(session: Session = None) -> Answer:
-    """Remove the session's idle timer when a message arrives."""
-    from session import idle as idle_compaction
-
-    return Answer(idle_compaction.cancel(required_session(session)))
 
 
 @idle.command("list")

@@ -8,7 +8,7 @@ from typer import Argument, Option
 
 import clients
 from cli.declarations import Commands, OneOf, progress_bar
-from cli.output import Answer, quoted, runnable, step
+from cli.output import Answer, quoted, runnable, step, wrong_usage
 from core import clock, config, files
 from core.errors import FAILED, Failure
 
@@ -78,6 +78,40 @@ def doctor(
     elif left & {"HOOK_FAILED", "HOOK_LATE"}:
         actions = [step("joelclaw otel search hook --level warn,error", "what the hooks reported")]
     return Answer(result, actions, view=draw_doctor, exit_code=0 if result["healthy"] else FAILED)
+
+
+@app.command("project")
+def project(
+    verb: Annotated[str, Argument(metavar="VERB", help="`list`, or `rename`, which also merges")] = "list",
+    former: Annotated[str | None, Argument(metavar="OLD", help="Its present name")] = None,
+    name: Annotated[str | None, Argument(metavar="NEW", help="Its new name, or the project to merge it into")] = None,
+    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask")] = False,
+) -> Answer:
+    """List the projects, or rename one: its memories, sessions, folders and switches follow."""
+    from cli.terminal import agrees
+    from core import switches
+    from core.store import folders, sqlite
+    from memory.write import clean_name
+
+    db = sqlite.open_reading()
+    rows = {str(row["project"]): row for row in folders.listed(db)} if db is not None else {}
+    if verb == "list" and former is None:
+        return Answer({"count": len(rows), "projects": list(rows.values())})
+    new = clean_name(name or "", [])
+    if verb != "rename" or not former or not new or former == new:
+        raise wrong_usage("a project to rename and a different name are needed", "joelclaw project rename OLD NEW")
+    if former not in rows:
+        raise Failure("PROJECT_NOT_FOUND", "no project has this name", "joelclaw project list")
+    result: dict[str, Any] = {**rows[former], "renamedTo": new, "merged": new in rows}
+    if not yes and not agrees(Answer(result), f"{'merge it into' if new in rows else 'rename it to'} {new}?"):
+        return Answer({}, message="Cancelled; nothing was renamed.")
+    db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=True)
+    with sqlite.transaction(db):
+        folders.rename(db, former, new)
+    result["switches"] = switches.rename_project(former, new)
+    return Answer(
+        result, [step(f"joelclaw project rename {quoted(new)} {quoted(former)}", "undo it")] * (new not in rows)
+    )
 
 
 # store …, backup, restore

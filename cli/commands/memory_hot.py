@@ -66,12 +66,13 @@ def _write(options: Mapping[str, Any], *, view: str) -> Answer:
 def _project(db: apsw.Connection, session: str) -> str:
     """The project of the session, else of the repository around the current folder, or ""."""
     from core import project
-    from core.store import sessions
+    from core.store import folders, sessions
 
     known = sessions.by_id(db, session) if session else None
     if known is not None and known["project"]:
         return str(known["project"])
-    return project.repository_of(files.current_folder())
+    folders.note(db, folder := files.current_folder())
+    return project.repository_of(folder)
 
 
 def note(text: str | None, source: str, tags: str) -> Answer:

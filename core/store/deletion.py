@@ -189,6 +189,7 @@ def erase(db: apsw.Connection, criteria: Criteria, *, at: int, embed: Callable[[
         )  # the call's number stays in its session
         db.executemany(f"DELETE FROM forgotten WHERE id = ? AND ({gone})", found["forgotten"])
         db.execute("DELETE FROM tally WHERE documents = 0")  # it names their projects
+        db.execute("DELETE FROM folder WHERE project = ?", (criteria.project,))
         store_file.owe(db)
     return selection
 

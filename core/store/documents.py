@@ -116,6 +116,8 @@ def of_projects(db: apsw.Connection, names: Sequence[str], limit: int, tag: str 
     tagged = " AND instr(lower(tags), ?) AND EXISTS (SELECT 1 FROM json_each(tags) WHERE lower(value) = ?)"
     found: dict[int, Document] = {}
     for index, group in groups.items():
+        if not names and index in ("document_project", "document_unplaced"):
+            continue  # SQLite has no plan for these indexes and an empty list
         newest = f"SELECT * FROM document INDEXED BY {index} WHERE {group} ORDER BY rowid DESC LIMIT 1000"
         sql = (
             f"SELECT * FROM ({newest}) WHERE {_CURRENT} AND stale = 0 AND write_verdict = 'allow'"

@@ -187,13 +187,6 @@ def has_others(db: apsw.Connection, names: Sequence[str]) -> bool:
     return bool(db.execute(others, (*names,)).get)
 
 
-def rename_project(db: apsw.Connection, name: str, former: str, folder: str) -> None:
-    """Rename a project in the store if one of its sessions began in the folder."""
-    if db.execute("SELECT 1 FROM session WHERE project = ? AND folder = ? LIMIT 1", (former, folder)).get:
-        for table in ("session", "document"):
-            db.execute(f"UPDATE {table} SET project = ? WHERE project = ?", (name, former))
-
-
 def whole_id(db: apsw.Connection, given: str, *, least: int = 8) -> str:
     """The given id, or the only archived id that begins with it, "" if there is none.
 

@@ -8,10 +8,11 @@ all the last message: the next message becomes its context, and some clients wri
 from __future__ import annotations
 
 from clients.entries import Entry
-from core import TYPE_CHECKING, json_text, project, words
+from core import TYPE_CHECKING, json_text, words
+from core.project import repository_of
 from core.redaction import redact
 from core.store import calls as stored_calls
-from core.store import documents, segments, sessions, sqlite
+from core.store import documents, folders, segments, sessions, sqlite
 from core.words import clean
 from memory import gate
 from memory.archive import branches, texts
@@ -41,8 +42,8 @@ class SessionArchive:
     def __init__(self, db: apsw.Connection, origin: Origin) -> None:
         self.db = db
         self.session = clean_name(origin.session)
-        self.project = clean_name(project.name_of(origin.cwd))
-        self.folder = clean_name(project.folder_of(origin.cwd))
+        known = folders.note(db, origin.cwd)
+        self.project, self.folder = clean_name(known.project), clean_name(known.folder)
         self._projects: dict[str, str] = {}  # by folder
         self._client = clean_name(origin.agent)
         self._cwd = origin.cwd
@@ -55,7 +56,8 @@ class SessionArchive:
     def project_of(self, folder: str) -> str:
         """The project of an entry that names its folder: that of its repository, else that of the session."""
         if folder not in self._projects:
-            self._projects[folder] = clean_name(project.repository_of(folder)) or self.project
+            former = folders.known(self.db, folder).former  # of a folder that is gone
+            self._projects[folder] = clean_name(repository_of(folder) or former) or self.project
         return self._projects[folder]
 
     def has_forgotten(self, session: str) -> bool:
@@ -78,8 +80,6 @@ class SessionArchive:
             is_moved = sessions.transcript_position(self.db, source) != before
             if is_moved or sessions.is_forgotten(self.db, self.session):
                 return None
-            if former := project.without_host(self.project):
-                sessions.rename_project(self.db, self.project, former, self.folder)
             if ready and self._vectors:
                 documents.ensure_signatures(self.db)
             added, updated = self._store_episodes(ready, piece.carry)

@@ -177,7 +177,7 @@ def offers(run: Run, line: str) -> list[str]:
 
 @pytest.mark.parametrize(
     "line",
-    ["o11y session ", "session show ", "lost ", "checkpoint show ", "idle cancel --session ",
+    ["o11y session ", "session show ", "lost ", "checkpoint show ", "idle schedule --session ",
      "idle schedule --session ", "checkpoint save --session ", "otel list --session ",
      "inject recovery --session=", "recall x --session "],
 )  # fmt: skip

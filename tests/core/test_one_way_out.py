@@ -161,7 +161,7 @@ TABLE: dict[str, list[list[str]] | str] = {
     "compaction summarize": [["compaction", "summarize", _COMPACTION]],
     "compaction branch": [["compaction", "branch", _COMPACTION, "--to", ALL[:60]]],
     "idle schedule": [["idle", "schedule", "--session", "s"]],
-    "idle cancel": [["idle", "cancel", "--session", "s"]],
+    "project": [["project", "list"], ["project", "rename", "acme/x", "x/y", "--yes"]],
     "idle list": [["idle", "list"]],
     "idle run": [["idle", "run", "--once"]],
     "hook": [["hook", "claude"]],

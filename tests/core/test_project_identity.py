@@ -109,7 +109,7 @@ def test_memories_stored_under_names_without_host_are_found(run: Run, home: Path
     run("memory", "archive", str(transcript), env=NOW)
     run("memory", "write", "The weir gate is painted green", "--project", "git.example.org/acme/sluice", env=NOW)
     with sqlite3.connect(home / "store.db") as db:
-        for table in ("session", "document"):
+        for table in ("session", "document", "folder"):
             db.execute(f"UPDATE {table} SET project = 'acme/sluice'")
     elsewhere = repository(tmp_path / "copy", "https://elsewhere.example/acme/sluice.git")
     for where, expected in ((elsewhere, False), (folder, True)):
@@ -138,10 +138,10 @@ def test_projects_switched_off_under_names_without_host_stay_off(run: Run, home:
 
 @pytest.fixture
 def stocked(run: Run) -> None:
-    """Memories of a project under both its names, of another, of none, and of a session that nobody knows."""
+    """Memories of a project, of two others, of none, and of a session that nobody knows."""
     lines = [
         {"id": "own", "text": f"Own: the {QUERY} is to wait twice as long each time", "project": "acme/gateway"},
-        {"id": "older", "text": f"Older: the {QUERY} was a fixed delay of two seconds", "project": "gateway"},
+        {"id": "plain", "text": f"Plain: the {QUERY} was a fixed delay of two seconds", "project": "gateway"},
         {"id": "foreign", "text": f"Foreign: the {QUERY} gives up after a day", "project": "acme/proxy"},
         {"id": "global", "text": f"Global: never hide the {QUERY} from the operators"},
         {"id": "lost", "text": f"Lost: the {QUERY} of nobody knows where", "session": "unknown"},
@@ -154,12 +154,13 @@ def recalled(run: Run, *words: str) -> set[str]:
 
 
 @pytest.mark.usefixtures("stocked")
-def test_recall_accepts_either_name_and_includes_global_memories(run: Run) -> None:
-    everything = {"own", "older", "foreign", "global", "lost"}
+def test_recall_is_narrowed_to_a_project_and_global_memories(run: Run) -> None:
+    everything = {"own", "plain", "foreign", "global", "lost"}
     assert recalled(run) == recalled(run, "--everywhere") == everything
-    assert recalled(run, "--project", "acme/gateway") == {"own", "older", "global", "lost"}
-    assert recalled(run, "--project", "gateway") == {"own", "older", "global", "lost"}
+    assert recalled(run, "--project", "acme/gateway") == {"own", "global", "lost"}
+    assert recalled(run, "--project", "gateway") == {"plain", "global", "lost"}
     assert recalled(run, "--project", "acme/proxy") == {"foreign", "global", "lost"}
+    assert recalled(run, "--project", "proxy") == {"foreign", "global", "lost"}, "short for the only such name"
     assert recalled(run, "--project", "none/such") == {"global", "lost"}
     failed = run("recall", QUERY, "--everywhere", "--project", "x", ok=False, env=NOW)
     assert failed.json["error"]["code"] == "RECALL_INVALID_ARGS"
@@ -176,8 +177,8 @@ def hook(run: Run, name: str, session: str, cwd: Path, env: dict[str, str], **mo
 def test_a_session_gets_memories_of_its_project(run: Run, tmp_path: Path) -> None:
     folder = repository(tmp_path / "any", "git@github.com:acme/gateway.git")
     answer = hook(run, "SessionStart", "s1", folder, NOW, source="startup")
-    shown = {word for word in ("Own:", "Older:", "Global:", "Foreign:", "Lost:") if word in answer}
-    assert shown == {"Own:", "Older:", "Global:", "Lost:"}
+    shown = {word for word in ("Own:", "Plain:", "Global:", "Foreign:", "Lost:") if word in answer}
+    assert shown == {"Own:", "Global:", "Lost:"}
 
 
 def test_memories_written_in_a_session_get_its_project(run: Run, tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_timers_of_an_older_version_are_found(talk: Run, home: Path) -> None:
     assert [row["sessionId"] for row in talk("idle", "list", env=at(0)).result["timers"]] == [
         "copy-0000", "copy-0001", "copy-0002",
     ]  # fmt: skip
-    talk("idle", "cancel", "--session", "copy-0001", env=at(101))
+    talk("idle", "schedule", "--cancel", "--session", "copy-0001", env=at(101))
     talk("idle", "schedule", "--session", "new", "--percent", "90", "--minutes", "9", "--agent", "pi", env=at(101))
     listed = [row["sessionId"] for row in talk("idle", "list", env=at(101)).result["timers"]]
     assert listed == ["copy-0000", "copy-0002", "new"]

@@ -84,14 +84,23 @@ def test_a_new_timer_replaces_the_old_and_cancel_removes_it(run: Run, home: Path
     assert schedule(run, "--percent", "80", "--minutes", "5", ms=NOW_MS + MINUTE)["replaced"] is True
     (timer,) = run("idle", "list", env=at()).result["timers"]
     assert timer["dueAt"] == NOW_MS + 6 * MINUTE
-    assert run("idle", "cancel", "--session", "s").result == {"sessionId": "s", "known": True, "cancelled": True}
-    assert run("idle", "cancel", "--session", "s").result == {"sessionId": "s", "known": True, "cancelled": False}
+    assert run("idle", "schedule", "--cancel", "--session", "s").result == {
+        "sessionId": "s",
+        "known": True,
+        "cancelled": True,
+    }
+    assert run("idle", "schedule", "--cancel", "--session", "s").result == {
+        "sessionId": "s",
+        "known": True,
+        "cancelled": False,
+    }
     assert run("idle", "list").result == {"count": 0, "timers": []}
     assert state(home)["idleTimer"] is None
 
 
 @pytest.mark.parametrize(
-    "words", [("schedule", "--session", "s", "--minutes", "0"), ("cancel",), ("run", "--once", "--until-empty")]
+    "words",
+    [("schedule", "--session", "s", "--minutes", "0"), ("schedule", "--cancel"), ("run", "--once", "--until-empty")],
 )
 def test_wrong_usage_of_idle_is_refused(run: Run, words: tuple[str, ...]) -> None:
     failed = run("idle", *words, ok=False)
