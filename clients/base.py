@@ -175,6 +175,14 @@ class Client:
         """What the user typed of a prompt, by the lines after it; None if the transcript does not repeat prompts."""
         return prompt.text
 
+    def side_entries(self, line: dict[str, Any]) -> list[Entry]:
+        """The entries of a line of a subagent's own transcript."""
+        return self.entries(line)
+
+    def is_side(self, path: str) -> bool:  # noqa: ARG002  # for subclasses
+        """Whether a transcript is that of a subagent, by its name."""
+        return False
+
     def folder_of(self, path: str, line: dict[str, Any], known: Iterable[str]) -> str:  # noqa: ARG002  # for subclasses
         """The folder of a session whose transcript does not name it; "" if it is unknown.
 

@@ -7,6 +7,8 @@ boundary and is named there.
 
 from __future__ import annotations
 
+import os
+
 from clients.base import Client
 from clients.content import (
     INTERRUPTED,
@@ -125,6 +127,20 @@ class Claude(Client):
         head.is_meta = is_meta and head.kind == "node"
         head.is_side = bool(line["isSidechain"]) if "isSidechain" in line else None
         return found
+
+    def side_entries(self, line: dict[str, Any]) -> list[Entry]:
+        """The entries of a line of a subagent's own transcript. What it was asked comes from the agent."""
+        found = self.entries({**line, "isSidechain": False})
+        for entry in found:
+            if entry.kind == "prompt":
+                entry.kind, entry.origin = "note", "teammate"
+        found[0].parent_session, found[0].session, found[0].session_kind = found[0].session, "", "subagent"
+        return found
+
+    def is_side(self, path: str) -> bool:
+        """Whether a transcript is that of a subagent. Some only repeat the conversation, for the client itself."""
+        name = os.path.basename(path)
+        return name.startswith("agent-") and not name.startswith(("agent-acompact-", "agent-aprompt_suggestion-"))
 
     def _answer_entries(self, line: dict[str, Any], at: int | None) -> list[Entry]:
         planning_tools = ("TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList")

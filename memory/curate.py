@@ -384,7 +384,7 @@ def _hide(db: apsw.Connection, memories: Iterable[Document], *, now: int, vector
 
 
 def forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool) -> dict[str, Any]:
-    """Hide all that is stored of a session: its memories, calls, summaries, plan and hooks."""
+    """Hide all that is stored of a session and its subagents: memories, calls, summaries, plans and hooks."""
     with sqlite.transaction(db):
         was_forgotten = sessions.is_forgotten(db, session)
         known = sessions.by_id(db, session)
@@ -395,9 +395,13 @@ def forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool
             documents.forget(db, rowid, now, signatures=signatures)
         segments.renew(db, session)
         forgotten.hide_session(db, session, names, now=now)
+        begun = sessions.subagents(db, session, forgotten=False)
+    others = [forget_session(db, name, now=now, vectors=vectors) for name in begun]
+    names += [name for other in others for name in other["ids"]]
+    calls = (known["calls"] if known else 0) + sum(other["toolCalls"] for other in others)
     return {
         "session": session, "ids": names, "forgotten": names, "unchanged": [session] if was_forgotten else [],
-        "undo": False, "toolCalls": known["calls"] if known else 0,
+        "undo": False, "toolCalls": calls,
     }  # fmt: skip
 
 
@@ -420,7 +424,9 @@ def undo_forget_session(db: apsw.Connection, session: str, *, now: int, vectors:
         ]
         _hide(db, memories, now=now, vectors=vectors, undo=True)
         known = sessions.by_id(db, session)
-    names = [memory["id"] for memory in memories]
+        begun = sessions.subagents(db, session, forgotten=True)
+    others = [undo_forget_session(db, name, now=now, vectors=vectors) for name in begun]
+    names = [memory["id"] for memory in memories] + [name for other in others for name in other["ids"]]
     return {
         "session": session, "ids": names, "restored": names, "unchanged": [] if was_forgotten else [session],
         "undo": True, "purged": [], "toolCalls": known["calls"] if known and was_forgotten else 0,

@@ -150,7 +150,7 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
     report = _archive_new(new, known, agent, every, again=again) if new else Archived()
     for file, state in states:
         if state is not None and state["client"]:
-            report.take(state["client"])
+            report.take(state["client"], file.path)
         elif state is not None:
             report.leave_out(file.path, state["reason"])
     if every is not None and db is not None and sqlite.replaces_lost_store(db):

@@ -134,10 +134,11 @@ def select(db: apsw.Connection, criteria: Criteria) -> Selection:
         found["plans"] = []
         where, values = _condition(db, KINDS["plans"], "plans", criteria)
         known = db.execute(f"SELECT id FROM session WHERE ({where}) AND updated_at <> {sessions.FORGOTTEN}", values)
-        also = criteria.live if criteria.project else {criteria.session}
+        named = {criteria.session, *sessions.subagents(db, criteria.session)}
+        also = criteria.live if criteria.project else named
         selection.sessions = list(dict.fromkeys([*(str(row[0]) for row in known), *sorted(also - {""})]))
         if criteria.session:
-            selection.sessions = [session for session in selection.sessions if session == criteria.session]
+            selection.sessions = [session for session in selection.sessions if session in named]
     ids = json_text.dumps([key[0] for key in found["forgotten"]])
     selection.hidden = dict(db.execute(f"SELECT kind, count(*) FROM forgotten WHERE id IN {LISTED} GROUP BY 1", (ids,)))
     of_sessions = json_text.dumps([*selection.touched, *selection.sessions, *sorted({criteria.session} - {""})])
@@ -419,8 +420,8 @@ def _condition(db: apsw.Connection, kind: _Kind, name: str, criteria: Criteria) 
     conditions: list[str] = []
     values: list[Any] = []
     if criteria.session:
-        conditions.append(f"{kind.session} = ?")
-        values.append(criteria.session)
+        conditions.append(f"({kind.session} = ? OR {kind.session} IN ({sessions.SUBAGENTS}))")
+        values += [criteria.session, criteria.session]
     if criteria.before is not None:
         conditions.append(f"{kind.at} < ?")
         values.append(criteria.before)

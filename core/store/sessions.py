@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from core.records import Document, Episode, Session
 
 TITLE = "title"  # the speaker of an episode that names its session
+SUBAGENTS = "SELECT id FROM session WHERE parent = ? AND parent <> '' AND kind IN ('subagent', 'review')"
 FORGOTTEN = -1  # instead of `updated_at`: the session stays known, so that its transcript is not archived again
 STARTED = ("subagent", "review")  # kinds of sessions that another session began
 PURGED_PLAN = '[["purged"]]'  # so that reading the transcript again does not bring the plan back
@@ -77,15 +78,22 @@ def forgotten_ids(db: apsw.Connection) -> list[str]:
 
 def forget(db: apsw.Connection, identifier: str) -> None:
     """Delete a session's work; what it does from now on is not kept either."""
+    began = db.execute("SELECT parent, kind FROM session WHERE id = ?", (identifier,)).fetchone() or ("", "main")
     drop(db, identifier)
     for table, column in (("call", "session_id"), ("compaction", "session_id"), ("session", "id")):
         db.execute(f"DELETE FROM {table} WHERE {column} = ?", (identifier,))
     db.execute(
-        "INSERT INTO session (id, client, project, folder, updated_at, prompts, calls, plan)"
-        " VALUES (?, '', '', '', ?, 0, 0, '[]')",
-        (identifier, FORGOTTEN),
+        "INSERT INTO session (id, client, project, folder, updated_at, prompts, calls, plan, parent, kind)"
+        " VALUES (?, '', '', '', ?, 0, 0, '[]', ?, ?)",
+        (identifier, FORGOTTEN, *began),
     )
     db.execute("DELETE FROM seen_file")  # so that an archive of its transcripts says that it was forgotten
+
+
+def subagents(db: apsw.Connection, identifier: str, *, forgotten: bool | None = None) -> list[str]:
+    """The sessions that a session began; only those that were forgotten or were not, if that is asked."""
+    names = [str(name) for (name,) in db.execute(SUBAGENTS, (identifier,))]
+    return [name for name in names if forgotten is None or is_forgotten(db, name) == forgotten]
 
 
 def drop(db: apsw.Connection, identifier: str) -> int:
@@ -118,8 +126,8 @@ def totals(db: apsw.Connection) -> tuple[int, int]:
 
 
 def latest(db: apsw.Connection, most: int) -> list[Session]:
-    """The sessions of all projects, the most recently active first."""
-    return fetch(db, f"{_KNOWN} ORDER BY updated_at DESC, id LIMIT ?", (most,), _session)
+    """The sessions of all projects that no other session began, the most recently active first."""
+    return fetch(db, f"{_KNOWN} AND {_OF_USER} ORDER BY updated_at DESC, id LIMIT ?", (most,), _session)
 
 
 def latest_first(db: apsw.Connection) -> list[tuple[str, str]]:
@@ -135,7 +143,7 @@ def last_of_project(
     `first` (an id) goes first, then those of the folder, then the latest. Of no project none.
     """
     own = own_names(project, projects(db)) if project else []
-    query = f"{_KNOWN} AND id <> ? AND project IN ({marks(own)}) AND"
+    query = f"{_KNOWN} AND {_OF_USER} AND id <> ? AND project IN ({marks(own)}) AND"
     worked = fetch(db, f"{query} calls > 0 ORDER BY updated_at DESC LIMIT 5", (without, *own), _session)
     in_folder = "calls = 0 AND folder = ? ORDER BY updated_at DESC LIMIT 3"
     talked = fetch(db, f"{query} {in_folder}", (without, *own, folder), _session)
@@ -323,7 +331,8 @@ def save_transcript_position(db: apsw.Connection, source: str, offset: int, head
 
 def transcripts_naming(db: apsw.Connection, session: str) -> list[str]:
     """The transcripts with a session's id in their path, the newest first."""
-    rows = db.execute("SELECT source FROM transcript WHERE instr(source, ?) ORDER BY updated_at DESC", (session,))
+    named = "instr(source, ?1) AND NOT instr(source, ?1 || '/subagents/')"  # those are its subagents'
+    rows = db.execute(f"SELECT source FROM transcript WHERE {named} ORDER BY updated_at DESC", (session,))
     return [str(row[0]) for row in rows]
 
 
@@ -419,6 +428,7 @@ def first_episode_at(db: apsw.Connection, session: str, without: Iterable[str]) 
 
 
 _KNOWN = f"SELECT * FROM session WHERE updated_at <> {FORGOTTEN}"
+_OF_USER = "kind NOT IN ('subagent', 'review')"
 # The partial index on the session needs the second condition; +rowid keeps the planner from walking all episodes.
 _ALL_TURNS = (
     "FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL"

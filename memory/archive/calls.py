@@ -305,7 +305,7 @@ class SessionCalls:
             now: ms since the epoch.
         """
         identifier = session["id"]
-        if not (self._events or prompts or self._ended):
+        if not (self._events or prompts or self._ended or session.get("parent")):
             return 0
         known = sessions.by_id(db, identifier)
         if known is not None:

@@ -266,14 +266,16 @@ class _Reader:
         if value is None:
             piece.bad_lines += 1
             return
-        entries = clients.entries_of(self._client, value)
+        is_side = self._client.is_side(self._path)
+        entries = self._client.side_entries(value) if is_side else clients.entries_of(self._client, value)
         if entries and entries[0].kind == "prompt" and self._client.typed_marks:
             entries[0].text = self._client.typed_text(entries[0], following if self._repeats_prompts() else None)
         owner = self._owner(entries)
         numbered = [(number, entry) for number, entry in enumerate(entries) if not entry.is_meta]
         if self._admission is not None:
             at = content.parse_timestamp(value.get("timestamp"))
-            admitted = self._admission.follow(entries, at, owner, piece.end)
+            begun_by = entries[0].parent_session if is_side and entries else ""
+            admitted = self._admission.follow(entries, at, owner or begun_by, piece.end)
             numbered = [(number, entry) for number, entry in numbered if entry in admitted]
         if self._limits.deadline is not None and len(line) > content.LARGE_BYTES:
             piece.calls.is_cut |= _cut_texts(entry for _, entry in numbered)

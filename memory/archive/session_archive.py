@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     """How far a transcript is archived: the offset, a fingerprint of the file's beginning, and the carry as JSON."""
 
 COLLECTION = "episodes"
-MAX_BODY_CHARS = 4000  # of a message; if it is longer, its head and its tail are kept
 
 
 class SessionArchive:
@@ -233,7 +232,8 @@ class Piece:
 
     def add(self, entry: Entry, line: bytes = b"", number: int = 0) -> None:
         """Add the `number`th entry of a line."""
-        if self._owner and self._archive.has_forgotten(self._owner):
+        begun_by = self._owner or (self.carry.parent if self.carry.kind == "subagent" else "")
+        if begun_by and self._archive.has_forgotten(begun_by):
             return
         self.entries.append(entry)
         calls = self._calls_of_line()
@@ -244,7 +244,7 @@ class Piece:
         if entry.kind == "title":
             self._name_session(entry)
         elif entry.kind in ("prompt", "answer") or entry.origin:
-            if body := bounded(entry.text):
+            if body := texts.bounded(entry.text):
                 identifier = identifier_of(entry, self._session, line, number)
                 if self._node and entry.kind == "prompt" and not entry.call:
                     self._node.is_prompt = True
@@ -255,7 +255,7 @@ class Piece:
             message = Entry("prompt", entry.at)
             message.text = text
             # identified by its text and time, since lines that give several to the model at once are all alike
-            self._add_message(message, identifier_of(message, self._session, b"", 0), bounded(text))
+            self._add_message(message, identifier_of(message, self._session, b"", 0), texts.bounded(text))
 
     def _name_session(self, title: Entry) -> None:
         """Keep a title. At the beginning of a transcript, the client may name the session before it."""
@@ -360,7 +360,7 @@ class TypedAhead:
     def follow(self, operation: str, text: str) -> str:
         """Apply an operation; returns the text that becomes a message by it, or ""."""
         if operation == "enqueue":
-            self.waiting = [*self.waiting, bounded(text)][-20:]
+            self.waiting = [*self.waiting, texts.bounded(text)][-20:]
         elif operation == "popAll":
             self.waiting.clear()
         elif self.waiting:
@@ -470,20 +470,6 @@ def identifier_of(message: Entry, session: str, line: bytes, number: int) -> str
     if plain != given or len(plain) > 200 or plain.split() != [plain] or redact(plain)[1]:
         return "ep-" + words.fingerprint(given)
     return plain
-
-
-def bounded(text: str) -> str:
-    """A message without secrets; the middle of a long message is left out."""
-    text = text.strip()
-    tail_chars = 1500
-    if len(text) > 2 * texts.MARGIN + MAX_BODY_CHARS:
-        head = texts.start(text, MAX_BODY_CHARS)
-        tail = texts.tail(text, texts.plain, tail_chars, texts.MARGIN)
-    else:
-        head = tail = texts.plain(text)
-        if len(head) <= MAX_BODY_CHARS:
-            return head
-    return head[: MAX_BODY_CHARS - tail_chars].rstrip() + "\n[…]\n" + tail[-tail_chars:].lstrip()
 
 
 def clean_name(text: str) -> str:

@@ -14,6 +14,7 @@ from core.words import clean
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+MAX_BODY_CHARS = 4000  # of a message; if it is longer, its head and its tail are kept
 MAX_PASSAGE_CHARS = 30_000
 MARGIN = 24_000  # characters: more than the longest secret (a private key) has
 END_CHARS = 2_000  # kept of each end of a dense text
@@ -47,6 +48,20 @@ def both_ends(text: str, most: int, command: str = "", path: str = "", *, whole:
         if len(text) > most:
             return in_part(text, lambda part: plain(part, command, path), most // 2, MARGIN), False
     return plain(text, command, path), False
+
+
+def bounded(text: str) -> str:
+    """A message without secrets; the middle of a long message is left out."""
+    text = text.strip()
+    tail_chars = 1500
+    if len(text) > 2 * MARGIN + MAX_BODY_CHARS:
+        head = start(text, MAX_BODY_CHARS)
+        end = tail(text, plain, tail_chars, MARGIN)
+    else:
+        head = end = plain(text)
+        if len(head) <= MAX_BODY_CHARS:
+            return head
+    return head[: MAX_BODY_CHARS - tail_chars].rstrip() + "\n[…]\n" + end[-tail_chars:].lstrip()
 
 
 def one_line(text: str, most: int) -> str:

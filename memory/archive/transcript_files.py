@@ -75,12 +75,15 @@ class Archived:
             "unreadable": {},
         }  # fmt: skip
 
-    def take(self, client: str, new: Ingested | None = None) -> None:
-        """Count a transcript of a client, and its new part."""
+    def take(self, client: str, path: str, new: Ingested | None = None) -> None:
+        """Count a transcript of a client, or of one of its subagents, and its new part."""
         result = self.result
-        result["transcripts"] += 1
-        result["agents"][client] = result["agents"].get(client, 0) + 1
-        result["unchanged"] += new is None or not new.bytes
+        if clients.row(client).is_side(path):
+            result["subagents"] += 1
+        else:
+            result["transcripts"] += 1
+            result["agents"][client] = result["agents"].get(client, 0) + 1
+            result["unchanged"] += new is None or not new.bytes
         if new is not None:
             result["episodes"]["added"] += new.added
             result["episodes"]["updated"] += new.updated
@@ -247,8 +250,6 @@ def look_at(path: str, agent: str = "", known: Iterable[str] = ()) -> tuple[str,
 
     `known`: folders that it may have worked in, for clients that write only a hash. Raises TRANSCRIPT_UNREADABLE.
     """
-    if "subagents" in path.split(os.sep):
-        raise ingest.unreadable(path, SUBAGENT)
     first = _some_lines(path)
     if not first:
         raise ingest.unreadable(path, NO_LINES)
@@ -258,13 +259,15 @@ def look_at(path: str, agent: str = "", known: Iterable[str] = ()) -> tuple[str,
     client = clients.with_transcript(agent)
     heads = [entries[0] for line in first if (entries := clients.entries_of(client, line))]
     sides = [head.is_side for head in heads if head.is_side is not None]
-    if sides and all(sides):
-        raise ingest.unreadable(path, SUBAGENT)
     session = _first_session(heads)
     name = os.path.splitext(os.path.basename(sources.plain_path(path)))[0]
     if name in ("events", "full", "session", "transcript"):
         name = os.path.basename(os.path.dirname(os.path.abspath(path)))
-    if client.named_by_file:
+    if client.is_side(path):
+        session = name
+    elif "subagents" in path.split(os.sep) or (sides and all(sides)):
+        raise ingest.unreadable(path, SUBAGENT)
+    elif client.named_by_file:
         # A fork begins with lines of its parent. In a copy under another name, the last line decides.
         lengths = [len(part) for part in name.split("-")]
         is_uuid = lengths == [8, 4, 4, 4, 12] and not name.lower().strip("0123456789abcdef-")
@@ -313,7 +316,7 @@ def ingest_all(
             continue
         shared += result.shared
         if result.client:
-            report.take(result.client, result)
+            report.take(result.client, file.path, result)
         else:
             report.leave_out(file.path, result.reason)
         is_final = result.client or result.reason in (SUBAGENT, NO_LINES, NO_CLIENT)  # no error that may pass

@@ -47,7 +47,7 @@ def clients(tmp_path: Path) -> Path:
     person = tmp_path / "person"
     project = person / ".claude" / "projects" / "-home-u-gateway"
     Transcript(project / f"{SESSION}.jsonl").user("claude was asked about the gateway")
-    Transcript(project / SESSION / "subagents" / "agent-1.jsonl").user("a helper was asked")
+    Transcript(project / SESSION / "subagents" / "agent-1.jsonl", session=SESSION).user("a helper was asked")
     side = Transcript(project / "agent-old.jsonl")
     side.write(side.entry("user", "an old helper was asked", isSidechain=True))
     lines(person / ".pi/agent/sessions/--w-pigeon--/2026-09-20_x.jsonl", PI)
@@ -71,7 +71,14 @@ def test_all_takes_every_client(run: Run, clients: Path) -> None:
     result = archive(run, "--all", person=clients)
     assert result["agents"] == {"claude": 1, "codex": 1, "gemini": 1, "pi": 1}
     assert (result["transcripts"], result["subagents"], result["skipped"]) == (4, 2, [])
-    assert result["episodes"] == {"added": 4, "updated": 0}
+    assert result["episodes"] == {"added": 6, "updated": 0}
+    (helper,) = [hit for hit in run("recall", "a helper was asked").result["hits"] if hit["session"] == "agent-1"]
+    assert helper["origin"] == "teammate", "it was the agent that asked"
+    for flag, found in (("", 0), ("--undo", 1)):
+        run("memory", "forget", "--session", SESSION, *filter(None, [flag]))
+        hits = run("recall", "a helper was asked").result["hits"]
+        assert sum(hit["session"] == "agent-1" for hit in hits) == found, "its helpers go with a session"
+    assert "agent-1" not in {row["sessionId"] for row in run("session", "list").result["sessions"]}
     by_source = episodes(run)
     assert {name: (episode["session"], episode.get("project", "")) for name, episode in by_source.items()} == {
         "claude": (SESSION, "gateway"),

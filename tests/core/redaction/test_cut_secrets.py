@@ -9,7 +9,7 @@ from secret_samples import POSITIVE, Sample
 from clients.entries import Entry, Step, call_entry, result_entry, summary_entry
 from core.records import Session
 from core.store import sessions, sqlite
-from memory.archive import calls, session_archive, texts
+from memory.archive import calls, texts
 
 CUTS = {
     "tool": 100,
@@ -21,7 +21,7 @@ CUTS = {
     "error": calls.MAX_READ_CHARS // 2,
     "summary": sessions.SUMMARY_CHARS,
     "plan": 200 * 8,
-    "message": session_archive.MAX_BODY_CHARS,
+    "message": texts.MAX_BODY_CHARS,
 }
 ABOUT: Session = {
     "id": "s", "client": "claude", "project": "p", "folder": "/w", "updated_at": 0, "prompts": 0, "calls": 0,
@@ -48,7 +48,7 @@ def stored_of(place: str, text: str) -> str:
         work.add(entry, 0)
     work.store(db, {**ABOUT, "plan": []}, prompts=0, is_first=True, now=1)
     rows = [list(db.execute(f"SELECT * FROM {table}")) for table in ("session", "call", "name", "compaction")]
-    return repr(rows) + (session_archive.bounded(text) if place == "message" else "")
+    return repr(rows) + (texts.bounded(text) if place == "message" else "")
 
 
 def halves(secret: str) -> list[str]:
