@@ -1,7 +1,7 @@
 """Codex's code mode: the tool calls in a script, JavaScript that calls `tools.NAME(…)`, and what the script printed.
 
 Imported only if there is a script. Nothing is executed. The argument of a call counts as far as the script contains it:
-literals, also joined or in templates, variables, elements that a loop or `.map` goes over, and parameters. Both
+literals, also joined or in templates, and names of variables, of elements in a loop or `.map`, and of parameters. Both
 branches of a condition count.
 """
 
@@ -24,7 +24,7 @@ TOKEN = re.compile(
 TEMPLATE = re.compile(r"((?:[^`\\$]++|\\.|\$(?!\{))*+)(`|\$\{|\Z)", re.DOTALL)
 REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*")
 ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,5})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.))", re.DOTALL)
-MAX_STEPS = 200_000  # tokens that are read, also repeatedly, which bounds the time that a script takes
+MAX_CALLS = 100  # of a script
 
 
 def tool_calls(script: str) -> list[tuple[str, Any]]:
@@ -33,15 +33,11 @@ def tool_calls(script: str) -> list[tuple[str, Any]]:
     Members whose values are unknown are left out of an object. If all is unknown, the argument is the source text.
     """
     reader = _Reader(script)
-    known: dict[str, Any] = {"tools": _Tool(""), "String": str, "Object": dict}
     try:
-        reader.scan(0, len(reader.tokens), known)
-        for function in reader.functions:
-            if not function.is_called:
-                reader.scan(function.begin, function.end, known)
-    except RecursionError:  # what was found is kept
-        pass
-    return reader.calls
+        reader.calls()  # so that all names are known
+        return reader.calls()
+    except RecursionError:  # brackets that are nested too deep
+        return []
 
 
 def read_output(result: Entry, texts: Sequence[str]) -> None:
@@ -115,7 +111,7 @@ def _failed_by_text(text: str) -> bool | None:
 
 
 class _Token(NamedTuple):
-    kind: str  # text, name, number, regex, sign, end
+    kind: str  # text, name, number, regex, sign
     text: str
     start: int
     end: int
@@ -125,179 +121,126 @@ class _Tool(str):
     """A tool, by its name; "" is the object with all of them."""
 
 
-class _Function:
-    """A function, or the body of a loop. Parameters and body are ranges of tokens."""
-
-    def __init__(self, parameters: list[tuple[int, int]], begin: int, end: int) -> None:
-        self.parameters = parameters
-        self.begin = begin
-        self.end = end
-        self.is_called = False
+class _Each(list[Any]):
+    """The values that a name has in turn."""
 
 
 class _Reader:
-    """Reads a script. Places are numbers of tokens, `names` the values of variables; an unknown value is None."""
+    """Reads a script. Places are numbers of tokens. An unknown value is None."""
 
     def __init__(self, script: str) -> None:
-        self.script = script
-        self.tokens = _tokens(script)
-        self.calls: list[tuple[str, Any]] = []
-        self.functions: list[_Function] = []
-        self._steps = 0
+        self._script = script
+        self._tokens = _tokens(script)
+        self._names: dict[str, Any] = {"tools": _Tool(""), "String": str, "Object": dict}
         self._closing: dict[int, int] = {}
         opened: list[int] = []
-        for at in range(len(self.tokens)):
+        for at in range(len(self._tokens)):
             if (sign := self._sign(at)) in ("(", "[", "{"):
                 opened.append(at)
             elif sign in (")", "]", "}") and opened:
                 self._closing[opened.pop()] = at
-        self._closing.update((at, len(self.tokens)) for at in opened)  # the script was cut off
+        self._closing.update((at, len(self._tokens)) for at in opened)  # the script was cut off
         self._opening = {close: at for at, close in self._closing.items()}
 
-    def scan(self, at: int, end: int, names: dict[str, Any]) -> None:
-        """Note the calls in a part of the script."""
-        while at < end:
-            self._steps += 1
-            if self._steps > MAX_STEPS:
-                raise RecursionError
+    def calls(self) -> list[tuple[str, Any]]:
+        """The calls of tools, each time that they are made with other values."""
+        found: list[tuple[str, Any]] = []
+        for at in range(len(self._tokens)):
             sign = self._sign(at)
             if sign == "=" and self._sign(at - 2) != ".":
-                value = self._value(at + 1, self._end_of(at + 1, end), names)
-                self._bind(self._opening.get(at - 1, at - 1), value, names)
-            elif sign == "function" and self._sign(at + 2) == "(":
-                value = names[self._sign(at + 1)] = self._function_at(at, end)
-            elif sign == "for" and self._sign(at + 1) == "(":
-                at = self._loop(at + 1, end, names)
-                continue
-            else:
-                at = self._call(at, names) if sign == "(" else at + 1
-                continue
-            if isinstance(value, _Function):
-                self.functions.append(value)
-                at = value.end
-            at += 1
+                self._bind(self._opening.get(at - 1, at - 1), self._value(at + 1, self._end_of(at + 1)))
+            elif sign == "of":
+                elements = self._value(at + 1, self._end_of(at + 1))
+                self._bind(self._opening.get(at - 1, at - 1), _each(elements))
+            elif sign == "=>" or (sign == "function" and self._sign(at + 2) == "("):
+                self._bind_parameters(at)
+            elif sign == "(" and isinstance(tool := self._value(self._begin_of(at - 1), at), _Tool):
+                values = self._values(at + 1, self._closing[at])
+                source = self._script[self._tokens[at].end : self._tokens[self._closing[at] - 1].end].strip()
+                given = values[0] if values and isinstance(values[0], (str, dict, _Each)) else source
+                found += [(str(tool), value) for value in (_in_turn(given) if given else [source])]
+        return found[:MAX_CALLS]
 
-    def _loop(self, at: int, end: int, names: dict[str, Any]) -> int:
-        """Scan a loop over known elements, whose head begins at `at`; returns the place after what was scanned."""
-        close = self._closing[at]
-        pattern = at + 1 + (self._sign(at + 1) in ("const", "let", "var"))
-        of = next((place for place in range(pattern, close) if self._sign(place) == "of"), close)
-        elements = self._value(of + 1, close, names)
-        if not isinstance(elements, list):
-            self._bind(pattern, None, names)
-            return at + 1
-        after = self._closing.get(close + 1) or self._end_of(close + 1, end)
-        for element in elements:
-            self._enter(_Function([(pattern, of)], close + 1, after), [element], names)
-        return after
-
-    def _call(self, at: int, names: dict[str, Any]) -> int:
-        """Note a call whose arguments begin at `at`; returns the place after what was scanned."""
-        close, begin = self._closing[at], self._begin_of(at - 1)
-        is_named = at > 0 and self._sign(at - 1) not in ("async", "function", ")", "")
-        called = self._value(begin, at, names) if is_named else None
-        values = self._values(at + 1, close, names)
-        if isinstance(called, _Tool):
-            self.scan(at + 1, close, names)
-            source = self.script[self.tokens[at].end : self.tokens[close - 1].end].strip()
-            self.calls.append((str(called), values[0] if values and isinstance(values[0], (str, dict)) else source))
-        elif isinstance(called, _Function):
-            self.scan(at + 1, close, names)
-            self._enter(called, values, names)
-        elif values and isinstance(values[0], _Function) and isinstance(called, list):
-            for element in called:
-                self._enter(values[0], [element], names)
+    def _bind_parameters(self, at: int) -> None:
+        """Give the parameters of a function what the script passes: elements of a list, or arguments."""
+        first = at + 2 if self._sign(at) == "function" else self._opening.get(at - 1, at - 1)
+        parts = self._split(first + 1, self._closing[first], ",") if first in self._closing else [(first, first + 1)]
+        before = first - 1 - (self._sign(first - 1) == "async")
+        if self._sign(before) == "(" and self._sign(before - 2) in (".", "?."):  # `.map(x => …)`
+            elements = self._value(self._begin_of(before - 1), before - 2)
+            passed = [[element] for element in elements] if isinstance(elements, list) else []
         else:
-            return at + 1
-        return close + 1
+            name = self._sign(before - (self._sign(before) == "="))
+            calls = [place for place in range(len(self._tokens)) if self._sign(place) == name and place + 1 != first]
+            passed = [
+                self._values(place + 2, self._closing[place + 1]) for place in calls if self._sign(place + 1) == "("
+            ]
+        for number, (begin, _) in enumerate(parts):
+            self._bind(begin, _each([values[number] if number < len(values) else None for values in passed]))
 
-    def _enter(self, function: _Function, values: list[Any], names: dict[str, Any], *, scans: bool = True) -> Any:
-        """Scan a function that is called with these values, or give its value if its body is an expression."""
-        function.is_called = True
-        inner = dict(names)
-        for number, (parameter, _) in enumerate(function.parameters):
-            self._bind(parameter, values[number] if number < len(values) else None, inner)
-        return (self.scan if scans else self._value)(function.begin, function.end, inner)
-
-    def _bind(self, at: int, value: Any, names: dict[str, Any]) -> None:
+    def _bind(self, at: int, value: Any) -> None:
         """Give the names in a pattern (`x`, `[x, y]`, `{x, y: z}`) their values."""
         if self._sign(at) not in ("[", "{"):
-            names[self._sign(at)] = value
+            self._names[self._sign(at)] = value
             return
         for number, (first, _) in enumerate(self._split(at + 1, self._closing[at], ",")):
             is_renamed = self._sign(at) == "{" and self._sign(first + 1) == ":"
-            member = _member(value, number if self._sign(at) == "[" else self._sign(first))
-            self._bind(first + 2 * is_renamed, member, names)
+            self._bind(first + 2 * is_renamed, _member(value, number if self._sign(at) == "[" else self._sign(first)))
 
-    def _values(self, at: int, end: int, names: dict[str, Any]) -> list[Any]:
+    def _values(self, at: int, end: int) -> list[Any]:
         """The values of expressions between commas."""
         found: list[Any] = []
         for begin, after in self._split(at, end, ","):
             is_spread = self._sign(begin) == "..."
-            value = self._value(begin + is_spread, after, names)
+            value = self._value(begin + is_spread, after)
             found += value if is_spread and isinstance(value, list) else [value]
         return found
 
-    def _value(self, at: int, end: int, names: dict[str, Any]) -> Any:
+    def _value(self, at: int, end: int) -> Any:
         at += self._sign(at) == "await"
-        if at >= end or (function := self._function_at(at, end)) is not None:
-            return function if at < end else None
+        if at >= end or "=>" in (self._sign(at + 1), self._sign(self._closing.get(at, at) + 1)):
+            return None
         if len(parts := self._split(at, end, "+")) > 1:
-            texts = [self._value(*part, names) for part in parts]
-            return "".join(map(str, texts)) if all(isinstance(text, (str, int)) for text in texts) else None
-        value, at = self._simple(at, names)
+            sums = _in_turn([self._value(*part) for part in parts])
+            joined = [
+                "".join(map(str, part)) if all(isinstance(text, (str, int)) for text in part) else None for part in sums
+            ]
+            return joined[0] if len(joined) == 1 else _each(joined)
+        value, at = self._simple(at)
         while at < end and value is not None:
             sign, name = self._sign(at), self._sign(at + 1)
             if sign == "[":
-                value, at = _member(value, self._value(at + 1, self._closing[at], names)), self._closing[at] + 1
+                value, at = _member(value, self._value(at + 1, self._closing[at])), self._closing[at] + 1
             elif sign not in (".", "?."):  # of a choice, the first value
                 return value if sign in ("??", "||") else None
-            elif name in ("map", "forEach", "flatMap") and at + 2 == end:  # the list over which it goes
-                return value
             elif self._sign(at + 2) == "(" and not isinstance(value, (_Tool, dict)):
-                given = self._values(at + 3, self._closing[at + 2], names)
-                if name == "map" and isinstance(value, list) and given and isinstance(given[0], _Function):
-                    value = [self._enter(given[0], [element], names, scans=False) for element in value]
-                else:
-                    value = _result(value, name, given)
+                value = _result(value, name, self._values(at + 3, self._closing[at + 2]))
                 at = self._closing[at + 2] + 1
             else:
                 value, at = _member(value, name), at + 2
         return value
 
-    def _simple(self, at: int, names: dict[str, Any]) -> tuple[Any, int]:
+    def _simple(self, at: int) -> tuple[Any, int]:
         """The value that begins at a place, without what follows it, and the place after it."""
-        token, close = self.tokens[at], self._closing.get(at, at)
+        token, close = self._tokens[at], self._closing.get(at, at)
         if token.kind != "sign":
             number = int(token.text) if token.kind == "number" and token.text.isdecimal() else token.text
-            return names.get(token.text) if token.kind == "name" else number, at + 1
+            known = {"true": True, "false": False, **self._names}
+            return known.get(token.text) if token.kind == "name" else number, at + 1
         if token.text == "[":
-            return self._values(at + 1, close, names), close + 1
+            return self._values(at + 1, close), close + 1
         if token.text != "{":
-            return self._value(at + 1, close, names) if token.text == "(" else None, close + 1
+            return self._value(at + 1, close) if token.text == "(" else None, close + 1
         found: dict[str, Any] = {}
         for begin, after in self._split(at + 1, close, ","):
             is_spread, is_named = self._sign(begin) == "...", self._sign(begin + 1) == ":"
-            value = self._value(begin + is_spread + 2 * is_named, after, names)
-            found.update(value if is_spread and isinstance(value, dict) else {self.tokens[begin].text: value})
+            value = self._value(begin + is_spread + 2 * is_named, after)
+            found.update(value if is_spread and isinstance(value, dict) else {self._tokens[begin].text: value})
         return {name: value for name, value in found.items() if value is not None}, close + 1
-
-    def _function_at(self, at: int, end: int) -> _Function | None:
-        """The function that an expression is, else None."""
-        at += self._sign(at) == "async"
-        is_arrow = self._sign(at) != "function"
-        at += 0 if is_arrow else 1 + (self._sign(at + 1) != "(")
-        body = self._closing.get(at, at) + 1
-        if is_arrow and self._sign(body) != "=>":
-            return None
-        body += is_arrow
-        is_list = self._sign(at) == "("
-        parameters = self._split(at + 1, body - 1 - is_arrow, ",") if is_list else [(at, at + 1)]
-        return _Function(parameters, body, self._closing[body] if self._sign(body) == "{" else end)
 
     def _sign(self, at: int) -> str:
         """The text of a sign or name; "" for a literal."""
-        token = self.tokens[at] if 0 <= at < len(self.tokens) else None
+        token = self._tokens[at] if 0 <= at < len(self._tokens) else None
         return token.text if token and token.kind in ("sign", "name") else ""
 
     def _split(self, at: int, end: int, sign: str) -> list[tuple[int, int]]:
@@ -311,33 +254,51 @@ class _Reader:
         return [*found, (begin, end)] if begin < end else found
 
     def _begin_of(self, at: int) -> int:
-        """Where the expression that is called begins; `at` is its last place."""
+        """Where the expression begins that ends at a place."""
         while True:
             at = self._opening.get(at, at)
             if self._sign(at - 1) in (".", "?."):
                 at -= 2
-            elif self._sign(at) in ("[", "(") and (self.tokens[at - 1].kind == "name" or at - 1 in self._opening):
+            elif self._sign(at) in ("[", "(") and (self._tokens[at - 1].kind == "name" or at - 1 in self._opening):
                 at -= 1
             else:
                 return at
 
-    def _end_of(self, at: int, end: int) -> int:
+    def _end_of(self, at: int) -> int:
         """Where an expression ends: at a comma, a semicolon, an outer bracket, or with its line."""
         begin = at
-        while at < end and self._sign(at) not in (",", ";", ")", "]", "}"):
-            before, token = self.tokens[at - 1], self.tokens[at]
+        while at < len(self._tokens) and self._sign(at) not in (",", ";", ")", "]", "}"):
+            before, token = self._tokens[at - 1], self._tokens[at]
             may_end = at > begin and (before.kind != "sign" or before.text in ")]}")
-            if (
-                may_end
-                and (token.kind != "sign" or token.text == "{")
-                and "\n" in self.script[before.end : token.start]
-            ):
+            may_begin = token.kind != "sign" or token.text == "{"
+            if may_end and may_begin and "\n" in self._script[before.end : token.start]:
                 break
             at = self._closing.get(at, at) + 1
-        return min(at, end)
+        return min(at, len(self._tokens))
+
+
+def _each(values: Any) -> _Each | None:
+    return _Each(values[:MAX_CALLS]) if isinstance(values, list) and values else None
+
+
+def _in_turn(value: Any) -> list[Any]:
+    """A value with each of the values that its parts have in turn."""
+    if isinstance(value, _Each) or not isinstance(value, (dict, list)):
+        return [*value] if isinstance(value, _Each) else [value]
+    parts = [*value.values()] if isinstance(value, dict) else value
+    found: list[Any] = []
+    for number in range(max((len(part) for part in parts if isinstance(part, _Each)), default=1)):
+        picked = [part[number % len(part)] if isinstance(part, _Each) else part for part in parts]
+        if isinstance(value, dict):
+            found.append({name: part for name, part in zip(value, picked, strict=True) if part is not None})
+        else:
+            found.append(picked)
+    return found
 
 
 def _member(value: Any, name: Any) -> Any:
+    if isinstance(value, _Each):
+        return _each([_member(part, name) for part in value])
     if isinstance(value, _Tool):
         return _Tool(name) if isinstance(name, str) and not value else None
     if isinstance(value, list) and isinstance(name, int):
@@ -348,13 +309,11 @@ def _member(value: Any, name: Any) -> Any:
 def _result(value: Any, name: str, given: list[Any]) -> Any:
     """What a method returns, for the few that put commands together."""
     first = given[0] if given else None
-    if value is dict and isinstance(first, dict):
-        return {"entries": [*map(list, first.items())], "values": [*first.values()]}.get(name, [*first])
+    if value is dict and isinstance(first, dict):  # Object
+        return [[*pair] for pair in first.items()] if name == "entries" else [*first.values()]
     if isinstance(value, list) and name == "join" and all(isinstance(part, (str, int)) for part in value):
         return (first if isinstance(first, str) else ",").join(map(str, value))
-    if value is str:  # String.raw
-        return first
-    return value.strip() if isinstance(value, str) and name.startswith("trim") else None
+    return first if value is str else None  # String.raw
 
 
 def _tokens(script: str) -> list[_Token]:

@@ -44,12 +44,12 @@ def command(text: str, **more: Any) -> tuple[str, Any]:
             [command("a", workdir="/w"), command("b", workdir="/w")],
         ),
         (
-            '["x", "y"].map(f => `cat ${f}`).forEach(cmd => tools.exec_command({cmd}))',
+            'const files = ["x", "y"]; files.forEach(async (f) => { tools.exec_command({cmd: `cat ${f}`}) })',
             [command("cat x"), command("cat y")],
         ),
         (
             'const {exec_command: run} = tools; if (x) { await run({cmd: "a"}) } else { await run({cmd: y}) }',
-            [command("a"), ("exec_command", {})],
+            [command("a"), ("exec_command", "{cmd: y}")],
         ),
         (
             'text("a".match(/[\'"`]tools.x\\(/)); (async () => { tools.write_stdin({id: 7, chars: "y\\n"}) })()',
