@@ -72,6 +72,7 @@ class Client:
     reports_compactions = True  # by an event or a line of its transcript; otherwise only the context shrinks
     empty_answer = ""  # what a hook without an answer prints
     shows_notices = False  # it shows a notice of ours to its user
+    forgets_texts = False  # a text of ours lasts for one turn, and only a prompt's hook can give it
     takes_summary = False  # it accepts a summary of ours for a compaction, and can cancel a compaction for us
 
     # its files

@@ -44,6 +44,7 @@ class Pi(ExtensionClient):
     context_marks = (b'"usage"', b'"compaction"', b'"context_edit"')
     writing_tools = ("edit", "write")
     path_keys = ("path", "file_path")
+    shell_tool = "bash"
     has_entries = True
     is_tree = True
     own_rules = True
@@ -137,7 +138,7 @@ class Pi(ExtensionClient):
 
     def _call_entry(self, part: dict[str, Any], at: int | None) -> Entry:
         tool, wanted = string(part.get("name")), part.get("arguments")
-        command = table(wanted).get("command") if tool == "bash" else ""
+        command = table(wanted).get("command") if tool == self.shell_tool else ""
         written = self.written_files(tool, wanted)
         call = call_entry(part.get("id"), tool, wanted, written, command, at=at, whole=tool == "write")
         if tool == "read":
@@ -193,9 +194,10 @@ def _result_entries(message: dict[str, Any]) -> list[Entry]:
     details = table(message.get("details"))
     result = result_entry(call, text, failed, message.get("content"))
     result.unrun = failed and text.endswith(("Command aborted", "Operation aborted"))
-    steps = [
+    todos = details.get("todos")
+    steps = todos and [
         {**step, "status": step.get("status") or ("completed" if step.get("done") is True else "pending")}
-        for step in rows(details.get("todos"))
+        for step in rows(todos)
     ]
     found = [result]
     if diff := string(details.get("diff")):

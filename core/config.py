@@ -102,7 +102,9 @@ SETTINGS: dict[str, Setting] = {
     "compaction.idle_trigger_percent": Setting(0.7, "share of the window that must be in use", 0.1, 0.95),
     "compaction.notify_on_start": Setting(False, "tell the user when a compaction starts"),
     "compaction.notify_on_start_text": Setting("🧹 Context compacting, back in a moment…", "the text"),
-    "idle.command": Setting("", "compacts {session} {cwd} {transcript} {agent}; default: the client's", user_only=True),
+    "idle.command": Setting(
+        "", "compacts {session} {key} {cwd} {transcript} {agent}; default: the client's", user_only=True
+    ),
     "notify.command": Setting("", "notifies the user, with {text} or the text on stdin", user_only=True),
     "model.command": Setting("", "reads a prompt on stdin, writes text on stdout", user_only=True),
     "model.timeout_seconds": Setting(120, "longest run of it", 1, 3_600),

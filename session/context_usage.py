@@ -6,20 +6,20 @@ longer exists; taking it for the present context compacts a session twice, the s
 
 from __future__ import annotations
 
-import os
-
 import clients
 from clients import content
-from core import TYPE_CHECKING, files
+from core import TYPE_CHECKING
 from core.errors import Failure
+from core.store.sources import open_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import BinaryIO, Literal
+    from typing import Literal
 
     from clients import Client
     from clients.entries import Entry
     from core.config import Config
+    from core.store.sources import Source
     from session.session import ContextUsage
 
 MAX_BYTES = 4 * 1024 * 1024  # read of a transcript, from its end
@@ -30,10 +30,10 @@ def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> 
     found = _Newest()
     try:
         client = clients.with_transcript(agent)
-        with open(files.open_file(path), "rb") as handle:
-            found.read(handle, client)
+        with open_source(path) as source:
+            found.read(source, client)
             if found.tokens is None:
-                found.tokens, found.source = _estimate(handle, client, found.boundary), "estimate"
+                found.tokens, found.source = _estimate(source, client, found.boundary), "estimate"
     except (OSError, ValueError, Failure):
         found.tokens, found.source = None, "none"
     tokens = found.tokens
@@ -51,8 +51,8 @@ def kept_text(path: str, agent: str) -> str:
     texts: list[str] = []
     first_kept = ""
     most = 8 * 1024 * 1024  # bytes: a context holds less
-    with open(files.open_file(path), "rb") as handle:
-        for _, line in lines_backward(handle, most):
+    with open_source(path) as source:
+        for _, line in lines_backward(source, most):
             entries = client.entries(content.parsed(line) or {})
             if not first_kept:
                 compaction = next((entry for entry in entries if entry.kind == "compaction"), None)
@@ -63,7 +63,7 @@ def kept_text(path: str, agent: str) -> str:
             texts += reversed(content.texts_in([entry.content for entry in entries if entry.kind != "system"]))
             if entries and entries[0].id == first_kept:
                 return "\n".join(reversed(texts))
-        is_whole = os.fstat(handle.fileno()).st_size <= most
+        is_whole = source.size() <= most
     return "" if is_whole else "\n".join(reversed(texts))  # else it begins further up
 
 
@@ -79,10 +79,10 @@ class _Newest:
         """Offset of the line of a compaction that does not say how large the context is after it."""
         self.is_edited = False  # the client has changed the context since the usage was reported
 
-    def read(self, handle: BinaryIO, client: Client) -> None:
+    def read(self, source: Source, client: Client) -> None:
         """Find the newest usage or compaction, and the window if the client writes it."""
         snapshot, written_at = "", 0
-        older = lines_backward(handle, MAX_BYTES)
+        older = lines_backward(source, MAX_BYTES)
         for offset, line in older:
             if not any(mark in line for mark in client.context_marks):
                 continue
@@ -120,11 +120,11 @@ class _Newest:
                 return
 
 
-def _estimate(handle: BinaryIO, client: Client, boundary: int | None) -> int:
+def _estimate(source: Source, client: Client, boundary: int | None) -> int:
     """Estimated tokens since a compaction, with its summary; of everything if there was none. Four characters each."""
     count = 0
     seen: set[str] = set()
-    for offset, line in lines_backward(handle, MAX_BYTES):
+    for offset, line in lines_backward(source, MAX_BYTES):
         entries = client.entries(content.parsed(line) or {})
         identifier = entries[0].id if entries else ""
         if identifier and identifier in seen:
@@ -137,16 +137,15 @@ def _estimate(handle: BinaryIO, client: Client, boundary: int | None) -> int:
     return -(-count // 4)
 
 
-def lines_backward(handle: BinaryIO, most: int) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file with their offsets, the last first; only those that begin in its last `most` bytes."""
-    at = handle.seek(0, os.SEEK_END)
+def lines_backward(source: Source, most: int) -> Iterator[tuple[int, bytes]]:
+    """The lines of a source with their offsets, the last first; only those that begin in its last `most` bytes."""
+    at = source.size()
     lowest = max(0, at - most)
     block = 32 * 1024  # the newest usage is usually near the end
     tail = b""
     while at > lowest:
         start = max(lowest, at - block)
-        handle.seek(start)
-        text = (handle.read(at - start) or b"") + tail
+        text = source.read(at - start, start) + tail
         at, block = start, min(2 * block, 1024 * 1024)
         lines = text.split(b"\n")
         tail = lines[0]  # its beginning may be further up

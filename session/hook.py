@@ -17,6 +17,7 @@ from _thread import allocate_lock, start_new_thread
 import clients
 from core import TYPE_CHECKING, background, clock, config, files, json_text, project
 from core.errors import Failure
+from core.store import sources
 from otel import log
 from otel.log import new_event
 from session import reactions
@@ -155,7 +156,7 @@ class Hook:
             from session import compaction
 
             texts += compaction.offer_summary(event, session)
-        return texts
+        return _in_every_turn(event, session, texts) if clients.row(session.agent).forgets_texts else texts
 
     def _archive(self, event: HookEvent, session: Session) -> None:
         """Archive the new messages and calls: those in the payload, else those in the transcript."""
@@ -165,7 +166,7 @@ class Hook:
         if session.before is None and not is_excluded and project.repository_of(cwd):
             session.store.write("folder", lambda db: _note_folder(db, cwd), None)
         names_folders = not items and client.folder_mark
-        if (is_excluded and names_folders) or not (items or os.path.isfile(event["transcript"])):
+        if (is_excluded and names_folders) or not (items or sources.existing(event["transcript"])):
             return
         # An event that the client waits for reads at most this much of a long transcript; the next one goes on there.
         # After a tool, less than this waits for the end of the turn.
@@ -353,6 +354,18 @@ def _record_unreported_compaction(event: HookEvent, session: Session) -> bool:
     if has_shrunk or not is_reported:
         session.usage = {**usage, "tokens": None}
     return False
+
+
+def _in_every_turn(event: HookEvent, session: Session, texts: list[Text]) -> list[Text]:
+    """The texts for a client that forgets them after a turn: at a prompt all that still hold, else none.
+
+    A text replaces the one of its kind; a recovery note replaces them all.
+    """
+    state = session.state
+    known = {} if any(text["customType"].endswith("-recovery") for text in texts) else state.given_texts
+    state.given_texts = {**known, **{text["customType"]: text["content"] for text in texts}}
+    all_texts: list[Text] = [{"customType": kind, "content": text} for kind, text in state.given_texts.items()]
+    return all_texts if event["kind"] == "prompt" else []
 
 
 def _cancellation(event: HookEvent, session: Session) -> list[Text]:

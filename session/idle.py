@@ -205,22 +205,26 @@ def transcript_facts(path: str, agent: str) -> tuple[str, int | None]:
 
     The folder is "" if it is unknown or gone, the count None if the client's transcript does not tell it.
     """
-    from clients.content import parsed
+    from clients.content import parsed, read_lines
+    from core.store import sources
 
     client = clients.row(agent)
-    if not client.session_file or not client.reports_compactions or not os.path.isfile(path):
+    if not client.session_file or not client.reports_compactions or not sources.existing(path):
         return "", None
-    folder, compactions = "", 0
+    folder, compactions, number, offset = "", 0, 0, 0
     try:
-        with open(files.open_file(path), "rb") as file:
-            for number, line in enumerate(file):
-                # The first lines say in which folder the session began; any other line counts only with a mark.
-                if number >= 100 and not any(mark in line for mark in client.context_marks):
-                    continue
-                for entry in client.entries(parsed(line) or {}):
-                    if entry.folder and not folder and os.path.isdir(entry.folder):
-                        folder = entry.folder
-                    compactions += entry.kind == "compaction"
+        with sources.open_source(path) as source:
+            while lines := read_lines(source, offset, 1024 * 1024):
+                offset = lines[-1][1]
+                for line, _ in lines:
+                    number += 1
+                    # The first lines say in which folder the session began; any other line counts only with a mark.
+                    if number > 100 and not any(mark in line for mark in client.context_marks):
+                        continue
+                    for entry in client.entries(parsed(line) or {}):
+                        if entry.folder and not folder and os.path.isdir(entry.folder):
+                            folder = entry.folder
+                        compactions += entry.kind == "compaction"
     except OSError:
         pass
     return folder, compactions
@@ -325,6 +329,13 @@ def _command(state: SessionState, folder: str, transcript: str, config: Config) 
         message = f"{folder[:200]!r}, where the session ran, no longer exists"
         raise Failure("IDLE_NO_FOLDER", message, "restore it: the session is compacted there")
     values = {"session": session_id, "cwd": folder, "transcript": transcript, "agent": agent}
+    if "{key}" in template:
+        from core.store.sources import session_key
+
+        values["key"] = session_key(transcript)
+        if not values["key"]:
+            message = f"{transcript[:200]!r} does not have the session {session_id[:80]!r}"
+            raise Failure("IDLE_NO_ID", message, "set idle.command to a command without {key}")
     try:
         return split_command(template, values)
     except ValueError as error:

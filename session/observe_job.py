@@ -88,9 +88,11 @@ def observe_next(config: Config, *, has_limit: bool) -> dict[str, Any]:
 
         signal.alarm(LIMIT_S)
     (session, trigger, agent, transcript), lock = taken
+    from core.store import sources
+
     try:
         return _Observation(config, session, trigger, agent).run(
-            model, transcript if os.path.isfile(transcript) else ""
+            model, transcript if sources.existing(transcript) else ""
         )
     finally:
         lock.__exit__(None, None, None)

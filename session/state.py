@@ -109,6 +109,12 @@ def _times(value: Any) -> Any:
     return {name[:40]: _checked(at, int, float) for name, at in last}
 
 
+def _texts_by_kind(value: Any) -> Any:
+    texts = list(_checked(value or {}, dict).items())[-5:]
+    # a text in part would lose the end of its frame
+    return {kind[:40]: text for kind, text in texts if len(_checked(text, str)) <= 4_000}
+
+
 def _flag(value: Any) -> Any:
     return False if value is None else _checked(value, bool)
 
@@ -181,6 +187,7 @@ _FIELDS: dict[str, Reader] = {
     "injectedScopes": _texts(40, 80),
     "toldNames": _texts(60, 80),
     "injectedKinds": _times,
+    "givenTexts": _texts_by_kind,
     "injectedMemories": _texts(40, 80),
     "pendingFeedback": _objects(
         16, {"id": _text(80), "terms": _texts(TERMS_KEPT, 40), "used": _whole, "asked": _flag, "turns": _whole}
@@ -242,6 +249,8 @@ class SessionState:
     injected_scopes: list[str]
     told_names: list[str]
     injected_kinds: dict[str, int]
+    given_texts: dict[str, str]
+    """By kind, what the agent is given in every turn, if its client forgets our texts after a turn."""
     injected_memories: list[str]
     pending_feedback: list[Pending]
     last_message_at: int | None
@@ -290,6 +299,7 @@ class SessionState:
         """A copy without anything that was said, edited or recalled."""
         bare = self.copy()
         bare.task, bare.signpost = "", None
+        bare.given_texts = {}
         bare.messages, bare.files, bare.recall_cache, bare.told_names, bare.pending_feedback = [], [], [], [], []
         return bare
 

@@ -90,9 +90,10 @@ def _list_installs() -> Answer:
     from session.install import plan
     from session.install.client_settings import settings_of
 
-    both = product(clients.rows(), (False, True))
-    rows = [plan.installation_row(settings_of(client), project) for client, project in both]
-    missing = " ".join(row["agent"] for row in rows[::2] if row["present"] and not row["current"])
+    both = product(map(settings_of, clients.rows()), (False, True))
+    rows = [plan.installation_row(client, project) for client, project in both if client.has_projects or not project]
+    of_user = (row for row in rows if row["scope"] == "user")
+    missing = " ".join(row["agent"] for row in of_user if row["present"] and not row["current"])
     steps = [step(f"joelclaw install {missing}", "install or update joelclaw there")] if missing else []
     return Answer({"installs": rows}, steps, view=draw_install)
 
@@ -131,6 +132,8 @@ class _Change:
                 # When uninstalling, the folders that were made for the first file are removed last.
                 backups = plan.carry_out(plans if self.verb == "install" else plans[::-1], changed)
                 result["agents"].append(self._describe(plans, backups))
+                if self.verb == "install":
+                    result["agents"][-1]["notes"] += plans[0].client.confirmed()
         steps = [step("joelclaw doctor", "check that its hooks are called")] if self.verb == "install" else []
         return Answer(result, [*steps, step("joelclaw install --list", "list the installations")], view=draw_install)
 
@@ -144,9 +147,12 @@ class _Change:
         if len(names) > 1:
             raise wrong_usage("`all` and a name cannot be used together", "name some clients, or give just `all`")
         chosen, skipped = [], []
+        applies: bool | None
         for client in map(settings_of, clients.rows()):
-            if self.verb == "install":
-                applies: bool | None = client.present()
+            if self.project and not client.has_projects:
+                applies, reason = False, "it reads no settings of a project"
+            elif self.verb == "install":
+                applies = client.present()
                 reason = f"there is neither {client.client.home()} nor a command `{client.name}`"
             else:  # a file that cannot be read is reported when it is to be changed
                 applies = plan.installation_row(client, self.project)["installed"]

@@ -9,16 +9,7 @@ const STEPS = 60; // of a plan
 const NOT_RUN = /^(The user rejected|The user dismissed|Tool execution aborted)/;
 const ENTRIES = 200; // at once: a session that is taken up again is sent from its beginning, and told apart by ids
 const SESSIONS = 100; // remembered at once
-const WRITES = new Set(["edit", "write", "multiedit", "patch", "apply_patch"]);
 const TITLE = /^You are a title generator/; // the first part of that request's system prompt
-
-/** The paths that a tool call writes. */
-function written(tool, args) {
-  if (!WRITES.has(tool) || !args) return [];
-  const patch = args.patchText ?? args.patch ?? "";
-  const named = typeof patch === "string" ? patch.matchAll(/^\*\*\* (?:Add File|Update File|Move to): (.+)$/gm) : [];
-  return [args.filePath, ...[...named].map((one) => one[1].trim())].filter((path) => typeof path === "string" && path);
-}
 
 /** A tool's input with its names, by which its secrets are known: every text cut, and none beyond the room. */
 function shortened(value, room = { left: INPUT }, depth = 0) {

@@ -1,6 +1,5 @@
 // For pi: an extension.
 const AGENT = "pi";
-const WRITES = new Set(["edit", "write"]);
 
 export default function (pi) {
   const paths = new Map(); // tool call: the file it is to write
@@ -12,14 +11,9 @@ export default function (pi) {
 
   const on = (name, handler) => pi.on(name, quiet(handler));
 
-  for (const [name, { description, takes, may }] of Object.entries(TOOLS)) {
-    const parameters = { type: "object", properties: { ...takes, ...may }, required: Object.keys(takes) };
-    const execute = async (_call, given, _signal, _update, ctx) => {
-      const text = await use(name, given, ctx?.sessionManager?.getSessionId(), ctx?.cwd);
-      return { content: [{ type: "text", text }], details: {} };
-    };
+  for (const name of Object.keys(TOOLS)) {
     try {
-      pi.registerTool({ name, label: name, description, promptSnippet: description.split(/[:.,]/)[0], parameters, execute });
+      pi.registerTool(offered(name, (ctx) => [ctx?.sessionManager?.getSessionId(), ctx?.cwd]));
     } catch {} // a pi without tools of extensions, or another tool of that name
   }
 
@@ -97,8 +91,8 @@ export default function (pi) {
   });
 
   on("tool_execution_start", (event) => {
-    const path = event.args?.path ?? event.args?.file_path;
-    if (WRITES.has(event.toolName) && typeof path === "string" && path) paths.set(event.toolCallId, path);
+    const [path] = written(event.toolName, event.args);
+    if (path) paths.set(event.toolCallId, path);
   });
 
   on("tool_execution_end", (event, ctx) => {

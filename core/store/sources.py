@@ -96,11 +96,59 @@ class Stream(Source):
             super().close()
 
 
+class Events(Source):
+    """The events of a session in OpenClaw's database, each a line. Only those that are read are fetched."""
+
+    def __init__(self, db: apsw.Connection, session: str) -> None:
+        super().__init__(-1)
+        self._db = db
+        self._session = session
+        db.execute("BEGIN")  # what the client writes meanwhile is not seen
+        query = "SELECT seq, coalesce(event_utf8_bytes, octet_length(event_json)) + 1 FROM transcript_events"
+        self._rows: list[tuple[int, int]] = []  # the number of each, and where its line begins
+        self._size = 0
+        for number, length in db.execute(f"{query} WHERE session_id = ? ORDER BY seq", (session,)):
+            self._rows.append((number, self._size))
+            self._size += length
+        self._rows.append((-1, self._size))
+
+    def read(self, most: int, offset: int) -> bytes:
+        """As `Source.read`. Raises Unreadable."""
+        from bisect import bisect_right
+
+        first = max(bisect_right(self._rows, offset, key=lambda row: row[1]) - 1, 0)
+        lines = bytearray()
+        try:
+            for (number, begin), (_, end) in zip(self._rows[first:], self._rows[first + 1 :], strict=False):
+                if begin >= offset + most:
+                    break
+                lines += self._line(number)[: end - begin - 1].ljust(end - begin - 1) + b"\n"
+        except _sql_error() as error:
+            raise Unreadable(str(error)) from None
+        begin = offset - self._rows[first][1]
+        return bytes(lines[begin : begin + most])
+
+    def _line(self, number: int) -> bytes:
+        """An event; a long one is compressed."""
+        query = "SELECT event_json, event_zstd FROM transcript_events WHERE session_id = ? AND seq = ?"
+        text, packed = self._db.execute(query, (self._session, number)).get or ("", None)
+        line: bytes = text.encode("utf-8", "replace") if packed is None else _decompressor()().decompress(packed)
+        return line.replace(b"\n", b" ")
+
+    def size(self) -> int:
+        """The number of bytes."""
+        return self._size
+
+    def close(self) -> None:
+        """Close the database."""
+        self._db.close()
+
+
 def open_source(path: str) -> Source:
     """Open what a session is kept in. Raises OSError; Unreadable if the file must be read in another way."""
     file, session = _split(path)
     if session:
-        return Stream(lambda: _session_lines(file, session))
+        return _session_in(file, session)
     descriptor = open_file(path)
     try:
         kind = _kind_of_file(descriptor)
@@ -268,14 +316,42 @@ def sessions_in(database: str) -> list[tuple[str, str, int, int]]:
     """
     db = _open_database(database)
     try:
-        query, _ = _kind_of(db)
-        rows = db.execute(query).fetchall()
+        rows = db.execute(_kind_of(db)).fetchall()
     except _sql_error() as error:
         raise Unreadable(str(error)) from None
     finally:
         db.close()
     states = ((str(session), f"{at} {size} {more}", at, size) for session, at, size, more in rows)
     return [(f"{database}#{session}", state, int(at or 0), int(size or 0)) for session, state, at, size in states]
+
+
+def session_key(path: str) -> str:
+    """The key by which OpenClaw's commands name the session in its database; "" if there is none."""
+    file, session = _split(path)
+    try:
+        db = _open_database(file)
+    except (OSError, _sql_error()):
+        return ""
+    try:
+        return str(db.execute("SELECT session_key FROM session_windows WHERE session_id = ?", (session,)).get or "")
+    except _sql_error():
+        return ""
+    finally:
+        db.close()
+
+
+def _session_in(file: str, session: str) -> Source:
+    """A session in a database, or in a file with several. Raises Unreadable."""
+    if kind_of(file) == "database":
+        db = _open_database(file)
+        try:
+            if _kind_of(db) == _EVENTS:
+                return Events(db, session)
+        except _sql_error() as error:
+            db.close()
+            raise Unreadable(str(error)) from None
+        db.close()
+    return Stream(lambda: _session_lines(file, session))
 
 
 def _session_lines(database: str, session: str) -> Blocks:
@@ -286,8 +362,7 @@ def _session_lines(database: str, session: str) -> Blocks:
     db = _open_database(database)
     try:
         db.execute("BEGIN")  # what the client writes meanwhile is not seen
-        _, lines = _kind_of(db)
-        yield from lines(db, session)
+        yield from _messages_with_parts(db, session)
     except _sql_error() as error:
         raise Unreadable(str(error)) from None
     finally:
@@ -314,24 +389,29 @@ def _sql_error() -> type[Exception]:
     return StoreError
 
 
-def _kind_of(db: apsw.Connection) -> tuple[str, Callable[[apsw.Connection, str], Blocks]]:
+def _kind_of(db: apsw.Connection) -> str:
+    """The query of a database's sessions, which tells its kind. Raises Unreadable."""
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if tables >= {"session", "message", "part"}:
-        parts = "count(*) AS count, max(time_updated) AS at, sum(octet_length(data)) AS size"
-        return (
-            "SELECT id, max(time_updated, coalesce(message.at, 0), coalesce(part.at, 0)), message.size + part.size,"
-            " message.count || ' ' || part.count FROM session"
-            f" LEFT JOIN (SELECT session_id, {parts} FROM message GROUP BY 1) AS message ON message.session_id = id"
-            f" LEFT JOIN (SELECT session_id, {parts} FROM part GROUP BY 1) AS part ON part.session_id = id",
-            _messages_with_parts,
-        )
+        return _MESSAGES
     if "transcript_events" in tables:
-        return (
-            "SELECT session_id, max(created_at), sum(octet_length(coalesce(event_json, event_zstd))), count(*)"
-            " FROM transcript_events GROUP BY 1",
-            _events,
-        )
+        return _EVENTS
     raise Unreadable("a database without sessions of a known client")
+
+
+_PARTS = "count(*) AS count, max(time_updated) AS at, sum(octet_length(data)) AS size"
+_MESSAGES = (
+    "SELECT id, max(time_updated, coalesce(message.at, 0), coalesce(part.at, 0)), message.size + part.size,"
+    " message.count || ' ' || part.count FROM session"
+    f" LEFT JOIN (SELECT session_id, {_PARTS} FROM message GROUP BY 1) AS message ON message.session_id = id"
+    f" LEFT JOIN (SELECT session_id, {_PARTS} FROM part GROUP BY 1) AS part ON part.session_id = id"
+)
+"""The sessions of OpenCode."""
+_EVENTS = (
+    "SELECT session_id, max(created_at), sum(octet_length(coalesce(event_json, event_zstd))), count(*)"
+    " FROM transcript_events GROUP BY 1"
+)
+"""The sessions of OpenClaw."""
 
 
 def _messages_with_parts(db: apsw.Connection, session: str) -> Blocks:
@@ -351,14 +431,6 @@ def _messages_with_parts(db: apsw.Connection, session: str) -> Blocks:
         ]
         line = {"info": {"id": message, "sessionID": session, **info}, "parts": given}
         yield json_text.dumps(line).encode("utf-8", "replace") + b"\n"
-
-
-def _events(db: apsw.Connection, session: str) -> Blocks:
-    """OpenClaw: each event is a line; a long one is compressed."""
-    query = "SELECT event_json, event_zstd FROM transcript_events WHERE session_id = ? ORDER BY seq"
-    for text, packed in db.execute(query, (session,)):
-        line = text.encode("utf-8", "replace") if text is not None else _decompressor()().decompress(packed)
-        yield line.replace(b"\n", b" ") + b"\n"
 
 
 def _object(data: object) -> dict[str, Any]:

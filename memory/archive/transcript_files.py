@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from itertools import chain
 from stat import S_ISREG
 
@@ -229,8 +230,7 @@ def _session_of(path: str) -> str:
 
 
 def _below(folder: str, *patterns: str) -> Iterator[str]:
-    """The files at any depth below a folder whose names match a pattern with a star; each real folder is read once."""
-    ends = [(begin, end) for begin, _, end in (pattern.partition("*") for pattern in patterns)]
+    """The files at any depth below a folder whose names match a pattern; each real folder is read once."""
     seen: set[str] = set()
     for here, folders, names in os.walk(folder, followlinks=True):
         real = os.path.realpath(here)
@@ -241,7 +241,7 @@ def _below(folder: str, *patterns: str) -> Iterator[str]:
         yield from (
             os.path.join(here, name)
             for name in names
-            if any(name.startswith(begin) and sources.plain_path(name).endswith(end) for begin, end in ends)
+            if any(fnmatchcase(sources.plain_path(name), pattern) for pattern in patterns)
         )
 
 

@@ -45,12 +45,13 @@ def is_just_compacted(event: HookEvent, agent: str) -> bool:
     compaction once let a client compact again at once, and lose all messages that it had kept.
     """
     from clients.content import parsed
+    from core.store.sources import open_source
     from session.context_usage import MAX_BYTES, lines_backward
 
     client, wanted = clients.row(agent), event["leaf"]
     try:
-        with open(event["transcript"], "rb") as handle:
-            for _, line in lines_backward(handle, MAX_BYTES):
+        with open_source(event["transcript"]) as source:
+            for _, line in lines_backward(source, MAX_BYTES):
                 for head in client.entries(parsed(line) or {})[:1]:
                     if not wanted or head.id == wanted:
                         if head.kind in ("compaction", "prompt", "answer", "result", "shell") or not head.parent:

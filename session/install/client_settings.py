@@ -4,11 +4,13 @@ import json
 import os
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from clients import Client
 from core import files
+from core.command import Command
+from session import own_command
 from session.install import settings_text
 from session.install.settings_text import Malformed
 
@@ -25,6 +27,7 @@ def settings_of(client: Client) -> "Settings":
         "claude": ClaudeSettings,
         "codex": CodexSettings,
         "gemini": GeminiSettings,
+        "openclaw": OpenClawSettings,
         "opencode": OpenCodeSettings,
         "pi": PiSettings,
     }
@@ -59,15 +62,18 @@ class Settings:
 
     applies = "takes effect in the client's next session"  # when an installation does, in words
     end_timeout = 0  # after which the client ends the hook of a session's end, if it allows less for that
-    comments = False  # the client reads comments in its settings
+    syntax: settings_text.Syntax = "json"  # of its settings
     label = ""  # a hook's name on the client's screen
     allowed: tuple[str, ...] = ()  # in `file`, the keys of the list of shell commands that run without a question
     rule = ""  # how an entry there names the beginning of a command (`{}`)
     rule_file = ""  # below the folder: a file of ours with such rules
     skill = ""  # below the folder: a short instruction that the client's model may read
+    manifests: Mapping[str, dict[str, Any]] = {}  # JSON files next to our extension that describe it, by name
+    plugins_file = ""  # the settings in which the client wants our extension switched on
     servers_file = ""  # below the folder: the file with its MCP servers, if it starts any
     servers_key = "mcpServers"  # in that file, the table of the servers
     rules_heading = "joelclaw: recall may run without asking (written by joelclaw install, removed by uninstall)"
+    has_projects = True  # a project can have settings with our hooks
     asks_trust = False  # it runs a project's hooks only in a folder that the user trusts
 
     def __init__(self, client: Client) -> None:
@@ -102,6 +108,10 @@ class Settings:
     def server(self, command: str) -> dict[str, Any]:
         """Our MCP server, as the client's file has it."""
         return {"command": command, "args": ["mcp"]}
+
+    def confirmed(self) -> list[str]:
+        """What the client itself says about an installation that was just made, if it has a command for that."""
+        return []
 
     def rules_of(self, _commands: tuple[tuple[str, ...], ...]) -> str:
         """The text of `rule_file`. `commands` are the first words of each command that may run without asking."""
@@ -248,7 +258,7 @@ class GeminiSettings(Settings):
     """Gemini CLI."""
 
     applies = "takes effect when Gemini CLI restarts"
-    comments = True
+    syntax: settings_text.Syntax = "jsonc"
     label = "joelclaw"
     rule_file = "policies/joelclaw.toml"
     skill = "skills/joelclaw/SKILL.md"
@@ -306,6 +316,75 @@ class PiSettings(Settings):
         return [Obstacle(about, f"start `pi` in {here} and trust the project there, or run `/trust`")]
 
 
+class OpenClawSettings(Settings):
+    """OpenClaw. It loads a plugin that its settings switch on; they also grant what the plugin may read."""
+
+    applies = "takes effect when OpenClaw's gateway restarts"
+    syntax: settings_text.Syntax = "json5"
+    has_projects = False
+    manifests: Mapping[str, dict[str, Any]] = {
+        "package.json": {
+            "name": own_command.NAME, "version": "1.0.0", "type": "module",
+            "openclaw": {"extensions": ["./index.js"]},
+        },
+        "openclaw.plugin.json": {
+            "id": own_command.NAME, "name": own_command.NAME,
+            "description": "Keeps what a compaction throws away, and recalls it",
+            "activation": {"onStartup": True},
+            "contracts": {"tools": ["recall", "remember"]},
+            "configSchema": {"type": "object", "additionalProperties": False},
+        },
+    }  # fmt: skip
+
+    @property
+    def plugins_file(self) -> str:  # type: ignore[override]
+        """The file that OpenClaw reads, wherever its variable says that it is."""
+        given = os.environ.get("OPENCLAW_CONFIG_PATH", "").strip()
+        return os.path.abspath(os.path.expanduser(given)) if given else self.below("openclaw.json", project=False)
+
+    def notes(self, *, project: bool) -> list[str]:
+        """What the permission means, and whether the plugin is kept from running."""
+        about = "`allowConversationAccess` lets our plugin see the prompts and answers of all of OpenClaw's agents: it"
+        about += " hands them to joelclaw on this machine, and nothing leaves it"
+        return [about, *super().notes(project=project)]
+
+    def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # it has no projects
+        """Its own switches for plugins."""
+        plugins = read_settings(self.plugins_file, "plugins")
+        path, found = self.plugins_file, []
+        if plugins.get("enabled") is False:
+            found.append(Obstacle(f"plugins are switched off in {path}", "set `plugins.enabled` there to true"))
+        for name, is_wanted in (("allow", True), ("deny", False)):
+            listed = plugins.get(name)
+            if isinstance(listed, list) and (listed or not is_wanted) and (own_command.NAME in listed) != is_wanted:
+                about = f"`plugins.{name}` in {path} {'does not list' if is_wanted else 'lists'} our plugin"
+                fix = f"{'add it to' if is_wanted else 'remove it from'} `plugins.{name}`"
+                found.append(Obstacle(about, f"{fix} in {path}"))
+        if (entry := table(plugins, "entries", own_command.NAME)) and entry.get("enabled") is False:
+            about = f"our plugin is switched off in {path}"
+            found.append(Obstacle(about, f"run `openclaw plugins enable {own_command.NAME}`"))
+        return found
+
+    def confirmed(self) -> list[str]:
+        """Whether OpenClaw loads the plugin."""
+        folders = os.environ.get("PATH", "").split(os.pathsep)
+        program = shutil.which("openclaw", path=os.pathsep.join(filter(os.path.isabs, folders)))
+        if not program:
+            return ["OpenClaw was not asked whether it loads the plugin, because `openclaw` is not on the PATH"]
+        words = ["plugins", "inspect", own_command.NAME, "--runtime", "--json"]
+        again = f"see `openclaw {' '.join(words[:3])}`"
+        ended = Command([program, *words], seconds=60, max_bytes=1_000_000).run()  # a busy machine needs half a minute
+        try:
+            answer = json.loads(ended.output)
+        except ValueError:
+            return [f"OpenClaw could not say whether it loads the plugin ({ended.explain()}): {again}"]
+        answer = table(answer)
+        hooks = answer.get("typedHooks")
+        if table(answer, "plugin").get("status") == "loaded" and "blocked" not in str(answer.get("diagnostics")):
+            return [f"OpenClaw loads the plugin, with {len(hooks) if isinstance(hooks, list) else 0} hooks"]
+        return [f"OpenClaw does not load the plugin, or blocks some of its hooks: {again}"]
+
+
 class OpenCodeSettings(Settings):
     """OpenCode."""
 
@@ -316,7 +395,7 @@ def read_settings(path: str, *names: str) -> dict[str, Any]:
     """The table with this path of names in a JSON or TOML file; {} if there is none or it is unreadable."""
     try:
         text = files.read_file(path, 16_000_000).decode()
-        return table(settings_text.parsed(text, comments=True, toml=path.endswith(".toml")), *names)
+        return table(settings_text.parsed(text, "toml" if path.endswith(".toml") else "json5"), *names)
     except (OSError, ValueError, Malformed):
         return {}
 

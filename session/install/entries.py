@@ -19,6 +19,9 @@ from session.install.settings_text import Malformed
 EXTENSION = "the extension of joelclaw, which the client loads"
 EXTENSION_LINE = re.compile(r"^const JOELCLAW = .*$", re.MULTILINE)
 
+_PLUGIN = ("plugins", "entries", own_command.NAME)
+"""Where OpenClaw's settings switch our plugin on."""
+
 _EMPTY = object()
 """Stands for a hook group with nothing left in it."""
 
@@ -67,7 +70,11 @@ def recall_commands(command: str) -> tuple[tuple[str, str], ...]:
 def own_files(client: Settings, command: str, *, project: bool) -> Iterator[tuple[str, str, str]]:
     """The path, text and purpose of each file that is ours alone."""
     if not client.events:
-        yield client.path(project=project), extension(client, command), EXTENSION
+        path = client.path(project=project)
+        yield path, extension(client, command), EXTENSION
+        for name, manifest in client.manifests.items():
+            text = json.dumps(manifest, indent=2) + "\n"
+            yield os.path.join(os.path.dirname(path), name), text, "what the client must know of the extension"
     if client.rule_file and not project:  # a repository must not decide what runs without asking
         purpose = "rules: `joelclaw recall` runs without a question"
         yield client.below(client.rule_file, project=project), client.rules_of(recall_commands(command)), purpose
@@ -123,15 +130,17 @@ def installed_entries(value: Any, client: Settings) -> list[Entry]:
 
 
 class Entries:
-    """Our entries in a settings file of a client: hooks, with rules for what runs without asking, and the MCP server.
+    """Our entries in a settings file of a client: hooks, with rules for what runs without asking; the MCP server; and
+    the plugin that the client is to load.
 
-    `has_hooks` and `has_server` say which of them belong in this file.
+    `has_hooks`, `has_server` and `has_plugin` say which of them belong in this file.
     """
 
     def __init__(self, client: Settings, path: str, *, project: bool) -> None:
         self.client, self.project = client, project
         self.has_hooks = path == client.path(project=project)
         self.has_server = path == client.servers(project=project)
+        self.has_plugin = path == client.plugins_file
         self._containers: dict[tuple[str, ...], type] = {(): dict}  # of our entries, the outer before the inner
         if self.has_hooks:
             self._containers["hooks",] = dict
@@ -140,6 +149,8 @@ class Entries:
                 self._containers |= {client.allowed[:1]: dict, client.allowed: list}
         if self.has_server:
             self._containers[client.servers_key,] = dict
+        if self.has_plugin:
+            self._containers |= {_PLUGIN[:length]: dict for length in (1, 2, 3)}
 
     def check(self, value: Any) -> None:
         """Raise Malformed if a container of our entries has the wrong type."""
@@ -152,8 +163,9 @@ class Entries:
                 raise Malformed(f"{shown} is not {'an object' if kind is dict else 'a list'}")
 
     def are_in(self, value: Any) -> bool:
-        """Whether hooks or a server of ours are there. A rule does not count: it may be the user's own."""
-        return (self.has_hooks and bool(installed_entries(value, self.client))) or self.is_server_in(value)
+        """Whether hooks, a server or a plugin of ours are there. A rule does not count: it may be the user's own."""
+        has_hooks = self.has_hooks and bool(installed_entries(value, self.client))
+        return has_hooks or self.is_server_in(value) or (self.has_plugin and bool(table(value, *_PLUGIN)))
 
     def is_server_in(self, value: Any) -> bool:
         """Whether our server is there, with any path of our command; in a project, with its name only."""
@@ -174,6 +186,11 @@ class Entries:
             self._replace_rules(value, self._rules(value, command, mcp=mcp))
         if self.is_server_in(value) or (mcp and self.has_server and not self.is_other_server_in(value)):
             value.setdefault(self.client.servers_key, {})[own_command.NAME] = self.client.server(command)
+        if self.has_plugin:  # other settings in it are the user's
+            plugins = value.setdefault("plugins", {}).setdefault("entries", {})
+            plugin = plugins.setdefault(own_command.NAME, {})
+            plugin["enabled"] = True
+            plugin["hooks"] = {**table(plugin, "hooks"), "allowConversationAccess": True}
         return value
 
     def take_out(self, value: Any) -> Any:
@@ -184,6 +201,8 @@ class Entries:
             self._replace_rules(value, [])
         if self.is_server_in(value):
             del value[self.client.servers_key][own_command.NAME]
+        if self.has_plugin:
+            table(value, *_PLUGIN).clear()
         for path in reversed(self._containers):
             holder = value
             for name in path[:-1]:

@@ -77,6 +77,7 @@ class Plan:
         self.notes: list[str] = []
         self.purpose = ""
         self.backs_up = True
+        self._syntax: settings_text.Syntax = "toml" if path.endswith(".toml") else client.syntax
         self._entries = Entries(client, path, project=project)
         self._is_created = bool(self.receipt and self.receipt.created)
         self._is_unedited = bool(self.receipt and self.receipt.is_of(self.before))
@@ -173,7 +174,7 @@ class Plan:
         return f"the MCP server `joelclaw` in {self.path} was not added by joelclaw, or was edited; it stays unchanged"
 
     def _value(self, text: str) -> Any:
-        value = settings_text.parsed(text, comments=self.client.comments, toml=self.path.endswith(".toml"))
+        value = settings_text.parsed(text, self._syntax)
         self._entries.check(value)
         return value
 
@@ -181,9 +182,9 @@ class Plan:
         """The text of the file, edited so that its value is `wanted` instead of `value`."""
         if settings_text.same(value, wanted):
             return self.text
-        if self.path.endswith(".toml"):
+        if self._syntax == "toml":
             return settings_text.edited_toml(self.text, wanted, self.client.servers_key, own_command.NAME)
-        return settings_text.edited(self.text, wanted, comments=self.client.comments)
+        return settings_text.edited(self.text, wanted, self._syntax)
 
     def _receipt_for(self, data: bytes, *, created: bool) -> Receipt:
         before = self.receipt.folders if self.receipt and created else ()
@@ -224,7 +225,7 @@ def installed_in(client: Settings, path: str) -> list[Entry]:
     """Our hooks in a file of a client; for an extension of ours a single entry without an event."""
     if client.events:
         with _refusals(client, path):
-            value = settings_text.parsed(_decoded(path, _read(path)), comments=client.comments)
+            value = settings_text.parsed(_decoded(path, _read(path)), client.syntax)
         return entries.installed_entries(value, client)
     executable = entries.executable_of_extension(_decoded(path, _read(path)))
     return [Entry(Place("", 0, 0), "", executable)] if executable else []
@@ -243,6 +244,8 @@ def installation_row(client: Settings, project: bool) -> dict[str, Any]:
         "present": client.present(),
         "notes": [],
     }
+    if project and not client.has_projects:
+        return row
     try:
         if any(plan.changed for plan in removing(client, project=project)):
             receipt = Receipt.load(path)
@@ -296,7 +299,11 @@ def useful_backups(path: str) -> list[str]:
 
 
 def _plans(client: Settings, project: bool, *, mcp: bool, remove: bool) -> list[Plan]:
-    """Plans for the client's own files (settings, unless it loads our extension; servers), then for those of ours."""
+    """Plans for the client's own files (settings, unless it loads our extension; servers), then for those of ours, then
+    for the settings that switch our extension on."""
+    if project and not client.has_projects:
+        about = f"{client.client.title} reads no settings of a project"
+        raise Failure("INSTALL_FAILED", about, "run this without --project; nothing was changed")
     command = own_command.NAME if project else entries.executable()  # others use a project's files too
     path, servers = client.path(project=project), client.servers(project=project)
     if project and os.path.realpath(path) == os.path.realpath(client.path(project=False)):
@@ -308,7 +315,8 @@ def _plans(client: Settings, project: bool, *, mcp: bool, remove: bool) -> list[
         mcp or Receipt.load(servers) or own_command.NAME.encode() in (_read(servers) or b"")
     ):
         plans.append(Plan(client, servers, project))
-    for plan in plans:
+    switches = [Plan(client, client.plugins_file, project)] if client.plugins_file else []
+    for plan in (*plans, *switches):
         if remove:
             plan.take_out()
         else:
@@ -316,7 +324,7 @@ def _plans(client: Settings, project: bool, *, mcp: bool, remove: bool) -> list[
     for file, text, purpose in entries.own_files(client, command, project=project):
         plans.append(Plan(client, file, project))
         plans[-1].own_file(text, purpose, remove=remove)
-    return plans
+    return [*plans, *switches]
 
 
 @contextmanager
@@ -325,7 +333,8 @@ def _refusals(client: Settings, path: str) -> Iterator[None]:
     try:
         yield
     except Malformed as error:
-        what = "TOML" if path.endswith(".toml") else "JSON, comments allowed" if client.comments else "plain JSON"
+        forms = {"json": "plain JSON", "jsonc": "JSON, comments allowed", "json5": "JSON5"}
+        what = "TOML" if path.endswith(".toml") else forms[client.syntax]
         fix = f"fix {path} ({client.name} reads {what}) and run this again; nothing was changed"
         raise Failure("INSTALL_REFUSED", f"{path}: {error}", fix) from None
 

@@ -4,25 +4,31 @@ import json
 import re
 import tomllib
 from difflib import SequenceMatcher
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+from session.install import json5
+
+Syntax = Literal["json", "jsonc", "json5", "toml"]
+"""`jsonc` is JSON with comments."""
 
 BOM = "\ufeff"
-STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
-_decoder = json.JSONDecoder()
+STRING_OR_COMMENT = re.compile(r"""(["'])(?:(?!\1)[^\\]|\\.)*\1|//[^\r\n]*|/\*.*?\*/""", re.DOTALL)
 
 
 class Malformed(Exception):
     """The client cannot read the text, or it cannot be edited without changing entries of others."""
 
 
-def parsed(text: str, *, comments: bool, toml: bool = False) -> Any:
-    """The value of a JSON or TOML text; `{}` for a blank text. Raises Malformed."""
-    if toml:
+def parsed(text: str, syntax: Syntax) -> Any:
+    """The value of a text; `{}` for a blank text. Raises Malformed."""
+    if syntax == "toml":
         return _parsed_toml(text)
-    plain = _without_comments(text.removeprefix(BOM), comments=comments)
+    plain = _without_comments(text.removeprefix(BOM), syntax)
     if not plain.strip():
         return {}
     try:
+        if syntax == "json5":
+            return json5.parsed(plain)
         return json.loads(plain, object_pairs_hook=_once, parse_constant=_no_constant)
     except RecursionError:
         raise Malformed("it is nested too deeply") from None
@@ -30,15 +36,15 @@ def parsed(text: str, *, comments: bool, toml: bool = False) -> Any:
         raise Malformed(str(error)) from None
 
 
-def edited(text: str, wanted: dict[str, Any], *, comments: bool) -> str:
+def edited(text: str, wanted: dict[str, Any], syntax: Syntax) -> str:
     """The JSON text edited so that its value is `wanted`. New members go to the end. Raises Malformed."""
     bom, text = (BOM, text[1:]) if text.startswith(BOM) else ("", text)
-    if not _without_comments(text, comments=comments).strip():
+    if not _without_comments(text, syntax).strip():
         text += "{}\n"
     for _ in range(500):  # each edit removes a difference; an installation needs some dozens
-        if same(parsed(text, comments=comments), wanted):
+        if same(parsed(text, syntax), wanted):
             return bom + text
-        text = _Edit(text, _without_comments(text, comments=comments)).first_difference_removed(wanted)
+        text = _Edit(text, _without_comments(text, syntax)).first_difference_removed(wanted)
     raise Malformed("it cannot be edited without changing other entries")
 
 
@@ -107,11 +113,11 @@ def _no_constant(name: str) -> Any:
     raise Malformed(f"{name} is not JSON")
 
 
-def _without_comments(text: str, *, comments: bool) -> str:
+def _without_comments(text: str, syntax: Syntax) -> str:
     """The text with each comment replaced by as many spaces, so that positions stay the same."""
-    if not comments:
+    if syntax == "json":
         return text
-    return STRING_OR_COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else " " * len(found[0]), text)
+    return STRING_OR_COMMENT.sub(lambda found: found[0] if found[1] else " " * len(found[0]), text)
 
 
 class _Member(NamedTuple):
@@ -142,7 +148,7 @@ class _Edit:
     def first_difference_removed(self, wanted: Any, at: int | None = None) -> str:
         """The text without the first difference between the value that starts at `at` and `wanted`."""
         at = self.root if at is None else at
-        value, end = _decoder.raw_decode(self.plain, at)
+        value, end = json5.value_at(self.plain, at)
         if type(value) is not type(wanted) or not isinstance(value, (dict, list)):
             indent = self._indentation(at) if "\n" in self.text[at:end] else None
             return self.text[:at] + self._rendered(wanted, indent) + self.text[end:]
@@ -170,9 +176,9 @@ class _Edit:
         while at < end - 1:
             begin, key = at, ""
             if is_object:
-                key, at = _decoder.raw_decode(self.plain, at)
+                key, at = json5.name_at(self.plain, at)
                 at = self._next_token(at)
-            value, stop = _decoder.raw_decode(self.plain, at)
+            value, stop = json5.value_at(self.plain, at)
             members.append(_Member(key, begin, at, stop, value))
             at = self._next_token(stop)
         return members
@@ -180,7 +186,8 @@ class _Edit:
     def _with_member(self, at: int, end: int, members: list[_Member], key: str, value: Any) -> str:
         """Add a member at the end of an object or list, after the comments there."""
         text = self.text
-        start = members[-1].end if members else at + 1
+        trailing_comma = self.plain.find(",", members[-1].end, end - 1) if members else -1
+        start = trailing_comma + 1 or (members[-1].end if members else at + 1)
         comment = text[start : end - 1].rstrip()
         rest = text[start + len(comment) : end - 1]
         if members:
@@ -193,6 +200,8 @@ class _Edit:
         lead = self.newline + indent if multiline else " " if members else ""
         name = json.dumps(key, ensure_ascii=False) + ": " if self.plain[at] == "{" else ""
         entry = lead + name + self._rendered(value, indent if multiline else None)
+        if trailing_comma >= 0:
+            return text[:start] + comment + entry + "," + rest + text[end - 1 :]
         return text[:start] + ("," if members else "") + comment + entry + rest + text[end - 1 :]
 
     def _without_member(self, at: int, end: int, members: list[_Member], index: int) -> str:
@@ -200,12 +209,16 @@ class _Edit:
         text, member = self.text, members[index]
         left = members[index - 1].end if index else at + 1
         begin = left + len(text[left : member.begin].rstrip())
-        if index + 1 < len(members):
-            return text[:begin] + text[self.plain.index(",", member.end) + 1 :]
+        comma_after = self.plain.find(",", member.end, end - 1)
+        if index + 1 < len(members) or (index and comma_after >= 0):
+            return text[:begin] + text[comma_after + 1 :]
         if index:
             comma = self.plain.index(",", left)
             return text[:comma] + text[comma + 1 : begin] + text[member.end :]
-        inner = text[at + 1 : begin] + text[member.end : end - 1]
+        inner = text[at + 1 : begin]
+        if comma_after >= 0:
+            inner += text[member.end : comma_after]
+        inner += text[max(member.end, comma_after + 1) : end - 1]
         return text[: at + 1] + (inner if inner.strip() else "") + text[end - 1 :]
 
     def _rendered(self, value: Any, indent: str | None) -> str:
@@ -221,5 +234,5 @@ class _Edit:
 
     def _next_token(self, at: int) -> int:
         """The position after white space and a comma or colon."""
-        gap = re.compile(r"[ \t\r\n]*[:,]?[ \t\r\n]*").match(self.plain, at)
+        gap = re.compile(r"\s*[:,]?\s*").match(self.plain, at)
         return gap.end() if gap else at

@@ -232,6 +232,11 @@ TITLE = {
     "no_tools": True,
     "reply": {"text": "Work session", "usage": {"input": 100, "output": 5}},
 }
+FLUSH = {
+    "name": "flush",
+    "match": "Pre-compaction memory flush",
+    "reply": {"text": "NO_REPLY", "usage": "auto"},
+}
 Call = tuple[str, dict[str, Any]]
 
 
@@ -255,6 +260,7 @@ class Client:
     match: str
     summary: str
     summariser_has_tools: bool = False
+    compacts_after_turns: bool = False
     rules: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -265,6 +271,14 @@ def pi(kind: str, *a: str) -> Call:
     if kind == "edit":
         return "edit", {"path": a[0], "edits": [{"oldText": a[1], "newText": a[2]}]}
     return "bash", {"command": a[0]}
+
+
+def openclaw(kind: str, *a: str) -> Call:
+    """A tool call of OpenClaw."""
+    name, args = pi(kind, *a)
+    if name == "bash":
+        return "exec", {**args, "workdir": "{{CWD}}"}
+    return name, {**args, "path": "{{CWD}}/" + args["path"]}
 
 
 def opencode(kind: str, *a: str) -> Call:
@@ -314,6 +328,15 @@ CLIENTS = {
         match="You are a context summarization assistant",
         summary=MARKDOWN,
     ),
+    "openclaw": Client(
+        call=openclaw,
+        limits={"contextWindow": 64000, "keepRecentTokens": 300},
+        usage=Usage(12000, 500, 52000, 13000),
+        match="You are a context summarization assistant",
+        summary=MARKDOWN,
+        rules=[FLUSH],
+        compacts_after_turns=True,
+    ),
     "opencode": Client(
         call=opencode,
         limits={"contextWindow": 30000, "output": 2000},
@@ -348,24 +371,28 @@ CLIENTS = {
 }
 
 
-def steps(story: dict[str, Any], client: Client) -> list[dict[str, Any]]:
-    """The model's replies, in order."""
-    replies, used = [], client.usage.start
+def steps(story: dict[str, Any], client: Client, *, by_hand: bool = False) -> list[dict[str, Any]]:
+    """The model's replies, in order; if the client is to compact by hand, none crosses its limit."""
+    replies, used, is_after_noise = [], client.usage.start, False
     for turn in story["turns"]:
         for text, kind, *words in turn:
-            if NOISE in words:
+            is_at_limit = is_after_noise if client.compacts_after_turns else NOISE in words
+            if is_at_limit and not by_hand:
                 used = client.usage.crossing
             reply: dict[str, Any] = {"text": text, "usage": {"input": used, "output": 60}}
             if kind:
                 name, args = client.call(kind, *words)
                 reply["tool_calls"] = [{"name": name, "args": args}]
             replies.append(reply)
-            used = client.usage.after if NOISE in words else used + client.usage.step
+            if client.compacts_after_turns and is_at_limit:  # the newest tokens are kept: let them be filler
+                reply["pad"] = 1200
+            used = client.usage.after if is_at_limit else used + client.usage.step
+            is_after_noise = NOISE in words
     return replies
 
 
-def script(story_name: str, client_name: str) -> dict[str, Any]:
-    """A story as a script for the mock model (the format is in mock_llm.py)."""
+def script(story_name: str, client_name: str, *, by_hand: bool = False) -> dict[str, Any]:
+    """A story as a script for the mock model (the format is in mock_llm.py); `by_hand`: with the prompt `/compact`."""
     story, client = STORIES[story_name], CLIENTS[client_name]
     reply = {"text": client.summary, "usage": {"input": 900, "output": 60}}
     rule: dict[str, Any] = {"name": "compact", "match": client.match, "reply": reply}
@@ -373,9 +400,9 @@ def script(story_name: str, client_name: str) -> dict[str, Any]:
         rule["no_tools"] = True
     return {
         "client": client.limits,
-        "prompts": story["prompts"],
+        "prompts": [*story["prompts"][:-1], "/compact", story["prompts"][-1]] if by_hand else story["prompts"],
         "facts": [{"kind": kind, "said_by": who, "needle": needle} for kind, who, needle in story["facts"]],
         "rules": [rule, *client.rules],
-        "steps": steps(story, client),
+        "steps": steps(story, client, by_hand=by_hand),
         "default": {"text": "There is nothing more to do.", "usage": {"input": client.usage.after, "output": 20}},
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from conftest import ROOT
 
 from core.config import Config
+from core.store import sources
 from session import context_usage
 from session.context_usage import of_transcript
 
@@ -237,13 +237,13 @@ def test_a_long_transcript_costs_no_more_than_a_short_one(tmp_path: Path, monkey
     end = text_of([client.answer(60_000), client.outcome("y" * 3000), client.prompt("go")])
     read: list[int] = []
 
-    class Counted(io.FileIO):
-        def read(self, size: int | None = -1) -> bytes:
-            data = super().read(size)
+    class Counted(sources.Source):
+        def read(self, most: int, offset: int) -> bytes:
+            data = super().read(most, offset)
             read.append(len(data))
             return data
 
-    monkeypatch.setattr(context_usage, "open", lambda name, *_, **__: Counted(name), raising=False)
+    monkeypatch.setattr(sources, "Source", Counted)
     block = text_of(told_lines)
     costs = []
     for size in (200_000, 5_000_000):

@@ -1,4 +1,4 @@
-"""The tools `recall` and `remember` that our extension gives to pi and OpenCode."""
+"""The tools `recall` and `remember` that our extension gives to pi, OpenClaw and OpenCode."""
 
 from __future__ import annotations
 
@@ -30,6 +30,13 @@ const takes = (tool) => tool.args;
 const call = (name, given) => tools[name].execute(given, {sessionID: "ses_1", directory: process.cwd()});
 """,
 }
+DRIVERS["openclaw"] = """
+import plugin from "./extension.mjs";
+const tools = {}, place = {sessionId: "s-1", workspaceDir: process.cwd()};
+plugin.register({on: () => {}, registerTool: (make, {name}) => (tools[name] = make(place))});
+const takes = (tool) => tool.parameters.properties;
+const call = async (name, given) => (await tools[name].execute("c1", given)).content[0].text;
+"""
 TRY = """
 const tried = async (name, given) => {
   try { return await call(name, given); } catch (error) { return {error: error.message}; }

@@ -75,8 +75,8 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / room, folder / room)  # with what is compiled: times of files are kept
     at = folder / "clients" / "__init__.py"
     text = at.read_text()
-    assert '"OpenCode"}' in text
-    at.write_text(text.replace('"OpenCode"}', '"OpenCode", "quill": "Quill"}'))
+    assert '"opencode": ' in text
+    at.write_text(text.replace('"opencode": ', '"quill": "Quill", "opencode": '))
     (folder / "clients" / "quill.py").write_text(MODULE)
     script = folder / "joelclaw"
     script.write_text(

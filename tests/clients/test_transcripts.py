@@ -233,6 +233,10 @@ SAMPLES = {
         {"info": {"id": "ses_1", "directory": "/x"}},
         {"info": {"id": "msg_1", "role": "user"}, "parts": [{"type": "text", "text": "hello"}]},
     ],
+    "openclaw": [
+        {"type": "session", "version": 4, "id": "o", "cwd": "/x"},
+        of_pi({"role": "user", "content": "hello", "__openclaw": {"senderIsOwner": True}}),
+    ],
     "pi": [{"type": "session", "version": 3, "id": "p", "cwd": "/x"}, of_pi({"role": "user", "content": "hello"})],
 }
 
@@ -314,6 +318,36 @@ def test_a_recorded_transcript(path: Path) -> None:
         check_marks(client, line)
 
 
+def test_a_command_of_openclaw_fails_by_its_exit_code_and_may_go_on_in_the_background() -> None:
+    def result(tool: str, **details: Any) -> list[Entry]:
+        message = {"role": "toolResult", "toolCallId": "c", "toolName": tool, "content": [], "details": details}
+        return clients.row("openclaw").entries(of_pi(message))
+
+    codes = [result("exec", status="completed", exitCode=code)[0].failed for code in (0, 3, -1, None)]
+    assert codes == [False, True, True, False]
+    assert result("edit", status="error")[0].failed
+    assert result("exec", status="running", sessionId="p1")[0].process == "p1"
+    ended = result("process", status="failed", exitCode=2, sessionId="p1")[1]
+    assert (ended.kind, ended.process, ended.failed) == ("process_end", "p1", True)
+
+
+def test_only_the_user_prompts_openclaw() -> None:
+    def kind(**more: Any) -> str:
+        return clients.row("openclaw").entries(of_pi({"role": "user", "content": "hello", **more}))[0].kind
+
+    assert kind() == kind(provenance={"kind": "external_user"}) == "prompt"
+    assert kind(provenance={"kind": "inter_session"}) == kind(provenance={"kind": "internal_system"}) == "note"
+
+
+def test_a_result_without_a_plan_keeps_the_plan() -> None:
+    def plans(details: Any) -> list[int]:
+        message = {"role": "toolResult", "toolCallId": "c", "content": [], "details": details}
+        return [len(entry.steps) for entry in clients.row("pi").entries(of_pi(message)) if entry.kind == "plan"]
+
+    assert [plans(details) for details in (None, {}, {"todos": None}, {"todos": []})] == [[], [], [], [0]]
+    assert plans({"todos": [{"text": "a", "done": True}]}) == [1]
+
+
 @pytest.mark.parametrize("agent", [*clients.NAMES, ""])
 def test_reading_imports_nothing_slow_and_no_other_client(agent: str) -> None:
     module = f"clients.{agent}" if agent else "clients"
@@ -321,5 +355,6 @@ def test_reading_imports_nothing_slow_and_no_other_client(agent: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert not loaded & {"re", "json", "typing", "datetime", "dataclasses", "collections.abc", "pathlib"}
-    others = {f"clients.{name}" for name in clients.NAMES} - {module, "clients.claude"}  # Codex has Claude's events
+    others = {f"clients.{name}" for name in clients.NAMES} - {module}
+    others -= {"clients.claude"} if agent == "codex" else {"clients.pi"} if agent == "openclaw" else set()
     assert not loaded & others

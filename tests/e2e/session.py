@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tests" / "agents"))
 import scenarios
 from harness import Outcome, Run
 
-CLIENTS = ("pi", "claude", "codex", "gemini", "opencode")
+CLIENTS = ("pi", "claude", "codex", "gemini", "opencode", "openclaw")
 HEADING = "## Session Recovery"
 FRAME = re.compile(r"<joelclaw-memory .*?</joelclaw-memory>", re.DOTALL)
 QUERY = re.compile(r"`(?:[^`]*/)?joelclaw (recall \"[^`]*\") --raw`")
@@ -154,7 +154,7 @@ class Session:
     @cached_property
     def script(self) -> dict[str, Any]:
         """The mock's script."""
-        return scenarios.script(self.case.story, self.case.client)
+        return scenarios.script(self.case.story, self.case.client, by_hand=self.case.mode == "compact")
 
     @cached_property
     def requests(self) -> list[Request]:
@@ -252,7 +252,8 @@ def play(case: Case, folder: Path) -> Session:
         if case.story.startswith("double-"):  # "within a minute" must not depend on how fast the client is
             env["JOELCLAW_NOW_MS"] = str(time.time_ns() // 1_000_000)
     with read_only(place.memory) if case.fault == "read-only" else nullcontext():
-        outcome = place.play(scenarios.script(case.story, case.client), mode=case.mode, env=env)
+        script = scenarios.script(case.story, case.client, by_hand=case.mode == "compact")
+        outcome = place.play(script, mode=case.mode, env=env)
     return Session(case, place, outcome, installed)
 
 

@@ -17,8 +17,10 @@ BY_SHELL = {"codex": "writes files with its shell, so a hook is not told which"}
 
 
 def worked(client: str) -> list[Case]:
-    """Both stories; pi in all three modes."""
+    """Both stories; pi in all three modes, OpenClaw also with a gateway, and compacted by command."""
     cases = [Case(client, story) for story in STORIES]
+    if client == "openclaw":
+        cases = [Case(client, story, mode) for mode in ("local", "gateway", "compact") for story in STORIES]
     if client == "pi":
         cases += [Case("pi", STORIES[0], "print"), Case("pi", STORIES[1], "interactive")]
     return cases
@@ -106,7 +108,8 @@ def test_dropped_fact_is_found_by_the_notes_own_queries(session: Session, kind: 
 
 @pytest.mark.cases(of=worked)
 def test_injection_has_an_event(session: Session) -> None:
-    (event,) = session.events("compaction.inject")
+    of_gateway = "gateway." if session.case.mode in ("gateway", "compact") else ""
+    (event,) = session.events(f"{of_gateway}compaction.inject")
     assert event["success"] is True
     assert event["duration_ms"] > 0
     assert event["metadata"]["contentChars"] == len(session.note())

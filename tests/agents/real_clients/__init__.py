@@ -1,4 +1,4 @@
-"""The five clients. Each module has PACKAGE and VERSION (npm), COMMAND, LIMITS, drive() and is_compaction().
+"""The clients. Each module has PACKAGE and VERSION (npm), COMMAND, LIMITS, drive() and is_compaction().
 
 LIMITS say when the client compacts; a script's "client" object overrides them. drive() writes the minimal configuration
 into HOME, keeps what is there, and sends the prompts one after the other in one session.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from real_clients import claude, codex, gemini, opencode, pi
+from real_clients import claude, codex, gemini, openclaw, opencode, pi
 
-CLIENTS: dict[str, Any] = {"pi": pi, "claude": claude, "codex": codex, "gemini": gemini, "opencode": opencode}
+CLIENTS: dict[str, Any] = {
+    "pi": pi, "claude": claude, "codex": codex, "gemini": gemini, "opencode": opencode, "openclaw": openclaw,
+}  # fmt: skip

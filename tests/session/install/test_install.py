@@ -294,7 +294,7 @@ def test_all_installs_for_present_clients(install: Install, user: Path, tmp_path
     command.chmod(0o755)
     result = install("--all", PATH=f"{command.parent}:{Path(JOELCLAW).parent}:/usr/bin:/bin")
     assert [agent["agent"] for agent in result["agents"]] == ["claude", "codex"]
-    assert {file["agent"] for file in result["skipped"]} == {"pi", "gemini", "opencode"}
+    assert {file["agent"] for file in result["skipped"]} == {"pi", "gemini", "openclaw", "opencode"}
     assert all(file["reason"] for file in result["skipped"])
     result = install("--all", verb="uninstall")
     assert [agent["agent"] for agent in result["agents"]] == ["claude", "codex"]
@@ -306,7 +306,8 @@ def test_list(install: Install, user: Path) -> None:
         return {(hook["agent"], hook["scope"]): hook for hook in install("--list")["installs"]}
 
     installs = listed()
-    assert set(installs) == {(agent, scope) for agent in FILES for scope in ("user", "project")}
+    expected = {(agent, scope) for agent in FILES for scope in ("user", "project")}
+    assert set(installs) == {*expected, ("openclaw", "user")}
     assert not any(hook["installed"] or hook["current"] for hook in installs.values())
     install("claude", "pi")
     install("codex", "--project")

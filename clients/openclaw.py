@@ -1,0 +1,85 @@
+"""OpenClaw, in which our plugin runs: its row and its sessions. Hot path.
+
+A session is kept in rows of a database, which hold pi's entries.
+"""
+
+from __future__ import annotations
+
+import os
+
+from clients.content import string, table, text_of
+from clients.entries import Entry, process_end
+from clients.extension import ExtensionClient
+from clients.pi import Pi
+from core import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from clients.base import CompactionSettings, HookEvent
+
+
+class OpenClaw(Pi):
+    """Its entries are pi's; its shell tool is another one, whose result says how the command ended."""
+
+    name = "openclaw"
+    title = "OpenClaw"
+    home_variable = "OPENCLAW_STATE_DIR"
+    home_folder = ".openclaw"
+    project_folder = ""
+    settings_file = "extensions/joelclaw/index.js"
+    session_file = "database"
+    shell_tool = "exec"
+    shows_notices = False
+    forgets_texts = True
+    has_entries = False
+    own_rules = False
+    takes_summary = False
+    compact_command = "openclaw sessions compact {key}"  # seen to work with 2026.9.6; it needs a running gateway
+
+    def home(self) -> str:
+        """Its folder for state: in `OPENCLAW_HOME`, if that is set, and with the name of the profile."""
+        folder, profile = (os.environ.get(f"OPENCLAW_{name}", "").strip() for name in ("HOME", "PROFILE"))
+        if (not folder and profile in ("", "default")) or os.environ.get(self.home_variable):
+            return super().home()
+        name = self.home_folder + (f"-{profile}" if profile not in ("", "default") else "")
+        return os.path.abspath(os.path.join(os.path.expanduser(folder or "~"), name))
+
+    def read(self, payload: dict[str, Any], name: str) -> HookEvent:
+        """Read a payload of our plugin: its transcript is that of the session in the database."""
+        event = super().read(payload, name)
+        event["transcript"] += f"#{event['session']}" if event["transcript"] else ""
+        return event
+
+    def wrote(self, line: dict[str, Any]) -> bool:
+        """Whether a line is a header of OpenClaw, or has what it adds to pi's entries."""
+        return (line.get("type"), line.get("version")) == ("session", 4) or "__openclaw" in (
+            *line,
+            *table(line.get("message")),
+        )
+
+    def histories(self) -> list[tuple[str, str]]:
+        """A database for each agent."""
+        return [(os.path.join(self.home(), "agents"), "openclaw-agent.sqlite")]
+
+    def compaction(self, folder: str) -> CompactionSettings:
+        """Nothing: its own settings do not keep anyone from compacting a session by a command."""
+        return ExtensionClient.compaction(self, folder)
+
+    def _message_entries(self, message: dict[str, Any], at: int | None, stable_id: str) -> list[Entry]:
+        """As pi's; but a prompt may come from OpenClaw itself or from another session."""
+        found = super()._message_entries(message, at, stable_id)
+        origin = string(table(message.get("provenance")).get("kind"))
+        if message.get("role") == "user" and origin not in ("", "external_user"):
+            return [Entry("note", at, content=message.get("content"))]
+        if message.get("role") == "toolResult":
+            details = table(message.get("details"))
+            status, process = details.get("status"), string(details.get("sessionId"))
+            result = found[0]
+            exit_code = details.get("exitCode")
+            result.failed = result.failed or status in ("error", "failed") or exit_code not in (None, 0)
+            if message.get("toolName") == "exec" and status == "running":
+                result.process = process
+            elif message.get("toolName") == "process" and process and status in ("completed", "failed"):
+                found.append(process_end(process, text_of(message.get("content")), result.failed))
+        return found
