@@ -68,15 +68,11 @@ def shares(result: Entry, is_command: Sequence[bool]) -> list[Entry | None]:
     count = len(is_command)
     found = result.results or ([] if result.failed is None else [result])
     commands = [number for number, runs in enumerate(is_command) if runs]
-    groups: list[list[Entry]] = [[] for _ in is_command]
-    if result.process:
-        groups = [[result]] * count
-    elif count == 1 or not (len(found) in (count, len(commands)) or (result.failed and len(found) <= count + 1)):
-        groups[0] = [*found]  # whose texts these are is unknown
-    else:
-        in_order = commands if len(found) == len(commands) != count and not result.failed else range(count)
-        for number, entry in enumerate(found):
-            groups[in_order[min(number, count - 1)]].append(entry)
+    groups: list[list[Entry]] = [[result] if result.process else [] for _ in is_command]
+    fits = len(found) in (count, len(commands)) or (result.failed and len(found) <= count + 1)
+    places = commands if len(found) == len(commands) and not result.failed else range(count)
+    for number, entry in enumerate(found if not result.process else ()):
+        groups[places[min(number, len(places) - 1)] if fits else 0].append(entry)  # else whose it is is unknown
     shared: list[Entry | None] = []
     for group, runs in zip(groups, is_command, strict=True):
         outcomes = [entry.failed for entry in group if entry.failed is not None]

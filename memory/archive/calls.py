@@ -158,7 +158,8 @@ class SessionCalls:
             (patches[0] if patches else self._draft(key)).edit(entry.hunks)
         elif kind == "process_end":
             self._end(call_key(entry.process), entry.text, entry.failed)
-            self._end_part(entry)
+            if entry.command:
+                self._end_part(entry)
         elif kind == "turn_end":
             if self._has_answered or not entry.is_stop:
                 self._ended = entry.at or 0
@@ -213,14 +214,13 @@ class SessionCalls:
     def _end_part(self, end: Entry) -> None:
         """Note the end of a command that a script ran."""
         drafts = self._parts(words.fingerprint(end.command)[:8]) or self._parts(UNKNOWN_COMMAND)
-        if drafts and end.command:
-            if not drafts[0].is_late:
-                drafts[0].command = drafts[0].command or start(end.command, MAX_COMMAND_CHARS)
-            self._finish(drafts[0], Entry("result", text=end.text, failed=end.failed))
+        for draft in drafts[:1]:
+            draft.command = draft.command or start(end.command, MAX_COMMAND_CHARS)
+            self._finish(draft, Entry("result", text=end.text, failed=end.failed))
 
     def _begin(self, call: Entry, prompts: int) -> None:
         key = call_key(call.call)
-        draft = CallDraft(part_key(key, call.part) if call.part else key, self._folders, prompts, call.at)
+        draft = CallDraft(part_key(key, call.part), self._folders, prompts, call.at)
         draft.project = self.project
         draft.begin(call)
         known = self._drafts.get(draft.key)
