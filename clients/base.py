@@ -184,6 +184,10 @@ class Client:
         """Whether a transcript is that of a subagent, by its name."""
         return False
 
+    def side_transcripts(self, path: str) -> list[str]:  # noqa: ARG002  # for subclasses
+        """The transcripts of the subagents that a session began, by the path of its own."""
+        return []
+
     def folder_of(self, path: str, line: dict[str, Any], known: Iterable[str]) -> str:  # noqa: ARG002  # for subclasses
         """The folder of a session whose transcript does not name it; "" if it is unknown.
 

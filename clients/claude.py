@@ -40,6 +40,7 @@ from core import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
+    from clients.base import HookEvent
     from clients.entries import Origin
 
 
@@ -81,6 +82,15 @@ class Claude(Client):
     long_window = 1_000_000
     compact_command = 'claude -p "/compact" --resume {session}'  # seen to work with 2.1.329
     session_variable = "CLAUDE_CODE_SESSION_ID"
+
+    def event(self, payload: dict[str, Any], name: str) -> HookEvent:
+        """An event; newer versions say how full the context is at a start, and whether work goes on after a turn."""
+        event = super().event(payload, name)
+        if event["kind"] == "start":
+            event["tokens"] = whole(payload.get("context_tokens")) or None
+        elif event["kind"] == "turn" and payload.get("background_tasks"):
+            event["source"] = "background"
+        return event
 
     def wrote(self, line: dict[str, Any]) -> bool:
         """Whether a line has a session's id and a type of Claude Code."""
@@ -141,6 +151,14 @@ class Claude(Client):
         """Whether a transcript is that of a subagent. Some only repeat the conversation, for the client itself."""
         name = os.path.basename(path)
         return name.startswith("agent-") and not name.startswith(("agent-acompact-", "agent-aprompt_suggestion-"))
+
+    def side_transcripts(self, path: str) -> list[str]:
+        """The transcripts of the subagents that a session began."""
+        folder = os.path.join(os.path.splitext(path)[0], "subagents")
+        try:
+            return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if self.is_side(name)]
+        except OSError:
+            return []
 
     def _answer_entries(self, line: dict[str, Any], at: int | None) -> list[Entry]:
         planning_tools = ("TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList")

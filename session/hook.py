@@ -196,6 +196,11 @@ class Hook:
 
                 forks.settle(db, ingested.shared, vectors=origin.vectors, is_live=True)
             self._archived_bytes = ingested.bytes
+            if event["kind"] in ("turn", "end"):
+                for path in client.side_transcripts(event["transcript"]):
+                    name = os.path.splitext(os.path.basename(path))[0]
+                    side = Origin(session.agent, name, cwd, now=session.now, vectors=origin.vectors)
+                    ingest.ingest_file(db, path, side, limits)
             return ingested.entries
 
         session.entries = session.store.write("archive", ingest_new, items)
@@ -321,8 +326,11 @@ def _is_answered(event: HookEvent, session: Session) -> bool:
 
 def _usage(event: HookEvent, session: Session) -> ContextUsage:
     """The context usage that the event reports, else the usage in the transcript."""
-    usage = usage_of(event)
-    if usage["percent"] is not None or not event["transcript"] or clients.row(session.agent).extension:
+    usage, client = usage_of(event), clients.row(session.agent)
+    if usage["tokens"] and not usage["window"]:
+        event["window"] = client.context_window((event["model"],), usage["tokens"], session.config)
+        usage = usage_of(event)
+    if usage["percent"] is not None or not event["transcript"] or client.extension:
         return usage
     from session import context_usage
 

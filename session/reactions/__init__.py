@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.base import HookEvent, Kind, Text
+    from clients.base import HookEvent, Text
     from core.config import Config
     from session.observe_job import Trigger
     from session.session import Session
@@ -82,11 +82,12 @@ def due(event: HookEvent, session: Session) -> Iterator[str]:
         yield "task"
     if kind == "before_compaction":
         yield "daily_log"
-    yield from _due_in_background(kind, session.config)
+    yield from _due_in_background(event, session.config)
 
 
-def _due_in_background(kind: Kind, config: Config) -> Iterator[str]:
-    if kind == "turn" and config.get_int("compaction.idle_trigger_minutes"):
+def _due_in_background(event: HookEvent, config: Config) -> Iterator[str]:
+    kind = event["kind"]
+    if kind == "turn" and event["source"] != "background" and config.get_int("compaction.idle_trigger_minutes"):
         yield "idle"
     if kind in ("before_compaction", "end") and config.get_str("model.command"):
         yield "observe"
