@@ -58,7 +58,6 @@ class OpenCode(ExtensionClient):
             found = [Entry("node", at, session=identifier, folder=string(info.get("directory")))]
             found[0].parent_session = string(info.get("parentID"))
             found[0].session_kind = "subagent" if found[0].parent_session else ""
-            found[0].is_side = bool(found[0].parent_session)
             name = string(info.get("title"))  # at first one with the time
             named = bool(name) and not name.startswith(("New session - ", "Child session - "))
             return [*found, Entry("title", text=name, origin="user")] if named else found

@@ -157,9 +157,11 @@ def test_the_database_of_opencode_is_read_while_it_is_written(run: Run, opencode
     opencode.message("ses_a", "assistant", ANSWER, tool("bash", {"command": "make test"}, metadata={"exit": 2}))
     opencode.session("ses_b", "/w/other")
     opencode.message("ses_b", "user", "another session about puffins")
+    opencode.session("ses_child", "/w/q", parent="ses_a")
+    opencode.message("ses_child", "user", "a subagent counts gannets")
     before = sorted((file.name, file.stat().st_size) for file in opencode.path.parent.iterdir())
     result = archive(run, "--all")
-    assert (result["agents"], result["episodes"]["added"], result["calls"]) == ({"opencode": 2}, 5, 1)
+    assert (result["agents"], result["episodes"]["added"], result["calls"]) == ({"opencode": 3}, 7, 1)
     assert sorted((file.name, file.stat().st_size) for file in opencode.path.parent.iterdir()) == before
     listed = run("session", "list").result["sessions"]
     assert {(row["sessionId"], row["client"], row["project"]) for row in listed} == {
@@ -167,7 +169,7 @@ def test_the_database_of_opencode_is_read_while_it_is_written(run: Run, opencode
     }  # fmt: skip
     opencode.message("ses_a", "user", "and the puffin cache?")
     again = archive(run, "--all")
-    assert (again["unchanged"], again["episodes"]) == (1, {"added": 1, "updated": 1})  # its neighbour
+    assert (again["unchanged"], again["episodes"]) == (2, {"added": 1, "updated": 1})  # its neighbour
     opencode.db.close()
     names = [file.name for file in opencode.path.parent.iterdir()]
     assert (archive(run, "--all")["bytes"], names) == (0, ["opencode.db"])
