@@ -117,12 +117,13 @@ class CallDraft:
 class SessionCalls:
     """Collects the entries of a piece in order, then stores what they say.
 
-    `carry` is what the piece before left: the key of the last call, of calls whose process goes on, and the processes
-    that calls ask for. It is changed.
+    `is_copy`: a fork copied them. `carry` is what the piece before left: the key of the last call, of calls whose
+    process goes on, and the processes that calls ask for. It is changed.
     """
 
-    def __init__(self, carry: dict[str, str], folder: str) -> None:
+    def __init__(self, carry: dict[str, str], folder: str, *, is_copy: bool = False) -> None:
         self.is_cut = False  # parts of an output were left out
+        self._is_copy = is_copy
         self.project = ""  # of the entries that are added
         self._carry = carry
         self._last_before = carry.get(LAST_CALL, "")
@@ -292,16 +293,13 @@ class SessionCalls:
         if len(self._carry) > 60:  # the oldest outlived its use
             del self._carry[next(key for key in self._carry if key != LAST_CALL)]
 
-    def store(
-        self, db: apsw.Connection, session: Session, *, prompts: int, is_first: bool, now: int, is_copy: bool = False
-    ) -> int:
+    def store(self, db: apsw.Connection, session: Session, *, prompts: int, is_first: bool, now: int) -> int:
         """Store all of it, inside the caller's transaction; returns the number of new calls.
 
         Args:
             session: the record to store if there is none yet.
             prompts: new prompts in this piece.
             is_first: the piece is the first of its transcript.
-            is_copy: a fork has copied them, so that they say nothing about the session's present plan.
             now: ms since the epoch.
         """
         identifier = session["id"]
@@ -313,10 +311,12 @@ class SessionCalls:
             known["folder"] = session["folder"] or known["folder"]
             known["parent"] = session.get("parent") or known.get("parent", "")
             known["kind"] = session["kind"] if session["kind"] != "main" else known.get("kind", "main")
-            is_copy = is_copy and known["calls"] > 0
             folders = dict.fromkeys([*known.get("folders", ()), *session.get("folders", ())])
             known["folders"] = list(folders)[:MAX_FOLDERS]
             session = known
+        # a copy counts no prompts, and says nothing about the present plan
+        is_known_copy = self._is_copy and session["calls"] > 0
+        prompts = 0 if self._is_copy else prompts
         if is_first:
             session["prompts"], session["plan"] = 0, []
             session.pop("plan_at", None)
@@ -329,7 +329,7 @@ class SessionCalls:
             if isinstance(event, CallDraft):
                 stored = _store_call(db, session, names, places, event)
                 number = number if event.is_late else stored
-            elif event.kind == "plan" and is_copy:
+            elif event.kind == "plan" and is_known_copy:
                 continue
             elif event.kind == "plan":
                 draft = self._drafts.get(call_key(event.call))

@@ -279,12 +279,11 @@ class _Reader:
             numbered = [(number, entry) for number, entry in numbered if entry in admitted]
         if self._limits.deadline is not None and len(line) > content.LARGE_BYTES:
             piece.calls.is_cut |= _cut_texts(entry for _, entry in numbered)
-        if entries:
-            piece.begin_line(entries[0], owner, is_tree=self._client.is_tree)
+        own = piece.begin_line(entries[0], owner, is_tree=self._client.is_tree) if entries else piece
         for number, entry in numbered:
             if entry.kept_in and (text := self._kept_output(entry.kept_in)):
                 entry.text = text
-            piece.add(entry, line, number)
+            own.add(entry, line, number)
 
     def _repeats_prompts(self) -> bool:
         """Whether the transcript also has what the user typed in lines of its own."""

@@ -1,8 +1,9 @@
 """A session's messages as episodes, each with its vector: collected piece by piece, then stored. Hot path.
 
 A `Piece` collects the messages (`Draft`) and the tool calls (`calls.SessionCalls`) in a part of a transcript. A
-`SessionArchive` stores it. Between two pieces, a `Carry` is kept with the position in the transcript. It holds above
-all the last message: the next message becomes its context, and some clients write a message again when it has grown.
+`SessionArchive` stores it. What a fork copied is a piece of the session that said it. Between two pieces, a `Carry` is
+kept with the position in the transcript. It holds above all the last message: the next message becomes its context,
+and some clients write a message again when it has grown.
 """
 
 from __future__ import annotations
@@ -11,11 +12,10 @@ from clients.entries import Entry
 from core import TYPE_CHECKING, json_text, words
 from core.project import repository_of
 from core.redaction import redact
-from core.store import calls as stored_calls
-from core.store import documents, folders, segments, sessions, sqlite
+from core.store import calls, documents, folders, segments, sessions, sqlite
 from core.words import clean
 from memory import gate
-from memory.archive import branches, texts
+from memory.archive import Origin, branches, texts
 from memory.archive.calls import LAST_CALL, SessionCalls
 from recall.vectors import document_vector
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from core.records import Document, Session
     from core.store.branches import Mark
-    from memory.archive import Origin
     from memory.archive.forks import Shared
 
     Position = tuple[int, str, str]
@@ -38,18 +37,18 @@ COLLECTION = "episodes"
 class SessionArchive:
     """Stores the messages and calls of a session."""
 
-    def __init__(self, db: apsw.Connection, origin: Origin) -> None:
+    def __init__(self, db: apsw.Connection, origin: Origin, fork: str = "") -> None:
         self.db = db
+        self._origin = origin
+        self._fork = fork  # the session from whose transcript copies are read, "" for a session's own
         self.session = clean_name(origin.session)
         known = folders.note(db, origin.cwd)
         self.project, self.folder = clean_name(known.project), clean_name(known.folder)
         self._projects: dict[str, str] = {}  # by folder
         self._client = clean_name(origin.agent)
-        self._cwd = origin.cwd
         self._now = origin.now
         self._vectors = origin.vectors
         self.shared: list[Shared] = []  # episodes that other sessions claim, too
-        self._again = origin.again
         self._forgotten: dict[str, bool] = {}  # other sessions
 
     def project_of(self, folder: str) -> str:
@@ -58,6 +57,14 @@ class SessionArchive:
             former = folders.known(self.db, folder).former  # of a folder that is gone
             self._projects[folder] = clean_name(repository_of(folder) or former) or self.project
         return self._projects[folder]
+
+    def of(self, session: str) -> SessionArchive:
+        """The archive of a session from which this one copied entries."""
+        origin = self._origin
+        copied = Origin(
+            origin.agent, session, origin.cwd, now=origin.now, vectors=origin.vectors, again=origin.again
+        )  # fmt: skip
+        return SessionArchive(self.db, copied, self.session)
 
     def has_forgotten(self, session: str) -> bool:
         """Whether another session was forgotten, so that copies of its entries are left out, too."""
@@ -74,33 +81,41 @@ class SessionArchive:
 
         Returns how many episodes are new and changed, and how many calls are new; None if nothing was stored.
         """
-        ready = [self._document(draft) for draft in piece.changed.values()]
+        for part in (piece, *piece.copies.values()):
+            part.ready = [part.archive.document(draft) for draft in part.changed.values()]
         with sqlite.transaction(self.db):
             is_moved = sessions.transcript_position(self.db, source) != before
             if is_moved or sessions.is_forgotten(self.db, self.session):
                 return None
-            if ready and self._vectors:
-                documents.ensure_signatures(self.db)
-            added, updated = self._store_episodes(ready, piece.carry)
-            for session in dict.fromkeys([self.session, *(document["session_id"] for document, _ in ready)]):
-                segments.renew(self.db, session)
-            new_calls = piece.calls.store(
-                self.db, self._session(piece), prompts=piece.prompts, is_first=piece.is_first, now=self._now
-            )
-            for owner, copied in piece.copied_calls.items():
-                copied.store(
-                    self.db, self._blank_session(owner), prompts=0, is_first=False, now=self._now, is_copy=True
-                )
-                stored_calls.drop_copies(self.db, self.session, owner)
-                if (first := sessions.ancestor(self.db, owner)) != owner:  # a fork of a fork names only the last
-                    stored_calls.drop_copies(self.db, owner, first)
+            for copy in piece.copies.values():
+                copy.archive.store_copy(copy)
+            counts = self._store_piece(piece)
             piece.carry.mark, piece.carry.leaf, piece.is_rewound = branches.follow(
                 self.db, self.session, piece.nodes, piece.carry.mark, piece.carry.leaf, is_first=piece.is_first
             )
             carry = piece.carry.to_json()
             if before != (piece.end, head, carry):
                 sessions.save_transcript_position(self.db, source, piece.end, head, carry, self._now)
-        return added, updated, new_calls
+        return counts
+
+    def store_copy(self, piece: Piece) -> None:
+        """Store what a fork copied from this session, as far as the session lacks it, inside a transaction."""
+        if sessions.is_forgotten(self.db, self.session):
+            return
+        self._store_piece(piece)
+        calls.drop_copies(self.db, self._fork, self.session)
+        if (first := sessions.ancestor(self.db, self.session)) != self.session:  # a fork's fork names only the last
+            calls.drop_copies(self.db, self.session, first)
+
+    def _store_piece(self, piece: Piece) -> tuple[int, int, int]:
+        """Store the episodes and calls of a piece; returns what `store` returns."""
+        if piece.ready and self._vectors:
+            documents.ensure_signatures(self.db)
+        added, updated = self._store_episodes(piece.ready, piece.carry)
+        segments.renew(self.db, self.session)
+        return added, updated, piece.calls.store(
+            self.db, self._session(piece), prompts=piece.prompts, is_first=piece.is_first, now=self._now
+        )  # fmt: skip
 
     def _store_episodes(self, ready: list[tuple[Document, bytes]], carry: Carry) -> tuple[int, int]:
         """Store episodes with their vectors, inside a transaction; returns how many are new, and how many changed."""
@@ -108,7 +123,7 @@ class SessionArchive:
         known = [documents.by_id(self.db, document["id"]) for document, _ in ready]
         # of a purged episode only the id remains (`core.store.deletion`)
         purged = {row["id"] for row in known if row and row["write_reason"] == "purged" and not row["text"]}
-        if self._again:
+        if self._origin.again:
             for place, row in enumerate(known):
                 if row and row["id"] in purged:
                     documents.remove(self.db, row["rowid"], signatures=self._vectors)
@@ -127,35 +142,30 @@ class SessionArchive:
         return added, updated
 
     def _update(self, older: Document, newer: Document, vector: bytes) -> bool:
-        """Grow a stored episode, give a copy back to its owner, or note that another session has the episode, too.
+        """Grow a stored episode, take it back from a fork, or note that another session has the episode, too.
 
         Returns whether it changed.
         """
-        stored, owner = older["session_id"], newer["session_id"]
-        if stored not in ("", owner) and older["collection"] == COLLECTION:
-            if owner == self.session:
-                self.shared.append((newer["id"], stored, owner, newer["context"]))
-            if stored != self.session:
+        stored = older["session_id"]
+        if stored not in ("", self.session) and older["collection"] == COLLECTION:
+            if not self._fork:
+                self.shared.append((newer["id"], stored, self.session, newer["context"]))
+            if stored != self._fork:
                 return False
             older = {**older, "context": newer["context"]}
-            sessions.give_episode(self.db, older, owner, vector, signatures=self._vectors)
-            older["session_id"] = owner
+            sessions.give_episode(self.db, older, self.session, vector, signatures=self._vectors)
+            older["session_id"] = self.session
         return self._grow(older, newer, vector)
 
     def _session(self, piece: Piece) -> Session:
-        session = self._blank_session(self.session)
-        session["parent"], session["kind"] = piece.carry.parent, piece.carry.kind
-        named = list(piece.folders) or ([] if piece.carry.folder else [self._cwd])
-        session["folders"] = [name for name in map(clean_name, named) if name]
-        return session
-
-    def _blank_session(self, session: str) -> Session:
+        named = list(piece.folders) or ([] if piece.carry.folder else [self._origin.cwd])
         return {
-            "id": session, "client": self._client, "project": self.project, "folder": self.folder,
-            "updated_at": 0, "prompts": 0, "calls": 0, "plan": [], "parent": "", "kind": "main", "folders": [],
+            "id": self.session, "client": self._client, "project": self.project, "folder": self.folder,
+            "updated_at": 0, "prompts": 0, "calls": 0, "plan": [], "parent": piece.carry.parent,
+            "kind": piece.carry.kind, "folders": [name for name in map(clean_name, named) if name],
         }  # fmt: skip
 
-    def _document(self, draft: Draft) -> tuple[Document, bytes]:
+    def document(self, draft: Draft) -> tuple[Document, bytes]:
         """A draft as a document, with its vector."""
         last_ms = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
         when = draft.at if isinstance(draft.at, int) and 0 <= draft.at <= last_ms else self._now
@@ -163,7 +173,7 @@ class SessionArchive:
         document["context"] = draft.context()
         document["observation_type"] = "episode"
         document["source"] = self._client
-        document["session_id"] = draft.owner or self.session
+        document["session_id"] = self.session
         document["project"] = draft.project
         document["write_confidence"] = 1.0
         document["write_reason"] = "archived"
@@ -192,54 +202,57 @@ class Piece:
         carry: what that piece left, as JSON; "" if this is the first piece.
     """
 
-    def __init__(self, archive: SessionArchive, carry: str) -> None:
-        self._archive = archive
+    def __init__(self, archive: SessionArchive, carry: str, *, is_copy: bool = False) -> None:
+        self.archive = archive
         self._session = archive.session
         self.carry = Carry.from_json(carry)
-        self.is_first = not carry
-        self.calls = SessionCalls(self.carry.work, archive.folder)
+        self.is_first = not carry and not is_copy
+        self.calls = SessionCalls(self.carry.work, archive.folder, is_copy=is_copy)
+        self.copies: dict[str, Piece] = {}  # what a fork copied, by the session that said it
         self.entries: list[Entry] = []
         self._by_id: dict[str, Draft] = {last.id: last} if (last := self.carry.last) else {}
         self.changed: dict[str, Draft] = {}  # by id, the drafts that are new or say more than before
+        self.ready: list[tuple[Document, bytes]] = []  # the same as documents, with their vectors
         self.prompts = 0  # new ones
         self.nodes: list[branches.Node] = []
         self.is_rewound = False  # the user went back in it
-        self.copied_calls: dict[str, SessionCalls] = {}  # by the session from which a fork copied them
         self.folders: dict[str, None] = {}
-        # of the line that is being added
-        self._owner = ""
-        self._node: branches.Node | None = None
+        self._node: branches.Node | None = None  # of the line that is being added
         # of a transcript:
         self.end = 0  # the offset after the piece
         self.bad_lines = 0  # lines that hold no JSON object
 
-    def begin_line(self, head: Entry, owner: str = "", *, is_tree: bool = False) -> None:
-        """Begin a line, which a fork may have copied from the session `owner`; `add` adds what it says."""
-        self._owner = owner if owner == clean_name(owner) else ""
+    def begin_line(self, head: Entry, owner: str = "", *, is_tree: bool = False) -> Piece:
+        """Begin a line, which a fork may have copied from the session `owner`; returns the piece to which it belongs.
+
+        A copied line still is a node of the fork's tree.
+        """
+        owner = owner if owner == clean_name(owner) else ""
         if head.session in ("", self._session):  # else it is a copy of its parent's
             self.carry.parent = clean_name(head.parent_session) or self.carry.parent
             self.carry.kind = head.session_kind or self.carry.kind
-        elif self._owner and is_tree and not self.carry.parent:
-            self.carry.parent = self._owner
+        elif owner and is_tree and not self.carry.parent:
+            self.carry.parent = owner
             self.carry.kind = "fork"
-        if head.folder:
-            self.carry.folder = head.folder
-            if not self._owner:
-                self.folders[head.folder] = None
         self._node = branches.Node(head, is_tree=is_tree)
         if not head.is_side:
             self.nodes.append(self._node)
+        if owner and owner not in self.copies:
+            self.copies[owner] = Piece(self.archive.of(owner), "", is_copy=True)
+        piece = self.copies[owner] if owner else self
+        if head.folder:
+            piece.carry.folder = head.folder
+            piece.folders[head.folder] = None
+        return piece
 
     def add(self, entry: Entry, line: bytes = b"", number: int = 0) -> None:
         """Add the `number`th entry of a line."""
-        begun_by = self._owner or (self.carry.parent if self.carry.kind == "subagent" else "")
-        if begun_by and self._archive.has_forgotten(begun_by):
+        if self.carry.kind == "subagent" and self.archive.has_forgotten(self.carry.parent):
             return
         self.entries.append(entry)
-        calls = self._calls_of_line()
-        calls.project = self._archive.project_of(self.carry.folder)
-        calls.add(entry, self.prompts)
-        if entry.kind == "call" and self._node and not self._owner:
+        self.calls.project = self.archive.project_of(self.carry.folder)
+        self.calls.add(entry, self.prompts)
+        if entry.kind == "call" and self._node:
             self._node.calls.append(self.carry.work.get(LAST_CALL, ""))
         if entry.kind == "title":
             self._name_session(entry)
@@ -264,16 +277,8 @@ class Piece:
             identifier = sessions.title_id(self._session, by_user=title.origin == "user")
             draft = Draft(identifier, sessions.TITLE, title.at or (last.at if last else None))
             draft.body = text
-            draft.project = self._archive.project_of(self.carry.folder)
+            draft.project = self.archive.project_of(self.carry.folder)
             self.changed[identifier] = draft
-
-    def _calls_of_line(self) -> SessionCalls:
-        """Where the calls of the line are collected: with those of its session."""
-        if not self._owner:
-            return self.calls
-        if self._owner not in self.copied_calls:
-            self.copied_calls[self._owner] = SessionCalls({}, self._archive.folder)
-        return self.copied_calls[self._owner]
 
     def new_of(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """The entries from the last known message on; a client without a file sends the earlier ones again."""
@@ -289,23 +294,19 @@ class Piece:
 
     def _add_message(self, message: Entry, identifier: str, body: str) -> None:
         is_prompt = message.kind == "prompt"
-        if self._node and not self._owner:
+        if self._node:
             self._node.episodes.append(identifier)
         draft = self._by_id.get(identifier)
         if draft is None:
             draft = Draft(identifier, message.origin or ("user" if is_prompt else "assistant"), message.at)
-            draft.owner = self._owner
-            draft.project = self._archive.project_of(self.carry.folder)
-            last = self.carry.last
-            if last and last.owner != draft.owner:  # no session quotes the words of another
-                last, self.carry.prompt = None, ""
+            draft.project = self.archive.project_of(self.carry.folder)
             draft.prompt = "" if is_prompt else self.carry.prompt
-            if last:
+            if last := self.carry.last:
                 draft.before = last.body[:300]  # enough to find a message by its neighbours
                 last.after = body[:300]
                 self.changed[last.id] = last
             self.carry.last = self._by_id[identifier] = draft
-            self.prompts += is_prompt and not self._owner
+            self.prompts += is_prompt
         elif draft.body == body:  # else the client wrote a message again that has grown
             return
         draft.body = body
@@ -317,11 +318,10 @@ class Piece:
 class Draft:
     """A message before it is stored. Its texts are redacted and bounded."""
 
-    __slots__ = ("after", "at", "before", "body", "id", "owner", "project", "prompt", "role")
+    __slots__ = ("after", "at", "before", "body", "id", "project", "prompt", "role")
 
     def __init__(self, identifier: str, role: str, at: int | None) -> None:
         self.id = identifier
-        self.owner = ""  # the session from which a fork has copied it
         self.project = ""
         self.role = role  # user, assistant, or the origin of a note
         self.at = at  # ms since the epoch
@@ -413,7 +413,6 @@ class Carry:
                 carry.last = Draft(row["id"], row["role"], row["at"])
                 for name in ("prompt", "before", "after", "body"):
                     setattr(carry.last, name, str(row[name]))
-                carry.last.owner = str(row.get("owner", ""))
                 carry.last.project = str(row.get("project", ""))
             carry.prompt = str(value["prompt"])
             carry.passed = str(value.get("passed", ""))
@@ -434,8 +433,6 @@ class Carry:
     def to_json(self) -> str:
         """The text to store."""
         names = ["id", "role", "at", "prompt", "before", "after", "body", "project"]
-        if self.last and self.last.owner:
-            names.append("owner")
         drafts = [{name: getattr(self.last, name) for name in names}] if self.last else []
         queue, handed = self.typed_ahead.waiting, self.typed_ahead.given
         value = {
