@@ -18,7 +18,7 @@ from core.records import Document, EventQuery
 from core.store import documents, events, forgotten, segments, sessions, sqlite, store_file
 from core.store.deletion import PURGED
 from core.store.documents import PINNED
-from core.store.rows import COLLECTIONS
+from core.store.sqlite import COLLECTIONS
 from memory import gate, write
 from recall.hit import origin_of
 from recall.names import CALL_PREFIX, call_by_id

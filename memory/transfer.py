@@ -22,8 +22,7 @@ from core.quoting import escaped
 from core.records import Document
 from core.redaction import redact
 from core.store import documents, segments, sqlite, store_file
-from core.store.rows import COLLECTIONS
-from core.store.sqlite import fold_log
+from core.store.sqlite import COLLECTIONS, fold_log
 from memory import gate, write
 from memory.curate import with_iso_times
 from memory.knowledge import markdown

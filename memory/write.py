@@ -11,8 +11,8 @@ from core.errors import usage
 from core.project import same as same_project
 from core.redaction import redact
 from core.store import documents, sqlite
-from core.store.rows import BY_HAND
 from core.store.search import LocalCandidates
+from core.store.sqlite import BY_HAND
 from memory import gate
 from recall.query import resolve_category, short_category
 from recall.vectors import document_vector

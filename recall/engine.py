@@ -11,8 +11,8 @@ from __future__ import annotations
 from core import TYPE_CHECKING, clock, words
 from core.store import sessions
 from core.store.documents import ABANDONED
-from core.store.rows import COLLECTIONS
 from core.store.search import LocalCandidates
+from core.store.sqlite import COLLECTIONS
 from recall.hit import document_hit, snippet
 from recall.query import Scope, asks_only_for_a_time, expand, period_named, resolve_category
 from recall.ranking import Ranking, reasons_to_drop, restatement_factor

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, clock, words
 from core.store import calls, sessions
-from core.store.rows import SMALL_INDEX
+from core.store.sqlite import SMALL_INDEX
 from recall import ranking
 from recall.hit import CUT, new_hit, origin_of_call, snippet
 

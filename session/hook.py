@@ -332,9 +332,9 @@ def _usage(event: HookEvent, session: Session) -> ContextUsage:
         usage = usage_of(event)
     if usage["percent"] is not None or not event["transcript"] or client.extension:
         return usage
-    from session import context_usage
+    from session import compaction
 
-    return context_usage.of_transcript(event["transcript"], session.agent, model=event["model"], config=session.config)
+    return compaction.context_usage(event["transcript"], session.agent, model=event["model"], config=session.config)
 
 
 def _record_unreported_compaction(event: HookEvent, session: Session) -> bool:

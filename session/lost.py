@@ -24,8 +24,7 @@ from core.shell_command import place_of
 from core.store import calls as stored_calls
 from core.store import sessions
 from core.store.calls import fading
-from core.store.rows import ALL
-from core.store.sqlite import as_failure
+from core.store.sqlite import ALL, as_failure
 from session import command_runs, own_command, requests
 from session.reactions.startup import lines_left
 from session.session import SessionStore

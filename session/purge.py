@@ -19,8 +19,7 @@ from core.errors import Failure, reported
 from core.store import cluster as stored_cluster
 from core.store import deletion, forgotten, sessions, sources, sqlite, store_file
 from core.store.deletion import Criteria, Selection
-from core.store.rows import COLLECTION_SHIFT, COLLECTIONS
-from core.store.sqlite import apsw
+from core.store.sqlite import COLLECTION_SHIFT, COLLECTIONS, apsw
 from memory import curate
 from otel import log
 from recall.vectors import document_vector

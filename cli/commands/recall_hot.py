@@ -11,7 +11,7 @@ from cli.output import Answer, refuse_terminal, runnable, success, tell, write_j
 from core import TYPE_CHECKING, clock, config, files, json_text, project
 from core.errors import Failure
 from core.store import documents, sqlite
-from core.store.rows import COLLECTIONS
+from core.store.sqlite import COLLECTIONS
 from otel import log
 from otel.log import new_event, query_excerpt
 from recall import engine, hit

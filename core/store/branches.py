@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text
 from core.store import calls, documents, sessions
-from core.store.rows import LISTED, row_range
+from core.store.sqlite import LISTED, row_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import exp
 
 from core import TYPE_CHECKING, json_text, words
-from core.store.rows import LISTED, SMALL_INDEX, fetch_dicts, marks, quoted, small_idf
+from core.store.sqlite import LISTED, SMALL_INDEX, fetch_dicts, marks, quoted, small_idf
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from core import TYPE_CHECKING, background, clock, files, json_text
 from core.errors import Failure
 from core.store import sqlite
-from core.store.rows import COLLECTION_SHIFT, NAME_OF
+from core.store.sqlite import COLLECTION_SHIFT, NAME_OF
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

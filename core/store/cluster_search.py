@@ -12,10 +12,9 @@ from core import TYPE_CHECKING, json_text, words
 from core.store import cluster, sqlite
 from core.store import documents as stored_documents
 from core.store.cluster import PAGE
-from core.store.rows import COLLECTIONS as CODES
-from core.store.rows import SMALL_INDEX, quoted, small_idf
 from core.store.search import LocalCandidates, RowFilter, cosines
-from core.store.sqlite import apsw
+from core.store.sqlite import COLLECTIONS as CODES
+from core.store.sqlite import SMALL_INDEX, apsw, quoted, small_idf
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,7 +19,7 @@ from core import clock, files, json_text
 from core.config import Config
 from core.project import names_of
 from core.store import calls, cluster, documents, events, forgotten, segments, sessions, sqlite, store_file
-from core.store.rows import LISTED, marks, row_range
+from core.store.sqlite import LISTED, marks, row_range
 from core.store.store_file import PAUSE_S
 
 AT_ONCE = 1_000  # events per transaction

@@ -7,7 +7,7 @@ has the table of vector signatures.
 from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text, words
-from core.store.rows import ALL, COLLECTION_SHIFT, NAME_OF, fetch, fetch_one, marks, quoted, row_range
+from core.store.sqlite import ALL, COLLECTION_SHIFT, NAME_OF, fetch, fetch_one, marks, quoted, row_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

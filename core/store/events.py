@@ -9,8 +9,7 @@ import os
 
 from core import TYPE_CHECKING, files, json_text
 from core.store import documents, sqlite
-from core.store.rows import ALL, Record, fetch, fetch_dicts, fetch_one, marks
-from core.store.sqlite import apsw
+from core.store.sqlite import ALL, Record, apsw, fetch, fetch_dicts, fetch_one, marks
 
 if TYPE_CHECKING:
     from typing import Any

@@ -12,7 +12,7 @@ from stat import S_ISREG
 from core import TYPE_CHECKING, json_text
 from core.project import folder_of, name_of, without_host
 from core.store import documents, sessions, sqlite
-from core.store.rows import marks
+from core.store.sqlite import marks
 
 if TYPE_CHECKING:
     import apsw

@@ -12,7 +12,7 @@ import apsw
 from core import json_text
 from core.errors import Failure
 from core.store import calls, events, sessions
-from core.store.rows import fetch_dicts, marks
+from core.store.sqlite import fetch_dicts, marks
 
 TABLES = ("call", "compaction", "name", *events.OF_HOOKS)
 """The tables whose rows are kept as they are, like that of the session. Places and edits are kept with their paths."""

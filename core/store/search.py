@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text, words
 from core.store import documents
-from core.store.rows import (
+from core.store.sqlite import (
     BY_HAND,
     COLLECTION_SHIFT,
     COLLECTIONS,

@@ -7,7 +7,7 @@ The last segment of a session grows. Triggers note in `segment_due` the first tu
 from __future__ import annotations
 
 from core import TYPE_CHECKING, words
-from core.store.rows import row_range
+from core.store.sqlite import row_range
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

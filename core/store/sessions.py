@@ -9,7 +9,7 @@ from core import TYPE_CHECKING, json_text, words
 from core.errors import Failure
 from core.project import own_names
 from core.store import calls
-from core.store.rows import ALL, fetch, fetch_dicts, fetch_one, marks, row_range
+from core.store.sqlite import ALL, fetch, fetch_dicts, fetch_one, marks, row_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,8 +9,7 @@ from typing import Any
 from core import clock, files
 from core.errors import Failure, explained
 from core.store import sqlite
-from core.store.rows import COLLECTIONS, NAME_OF, fetch_dicts, row_range
-from core.store.sqlite import apsw, fold_log, log_bytes, reported
+from core.store.sqlite import COLLECTIONS, NAME_OF, apsw, fetch_dicts, fold_log, log_bytes, reported, row_range
 
 VERDICTS = ("total", "allow", "hold", "discard", "forgotten")
 PAUSE_S = 0.01  # between transactions, for other writers

@@ -152,7 +152,7 @@ def _kept_by_client(event: HookEvent, session: Session) -> str:
     if not event["transcript"]:
         return ""
     with fault_boundary(session.store, "kept"):
-        from session.context_usage import kept_text
+        from session.compaction import kept_text
 
         return kept_text(event["transcript"], session.agent)[-200_000:]
     return ""

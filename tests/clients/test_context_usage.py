@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from conftest import ROOT
 
 from core.config import Config
 from core.store import sources
-from session import context_usage
-from session.context_usage import of_transcript
+from session.compaction import context_usage
+
+if TYPE_CHECKING:
+    from session.session import ContextUsage
 
 STAMP = "2027-03-04T05:06:07.089Z"
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
@@ -134,9 +136,9 @@ def text_of(lines: list[Any]) -> bytes:
     return "".join(json.dumps(line) + "\n" for line in lines).encode()
 
 
-def usage_of(path: Path, agent: str, lines: list[Any], **words: Any) -> context_usage.ContextUsage:
+def usage_of(path: Path, agent: str, lines: list[Any], **words: Any) -> ContextUsage:
     path.write_bytes(text_of(lines))
-    return of_transcript(str(path), agent, config=words.pop("config", NONE), **words)
+    return context_usage(str(path), agent, config=words.pop("config", NONE), **words)
 
 
 def usage(tokens: int, source: str = "usage", window: int = 200_000) -> dict[str, Any]:
@@ -226,7 +228,7 @@ def test_an_unreadable_transcript_has_no_usage(tmp_path: Path, agent: str) -> No
     nothing = {"tokens": None, "percent": None, "source": "none"}
     os.mkfifo(tmp_path / "pipe")  # would be waited for
     for path in (tmp_path, tmp_path / "missing", tmp_path / "pipe", "", "a\0b"):
-        usage = of_transcript(str(path), agent, config=NONE)
+        usage = context_usage(str(path), agent, config=NONE)
         assert {**usage, "window": 0} == {**nothing, "window": 0}
         assert usage["window"]
 
@@ -249,7 +251,7 @@ def test_a_long_transcript_costs_no_more_than_a_short_one(tmp_path: Path, monkey
     for size in (200_000, 5_000_000):
         path.write_bytes(block * (size // len(block)) + end)
         read.clear()
-        assert of_transcript(str(path), "claude", config=NONE)["tokens"] == 60_000
+        assert context_usage(str(path), "claude", config=NONE)["tokens"] == 60_000
         costs.append((len(read), sum(read)))
     assert costs[0] == costs[1]
     assert 0 < costs[0][1] < 200_000
@@ -269,7 +271,7 @@ def test_recorded_sessions_never_show_usage_from_before_their_compaction(tmp_pat
     shown = []
     for count in range(1, len(lines) + 1):
         (tmp_path / "t").write_bytes(b"".join(lines[:count]))
-        usage = of_transcript(str(tmp_path / "t"), agent, config=NONE)
+        usage = context_usage(str(tmp_path / "t"), agent, config=NONE)
         assert usage["tokens"] is not None
         shown.append(usage["tokens"])
     most = max(shown[:edge])

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.store import documents, search, sessions, sqlite
-from core.store.rows import COLLECTIONS
 from core.store.search import LocalCandidates
+from core.store.sqlite import COLLECTIONS
 
 WORDS = ("queue", "drains", "retry", "harbour", "tide", "gauge")
 SESSIONS = {"s-ours": "p", "s-theirs": "q", "s-nowhere": ""}

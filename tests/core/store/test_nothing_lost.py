@@ -21,7 +21,7 @@ from conftest import JOELCLAW, PATIENCE_S, Attempt, attempt, clean_environment
 from faults import SLOWEST_S, patient, paused, stopped
 
 from core.store import sqlite
-from core.store.rows import COLLECTION_SHIFT
+from core.store.sqlite import COLLECTION_SHIFT
 
 WORKERS = 30
 PATIENT = {"JOELCLAW_STORE_BUSY_MS": "100000"}

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.store import documents, sqlite, store_file
-from core.store.rows import COLLECTIONS
+from core.store.sqlite import COLLECTIONS
 from memory import curate
 
 kinds = st.fixed_dictionaries(
