@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from core.config import Config
 
     Kind = Literal[
-        "start", "prompt", "tool", "turn", "before_compaction", "before_branch", "summary", "after_compaction", "end",
-        "ignored",
+        "start", "prompt", "tool", "failure", "turn", "before_compaction", "before_branch", "summary",
+        "after_compaction", "end", "ignored",
     ]  # fmt: skip
 
     class HookEvent(TypedDict):
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         messages: list[str]  # what the user typed, oldest first; at a prompt only that prompt
         files: list[str]  # files that a tool wrote or edited
         items: list[Entry]  # the messages of a client without a transcript
+        error: str  # why a tool failed
         summary: str  # what the client's summariser has written for a compaction in progress
         instructions: str  # what the user asks of the summary of a compaction
         leaf: str  # id of the entry with which the current branch of the transcript ends
@@ -123,7 +124,7 @@ class Client:
             "cwd": text_field(payload, "cwd"),
             "transcript": text_field(payload, "transcript_path"),
             "model": text_field(payload, "model"),
-            "messages": [], "files": [], "items": [], "summary": "", "instructions": "",
+            "messages": [], "files": [], "items": [], "error": "", "summary": "", "instructions": "",
             "leaf": "", "percent": None, "tokens": None, "window": None,
         }  # fmt: skip
 
@@ -132,7 +133,7 @@ class Client:
         event = self.event(payload, text_field(payload, "hook_event_name") or name)
         if event["kind"] == "start" and event["source"] == "compact":  # the client starts again after a compaction
             event["kind"] = "after_compaction"
-        elif event["kind"] in ("prompt", "summary", "tool"):
+        elif event["kind"] in ("prompt", "summary", "tool", "failure"):
             self._read_content(event, payload)
         return event
 
@@ -150,6 +151,8 @@ class Client:
             # three times what the store keeps, which cuts it after redaction
             event["summary"] = summary.strip()[:300_000] if is_summary else ""
             event["kind"] = "summary" if event["summary"] else "ignored"
+        elif event["kind"] == "failure":
+            event["error"] = "" if payload.get("is_interrupt") else text_field(payload, "error")
         elif event["kind"] == "tool":
             given = content.table(payload.get("tool_input"))
             event["files"] = self.written_files(text_field(payload, "tool_name"), given)
@@ -157,7 +160,7 @@ class Client:
     def answer(self, event: HookEvent, texts: Sequence[Text]) -> str:
         """What a hook prints to give the model these texts; "" if there are none or the event cannot reach it."""
         # measured; docs/hooks.md
-        if not texts or event["kind"] not in ("start", "after_compaction", "prompt", "tool"):
+        if not texts or event["kind"] not in ("start", "after_compaction", "prompt", "tool", "failure"):
             return ""
         from core import json_text
 

@@ -63,6 +63,7 @@ class Claude(Client):
         "SessionStart": "start",
         "UserPromptSubmit": "prompt",
         "PostToolUse": "tool",
+        "PostToolUseFailure": "failure",
         "Stop": "turn",
         "PreCompact": "before_compaction",
         "SubagentStop": "summary",

@@ -44,7 +44,11 @@ class Codex(Client):
     hook_timeout = 5  # seconds
     edit_tools = "apply_patch|Edit|Write"  # the last two are aliases of the first
     transcripts = ("sessions/rollout-*.jsonl", "archived_sessions/rollout-*.jsonl")
-    events = {**Claude.events, "Interrupt": "turn", "SubagentStop": "end"}  # the end of the subagent's own session
+    events = {
+        **{name: kind for name, kind in Claude.events.items() if kind != "failure"},
+        "Interrupt": "turn",
+        "SubagentStop": "end",  # the end of the subagent's own session
+    }
     session_file = "rollout"
     said_marks = (b'"response_item"', b'"compacted"')
     copied_types = ("response_item", "compacted")

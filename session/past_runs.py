@@ -73,6 +73,19 @@ def endings(db: apsw.Connection, error: str, most: int, own: str) -> list[dict[s
     ]
 
 
+def way_out(db: apsw.Connection, error: str, own: str, *, without: str) -> list[str]:
+    """How an earlier session of this project got out of the same error, in lines for an agent; [] if none did."""
+    for found in endings(db, error, 5, own):
+        ended, is_same = found["ended"], {*words.split(found["error"])} <= {*words.split(error)}
+        is_known = ended and (found["did"] or ended["command"] != found["command"])
+        if not (is_same and is_known) or found["isOtherProject"] or found["session"] == without:
+            continue
+        known = (("said", found["said"]), ("did", " · ".join(found["did"])), ("then worked", ended["command"]))
+        head = f"A session had this error before ({found['at'][:10]}): {clip(found['error'], LONG)}"
+        return [head, *(f"- {name}: {clip(text, LONG)}" for name, text in known if text)]
+    return []
+
+
 def _similar(db: apsw.Connection, errors: Sequence[list[str]], whole: set[str]) -> Iterator[dict[str, Any]]:
     """Calls that failed, or may have, with a line like one of the errors.
 

@@ -78,6 +78,8 @@ def due(event: HookEvent, session: Session) -> Iterator[str]:
             yield "project"
         if _may_refresh(event, session):
             yield "refresh"
+    if kind == "failure" and event["error"]:
+        yield "failure"
     if session.plan is not None and session.plan.is_due:
         yield "task"
     if kind == "before_compaction":
@@ -162,4 +164,32 @@ def _observe(event: HookEvent, session: Session) -> Reaction:
     return Reaction()
 
 
-_HERE = {"feedback": _judge_memories, "summary": _store_summary, "idle": _set_idle_timer, "observe": _observe}
+def _give_known_fix(event: HookEvent, session: Session) -> Reaction:
+    """What got an earlier session out of the very same error; once for each error."""
+    import time
+
+    from core import words
+    from core.quoting import enclose
+    from session import past_runs
+    from session.reactions.injection import Injection, give
+
+    began, state, project = time.perf_counter(), session.state, session.project_in(event["cwd"])
+    scope = f"error {words.fingerprint(event['error'])[:12]}"
+    if scope in state.injected_scopes:
+        return Reaction(ALREADY)
+    lines = session.store.read(
+        "fix", lambda db: past_runs.way_out(db, event["error"], project, without=session.id), list[str]()
+    )
+    if not lines:
+        return Reaction(NO_RESULTS)
+    state.injected_scopes = [*state.injected_scopes, scope]
+    return give(Injection("known-fix", enclose("known-fix", lines), [], "error.fix.injected", {}), session, began)
+
+
+_HERE = {
+    "feedback": _judge_memories,
+    "failure": _give_known_fix,
+    "summary": _store_summary,
+    "idle": _set_idle_timer,
+    "observe": _observe,
+}

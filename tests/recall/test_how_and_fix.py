@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,18 @@ def test_a_plain_form_comes_before_a_longer_line(home: Path, run: Run, tmp_path:
         "make seal", "make fmt && make seal 2>&1"
     ]  # fmt: skip
     assert commands[0]["runs"] == 2
+
+
+def test_a_failed_tool_is_told_once_what_got_an_earlier_session_out_of_the_same_error(ran: Path) -> None:
+    def told(error: str, session: str = "s2") -> str:
+        event = {"hook_event_name": "PostToolUseFailure", "session_id": session, "cwd": CWD, "tool_name": "Bash"}
+        given = json.dumps({**event, "tool_input": {"command": "make tides"}, "error": error, "is_interrupt": False})
+        return attempt(ran, "hook", "claude", stdin=given.encode(), env=NOW).out
+
+    assert "mise exec -- quaylint run" in told(f"Exit code 127\n{MISSING}")
+    assert told(f"Exit code 127\n{MISSING}") == "" == told("Error: no tide table for harbour 8")
+    assert "- did: Edit src/tides.py" in told("Error: no tide table for harbour 7")
+    assert told(MISSING, "5a3e7c11-2222-4333-8444-555566667777") == "", "it was this session"
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,10 @@ from doctors import FILES
 from terminal import on_terminal, without_style
 
 CLAUDE_EVENTS = [
-    "SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SubagentStop", "SessionEnd",
+    "SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop", "PreCompact", "SubagentStop",
+    "SessionEnd",
 ]  # fmt: skip
-CODEX_EVENTS = [*CLAUDE_EVENTS, "Interrupt"]
+CODEX_EVENTS = [*(name for name in CLAUDE_EVENTS if "Failure" not in name), "Interrupt"]
 GEMINI_EVENTS = ["SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"]
 FOREIGN = """{
     // how I like it
