@@ -17,7 +17,6 @@ from _thread import allocate_lock, start_new_thread
 import clients
 from core import TYPE_CHECKING, background, clock, config, files, json_text, project
 from core.errors import Failure
-from core.store import sources
 from otel import log
 from otel.log import new_event
 from session import reactions
@@ -166,7 +165,11 @@ class Hook:
         if session.before is None and not is_excluded and project.repository_of(cwd):
             session.store.write("folder", lambda db: _note_folder(db, cwd), None)
         names_folders = not items and client.folder_mark
-        if (is_excluded and names_folders) or not (items or sources.existing(event["transcript"])):
+        if (is_excluded and names_folders) or not (items or event["transcript"]):
+            return
+        from core.store import sources
+
+        if not (items or sources.existing(event["transcript"])):
             return
         # An event that the client waits for reads at most this much of a long transcript; the next one goes on there.
         # After a tool, less than this waits for the end of the turn.

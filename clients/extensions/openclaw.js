@@ -46,8 +46,10 @@ export default {
       }
     };
 
-    for (const name of Object.keys(TOOLS))
-      api.registerTool((ctx) => offered(name, () => [ctx?.sessionId, ctx?.workspaceDir]), { name });
+    for (const name of Object.keys(TOOLS)) {
+      const tool = (ctx) => offered(name, () => [ctx?.sessionId, ctx?.workspaceDir]);
+      api.registerTool((ctx) => ({ ...tool(ctx), catalogMode: "direct-only" }), { name }); // no search before each call
+    }
 
     on("gateway_start", () => {
       process.env.JOELCLAW_ROLE ??= "gateway";

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from typing import Any
 
 SPACE = re.compile(r"[\s\ufeff]*")
@@ -20,43 +19,39 @@ def parsed(text: str) -> Any:
     """The value of a text without comments. Raises ValueError."""
     value, end = value_at(text, token_at(text, 0))
     if token_at(text, end) < len(text):
-        raise ValueError(f"something follows the value, at line {text.count(chr(10), 0, end) + 1}")
+        raise ValueError(f"something follows the value{_line_of(text, end)}")
     return value
 
 
 def value_at(text: str, at: int) -> tuple[Any, int]:
     """The value that begins at a position of a text without comments, and the position after it. Raises ValueError."""
     sign = text[at : at + 1]
-    if sign == "{":
+    if sign in ("{", "["):
+        close = "}" if sign == "{" else "]"
         members: dict[str, Any] = {}
-
-        def read_member(at: int) -> int:
-            name, at = name_at(text, at)
-            at = token_at(text, at)
-            if text[at : at + 1] != ":":
-                raise ValueError(f"a colon is missing after {name!r}")
-            if name in members:
-                raise ValueError(f"the key {name!r} is there twice")
-            members[name], at = value_at(text, token_at(text, at + 1))
-            return at
-
-        return members, _end_of_members(text, at, "}", read_member)
-    if sign == "[":
         items: list[Any] = []
-
-        def read_item(at: int) -> int:
+        at = token_at(text, at + 1)
+        while text[at : at + 1] != close:
+            name = ""
+            if sign == "{":
+                name, at = name_at(text, at)
+                at = _after(":", text, token_at(text, at))
+                if name in members:
+                    raise ValueError(f"the key {name!r} is there twice")
             item, at = value_at(text, at)
+            members[name] = item
             items.append(item)
-            return at
-
-        return items, _end_of_members(text, at, "]", read_item)
+            at = token_at(text, at)
+            if text[at : at + 1] != close:
+                at = _after(",", text, at)
+        return (members if sign == "{" else items), at + 1
     if string := STRING.match(text, at):
         return _unquoted(string[0]), string.end()
     if number := NUMBER.match(text, at):
         return _number(number[0]), number.end()
-    if (name := NAME.match(text, at)) and name[0] in WORDS:
-        return WORDS[name[0]], name.end()
-    raise ValueError(f"no value at line {text.count(chr(10), 0, at) + 1}")
+    if (word := NAME.match(text, at)) and word[0] in WORDS:
+        return WORDS[word[0]], word.end()
+    raise ValueError(f"a value is missing{_line_of(text, at)}")
 
 
 def name_at(text: str, at: int) -> tuple[str, int]:
@@ -65,7 +60,7 @@ def name_at(text: str, at: int) -> tuple[str, int]:
         return _unquoted(string[0]), string.end()
     if name := NAME.match(text, at):
         return _unquoted(f'"{name[0]}"'), name.end()
-    raise ValueError(f"no name at line {text.count(chr(10), 0, at) + 1}")
+    raise ValueError(f"a name is missing{_line_of(text, at)}")
 
 
 def token_at(text: str, at: int) -> int:
@@ -74,16 +69,15 @@ def token_at(text: str, at: int) -> int:
     return space.end() if space else at
 
 
-def _end_of_members(text: str, at: int, close: str, read: Callable[[int], int]) -> int:
-    """Read the members of an object or list that begins at `at`; returns the position after it."""
-    at = token_at(text, at + 1)
-    while text[at : at + 1] != close:
-        at = token_at(text, read(at))
-        if text[at : at + 1] == ",":
-            at = token_at(text, at + 1)
-        elif text[at : at + 1] != close:
-            raise ValueError(f"a comma or {close} is missing at line {text.count(chr(10), 0, at) + 1}")
-    return at + 1
+def _after(sign: str, text: str, at: int) -> int:
+    """The position of the token after a sign. Raises ValueError if another sign is there."""
+    if text[at : at + 1] != sign:
+        raise ValueError(f"{sign!r} is missing{_line_of(text, at)}")
+    return token_at(text, at + 1)
+
+
+def _line_of(text: str, at: int) -> str:
+    return f" at line {text.count(chr(10), 0, at) + 1}"
 
 
 def _unquoted(quoted: str) -> str:

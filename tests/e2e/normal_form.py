@@ -19,6 +19,7 @@ CONFIGURATION = {
     "claude": (".claude.json", ".claude/settings.json"),
     "codex": (".codex/hooks.json",),
     "gemini": (".gemini/settings.json", ".gemini/projects.json"),
+    "openclaw": (".openclaw/openclaw.json",),
     "opencode": (".config/opencode/opencode.json",),
 }
 """Files below HOME. Codex's own settings are TOML, which it does not write in these runs."""
@@ -150,6 +151,7 @@ def configuration(session: Session) -> dict[str, Any]:
             continue
         (settings,) = entries(path)
         settings.pop("hooks", None)
+        settings.pop("plugins", None)
         if settings:
             files[name] = normal(settings, session)
     return files

@@ -12,7 +12,7 @@ from .session import FAULTS, Case, Session
 
 def broken(client: str) -> list[Case]:
     """A short session with each fault; only an extension reads what a broken joelclaw prints."""
-    faults = [fault for fault in FAULTS if fault != "garbage" or client in ("pi", "opencode")]
+    faults = [fault for fault in FAULTS if fault != "garbage" or client in ("pi", "openclaw", "opencode")]
     return [Case(client, "one-edit", fault=fault) for fault in faults]
 
 

@@ -12,9 +12,10 @@ from .session import Request, Workplace
 
 FACT = "The gauge of Husum is read in UTC because its clock never changes"
 USAGE = {"input": 900, "output": 5}
-EXTENSION = ("pi", "opencode")
+EXTENSION = ("pi", "openclaw", "opencode")
 SHELL = {
     **dict.fromkeys(EXTENSION, ("bash", "command")),
+    "openclaw": ("exec", "command"),
     "claude": ("Bash", "command"),
     "codex": ("exec_command", "cmd"),
     "gemini": ("run_shell_command", "command"),

@@ -5,13 +5,10 @@ The mode `compact` is a gateway, too, and compacts by command before the last pr
 
 from __future__ import annotations
 
-import json
 import queue
 import re
 import secrets
 import socket
-import sqlite3
-import subprocess
 from typing import Any
 
 from harness import KEY, Child, OutOfTime, Run, merge_json, stop
@@ -19,7 +16,6 @@ from harness import KEY, Child, OutOfTime, Run, merge_json, stop
 PACKAGE, VERSION, COMMAND = "openclaw", "2026.9.6", "openclaw"
 NODE = "24.21.0"  # it needs a newer Node than CI has
 LIMITS = {"contextWindow": 64_000, "keepRecentTokens": 300}
-UNPACK = "process.stdout.write(require('zlib').zstdDecompressSync(require('fs').readFileSync(0)))"
 
 
 def is_compaction(entry: dict[str, Any]) -> bool:
@@ -29,30 +25,23 @@ def is_compaction(entry: dict[str, Any]) -> bool:
 
 def configure(run: Run, port: int) -> None:
     """Let OpenClaw use the mock model, and write no summary of its own that quotes the last turns."""
-    guard = run.limits.get("qualityGuard", False)  # it refuses a summary without its headings
     compaction = {
-        "keepRecentTokens": run.limits["keepRecentTokens"],
-        "recentTurnsPreserve": 0,
-        "qualityGuard": {"enabled": guard},
-    }
+        "keepRecentTokens": run.limits["keepRecentTokens"], "recentTurnsPreserve": 0,
+        "qualityGuard": {"enabled": False},  # it refuses a summary without its headings
+    }  # fmt: skip
     model = {
-        "id": "mock-1",
-        "name": "Mock 1",
-        "reasoning": False,
-        "input": ["text"],
+        "id": "mock-1", "name": "Mock 1", "reasoning": False, "input": ["text"], "maxTokens": 2000,
         "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},
         "contextWindow": run.limits["contextWindow"],
-        "maxTokens": 2000,
-    }
+    }  # fmt: skip
     provider = {"baseUrl": run.url + "/v1", "apiKey": KEY, "api": "openai-completions", "models": [model]}
     defaults = {"model": {"primary": "mock/mock-1"}, "workspace": str(run.workdir), "skipBootstrap": True}
     settings = {
         "agents": {"defaults": {**defaults, "compaction": compaction}},
         "models": {"mode": "merge", "catalogRefresh": {"enabled": False}, "providers": {"mock": provider}},
         "gateway": {"mode": "local", "port": port, "bind": "loopback", "auth": {"mode": "none"}},
-        "update": {"checkOnStart": False},
-        "logging": {"file": str(run.scratch / "openclaw.log")},
-    }
+        "update": {"checkOnStart": False}, "logging": {"file": str(run.scratch / "openclaw.log")},
+    }  # fmt: skip
     merge_json(run.home / ".openclaw" / "openclaw.json", settings, replace=("models", "providers", "mock"))
     off = ("NO_AUTO_UPDATE", "NO_RESPAWN", "SKIP_CHANNELS", "DISABLE_BONJOUR")
     run.set_env(**{f"OPENCLAW_{name}": "1" for name in off})
@@ -98,18 +87,11 @@ def wait_for(child: Child, end: str) -> None:
 
 
 def copy_rows(run: Run) -> None:
-    """The rows of the transcripts' table, unpacked."""
+    """The rows of the transcripts' table, one a line."""
+    from core.store import sources
+
     for path in run.home.glob(".openclaw/agents/*/agent/openclaw-agent.sqlite"):
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
-            rows = db.execute(
-                "SELECT event_json, event_zstd FROM transcript_events ORDER BY session_id, seq"
-            ).fetchall()
-        db.close()
-        with open(run.transcripts / "session.jsonl", "a", encoding="utf-8") as file:
-            for plain, packed in rows:
-                unpacked = (
-                    subprocess.run(["node", "-e", UNPACK], input=packed, env=run.env, capture_output=True).stdout
-                    if packed
-                    else b""
-                )
-                file.write(json.dumps(json.loads(plain or unpacked)) + "\n")
+        with open(run.transcripts / "session.jsonl", "ab") as file:
+            for source, *_ in sources.sessions_in(str(path)):
+                with sources.open_source(source) as rows:
+                    file.write(rows.read(rows.size(), 0))
