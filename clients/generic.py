@@ -9,7 +9,7 @@ Only `role` with `text` or `tool` is needed. An answer may name its tool on the 
 from __future__ import annotations
 
 from clients.base import text_field
-from clients.content import parse_timestamp, paths, rows, string, table, text_of, texts_in, typed
+from clients.content import parse_timestamp, paths, rows, string, table, texts_in, typed
 from clients.entries import COMMAND_KEYS, Entry, call_entry, result_entry, with_node
 from clients.extension import ExtensionClient
 from core import TYPE_CHECKING, words
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clients.base import HookEvent
+    from clients.entries import Kind
 
-ROLES = {"user": "prompt", "human": "prompt", "assistant": "answer", "agent": "answer", "model": "answer"}
+ROLES: dict[str, Kind] = {"user": "prompt", "human": "prompt"}
+ROLES |= dict.fromkeys(("assistant", "agent", "model", "ai"), "answer")
 SESSION_KEYS = ("session", "session_id", "sessionId")
 FILE_KEYS = ("file_path", "filePath", "path", "file")
 
@@ -41,7 +43,8 @@ class Generic(ExtensionClient):
     def read(self, payload: dict[str, Any], name: str) -> HookEvent:
         """Read a payload; a line of a session is one, too."""
         is_line = _role(payload) in (*ROLES, "tool") and not rows(payload.get("entries"))
-        name = name or ({"prompt": "prompt"}.get(ROLES.get(_role(payload), ""), "turn_end") if is_line else "")
+        if is_line and not name:
+            name = "prompt" if ROLES.get(_role(payload)) == "prompt" else "turn_end"
         event = super().read({**payload, "entries": []}, name)
         event["session"] = _first(payload, *SESSION_KEYS)
         for line in [payload] if is_line else rows(payload.get("entries"))[-400:]:
@@ -59,9 +62,8 @@ class Generic(ExtensionClient):
         role, at = _role(line), _time(line, "time", "timestamp", "at")
         given = line.get("text", line.get("content"))
         found: list[Entry] = []
-        if role in ROLES:
-            text = typed(given, ("text", None)) if ROLES[role] == "prompt" else text_of(given, ("text", None)).strip()  # type: ignore[arg-type]
-            found = [Entry(ROLES[role], at, text=text, content=given)] if text else []  # type: ignore[arg-type]
+        if text := typed(given, ("text", None)) if role in ROLES else "":
+            found = [Entry(ROLES[role], at, text=text, content=given)]
         identifier = string(line.get("id"))
         if tool := string(line.get("tool")):
             call = identifier or words.fingerprint(f"{at}\0{tool}\0{line.get('input')}")
@@ -91,14 +93,16 @@ def is_documented(line: dict[str, Any]) -> bool:
 def _short_entries(line: dict[str, Any]) -> list[Entry]:
     role, at, given = string(line.get("type")), _time(line, "ts"), line.get("content")
     text = typed(given, ("text", None))
-    found = [Entry(ROLES[role], at, text=text, content=given)] if text else []  # type: ignore[arg-type]
+    found = [Entry(ROLES[role], at, text=text, content=given)] if text else []
     for number, part in enumerate(rows(given)):
         if part.get("type") == "tool_use":
             call = string(part.get("id")) or f"{line.get('id', '')}{line.get('ts')}/{number}"
             found += _call_entries(call, string(part.get("name")), part.get("input"), at)
-            if isinstance(result := part.get("result"), dict):
+            if part.get("result") is not None:
+                result = table(part["result"])
                 failed = result.get("status") == "error" or result.get("is_error") is True or bool(result.get("error"))
-                found.append(result_entry(call, "\n".join(texts_in(result.get("output", result.get("error")))), failed))
+                output = result.get("output", result.get("error", part["result"]))
+                found.append(result_entry(call, "\n".join(texts_in(output)), failed))
     found = with_node(found, at, line.get("id"))
     found[0].folder, found[0].session = _first(line, "cwd"), _first(line, *SESSION_KEYS)
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from clients.content import rows, string, table, texts_in, whole
+from clients.content import rows, string, table, whole
 from clients.entries import Entry, summary_entry, with_node
 from clients.extension import ExtensionClient, message_entries
 from core import TYPE_CHECKING
@@ -55,36 +55,21 @@ class OpenCode(ExtensionClient):
         info, parts = table(line.get("info")), rows(line.get("parts"))
         at, identifier = whole(table(info.get("time")).get("created")) or None, string(info.get("id"))
         if "parts" not in line:
-            found = [Entry("node", at, session=identifier, folder=string(info.get("directory")))]
-            found[0].parent_session = string(info.get("parentID"))
-            found[0].session_kind = "subagent" if found[0].parent_session else ""
-            name = string(info.get("title"))  # at first one with the time
-            named = bool(name) and not name.startswith(("New session - ", "Child session - "))
-            return [*found, Entry("title", text=name, origin="user")] if named else found
+            return _about_session(info, at, identifier)
+        tools = [part for part in parts if part.get("type") == "tool"]
         said = [part for part in parts if not (part.get("synthetic") or part.get("ignored"))]
         text = "\n".join(string(part.get("text")) for part in said if part.get("type") == "text").strip()
-        tools = [part for part in parts if part.get("type") == "tool"]
+        found: list[Entry] = []
         if info.get("summary") is True:  # of the messages before it
             found = [Entry("compaction", at, summary=text), summary_entry(text, at)]
         elif text or tools:
-            message = {
-                "id": identifier,
-                "role": info.get("role"),
-                "at": at,
-                "tools": [self._used(part) for part in tools],
-            }
-            found = message_entries(message, self.name)
+            used = [self._used(part) for part in tools]
+            found = message_entries({"id": identifier, "role": info.get("role"), "at": at, "tools": used}, self.name)
             for entry in found[:1]:
                 entry.text = text
-            for part in tools:  # a plugin that replaces earlier messages by a summary
-                given = (
-                    texts_in(_summaries(table(part.get("state")).get("input")))
-                    if part.get("tool") == "compress"
-                    else []
-                )
-                found += [summary_entry("\n".join(given), at)] if given else []
-        else:
-            found = []
+            # the tool `compress` of a plugin replaces earlier messages by summaries
+            inputs = (table(part.get("state")).get("input") for part in tools if part.get("tool") == "compress")
+            found += [summary_entry(summary, at) for given in inputs if (summary := "\n".join(_summaries(given)))]
         found = with_node(found, at, identifier, info.get("parentID"))
         found[0].session = string(info.get("sessionID"))
         found[0].folder = string(table(info.get("path")).get("cwd"))
@@ -119,15 +104,21 @@ class OpenCode(ExtensionClient):
         }  # fmt: skip
 
 
-def _summaries(given: object) -> list[object]:
-    """What a tool's input holds under the name `summary`, at any depth."""
-    found: list[object] = []
-    waiting = [given]
-    while waiting:
-        current = waiting.pop()
-        if isinstance(current, dict):
-            found += [current["summary"]] if "summary" in current else []
-            waiting.extend(current.values())
-        elif isinstance(current, list):
-            waiting.extend(reversed(current))
-    return found
+def _about_session(info: dict[str, Any], at: int | None, identifier: str) -> list[Entry]:
+    """What a line says of a session: its folder and title and who began it, or which messages were taken back."""
+    back = string(table(info.get("revert")).get("messageID"))
+    if back and not info.get("directory"):
+        return [Entry("rollback", at, session=identifier, rewound_to=back)]
+    parent, name = string(info.get("parentID")), string(info.get("title"))
+    head = Entry("node", at, session=identifier, folder=string(info.get("directory")), parent_session=parent)
+    head.session_kind = "subagent" if parent else ""
+    is_named = bool(name) and not name.startswith(("New session - ", "Child session - "))  # with the time
+    return [head, Entry("title", text=name, origin="user")] if is_named else [head]
+
+
+def _summaries(given: object) -> list[str]:
+    """The texts that a tool's input holds under the name `summary`, at any depth, in order."""
+    if isinstance(given, list):
+        return [text for value in given for text in _summaries(value)]
+    found = [given["summary"]] if isinstance(given, dict) and isinstance(given.get("summary"), str) else []
+    return found + [text for value in table(given).values() for text in _summaries(value)]

@@ -402,7 +402,7 @@ def _kind_of(db: apsw.Connection) -> str:
 _PARTS = "count(*) AS count, max(time_updated) AS at, sum(octet_length(data)) AS size"
 _MESSAGES = (
     "SELECT id, max(time_updated, coalesce(message.at, 0), coalesce(part.at, 0)), message.size + part.size,"
-    " message.count || ' ' || part.count FROM session"
+    " time_updated || ' ' || message.count || ' ' || part.count FROM session"
     f" LEFT JOIN (SELECT session_id, {_PARTS} FROM message GROUP BY 1) AS message ON message.session_id = id"
     f" LEFT JOIN (SELECT session_id, {_PARTS} FROM part GROUP BY 1) AS part ON part.session_id = id"
 )
@@ -416,8 +416,10 @@ _EVENTS = (
 
 def _messages_with_parts(db: apsw.Connection, session: str) -> Blocks:
     """OpenCode: a line about the session, and one for each message, in the form in which it exports them."""
-    found = db.execute("SELECT directory, parent_id, title FROM session WHERE id = ?", (session,)).fetchone()
-    folder, parent, title = found or ("", None, "")
+    from core.store.sqlite import fetch_dicts
+
+    row: dict[str, Any] = next(iter(fetch_dicts(db, "SELECT * FROM session WHERE id = ?", (session,))), {})
+    folder, parent, title = (row.get(name) for name in ("directory", "parent_id", "title"))
     about = {"id": session, "directory": folder, "path": {"cwd": folder}, "parentID": parent, "title": title}
     yield json_text.dumps({"info": about}).encode() + b"\n"
     parts: dict[object, list[object]] = {}
@@ -431,6 +433,8 @@ def _messages_with_parts(db: apsw.Connection, session: str) -> Blocks:
         ]
         line = {"info": {"id": message, "sessionID": session, **info}, "parts": given}
         yield json_text.dumps(line).encode("utf-8", "replace") + b"\n"
+    if back := _object(row.get("revert")):  # the user took back what follows a message, until the next prompt
+        yield json_text.dumps({"info": {"id": session, "revert": back}}).encode() + b"\n"
 
 
 def _object(data: object) -> dict[str, Any]:

@@ -111,13 +111,13 @@ def test_damaged_and_unsupported_sources_are_counted_with_the_reason(
 class OpenCode:
     """A database of OpenCode, open for writing as while OpenCode runs."""
 
-    def __init__(self, path: Path, columns: str = "") -> None:
+    def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self.db = sqlite3.connect(path, isolation_level=None)
-        self.db.executescript(f"""
+        self.db.executescript("""
             PRAGMA journal_mode = wal;
-            CREATE TABLE session (id TEXT PRIMARY KEY, {columns} parent_id TEXT, directory TEXT, title TEXT,
+            CREATE TABLE session (id TEXT PRIMARY KEY, parent_id TEXT, directory TEXT, title TEXT, revert TEXT,
                 time_created INT, time_updated INT);
             CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT, time_created INT, time_updated INT, data TEXT);
             CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, time_created INT,
@@ -167,9 +167,12 @@ def test_the_database_of_opencode_is_read_while_it_is_written(run: Run, opencode
     assert {(row["sessionId"], row["client"], row["project"]) for row in listed} == {
         ("ses_a", "opencode", "q"), ("ses_b", "opencode", "other"),
     }  # fmt: skip
-    opencode.message("ses_a", "user", "and the puffin cache?")
+    said = opencode.message("ses_a", "user", "and the puffin cache?")
     again = archive(run, "--all")
     assert (again["unchanged"], again["episodes"]) == (2, {"added": 1, "updated": 1})  # its neighbour
+    opencode.db.execute("UPDATE session SET revert = ?, time_updated = 2", (json.dumps({"messageID": said}),))
+    archive(run, "--all")
+    assert "[abandoned] prompt: and the puffin cache?" in recall(run, "puffin cache")
     opencode.db.close()
     names = [file.name for file in opencode.path.parent.iterdir()]
     assert (archive(run, "--all")["bytes"], names) == (0, ["opencode.db"])
