@@ -13,21 +13,18 @@ from typing import Any
 import apsw
 
 from core import clock, shell_command
-from core.config import Config
 from core.errors import Failure
 from core.names import ENDINGS, names_in
-from core.project import OUTSIDE, current_places, folder_of, name_of, relative
+from core.project import OUTSIDE, current_places, relative
 from core.project import names_of as project_names
-from core.quoting import clip, counted, one_line
+from core.quoting import clip
 from core.records import Call, Name, Place, Session
 from core.shell_command import place_of
 from core.store import calls as stored_calls
 from core.store import sessions
 from core.store.calls import fading
-from core.store.sqlite import ALL, as_failure
+from core.store.sqlite import ALL
 from session import command_runs, own_command, requests
-from session.reactions.startup import lines_left
-from session.session import SessionStore
 
 Entry = dict[str, Any]
 
@@ -83,40 +80,6 @@ def of_session(db: apsw.Connection, session: Session, kinds: Sequence[str], *, c
         },
         "lost": {kind: readers[kind]() for kind in KINDS if kind in kinds},
     }  # fmt: skip
-
-
-def state_of_work(config: Config, folder: str, session: str) -> list[str]:
-    """How far the work in a folder has come: its last session (or the named session), and what a compaction dropped."""
-    project, now = name_of(folder), clock.now_ms()
-    store = SessionStore(config, now)
-    found: list[Session] = store.read(
-        "work", lambda db: sessions.last_of_project(db, project, folder_of(folder), first=session), []
-    )
-    db = store.reading()
-    if store.faults:
-        fault = store.faults[0]
-        raise Failure(fault["code"], fault["message"], "look at `joelclaw status`: it says how to repair the store")
-    if not found or db is None:
-        message = f"no session of the project {project or 'of this folder'} is archived yet"
-        fix = f"a session is archived at the end of its first turn; older ones: {ARCHIVE_ALL}"
-        raise Failure("SESSION_NOT_FOUND", message, fix)
-    # a session that only talked has nothing to report, unless it is the named session
-    about = next((known for known in found if known["calls"] or known["id"] == session), found[0])
-    try:
-        compactions = len(sessions.compactions(db, about["id"]))
-        left = lines_left(db, found, found[0]["folder"], now)
-        dropped = of_session(db, about, ("words", "errors", "names"))["lost"] if compactions else {}
-    except apsw.Error as error:
-        raise as_failure(error) from None
-    head = f"session {about['id']} of {about['client']}, project {about['project']}"
-    counts = f"{counted(about['calls'], 'tool call')}, {counted(compactions, 'compaction')}"
-    rows = [("words", entry["text"]) for entry in dropped.get("words", [])[:3]]
-    rows += [("errors", entry["error"]) for entry in dropped.get("errors", [])[:3]]
-    rows += [("names", line) for line in by_file(dropped.get("names", [])[:24])]
-    lines = [f"- {kind}: {clip(one_line(text), 800)}" for kind, text in rows]
-    if lines:
-        lines.insert(0, "**Dropped by the last compaction; recall brings it back:**")
-    return [f"{one_line(head)}, {counts}", *left, *lines]
 
 
 def by_file(names: Sequence[Entry]) -> list[str]:

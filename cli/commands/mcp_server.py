@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import clients
 from cli import declarations, errors, start
@@ -19,13 +19,13 @@ from cli.declarations import Commands
 from cli.input import current_session
 from cli.output import runnable
 from cli.parser import Command, Parameter
-from core import VERSION, config, json_text
+from core import VERSION, json_text
 from core.errors import Failure, usage
 from core.quoting import as_code, clip, enclose, one_line, shown
 from core.store.sqlite import apsw
 from core.words import clean
 from recall.hit import written
-from session import lost, own_command
+from session import own_command
 
 if TYPE_CHECKING:
     from mcp import types
@@ -43,7 +43,7 @@ _JSON_TYPES = {"whole": "integer", "number": "number", "flag": "boolean", "truth
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool: its help, the command it calls ("" for none), and a function that makes lines of the result.
+    """A tool: its help, the command it calls, and a function that makes lines of the result.
 
     `arguments` are the tool's arguments: a name, the command's parameter, and a description. The first is required.
     """
@@ -54,10 +54,14 @@ class Tool:
     arguments: Mapping[str, tuple[str, str]]
     changes: bool = False
 
+    @property
+    def command(self) -> Command:
+        """The command that it calls."""
+        return cast(Command, declarations.called(self.path.split()))
+
     def parameters(self) -> dict[str, Parameter]:
         """The command's parameters by the names of the arguments."""
-        command = declarations.called(self.path.split())
-        declared = {parameter.name: parameter for parameter in command.parameters} if command else {}
+        declared = {parameter.name: parameter for parameter in self.command.parameters}
         return {name: declared[parameter] for name, (parameter, _) in self.arguments.items()}
 
 
@@ -155,13 +159,6 @@ TOOLS: dict[str, Tool] = {
         _forget_lines,
         {"id": ("ids", "from a hit")},
         changes=True,
-    ),
-    "session": Tool(
-        "The state of the work: the last task, the open step of the plan, the last failure, the files and names at"
-        " work, and what the last compaction dropped.",
-        "",
-        _json_lines,
-        {},
     ),
 }
 
@@ -261,18 +258,15 @@ def _call(name: str, arguments: dict[str, Any]) -> Sequence[str]:
         raise usage(CODE, f"there is no tool {name[:80]!r}", f"call one of {', '.join(TOOLS)}")
     unknown = next((argument for argument in arguments if argument not in tool.arguments), None)
     if unknown is not None:
-        raise usage(CODE, f"{name} takes no {unknown[:80]!r}", f"give it {', '.join(tool.arguments) or 'nothing'}")
-    command = declarations.called(tool.path.split())
-    if command is None:
-        return lost.state_of_work(config.load(), os.getcwd(), current_session())
-    options = command.defaults() | _options(name, tool, command, arguments)
+        raise usage(CODE, f"{name} takes no {unknown[:80]!r}", f"give it {', '.join(tool.arguments)}")
+    options = tool.command.defaults() | _options(name, tool, arguments)
     if name == "remember":
         options |= {"source": "mcp", "session": current_session()}
-    result: Any = command.call(options)
+    result: Any = tool.command.call(options)
     return list(tool.lines(result.result))
 
 
-def _options(name: str, tool: Tool, command: Command, arguments: dict[str, Any]) -> dict[str, Any]:
+def _options(name: str, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
     """The command's options for the arguments of a call; raises a Failure for values that do not fit."""
     options: dict[str, Any] = {}
     for argument, parameter in tool.parameters().items():
@@ -289,10 +283,8 @@ def _options(name: str, tool: Tool, command: Command, arguments: dict[str, Any])
             except Failure as failure:
                 flag = parameter.flags[0]
                 message, fix = (part.replace(flag, argument) for part in (failure.message, failure.fix))
-                raise usage(command.code, message, fix) from None
+                raise usage(tool.command.code, message, fix) from None
         options[parameter.name] = [value] if parameter.many else value
-    if not tool.arguments:
-        return options
     first, (_, about) = next(iter(tool.arguments.items()))
     if not str(arguments.get(first) or "").strip(" -"):
         raise usage(CODE, f"{name} needs {first}", f"give {first}: {about}")

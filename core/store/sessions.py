@@ -135,22 +135,17 @@ def latest_first(db: apsw.Connection) -> list[tuple[str, str]]:
     return list(db.execute(f"SELECT id, project FROM session WHERE updated_at <> {FORGOTTEN} ORDER BY updated_at DESC"))
 
 
-def last_of_project(
-    db: apsw.Connection, project: str, folder: str, *, without: str = "", first: str = ""
-) -> list[Session]:
+def last_of_project(db: apsw.Connection, project: str, folder: str, *, without: str = "") -> list[Session]:
     """The last five sessions of a project with tool calls, and the last three in the folder without any.
 
-    `first` (an id) goes first, then those of the folder, then the latest. Of no project none.
+    Those of the folder go first, then the latest. Of no project none.
     """
     own = own_names(project, projects(db)) if project else []
     query = f"{_KNOWN} AND {_OF_USER} AND id <> ? AND project IN ({marks(own)}) AND"
     worked = fetch(db, f"{query} calls > 0 ORDER BY updated_at DESC LIMIT 5", (without, *own), _session)
     in_folder = "calls = 0 AND folder = ? ORDER BY updated_at DESC LIMIT 3"
     talked = fetch(db, f"{query} {in_folder}", (without, *own, folder), _session)
-    return sorted(
-        [*worked, *talked],
-        key=lambda session: (session["id"] != first, session["folder"] != folder, -session["updated_at"]),
-    )
+    return sorted([*worked, *talked], key=lambda session: (session["folder"] != folder, -session["updated_at"]))
 
 
 def last_compacted(db: apsw.Connection, projects: Sequence[str] | None = None) -> Session | None:

@@ -219,7 +219,7 @@ class Entries:
         rules = [self.client.rule.format(shlex.join(call)) for call in recall_commands(command)]
         present = table(value, *self.client.allowed[:1]).get(self.client.allowed[-1], []) if self.client.allowed else []
         if mcp or any(_is_our_rule(rule) and rule.startswith("mcp__") for rule in present):
-            rules += [f"mcp__{own_command.NAME}__{tool}" for tool in ("recall", "show", "session")]  # they only read
+            rules += [f"mcp__{own_command.NAME}__{tool}" for tool in ("recall", "show")]  # they only read
         return rules
 
     def _replace_rules(self, value: Any, wanted: list[str]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import anyio
 import pytest
-from claude_transcript import SESSION, Transcript
+from claude_transcript import Transcript
 from conftest import JOELCLAW, NOW, PATIENCE_S, ROOT, Run, clean_environment
 
 from memory import gate
@@ -29,7 +29,6 @@ TOOLS = {
     "remember": {"text", "category", "global"},
     "show": {"id"},
     "forget": {"id"},
-    "session": set[str](),
 }
 Call = Callable[..., Awaitable[tuple[str, bool]]]
 
@@ -115,38 +114,6 @@ def test_an_agent_remembers_recalls_and_forgets_after_wrong_calls(home: Path, tm
         assert answer.startswith("remembered as ")
 
     serve(home, tmp_path, use)
-
-
-def test_an_agent_asks_about_the_session_of_its_folder(run: Run, home: Path, tmp_path: Path) -> None:
-    folder, other = tmp_path / "tides", tmp_path / "other"
-    for path in (folder, other):
-        path.mkdir()
-    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
-    transcript.user("Make the importer of the tide tables wait twice as long after each failed request")
-    transcript.call("p", "TodoWrite", todos=[{"content": "Double the delay in next_delay", "status": "in_progress"}])
-    transcript.outcome("p", "ok")
-    transcript.call("r", "Read", file_path=f"{folder}/src/tide_import.py")
-    transcript.outcome("r", "class RetryPolicy:\n    first_delay = 2\n")
-    transcript.call("t", "Bash", command="make test")
-    transcript.outcome("t", "Exit code 1\nFAILED test_waits: 2.0 is not 4.0", failed=True)
-    transcript.write(transcript.entry("system", "", subtype="compact_boundary"))
-    payload = {"session_id": SESSION, "transcript_path": str(transcript.path), "cwd": str(folder)}
-    run("hook", "claude", stdin=json.dumps({**payload, "hook_event_name": "Stop"}), env=NOW)
-
-    async def use(_: Any, call: Call) -> None:
-        text, failed = await call("session")
-        assert not failed
-        assert text.startswith(f"session {SESSION} of claude, project tides, ")
-        assert "Make the importer of the tide tables wait" in text
-        assert "**Failing:** `make test`: FAILED test_waits: 2.0 is not 4.0" in text
-
-    async def elsewhere(_: Any, call: Call) -> None:
-        text, failed = await call("session")
-        assert failed
-        assert text.startswith("SESSION_NOT_FOUND: no session of the project other is archived yet\nfix: ")
-
-    serve(home, folder, use)
-    serve(home, other, elsewhere)
 
 
 @pytest.fixture

@@ -10,8 +10,6 @@ from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
 
 from core import clock
-from core.config import Config
-from session import lost
 from session.reactions import startup
 
 BEGAN_MS = clock.parse_iso("2026-09-20T10:00:00.000Z") or 0
@@ -106,18 +104,6 @@ def test_the_last_task_may_come_from_a_session_that_only_talked(run: Run, tmp_pa
     run("memory", "archive", str(talked(tmp_path, "talk", ASKED, "ok, thanks")))
     text = start(run, at=BEGAN_MS + HOUR)
     assert f'**Task of the last session** (29 min ago): "{ASKED}" (turn ended)\n{FAILING}\n' in text
-
-
-def test_the_session_tool_reports_the_same_work(
-    run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    monkeypatch.setenv("JOELCLAW_NOW_MS", str(BEGAN_MS + HOUR))
-    run("memory", "archive", str(worked(tmp_path, "before")), str(talked(tmp_path, "talk", ASKED)))
-    for session, head in (("", "session before of claude, "), ("talk", "session talk of claude, ")):
-        lines = lost.state_of_work(Config({}), CWD, session)
-        assert lines[0].startswith(head)
-        assert lines[1:3] == [f'**Task of the last session** (29 min ago): "{ASKED}" (turn ended)', FAILING]
 
 
 def test_work_older_than_a_month_is_not_open(run: Run, tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def test_claude_runs_recall_without_a_question(install: Install, user: Path, mon
         install("claude")
         assert allowed() == [RULE, f"Bash({OLD} recall:*)"]
     install("claude", "--mcp")
-    tools = [f"mcp__joelclaw__{name}" for name in ("recall", "show", "session")]
+    tools = [f"mcp__joelclaw__{name}" for name in ("recall", "show")]
     assert allowed() == [RULE, f"Bash({JOELCLAW} recall:*)", *tools]
     install("claude", verb="uninstall")
     assert not (user / FILES["claude"]).exists()
