@@ -34,8 +34,8 @@ def tool_calls(script: str) -> list[tuple[str, Any]]:
     """
     reader = _Reader(script)
     try:
-        reader.calls()  # so that all names are known
-        return reader.calls()
+        found = reader.calls()
+        return reader.calls() if "=>" in script or "function" in script else found  # now all names are known
     except RecursionError:  # brackets that are nested too deep
         return []
 
@@ -127,11 +127,13 @@ class _Reader:
     def __init__(self, script: str) -> None:
         self._script = script
         self._tokens = _tokens(script)
+        # of each token the text of a sign or name; "" for a literal, and after the end
+        self._signs = [token.text if token.kind in ("sign", "name") else "" for token in self._tokens] + [""] * 4
         self._names: dict[str, Any] = {"tools": _Tool(""), "String": str, "Object": dict}
         self._closing: dict[int, int] = {}
         opened: list[int] = []
-        for at in range(len(self._tokens)):
-            if (sign := self._sign(at)) in ("(", "[", "{"):
+        for at, sign in enumerate(self._signs):
+            if sign in ("(", "[", "{"):
                 opened.append(at)
             elif sign in (")", "]", "}") and opened:
                 self._closing[opened.pop()] = at
@@ -235,15 +237,13 @@ class _Reader:
         return {name: value for name, value in found.items() if value is not None}, close + 1
 
     def _sign(self, at: int) -> str:
-        """The text of a sign or name; "" for a literal."""
-        token = self._tokens[at] if 0 <= at < len(self._tokens) else None
-        return token.text if token and token.kind in ("sign", "name") else ""
+        return self._signs[max(at, -1)]
 
     def _split(self, at: int, end: int, sign: str) -> list[tuple[int, int]]:
         """The parts of a range between signs that are in no inner bracket."""
         found, begin = [], at
         while at < end:
-            if self._sign(at) == sign:
+            if self._signs[at] == sign:
                 found.append((begin, at))
                 begin = at + 1
             at = self._closing.get(at, at) + 1
