@@ -175,6 +175,7 @@ def erase(db: apsw.Connection, criteria: Criteria, *, at: int, embed: Callable[[
             segments.renew(db, session)  # while the rows still name their session
         for session in selection.sessions:
             sessions.forget(db, session)
+            db.execute("DELETE FROM node WHERE session_id = ?", (session,))
             db.execute("UPDATE transcript SET carry = '' WHERE instr(source, ?)", (session,))
         for session, number in found["toolCalls"]:
             calls.forget(db, session, number)
@@ -339,6 +340,7 @@ def _delete_sessions(db: apsw.Connection, before: int) -> int:
     for (session,) in db.execute(f"SELECT id FROM {_OLD_SESSIONS}", (before,)).fetchall():
         with sqlite.transaction(db):
             deleted += sessions.drop(db, str(session))
+            db.execute("DELETE FROM node WHERE session_id = ?", (session,))
         time.sleep(PAUSE_S)
     return deleted
 

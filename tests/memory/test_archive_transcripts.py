@@ -32,6 +32,17 @@ def exported(run: Run) -> dict[str, dict[str, Any]]:
     return {line["id"]: line for line in lines}
 
 
+def test_each_entry_belongs_to_the_project_of_its_own_folder(run: Run, transcript: Transcript, tmp_path: Path) -> None:
+    for folder in ("alpha", "beta"):
+        (tmp_path / folder / ".git").mkdir(parents=True)
+        transcript.write(transcript.entry("user", f"mend the gauge of {folder}", cwd=str(tmp_path / folder)))
+        transcript.assistant(f"looked at the gauge of {folder}")  # in a folder that is gone
+    archive(run, transcript)
+    rows = [row for row in exported(run).values() if row["text"].startswith("user: ")]
+    assert {row["text"][24:]: row["project"] for row in rows} == {"alpha": "alpha", "beta": "beta"}
+    assert run("session", "show", SESSION).result["folders"][:1] == [str(tmp_path / "alpha")]
+
+
 def test_a_message_is_an_episode_with_its_origin(run: Run, transcript: Transcript) -> None:
     prompt = transcript.user("please find out why the gateway drops connections")
     answer = transcript.assistant("The upstream closes idle connections after 55 seconds.")

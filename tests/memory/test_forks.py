@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from pathlib import Path
@@ -22,8 +23,14 @@ def spoken(folder: Path, *words: str) -> Transcript:
     transcript = Transcript(folder / f"{PARENT}.jsonl")
     for word in words:
         transcript.user(f"where is the {word} buffer emptied?")
+        transcript.call(f"look-{word}", "Bash", command=f"grep {word}_buffer src")
         transcript.assistant(f"The {word} buffer is emptied in close_quarter().")
     return transcript
+
+
+def calls(home: Path) -> dict[str, int]:
+    with apsw.Connection(str(home / "store.db")) as db:
+        return dict(db.execute("SELECT session_id, count(*) FROM call GROUP BY 1"))
 
 
 def fork(parent: Transcript, session: str, *, marked: bool = True) -> Transcript:
@@ -44,6 +51,10 @@ def turns(run: Run) -> dict[str, list[str]]:
     for row in map(json.loads, run("memory", "export", "--collection", "episodes").out.splitlines()):
         texts.setdefault(row["session"], []).append(row["text"])
     return texts
+
+
+def sessions(run: Run) -> list[dict[str, Any]]:
+    return sorted(run("session", "list").result["sessions"], key=lambda row: str(row["sessionId"]))
 
 
 def archive(run: Run, *transcripts: Transcript) -> None:
@@ -77,13 +88,18 @@ def test_a_parent_that_goes_on_after_the_fork_stays_whole(run: Run, tmp_path: Pa
 
 
 @pytest.mark.parametrize("marked", [True, False])
-def test_a_fork_of_a_fork(run: Run, tmp_path: Path, marked: bool) -> None:
+@pytest.mark.parametrize("order", [*itertools.permutations(range(3))])
+def test_a_fork_of_a_fork(run: Run, tmp_path: Path, home: Path, order: tuple[int, ...], marked: bool) -> None:
     parent = spoken(tmp_path, "kestrel")
     child = fork(parent, CHILD, marked=marked)
     grandchild = fork(child, GRANDCHILD, marked=marked)
     os.utime(parent.path, (1_780_000_000, 1_780_000_000))
-    archive(run, grandchild, child, parent)
+    archive(run, *((parent, child, grandchild)[number] for number in order))
     assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 2, CHILD: 2, GRANDCHILD: 2}
+    assert calls(home) == {PARENT: 1}
+    relations = [(row["kind"], row["parent"]) for row in sessions(run)]
+    assert [kind for kind, _ in relations] == ["main", "fork", "fork"]
+    assert not marked or relations[1:] == [("fork", PARENT), ("fork", CHILD)]
 
 
 def test_lines_that_name_another_session_belong_to_that_one(run: Run, tmp_path: Path) -> None:
@@ -197,6 +213,8 @@ def test_a_rollout_that_begins_with_the_history_of_another(run: Run, tmp_path: P
         run("memory", "archive", str(rollout.path), env={"HOME": str(tmp_path)})
     assert {session: len(texts) for session, texts in turns(run).items()} == {FIRST: 4, FORKED: 2}
     assert turns(run)[FORKED] == ["user: go on", "assistant: One lock for each page."]
+    found = run("session", "show", FORKED).result
+    assert (found["kind"], found["parent"]) == (relation, FIRST)
     child.say("user", "and then?")
     run("memory", "archive", str(child.path), env={"HOME": str(tmp_path)})
     assert len(turns(run)[FORKED]) == 3
