@@ -115,11 +115,17 @@ def end_of_copies(read: Source, path: str, client: Client) -> tuple[int, Entry |
         end, began = 0, heads[0].at or 0
         theirs = _history(other, client)
         for _, payload, line_end in _history(read, client):
-            at, said, _ = next(theirs, (0, None, 0))
+            # A subagent gets no calls, no thoughts, and perhaps only the last turns of its parent.
+            known = (line for line in theirs if line[1] == payload or (end and _is_prompt(line[1])))
+            at, said, _ = next(known, (0, None, 0))
             if said != payload or at > began:
                 break
             end = line_end
         return end, heads[0]
+
+
+def _is_prompt(payload: object) -> bool:
+    return content.table(payload).get("role") == "user"
 
 
 def _transcript_of(session: str, path: str, client: Client) -> str:

@@ -220,6 +220,29 @@ def test_a_rollout_that_begins_with_the_history_of_another(run: Run, tmp_path: P
     assert len(turns(run)[FORKED]) == 3
 
 
+@pytest.mark.parametrize("first", ["the whole session", "the last turn"])
+def test_a_subagent_that_gets_only_messages_of_its_parent(run: Run, tmp_path: Path, first: str) -> None:
+    parent = Rollout(tmp_path / ".codex/sessions/2026/09/20", FIRST, 0)
+    for word in ("osprey", "kestrel"):
+        parent.say("user", f"why is the {word} export slow?")
+        parent.say("assistant", f"I look at the {word} export.")
+        arguments = json.dumps({"cmd": f"cat {word}.py"})
+        call = {"type": "function_call", "name": "exec_command", "call_id": word, "arguments": arguments}
+        parent.add("response_item", call)
+        parent.add("response_item", {"type": "function_call_output", "call_id": word, "output": "x = 1"})
+        parent.say("assistant", f"The {word} export takes a lock.")
+    child = Rollout(tmp_path / ".codex/sessions/2026/09/21", FORKED, 10, **RELATIONS["subagent"])
+    messages = [row for row in parent.rows if row[1].get("type") == "message" and "I look at" not in json.dumps(row)]
+    for kind, payload in messages[0 if first == "the whole session" else 2 :]:
+        child.add(kind, payload)
+    child.say("user", "count the locks")
+    child.say("assistant", "There are two.")
+    for rollout in (child, parent):
+        run("memory", "archive", str(rollout.path), env={"HOME": str(tmp_path)})
+    assert turns(run)[FORKED] == ["user: count the locks", "assistant: There are two."]
+    assert len(turns(run)[FIRST]) == 6
+
+
 def test_a_history_of_which_the_original_is_gone_is_archived(run: Run, tmp_path: Path) -> None:
     child = Rollout(tmp_path, FORKED, 10, forked_from_id=FIRST)
     child.say("user", "why is the osprey export slow?")
