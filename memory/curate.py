@@ -463,8 +463,6 @@ def scorecard(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
     last_used = (store_file.last_used(db) if with_results else None) or 0
     used = sum(last_used >= event["timestamp"] - 1000 for event in with_results)  # a memory was used after the recall
     verdicts = store_file.verdicts_since(db, "observations", since)
-    hooks = events.hook_calls(db, since=since)
-    in_time = sum(hook["outcome"] in ("ok", "degraded") for hook in hooks)
     metrics = [
         _metric("rewrite_fallback_rate", "rewrites of a query that fell back to the query as it was", "rewrites",
                 (0.1, 0.3), (fallbacks, len(tried))),
@@ -474,7 +472,6 @@ def scorecard(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
                 (0.95, 0.85), (used, len(with_results))),
         _metric("observe_skip_rate", "observations that the write gate discarded", "observations",
                 (0.3, 0.5), (verdicts.get("discard", 0), sum(verdicts.values()))),
-        _metric("hook_answer_rate", "hooks that answered in time", "hooks", (0.99, 0.95), (in_time, len(hooks))),
     ]  # fmt: skip
     statuses = [metric["status"] for metric in metrics if metric["value"] is not None]
     return {

@@ -232,14 +232,13 @@ def hook_traces(home: str) -> list[tuple[str, str]]:
     return rows
 
 
-def hook_calls(db: apsw.Connection, session: str = "", since: int = 0) -> list[dict[str, Any]]:
-    """The hook calls of a session, or of all since a time, oldest first; outcome: ok, degraded, failed or late."""
+def hook_calls(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
+    """The hook calls of a session, oldest first; outcome: ok, degraded, failed or late."""
     sql = (
         "SELECT session_id AS session, at, client, event, kind, ms, outcome, error, percent, tokens,"
-        " context_window AS window, chars FROM hook_call WHERE"
+        " context_window AS window, chars FROM hook_call WHERE session_id = ? ORDER BY at, id"
     )
-    where = "session_id = ?" if session else "at >= ?"
-    return fetch_dicts(db, f"{sql} {where} ORDER BY at, id", (session or since,))
+    return fetch_dicts(db, sql, (session,))
 
 
 def hook_call_extent(db: apsw.Connection, session: str) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ BANDS = {"do-now": 80, "do-next": 60, "de-risk": 40, "park": 0}  # the lowest sc
 WEIGHTS = {"need": 0.5, "readiness": 0.3, "confidence": 0.2}  # of the score; each part is 0 to 5
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t]*#*$")  # its level and text
+_NUMBER = re.compile(r"(?:adr[- _#]*)?0*(\d{1,4})(?!\d)")  # at the beginning of a name
 _LINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
 
 
@@ -47,22 +48,36 @@ class Record:
     @cached_property
     def priority(self) -> dict[str, Any]:
         """Its score, parts and band; None for what it does not declare. Without a band, that of its score."""
-
-        def field(*names: str) -> str | None:
-            keys = (f"priority-{name}" for name in names)
-            return next((str(self.front[key]) for key in keys if key in self.front), None)
-
-        def number(*names: str) -> float | None:
-            text = field(*names) or ""
-            return float(text) if text.replace(".", "", 1).isdecimal() else None
-
-        score = number("score")
-        band = field("band") or (band_of(score) if score is not None else None)
+        novelty = ("novelty", "interest", "interestingness", "cool-factor")
+        score, *parts = (self._number(name) for name in ("score", *WEIGHTS))
+        band = self.front.get("priority-band") or (band_of(score) if score is not None else None)
         return {
-            "score": score, **{name: number(name) for name in WEIGHTS},
-            "novelty": number("novelty", "interest", "interestingness", "cool-factor"),
-            "band": "do-next" if band == "next" else band, "reviewed": field("reviewed"),
+            "score": score, **dict(zip(WEIGHTS, parts, strict=True)), "novelty": self._number(*novelty),
+            "band": "do-next" if band == "next" else band, "reviewed": self.front.get("priority-reviewed"),
         }  # fmt: skip
+
+    def _number(self, *names: str) -> float | None:
+        text = next((str(self.front[key]) for name in names if (key := f"priority-{name}") in self.front), "")
+        return float(text) if text.replace(".", "", 1).isdecimal() else None
+
+    @cached_property
+    def sections(self) -> list[dict[str, Any]]:
+        """The record as a whole, and its parts under headings below the title; lines count from 1."""
+        lines = self.text.splitlines()
+        heads = [(at, match[1], match[2]) for at, line in enumerate(lines) if (match := _HEADING.match(line))]
+        ends = [*(at for at, *_ in heads[1:]), len(lines)]
+        parts = [("file", self.stem, self.title, 0, len(lines), lines)]
+        for (at, marks, heading), end in zip(heads, ends, strict=False):
+            if marks != "#":
+                parts.append(("section", f"{self.stem}#{heading}", heading, at, end, lines[at + 1 : end]))
+        return [
+            {
+                "id": identifier, "kind": kind, "number": self.number, "title": title, "filename": self.filename,
+                "path": self.path, "start_line": start + 1, "end_line": max(end, 1),
+                "body": " ".join(" ".join(body).split())[:400],
+            }
+            for kind, identifier, title, start, end, body in parts
+        ]  # fmt: skip
 
 
 class Link(NamedTuple):
@@ -119,39 +134,23 @@ def locate(records: list[Record], query: str, limit: int) -> dict[str, Any]:
 def _matches(records: list[Record], query: str, limit: int) -> list[dict[str, Any]]:
     """An exact number or name scores 1000, an exact heading 950, a title or heading with half of the words less."""
     wanted, asked = words.split(query), query.strip().lower()
-    number = re.match(r"(?:adr[- _#]*)?0*(\d{1,4})$", asked)
+    number = _NUMBER.fullmatch(asked)
     matches = []
-    for section in (section for record in records for section in _sections(record)):
+    for section in (section for record in records for section in record.sections):
         is_file, name = section["kind"] == "file", section["id"].lower()
         has_number = number is not None and int(number[1]) == int(section["number"])
         own = {*words.split(section["title"]), *(words.split(name) if is_file else ())}
         covered = sum(word in own for word in wanted) / max(len(wanted), 1)
         if is_file and (has_number or asked in (name, section["filename"].lower())):
-            section |= {"reason": "exact ADR", "score": 1000}
+            reason, score = "exact ADR", 1000
         elif not is_file and asked in (name, section["title"].lower()):
-            section |= {"reason": "exact section", "score": 950}
+            reason, score = "exact section", 950
         elif number is None and covered >= 0.5:
-            section |= {"reason": "title" if is_file else "heading", "score": round(600 * covered) + 100 * is_file}
+            reason, score = "title" if is_file else "heading", round(600 * covered) + 100 * is_file
         else:
             continue
-        matches.append(section)
+        matches.append({**section, "reason": reason, "score": score})
     return sorted(matches, key=lambda match: (-match["score"], match["filename"], match["start_line"]))[:limit]
-
-
-def _sections(record: Record) -> Iterator[dict[str, Any]]:
-    """The record as a whole, and its parts under headings below the title; lines count from 1."""
-    lines = record.text.splitlines()
-    heads = [(at, match[1], match[2]) for at, line in enumerate(lines) if (match := _HEADING.match(line))]
-    parts = [("file", record.stem, record.title, 0, len(lines), lines)]
-    for (at, marks, heading), end in zip(heads, [*(at for at, *_ in heads[1:]), len(lines)], strict=False):
-        if marks != "#":
-            parts.append(("section", f"{record.stem}#{heading}", heading, at, end, lines[at + 1 : end]))
-    for kind, identifier, title, start, end, body in parts:
-        yield {
-            "id": identifier, "kind": kind, "number": record.number, "title": title, "filename": record.filename,
-            "path": record.path, "start_line": start + 1, "end_line": max(end, 1),
-            "body": " ".join(" ".join(body).split())[:400],
-        }  # fmt: skip
 
 
 def refs(records: list[Record], query: str) -> dict[str, Any]:
@@ -165,7 +164,10 @@ def refs(records: list[Record], query: str) -> dict[str, Any]:
         several = ", ".join(match["id"] for match in matches)
         raise Failure("ADR_REF_AMBIGUOUS", f"{query[:200]!r} may be {several}", "name one of these")
     target = (exact or matches)[0]
-    linked = [link for link in _links(records) if _leads_to(records, link, target)]
+    linked = [
+        link for link in _links(records)
+        if any(target["id"] in (to["id"], to["id"].partition("#")[0]) for to in _linked(records, link.target))
+    ]  # fmt: skip
     return {
         "query": query,
         "target": {key: target[key] for key in ("id", "kind", "filename", "title", "path")},
@@ -191,11 +193,8 @@ def expand(records: list[Record], text: str) -> dict[str, Any]:
     for raw in dict.fromkeys(_LINK.findall(text)):
         resolved[raw] = _matches(records, _target(raw), limit=6)
         if not resolved[raw]:
-            raise Failure(
-                "ADR_PROMPT_REF_MISSING",
-                f"[[{raw[:200]}]] is not a decision record",
-                "list them: joelclaw vault adr list",
-            )
+            about = f"[[{raw[:200]}]] is not a decision record"
+            raise Failure("ADR_PROMPT_REF_MISSING", about, "list them: joelclaw vault adr list")
     parts = [f"## {matches[0]['id']}\n{matches[0]['body']}" for matches in resolved.values()]
     return {
         "text": text,
@@ -207,14 +206,12 @@ def expand(records: list[Record], text: str) -> dict[str, Any]:
 
 def audit(vault: str, records: list[Record]) -> dict[str, Any]:
     """The faults of the records: statuses, shared numbers, links, the index in README.md. `ok`: there are none."""
-    broken: list[dict[str, Any]] = []
-    ambiguous: list[dict[str, Any]] = []
-    links = list(_links(records))
+    broken, ambiguous, links = [], [], list(_links(records))
     to_notes = [link for link in links if not _is_custom(link.target)]
     notes = list(markdown.files_below(vault, until=time.monotonic() + 5).files) if to_notes else []
     for link in to_notes:
         about = {"source": link.source.filename, "line": link.line, "target": link.target}
-        paths = _files_linked(vault, records, notes, link.target)
+        paths = {section["path"] for section in _linked(records, link.target)} or _notes(vault, notes, link.target)
         if not paths:
             broken.append(about)
         elif len(paths) > 1:
@@ -224,16 +221,16 @@ def audit(vault: str, records: list[Record]) -> dict[str, Any]:
     rows = re.findall(r"\|\s*\[\d{4}\]\((?:[^)\s]*/)?([^)\s/]+)\)\s*\|", index or "")
     names = [record.filename for record in records]
     numbers = {record.number for record in records}
-    successors = [(record, str(record.front.get("superseded-by") or "")) for record in records]
+    statuses = [(record.filename, record.status) for record in records]
+    successors = [(record.filename, str(record.front.get("superseded-by") or "")) for record in records]
     result: dict[str, Any] = {
-        "missing_status": [record.filename for record in records if record.status is None],
+        "missing_status": [name for name, status in statuses if status is None],
         "non_canonical_status": [
-            {"filename": record.filename, "status": record.status}
-            for record in records if record.status is not None and record.status not in STATUSES
+            {"filename": name, "status": status} for name, status in statuses if status not in (None, *STATUSES)
         ],
         "collisions": collisions(records)["collisions"],
         "superseded_by_missing_targets": [
-            {"from": record.filename, "target": target} for record, target in successors
+            {"from": name, "target": target} for name, target in successors
             if target and ((n := re.search(r"\d{1,4}", target)) is None or n[0].zfill(4) not in numbers)
         ],
     }  # fmt: skip
@@ -241,11 +238,8 @@ def audit(vault: str, records: list[Record]) -> dict[str, Any]:
     extra = [name for name in rows if name not in names]
     return {
         "ok": not any((*result.values(), broken, ambiguous, missing, extra)),
-        "decisions_dir": os.path.join(vault, FOLDER),
-        "index_path": index_path,
-        "total": len(records),
-        "canonical_statuses": list(STATUSES),
-        "status_counts": dict(Counter(record.status for record in records if record.status is not None)),
+        "decisions_dir": os.path.join(vault, FOLDER), "index_path": index_path, "total": len(records),
+        "canonical_statuses": list(STATUSES), "status_counts": dict(Counter(filter(None, dict(statuses).values()))),
         **result,
         "wiki_links": {"broken": broken, "ambiguous": ambiguous, "skipped_custom": len(links) - len(to_notes)},
         "index": {
@@ -270,59 +264,51 @@ def _is_custom(target: str) -> bool:
     return ":" in target or "..." in target or target.startswith("tts")
 
 
-def _leads_to(records: list[Record], link: Link, target: dict[str, Any]) -> bool:
-    name, _, heading = link.target.partition("#")
-    if target["kind"] == "section" and heading.strip().lower() != target["id"].partition("#")[2].lower():
-        return False
-    linked = [] if _is_custom(link.target) else _matches(records, name, limit=1)
-    return bool(linked) and linked[0]["filename"] == target["filename"]
+def _linked(records: list[Record], target: str) -> list[dict[str, Any]]:
+    """The records that a link names by their number, or rather by their whole name; or the sections of these."""
+    name, _, heading = target.lower().partition("#")
+    stem = os.path.basename(name).removesuffix(".md")
+    number = _NUMBER.fullmatch(stem) or re.match(r"(?:adr-)?(\d{4})(?!\d)", stem)
+    numbered = [
+        record for record in records
+        if number is not None and int(number[1]) == int(record.number) and not _is_custom(target)
+    ]  # fmt: skip
+    exact = [record for record in numbered if record.stem.lower() == stem]
+    sections = (section for record in exact or numbered for section in record.sections)
+    return [section for section in sections if section["id"].lower().partition("#")[2] == heading.strip()]
 
 
-def _files_linked(vault: str, records: list[Record], notes: Iterable[str], target: str) -> list[str]:
-    """The files that a link may mean: records by number or name, else a path in the vault, else notes by name."""
-    name, _, heading = target.partition("#")
-    wanted = os.path.basename(name).removesuffix(".md").lower()
-    number = re.search(r"(?<!\d)\d{4}(?!\d)", name)
-    numbered = [record for record in records if number is not None and record.number == number[0]]
-    if numbered:
-        exact = [record for record in numbered if record.stem.lower() == wanted]
-        wanted_id = f"#{heading.strip().lower()}" if heading else ""
-        sections = (
-            (record.path, section["id"].lower()) for record in exact or numbered for section in _sections(record)
-        )
-        return list(dict.fromkeys(path for path, identifier in sections if identifier.endswith(wanted_id)))
-    for folder in (vault, os.path.join(vault, FOLDER)):
-        path = os.path.realpath(os.path.join(folder, name.removesuffix(".md") + ".md"))
-        if markdown.is_below(path, vault) and os.path.isfile(path):
-            return [path]
-    return [path for path in notes if os.path.splitext(os.path.basename(path))[0].lower() == wanted]
+def _notes(vault: str, notes: Sequence[str], target: str) -> set[str]:
+    """The notes that a link names by their path in the vault, or else by its end."""
+    name = target.partition("#")[0].lower().removesuffix(".md")
+    stems = {path: os.path.splitext(os.path.relpath(path, vault))[0].lower() for path in notes}
+    whole = {path for path, stem in stems.items() if stem == name}
+    return whole or {path for path, stem in stems.items() if name and f"/{stem}".endswith(f"/{name}")}
 
 
 def rank(records: list[Record], *, band: str, only_unscored: bool, closed_too: bool) -> dict[str, Any]:
     """The open records by the score that they declare, and those that declare none."""
-    band = "do-next" if band == "next" else band
     rows = [_row(record) for record in records if closed_too or record.is_open]
     scored = sorted((row for row in rows if row["score"] is not None), key=lambda row: (-row["score"], row["number"]))
     missing = [row for row in rows if row["score"] is None]
-    ranked = [row for row in scored if not only_unscored and band in ("", row["band"])]
+    wanted = "do-next" if band == "next" else band
+    ranked = [row for row in scored if not only_unscored and wanted in ("", row["band"])]
     counts = {"total_open": len(rows), "scored": len(scored), "unscored": len(missing)}
     return {"ranked": ranked, "missing_scores": missing, **counts}
 
 
 def recommend(records: list[Record], count: int) -> dict[str, Any]:
-    """The open records to take on next: by band, then score, need and number. The score is computed from its parts."""
+    """The open records to take on next: by score, need and number. The score is computed from its parts."""
     rows = [_candidate(record) for record in records if record.is_open]
     scored = [row for row in rows if row["score"] is not None]
-    order = list(BANDS)
-    scored.sort(key=lambda row: (order.index(row["band"]), -row["score"], -row["need"], row["number"]))
+    scored.sort(key=lambda row: (-row["score"], -row["need"], row["number"]))
     candidates = [{"rank": place, **row} for place, row in enumerate(scored[:count], 1)]
-    recommendation = None
-    if candidates:
-        best = candidates[0]
-        rating = f"score {best['score']}, band {best['band']}, readiness {best['readiness']:g}/5"
-        recommendation = f"ADR-{best['number']} ({best['title']}) — {rating}"
+    recommended = [
+        f"ADR-{row['number']} ({row['title']}) — score {row['score']}, band {row['band']}, readiness"
+        f" {row['readiness']:g}/5" for row in candidates[:1]
+    ]  # fmt: skip
     counts = {"actionable_count": len(rows), "scored_count": len(scored)}
-    return {"recommendation": recommendation, **counts, "candidates": candidates}
+    return {"recommendation": next(iter(recommended), None), **counts, "candidates": candidates}
 
 
 def _row(record: Record) -> dict[str, Any]:
@@ -333,8 +319,10 @@ def _candidate(record: Record) -> dict[str, Any]:
     """A record with score 20(.5 need + .3 readiness + .2 confidence) + 5(novelty - 3), and the faults in its fields."""
     declared = record.priority
     parts = {name: declared[name] for name in (*WEIGHTS, "novelty")}
-    issues = [f"priority-{name} is missing" for name, value in parts.items() if value is None]
-    issues += [f"priority-{name} is not 0 to 5" for name, value in parts.items() if (value or 0) > 5]
+    issues = [
+        f"priority-{name} is {'missing' if value is None else 'not 0 to 5'}"
+        for name, value in parts.items() if value is None or value > 5
+    ]  # fmt: skip
     row = {**_row(record), "rationale": record.front.get("priority-rationale"), "issues": issues}
     if any(parts[name] is None or parts[name] > 5 for name in WEIGHTS):
         return {**row, "score": None, "band": None}

@@ -54,14 +54,6 @@ def test_figures_need_five_recalls(run: Run) -> None:
     assert (metric["value"], metric["status"], metric["detail"]) == (0.0, "red", "0 of 5 recalls")
 
 
-def test_hooks_are_counted_whatever_the_log_keeps(run: Run) -> None:
-    for number in range(100):
-        name = "hook.completed" if number else "hook.failed"
-        run("otel", "emit", name, "--component", "hook", "--level", "debug", env=_at(-1))
-    metric = _metrics(run)["hook_answer_rate"]
-    assert (metric["value"], metric["status"]) == (0.99, "green")
-
-
 def test_recalls_count_towards_yield_and_coverage(run: Run) -> None:
     run("memory", "write", "The zebra cache is cleared every night", env=_at(-3))
     for _ in range(5):
