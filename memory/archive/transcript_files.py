@@ -173,7 +173,7 @@ def _sources_at(path: str, *, may_be_shared: bool) -> list[File]:
     try:
         return [File(source, (stamp, changed, size)) for source, stamp, changed, size in sources.sessions_in(path)]
     except sources.Unreadable:
-        return [File(path)]
+        return [file]
 
 
 def _sessions_of_lines(path: str) -> list[str]:
@@ -184,10 +184,11 @@ def _sessions_of_lines(path: str) -> list[str]:
         while lines := content.read_lines(read, offset, 256 * 1024):
             offset = lines[-1][1]
             for line, _ in lines:
-                value = content.parsed(line)
-                if value is None or not generic.is_documented(value):
-                    return list(found)
-                found[value["session"]] = None
+                value = content.parsed(line) or {}
+                if generic.is_documented(value):
+                    found[value["session"]] = None
+                elif not found:
+                    return []
     return list(found)
 
 
@@ -207,6 +208,8 @@ def unreadable(files: Iterable[File]) -> dict[str, str]:
     """The reason for each of these files that cannot be opened, by its path."""
     reasons = {}
     for file in files:
+        if file.stamp and not os.path.exists(file.path):
+            continue  # a session in a database that was just read
         try:
             sources.open_source(file.path).close()
         except (OSError, ValueError) as error:
