@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 LEXICAL_SCALE = 0.7  # of the BM25 that scores .5: see `half_score`
-MAX_MEANING = 0.35  # the most that meaning scores by itself; words find more than static vectors do
+MAX_MEANING = 0.35  # the most that meaning scores in a large store; words find more than static vectors do
 SMALL_STORE = 200  # documents: in a store of that size an absent word counts half, since it lacks most words anyway
 
 
@@ -183,14 +183,18 @@ def _is_work(traits: Traits) -> bool:
 
 
 def _max_meaning(traits: Traits, size: int) -> float:
-    """The most that meaning can score for a document; for work it falls as the store grows.
+    """The most that meaning can score for a document; for memories and work it falls as the store grows.
 
-    Work is full of identifiers, which have no vectors.
+    In a small store most words are rare, so that a word in common says little. Work is full of identifiers, which have
+    no vectors.
     """
+    smallness = SMALL_STORE / (size + SMALL_STORE)
+    if traits["collection"] != "episodes":
+        return MAX_MEANING * (1 + smallness)
     if not _is_work(traits):
         return MAX_MEANING
     max_in_large_store = 0.2
-    return MAX_MEANING - (MAX_MEANING - max_in_large_store) * size / (size + SMALL_STORE)
+    return max_in_large_store + (MAX_MEANING - max_in_large_store) * smallness
 
 
 def _segment_scores(source: LocalCandidates, rowids: list[int], terms: Sequence[str]) -> tuple[dict[int, float], float]:

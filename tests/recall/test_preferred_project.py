@@ -20,7 +20,7 @@ LINES = [
     {"id": "alpha", "text": "The tide gauge reading interval is nine minutes or so", "project": "acme/alpha",
      "verdict": "allow"},
     {"id": "global", "text": "Whoever changes a tide gauge notes it in the harbour office's book", "verdict": "allow"},
-    {"id": "distant", "text": "A gauge reading of the lamps of the buoys tells when they are changed",
+    {"id": "distant", "text": "A tide gauge reading of the lamps of the buoys tells when they are changed",
      "project": "acme/alpha", "verdict": "allow"},
 ]  # fmt: skip
 
@@ -78,11 +78,12 @@ def test_a_clearly_better_hit_of_another_project_comes_first(run: Run, alpha: Pa
 
 
 def test_a_folder_outside_repositories_prefers_a_known_project_name(run: Run, alpha: Path, tmp_path: Path) -> None:
-    for name, preferred in (("beta", "beta"), ("elsewhere", None)):
+    run("memory", "write", "The tide gauge reading interval is eight minutes", "--project", "delta", env=NOW)
+    for name, preferred in (("delta", "delta"), ("beta", None), ("elsewhere", None)):
         plain = tmp_path / "plain" / name
         plain.mkdir(parents=True)
         assert ask(run, cwd=plain)["preferredProject"] == preferred
-    assert ask(run, cwd=tmp_path / "plain" / "beta")["hits"][0]["id"] == "beta"
+    assert ask(run, cwd=tmp_path / "plain" / "delta")["hits"][0]["project"] == "delta"
 
 
 def test_a_filter_is_not_changed_by_the_preferred_project(run: Run, alpha: Path) -> None:

@@ -27,7 +27,7 @@ def ask(run: Run, minutes: float, message: str, *words: str, role: str = "gatewa
 
 
 def begin(run: Run, *prompts: str, role: str = "gateway") -> None:
-    run("memory", "write", OLD, env=at(0))
+    run("memory", "write", OLD, env=at(-1))
     session = ("--session", "gw", "--role", role)
     run("inject", "memory", *session, env=at(0))
     messages = [word for prompt in prompts or (TOPIC,) for word in ("--message", prompt)]
