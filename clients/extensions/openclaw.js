@@ -55,12 +55,15 @@ export default {
       process.env.JOELCLAW_ROLE ??= "gateway";
     });
 
+    // So that a `joelclaw recall` that the agent runs knows its session.
+    on("resolve_exec_env", (_event, ctx) => (of(ctx) ? { JOELCLAW_SESSION_ID: ctx.sessionId } : undefined));
+
     on("before_prompt_build", async ({ prompt, currentUserMessage, messages }, ctx) => {
       const known = of(ctx);
       if (!known) return;
       await within(WAIT_MS, known.recovery);
       if (!known.started) {
-        known.started = true;
+        known.started = true; // here, because session_start names no folder, and is never raised without a gateway
         const source = messages?.length ? "resume" : "startup";
         await hook("session_start", payload(known, { source }), WAIT_MS);
       }

@@ -100,44 +100,41 @@ class Events(Source):
     """The events of a session in OpenClaw's database, each a line. Only those that are read are fetched."""
 
     def __init__(self, db: apsw.Connection, session: str) -> None:
+        from itertools import accumulate
+
         super().__init__(-1)
         self._db = db
         self._session = session
         db.execute("BEGIN")  # what the client writes meanwhile is not seen
         query = "SELECT seq, coalesce(event_utf8_bytes, octet_length(event_json)) + 1 FROM transcript_events"
-        self._rows: list[tuple[int, int]] = []  # the number of each, and where its line begins
-        self._size = 0
-        for number, length in db.execute(f"{query} WHERE session_id = ? ORDER BY seq", (session,)):
-            self._rows.append((number, self._size))
-            self._size += length
-        self._rows.append((-1, self._size))
+        rows: list[Any] = db.execute(f"{query} WHERE session_id = ? ORDER BY seq", (session,)).fetchall()
+        self._numbers = [number for number, _ in rows]
+        self._begins: list[int] = [0, *accumulate(length for _, length in rows)]  # of the lines, and the end
 
     def read(self, most: int, offset: int) -> bytes:
         """As `Source.read`. Raises Unreadable."""
-        from bisect import bisect_right
+        from bisect import bisect_left, bisect_right
 
-        first = max(bisect_right(self._rows, offset, key=lambda row: row[1]) - 1, 0)
+        first = bisect_right(self._begins, offset) - 1
+        last = bisect_left(self._begins, offset + most)
+        query = "SELECT event_json, event_zstd FROM transcript_events WHERE session_id = ? AND seq = ?"
         lines = bytearray()
         try:
-            for (number, begin), (_, end) in zip(self._rows[first:], self._rows[first + 1 :], strict=False):
-                if begin >= offset + most:
-                    break
-                lines += self._line(number)[: end - begin - 1].ljust(end - begin - 1) + b"\n"
+            for place in range(first, min(last, len(self._numbers))):
+                row: Any = self._db.execute(query, (self._session, self._numbers[place])).get
+                text, packed = row or ("", None)
+                # a long one is compressed
+                line = text.encode("utf-8", "replace") if packed is None else _decompressor()().decompress(packed)
+                length = self._begins[place + 1] - self._begins[place] - 1
+                lines += line[:length].replace(b"\n", b" ").ljust(length) + b"\n"
         except _sql_error() as error:
             raise Unreadable(str(error)) from None
-        begin = offset - self._rows[first][1]
+        begin = offset - self._begins[first]
         return bytes(lines[begin : begin + most])
-
-    def _line(self, number: int) -> bytes:
-        """An event; a long one is compressed."""
-        query = "SELECT event_json, event_zstd FROM transcript_events WHERE session_id = ? AND seq = ?"
-        text, packed = self._db.execute(query, (self._session, number)).get or ("", None)
-        line: bytes = text.encode("utf-8", "replace") if packed is None else _decompressor()().decompress(packed)
-        return line.replace(b"\n", b" ")
 
     def size(self) -> int:
         """The number of bytes."""
-        return self._size
+        return self._begins[-1]
 
     def close(self) -> None:
         """Close the database."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from clients import Client
-from core import files
+from core import config, files
 from core.command import Command
 from session import own_command
 from session.install import settings_text
@@ -346,7 +346,10 @@ class OpenClawSettings(Settings):
         """What the permission means, and whether the plugin is kept from running."""
         about = "`allowConversationAccess` lets our plugin see the prompts and answers of all of OpenClaw's agents: it"
         about += " hands them to joelclaw on this machine, and nothing leaves it"
-        return [about, *super().notes(project=project)]
+        compaction = read_settings(self.plugins_file, "agents", "defaults", "compaction")
+        wants_notice = config.load().get_bool("compaction.notify_on_start") and not compaction.get("notifyUser")
+        notice = "for a notice when it compacts, set `agents.defaults.compaction.notifyUser` to true in its settings"
+        return [about, *[notice] * wants_notice, *super().notes(project=project)]
 
     def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # it has no projects
         """Its own switches for plugins."""

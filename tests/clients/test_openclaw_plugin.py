@@ -46,10 +46,10 @@ def test_a_prompt_gets_the_texts_and_the_turn_is_reported(host: Host) -> None:
         await calls(3);
         await spoke(20000);
         await calls(4);
-        out([first, await prompt("go on")]);
+        out([first, await prompt("go on"), await call("resolve_exec_env", {toolName: "exec"}, session)]);
         """,
     )
-    assert outcome == [{"prependContext": "<joelclaw-memory note"}] * 2
+    assert outcome == [{"prependContext": "<joelclaw-memory note"}] * 2 + [{"JOELCLAW_SESSION_ID": "s-1"}]
     assert events(host) == ["session_start", "prompt", "tool", "turn_end", "prompt"]
     start, _, tool, end, _ = (call["payload"] for call in host.calls())
     assert (start["session_id"], start["cwd"], start["source"]) == ("s-1", "/srv/tides", "startup")

@@ -24,11 +24,11 @@ CONFIGURATION = {
 }
 """Files below HOME. Codex's own settings are TOML, which it does not write in these runs."""
 VOLATILE = re.compile(
-    r"(?:.*_)?(?:at|ts|time|timestamp|times|duration|durations|ms|seconds|secs|nanos|completed|created|updated|start|end)"
+    r"(?:.*_)?(?:at|ts|time|timestamp|times|duration|durations|ms|seconds|secs|nanos|completed|created|updated|start|end|port)"
     r"|.*(?:At|Ts|Time|Timestamp|Ms|Duration|DurationWithoutRetries|Seconds)"
 )
 """Keys whose numbers tell when, or how long."""
-IDS = ("id", "parentId", "parentUuid", "firstKeptEntryId", "hash", "process_id", "slug")
+IDS = ("id", "parentId", "parentUuid", "firstKeptEntryId", "hash", "sourceHash", "process_id", "slug")
 """Keys whose texts are ids of another form than those below."""
 NOTHING_CHANGED = {"diffs": []}
 """OpenCode writes this summary of a message some time after the message, or never."""
@@ -39,6 +39,8 @@ PATTERNS = (
     (re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?"), "TIME"),
     (re.compile(r"\b1[0-9]{12}\b"), "TIME"),
     (re.compile(r"127\.0\.0\.1:\d+"), "MOCK"),
+    (re.compile(r"commentary-0-[0-9a-f]{24}|\bID-[0-9a-f]{16}\b"), "ID"),
+    (re.compile(r"\b\d{1,2}:\d{2} [AP]M\b"), "TIME"),
     (re.compile(r"Wall time: [0-9.]+ seconds|PGID: \d+|Chunk ID: \w+"), "NUMBER"),
     (re.compile(r"/(?:tmp|dev/shm)/(?:[\w-]+/)*agent-\w+"), "SCRATCH"),
 )
@@ -79,6 +81,7 @@ def without_own_tools(text: str) -> str:
         line
         for line in text.splitlines(keepends=True)
         if not line.startswith(tuple(f"- {name}: " for name in OWN_TOOLS))
+        and line.rstrip("\n") not in [f"- {name}" for name in OWN_TOOLS]
     )
 
 

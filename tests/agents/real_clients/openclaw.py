@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import queue
 import re
-import secrets
 import socket
 from typing import Any
 
@@ -54,7 +53,7 @@ def drive(run: Run, prompts: list[str]) -> None:
         port = free.getsockname()[1]
     configure(run, port)
     has_gateway = run.mode in ("gateway", "compact")
-    name = "run-" + secrets.token_hex(4)
+    name = "run-1"
     key = f"agent:main:{name}"
     where = ["--session-key", key] if has_gateway else ["--local", "--session-id", name]
     gateway = Child(run, [run.command, "gateway", "run", "--port", port]) if has_gateway else None
