@@ -39,6 +39,7 @@ NO_TEXT = (
 )  # fmt: skip
 
 LARGE_BYTES = 64 * 1024  # of a line that may hold images, and takes longer to read
+BLOCK_BYTES = 256 * 1024  # of a longer line that are read at once
 IMAGE_CHARS = 4800  # of an image in the context: 1200 tokens, as pi estimates it
 
 
@@ -113,9 +114,15 @@ def _without_images(line: bytes) -> bytes:
     alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=-_"
     size = 4096  # base64 without a break; counted from the beginning of the line, however it is read
     parts = [line[at : at + size] for at in range(0, len(line), size)]
-    for place, part in enumerate(parts[:-1]):
-        if not part.replace(b"\\/", b"").replace(b"\\n", b"").translate(None, alphabet):
+    is_inside = False
+    for place, part in enumerate(parts):
+        is_inside &= place % (BLOCK_BYTES // size) > 0  # the same whether the line is read at once or in blocks
+        is_image = len(part) == size and not part.replace(b"\\/", b"").replace(b"\\n", b"").translate(None, alphabet)
+        if is_inside:
+            parts[place] = b"" if is_image else part.lstrip(alphabet)
+        elif is_image:
             parts[place] = part[:8].rstrip(b"\\")  # may continue an escape (`\u00e9`) of the part before
+        is_inside = is_image
     return b"".join(parts)
 
 
