@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from clients.content import rows, string, table, whole
+from clients.content import parse_timestamp, rows, string, table, whole
 from clients.entries import Entry, summary_entry, with_node
 from clients.extension import ExtensionClient, message_entries
 from core import TYPE_CHECKING
@@ -53,7 +53,7 @@ class OpenCode(ExtensionClient):
     def entries(self, line: dict[str, Any]) -> list[Entry]:
         """The entries of a message, and those of its tools."""
         info, parts = table(line.get("info")), rows(line.get("parts"))
-        at, identifier = whole(table(info.get("time")).get("created")) or None, string(info.get("id"))
+        at, identifier = parse_timestamp(table(info.get("time")).get("created")), string(info.get("id"))
         if "parts" not in line:
             return _about_session(info, at, identifier)
         tools = [part for part in parts if part.get("type") == "tool"]

@@ -201,6 +201,7 @@ def not_archived(db: apsw.Connection | None, names: Iterable[str]) -> list[File]
         for file in every
         if file.size and f"{os.sep}subagents{os.sep}" not in file.path
         and known.of(file) is None and ingest.source_of(file.path) not in read
+        and "session:" + file.path.rpartition("#")[2] not in read  # which its plugin has sent
     ]  # fmt: skip
 
 

@@ -164,8 +164,8 @@ def test_the_database_of_opencode_is_read_while_it_is_written(run: Run, opencode
     assert (result["agents"], result["episodes"]["added"], result["calls"]) == ({"opencode": 3}, 7, 1)
     assert sorted((file.name, file.stat().st_size) for file in opencode.path.parent.iterdir()) == before
     listed = run("session", "list").result["sessions"]
-    assert {(row["sessionId"], row["client"], row["project"]) for row in listed} == {
-        ("ses_a", "opencode", "q"), ("ses_b", "opencode", "other"),
+    assert {(row["sessionId"], row["client"], row["project"], row["updatedAt"][:10]) for row in listed} == {
+        ("ses_a", "opencode", "q", "2026-09-20"), ("ses_b", "opencode", "other", "2026-09-20"),
     }  # fmt: skip
     said = opencode.message("ses_a", "user", "and the puffin cache?")
     again = archive(run, "--all")
