@@ -67,7 +67,7 @@ def _period(flag: str, given: str) -> tuple[int, int]:
     if number and (dated := clock.local_period(given)) is not None:
         return dated
     from core import words
-    from recall.query import period_named
+    from recall.times import period_named
 
     period = period_named(words.split(given), now, exactly=True)
     if period is None:

@@ -14,8 +14,9 @@ from core.store.documents import ABANDONED
 from core.store.search import LocalCandidates
 from core.store.sqlite import COLLECTIONS
 from recall.hit import document_hit, snippet
-from recall.query import Scope, asks_only_for_a_time, expand, period_named, resolve_category
+from recall.query import Scope, expand, resolve_category
 from recall.ranking import Ranking, reasons_to_drop, restatement_factor
+from recall.times import asks_only_for_a_time, period_named
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:

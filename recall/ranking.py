@@ -23,7 +23,7 @@ from math import exp, log
 
 from core import TYPE_CHECKING, words
 from core.clock import DAY_MS
-from recall.query import span_named
+from recall.times import span_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from core.clock import DAY_MS, iso, parse_iso
 from recall import ranking
-from recall.query import span_named
+from recall.times import span_named
 
 HARBOUR = "the harbour crane was painted {} and the gate of the lock was oiled as well"
 
