@@ -98,7 +98,7 @@ def edits_files(command: str) -> bool:
     """Whether a command that otherwise only reads changes files: `sed -i`, `tee FILE`, `echo … > FILE`."""
     for step in filter(lambda step: step["looks"], steps(command)):
         options = [word for word in step["words"] if word[:1] == "-"]
-        in_place = any(word.startswith("--in-place") or "i" in word.partition(".")[0] for word in options)
+        in_place = any(word.startswith(("--in-place", "-i", "-Ei", "-ni", "-ri", "-si", "-zi")) for word in options)
         written = (f">{gap}{target}" in command for target in step["targets"] for gap in ("", " ")
                    if not target.startswith(("/dev/", "&")))  # fmt: skip
         is_copied = step["program"] == "tee" and len(step["words"]) > len(options) + 1

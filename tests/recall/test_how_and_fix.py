@@ -106,7 +106,8 @@ def test_an_error_is_shown_with_the_steps_that_fixed_it(
         ("sed -i.bak 's/a/b/' tides.env", True),
         ("printf 'HARBOUR=8\n' >> tides.env", True),
         ("echo HARBOUR=8 | tee -a tides.env", True),
-        ("grep -rn HARBOUR . 2>/dev/null", False),
+        ("grep -rni HARBOUR . 2>/dev/null", False),
+        ("sed --quiet 's/harbour/&/p' tides.env", False),
     ],
 )
 def test_an_edit_in_the_shell_is_shown_and_input_for_a_program_is_none(
