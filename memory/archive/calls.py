@@ -34,7 +34,7 @@ RUNNING = "running"  # outcome of a call whose process goes on in the background
 UNKNOWN_COMMAND = "?"
 PATCH = "p"
 OTHER = "-"
-# Keys of the carry. Behind the last four comes the key of a call or of a process.
+# Keys of what is pending. Behind the last four comes the key of a call or of a process.
 LAST_CALL = "last"  # the last call
 SCRIPT = "script"  # the last script
 PARTS = "parts "  # of a script without a result: the kinds of its calls
@@ -117,16 +117,16 @@ class CallDraft:
 class SessionCalls:
     """Collects the entries of a piece in order, then stores what they say.
 
-    `is_copy`: a fork copied them. `carry` is what the piece before left: the key of the last call, of calls whose
+    `is_copy`: a fork copied them. `pending` is what the piece before left: the key of the last call, of calls whose
     process goes on, and the processes that calls ask for. It is changed.
     """
 
-    def __init__(self, carry: dict[str, str], folder: str, *, is_copy: bool = False) -> None:
+    def __init__(self, pending: dict[str, str], folder: str, *, is_copy: bool = False) -> None:
         self.is_cut = False  # parts of an output were left out
         self._is_copy = is_copy
         self.project = ""  # of the entries that are added
-        self._carry = carry
-        self._last_before = carry.get(LAST_CALL, "")
+        self._pending = pending
+        self._last_before = pending.get(LAST_CALL, "")
         self._latest = 0  # time of the last message
         self._ended = 0  # time of the last end of a turn
         self._has_answered = True  # after its last call; the end of a turn without an answer is none
@@ -177,7 +177,7 @@ class SessionCalls:
 
     def _add_result(self, result: Entry) -> None:
         key = call_key(result.call)
-        if PARTS + key in self._carry:
+        if PARTS + key in self._pending:
             self._share(key, result)
         elif not (draft := self._draft(key)).outcome:
             if result.results:  # of a script without calls
@@ -188,14 +188,14 @@ class SessionCalls:
         """Give each call of a script its share of the result."""
         from clients.codex_script import shares
 
-        kinds = self._carry[PARTS + script].split()
+        kinds = self._pending[PARTS + script].split()
         found = shares(result, [kind not in (PATCH, OTHER) for kind in kinds])
         # in reverse, since a script that goes on is known by its first call
         for number, share in reversed([*enumerate(found, 1)]):
             draft, kind = self._draft(part_key(script, number)), kinds[number - 1]
             if share is None or draft.outcome not in ("", RUNNING):
                 continue
-            if kind == OTHER and ASKS + draft.key not in self._carry and not result.process:
+            if kind == OTHER and ASKS + draft.key not in self._pending and not result.process:
                 share.failed = bool(result.failed) and share.failed
                 if share.process:  # the program to which it wrote
                     self._remember(ASKS + draft.key, call_key(share.process))
@@ -203,12 +203,12 @@ class SessionCalls:
                 share.failed = False
             self._finish(draft, share)
         if not result.process:
-            del self._carry[PARTS + script]
+            del self._pending[PARTS + script]
 
     def _parts(self, kind: str) -> list[CallDraft]:
         """The calls of the latest script that are of a kind and may still go on."""
-        script = self._carry.get(SCRIPT, "")
-        kinds = enumerate(self._carry.get(PARTS + script, "").split(), 1)
+        script = self._pending.get(SCRIPT, "")
+        kinds = enumerate(self._pending.get(PARTS + script, "").split(), 1)
         drafts = [self._draft(part_key(script, number)) for number, found in kinds if found == kind]
         return [draft for draft in drafts if draft.outcome in ("", RUNNING)]
 
@@ -229,12 +229,12 @@ class SessionCalls:
             return
         self._drafts[draft.key] = draft
         self._events.append((draft, prompts))
-        self._carry[LAST_CALL] = draft.key
+        self._pending[LAST_CALL] = draft.key
         if call.part:
             runs = UNKNOWN_COMMAND if "exec" in call.tool or "shell" in call.tool else OTHER
             kind = words.fingerprint(call.command)[:8] if call.command else PATCH if call.files else runs
-            self._remember(PARTS + key, f"{self._carry.get(PARTS + key, '')} {kind}")
-            self._carry[SCRIPT] = key
+            self._remember(PARTS + key, f"{self._pending.get(PARTS + key, '')} {kind}")
+            self._pending[SCRIPT] = key
         if any(draft.printing):
             self._remember(PRINTS + draft.key, f"{draft.command}\n{file_path(call.target)}")
         if call.process:
@@ -252,13 +252,13 @@ class SessionCalls:
         """Note a result. If the call asked for the output of a process, a failure is that of the call that began it."""
         failed, shown_process, text = bool(result.failed), result.process, result.text
         process = call_key(shown_process)
-        asked = self._carry.pop(ASKS + draft.key, "")
-        printed = self._carry.pop(PRINTS + draft.key, "") or (self._carry.get(PRINTS + asked, "") if asked else "")
+        asked = self._pending.pop(ASKS + draft.key, "")
+        printed = self._pending.pop(PRINTS + draft.key, "") or (self._pending.get(PRINTS + asked, "") if asked else "")
         if printed and (draft.is_late or asked):
             command, _, path = printed.rpartition("\n")
             draft.printing = (command, path)
         if asked:
-            if RUNS + asked in self._carry:
+            if RUNS + asked in self._pending:
                 if not process and self._end(asked, text, failed, result):  # it has ended
                     text = ""  # which was shared
                 failed = False
@@ -275,13 +275,13 @@ class SessionCalls:
 
         Returns whether the result of a call that waited was shared among the calls of a script.
         """
-        if key := self._carry.get(RUNS + process, ""):
-            if result is not None and PARTS + key in self._carry:
-                del self._carry[RUNS + process]
+        if key := self._pending.get(RUNS + process, ""):
+            if result is not None and PARTS + key in self._pending:
+                del self._pending[RUNS + process]
                 self._share(key, result)
                 return True
             if text or not failed:  # else its output may still be asked for
-                del self._carry[RUNS + process]
+                del self._pending[RUNS + process]
             outcome = "stopped" if failed is None else "failed" if failed else "ok"
             draft = self._draft(key)
             reason = both_ends(text, MAX_READ_CHARS, *draft.printing, whole=False)[0] if failed else ""
@@ -289,9 +289,9 @@ class SessionCalls:
         return False
 
     def _remember(self, name: str, value: str) -> None:
-        self._carry[name] = value
-        if len(self._carry) > 60:  # the oldest outlived its use
-            del self._carry[next(key for key in self._carry if key != LAST_CALL)]
+        self._pending[name] = value
+        if len(self._pending) > 60:  # the oldest outlived its use
+            del self._pending[next(key for key in self._pending if key != LAST_CALL)]
 
     def store(self, db: apsw.Connection, session: Session, *, prompts: int, is_first: bool, now: int) -> int:
         """Store all of it, inside the caller's transaction; returns the number of new calls.

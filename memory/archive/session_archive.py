@@ -1,6 +1,6 @@
 """A session's messages as episodes, each with its vector: collected piece by piece, then stored. Hot path.
 
-A `Piece` collects the messages (`Draft`) and the tool calls (`calls.SessionCalls`) in a part of a transcript. A
+A `Piece` collects each `Message` and the tool calls (`calls.SessionCalls`) in a part of a transcript. A
 `SessionArchive` stores it. What a fork copied is a piece of the session that said it. Between two pieces, a `Carry` is
 kept with the position in the transcript. It holds above all the last message: the next message becomes its context,
 and some clients write a message again when it has grown.
@@ -82,7 +82,7 @@ class SessionArchive:
         Returns how many episodes are new and changed, and how many calls are new; None if nothing was stored.
         """
         for part in (piece, *piece.copies.values()):
-            part.ready = [part.archive.document(draft) for draft in part.changed.values()]
+            part.ready = [part.archive.document(message) for message in part.changed.values()]
         with sqlite.transaction(self.db):
             is_moved = sessions.transcript_position(self.db, source) != before
             if is_moved or sessions.is_forgotten(self.db, self.session):
@@ -165,16 +165,16 @@ class SessionArchive:
             "kind": piece.carry.kind, "folders": [name for name in map(clean_name, named) if name],
         }  # fmt: skip
 
-    def document(self, draft: Draft) -> tuple[Document, bytes]:
-        """A draft as a document, with its vector."""
+    def document(self, message: Message) -> tuple[Document, bytes]:
+        """A message as a document, with its vector."""
         last_ms = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
-        when = draft.at if isinstance(draft.at, int) and 0 <= draft.at <= last_ms else self._now
-        document = documents.blank(COLLECTION, draft.id, f"{draft.role}: {draft.body}", when)
-        document["context"] = draft.context()
+        when = message.at if isinstance(message.at, int) and 0 <= message.at <= last_ms else self._now
+        document = documents.blank(COLLECTION, message.id, f"{message.role}: {message.body}", when)
+        document["context"] = message.context()
         document["observation_type"] = "episode"
         document["source"] = self._client
         document["session_id"] = self.session
-        document["project"] = draft.project
+        document["project"] = message.project
         document["write_confidence"] = 1.0
         document["write_reason"] = "archived"
         return _categorised(document), document_vector(document["text"], document["context"])
@@ -210,8 +210,8 @@ class Piece:
         self.calls = SessionCalls(self.carry.work, archive.folder, is_copy=is_copy)
         self.copies: dict[str, Piece] = {}  # what a fork copied, by the session that said it
         self.entries: list[Entry] = []
-        self._by_id: dict[str, Draft] = {last.id: last} if (last := self.carry.last) else {}
-        self.changed: dict[str, Draft] = {}  # by id, the drafts that are new or say more than before
+        self._by_id: dict[str, Message] = {last.id: last} if (last := self.carry.last) else {}
+        self.changed: dict[str, Message] = {}  # by id, the messages that are new or say more than before
         self.ready: list[tuple[Document, bytes]] = []  # the same as documents, with their vectors
         self.prompts = 0  # new ones
         self.nodes: list[branches.Node] = []
@@ -265,20 +265,19 @@ class Piece:
                 if not (is_new_prompt and self.carry.typed_ahead.note_prompt(body)):
                     self._add_message(entry, identifier, body)
         elif entry.kind == "queue" and (text := self.carry.typed_ahead.follow(entry.operation, entry.text)):
-            message = Entry("prompt", entry.at)
-            message.text = text
+            typed = Entry("prompt", entry.at, text=text)
             # identified by its text and time, since lines that give several to the model at once are all alike
-            self._add_message(message, identifier_of(message, self._session, b"", 0), texts.bounded(text))
+            self._add_message(typed, identifier_of(typed, self._session, b"", 0), texts.bounded(text))
 
     def _name_session(self, title: Entry) -> None:
         """Keep a title. At the beginning of a transcript, the client may name the session before it."""
         last = self.carry.last
         if (text := texts.one_line(title.text, 200)) and (last or title.origin == "user"):
             identifier = sessions.title_id(self._session, by_user=title.origin == "user")
-            draft = Draft(identifier, sessions.TITLE, title.at or (last.at if last else None))
-            draft.body = text
-            draft.project = self.archive.project_of(self.carry.folder)
-            self.changed[identifier] = draft
+            self.changed[identifier] = self._message(
+                identifier, sessions.TITLE, title.at or (last.at if last else None)
+            )
+            self.changed[identifier].body = text
 
     def new_of(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """The entries from the last known message on; a client without a file sends the earlier ones again."""
@@ -292,37 +291,39 @@ class Piece:
                 return entries[messages[number] :]
         return entries
 
-    def _add_message(self, message: Entry, identifier: str, body: str) -> None:
-        is_prompt = message.kind == "prompt"
+    def _add_message(self, entry: Entry, identifier: str, body: str) -> None:
+        is_prompt = entry.kind == "prompt"
         if self._node:
             self._node.episodes.append(identifier)
-        draft = self._by_id.get(identifier)
-        if draft is None:
-            draft = Draft(identifier, message.origin or ("user" if is_prompt else "assistant"), message.at)
-            draft.project = self.archive.project_of(self.carry.folder)
-            draft.prompt = "" if is_prompt else self.carry.prompt
+        message = self._by_id.get(identifier)
+        if message is None:
+            message = self._message(identifier, entry.origin or ("user" if is_prompt else "assistant"), entry.at)
+            message.prompt = "" if is_prompt else self.carry.prompt
             if last := self.carry.last:
-                draft.before = last.body[:300]  # enough to find a message by its neighbours
+                message.before = last.body[:300]  # enough to find a message by its neighbours
                 last.after = body[:300]
                 self.changed[last.id] = last
-            self.carry.last = self._by_id[identifier] = draft
+            self.carry.last = self._by_id[identifier] = message
             self.prompts += is_prompt
-        elif draft.body == body:  # else the client wrote a message again that has grown
+        elif message.body == body:  # else the client wrote a message again that has grown
             return
-        draft.body = body
-        self.changed[identifier] = draft
+        message.body = body
+        self.changed[identifier] = message
         if is_prompt:
             self.carry.prompt = body[:500]
 
+    def _message(self, identifier: str, role: str, at: int | None) -> Message:
+        return Message(identifier, role, at, self.archive.project_of(self.carry.folder))
 
-class Draft:
+
+class Message:
     """A message before it is stored. Its texts are redacted and bounded."""
 
     __slots__ = ("after", "at", "before", "body", "id", "project", "prompt", "role")
 
-    def __init__(self, identifier: str, role: str, at: int | None) -> None:
+    def __init__(self, identifier: str, role: str, at: int | None, project: str) -> None:
         self.id = identifier
-        self.project = ""
+        self.project = project
         self.role = role  # user, assistant, or the origin of a note
         self.at = at  # ms since the epoch
         self.prompt = ""  # of the turn, if it is an answer
@@ -389,7 +390,7 @@ class Carry:
 
     def __init__(self) -> None:
         self.prompt = ""  # the beginning of the turn's prompt
-        self.last: Draft | None = None  # the last message
+        self.last: Message | None = None  # the last message
         self.passed = ""  # id of the last message that is never archived
         self.parent = ""  # the session that began this one
         self.kind = "main"
@@ -410,10 +411,9 @@ class Carry:
         try:
             value = json_text.loads(text)
             for row in value["drafts"][-1:]:
-                carry.last = Draft(row["id"], row["role"], row["at"])
+                carry.last = Message(row["id"], row["role"], row["at"], str(row.get("project", "")))
                 for name in ("prompt", "before", "after", "body"):
                     setattr(carry.last, name, str(row[name]))
-                carry.last.project = str(row.get("project", ""))
             carry.prompt = str(value["prompt"])
             carry.passed = str(value.get("passed", ""))
             carry.typed_ahead.waiting = [*map(str, value["queue"])]
@@ -454,14 +454,14 @@ class Carry:
             self.last.after = ""
 
 
-def identifier_of(message: Entry, session: str, line: bytes, number: int) -> str:
+def identifier_of(entry: Entry, session: str, line: bytes, number: int) -> str:
     """The message's own id, or a hash if it has none or if the id is long or looks like a secret."""
-    given = message.stable_id
-    if message.origin:  # clients may write it twice
-        return "ep-" + words.fingerprint(f"{session}\0{message.origin}\0{message.text}")
+    given = entry.stable_id
+    if entry.origin:  # clients may write it twice
+        return "ep-" + words.fingerprint(f"{session}\0{entry.origin}\0{entry.text}")
     if not given:
-        role = "user" if message.kind == "prompt" else "assistant"
-        about = line.decode("utf-8", "replace") if line else f"{role}\0{message.text}\0{message.at}"
+        role = "user" if entry.kind == "prompt" else "assistant"
+        about = line.decode("utf-8", "replace") if line else f"{role}\0{entry.text}\0{entry.at}"
         return "ep-" + words.fingerprint(f"{session}\0{number}\0{about}")
     plain = clean(given).replace("\0", "\ufffd")
     if plain != given or len(plain) > 200 or plain.split() != [plain] or redact(plain)[1]:

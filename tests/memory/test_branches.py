@@ -3,143 +3,145 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from claude_transcript import CWD, SESSION, Transcript
+from claude_transcript import CWD, SESSION
 from conftest import Run
 
 
-class Claude:
-    """A turn is a prompt, two parallel commands whose results come in the other order, and an answer."""
+class Talk:
+    """Turns of a prompt, a command and an answer, as a client writes them."""
 
-    def __init__(self, folder: Path) -> None:
-        self.transcript = Transcript(folder / f"{SESSION}.jsonl")
-        self.path = self.transcript.path
+    name = ""
 
-    def _write(self, role: str, content: Any, parent: str | None, **more: Any) -> str:
-        entry = {**self.transcript.entry(role, content), "parentUuid": parent, **more}
-        self.transcript.write(entry)
-        return str(entry["uuid"])
-
-    def turn(self, word: str, after: str | None) -> str:
-        prompt = self._write("user", f"store the port under {word}_PORT", after)
-        parent, calls = prompt, []
-        for number in (1, 2):
-            call = {"type": "tool_use", "id": f"{word}{number}", "name": "Bash", "input": {"command": f"run {word}"}}
-            parent = self._write("assistant", [call], parent)
-            calls.append((f"{word}{number}", parent))
-        for call_id, parent in reversed(calls):
-            result = {"type": "tool_result", "tool_use_id": call_id, "content": f"src/{word}.py:3: {word}_port = 1"}
-            parent = self._write("user", [result], parent)
-        return self._write("assistant", [{"type": "text", "text": f"Done with {word}."}], parent)
-
-    def go_back(self, after: str | None) -> None:
-        """The next turn names its parent."""
-
-
-class Pi:
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "2026-09-20T10-00-00-000Z_s-1.jsonl"
+    def __init__(self, folder: Path, *head: dict[str, Any]) -> None:
+        self.path = folder / self.name
         self.count = 0
-        self._write({"type": "session", "version": 3, "id": "s-1", "cwd": "/w"})
+        self.turns: list[str] = []
+        self.write(*head)
 
-    def _write(self, entry: dict[str, Any]) -> None:
+    def write(self, *lines: dict[str, Any]) -> None:
         with self.path.open("a") as file:
-            file.write(json.dumps({"timestamp": f"2026-09-20T10:00:{self.count:02}.000Z", **entry}) + "\n")
-
-    def entry(self, parent: str | None, **fields: Any) -> str:
-        self.count += 1
-        self._write({"id": f"e{self.count:03}", "parentId": parent, **fields})
-        return f"e{self.count:03}"
-
-    def turn(self, word: str, after: str | None) -> str:
-        user = {"role": "user", "content": [{"type": "text", "text": f"store the port under {word}_PORT"}]}
-        level = after and self.entry(after, type="thinking_level_change", thinkingLevel="high")  # before the prompt
-        call = {"type": "toolCall", "id": f"{word}1", "name": "bash", "arguments": {"command": f"run {word}"}}
-        asked = self.entry(self.entry(level, type="message", message=user), type="message", message={
-            "role": "assistant", "content": [call], "stopReason": "toolUse",
-        })  # fmt: skip
-        text = [{"type": "text", "text": f"src/{word}.py:3: {word}_port = 1"}]
-        result = {"role": "toolResult", "toolCallId": f"{word}1", "toolName": "bash", "content": text}
-        said = {"role": "assistant", "content": [{"type": "text", "text": f"Done with {word}."}], "stopReason": "stop"}
-        return self.entry(self.entry(asked, type="message", message=result), type="message", message=said)
+            for line in lines:
+                self.count += 1
+                stamp = f"2026-09-20T10:{self.count // 60:02}:{self.count % 60:02}.000Z"
+                file.write(json.dumps({"timestamp": stamp, **line}) + "\n")
 
     def go_back(self, after: str | None) -> None:
-        """The next turn names its parent."""
+        """Write that the next turn follows another than the last, unless it names its parent."""
 
 
-class Codex:
+class Claude(Talk):
+    """Two commands run at the same time, and their results come in the other order."""
+
+    name = f"{SESSION}.jsonl"
+
+    def add(self, role: str, content: Any, parent: str | None, **more: Any) -> str:
+        names = {"uuid": f"u-{self.count + 1}", "parentUuid": parent, "isSidechain": False, "cwd": CWD, "type": role}
+        self.write({**names, "sessionId": SESSION, "message": {"role": role, "content": content}, **more})
+        return f"u-{self.count}"
+
+    def turn(self, word: str, after: str | None) -> str:
+        parent = self.add("user", f"store the port under {word}_PORT", after)
+        calls = []
+        for name in (f"{word}1", f"{word}2"):
+            call = {"type": "tool_use", "id": name, "name": "Bash", "input": {"command": f"run {word}"}}
+            parent = self.add("assistant", [call], parent)
+            calls.append((name, parent))
+        for name, parent in reversed(calls):
+            result = {"type": "tool_result", "tool_use_id": name, "content": f"src/{word}.py:3: {word}_port = 1"}
+            parent = self.add("user", [result], parent)
+        return self.add("assistant", [{"type": "text", "text": f"Done with {word}."}], parent)
+
+
+class Pi(Talk):
+    name = "2026-09-20T10-00-00-000Z_s-1.jsonl"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, {"type": "session", "version": 3, "id": "s-1", "cwd": "/w"})
+
+    def add(self, parent: str | None, **fields: Any) -> str:
+        self.write({"id": f"e{self.count + 1}", "parentId": parent, "type": "message", **fields})
+        return f"e{self.count}"
+
+    def turn(self, word: str, after: str | None) -> str:
+        if after:  # an entry without content may be the first after a rewind
+            after = self.add(after, type="thinking_level_change", thinkingLevel="high")
+        call = {"type": "toolCall", "id": f"{word}1", "name": "bash", "arguments": {"command": f"run {word}"}}
+        result = {"role": "toolResult", "toolCallId": f"{word}1", "content": text_part(f"src/{word}.py:3: {word}_port")}
+        for message in (
+            {"role": "user", "content": text_part(f"store the port under {word}_PORT")},
+            {"role": "assistant", "content": [call], "stopReason": "toolUse"},
+            result,
+            {"role": "assistant", "content": text_part(f"Done with {word}."), "stopReason": "stop"},
+        ):
+            after = self.add(after, message=message)
+        return str(after)
+
+
+class Codex(Talk):
     """Its lines have no ids; a rewind says how many turns it takes back."""
 
+    name = "rollout-2026-09-20T10-00-00-019a0000-0000-7000-8000-00000000000a.jsonl"
+
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "rollout-2026-09-20T10-00-00-019a0000-0000-7000-8000-00000000000a.jsonl"
-        self.turns: list[str] = []
-        self._write("session_meta", {"id": "019a0000-0000-7000-8000-00000000000a", "cwd": "/w"})
+        super().__init__(folder, {"type": "session_meta", "payload": {"id": self.name[28:-6], "cwd": "/w"}})
 
-    def _write(self, kind: str, payload: dict[str, Any]) -> None:
-        with self.path.open("a") as file:
-            file.write(json.dumps({"timestamp": "2026-09-20T10:00:00.000Z", "type": kind, "payload": payload}) + "\n")
-
-    def _say(self, role: str, text: str) -> None:
-        part = {"type": "input_text" if role == "user" else "output_text", "text": text}
-        self._write("response_item", {"type": "message", "role": role, "content": [part]})
-
-    def turn(self, word: str, after: str | None) -> str:  # as the others
-        self._say("user", f"store the port under {word}_PORT")
+    def turn(self, word: str, _: str | None) -> str:
         arguments = json.dumps({"cmd": f"run {word}"})
-        call = {"name": "exec_command", "call_id": f"{word}1", "arguments": arguments}
-        self._write("response_item", {"type": "function_call", **call})
         output = f"Process exited with code 0\nOutput:\nsrc/{word}.py:3: {word}_port = 1"
-        self._write("response_item", {"type": "function_call_output", "call_id": f"{word}1", "output": output})
-        self._say("assistant", f"Done with {word}.")
+        for item in (
+            {
+                "type": "message",
+                "role": "user",
+                "content": text_part(f"store the port under {word}_PORT", "input_text"),
+            },
+            {"type": "function_call", "name": "exec_command", "call_id": f"{word}1", "arguments": arguments},
+            {"type": "function_call_output", "call_id": f"{word}1", "output": output},
+            {"type": "message", "role": "assistant", "content": text_part(f"Done with {word}.", "output_text")},
+        ):
+            self.write({"type": "response_item", "payload": item})
         self.turns.append(word)
         return word
 
     def go_back(self, after: str | None) -> None:
         kept = self.turns.index(after) + 1 if after else 0
-        self._write("event_msg", {"type": "thread_rolled_back", "num_turns": len(self.turns) - kept})
+        rewind = {"type": "thread_rolled_back", "num_turns": len(self.turns) - kept}
+        self.write({"type": "event_msg", "payload": rewind})
         del self.turns[kept:]
 
 
-class Gemini:
-    """Its chat names the first message that was taken back."""
+class Gemini(Talk):
+    """Its chat names the first message that was taken back, and repeats an answer when its tools have run."""
+
+    name = "session-2026-09-20T10-00-s.jsonl"
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "session-2026-09-20T10-00-s.jsonl"
-        self.turns: list[str] = []
-        self._write(sessionId="s", projectHash="0", startTime="2026-09-20T10:00:00.000Z", kind="main")
+        super().__init__(folder, {"sessionId": "s", "projectHash": "0", "kind": "main"})
 
-    def _write(self, **line: Any) -> None:
-        with self.path.open("a") as file:
-            file.write(json.dumps(line) + "\n")
-
-    def turn(self, word: str, after: str | None) -> str:  # as the others
-        at = "2026-09-20T10:00:00.000Z"
-        self._write(id=f"p-{word}", timestamp=at, type="user", content=[{"text": f"store the port under {word}_PORT"}])
+    def turn(self, word: str, _: str | None) -> str:
         output = {"functionResponse": {"response": {"output": f"src/{word}.py:3: {word}_port = 1"}}}
         call = {"id": f"{word}1", "name": "run_shell_command", "args": {"command": f"run {word}"}, "result": [output]}
-        answer = {"id": f"a-{word}", "timestamp": at, "type": "gemini", "content": f"Done with {word}."}
-        self._write(**answer)
-        self._write(**answer, toolCalls=[{**call, "status": "success"}])
+        answer = {"id": f"a-{word}", "type": "gemini", "content": f"Done with {word}."}
+        prompt = {"id": f"p-{word}", "type": "user", "content": [{"text": f"store the port under {word}_PORT"}]}
+        self.write(prompt, answer, {**answer, "toolCalls": [{**call, "status": "success"}]})
         self.turns.append(word)
         return word
 
     def go_back(self, after: str | None) -> None:
         kept = self.turns.index(after) + 1 if after else 0
-        self._write(**{"$rewindTo": f"p-{self.turns[kept]}"})
+        self.write({"$rewindTo": f"p-{self.turns[kept]}"})
         del self.turns[kept:]
+
+
+def text_part(text: str, kind: str = "text") -> list[dict[str, str]]:
+    return [{"type": kind, "text": text}]
 
 
 CLIENTS = [Claude, Pi, Codex, Gemini]
-Archive = Callable[[], None]
-
-
-@pytest.fixture(params=["at once", "turn by turn"])
-def archives_each_turn(request: pytest.FixtureRequest) -> bool:
-    return bool(request.param == "turn by turn")
+EACH_TURN = pytest.mark.parametrize("each", [False, True], ids=["at once", "turn by turn"])
 
 
 def told(run: Run, talk: Any, turns: list[tuple[str, str]], *, each: bool) -> None:
@@ -169,6 +171,7 @@ def abandoned(run: Run) -> tuple[set[str], set[str]]:
     return words
 
 
+@EACH_TURN
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize(
     ("turns", "gone"),
@@ -181,18 +184,17 @@ def abandoned(run: Run) -> tuple[set[str], set[str]]:
     ],
 )
 def test_what_the_user_went_back_from_is_found_and_marked(
-    run: Run, tmp_path: Path, archives_each_turn: bool, client: Any, turns: list[tuple[str, str]], gone: str
+    run: Run, tmp_path: Path, each: bool, client: Any, turns: list[tuple[str, str]], gone: str
 ) -> None:
-    told(run, client(tmp_path), turns, each=archives_each_turn)
+    told(run, client(tmp_path), turns, each=each)
     assert abandoned(run) == (set(gone.split()), {word for word, _ in turns} - set(gone.split()))
 
 
+@EACH_TURN
 @pytest.mark.parametrize("client", [Claude, Pi])
-def test_the_mark_follows_a_user_who_goes_back_to_a_branch(
-    run: Run, tmp_path: Path, archives_each_turn: bool, client: Any
-) -> None:
+def test_the_mark_follows_a_user_who_goes_back_to_a_branch(run: Run, tmp_path: Path, each: bool, client: Any) -> None:
     turns = [("wren", ""), ("merlin", "wren"), ("saker", "wren"), ("hobby", "merlin")]
-    told(run, client(tmp_path), turns, each=archives_each_turn)
+    told(run, client(tmp_path), turns, each=each)
     assert abandoned(run) == ({"saker"}, {"wren", "merlin", "hobby"})
 
 
@@ -210,10 +212,10 @@ def test_reading_a_transcript_again_changes_no_mark(run: Run, tmp_path: Path, ho
 def test_a_compaction_without_a_known_parent_continues_the_branch(run: Run, tmp_path: Path) -> None:
     talk = Claude(tmp_path)
     talk.turn("wren", None)
-    talk._write("system", "", None, type="system", subtype="compact_boundary", logicalParentUuid="unknown")
-    talk._write("user", "This session is being continued. Summary:\nports", talk.transcript.last_id[7:],
+    talk.add("system", "", None, type="system", subtype="compact_boundary", logicalParentUuid="unknown")
+    talk.add("user", "This session is being continued. Summary:\nports", f"u-{talk.count}",
                 isCompactSummary=True)  # fmt: skip
-    talk.turn("merlin", talk.transcript.last_id[7:])
+    talk.turn("merlin", f"u-{talk.count}")
     run("memory", "archive", str(talk.path))
     assert abandoned(run) == (set(), {"wren", "merlin"})
 
@@ -242,8 +244,8 @@ def test_nothing_abandoned_is_in_a_note_or_in_lost(run: Run, tmp_path: Path) -> 
         ends[word] = talk.turn(word, ends[after])
         hook("Stop")
     hook("PreCompact", trigger="auto")
-    boundary = talk._write("system", "", ends["saker"], type="system", subtype="compact_boundary")
-    talk._write("user", "This session is being continued. Summary:\nports", boundary, isCompactSummary=True)
+    boundary = talk.add("system", "", ends["saker"], type="system", subtype="compact_boundary")
+    talk.add("user", "This session is being continued. Summary:\nports", boundary, isCompactSummary=True)
     note = hook("SessionStart", source="compact")
     assert "saker" in note and "merlin" not in note
     lost = run("lost", SESSION)
