@@ -9,7 +9,6 @@ import shlex
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import Any
@@ -178,24 +177,14 @@ def resolve(db: apsw.Connection, given: str) -> str:
     """
     if is_known(db, given):
         return given
-    matches: list[str] = []
-    if len(given) >= 4:  # a shorter beginning fits too many
-        names = [*map(session_of, state_times()), *stored_events.sessions_with_hooks(db)]
-        matches = [name for name in names if name.startswith(given) and not stored_sessions.is_forgotten(db, name)]
-        matches = list(dict.fromkeys([*matches, *stored_sessions.ids_beginning(db, given, 11)]))
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
-        shown = ", ".join(matches[:10]) + (" and more" if len(matches) > 10 else "")
-        raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {shown}", "give a longer id")
+    names = (*map(session_of, state_times()), *stored_events.sessions_with_hooks(db))
+    live = (name for name in names if name.startswith(given) and not stored_sessions.is_forgotten(db, name))
+    if found := stored_sessions.only_one(given, (*live, stored_sessions.whole_id(db, given))):
+        return found
+    fix = "`joelclaw session list` lists those that are known"
     if name := forgotten.whole_id(db, given):
         fix = f"bring it back: joelclaw memory forget --undo {shlex.quote(name)}"
         raise Failure(NOT_FOUND, f"the session {name} was forgotten", fix)
-    fix = "`joelclaw session list` lists those that are known"
-    newest_ids = [session.id for session in islice(newest_first(known_sessions(db)), 100)]
-    beginnings = {name[: len(given)].lower(): name for name in reversed(newest_ids)}
-    for close in get_close_matches(given.lower(), beginnings, 1):
-        fix = f"`joelclaw session show {shlex.quote(beginnings[close])}` shows the one with the nearest id"
     raise Failure(NOT_FOUND, f"there is no session {given[:80]!r}", fix)
 
 
@@ -205,7 +194,7 @@ def is_known(db: apsw.Connection, session: str) -> bool:
         return False
     if has_state(session) or stored_events.hook_call_extent(db, session) is not None:
         return True
-    return stored_sessions.whole_id(db, session, least=len(session) + 1) == session
+    return stored_sessions.is_archived(db, session)
 
 
 def newest(db: apsw.Connection, project: str) -> tuple[str, str]:

@@ -177,7 +177,7 @@ def _transcripts_of(name: str) -> list[str]:
     db = sqlite.open_reading()
     if os.path.exists(name) or db is None:
         return [name]
-    session = forgotten.whole_id(db, name) or sessions.whole_id(db, name, least=4) or name
+    session = forgotten.whole_id(db, name) or sessions.whole_id(db, name) or name
     found = transcript_files.of_session(db, session)
     if not found:
         fix = f"if it was forgotten but not purged: joelclaw memory forget --undo {quoted(session)}"

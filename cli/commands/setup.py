@@ -302,7 +302,7 @@ def _archived_session(session: str) -> str:
 
     with suppress(sqlite.StoreError, OSError):
         db = sqlite.open_reading()
-        return sessions.whole_id(db, session, least=1) if db is not None else ""
+        return sessions.whole_id(db, session) if db is not None else ""
     return ""
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import apsw
 
 from core import json_text
-from core.errors import Failure
 from core.store import calls, events, sessions
 from core.store.sqlite import fetch_dicts, marks
 
@@ -90,18 +89,12 @@ def bring_back(db: apsw.Connection, session: str, number: int = 0) -> list[str] 
 
 
 def whole_id(db: apsw.Connection, given: str) -> str:
-    """The forgotten session with this id, or the only one whose id begins with it (4 characters or more), or "".
-
-    Raises Failure SESSION_AMBIGUOUS.
-    """
-    query = "SELECT id FROM session WHERE updated_at = ? AND id >= ? AND id < ? ORDER BY id LIMIT 6"
-    found = [str(row[0]) for row in db.execute(query, (sessions.FORGOTTEN, given, given + "\U0010ffff"))]
-    if given in found or len(given) < 4:
-        return given if given in found else ""
-    if len(found) > 1:
-        message = f"several forgotten sessions begin with {given}: {', '.join(found)}"
-        raise Failure("SESSION_AMBIGUOUS", message, "give a longer id")
-    return found[0] if found else ""
+    """The forgotten session with this id, or the only one whose id begins with it, "" for none."""
+    if sessions.is_forgotten(db, given):
+        return given
+    query = "SELECT id FROM session WHERE updated_at = ? AND id >= ? AND id < ? ORDER BY id LIMIT 11"
+    rows = db.execute(query, (sessions.FORGOTTEN, given, given + "\U0010ffff"))
+    return sessions.only_one(given, [str(row[0]) for row in rows])
 
 
 def has_call(db: apsw.Connection, session: str, number: int) -> bool:

@@ -190,34 +190,37 @@ def has_others(db: apsw.Connection, names: Sequence[str]) -> bool:
     return bool(db.execute(others, (*names,)).get)
 
 
-def whole_id(db: apsw.Connection, given: str, *, least: int = 8) -> str:
-    """The given id, or the only archived id that begins with it, "" if there is none.
-
-    `least`: how many characters it must have; eight are shown of a UUID. Raises Failure SESSION_AMBIGUOUS.
-    """
+def is_archived(db: apsw.Connection, session: str) -> bool:
+    """Whether a session with exactly this id is archived, and was not forgotten."""
     query = (
         "SELECT 1 FROM session WHERE id = ?1 AND updated_at <> ?2 UNION ALL"
         " SELECT 1 FROM document WHERE session_id = ?1 AND session_id <> '' AND forgotten_at IS NULL LIMIT 1"
     )
-    if db.execute(query, (given, FORGOTTEN)).get:
-        return given
-    if len(given) < least:
-        return ""
-    found = ids_beginning(db, given, 6)
+    return bool(db.execute(query, (session, FORGOTTEN)).get)
+
+
+def whole_id(db: apsw.Connection, given: str) -> str:
+    """The archived session with this id, or the only one whose id begins with it, "" for none. See `only_one`."""
+    return given if is_archived(db, given) else only_one(given, _ids_beginning(db, given))
+
+
+def only_one(given: str, ids: Iterable[str]) -> str:
+    """The only id that begins with these four characters or more, "" for none. Raises Failure SESSION_AMBIGUOUS."""
+    found = [name for name in dict.fromkeys(ids) if name.startswith(given)] if len(given) >= 4 else []
     if len(found) > 1:
-        shown = ", ".join(found[:5]) + (" and more" if len(found) > 5 else "")
+        shown = ", ".join(found[:10]) + (" and more" if len(found) > 10 else "")
         raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {shown}", "give a longer id")
     return found[0] if found else ""
 
 
-def ids_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
+def _ids_beginning(db: apsw.Connection, start: str) -> list[str]:
     """The first archived sessions whose id begins like this, in order, without forgotten ones."""
     end = start + "\U0010ffff"
     rows = db.execute(
         "SELECT DISTINCT session_id FROM document WHERE session_id >= ? AND session_id < ? AND session_id <> ''"
         " AND +rowid BETWEEN ? AND ? UNION SELECT id FROM session WHERE id >= ? AND id < ?"
-        " EXCEPT SELECT id FROM session WHERE updated_at = ? ORDER BY 1 LIMIT ?",
-        (start, end, *row_range("episodes"), start, end, FORGOTTEN, most),
+        " EXCEPT SELECT id FROM session WHERE updated_at = ? ORDER BY 1 LIMIT 11",
+        (start, end, *row_range("episodes"), start, end, FORGOTTEN),
     )
     return [str(row[0]) for row in rows]
 

@@ -139,14 +139,14 @@ def test_the_beginning_of_an_id_means_the_session(run: Run, repo: Path) -> None:
     payload = {"session_id": session, "cwd": str(repo), "entries": [
         {"id": "m1", "role": "user", "text": "close the harbour", "at": int(at()["JOELCLAW_NOW_MS"])}]}  # fmt: skip
     run("hook", "opencode", "turn_end", stdin=json.dumps(payload), env=at(), cwd=repo)
-    done = run("off", "--session", session[:3], env=at()).result
+    done = run("off", "--session", session[:4], env=at()).result
     assert (done["name"], "known" in done) == (session, False)
     payload["entries"] += [
         {"id": "m2", "role": "user", "text": "secret the harbour", "at": int(at(1)["JOELCLAW_NOW_MS"])}
     ]
     run("hook", "opencode", "turn_end", stdin=json.dumps(payload), env=at(2), cwd=repo)
     assert "secret" not in run("memory", "export", env=at(3)).out
-    assert run("on", "--session", session[:3], env=at(4)).result["stillOff"] == []
+    assert run("on", "--session", session[:4], env=at(4)).result["stillOff"] == []
     assert run("off", "--session", "another", env=at(5)).result["known"] is False
 
 

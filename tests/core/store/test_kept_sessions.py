@@ -130,7 +130,7 @@ def test_a_forgotten_session_is_never_chosen(run: Run, home: Path, forgotten: Pa
     assert sessions.is_forgotten(db, SESSION)
     assert db.execute("SELECT 1 FROM document WHERE session_id = ? AND forgotten_at IS NULL", (SESSION,)).get is None
     assert sessions.latest(db, 5) == []
-    assert sessions.ids_beginning(db, SESSION[:8], 5) == []
+    assert sessions.whole_id(db, SESSION[:8]) == ""
     refused = run("lost", ok=False).json
     assert (refused["error"]["code"], "no session is archived" in refused["error"]["message"]) == (
         "SESSION_NOT_FOUND", True,
