@@ -142,7 +142,8 @@ class Client:
 
         if event["kind"] == "prompt":
             prompt = content.typed(text_field(payload, "prompt"))  # clients add what hooks returned before
-            is_typed = event["source"] in ("", "user", "human", "typed", "sdk")  # else of another agent or a schedule
+            source = text_field(payload, "source")  # else another agent or a schedule
+            is_typed = source in ("", "user", "human", "typed", "sdk")
             event["messages"] = [prompt] if prompt and is_typed else []
         elif event["kind"] == "summary":  # the transcript does not hold it yet
             answer = content.string(payload.get("last_assistant_message"))
