@@ -15,7 +15,7 @@ from core.errors import Failure, usage
 from core.files import current_folder
 from core.project import name_of, names_of
 from core.records import Document, EventQuery
-from core.store import documents, events, forgotten, segments, sessions, sqlite, store_file
+from core.store import documents, events, forgotten, sessions, sqlite, store_file
 from core.store.deletion import PURGED
 from core.store.documents import PINNED
 from core.store.sqlite import COLLECTIONS
@@ -380,7 +380,7 @@ def _hide(db: apsw.Connection, memories: Iterable[Document], *, now: int, vector
             documents.forget(db, memory["rowid"], now, signatures=signatures)
         changed[memory["session_id"]] = None
     for session in changed:
-        segments.renew(db, session)
+        documents.renew_segments(db, session)
 
 
 def forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool) -> dict[str, Any]:
@@ -393,7 +393,7 @@ def forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool
         signatures = vectors and documents.has_signatures(db)
         for rowid, _ in memories:
             documents.forget(db, rowid, now, signatures=signatures)
-        segments.renew(db, session)
+        documents.renew_segments(db, session)
         forgotten.hide_session(db, session, names, now=now)
         begun = sessions.subagents(db, session, forgotten=False)
     others = [forget_session(db, name, now=now, vectors=vectors) for name in begun]

@@ -21,7 +21,7 @@ from core.project import repository_of
 from core.quoting import escaped
 from core.records import Document
 from core.redaction import redact
-from core.store import documents, segments, sqlite, store_file
+from core.store import documents, sqlite, store_file
 from core.store.sqlite import COLLECTIONS, fold_log
 from memory import gate, write
 from memory.curate import with_iso_times
@@ -115,7 +115,7 @@ class _Import(ABC):
                 for incoming, (outcome, document) in zip(batch, outcomes, strict=True):
                     self._count(outcome, incoming, document)
                 batch = list(islice(ready, per_commit))
-            segments.renew_due(db)
+            documents.renew_due_segments(db)
             if self.report["added"] >= documents.MERGE_AFTER:
                 store_file.merge(db, "lexicon")
             fold_log(db, over=0)

@@ -23,7 +23,7 @@ from core.errors import Failure
 from core.records import Document
 from core.redaction import redact, redact_value
 from core.store import cluster as stored_cluster
-from core.store import cluster_search, segments, sqlite
+from core.store import cluster_search, sqlite
 from core.store import documents as stored_documents
 from core.store.cluster_search import COLLECTIONS, TEXT_FIELD
 
@@ -107,7 +107,7 @@ def pull(config: Config, progress: Progress) -> dict[str, Any]:
     """
     with _connected(config) as (db, cluster):
         pulled = _pull(db, cluster, progress)
-        segments.renew_due(db)
+        stored_documents.renew_due_segments(db)
     return pulled
 
 

@@ -18,7 +18,7 @@ import apsw
 from core import clock, files, json_text
 from core.config import Config
 from core.project import names_of
-from core.store import calls, cluster, documents, events, forgotten, segments, sessions, sqlite, store_file
+from core.store import calls, cluster, documents, events, forgotten, sessions, sqlite, store_file
 from core.store.sqlite import LISTED, marks, row_range
 from core.store.store_file import PAUSE_S
 
@@ -172,7 +172,7 @@ def erase(db: apsw.Connection, criteria: Criteria, *, at: int, embed: Callable[[
             vector = embed(document["text"], "", document["title"])
             documents.replace(db, document, vector, signatures=signatures)
         for session in sorted(selection.touched):
-            segments.renew(db, session)  # while the rows still name their session
+            documents.renew_segments(db, session)  # while the rows still name their session
         for session in selection.sessions:
             sessions.forget(db, session)
             db.execute("DELETE FROM node WHERE session_id = ?", (session,))
@@ -324,7 +324,7 @@ def _delete_episodes(db: apsw.Connection, before: int) -> int:
                 for rowid, _ in rows:
                     documents.remove(db, rowid, signatures=signatures)
             for session in {session for _, session in rows if session}:
-                segments.renew(db, session)
+                documents.renew_segments(db, session)
         if not rows:
             break
         deleted += len(rows)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import clients
 from clients import content
-from core.store import calls, documents, segments, sessions, sqlite
+from core.store import calls, documents, sessions, sqlite
 from core.store.sources import existing, open_source
 from memory.archive import branches
 from recall.vectors import document_vector
@@ -62,7 +62,7 @@ def settle(db: apsw.Connection, shared: Sequence[Shared], *, vectors: bool, is_l
                 vector = document_vector(turn["text"], turn["context"])
                 sessions.give_episode(db, turn, owner, vector, signatures=signatures)
             for session in group:
-                segments.renew(db, session)
+                documents.renew_segments(db, session)
                 if owner and session != owner:
                     calls.drop_copies(db, session, owner)
                     sessions.note_fork(db, session, owner)

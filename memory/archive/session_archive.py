@@ -12,7 +12,7 @@ from clients.entries import Entry
 from core import TYPE_CHECKING, json_text, words
 from core.project import repository_of
 from core.redaction import redact
-from core.store import calls, documents, folders, segments, sessions, sqlite
+from core.store import calls, documents, folders, sessions, sqlite
 from core.words import clean
 from memory import gate
 from memory.archive import Origin, branches, texts
@@ -112,7 +112,7 @@ class SessionArchive:
         if piece.ready and self._vectors:
             documents.ensure_signatures(self.db)
         added, updated = self._store_episodes(piece.ready, piece.carry)
-        segments.renew(self.db, self.session)
+        documents.renew_segments(self.db, self.session)
         return added, updated, piece.calls.store(
             self.db, self._session(piece), prompts=piece.prompts, is_first=piece.is_first, now=self._now
         )  # fmt: skip

@@ -19,7 +19,7 @@ from clients import content, generic
 from core import TYPE_CHECKING, clock, words
 from core import files as home_files
 from core.errors import Failure, usage
-from core.store import documents, segments, sources, sqlite
+from core.store import documents, sources, sqlite
 from core.store import sessions as stored_progress
 from core.store.sqlite import fold_log
 from memory.archive import Origin, ingest
@@ -330,7 +330,7 @@ def ingest_all(
         from memory.archive import forks
 
         forks.settle(db, shared, vectors=sqlite.load_vectors(db))
-    segments.renew_due(db)
+    documents.renew_due_segments(db)
     if report.result["episodes"]["added"] >= documents.MERGE_AFTER:
         from core.store import store_file
 

@@ -6,13 +6,20 @@ import tomllib
 from difflib import SequenceMatcher
 from typing import Any, Literal, NamedTuple
 
-from session.install import json5
-
 Syntax = Literal["json", "jsonc", "json5", "toml"]
 """`jsonc` is JSON with comments."""
 
 BOM = "\ufeff"
 STRING_OR_COMMENT = re.compile(r"""(["'])(?:(?!\1)[^\\]|\\.)*\1|//[^\r\n]*|/\*.*?\*/""", re.DOTALL)
+_SPACE = re.compile(r"[\s\ufeff]*")
+_NAME = re.compile(r"(?:[^\W\d]|\$|\\u[0-9a-fA-F]{4})(?:[\w$\u200c\u200d]|\\u[0-9a-fA-F]{4})*")
+_STRING = re.compile(r'"(?:[^"\\\r\n]|\\(?:\r\n|[\s\S]))*"|' + r"'(?:[^'\\\r\n]|\\(?:\r\n|[\s\S]))*'")
+_NUMBER = re.compile(
+    r"[+-]?(?:0[xX][0-9a-fA-F]+|Infinity|NaN|(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?![\w$.])"
+)
+_ESCAPE = re.compile(r'\\(?:x([0-9a-fA-F]{2})|(u[0-9a-fA-F]{4})|(\r\n|[\s\S]))|"')
+_ESCAPES = {"0": "\\u0000", "v": "\\u000b", '"': '\\"', "\\": "\\\\", **{sign: "\\" + sign for sign in "bfnrt"}}
+_WORDS = {"true": True, "false": False, "null": None}
 
 
 class Malformed(Exception):
@@ -28,7 +35,7 @@ def parsed(text: str, syntax: Syntax) -> Any:
         return {}
     try:
         if syntax == "json5":
-            return json5.parsed(plain)
+            return _parsed_json5(plain)
         return json.loads(plain, object_pairs_hook=_once, parse_constant=_no_constant)
     except RecursionError:
         raise Malformed("it is nested too deeply") from None
@@ -148,7 +155,7 @@ class _Edit:
     def first_difference_removed(self, wanted: Any, at: int | None = None) -> str:
         """The text without the first difference between the value that starts at `at` and `wanted`."""
         at = self.root if at is None else at
-        value, end = json5.value_at(self.plain, at)
+        value, end = _value_at(self.plain, at)
         if type(value) is not type(wanted) or not isinstance(value, (dict, list)):
             indent = self._indentation(at) if "\n" in self.text[at:end] else None
             return self.text[:at] + self._rendered(wanted, indent) + self.text[end:]
@@ -176,9 +183,9 @@ class _Edit:
         while at < end - 1:
             begin, key = at, ""
             if is_object:
-                key, at = json5.name_at(self.plain, at)
+                key, at = _name_at(self.plain, at)
                 at = self._next_token(at)
-            value, stop = json5.value_at(self.plain, at)
+            value, stop = _value_at(self.plain, at)
             members.append(_Member(key, begin, at, stop, value))
             at = self._next_token(stop)
         return members
@@ -236,3 +243,92 @@ class _Edit:
         """The position after white space and a comma or colon."""
         gap = re.compile(r"\s*[:,]?\s*").match(self.plain, at)
         return gap.end() if gap else at
+
+
+# JSON5, of OpenClaw's settings: unquoted names, single quotes, trailing commas, and numbers such as `.5`
+
+
+def _parsed_json5(text: str) -> Any:
+    """The value of a JSON5 text without comments. Raises ValueError."""
+    value, end = _value_at(text, _token_at(text, 0))
+    if _token_at(text, end) < len(text):
+        raise ValueError(f"something follows the value{_line_of(text, end)}")
+    return value
+
+
+def _value_at(text: str, at: int) -> tuple[Any, int]:
+    """The value that begins at a position of a text without comments, and the position after it. Raises ValueError."""
+    sign = text[at : at + 1]
+    if sign in ("{", "["):
+        close = "}" if sign == "{" else "]"
+        members: dict[str, Any] = {}
+        items: list[Any] = []
+        at = _token_at(text, at + 1)
+        while text[at : at + 1] != close:
+            name = ""
+            if sign == "{":
+                name, at = _name_at(text, at)
+                at = _after(":", text, _token_at(text, at))
+                if name in members:
+                    raise ValueError(f"the key {name!r} is there twice")
+            item, at = _value_at(text, at)
+            members[name] = item
+            items.append(item)
+            at = _token_at(text, at)
+            if text[at : at + 1] != close:
+                at = _after(",", text, at)
+        return (members if sign == "{" else items), at + 1
+    if string := _STRING.match(text, at):
+        return _unquoted(string[0]), string.end()
+    if number := _NUMBER.match(text, at):
+        return _number(number[0]), number.end()
+    if (word := _NAME.match(text, at)) and word[0] in _WORDS:
+        return _WORDS[word[0]], word.end()
+    raise ValueError(f"a value is missing{_line_of(text, at)}")
+
+
+def _name_at(text: str, at: int) -> tuple[str, int]:
+    """The name of a member, quoted or not, and the position after it. Raises ValueError."""
+    if string := _STRING.match(text, at):
+        return _unquoted(string[0]), string.end()
+    if name := _NAME.match(text, at):
+        return _unquoted(f'"{name[0]}"'), name.end()
+    raise ValueError(f"a name is missing{_line_of(text, at)}")
+
+
+def _token_at(text: str, at: int) -> int:
+    """The position after the white space that begins at a position."""
+    space = _SPACE.match(text, at)
+    return space.end() if space else at
+
+
+def _after(sign: str, text: str, at: int) -> int:
+    """The position of the token after a sign. Raises ValueError if another sign is there."""
+    if text[at : at + 1] != sign:
+        raise ValueError(f"{sign!r} is missing{_line_of(text, at)}")
+    return _token_at(text, at + 1)
+
+
+def _line_of(text: str, at: int) -> str:
+    return f" at line {text.count(chr(10), 0, at) + 1}"
+
+
+def _unquoted(quoted: str) -> str:
+    """The text of a string, whose escapes are first written as JSON has them."""
+
+    def as_json(escape: re.Match[str]) -> str:
+        code, unit, sign = escape.groups()
+        if escape[0] == '"':
+            return '\\"'
+        if code or unit:
+            return f"\\u00{code}" if code else f"\\{unit}"
+        return _ESCAPES.get(sign, "" if sign in ("\n", "\r", "\r\n", "\u2028", "\u2029") else sign)
+
+    return str(json.loads(f'"{_ESCAPE.sub(as_json, quoted[1:-1])}"', strict=False))
+
+
+def _number(text: str) -> int | float:
+    digits = text.lstrip("+-")
+    if digits[:2] in ("0x", "0X"):
+        return int(digits, 16) * (-1 if text[0] == "-" else 1)
+    return int(text) if digits.isdigit() else float(text)
