@@ -31,10 +31,11 @@ CONTENT = ("prompt", "answer", "call", "result", "shell", "compaction", "summary
 class Node:
     """An entry in the tree, with the ids of its episodes and the keys of its calls."""
 
-    __slots__ = ("calls", "episodes", "id", "is_content", "is_prompt", "parent", "rewound_to", "turns")
+    __slots__ = ("calls", "episodes", "has_parents", "id", "is_content", "is_prompt", "parent", "rewound_to", "turns")
 
-    def __init__(self, head: Entry, *, is_tree: bool) -> None:
+    def __init__(self, head: Entry, *, is_tree: bool, has_parents: bool) -> None:
         self.id = _number(head.id)
+        self.has_parents = has_parents  # earlier entries name theirs; else an entry without one says nothing
         # 0 for the root of a tree, None if the order of the lines counts
         self.parent = _number(head.parent) if is_tree else None
         self.is_content = head.kind in CONTENT
@@ -63,7 +64,11 @@ def follow(
     numbers = stored.numbers_of(db, session, [key for node in nodes for key in node.calls])
     marks: dict[int, Mark] = {}
     for node in nodes:
-        parent = START if node.parent == 0 and node.id and node.is_prompt else marks.get(node.parent or 0)
+        parent = (
+            START
+            if node.parent == 0 and node.id and node.is_prompt and node.has_parents
+            else marks.get(node.parent or 0)
+        )
         if parent is None and node.parent and (node.is_prompt or not node.is_content):
             parent = stored.mark_of(db, session, node.parent)
         target = parent if node.is_prompt and parent is not None and parent < leaf else None

@@ -234,7 +234,8 @@ class Piece:
         elif owner and is_tree and not self.carry.parent:
             self.carry.parent = owner
             self.carry.kind = "fork"
-        self._node = branches.Node(head, is_tree=is_tree)
+        self._node = branches.Node(head, is_tree=is_tree, has_parents=self.carry.has_parents)
+        self.carry.has_parents |= bool(head.parent)
         if not head.is_side:
             self.nodes.append(self._node)
         if owner and owner not in self.copies:
@@ -386,7 +387,19 @@ class TypedAhead:
 class Carry:
     """What a piece leaves to the next piece of its session."""
 
-    __slots__ = ("folder", "kind", "last", "leaf", "mark", "parent", "passed", "prompt", "typed_ahead", "work")
+    __slots__ = (
+        "folder",
+        "has_parents",
+        "kind",
+        "last",
+        "leaf",
+        "mark",
+        "parent",
+        "passed",
+        "prompt",
+        "typed_ahead",
+        "work",
+    )
 
     def __init__(self) -> None:
         self.prompt = ""  # the beginning of the turn's prompt
@@ -397,6 +410,7 @@ class Carry:
         self.folder = ""  # that the last line which names one names
         self.mark: Mark = branches.START  # of the last entry
         self.leaf: Mark = branches.START  # of the last entry in the tree
+        self.has_parents = False  # entries name their parent
         self.typed_ahead = TypedAhead()
         self.work: dict[str, str] = {}  # what `SessionCalls` carries
 
@@ -426,6 +440,7 @@ class Carry:
             carry.mark = (int(number), int(row))
             number, row = value.get("leaf", carry.mark)
             carry.leaf = (int(number), int(row))
+            carry.has_parents = bool(value.get("parents"))
         except (TypeError, ValueError, KeyError, AttributeError, json_text.InvalidJSON):
             return cls()
         return carry
@@ -437,7 +452,8 @@ class Carry:
         queue, handed = self.typed_ahead.waiting, self.typed_ahead.given
         value = {
             "prompt": self.prompt, "drafts": drafts, "queue": queue, "handed": handed, "work": self.work,
-            "mark": [*self.mark], "leaf": [*self.leaf], "parent": self.parent, "kind": self.kind, "folder": self.folder,
+            "mark": [*self.mark], "leaf": [*self.leaf],
+            "parents": self.has_parents, "parent": self.parent, "kind": self.kind, "folder": self.folder,
         }  # fmt: skip
         value |= {"passed": self.passed} if self.passed else {}
         return json_text.dumps(value)
