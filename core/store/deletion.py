@@ -191,7 +191,10 @@ def erase(db: apsw.Connection, criteria: Criteria, *, at: int, embed: Callable[[
         )  # the call's number stays in its session
         db.executemany(f"DELETE FROM forgotten WHERE id = ? AND ({gone})", found["forgotten"])
         db.execute("DELETE FROM tally WHERE documents = 0")  # it names their projects
-        db.execute("DELETE FROM folder WHERE project = ?", (criteria.project,))
+        if criteria.project and criteria.whole_sessions:
+            in_folders = [str(name) for (name,) in db.execute("SELECT DISTINCT project FROM folder")]
+            purged = names_of(criteria.project, in_folders)
+            db.execute(f"DELETE FROM folder WHERE project IN {LISTED}", (json_text.dumps(purged),))
         store_file.owe(db)
     return selection
 
