@@ -66,12 +66,14 @@ def test_uninstalling_restores_every_byte(user: User, text: str | None) -> None:
 
 
 def test_what_others_wrote_since_stays(user: User) -> None:
-    write(user, SETTINGS["json5"])
-    user.call("install", "openclaw", "--yes", "--no-archive")
-    path = folder(user) / "openclaw.json"
-    path.write_text(path.read_text().replace("mode: 'local'", "mode: 'remote'"))
-    user.call("uninstall", "openclaw", "--yes")
-    assert path.read_text() == str(SETTINGS["json5"]).replace("mode: 'local'", "mode: 'remote'")
+    config = user.folder / "own.json5"
+    config.write_text(str(SETTINGS["json5"]))
+    env = {"OPENCLAW_STATE_DIR": str(user.folder / "state"), "OPENCLAW_CONFIG_PATH": str(config)}
+    user.call("install", "openclaw", "--yes", "--no-archive", **env)
+    assert (user.folder / "state" / "extensions" / "joelclaw" / "index.js").exists()
+    config.write_text(config.read_text().replace("mode: 'local'", "mode: 'remote'"))
+    user.call("uninstall", "openclaw", "--yes", **env)
+    assert config.read_text() == str(SETTINGS["json5"]).replace("mode: 'local'", "mode: 'remote'")
 
 
 def test_the_users_own_settings_of_the_plugin_stay(user: User) -> None:
@@ -129,11 +131,3 @@ def test_openclaw_is_asked_whether_it_loads_the_plugin(user: User, answer: objec
     assert expected in row["notes"][-1]
     assert (user.folder / "bin" / "asked").read_text() == "plugins inspect joelclaw --runtime --json\n"
     assert not (user.project / "bin" / "asked").exists()
-
-
-def test_its_own_variables_say_where_the_files_are(user: User) -> None:
-    state, config = user.folder / "state", user.folder / "own.json5"
-    env = {"OPENCLAW_STATE_DIR": str(state), "OPENCLAW_CONFIG_PATH": str(config)}
-    user.call("install", "openclaw", "--yes", "--no-archive", **env)
-    assert (state / "extensions" / "joelclaw" / "index.js").exists()
-    assert parsed(config.read_text(), "json5")["plugins"]["entries"]["joelclaw"] == PLUGIN
