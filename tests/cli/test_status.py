@@ -82,16 +82,6 @@ def _problem(run: Run) -> tuple[dict[str, str], dict[str, object]]:
     return problem, result
 
 
-def test_a_store_of_garbage_is_reported_and_left_alone(run: Run, home: Path) -> None:
-    home.mkdir(mode=0o700)
-    garbage = b"not a database " * 500
-    (home / "store.db").write_bytes(garbage)
-    problem, result = _problem(run)
-    assert problem["code"] == "STORE_DAMAGED"
-    assert {"severity": "error", **result["store"]["error"]} == problem  # type: ignore[dict-item,index]
-    assert (home / "store.db").read_bytes() == garbage
-
-
 def test_a_store_with_a_torn_page_is_reported(run: Run, home: Path) -> None:
     run("memory", "write", "the deploy script needs the staging key")
     with sqlite3.connect(home / "store.db") as db:

@@ -233,31 +233,6 @@ def _state(home: Path) -> Path:
     return home / "sessions" / f"{SESSION}.json"
 
 
-DAMAGED_STATE = {
-    "truncated": lambda data: data[: len(data) // 2],
-    "empty": lambda data: b"",
-    "not UTF-8": lambda data: b'{"version": 1, "sessionId": "\xff\xfe"}',
-    "foreign": lambda data: b'{"name": "left-pad", "version": "1.3.0"}',
-    "a list": lambda data: b"[1, 2]",
-    "deep": lambda data: b"[" * 50_000,
-    "wrong types": lambda data: json.dumps({**dict.fromkeys(json.loads(data), 7), "version": 1}).encode(),
-    "huge": lambda data: data + b" " * 2_000_000,
-}
-
-
-@pytest.mark.parametrize("fault", DAMAGED_STATE)
-def test_a_damaged_state_file_is_set_aside_with_its_bytes(good: Path, fault: str) -> None:
-    state = _state(good)
-    damaged = DAMAGED_STATE[fault](state.read_bytes())
-    state.write_bytes(damaged)
-    result = go(good, SAVE_COLD).result
-    (aside,) = _set_aside(good)
-    assert aside.read_bytes() == damaged
-    assert result["setAside"] == str(aside)
-    assert json.loads(state.read_text())["checkpoint"]["filesModified"] == ["src/gateway.ts"]
-    assert state.stat().st_mode & 0o777 == 0o600
-
-
 @pytest.mark.parametrize("words", SESSIONS, ids=lambda words: "-".join((*words[:2], *words[4:6])))
 def test_every_command_of_a_session_sets_a_damaged_file_aside(good: Path, words: tuple[str, ...]) -> None:
     damaged = _state(good).read_bytes()[:-40]
