@@ -257,30 +257,6 @@ def test_a_write_during_an_import_is_not_lost(home: Path) -> None:
     assert_whole(home)
 
 
-def test_twenty_checkpoints_of_one_session_at_once(home: Path) -> None:
-    def save(number: int) -> None:
-        words = (
-            "--percent",
-            str(number),
-            "--message",
-            f"message number {number} of the burst",
-            "--file",
-            f"src/f{number % 10}.ts",
-        )
-        attempt(home, "checkpoint", "save", "--session", "busy", *words, env=patient(home)).assert_done()
-
-    all_at_once(lambda number=number: save(number) for number in range(20))  # type: ignore[misc]
-    state = attempt(home, "checkpoint", "show", "busy").result
-    assert state["counts"]["saves"] == 20
-    modified = state["checkpoint"]["filesModified"]
-    assert sorted(modified) == [f"src/f{number}.ts" for number in range(10)]
-    texts = [message["text"] for message in state["messages"]]
-    assert texts
-    assert len(texts) == len(set(texts))
-    assert set(texts) <= {f"message number {number} of the burst" for number in range(20)}
-    assert [path.name for path in (home / "sessions").iterdir() if path.name.endswith(".tmp")] == []
-
-
 def test_checkpoints_killed_at_every_step(home: Path) -> None:
     """Acknowledged files are in the state; the state is always readable, and no lock outlives its holder."""
     acknowledged: set[str] = set()

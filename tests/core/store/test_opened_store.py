@@ -65,34 +65,6 @@ def test_an_older_read_only_store_is_still_read(
     assert raised.value.code == "STORE_READ_ONLY", "what was copied is only to be read"
 
 
-@pytest.mark.parametrize("more", [1, 0])
-def test_a_store_of_a_newer_version_is_left_alone(db: apsw.Connection, more: int) -> None:
-    db.execute(f"PRAGMA user_version = {sqlite.SCHEMA + more}")
-    for opening in (sqlite.open_reading, lambda: sqlite.open_writing(busy_ms=0, durable=False)):
-        if more:
-            assert code_of(opening) == "STORE_TOO_NEW"
-        else:
-            opening().close()  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize("version", [0, 3])
-def test_a_file_of_another_program_is_left_alone(store: Path, version: int) -> None:
-    other = apsw.Connection(str(store))
-    other.execute(f"CREATE TABLE other (x); PRAGMA user_version = {version}")
-    other.close()
-    before = store.read_bytes()
-    assert code_of(lambda: sqlite.open_writing(busy_ms=0, durable=False)) == "STORE_FOREIGN"
-    assert store.read_bytes() == before
-
-
-def test_a_store_that_is_being_written_is_busy(db: apsw.Connection, store: Path) -> None:
-    other = apsw.Connection(str(store))
-    other.execute("BEGIN IMMEDIATE")
-    assert code_of(lambda: sqlite.transaction(db).__enter__()) == "STORE_BUSY"
-    other.execute("ROLLBACK")
-    other.close()
-
-
 @pytest.mark.parametrize(
     ("error", "code"),
     [
