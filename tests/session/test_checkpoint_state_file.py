@@ -44,7 +44,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("content", DAMAGE.values(), ids=DAMAGE.keys())
-def test_a_damaged_file_is_set_aside_and_the_session_goes_on(run: Run, home: Path, content: bytes) -> None:
+def test_a_damaged_state_file_is_set_aside_with_its_bytes(run: Run, home: Path, content: bytes) -> None:
     plant(home, content)
     listed = run("checkpoint", "show").result["sessions"]
     assert [(entry["problem"], entry["bytes"]) for entry in listed] == [("damaged", len(content))]
