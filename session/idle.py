@@ -161,7 +161,7 @@ def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["dueAt"], row["sessionId"]))
 
 
-def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, until_empty: bool) -> dict[str, Any]:
+def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool) -> dict[str, Any]:
     """Compact sessions as they come due, until interrupted. Returns counts and the last 100 results."""
     results: list[dict[str, Any]] = []
     counts = {"completed": 0, "failed": 0, "skipped": 0}
@@ -181,7 +181,7 @@ def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, u
             if result is not None:
                 counts[result["outcome"]] += 1
                 results = [*results, result][-100:]
-        if once or (until_empty and not rows):
+        if once:
             break
         interrupts.wait(0.5)  # seconds
     return {**counts, "stopped": interrupts.came(), "sessions": results}

@@ -350,17 +350,14 @@ def list_() -> Answer:
 @idle.command("run")
 def run(
     once: Annotated[bool, Option("--once", help="Compact the sessions that are due now, then stop")] = False,
-    until_empty: Annotated[bool, Option("--until-empty", help="Stop when no timer is left")] = False,
 ) -> Answer:
     """Wait, and compact sessions when their timers are due, until Ctrl-C."""
     from core.command import Interrupts
     from session import idle as idle_compaction
 
-    if once and until_empty:
-        raise wrong_usage("--once and --until-empty cannot be used together", "give one of them")
     with Interrupts() as interrupts:
         report = _print_progress if is_terminal() else _ignore_progress
-        done = idle_compaction.run(config.load(), interrupts, report, once=once, until_empty=until_empty)
+        done = idle_compaction.run(config.load(), interrupts, report, once=once)
     actions = [step("joelclaw otel search compaction.idle.failed", "what went wrong")] if done["failed"] else []
     return Answer({**done, "timersLeft": len(idle_compaction.timers())}, actions)
 

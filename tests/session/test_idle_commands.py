@@ -100,7 +100,7 @@ def test_a_new_timer_replaces_the_old_and_cancel_removes_it(run: Run, home: Path
 
 @pytest.mark.parametrize(
     "words",
-    [("schedule", "--session", "s", "--minutes", "0"), ("schedule", "--cancel"), ("run", "--once", "--until-empty")],
+    [("schedule", "--session", "s", "--minutes", "0"), ("schedule", "--cancel")],
 )
 def test_wrong_usage_of_idle_is_refused(run: Run, words: tuple[str, ...]) -> None:
     failed = run("idle", *words, ok=False)

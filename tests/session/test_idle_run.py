@@ -142,7 +142,7 @@ def test_two_at_once_compact_a_session_once(idle: Idle) -> None:
     idle.command(f"{idle.logging()}; sleep 0.3")
     for session in "abc":
         idle.schedule(session)
-    both = [idle.begin("--until-empty", **DUE) for _ in range(2)]
+    both = [idle.begin("--once", **DUE) for _ in range(2)]
     results = [json.loads(process.communicate(timeout=WAIT_S)[0])["result"] for process in both]
     assert sorted(line[0] for line in idle.lines()) == ["a", "b", "c"]
     assert sum(result["completed"] for result in results) == 3
