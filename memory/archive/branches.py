@@ -71,7 +71,8 @@ def follow(
         )
         if parent is None and node.parent and (node.is_prompt or not node.is_content):
             parent = stored.mark_of(db, session, node.parent)
-        target = parent if node.is_prompt and parent is not None and parent < leaf else None
+        behind = parent if parent is not None and parent < leaf else None
+        target = behind if node.is_prompt else None
         if node.turns or node.rewound_to:
             target = _taken_back(db, session, node, rewinds)
         if target is not None:
@@ -81,7 +82,7 @@ def follow(
         at = (max(at[0], calls), max(at[1], episode))
         leaf = at if node.id or node.parent is None else leaf
         if node.id and (node.parent is not None or node.episodes):
-            marks[node.id] = at if node.is_content or parent is None else parent
+            marks[node.id] = at if node.is_content or behind is None else behind
             stored.save_mark(db, session, node.id, marks[node.id], is_prompt=node.is_prompt)
         elif node.is_prompt and episode:
             stored.save_mark(db, session, -episode, at, is_prompt=True)
