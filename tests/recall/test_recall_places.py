@@ -220,7 +220,7 @@ def test_a_session_filter_returns_only_places_of_that_session(run: Run, tmp_path
 def test_a_session_is_named_by_the_beginning_that_is_shown(run: Run, tmp_path: Path) -> None:
     assert {hit["session"] for hit in run("recall", "tide.py", "--session", OLD[:8]).result["hits"]} == {OLD}
     assert run("memory", "show", f"call:{NEW[:8]}:1").result["id"] == f"call:{NEW}:1"
-    assert run("memory", "show", f"call:{NEW[:7]}:1", ok=False).json["error"]["code"] == "MEMORY_NOT_FOUND"
+    assert run("memory", "show", f"call:{NEW[:3]}:1", ok=False).json["error"]["code"] == "MEMORY_NOT_FOUND"
     nothing = run("recall", "tide.py", "--session", "ffffffff")
     assert nothing.result["hits"] == []
     assert "ffffffff" in nothing.json["next_actions"][0]["description"]
