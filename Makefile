@@ -41,7 +41,7 @@ test: $(STAMP)  ## run the tests
 test-all: $(STAMP)  ## run the tests, also those that take minutes
 	$(PYTEST) -m "thorough or not thorough" -o faulthandler_timeout=3600
 
-e2e: $(STAMP)  ## real agents with a scripted model, through a compaction: make e2e AGENT=pi|claude|codex|gemini|openclaw|opencode|all
+e2e: $(STAMP)  ## real agents with a scripted model, through a compaction: make e2e AGENT=claude (or another client)|all
 	$(BIN)/python tests/agents/agents.py install $(AGENT)
 	$(BIN)/python -m pytest tests/e2e -o faulthandler_timeout=3600 --agent $(AGENT)
 

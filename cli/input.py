@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SESSION_VARIABLES = ("JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDLE")  # the first that is set counts
 # `Client.session_variable` of the clients, repeated here so that a recall loads no client.
-CLIENT_VARIABLES = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID")
+CLIENT_VARIABLES = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "QWEN_CODE_SESSION_ID", "COPILOT_AGENT_SESSION_ID")
 _HOURS = {"h": 1, "d": 24, "w": 168, "mo": 730, "m": 730, "y": 8766}
 
 

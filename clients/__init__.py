@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from clients.entries import Entry
 
 NAMES = {
-    "openclaw": "OpenClaw", "pi": "Pi", "claude": "Claude", "codex": "Codex", "gemini": "Gemini",
-    "opencode": "OpenCode",
+    "openclaw": "OpenClaw", "pi": "Pi", "claude": "Claude", "codex": "Codex", "gemini": "Gemini", "qwen": "Qwen",
+    "copilot": "Copilot", "opencode": "OpenCode",
 }  # fmt: skip
 """The name of each client with hooks of ours, which is its module's, and its class. OpenClaw's entries could also be
 pi's."""
-READ_ONLY = {"copilot": "Copilot", "generic": "Generic"}
+READ_ONLY = {"generic": "Generic"}
 """The same of clients whose sessions we only read."""
 _UNKNOWN = Client()
 

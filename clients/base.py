@@ -61,10 +61,15 @@ WINDOWS = (
     ("claude", 200_000), ("gemini", 1_048_576), ("gpt-5", 272_000), ("codex", 272_000), ("gpt-4.1", 1_047_576),
     ("gpt-4o", 128_000), ("o4-mini", 200_000), ("o3", 200_000), ("deepseek", 128_000),
 )  # fmt: skip
+# The events that clients with hooks of Claude Code's form share.
+SHARED_EVENTS: Mapping[str, Kind] = {
+    "SessionStart": "start", "UserPromptSubmit": "prompt", "PostToolUse": "tool", "Stop": "turn",
+    "PreCompact": "before_compaction", "SessionEnd": "end",
+}  # fmt: skip
 
 
 class Client:
-    """A client whose hooks have the form that Claude Code, Codex and Gemini CLI share. Subclasses set what differs."""
+    """A client whose hooks have the form of Claude Code's. Subclasses set what differs."""
 
     name = ""  # on the command line, and of its module
     title = ""  # as its makers write it
@@ -72,6 +77,7 @@ class Client:
     extension = False  # our own extension runs in it
     reports_compactions = True  # by an event or a line of its transcript; otherwise only the context shrinks
     empty_answer = ""  # what a hook without an answer prints
+    logs_compactions = False  # no event follows a compaction, but a line of its transcript records it
     shows_notices = False  # it shows a notice of ours to its user
     forgets_texts = False  # a text of ours lasts for one turn, and only a prompt's hook can give it
     takes_summary = False  # it accepts a summary of ours for a compaction, and can cancel a compaction for us
@@ -165,8 +171,11 @@ class Client:
             return ""
         from core import json_text
 
-        context = "\n\n".join(text["content"] for text in texts)
-        return json_text.dumps({"hookSpecificOutput": {"hookEventName": event["name"], "additionalContext": context}})
+        return json_text.dumps(self.wrapped(event, "\n\n".join(text["content"] for text in texts)))
+
+    def wrapped(self, event: HookEvent, context: str) -> dict[str, Any]:
+        """The answer of a hook with a text for the model."""
+        return {"hookSpecificOutput": {"hookEventName": event["name"], "additionalContext": context}}
 
     def wrote(self, line: dict[str, Any]) -> bool:  # noqa: ARG002  # for subclasses
         """Whether a line of a transcript has a form that only this client writes."""

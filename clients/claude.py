@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from clients.base import Client
+from clients.base import SHARED_EVENTS, Client
 from clients.content import (
     INTERRUPTED,
     OF_TEAMMATES,
@@ -59,16 +59,7 @@ class Claude(Client):
     hook_timeout = 5  # seconds
     edit_tools = "Edit|Write|MultiEdit|NotebookEdit"
     transcripts = ("projects/*.jsonl",)
-    events = {
-        "SessionStart": "start",
-        "UserPromptSubmit": "prompt",
-        "PostToolUse": "tool",
-        "PostToolUseFailure": "failure",
-        "Stop": "turn",
-        "PreCompact": "before_compaction",
-        "SubagentStop": "summary",
-        "SessionEnd": "end",
-    }
+    events = {**SHARED_EVENTS, "PostToolUseFailure": "failure", "SubagentStop": "summary"}
     session_file = "transcript"
     said_marks = (b'"user"', b'"assistant"', b'"queued_command"', b'"queue-operation"', b'"away_summary"', b'-title"')
     context_marks = (b'"usage"', b"compact_boundary")
@@ -94,7 +85,9 @@ class Claude(Client):
         return event
 
     def wrote(self, line: dict[str, Any]) -> bool:
-        """Whether a line has a session's id and a type of Claude Code."""
+        """Whether a line has a session's id and a type of Claude Code, in another form than Qwen Code's."""
+        if "systemPayload" in line or "parts" in table(line.get("message")):
+            return False
         types = ("user", "assistant", "system", "attachment", "progress", "queue-operation", "summary", "last-prompt")
         return isinstance(line.get("sessionId"), str) and ("parentUuid" in line or line.get("type") in types)
 

@@ -6,8 +6,7 @@ compaction in the history that it leaves. Only the response items are read.
 
 from __future__ import annotations
 
-from clients.base import Client
-from clients.claude import Claude
+from clients.base import SHARED_EVENTS, Client
 from clients.content import parse_timestamp, parsed, paths, rows, string, table, text_of, texts_in, typed, whole
 from clients.entries import (
     COMMAND_KEYS,
@@ -44,11 +43,7 @@ class Codex(Client):
     hook_timeout = 5  # seconds
     edit_tools = "apply_patch|Edit|Write"  # the last two are aliases of the first
     transcripts = ("sessions/rollout-*.jsonl", "archived_sessions/rollout-*.jsonl")
-    events = {
-        **{name: kind for name, kind in Claude.events.items() if kind != "failure"},
-        "Interrupt": "turn",
-        "SubagentStop": "end",  # the end of the subagent's own session
-    }
+    events = {**SHARED_EVENTS, "Interrupt": "turn", "SubagentStop": "end"}  # the end of the subagent's own session
     session_file = "rollout"
     said_marks = (b'"response_item"', b'"compacted"')
     copied_types = ("response_item", "compacted")

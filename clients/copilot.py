@@ -1,8 +1,13 @@
-"""Copilot CLI (1.0): its sessions, files of events. The input of every hook is in them, too, and is passed over."""
+"""Copilot CLI (1.0): its row and its event log. Hot path.
+
+The log also holds the input of every hook, which is passed over.
+"""
 
 from __future__ import annotations
 
-from clients.base import Client
+import os
+
+from clients.base import SHARED_EVENTS, Client
 from clients.content import parse_timestamp, paths, string, table, typed, whole
 from clients.entries import Entry, call_entry, edit_entries, result_entry, summary_entry, usage_entry, with_node
 from core import TYPE_CHECKING
@@ -10,25 +15,47 @@ from core import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
+    from clients.base import HookEvent
+
 SHELLS = ("bash", "powershell", "shell")
 
 
 class Copilot(Client):
-    """Its events name the one before them."""
+    """It compacts while the next request runs, and calls no hook when that is over (1.0.102)."""
 
     name = "copilot"
     title = "Copilot CLI"
     home_variable = "COPILOT_HOME"
     home_folder = ".copilot"
+    project_folder = ".github"
+    settings_file = "settings.json"
+    hook_timeout = 5  # seconds
     transcripts = ("session-state/events.jsonl",)
+    events = SHARED_EVENTS
+    logs_compactions = True
     session_file = "event log"
     said_marks = (b'"user.message"', b'"assistant.message"', b'"tool.execution_', b'"session.compaction_complete"')
     context_marks = (b'"session.usage_record"', b'"session.compaction_complete"')
     is_tree = True
     has_window = True
-    writing_tools = ("create", "edit", "write", "str_replace", "str_replace_editor", "apply_patch")
+    writing_tools = ("Edit", "Write", "create", "edit", "write", "str_replace", "str_replace_editor", "apply_patch")
     reading_tools = ("view", "read")
     path_keys = ("path", "file_path", "filePath")
+    window = 128_000
+    session_variable = "COPILOT_AGENT_SESSION_ID"
+    login_shell = True
+
+    def event(self, payload: dict[str, Any], name: str) -> HookEvent:
+        """An event, with the path of the event log, which most payloads do not have."""
+        event = super().event(payload, name)
+        session = event["session"]
+        if not event["transcript"] and session and os.path.basename(session) == session != "..":
+            event["transcript"] = os.path.join(self.home(), "session-state", session, "events.jsonl")
+        return event
+
+    def wrapped(self, event: HookEvent, context: str) -> dict[str, Any]:  # noqa: ARG002
+        """Its hooks take a text at the top level of their answer."""
+        return {"additionalContext": context}
 
     def wrote(self, line: dict[str, Any]) -> bool:
         """Whether a line is an event with data."""

@@ -148,6 +148,8 @@ class Hook:
         record(event, session)
         session.save()
         self._archive(event, session)
+        if clients.row(session.agent).logs_compactions and any(row.kind == "compaction" for row in session.entries):
+            record({**event, "kind": "after_compaction"}, session)
         texts = reactions.run_due(event, session)
         if is_compaction:
             texts += _announcements(event, session)
@@ -174,7 +176,7 @@ class Hook:
         # An event that the client waits for reads at most this much of a long transcript; the next one goes on there.
         # After a tool, less than this waits for the end of the turn.
         read_bytes = 262_144
-        is_left_to_turn_end = event["kind"] == "tool" and client.reports_compactions
+        is_left_to_turn_end = event["kind"] == "tool" and client.reports_compactions and not client.logs_compactions
 
         def ingest_new(db: apsw.Connection) -> Sequence[Entry]:
             from memory.archive import Limits, Origin, ingest

@@ -15,6 +15,8 @@ FILES = {
     "claude": ".claude/settings.json",
     "codex": ".codex/hooks.json",
     "gemini": ".gemini/settings.json",
+    "qwen": ".qwen/settings.json",
+    "copilot": ".copilot/settings.json",
     "opencode": ".config/opencode/plugin/joelclaw.js",
 }
 _UNSET = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "OPENCODE_CONFIG_DIR", "XDG_CONFIG_HOME", "SHELL")

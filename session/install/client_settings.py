@@ -14,20 +14,16 @@ from session import own_command
 from session.install import settings_text
 from session.install.settings_text import Malformed
 
-MANAGED_FILES = (
-    "/etc/claude-code/managed-settings.json",
-    "/Library/Application Support/ClaudeCode/managed-settings.json",
-)
-"""An administrator's settings for Claude Code, on Linux and on macOS."""
-
 
 def settings_of(client: Client) -> "Settings":
     """The settings of a client. A client without a class here has no switches and no rules."""
     classes = {
         "claude": ClaudeSettings,
         "codex": CodexSettings,
+        "copilot": CopilotSettings,
         "gemini": GeminiSettings,
         "openclaw": OpenClawSettings,
+        "qwen": QwenSettings,
         "opencode": OpenCodeSettings,
         "pi": PiSettings,
     }
@@ -63,6 +59,7 @@ class Settings:
     applies = "takes effect in the client's next session"  # when an installation does, in words
     end_timeout = 0  # after which the client ends the hook of a session's end, if it allows less for that
     syntax: settings_text.Syntax = "json"  # of its settings
+    project_file = ""  # the settings with hooks below a project's folder, if it is another file
     label = ""  # a hook's name on the client's screen
     allowed: tuple[str, ...] = ()  # in `file`, the keys of the list of shell commands that run without a question
     rule = ""  # how an entry there names the beginning of a command (`{}`)
@@ -94,7 +91,7 @@ class Settings:
 
     def path(self, *, project: bool) -> str:
         """The file that we write our hooks, or our extension, to."""
-        return self.below(self.file, project=project)
+        return self.below(self.project_file if project and self.project_file else self.file, project=project)
 
     def below(self, file: str, *, project: bool) -> str:
         """A file of the client's configuration folder."""
@@ -139,14 +136,44 @@ class Settings:
         return []
 
 
-class ClaudeSettings(Settings):
+class ClaudeForm(Settings):
+    """A client whose settings have the form of Claude Code's."""
+
+    allowed: tuple[str, ...] = ("permissions", "allow")
+    skill = "skills/joelclaw/SKILL.md"
+    managed: tuple[str, ...] = ()  # an administrator's settings files
+
+    def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # all files count for either
+        """`disableAllHooks` in the nearest file, and an administrator's rules."""
+        found = []
+        for path in self.managed:
+            rules = read_settings(path)
+            found += [
+                Obstacle(f"hooks are switched off by `{name}` in {path}", f"ask the administrator of {path}")
+                for name in ("disableAllHooks", "allowManagedHooksOnly", "strictPluginOnlyCustomization")
+                if rules.get(name)
+            ]
+        shared = self.path(project=True)
+        for path in (os.path.join(os.path.dirname(shared), "settings.local.json"), shared, self.path(project=False)):
+            value = read_settings(path).get("disableAllHooks")
+            if value is True:
+                about = f"hooks are switched off by `disableAllHooks` in {path}"
+                found.append(Obstacle(about, f"delete the line `disableAllHooks` in {path}"))
+            if value is not None:
+                break
+        return found
+
+
+class ClaudeSettings(ClaudeForm):
     """Claude Code."""
 
     applies = "takes effect in the next session of Claude Code"
-    allowed = ("permissions", "allow")
     rule = "Bash({}:*)"
-    skill = "skills/joelclaw/SKILL.md"
     servers_file = ".claude.json"
+    managed = (  # on Linux and on macOS
+        "/etc/claude-code/managed-settings.json",
+        "/Library/Application Support/ClaudeCode/managed-settings.json",
+    )
 
     def servers(self, *, project: bool) -> str:
         """In a project, a file next to its folder; else a file in the user's home or in the configured folder."""
@@ -159,28 +186,31 @@ class ClaudeSettings(Settings):
         """With its type, as `claude mcp add` writes it."""
         return {"type": "stdio", **super().server(command)}
 
-    def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # all files count for either
-        """`disableAllHooks` in the nearest file, and an administrator's rules."""
-        found = []
-        for path in MANAGED_FILES:
-            rules = read_settings(path)
-            found += [
-                Obstacle(f"hooks are switched off by `{name}` in {path}", f"ask the administrator of {path}")
-                for name in ("disableAllHooks", "allowManagedHooksOnly", "strictPluginOnlyCustomization")
-                if rules.get(name)
-            ]
-        for path in self._nearest_first():
-            value = read_settings(path).get("disableAllHooks")
-            if value is True:
-                about = f"hooks are switched off by `disableAllHooks` in {path}"
-                found.append(Obstacle(about, f"delete the line `disableAllHooks` in {path}"))
-            if value is not None:
-                break
-        return found
 
-    def _nearest_first(self) -> tuple[str, ...]:
-        local = os.path.abspath(os.path.join(self.client.home_folder, "settings.local.json"))
-        return (local, self.path(project=True), self.path(project=False))
+class QwenSettings(ClaudeForm):
+    """Qwen Code."""
+
+    applies = "takes effect in the next session of Qwen Code"
+    rule = "Bash({} *)"
+    servers_file = "settings.json"
+    asks_trust = True
+
+
+class CopilotSettings(ClaudeForm):
+    """Copilot CLI. It keeps no rules for what runs without a question."""
+
+    applies = "takes effect in the next session of Copilot CLI"
+    allowed = ()
+    project_file = "copilot/settings.json"
+    servers_file = "mcp-config.json"
+
+    def servers(self, *, project: bool) -> str:
+        """In a project, GitHub's file for all clients."""
+        return self.below("mcp.json" if project else self.servers_file, project=project)
+
+    def server(self, command: str) -> dict[str, Any]:
+        """With the tools that are switched on."""
+        return {"type": "local", **super().server(command), "tools": ["*"]}
 
 
 class CodexSettings(Settings):

@@ -254,7 +254,7 @@ class Entries:
 def _is_our_rule(rule: object) -> bool:
     program = r"""joelclaw|(?:'(?:[^']|'"'"')*?|[^\s'"();|&]*)/joelclaw'?"""
     return isinstance(rule, str) and bool(
-        re.fullmatch(rf"\w+\((?:{program}) recall(?::\*)?\)|mcp__joelclaw__\w+", rule)
+        re.fullmatch(rf"\w+\((?:{program}) recall(?:[: ]\*)?\)|mcp__joelclaw__\w+", rule)
     )
 
 

@@ -66,7 +66,7 @@ class Note:
 def react(event: HookEvent, session: Session) -> Reaction:
     """The note, unless nothing is known of the session or the last note is still in the context."""
     began, state = time.perf_counter(), session.state
-    if event["kind"] == "start" or asks_for_last_note(event, session):
+    if (event["kind"] == "start" and not state.note_owed) or asks_for_last_note(event, session):
         return _last_note(session)
     if session.before is None:
         return Reaction(NO_CHECKPOINT)

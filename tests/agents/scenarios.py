@@ -261,6 +261,7 @@ class Client:
     summary: str
     summariser_has_tools: bool = False
     compacts_after_turns: bool = False
+    slow: float = 0  # seconds that the reply after the limit takes
     rules: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -281,38 +282,47 @@ def openclaw(kind: str, *a: str) -> Call:
     return name, {**args, "path": "{{CWD}}/" + args["path"]}
 
 
-def opencode(kind: str, *a: str) -> Call:
-    """A tool call of OpenCode."""
-    if kind == "write":
-        return "write", {"filePath": "{{CWD}}/" + a[0], "content": a[1]}
-    if kind == "edit":
-        return "edit", {"filePath": "{{CWD}}/" + a[0], "oldString": a[1], "newString": a[2]}
-    return "bash", {"command": a[0], "description": "run a command"}
+def file_tools(shell: str, write: str, edit: str, fields: str, **more: str) -> Callable[..., Call]:
+    """How a client calls its tools: their names, and the fields with path, old and new text; `more` are of an edit."""
+    path, old, new = fields.split()
+
+    def call(kind: str, *a: str) -> Call:
+        if kind == "bash":
+            return shell, {"command": a[0], "description": "run a command"}
+        file = {path: "{{CWD}}/" + a[0]}
+        return (write, {**file, "content": a[1]}) if kind == "write" else (edit, {**file, **more, old: a[1], new: a[2]})
+
+    return call
 
 
-def claude(kind: str, *a: str) -> Call:
-    """A tool call of Claude Code."""
-    if kind == "write":
-        return "Write", {"file_path": "{{CWD}}/" + a[0], "content": a[1]}
-    if kind == "edit":
-        return "Edit", {"file_path": "{{CWD}}/" + a[0], "old_string": a[1], "new_string": a[2]}
-    return "Bash", {"command": a[0], "description": "run a command"}
+opencode = file_tools("bash", "write", "edit", "filePath oldString newString")
+claude = file_tools("Bash", "Write", "Edit", "file_path old_string new_string")
+gemini = file_tools(
+    "run_shell_command", "write_file", "replace", "file_path old_string new_string", instruction="change one line"
+)
+of_qwen = file_tools("run_shell_command", "write_file", "edit", "file_path old_string new_string")
+of_copilot = file_tools("bash", "create", "edit", "path old_str new_str")
 
 
-def gemini(kind: str, *a: str) -> Call:
-    """A tool call of Gemini CLI."""
-    if kind == "write":
-        return "write_file", {"file_path": "{{CWD}}/" + a[0], "content": a[1]}
-    if kind == "edit":
-        change = {"instruction": "change one line", "old_string": a[1], "new_string": a[2]}
-        return "replace", {"file_path": "{{CWD}}/" + a[0], **change}
-    return "run_shell_command", {"command": a[0], "description": "run a command"}
+def qwen(kind: str, *a: str) -> Call:
+    """A tool call of Qwen Code, which on a busy machine loses what a command prints at its end."""
+    return of_qwen(kind, *((f"{a[0]}; sleep 1",) if kind == "bash" else a))
+
+
+def written_by_shell(path: str, text: str) -> str:
+    """A shell command that writes a file."""
+    return f"mkdir -p {path.rpartition('/')[0]} && cat > {path} <<'EOF'\n{text}EOF"
+
+
+def copilot(kind: str, *a: str) -> Call:
+    """A tool call of Copilot CLI, which writes files with its shell."""
+    return of_copilot("bash", written_by_shell(*a)) if kind == "write" else of_copilot(kind, *a)
 
 
 def codex(kind: str, *a: str) -> Call:
     """A tool call of Codex, which only has a shell."""
     if kind == "write":
-        command = f"mkdir -p {a[0].rpartition('/')[0]} && cat > {a[0]} <<'EOF'\n{a[1]}EOF"
+        command = written_by_shell(*a)
     elif kind == "edit":
         command = f"sed -i 's|{a[1]}|{a[2]}|' {a[0]}".replace("\n", "\\n")
     else:
@@ -368,6 +378,24 @@ CLIENTS = {
         match="distilling chat history into a structured XML",
         summary=f"<state_snapshot>{VAGUE}</state_snapshot>",
     ),
+    "qwen": Client(
+        call=qwen,
+        limits={"contextWindow": 100_000},
+        usage=Usage(20_000, 500, 72_000, 21_000),
+        match="First, reason in your <analysis> block|You are the component that summarizes",
+        summary=f"<analysis>brief</analysis>\n<state_snapshot>{VAGUE}</state_snapshot>",
+        summariser_has_tools=True,
+    ),
+    "copilot": Client(  # it asks for the summary while the next request runs
+        call=copilot,
+        limits={"contextWindow": 64_000, "output": 4000},
+        usage=Usage(20_000, 500, 54_000, 21_000),
+        match="Please create a detailed summary of the conversation so far",
+        summary=f"<overview>{VAGUE}</overview>\n<history>brief</history>",
+        summariser_has_tools=True,
+        slow=2,
+        rules=[TITLE],
+    ),
 }
 
 
@@ -384,6 +412,10 @@ def steps(story: dict[str, Any], client: Client, *, by_hand: bool = False) -> li
                 name, args = client.call(kind, *words)
                 reply["tool_calls"] = [{"name": name, "args": args}]
             replies.append(reply)
+            if NOISE in words and client.slow:
+                name, args = client.call("bash", "echo 'still running'")
+                more = [{"name": name, "args": args}]
+                replies.append({**reply, "text": "It goes on.", "delay": client.slow, "tool_calls": more})
             if client.compacts_after_turns and is_at_limit:  # the newest tokens are kept: let them be filler
                 reply["pad"] = 1200
             used = client.usage.after if is_at_limit else used + client.usage.step

@@ -238,6 +238,7 @@ SAMPLES = {
         of_pi({"role": "user", "content": "hello", "__openclaw": {"senderIsOwner": True}}),
     ],
     "pi": [{"type": "session", "version": 3, "id": "p", "cwd": "/x"}, of_pi({"role": "user", "content": "hello"})],
+    "qwen": [json.loads(line) for line in (PAYLOADS / "qwen" / "session.jsonl").read_text().splitlines()[:3]],
 }
 
 
@@ -285,7 +286,7 @@ def check_marks(client: clients.Client, line: Any) -> None:
 @example({"type": [], "payload": {"type": {}}, "message": [[]]})
 def test_arbitrary_json_raises_nothing(tree: Any) -> None:
     clients.detect([tree])
-    for client in (CLAUDE, CODEX, GEMINI, PI):
+    for client in map(clients.row, ("claude", "codex", "gemini", "pi", "qwen", "copilot")):
         if isinstance(tree, dict):
             for entry in client.entries(tree):
                 assert not entry.text.startswith("<joelclaw-memory") or entry.kind not in ("prompt", "result")

@@ -9,9 +9,9 @@ from typing import Any
 
 from .session import Session
 
-OF_THE_CLIENT = {"claude": ("last-prompt", "atis-latch")}
+OF_THE_CLIENT = {"claude": ("last-prompt", "atis-latch"), "copilot": ("hook.start", "hook.end")}
 """Types of transcript entries that a client writes whenever it finds the time, between any two others."""
-OF_HOOKS = {"claude": ("stop_hook_summary", "hook_cancelled")}
+OF_HOOKS = {"claude": ("stop_hook_summary", "hook_cancelled"), "qwen": ("ui_telemetry",)}
 """Subtypes of entries in which a client keeps that a hook ran: one for each Stop, and one for each that ran into its
 timeout. The other clients keep nothing of a hook that says nothing."""
 CONFIGURATION = {
@@ -20,24 +20,30 @@ CONFIGURATION = {
     "codex": (".codex/hooks.json",),
     "gemini": (".gemini/settings.json", ".gemini/projects.json"),
     "openclaw": (".openclaw/openclaw.json",),
+    "qwen": (".qwen/settings.json",),
+    "copilot": (".copilot/settings.json",),
     "opencode": (".config/opencode/opencode.json",),
 }
 """Files below HOME. Codex's own settings are TOML, which it does not write in these runs."""
 VOLATILE = re.compile(
-    r"(?:.*_)?(?:at|ts|time|timestamp|times|duration|durations|ms|seconds|secs|nanos|completed|created|updated|start|end|port)"
+    r"(?:.*_)?(?:at|ts|time|timestamp|times|duration|durations|ms|seconds|secs|nanos|completed|created|updated|start|end)"
+    r"|(?:.*_)?(?:port|current_tokens)|(?:current|system|conversation|.*Compaction)Tokens|event\w*(?:Count|Bytes)"
     r"|.*(?:At|Ts|Time|Timestamp|Ms|Duration|DurationWithoutRetries|Seconds)"
 )
-"""Keys whose numbers tell when, or how long."""
+"""Keys whose numbers tell when, or how long; in Copilot CLI also how large the log is, which has the
+hooks' inputs, and tokens, to which a session's id belongs."""
 IDS = ("id", "parentId", "parentUuid", "firstKeptEntryId", "hash", "sourceHash", "process_id", "slug")
 """Keys whose texts are ids of another form than those below."""
 NOTHING_CHANGED = {"diffs": []}
 """OpenCode writes this summary of a message some time after the message, or never."""
 PATTERNS = (
     (re.compile(r"\b[0-9a-f]{64}\b"), "HASH"),
+    (re.compile(r"\b[Ss]ession[- ][0-9a-f]{8}\b"), "ID"),
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "ID"),
     (re.compile(r"\b(?:ses|msg|prt|call|toolu|req|per|evt)_[0-9a-zA-Z]+"), "ID"),
     (re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?"), "TIME"),
     (re.compile(r"\b1[0-9]{12}\b"), "TIME"),
+    (re.compile(r"\bchatcmpl-\d+"), "ID"),
     (re.compile(r"127\.0\.0\.1:\d+"), "MOCK"),
     (re.compile(r"commentary-0-[0-9a-f]{24}|\bID-[0-9a-f]{16}\b"), "ID"),
     (re.compile(r"\b\d{1,2}:\d{2} [AP]M\b"), "TIME"),

@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tests" / "agents"))
 import scenarios
 from harness import Outcome, Run
 
-CLIENTS = ("pi", "claude", "codex", "gemini", "opencode", "openclaw")
+CLIENTS = ("pi", "claude", "codex", "gemini", "qwen", "copilot", "opencode", "openclaw")
 HEADING = "## Session Recovery"
 FRAME = re.compile(r"<joelclaw-memory .*?</joelclaw-memory>", re.DOTALL)
 QUERY = re.compile(r"`(?:[^`]*/)?joelclaw (recall \"[^`]*\") --raw`")
@@ -68,8 +68,8 @@ class Request:
 
     @cached_property
     def texts(self) -> list[str]:
-        """Every string in it; Gemini escapes `<` in the texts of hooks."""
-        return [html.unescape(text) if "hook_context" in text else text for text in strings(self.body)]
+        """Every string in it; some clients escape `<` in the texts of hooks."""
+        return [html.unescape(text) if "&lt;joelclaw-memory" in text else text for text in strings(self.body)]
 
     def count(self, text: str) -> int:
         """How often it contains a text."""

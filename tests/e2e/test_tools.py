@@ -19,11 +19,13 @@ SHELL = {
     "claude": ("Bash", "command"),
     "codex": ("exec_command", "cmd"),
     "gemini": ("run_shell_command", "command"),
+    "qwen": ("run_shell_command", "command"),
+    "copilot": ("bash", "command"),
 }
 TOOL = {"claude": "mcp__joelclaw__recall", "codex": "mcp__joelclaw/recall", "gemini": "mcp_joelclaw_recall"}
-TOOL |= dict.fromkeys(EXTENSION, "recall")
-LOGIN_SHELL = {"codex"}
-DESCRIBED = "Memory of this user's sessions. Use it after a compaction"
+TOOL |= {"qwen": "mcp__joelclaw__recall", "copilot": "joelclaw-recall", **dict.fromkeys(EXTENSION, "recall")}
+LOGIN_SHELL = {"codex", "copilot"}
+DESCRIBED = "sessions. Use it after a compaction"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from real_clients import claude, codex, gemini, openclaw, opencode, pi
+from real_clients import claude, codex, copilot, gemini, openclaw, opencode, pi, qwen
 
 CLIENTS: dict[str, Any] = {
-    "pi": pi, "claude": claude, "codex": codex, "gemini": gemini, "opencode": opencode, "openclaw": openclaw,
-}  # fmt: skip
+    module.COMMAND: module for module in (pi, claude, codex, gemini, qwen, copilot, opencode, openclaw)
+}

@@ -22,7 +22,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path / "project")
     for client in (CLAUDE, CODEX, GEMINI, PI):
         monkeypatch.setenv(client.client.home_variable, str(tmp_path / client.name))
-    monkeypatch.setattr("session.install.client_settings.MANAGED_FILES", (str(tmp_path / "managed.json"),))
+    monkeypatch.setattr("session.install.client_settings.ClaudeSettings.managed", (str(tmp_path / "managed.json"),))
 
 
 def written(path: str | Path, value: Any) -> str:

@@ -16,11 +16,9 @@ from conftest import JOELCLAW, PATIENCE_S, ROOT, Attempt, Run, clean_environment
 from doctors import FILES
 from terminal import on_terminal, without_style
 
-CLAUDE_EVENTS = [
-    "SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop", "PreCompact", "SubagentStop",
-    "SessionEnd",
-]  # fmt: skip
-CODEX_EVENTS = [*(name for name in CLAUDE_EVENTS if "Failure" not in name), "Interrupt"]
+SHARED_EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd"]
+CLAUDE_EVENTS = [*SHARED_EVENTS, "PostToolUseFailure", "SubagentStop"]
+CODEX_EVENTS = [*SHARED_EVENTS, "Interrupt", "SubagentStop"]
 GEMINI_EVENTS = ["SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"]
 FOREIGN = """{
     // how I like it
@@ -79,8 +77,9 @@ def ours(entries: dict[str, list[dict[str, Any]]], event: str) -> list[dict[str,
 
 @pytest.mark.parametrize(
     ("agent", "events", "seconds", "unit"),
-    [("claude", CLAUDE_EVENTS, 5, 1), ("codex", CODEX_EVENTS, 5, 1), ("gemini", GEMINI_EVENTS, 5, 1000)],
-)
+    [("claude", CLAUDE_EVENTS, 5, 1), ("codex", CODEX_EVENTS, 5, 1), ("gemini", GEMINI_EVENTS, 5, 1000),
+     ("qwen", SHARED_EVENTS, 5, 1), ("copilot", SHARED_EVENTS, 5, 1)],
+)  # fmt: skip
 def test_hooks_for_every_event(
     install: Install, user: Path, agent: str, events: list[str], seconds: int, unit: int
 ) -> None:
@@ -99,6 +98,7 @@ def test_hooks_for_every_event(
         assert entry["timeout"] == expected * unit
         assert entry["command"] == f"{shlex.quote(JOELCLAW)} hook {agent} 2>/dev/null || :"
     tools = {"claude": "Edit|Write|MultiEdit|NotebookEdit", "codex": "apply_patch|Edit|Write"}
+    tools["qwen"] = "write_file|edit|notebook_edit"
     matchers = {event: group["matcher"] for event in events for group in entries[event] if "matcher" in group}
     assert matchers == ({"PostToolUse": tools[agent]} if agent in tools else {})
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -151,6 +151,8 @@ def umask() -> int:
         ("codex", "CODEX_HOME", "hooks.json"),
         ("pi", "PI_CODING_AGENT_DIR", "extensions/joelclaw.ts"),
         ("gemini", "GEMINI_CLI_HOME", ".gemini/settings.json"),
+        ("qwen", "QWEN_HOME", "settings.json"),
+        ("copilot", "COPILOT_HOME", "settings.json"),
         ("opencode", "XDG_CONFIG_HOME", "opencode/plugin/joelclaw.js"),
         ("opencode", "OPENCODE_CONFIG_DIR", "plugin/joelclaw.js"),
     ],
@@ -295,7 +297,7 @@ def test_all_installs_for_present_clients(install: Install, user: Path, tmp_path
     command.chmod(0o755)
     result = install("--all", PATH=f"{command.parent}:{Path(JOELCLAW).parent}:/usr/bin:/bin")
     assert [agent["agent"] for agent in result["agents"]] == ["claude", "codex"]
-    assert {file["agent"] for file in result["skipped"]} == {"pi", "gemini", "openclaw", "opencode"}
+    assert {file["agent"] for file in result["skipped"]} == {"openclaw", *FILES} - {"claude", "codex"}
     assert all(file["reason"] for file in result["skipped"])
     result = install("--all", verb="uninstall")
     assert [agent["agent"] for agent in result["agents"]] == ["claude", "codex"]

@@ -18,6 +18,8 @@ SERVERS = {
     "claude": ".claude.json",
     "codex": ".codex/config.toml",
     "gemini": FILES["gemini"],
+    "qwen": FILES["qwen"],
+    "copilot": ".copilot/mcp-config.json",
     "pi": ".pi/agent/mcp.json",
 }
 RULES = {"codex": ".codex/rules/joelclaw.rules", "gemini": ".gemini/policies/joelclaw.toml"}

@@ -1,0 +1,139 @@
+"""Qwen Code (0.24): its row and its transcript. Hot path.
+
+The envelope of a line is Claude Code's: `uuid` and `parentUuid` make a tree. Its message holds Gemini's parts.
+"""
+
+from __future__ import annotations
+
+from clients.base import SHARED_EVENTS, Client
+from clients.content import parse_timestamp, paths, rows, string, table, typed, whole, without_ours
+from clients.entries import Entry, call_entry, edit_entries, plan_entries, result_entry, usage_entry, with_node
+from core import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from clients.base import HookEvent
+
+
+class Qwen(Client):
+    """What SessionStart `compact` prints reaches the model with the second request after a compaction (0.24.4)."""
+
+    name = "qwen"
+    title = "Qwen Code"
+    home_variable = "QWEN_HOME"
+    home_folder = ".qwen"
+    settings_file = "settings.json"
+    hook_timeout = 5  # seconds
+    edit_tools = "write_file|edit|notebook_edit"
+    transcripts = ("projects/*.jsonl",)
+    events = SHARED_EVENTS
+    session_file = "transcript"
+    said_marks = (b'"parts"', b'"custom_title"')
+    context_marks = (b'"usageMetadata"', b'"chat_compression"')
+    has_window = True
+    is_tree = True
+    writing_tools = ("write_file", "edit", "notebook_edit")
+    reading_tools = ("read_file",)
+    path_keys = ("file_path", "notebook_path", "absolute_path")
+    window = 131_072
+    session_variable = "QWEN_CODE_SESSION_ID"
+
+    def read(self, payload: dict[str, Any], name: str) -> HookEvent:
+        """Read a hook's payload. UserPromptSubmit is called again after every tool call, without a prompt."""
+        event = super().read(payload, name)
+        if event["kind"] == "prompt" and not payload.get("prompt"):
+            event["kind"] = "ignored"
+        elif event["kind"] == "start" and event["source"] == "resume":
+            event["source"] = "compact"  # what SessionStart gave is not kept: the last note is due again
+        return event
+
+    def wrote(self, line: dict[str, Any]) -> bool:
+        """Whether a line has a session's id and Gemini's parts, or a type and subtype of Qwen Code."""
+        is_said = isinstance(table(line.get("message")).get("parts"), list)
+        return "parentUuid" in line and (is_said or "systemPayload" in line)
+
+    def entries(self, line: dict[str, Any]) -> list[Entry]:
+        """The entries of a line. What the client says in the user's name is a note."""
+        kind, subtype, at = line.get("type"), string(line.get("subtype")), parse_timestamp(line.get("timestamp"))
+        about, parts = table(line.get("systemPayload")), rows(table(line.get("message")).get("parts"))
+        found: list[Entry] = []
+        if kind == "user" and subtype in ("", "mid_turn_user_message"):
+            found = [_prompt(about, parts)]
+        elif kind == "user":  # a notification, or a prompt of a schedule or a goal
+            text = typed(parts, (None,))
+            found = [Entry("note", text=text, content=text, origin="client")] if text else []
+        elif kind == "assistant":
+            found = self._answer_entries(line, parts, at)
+        elif kind == "tool_result":
+            found = [entry for part in parts for entry in _result(part, table(line.get("toolCallResult")))]
+        elif subtype == "chat_compression":
+            found = _compaction(about, at)
+        elif subtype == "custom_title":
+            origin = "user" if about.get("titleSource") == "manual" else "client"
+            found = [Entry("title", text=string(about.get("customTitle")), origin=origin)]
+        found = with_node(found, at, line.get("uuid"), line.get("parentUuid"))
+        head = found[0]
+        if head.kind in ("prompt", "answer") and head.id:
+            head.stable_id = f"qwen:{head.id}"
+        head.session = string(line.get("sessionId"))
+        head.copied_from = head.parent_session = string(table(line.get("forkedFrom")).get("sessionId"))
+        head.session_kind = "fork" if head.parent_session else ""
+        head.folder = string(line.get("cwd"))
+        return found
+
+    def _answer_entries(self, line: dict[str, Any], parts: list[dict[str, Any]], at: int | None) -> list[Entry]:
+        said = "\n".join(string(part.get("text")) for part in parts if not part.get("thought"))
+        found = [Entry("answer", text=said.strip(), content=parts)]
+        for part in parts:
+            if not isinstance(part.get("functionCall"), dict):
+                continue
+            about = part["functionCall"]
+            tool, given = string(about.get("name")), about.get("args")
+            command = table(given).get("command") if tool == "run_shell_command" else ""
+            written = self.written_files(tool, given)
+            call = call_entry(about.get("id"), tool, given, written, command, at=at, whole=tool == "write_file")
+            if tool in self.reading_tools:
+                call.read_files = paths(given, *self.path_keys)
+                call.first_line = whole(table(given).get("offset")) + 1  # its offset counts from 0
+            found.append(call)
+            if tool == "todo_write":
+                found += plan_entries(call.call, table(given).get("todos"), "content")
+        window, used = whole(line.get("contextWindowSize")), line.get("usageMetadata")
+        usage = usage_entry(used, ("promptTokenCount",), line.get("model"), window)
+        return [*found, usage] if usage.tokens else found
+
+
+def _prompt(about: dict[str, Any], parts: list[dict[str, Any]]) -> Entry:
+    """What the user typed, without what hooks added, which the client names."""
+    shown = string(about.get("displayText")) if isinstance(about.get("hookContext"), str) else ""
+    return Entry("prompt", text=typed(shown or parts, (None,)), content=parts)
+
+
+def _result(part: dict[str, Any], about: dict[str, Any]) -> list[Entry]:
+    """What a call returned; of a command its output without the client's frame."""
+    answer = table(part.get("functionResponse"))
+    given, shown = table(answer.get("response")), about.get("resultDisplay")
+    text, display = string(given.get("output")) or string(given.get("error")), table(shown)
+    failed = about.get("status") == "error" or "error" in given
+    if display.get("type") == "shell_result":
+        text = string(display.get("output")) or string(display.get("error"))
+        failed = failed or display.get("exitCode") not in (0, None)
+    result = result_entry(answer.get("id"), without_ours(text.strip()), failed)
+    result.unrun = about.get("status") == "cancelled"
+    found = [result]
+    if diff := string(display.get("fileDiff")):
+        from clients import edits
+
+        found += edit_entries(result.call, edits.of_unified(string(display.get("filePath")), diff))
+    return found
+
+
+def _compaction(about: dict[str, Any], at: int | None) -> list[Entry]:
+    """A compaction, with the history that it left; the summary is the first message of it."""
+    info, history = table(about.get("info")), rows(about.get("compressedHistory"))
+    left = "\n".join(string(part.get("text")) for row in history for part in rows(row.get("parts")))
+    summary = left.partition("<state_snapshot>")[2].partition("</state_snapshot>")[0].strip()
+    before, after = whole(info.get("originalTokenCount")), whole(info.get("newTokenCount"))
+    compaction = Entry("compaction", at, summary=summary, tokens_before=before, tokens_after=after)
+    return [compaction, Entry("summary", at, text=left, content=left)]

@@ -1,0 +1,77 @@
+"""Qwen Code and Copilot CLI through a compaction: captured payloads, and the transcript as it was at each of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Run
+
+PAYLOADS = ROOT / "tests" / "agents" / "payloads"
+SESSION = "00000000-0000-4000-8000-000000000001"
+TRANSCRIPTS = {
+    "qwen": f".qwen/projects/p/chats/{SESSION}.jsonl",
+    "copilot": f".copilot/session-state/{SESSION}/events.jsonl",
+}
+END = {"qwen": '"chat_compression"', "copilot": '"session.compaction_complete"'}
+"""What is in the line that ends the compaction."""
+Hook = Callable[..., str]
+
+
+@pytest.fixture
+def hook(run: Run, tmp_path: Path) -> Hook:
+    """Run a hook with a captured payload, with these lines in the transcript; gives the text for the model."""
+
+    def call(agent: str, name: str, lines: list[str]) -> str:
+        transcript = tmp_path / TRANSCRIPTS[agent]
+        transcript.parent.mkdir(parents=True, exist_ok=True)
+        transcript.write_text("".join(lines))
+        payload = json.loads((PAYLOADS / agent / f"{name}.json").read_text())
+        if "transcript_path" in payload:
+            payload["transcript_path"] = str(transcript)
+        answer = json.loads(run("hook", agent, stdin=json.dumps(payload), env={"HOME": str(tmp_path)}).out or "{}")
+        answer = answer if agent == "copilot" else answer.get("hookSpecificOutput", {})
+        return str(answer.get("additionalContext", ""))
+
+    return call
+
+
+def lines_until_the_end(agent: str) -> list[str]:
+    lines = (PAYLOADS / agent / "session.jsonl").read_text().splitlines(keepends=True)
+    return lines[: next(number for number, line in enumerate(lines, 1) if END[agent] in line)]
+
+
+def note_count(text: str) -> int:
+    return text.count("## Session Recovery")
+
+
+def test_qwen_gets_the_note_again_in_the_next_process(hook: Hook) -> None:
+    lines = lines_until_the_end("qwen")
+    for name in ("SessionStart.startup", "UserPromptSubmit", "PostToolUse", "SessionStart.resume", "PreCompact"):
+        assert note_count(hook("qwen", name, lines[:-1])) == 0
+    note = hook("qwen", "SessionStart.compact", lines)
+    assert note_count(note) == 1 and "worker.py" in note
+    assert hook("qwen", "UserPromptSubmit.tool-result", lines) == hook("qwen", "Stop", lines) == ""
+    assert hook("qwen", "SessionStart.resume", lines) == note
+
+
+@pytest.mark.parametrize(
+    ("names", "counts"),
+    [
+        (("PostToolUse", "Stop", "SessionStart.resume", "UserPromptSubmit"), [1, 0, 0, 0]),
+        (("Stop", "SessionEnd", "SessionStart.resume", "UserPromptSubmit"), [0, 0, 1, 0]),
+        (("UserPromptSubmit", "PostToolUse"), [1, 0]),
+    ],
+)
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_copilot_gets_the_note_with_the_event_after_the_compaction(
+    hook: Hook, names: tuple[str, ...], counts: list[int], is_cancelled: bool
+) -> None:
+    lines = lines_until_the_end("copilot")
+    for name, number in (("SessionStart.new", 3), ("UserPromptSubmit", 5), ("PreCompact", 110), ("PostToolUse", -4)):
+        assert note_count(hook("copilot", name, lines[:number])) == 0
+    if is_cancelled:
+        lines[-1] = lines[-1].replace('"success": true', '"success": false')
+    assert [note_count(hook("copilot", name, lines)) for name in names] == [0 if is_cancelled else n for n in counts]
