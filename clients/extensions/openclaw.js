@@ -48,7 +48,8 @@ export default {
 
     for (const name of Object.keys(TOOLS)) {
       const tool = (ctx) => offered(name, () => [ctx?.sessionId, ctx?.workspaceDir]);
-      api.registerTool((ctx) => ({ ...tool(ctx), catalogMode: "direct-only" }), { name }); // no search before each call
+      // Other tools of plugins must be searched for before they can be called.
+      api.registerTool?.((ctx) => ({ ...tool(ctx), catalogMode: "direct-only" }), { name });
     }
 
     on("gateway_start", () => {
