@@ -193,7 +193,7 @@ def read(
     raw: Raw = False,
     verbatim: Verbatim = False,
 ) -> Answer | int:
-    """Print a note by path, ADR-n, project n or name."""
+    """Print a note by path, ADR-n, project n, name or topic."""
     from memory.knowledge import vault as notes
 
     if verbatim:

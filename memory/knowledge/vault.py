@@ -3,6 +3,7 @@
 Links that lead out of the vault are not followed.
 """
 
+import contextlib
 import os
 import re
 import time
@@ -10,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
-from core import words
+from core import config, words
 from core.errors import Failure
 from core.store import documents, sqlite
-from memory.knowledge import markdown, snippet
+from memory.knowledge import markdown, search, snippet
 
 SECTIONS = {"projects": "Projects", "decisions": "docs/decisions", "inbox": "inbox", "resources": "Resources"}
 MAX_NOTES = 3  # that a reference may name (the contract's)
@@ -23,7 +24,7 @@ _NUMBERED = re.compile(r"(adr[-_ #]*)?0*(\d{1,6})(?!\d)", re.IGNORECASE)
 
 
 class Match(NamedTuple):
-    """A note that a reference names: the reason is `path`, `adr`, `project` or `fuzzy`."""
+    """A note that a reference names: the reason is `path`, `adr`, `project`, `fuzzy` or `semantic`."""
 
     path: str
     reason: str
@@ -40,7 +41,10 @@ def root() -> str:
 
 
 def find(vault: str, reference: str) -> list[tuple[Match, dict[str, Any]]]:
-    """The notes that a reference names, with their first lines. Raises Failure NO_MATCH."""
+    """The notes that a reference names, with their first lines; without any, the synced sections that answer it.
+
+    Raises Failure NO_MATCH.
+    """
     is_path = reference.startswith(("/", "~/", "../", "./")) or "/../" in reference or reference in ("~", "..")
     if is_path and _inside(vault, reference) is None:
         message = f"{reference[:200]!r} is outside the vault {vault}"
@@ -54,7 +58,13 @@ def find(vault: str, reference: str) -> list[tuple[Match, dict[str, Any]]]:
         return notes
     if matches:
         raise Failure("NO_MATCH", f"{matches[0].path} cannot be read as text", "open it with another program")
+    min_score = config.load().get_float("inject.min_score")
+    result, _ = search(reference, limit=MAX_NOTES, per_file=1, min_score=min_score)
+    if result["hits"]:
+        return [(Match(hit["path"], "semantic", hit["score"]), _read_hit(vault, hit)) for hit in result["hits"]]
     fix = f"look for its words: joelclaw vault search {reference[:80]!r}"
+    if not is_synced(vault):
+        fix = f"sync the vault, so that questions find notes by meaning: joelclaw knowledge sync {vault}"
     raise Failure("NO_MATCH", f"nothing in {vault} matches {reference[:200]!r}", fix)
 
 
@@ -62,13 +72,27 @@ def _read(path: str) -> dict[str, Any] | None:
     """The beginning of a note; None for a binary file. Raises OSError."""
     data, is_longer = markdown.read(path, 64 * 1024 * 1024)
     text = markdown.decode(data)
-    if text is None:
-        return None
+    return None if text is None else _beginning(path, text, is_longer)
+
+
+def _beginning(path: str, text: str, is_longer: bool = False) -> dict[str, Any]:
     lines = text.split("\n")
     most = 500  # lines (the contract's)
     shown = "\n".join([*lines[:most], ""] if len(lines) > most else lines)[:400_000]
     total = len(lines) - (not lines[-1])
     return {"path": path, "content": shown, "total_lines": total, "truncated": is_longer or len(shown) < len(text)}
+
+
+def _read_hit(vault: str, hit: dict[str, Any]) -> dict[str, Any]:
+    """The note of a hit; its stored section if the file is elsewhere or gone."""
+    path = _inside(vault, hit["path"]) if hit["path"] else None
+    with contextlib.suppress(OSError):
+        content = _read(path) if path else None
+        if content is not None:
+            return content
+    db = sqlite.open_reading()
+    document = documents.by_id(db, hit["id"]) if db else None
+    return _beginning(hit["path"], document["text"] if document else "")
 
 
 def is_synced(vault: str) -> bool:

@@ -110,6 +110,25 @@ def test_a_project_or_a_name(read: Any, notes: Path, reference: str, note: str, 
     assert 0 < result["resolution"][0]["score"] <= 1
 
 
+def test_a_question_finds_a_synced_section(run: Run, read: Any, notes: Path) -> None:
+    run("knowledge", "sync", str(notes / "docs"))
+    result = read("What decisions about compaction?")
+    assert names(result)[0] == (RECOVERY, "semantic")
+    assert result["resolved"][0]["content"] == (notes / RECOVERY).read_text()
+    assert len(result["resolved"]) <= 3
+    assert names(read("ADR-203"))[0] == (RECOVERY, "adr")  # names go first
+
+
+def test_a_section_from_outside_the_vault_is_shown_as_synced(run: Run, read: Any, tmp_path: Path) -> None:
+    text = "A capybara sits beside the build cache and keeps it warm for the nightly job of the team."
+    write(tmp_path / "skills/cache.md", f"# Cache\n\n{text}\n")
+    run("knowledge", "sync", str(tmp_path / "skills"))
+    write(tmp_path / "skills/cache.md", SECRET)
+    result = read("why does the capybara sit there?")
+    assert result["resolution"][0]["reason"] == "semantic"
+    assert result["resolved"][0]["content"] == text
+
+
 @pytest.mark.parametrize("words", [["read", "x"], ["search", "x"], ["search", "x", "--semantic"]])
 def test_a_missing_vault_has_a_fix(run: Run, tmp_path: Path, words: list[str]) -> None:
     for env in ({"HOME": str(tmp_path)}, {"VAULT_PATH": str(tmp_path / "nowhere")}):
