@@ -5,11 +5,13 @@ import os
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from clients import Client
 from core import config, files
 from core.command import Command
+from core.errors import Failure
 from session import own_command
 from session.install import settings_text
 from session.install.settings_text import Malformed
@@ -375,11 +377,13 @@ class OpenClawSettings(Settings):
     def notes(self, *, project: bool) -> list[str]:
         """What the permission means, and whether the plugin is kept from running."""
         about = "`allowConversationAccess` lets our plugin see the prompts and answers of all of OpenClaw's agents: it"
-        about += " hands them to joelclaw on this machine, and nothing leaves it"
-        compaction = read_settings(self.plugins_file, "agents", "defaults", "compaction")
-        wants_notice = config.load().get_bool("compaction.notify_on_start") and not compaction.get("notifyUser")
-        notice = "for a notice when it compacts, set `agents.defaults.compaction.notifyUser` to true in its settings"
-        return [about, *[notice] * wants_notice, *super().notes(project=project)]
+        about += " hands them to joelclaw, on this machine"
+        found = [about, *super().notes(project=project)]
+        with suppress(Failure):  # our own settings are damaged, which is no fault of OpenClaw's
+            compaction = read_settings(self.plugins_file, "agents", "defaults", "compaction")
+            if config.load().get_bool("compaction.notify_on_start") and not compaction.get("notifyUser"):
+                found.append("for a notice when it compacts, set `agents.defaults.compaction.notifyUser` to true there")
+        return found
 
     def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # it has no projects
         """Its own switches for plugins."""
@@ -406,7 +410,8 @@ class OpenClawSettings(Settings):
             return ["OpenClaw was not asked whether it loads the plugin, because `openclaw` is not on the PATH"]
         words = ["plugins", "inspect", own_command.NAME, "--runtime", "--json"]
         again = f"see `openclaw {' '.join(words[:3])}`"
-        ended = Command([program, *words], seconds=60, max_bytes=1_000_000).run()  # a busy machine needs half a minute
+        # Not in a folder of a project, whose variables OpenClaw would read. A busy machine needs half a minute.
+        ended = Command([program, *words], seconds=60, cwd=self.client.home(), max_bytes=1_000_000).run()
         try:
             answer = json.loads(ended.output)
         except ValueError:
