@@ -382,7 +382,7 @@ class OpenClawSettings(Settings):
         with suppress(Failure):  # our own settings are damaged, which is no fault of OpenClaw's
             compaction = read_settings(self.plugins_file, "agents", "defaults", "compaction")
             if config.load().get_bool("compaction.notify_on_start") and not compaction.get("notifyUser"):
-                found.append("for a notice when it compacts, set `agents.defaults.compaction.notifyUser` to true there")
+                found.append("to see when it compacts, set `agents.defaults.compaction.notifyUser` in openclaw.json")
         return found
 
     def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # it has no projects
