@@ -59,32 +59,32 @@ def react(event: HookEvent, session: Session) -> Reaction:
     kept = written_to_be_kept(hits, state)
     fresh = [hit for hit in kept if hit["id"] not in state.injected_memories]
     names_in = {hit["id"]: shared for hit in fresh if (shared := names_shared(hit, names))}
-    changed = _changed(session, kept if is_block else fresh) if is_timed else set()
     places, placed = _places(names, session, event["cwd"]) if names else ([], [])
     notes = _vault_notes(message, state) if is_asked else {}
-    news: list[str] = []
-    if is_block:
-        news, memories = _gateway_block(session, kept, {*changed, *(hit["id"] for hit in fresh)})
-    else:
-        memories = select([hit for hit in fresh if is_asked or hit["id"] in names_in or hit["id"] in changed], state)
     above = ["**Where it stands:**", *places] if places else []
     above += ["**In the vault:**", *notes.values()] if notes else []
-    titles = ("**In memory:**", 3) if is_block else ("**Changed in memory:**", 3)
-    title, most = titles if is_block or changed else ("**Noted about it:**", 2)
+    if is_block:
+        title, most = "**In memory:**", 3
+        news, memories = _gateway_block(session, kept, {*_changed(session, kept), *(hit["id"] for hit in fresh)})
+        above = [*news, *above]
+    else:
+        changed = _changed(session, fresh) if is_timed else set()
+        title, most = ("**Changed in memory:**", 3) if changed else ("**Noted about it:**", 2)
+        memories = select([hit for hit in fresh if is_asked or hit["id"] in names_in or hit["id"] in changed], state)
     content, shown = fit(
-        "context-refresh", ["## Context Refresh", *news, *above, title], memories, mark="- [{category}] ", most=most,
-        max_tokens=(400 if news else 350) + cost("\n".join((*places, *notes.values()))),
+        "context-refresh", ["## Context Refresh", *above, title], memories, mark="- [{category}] ", most=most,
+        max_tokens=(400 if is_block else 350) + cost("\n".join((*places, *notes.values()))),
     )  # fmt: skip
     if is_timed:  # a prompt that names something does not put the next refresh off
         state.last_refresh_at = session.now
         state.half_refreshed = state.half_refreshed or trigger == "half-full"
-    if not (content or news or above):
+    if not (content or above):
         return Reaction(NO_RESULTS, about=about)
     if is_block:
         state.injected_kinds = {**state.injected_kinds, "context-refresh": session.now}
     named = [name for memory in shown for name in names_in.get(memory["id"], ())]
     state.told_names = [*state.told_names, *dict.fromkeys((*placed, *notes, *named))]
-    content = content or enclose("context-refresh", ["## Context Refresh", *news, *above])
+    content = content or enclose("context-refresh", ["## Context Refresh", *above])
     injection = Injection("context-refresh", content, shown, "context.refresh.injected", about)
     injection.event_about, injection.query = {"reason": trigger}, query
     return give(injection, session, began)
