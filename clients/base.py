@@ -217,9 +217,11 @@ class Client:
 
     def written_files(self, tool: str, given: object) -> list[str]:
         """The files that a tool call writes; none for a tool that only reads."""
-        from clients.content import paths
+        from clients.content import patched_files, paths, texts_in
 
-        return paths(given, *self.path_keys) if tool in self.writing_tools else []
+        if tool not in self.writing_tools:
+            return []
+        return paths(given, *self.path_keys) or patched_files("\n".join(texts_in(given)))
 
     def home(self) -> str:
         """Its configuration folder."""

@@ -7,7 +7,19 @@ compaction in the history that it leaves. Only the response items are read.
 from __future__ import annotations
 
 from clients.base import SHARED_EVENTS, Client
-from clients.content import parse_timestamp, parsed, paths, rows, string, table, text_of, texts_in, typed, whole
+from clients.content import (
+    parse_timestamp,
+    parsed,
+    patched_files,
+    paths,
+    rows,
+    string,
+    table,
+    text_of,
+    texts_in,
+    typed,
+    whole,
+)
 from clients.entries import (
     COMMAND_KEYS,
     Entry,
@@ -75,22 +87,10 @@ class Codex(Client):
         return isinstance(line.get("payload"), dict) and line.get("type") in types
 
     def written_files(self, tool: str, given: object) -> list[str]:
-        """The files of a patch, handed to `apply_patch` as a tool or in a shell command: each once, in order."""
+        """The files of a patch, handed to `apply_patch` as a tool or in a shell command."""
         text = "\n".join(texts_in(given))
-        begin = "*** Begin Patch"
-        if begin not in text or not (tool in PATCHING_TOOLS or any(name in text for name in PATCHING_TOOLS)):
-            return []
-        heads = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
-        found: dict[str, None] = {}
-        inside = False
-        for line in text.split("\n"):
-            if not inside:
-                inside = begin in line
-            elif line.startswith("*** End Patch"):
-                inside = False
-            elif line.startswith(heads) and (path := line.partition(": ")[2].strip()):
-                found[path] = None
-        return list(found)
+        is_patch = tool in PATCHING_TOOLS or any(name in text for name in PATCHING_TOOLS)
+        return patched_files(text) if is_patch else []
 
     def entries(self, line: dict[str, Any]) -> list[Entry]:
         """The entries of a line; empty for repetitions and for texts that only the screen shows."""

@@ -154,6 +154,16 @@ def paths(given: object, *names: str) -> list[str]:
     return [path for path in found if path][:1]
 
 
+def patched_files(text: str) -> list[str]:
+    """The files that a patch for `apply_patch` names, also in a shell command: each once, in order."""
+    heads = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
+    found: list[str] = []
+    for patch in text.split("*** Begin Patch")[1:]:
+        lines = patch.partition("\n*** End Patch")[0].split("\n")
+        found += [line.partition(": ")[2].strip() for line in lines if line.startswith(heads)]
+    return list(dict.fromkeys(path for path in found if path))
+
+
 def text_of(value: object, kinds: tuple[str, ...] = ("text",)) -> str:
     """The text of a message: a string, or its parts of these kinds joined by line breaks. Leading lines are kept."""
     if isinstance(value, str):

@@ -88,7 +88,8 @@ def message_entries(message: dict[str, Any], agent: str) -> list[Entry]:
             from clients import edits
 
             others += edit_entries(call.call, edits.of_unified(text_field(tool, "target") or call.target, diff))
-        others += plan_entries(call.call, tool.get("plan"), "text")
+        if tool.get("plan") or call.tool == "todowrite":  # the plugin sends an empty plan with other tools
+            others += plan_entries(call.call, tool.get("plan"), "text")
     return [said, *calls, *others]
 
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import os
 
-from clients.content import parse_timestamp, rows, string, table, whole
-from clients.entries import Entry, summary_entry, with_node
-from clients.extension import ExtensionClient, message_entries
+from clients.content import parse_timestamp, paths, rows, string, table, whole
+from clients.entries import Entry, call_entry, edit_entries, plan_entries, result_entry, summary_entry, with_node
+from clients.extension import ExtensionClient
 from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
-
-MAX_OUTPUT_CHARS = 16_000  # of what a tool returned; the plugin sends as much
 
 
 class OpenCode(ExtensionClient):
@@ -31,6 +29,7 @@ class OpenCode(ExtensionClient):
     session_file = "database"
     said_marks = (b'"role"', b'"summary"')
     writing_tools = ("edit", "write", "multiedit", "patch", "apply_patch")
+    path_keys = ("filePath",)
 
     def home(self) -> str:
         """Its configuration folder; without its own variable it is below `XDG_CONFIG_HOME`, if that is set."""
@@ -62,46 +61,42 @@ class OpenCode(ExtensionClient):
         found: list[Entry] = []
         if info.get("summary") is True:  # of the messages before it
             found = [Entry("compaction", at, summary=text), summary_entry(text, at)]
-        elif text or tools:
-            used = [self._used(part) for part in tools]
-            found = message_entries({"id": identifier, "role": info.get("role"), "at": at, "tools": used}, self.name)
-            for entry in found[:1]:
-                entry.text = text
-            # the tool `compress` of a plugin replaces earlier messages by summaries
-            inputs = (table(part.get("state")).get("input") for part in tools if part.get("tool") == "compress")
-            found += [summary_entry(summary, at) for given in inputs if (summary := "\n".join(_summaries(given)))]
+        elif (text or tools) and info.get("role") in ("user", "assistant"):
+            found = [Entry("prompt" if info["role"] == "user" else "answer", text=text)]
+            found[0].stable_id = f"{self.name}:{identifier}" if identifier else ""
+            for number, part in enumerate(tools):
+                found += self._tool_entries(f"{identifier}/{number}", part, at)
         found = with_node(found, at, identifier, info.get("parentID"))
         found[0].session = string(info.get("sessionID"))
         found[0].folder = string(table(info.get("path")).get("cwd"))
         return found
 
-    def _used(self, part: dict[str, Any]) -> dict[str, Any]:
-        """A tool's call in the form in which the plugin sends it."""
+    def _tool_entries(self, identifier: str, part: dict[str, Any], at: int | None) -> list[Entry]:
+        """A call, what it returned, and what it changed."""
         tool, state = string(part.get("tool")), table(part.get("state"))
         given, about, fault = table(state.get("input")), table(state.get("metadata")), string(state.get("error"))
-        status = state.get("status")
-        is_done, has_failed = status == "completed", status == "error"
-        diff = string(about.get("diff"))
-        if tool == "write" and not diff and (whole_file := string(given.get("content"))):
-            lines = whole_file.removesuffix("\n").split("\n")
-            diff = "\n".join([f"@@ -0,0 +1,{len(lines)} @@", *(f"+{text}" for text in lines)])
-        patch = string(given.get("patchText")) or string(given.get("patch"))
-        heads = ("*** Add File: ", "*** Update File: ", "*** Move to: ")
-        patched = [text.partition(": ")[2].strip() for text in patch.split("\n") if text.startswith(heads)]
-        target = string(given.get("filePath")) or string(given.get("path"))
+        is_done, has_failed = state.get("status") == "completed", state.get("status") == "error"
+        target = paths(given, "filePath", "path")
+        written = self.written_files(tool, given) if is_done else []
+        call = call_entry(identifier, tool, given, written, given.get("command"), at=at)
+        call.read_files = [] if written else target
+        found = [call]
         not_run = ("The user rejected", "The user dismissed", "Tool execution aborted")
-        output = fault if has_failed else string(state.get("output"))
-        if len(output) > MAX_OUTPUT_CHARS:
-            output = f"{output[: MAX_OUTPUT_CHARS // 2]}\n{output[-MAX_OUTPUT_CHARS // 2 :]}"
-        steps = given.get("todos") if tool == "todowrite" else None
-        written = [string(given.get("filePath")), *patched] if is_done and tool in self.writing_tools else []
-        return {
-            "name": tool, "files": [path for path in written if path], "target": target, "given": given,
-            "command": string(given.get("command")), "diff": diff if is_done else "", "outcome": output,
-            "plan": [{"text": step.get("content"), "status": step.get("status")} for step in rows(steps)],
-            "done": is_done or (has_failed and not fault.startswith(not_run)),
-            "failed": has_failed or bool(whole(about.get("exit"))),
-        }  # fmt: skip
+        if is_done or (has_failed and not fault.startswith(not_run)):
+            output = fault if has_failed else string(state.get("output"))
+            found.append(result_entry(identifier, output, has_failed or bool(whole(about.get("exit")))))
+        if is_done:
+            from clients import edits
+
+            hunks = edits.of_unified(call.target, string(about.get("diff")))
+            if tool == "write" and not hunks:
+                hunks = edits.of_content(call.target, string(given.get("content")))
+            found += edit_entries(identifier, hunks)
+        if tool == "todowrite":
+            found += plan_entries(identifier, given.get("todos"), "content")
+        # the tool `compress` of a plugin replaces earlier messages by summaries
+        summary = "\n".join(_summaries(given)) if tool == "compress" else ""
+        return [*found, summary_entry(summary, at)] if summary else found
 
 
 def _about_session(info: dict[str, Any], at: int | None, identifier: str) -> list[Entry]:

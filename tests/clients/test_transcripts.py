@@ -349,6 +349,18 @@ def test_a_result_without_a_plan_keeps_the_plan() -> None:
     assert plans({"todos": [{"text": "a", "done": True}]}) == [1]
 
 
+def test_only_opencodes_todowrite_changes_the_plan() -> None:
+    state = {"status": "completed", "output": "", "metadata": {}}
+    steps = [{"content": "a", "status": "pending"}]
+    given = {"todowrite": {"todos": steps}, "bash": {"command": "make"}}
+    parts = [{"type": "tool", "tool": tool, "state": {**state, "input": values}} for tool, values in given.items()]
+    stored = clients.row("opencode").entries({"info": {"id": "m1", "role": "assistant"}, "parts": parts})
+    tools = [{"name": "todowrite", "plan": [{"text": "a", "status": "pending"}]}, {"name": "bash", "plan": []}]
+    payload = {"session_id": "s1", "entries": [{"id": "m1", "role": "assistant", "tools": tools}]}
+    for entries in (stored, clients.row("opencode").read(payload, "turn_end")["items"]):
+        assert [[step.text for step in entry.steps] for entry in entries if entry.kind == "plan"] == [["a"]]
+
+
 @pytest.mark.parametrize("agent", [*clients.NAMES, ""])
 def test_reading_imports_nothing_slow_and_no_other_client(agent: str) -> None:
     module = f"clients.{agent}" if agent else "clients"
