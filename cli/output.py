@@ -12,7 +12,6 @@ from core import TYPE_CHECKING, json_text
 from core.errors import Failure, usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any, NotRequired, TypedDict
 
     class NextAction(TypedDict):
@@ -32,10 +31,6 @@ if TYPE_CHECKING:
         fix: NotRequired[str]
         next_actions: list[NextAction]
 
-    from rich.console import Console
-
-    View = Callable[["Console", "Answer"], None]
-
 
 class StdoutFullError(Exception):
     """Stdout cannot be written, because the disk behind it is full, for example. The text is the system's reason."""
@@ -51,15 +46,14 @@ class Answer:
     """What a command returns.
 
     `result` is the result in the envelope. `text` is printed instead of it (`--raw`). On a terminal, `view` draws the
-    result (a function, or `module:function` to load it only there; "" prints JSON even there), after `message`, and
-    the next actions follow.
+    result (`module:function`, which is loaded only there), after `message`, and the next actions follow.
     """
 
     __slots__ = ("exit_code", "message", "next_actions", "result", "text", "view")
 
     def __init__(
         self, result: Any, next_actions: list[NextAction] | None = None, text: str | None = None, *,
-        view: View | str = "cli.terminal:print_values", message: str = "", exit_code: int = 0
+        view: str = "cli.terminal:values", message: str = "", exit_code: int = 0
     ) -> None:  # fmt: skip
         self.result = result
         self.next_actions = next_actions or []

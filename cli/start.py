@@ -124,7 +124,7 @@ def _run(path: str, call: Callable[[], Answer | int | None], *, as_json: bool) -
         answer = call()
         if not isinstance(answer, Answer):
             return answer or 0
-        if as_json or answer.text is not None or not answer.view:
+        if as_json or answer.text is not None:
             print_answer(f"joelclaw {path}", answer)
         else:
             try:

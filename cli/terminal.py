@@ -1,12 +1,17 @@
-"""Draws answers on a terminal, and what views share: values, tables, questions. Loads rich."""
+"""Draws answers on a terminal, and what views share: lines, values, tables, questions. Loads rich.
+
+A view is a function that yields what rich prints, from top to bottom: lines (`line`), names and values (`pairs`), and
+tables (`rows_table`). The views of the commands are in `cli/views.py`, those of `recall` in `cli/recall_views.py`.
+"""
 
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -16,6 +21,9 @@ from core.quoting import shown
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _AGES = (("y", 525_960), ("mo", 43_830), ("d", 1440), ("h", 60), ("min", 1))
+_OVERFLOW: Any = {"cut": "ellipsis", "whole": "ignore"}
+
+View = Iterator[RenderableType]
 
 
 def console() -> Console:
@@ -25,24 +33,31 @@ def console() -> Console:
 
 def draw(answer: Answer) -> None:
     """Draw an answer with its view, then the commands that make sense next."""
-    view = answer.view
-    if isinstance(view, str):
-        module, _, name = view.partition(":")
-        view = getattr(__import__(module, fromlist=[name]), name)
+    module, _, name = answer.view.partition(":")
+    view = getattr(__import__(module, fromlist=[name]), name)
+    print_items(view(answer))
+    print_items(_action_line(action) for action in answer.next_actions)
+
+
+def print_items(items: Iterable[RenderableType]) -> None:
+    """Print what a view yields."""
     screen = console()
-    view(screen, answer)
-    for action in answer.next_actions:
-        line = Text("→ ", style="dim")
-        command = runnable(action["command"])
-        for name, about in action.get("params", {}).items():
-            if "value" in about:
-                command = command.replace(f"<{name}>", str(about["value"]))
-        line.append_text(safe(command, "dim cyan"))
-        line.append_text(safe("  " + action["description"], "dim"))
-        screen.print(line, soft_wrap=True)  # a command that is broken into rows cannot be copied
+    for item in items:
+        if isinstance(item, Text):
+            screen.print(item, no_wrap=item.no_wrap, overflow=item.overflow, crop=item.overflow != "ignore")
+        else:
+            screen.print(item)
 
 
-def print_values(screen: Console, answer: Answer, *, without: Sequence[str] = ()) -> None:
+def _action_line(action: Any) -> RenderableType:
+    command = runnable(action["command"])
+    for name, about in action.get("params", {}).items():
+        if "value" in about:
+            command = command.replace(f"<{name}>", str(about["value"]))
+    return line(Text.assemble(("→ ", "dim"), safe(command, "dim cyan")), (action["description"], "dim"), fit="whole")
+
+
+def values(answer: Answer, *, without: Sequence[str] = ()) -> View:
     """The default view: names and values, then each list and each group under its name."""
     every: dict[str, Any] = answer.result if isinstance(answer.result, dict) else {}
     result = present(
@@ -51,32 +66,25 @@ def print_values(screen: Console, answer: Answer, *, without: Sequence[str] = ()
     groups = {name: value for name, value in result.items() if _is_group(value)}
     single = {name: value for name, value in result.items() if name not in groups}
     if answer.message:
-        screen.print(safe(answer.message))
+        yield safe(answer.message)
     if single:
-        screen.print(pairs(single))
+        yield pairs(single)
     elif not (groups or answer.message):
-        screen.print(safe("none", "dim"))
+        yield safe("none", "dim")
     for name, value in groups.items():
-        screen.print(safe(label(name), "bold cyan"))
+        yield safe(label(name), "bold cyan")
         if isinstance(value, dict):
-            screen.print(pairs(value))
+            yield pairs(value)
         elif isinstance(value[0], dict):
-            screen.print(rows_table(value, most=len(value)))
+            yield rows_table(value, most=len(value))
         else:
-            screen.print(safe("\n".join(plain(item, name) for item in value)))
+            yield safe("\n".join(plain(item, name) for item in value))
 
 
 def _is_group(value: object) -> bool:
     if isinstance(value, list):
         return isinstance(value[0], dict) or len(plain(value)) > 60  # characters
     return isinstance(value, dict)
-
-
-def print_text_first(screen: Console, answer: Answer) -> None:
-    """A view that prints the result's long text (`text` or `summary`) first, then the other values."""
-    name = "text" if "text" in answer.result else "summary"
-    screen.print(safe(answer.result[name] or ""))
-    print_values(screen, answer, without=(name,))
 
 
 def confirm(question: str, *, default: bool = False) -> bool:
@@ -98,11 +106,26 @@ def agrees(preview: Answer, question: str, *, fix: str = "give --yes") -> bool:
     """Show what would change, and ask. Raises Failure: USAGE if there is no terminal."""
     if not (is_for_person() and os.isatty(0)):
         raise wrong_usage("there is no terminal on which to ask for confirmation", fix)
-    print_values(console(), preview, without=("ids", "purged", "dryRun"))
+    print_items(values(preview, without=("ids", "purged", "dryRun")))
     return confirm(question)
 
 
-# Values and tables
+# Lines, values and tables
+
+
+def line(*parts: object, gap: str = "  ", indent: int = 0, fit: str = "fold") -> RenderableType:
+    """A line of values. A part is a value, or a value and its style; those that are "" are left out.
+
+    A line that is too long is folded, `cut`, or left to the terminal (`whole`), so that a command in it can be copied.
+    """
+    text = Text(no_wrap=fit != "fold", overflow=_OVERFLOW.get(fit))
+    for part in parts:
+        value, style = part if isinstance(part, tuple) else (part, "")
+        if value not in ("", None):
+            text.append(gap if text else "").append_text(value if isinstance(value, Text) else safe(value, style))
+    if indent and fit == "fold":
+        return Padding(text, (0, 0, 0, indent), expand=False)
+    return Text(" " * indent, no_wrap=text.no_wrap, overflow=text.overflow).append_text(text)
 
 
 def safe(value: object, style: str = "") -> Text:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
-import io
 import os
 import pty
 import re
 import struct
 import subprocess
 import termios
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
 import in_process
 from conftest import JOELCLAW, PATIENCE_S, Attempt, clean_environment
-
-from cli.output import Answer
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
@@ -93,18 +86,3 @@ def _shown(mine: int) -> str:
 def without_style(text: str) -> str:
     """The text without colours and other escape sequences."""
     return ESCAPE.sub("", text)
-
-
-def drawn(view: Callable[[Answer], None], result: object, *steps: Any, columns: int = 100) -> list[str]:
-    """The lines that a view prints for a result and next steps, without colours."""
-    return _drawn(view, Answer(result, list(steps)), NO_COLOR="1", COLUMNS=str(columns))
-
-
-def _drawn(view: Callable[[Answer], None], answer: Answer, **environment: str) -> list[str]:
-    variables = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
-    with (
-        mock.patch.dict(os.environ, {**variables, "COLUMNS": "100", **environment}, clear=True),
-        contextlib.redirect_stdout(io.StringIO()) as shown,
-    ):
-        view(answer)
-    return [line.rstrip() for line in shown.getvalue().splitlines()]

@@ -3,7 +3,7 @@
 `checkpoint_hot.py` runs the hot ones: `checkpoint save`, `checkpoint flush` and `inject …`; `cli/start.py` runs `hook`.
 """
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Argument, Option
 
@@ -12,11 +12,7 @@ from cli import start
 from cli.commands import checkpoint_hot
 from cli.declarations import Commands, Percent, Raw, Session, session_argument
 from cli.output import Answer, step
-from core import quoting
 from core.errors import Failure
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 app = Commands()
 checkpoint = Commands("Save what a session is doing, as its context fills.")
@@ -72,7 +68,7 @@ def show(
         if sessions:
             newest = {"id": {"description": "its id", "value": sessions[0]["sessionId"], "required": True}}
             actions.append(step("joelclaw checkpoint show <id>", "everything known about a session", newest))
-        return Answer({"count": len(sessions), "sessions": sessions}, actions, view=draw_states)
+        return Answer({"count": len(sessions), "sessions": sessions}, actions, view="cli.views:states")
     name = stored_id(id)
     state = read_state(name)
     if state is None and len(name) >= 8:
@@ -83,7 +79,7 @@ def show(
         state = read_state(matching[0]) if matching else None
     if state is None:
         raise unknown_session(id)
-    return Answer(state.to_json(), view=draw_state)
+    return Answer(state.to_json(), view="cli.views:state")
 
 
 @inject.command("recovery")
@@ -138,48 +134,3 @@ def hook(
 ) -> int:
     """Answer an agent's event on stdin; agents call this. Always exits 0. To test it, run `joelclaw doctor`."""
     return start.hook([agent or "", event or ""])
-
-
-def draw_states(screen: "Console", answer: Answer) -> None:
-    """All sessions with a state file, a row for each: the task is as wide as the terminal allows."""
-    from cli.terminal import age, rows_table, safe
-    from core import clock
-    from core.quoting import clip
-
-    now = clock.now_ms()
-    result = answer.result
-    rows = [
-        {
-            "session": quoting.shown_id(row["sessionId"]),
-            "context": f"{row['percent']:.0f} %" if row["percent"] else "",
-            "compactions": row["compactionCount"],
-            "updated": age(clock.iso(row["updatedAt"]), now),
-            "task": clip(row.get("problem") or row["task"], 200),
-        }
-        for row in result["sessions"]
-    ]
-    screen.print(rows_table(rows, most=len(rows)) if rows else safe("No session has a state file.", "yellow"))
-
-
-def draw_state(screen: "Console", answer: Answer) -> None:
-    """Everything known of a session except internal values."""
-    from cli.terminal import print_values
-
-    print_values(screen, answer, without=("version", "taskHash", "recalledHash", "writtenHash", "messages"))
-
-
-def draw_injection(screen: "Console", answer: Answer) -> None:
-    """The text for the agent in a box, or the reason why there is none."""
-    from rich.panel import Panel
-
-    from cli.terminal import safe
-
-    result = answer.result
-    if result["injected"]:
-        title = safe(f"{result['customType']} · {result['estimatedTokens']} tokens", "bold")
-        screen.print(Panel(safe(result["content"]), title=title, border_style="cyan", expand=False))
-    else:
-        screen.print(safe(f"Nothing injected: {result['reason']}.", "yellow"))
-    for name, fault in result.items():
-        if name.endswith("Error"):
-            screen.print(safe(f"{name}: {fault['message']} ({fault['code']})", "red"))

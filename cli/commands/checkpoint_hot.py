@@ -191,7 +191,7 @@ def _inject(name: str, event: HookEvent, options: Mapping[str, Any], **more: str
     result |= errors_of(session.faults)
     show = step(f"joelclaw checkpoint show {quoted(session_id)}", "everything known about this session")
     actions = [show] if reaction.reason != reactions.NO_CHECKPOINT else []
-    view, code = "cli.commands.checkpoint:draw_injection", 0
+    view, code = "cli.views:injection", 0
     if not options["raw"]:
         return Answer(result, actions, view=view)
     for fault in session.faults:

@@ -25,7 +25,7 @@ idle = Commands("Compact sessions while they are idle.")
 app.add_typer(compaction, name="compaction")
 app.add_typer(idle, name="idle")
 
-TEXT_VIEW = "cli.terminal:print_text_first"
+TEXT_VIEW = "cli.views:text_first"
 CLIENT = OneOf(*clients.with_entries())
 
 _FILES = clients.either(f"{row.session_file} of {row.title}" for row in clients.rows() if row.has_entries)

@@ -1,8 +1,7 @@
 """The home: `joelclaw status`, `doctor`, `store …`, `backup` and `restore`."""
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
@@ -11,9 +10,6 @@ from cli.declarations import Commands, OneOf, progress_bar
 from cli.output import Answer, quoted, runnable, step, wrong_usage
 from core import clock, config, files
 from core.errors import FAILED, Failure
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 app = Commands()
 store = Commands("Prune the local store; set up, fill and read a Typesense cluster.")
@@ -27,7 +23,6 @@ _SERVICES = {"server": _ABSENT, "worker": _ABSENT, "agent_mail": _ABSENT, "lates
 _LANES = ["flowing-reflections", "flowing-observations", "curated-pages"]
 """The lanes of a composed recall (`recall_composed`)."""
 _EXPIRES = ("episodes", "toolCalls")
-_SIGNS = {"ok": ("✓ ", "green"), "note": ("· ", "dim"), "warning": ("! ", "yellow"), "error": ("✗ ", "bold red")}
 
 
 @app.command("status")
@@ -54,7 +49,7 @@ def status() -> Answer:
         actions.append(step("joelclaw memory archive", "archive the sessions that your clients already have"))
     elif result["healthy"]:
         actions.append(step("joelclaw memory list", "the observations"))
-    return Answer(result, actions, view=draw_status)
+    return Answer(result, actions, view="cli.views:status")
 
 
 @app.command("doctor")
@@ -77,7 +72,7 @@ def doctor(
         actions = [step(f"joelclaw doctor{options} --fix", "make the repairs that are safe")]
     elif left & {"HOOK_FAILED", "HOOK_LATE"}:
         actions = [step("joelclaw otel search hook --level warn,error", "what the hooks reported")]
-    return Answer(result, actions, view=draw_doctor, exit_code=0 if result["healthy"] else FAILED)
+    return Answer(result, actions, view="cli.views:doctor", exit_code=0 if result["healthy"] else FAILED)
 
 
 @app.command("project")
@@ -241,89 +236,3 @@ def restore(
     if is_home:
         steps.append(step("joelclaw install --all", "on another machine: the hooks of its agents"))
     return Answer(result, steps)
-
-
-# Views
-
-
-def draw_status(screen: "Console", answer: Answer) -> None:
-    """Whether everything works, the problems, then versions, counts and the last events."""
-    from rich.text import Text
-
-    from cli.terminal import pairs, present, rows_table, safe, size
-
-    result = answer.result
-    problems = result["problems"]
-    style = "bold red" if not result["healthy"] else "bold yellow" if problems else "bold green"
-    screen.print(safe(_verdict(len(problems)), style))
-    _draw_findings(screen, problems)
-    for unknown in result["config"].get("unknown", ()):
-        screen.print(Text.assemble(("  ! ", "yellow"), safe(unknown)))
-    store, sessions, events = result["store"], result["sessions"], result["events"]
-    sizes = f"{size(store['bytes'])} + {size(store['walBytes'])} log, schema {store['schema']}"
-    facts = {
-        "joelclaw": f"{result['version']} (python {result['python']}, sqlite {result['sqlite']})",
-        "home": result["home"],
-        "store": sizes if store["exists"] else "none yet",
-        "cluster": present(store.get("waiting") or {}),
-        "off": ", ".join(row["name"] or row["scope"] for row in result["switches"]["off"]),
-        "never archived": result["switches"]["excluded"],
-        "state files": f"{sessions['count']}, {sessions['damaged']} damaged",
-        "events": f"{events['total']:,}, {events['errors24h']:,} errors in 24 h, {events['waiting']:,} not stored yet",
-        "export": result["otelExport"],
-        "settings": result["config"]["changed"],
-    }
-    screen.print(pairs({name: value for name, value in facts.items() if value}))
-    screen.print(rows_table([{"memories": name, **counts} for name, counts in result["counts"].items()]))
-    if result["events"]["last"]:
-        screen.print(rows_table(result["events"]["last"]))
-
-
-def draw_doctor(screen: "Console", answer: Answer) -> None:
-    """The verdict, then a line for each client and subject, with its problems below."""
-    from rich.text import Text
-
-    from cli.terminal import safe
-
-    result = answer.result
-    style = "bold red" if result["errors"] else "bold yellow" if result["warnings"] else "bold green"
-    repaired = f", {result['fixed']} repaired" if result["fixed"] else ""
-    screen.print(safe(_verdict(result["errors"] + result["warnings"]) + repaired, style))
-    lines = {name: _client_line(facts) for name, facts in result["clients"].items()}
-    lines |= {name: _subject_line(facts) for name, facts in result["subjects"].items()}
-    for name, line in lines.items():
-        findings = [finding for finding in result["findings"] if finding["subject"] == name]
-        worst = max((finding["severity"] for finding in findings), key=list(_SIGNS).index, default="ok")
-        padded = safe(name.ljust(max(map(len, lines))), "bold")
-        screen.print(Text.assemble(_SIGNS[worst], padded, "  ", safe(line, "dim")), soft_wrap=True)
-        _draw_findings(screen, findings)
-
-
-def _verdict(problems: int) -> str:
-    return f"{problems} problem{'s' * (problems != 1)} found" if problems else "Everything works"
-
-
-def _draw_findings(screen: Any, findings: Sequence[dict[str, Any]]) -> None:
-    from rich.text import Text
-
-    from cli.terminal import safe
-
-    for finding in findings:
-        sign = _SIGNS[finding["severity"]]
-        line = Text.assemble("    ", sign, safe(finding["message"]), "  ", safe(finding["code"], "dim"))
-        screen.print(line, soft_wrap=True)
-        if finding["fix"]:
-            screen.print(Text.assemble("      → ", safe(finding["fix"], "cyan")), soft_wrap=True)
-
-
-def _client_line(facts: dict[str, Any]) -> str:
-    if not facts["installed"]:
-        return "not installed" if facts["installed"] is False else "its settings cannot be read"
-    calls = sum(event["calls24h"] for event in facts["events"])
-    return f"installed, {calls:,} call{'s' * (calls != 1)} in 24 h"
-
-
-def _subject_line(facts: dict[str, Any]) -> str:
-    if not facts.get("exists", True):
-        return "none yet"
-    return str(facts["path"]) if "path" in facts else "" if facts.get("used", True) else "not in use"

@@ -4,7 +4,7 @@
 """
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from typer import Argument, Option
 
@@ -13,9 +13,6 @@ from cli.declarations import Commands, Raw, RequiredQuery, Verbatim, progress_ba
 from cli.output import Answer, is_for_person, quoted, refuse_terminal, step, write_verbatim, wrong_usage
 from core import clock, config
 from core.errors import FAILED, usage
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 app = Commands()
 knowledge = Commands("Sync and search folders of Markdown.")
@@ -229,13 +226,13 @@ def search_vault(
         if notes.is_synced(root):
             found = search_sections(text, limit=limit, below=root)[0]
             result |= {"mode": "semantic", "found": found["found"], "hits": found["hits"]}
-            return Answer(result, _read_first(found["hits"]), view=draw_hits)
+            return Answer(result, _read_first(found["hits"]), view="cli.views:sections")
         result["fallback"] = {"from": "semantic", "to": "text", "reason": "the vault was never synced"}
         steps.append(step(f"joelclaw knowledge sync {root}", "import the vault, to search it by meaning"))
     report = notes.by_words(root, text, limit=limit)
     matches = [{"path": hit["path"], "line": hit["line"], "context": hit["snippet"]} for hit in report["hits"]]
     result |= {"mode": "text", **report, "limit": limit, "total_matches": report["found"], "matches": matches}
-    return Answer(result, [*_read_first(report["hits"]), *steps], view=draw_hits)
+    return Answer(result, [*_read_first(report["hits"]), *steps], view="cli.views:sections")
 
 
 def _read_first(hits: list[dict[str, Any]]) -> list[Any]:
@@ -342,32 +339,3 @@ def adr(
     if verb == "collisions":
         return Answer(decisions.collisions(records))
     return Answer((decisions.refs if verb == "refs" else decisions.expand)(records, text))
-
-
-# Views
-
-
-def draw_hits(screen: "Console", answer: Answer) -> None:
-    """Every hit with its score, type, title, place and snippet."""
-    from rich.padding import Padding
-    from rich.text import Text
-
-    from cli.terminal import safe, score_bar
-
-    result = answer.result
-    if "fallback" in result:
-        screen.print(safe(f"searched the texts: {result['fallback']['reason']}", "yellow"))
-    if not result["hits"]:
-        screen.print(safe(f"No results for {result['query'][:120]!r}.", "yellow"))
-    for rank, hit in enumerate(result["hits"], 1):
-        line = Text.assemble((f"{rank:>2}  ", "bold"), score_bar(hit["score"]), "  ")
-        if hit.get("type"):
-            line.append_text(safe(hit["type"] + "  ", "magenta"))
-        screen.print(line.append_text(safe(hit["title"], "bold")))
-        place = f"{hit['path']}:{hit['line']}" if hit.get("line") else hit["path"]
-        screen.print(Padding(safe(place, "dim"), (0, 0, 0, 4)))
-        if hit["snippet"]:
-            screen.print(Padding(safe(hit["snippet"]), (0, 0, 1, 4)))
-    if not result.get("complete", True):
-        screen.print(safe("time ran out before all notes were read", "yellow"))
-    screen.print(safe(f"top {len(result['hits'])} of {result['found']}", "dim"))

@@ -35,14 +35,10 @@ from memory import curate
 
 if TYPE_CHECKING:
     import apsw
-    from rich.console import Console
 
 app = Commands()
 memory = Commands("Write, find, move and forget memories.")
 app.add_typer(memory, name="memory")
-
-_TEXT_NAMES = ("observation", "text", "place")  # the names of the text in the result for a memory or tool call
-_STYLES = {"allow": "green", "hold": "yellow", "discard": "dim"}
 
 MemoryId = Annotated[str, memory_argument("Its id, or the beginning of it")]
 Tags = Annotated[str, Option(metavar="CSV", help="Comma-separated tags")]
@@ -91,7 +87,7 @@ def recent(
 ) -> Answer:
     """List the newest observations."""
     observations = curate.recent(sqlite.open_or_empty(), hours=hours, count=count, now=clock.now_ms())
-    return Answer({"count": len(observations), "hours": hours, "observations": observations}, view=draw_rows)
+    return Answer({"count": len(observations), "hours": hours, "observations": observations}, view="cli.views:memories")
 
 
 @memory.command("scorecard")
@@ -133,7 +129,7 @@ def list_(
         words += [f"--{name} {quoted(value)}" for name, value in filters.items() if value]
         words += ["--all"] if all else []
         steps.append(step(" ".join([*words, f"--limit {limit} --page {page + 1}"]), "the next page"))
-    return Answer(result, steps or [step("joelclaw memory stats", "what is stored")], view=draw_rows)
+    return Answer(result, steps or [step("joelclaw memory stats", "what is stored")], view="cli.views:memories")
 
 
 @memory.command("show")
@@ -150,7 +146,7 @@ def show(id: Annotated[str, memory_argument("Its id")], verbatim: Verbatim = Fal
             return write_verbatim(call["passage"])
         name = {"name": {"description": "a name in it", "required": True}}
         more = step(f"joelclaw recall <name> --session {call['session']}", "more of this session", name)
-        return Answer(call, [more], view=draw_memory)
+        return Answer(call, [more], view="cli.views:memory")
     document = curate.find(db, id)
     curate.refuse_purged(document)
     if verbatim:
@@ -161,7 +157,7 @@ def show(id: Annotated[str, memory_argument("Its id")], verbatim: Verbatim = Fal
     steps = [step(f"joelclaw memory forget{undo} {result['id']}", about)]
     if result["supersededBy"] and not result["forgotten"]:
         steps.append(step(f"joelclaw memory supersede {result['id']} --undo", "bring it back"))
-    return Answer(result, steps, view=draw_memory)
+    return Answer(result, steps, view="cli.views:memory")
 
 
 @memory.command("edit")
@@ -192,7 +188,7 @@ def edit(
         new = {"text": {"description": "the text that replaces it", "required": True}}
         supersede_step = f"joelclaw memory supersede {result['id']} <text>"
         steps.append(step(supersede_step, "replace it with a new text", new))
-    return Answer(result, [_show_step(result["id"]), *steps], view=draw_memory)
+    return Answer(result, [_show_step(result["id"]), *steps], view="cli.views:memory")
 
 
 @memory.command("supersede")
@@ -213,10 +209,10 @@ def supersede(
     db, about = open_writing(id)
     if undo:
         restored = curate.undo_supersede(db, id, **about)
-        return Answer(restored, [_show_step(restored["id"])], view=draw_memory)
+        return Answer(restored, [_show_step(restored["id"])], view="cli.views:memory")
     result = curate.supersede(db, id, new_text, **about)
     back = step(f"joelclaw memory supersede {result['superseded']['id']} --undo", "undo this")
-    return Answer(result, [_show_step(result["id"]), back], view=draw_memory)
+    return Answer(result, [_show_step(result["id"]), back], view="cli.views:memory")
 
 
 # forget, purge
@@ -379,44 +375,3 @@ def _given_text(text: str) -> str:
 
 def _show_step(id: str) -> Any:
     return step(f"joelclaw memory show {quoted(id)}", "everything known about it")
-
-
-# Views
-
-
-def draw_memory(screen: "Console", answer: Answer) -> None:
-    """The text of a memory, or the place of a tool call, and everything known of it."""
-    from cli.terminal import print_values, safe
-
-    result = answer.result
-    name = next(name for name in _TEXT_NAMES if name in result)
-    if "verdict" in result:
-        screen.print(safe(f"[{result['verdict']}]", _STYLES.get(result["verdict"], "")), end=" ")
-    screen.print(safe(result[name]))
-    if result.get("hint"):
-        screen.print(safe(result["hint"], "bold yellow"))
-    print_values(screen, answer, without=(*_TEXT_NAMES, "verdict", "hint"))
-
-
-def draw_rows(screen: "Console", answer: Answer) -> None:
-    """Observations, each with its id, time, category, marks, tags and text."""
-    from rich.padding import Padding
-
-    from cli.terminal import safe
-
-    result = answer.result
-    rows = result.get("memories", result.get("observations"))
-    for row in rows:
-        verdict = "" if row["verdict"] == "allow" else row["verdict"]
-        marks = [name for name in ("pinned", "stale", "forgotten") if row.get(name)]
-        by = f"superseded by {row['supersededBy']}" if row.get("supersededBy") else ""
-        tags = [f"#{tag}" for tag in row.get("tags", ()) if tag not in marks]
-        about = " · ".join(filter(None, [verdict, *marks, by, *tags, row.get("project")]))
-        rest = "  ".join(filter(None, [row["at"][:16].replace("T", " "), row["category"], about]))
-        screen.print(safe(row["id"], "bold").append_text(safe("  " + rest, "dim")))
-        screen.print(Padding(safe(" ".join(row["observation"].split()), _STYLES.get(verdict, "")), (0, 0, 1, 4)))
-    if not rows:
-        screen.print(safe("No memory matches.", "yellow"))
-    elif "page" in result:
-        first = (result["page"] - 1) * result["limit"]
-        screen.print(safe(f"{first + 1} to {first + result['count']} of {result['found']}", "dim"))

@@ -4,7 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from typer import Argument, Option
 
@@ -15,9 +15,6 @@ from cli.output import Answer, is_for_person, quoted, step, tell, write_bytes, w
 from core import clock, config
 from core.errors import FAILED, Failure
 from core.store import sqlite
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 app = Commands()
 
@@ -112,11 +109,11 @@ def archive(
         raise wrong_usage("no transcript is named", fix)
     offered, actions = offer_past_sessions()
     if "archived" in offered:
-        return Answer(offered["archived"], actions, view=draw_archived)
+        return Answer(offered["archived"], actions, view="cli.views:archived")
     history = offered["history"]
     message = f"{describe(history)}." if history["sessions"] else "All past sessions that can be read are archived."
     message += "".join(f" {count:,} cannot be read: {reason}." for reason, count in history["unreadable"].items())
-    return Answer(offered, actions, message=message, view=draw_archived)
+    return Answer(offered, actions, message=message, view="cli.views:archived")
 
 
 def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = False) -> Answer:
@@ -166,7 +163,7 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
         message += "them." if left_out > 1 else "it."
         words = " ".join(["--all"] * all + [quoted(path) for path in paths])
         actions.append(step(f"joelclaw memory archive --again {words}", message))
-    return Answer(result, actions, message=message, view=draw_archived)
+    return Answer(result, actions, message=message, view="cli.views:archived")
 
 
 def _transcripts_of(name: str) -> list[str]:
@@ -276,13 +273,6 @@ def _confirm(question: str, *, default: bool = False) -> bool:
     from cli.terminal import confirm
 
     return confirm(question, default=default)
-
-
-def draw_archived(screen: "Console", answer: Answer) -> None:
-    """How many sessions, turns and calls were archived."""
-    from cli.terminal import print_values
-
-    print_values(screen, answer, without=("history",))
 
 
 @app.command("observe")

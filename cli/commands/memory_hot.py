@@ -28,10 +28,10 @@ _NOTE_KEYS = {
 
 def write_memory(options: Mapping[str, Any]) -> Answer:
     """`joelclaw memory write`: store the text, or stdin if it is `-`."""
-    return _write({"by_hand": False, **options}, view="cli.commands.memory:draw_memory")
+    return _write({"by_hand": False, **options})
 
 
-def _write(options: Mapping[str, Any], *, view: str) -> Answer:
+def _write(options: Mapping[str, Any]) -> Answer:
     from core import project as projects
     from memory import gate
     from memory.write import MAX_CHARS, Draft, clean_text, write
@@ -60,7 +60,7 @@ def _write(options: Mapping[str, Any], *, view: str) -> Answer:
         result["hint"] = gate.NOT_REMEMBERED
     forget = step(f"joelclaw memory forget {result['id']}", "remove it from memory")
     show = step(f"joelclaw memory show {result['id']}", "everything known about it")
-    return Answer(result, [show, forget], view=view)
+    return Answer(result, [show, forget], view="cli.views:memory")
 
 
 def _project(db: apsw.Connection, session: str) -> str:
@@ -78,10 +78,10 @@ def _project(db: apsw.Connection, session: str) -> str:
 def note(text: str | None, source: str, tags: str) -> Answer:
     """`joelclaw note`: store an observation with the tag `note`. The gate always allows it, as a person wrote it."""
     given = {"category": "", "session": "", "project": "", "for_all": False, "type": "observation", "by_hand": True}
-    written = _write({**given, "text": text, "source": source, "tags": f"note,{tags}"}, view="")
+    written = _write({**given, "text": text, "source": source, "tags": f"note,{tags}"})
     stored: Any = written.result
     result = {key: stored[name] for key, name in _NOTE_KEYS.items() if name in stored}
-    return Answer({**result, "status": "stored"}, written.next_actions, view="cli.commands.memory:draw_memory")
+    return Answer({**result, "status": "stored"}, written.next_actions, view="cli.views:memory")
 
 
 def emit(options: Mapping[str, Any]) -> Answer:
@@ -160,7 +160,7 @@ def search_knowledge(options: Mapping[str, Any]) -> Answer:
         )
         event["recalled"] = [hit["id"] for hit in hits]
         log.store_spooled([event], db)
-    view = "cli.commands.knowledge:draw_hits"
+    view = "cli.views:sections"
     if not hits:
         folder = {"dir": {"description": "a folder; by default those synced before"}}
         return Answer(result, [step("joelclaw knowledge sync <dir>", "import a folder of markdown", folder)], view=view)

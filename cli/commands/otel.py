@@ -4,7 +4,7 @@
 """
 
 import select
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -31,8 +31,6 @@ from otel import log
 from otel import search as events
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from core.records import EventQuery
 
 app = Commands()
@@ -41,7 +39,7 @@ o11y = Commands("Show all events of a session or machine.")
 app.add_typer(otel, name="otel")
 app.add_typer(o11y, name="o11y")
 
-_STYLES = {"debug": "dim", "info": "green", "warn": "yellow", "error": "bold red", "fatal": "bold white on red"}
+_LEVELS = ("debug", "info", "warn", "error", "fatal")
 
 Sources = Annotated[
     str | None, Option("--source", metavar="CSV", help="Sources, comma-separated", autocompletion=stored("source"))
@@ -87,7 +85,7 @@ def emit(
 def search(
     query: Annotated[list[str] | None, Argument(metavar="QUERY", help="All words must match; a|b means either")] = None,
     level: Annotated[
-        str | None, Option(metavar="CSV", help="Severities, comma-separated", autocompletion=lambda: [*_STYLES])
+        str | None, Option(metavar="CSV", help="Severities, comma-separated", autocompletion=lambda: [*_LEVELS])
     ] = None,
     source: Sources = None,
     component: Components = None,
@@ -135,7 +133,7 @@ def search(
         steps.append(step(command, "older events, with the same filters", params))
     if session:
         steps.append(step(f"joelclaw o11y session {quoted(filters['session'])}", "all events of this session"))
-    return Answer(result, steps, view=draw_events, exit_code=int(exit_code and not result["found"]))
+    return Answer(result, steps, view="cli.views:events", exit_code=int(exit_code and not result["found"]))
 
 
 def _whole_id(given: str) -> str:
@@ -170,6 +168,8 @@ def _add_origins(rows: list[dict[str, Any]]) -> None:
 def _follow(asked: "Callable[[], EventQuery]", limit: int) -> int:
     """Print matching events as they come, until Ctrl-C or until the reader goes away."""
     on_terminal = is_for_person()
+    if on_terminal:
+        from cli import terminal, views
     reader = select.poll()
     reader.register(1, 0)  # reports only that the reading end of a pipe was closed
     with suppress(KeyboardInterrupt):
@@ -179,7 +179,7 @@ def _follow(asked: "Callable[[], EventQuery]", limit: int) -> int:
             if rows:
                 _add_origins(rows)
             if on_terminal and rows:
-                draw_lines(rows)
+                terminal.print_items(map(views.event, rows))
             elif not all(write_json(json_text.dumps(row)) for row in rows):
                 break
             if reader.poll(250):  # milliseconds
@@ -250,64 +250,4 @@ def _events_of(scope: str, id: str, hours: float, limit: int) -> Answer:
         "collections": [{"collection": "otel_events", "found": found["found"]}], "hits": hits,
     }  # fmt: skip
     more = step(f"joelclaw otel list --{scope} {quoted(name)}", "the same, page by page")
-    return Answer(result, [more], view=draw_events)
-
-
-# Views
-
-
-def draw_events(screen: "Console", answer: Answer) -> None:
-    """A page of events, a line each."""
-    from cli.terminal import safe
-    from core.quoting import counted
-
-    result = answer.result
-    found = result["events"] if "events" in result else result["hits"]
-    draw_lines(found)
-    if found:
-        first = (result.get("page", 1) - 1) * result["limit"] + 1
-        screen.print(safe(f"\n{first} to {first + len(found) - 1} of {result['found']:,}\n", "dim"))
-    else:
-        screen.print(safe("No event matches. Earlier ones: --hours 168", "yellow"))
-    if result.get("hiddenCount"):
-        names = ", ".join(result["hidden"])
-        count = counted(result["hiddenCount"], "routine event")
-        screen.print(safe(f"{count} left out; --action {names.replace(', ', ',')} shows them", "dim"))
-
-
-def draw_lines(events: Iterable[Mapping[str, Any]]) -> None:
-    """A line for each event: time, session, client, project, and what happened, in the colour of its severity."""
-    from rich.text import Text
-
-    from cli.terminal import console, label, plain, safe
-
-    screen = console()
-    for event in events:
-        level = event["level"]
-        is_left_out = ("agent", "steps") if event["client"] else ("steps",)
-        known = {k: value for k, value in event["metadata"].items() if value is not None and k not in is_left_out}
-        metadata = " · ".join(f"{label(_without_unit(key))} {_short(plain(known[key], key))}" for key in known)
-        line = Text.assemble(
-            safe(f"{plain(event['ts'])}  ", "dim"),
-            safe(_column(event["sessionId"], 8) + _column(event["client"], 8) + _column(event["project"], 16), "cyan"),
-            safe("" if level == "info" else f"{level} ", _STYLES.get(level, "")),
-            safe(event["action"], _STYLES.get(level, "")),
-            safe(f"  {event['error']}".replace("\n", " ") if event["error"] else "", _STYLES.get(level, "")),
-            safe("" if event["duration_ms"] is None else f"  {event['duration_ms']:,.0f} ms", "magenta"),
-            safe(f"  {event['component']}  {metadata}", "dim"),
-        )
-        screen.print(line)
-
-
-def _column(text: str, width: int) -> str:
-    """A text of exactly this width, and two spaces."""
-    return f"{text[:width]:{width}}  "
-
-
-def _without_unit(key: str) -> str:
-    return key.removesuffix("Ms").removesuffix("_ms").removesuffix("Percent") or key
-
-
-def _short(text: str) -> str:
-    text = text.replace("\n", " ")
-    return text if len(text) <= 80 else text[:79] + "…"
+    return Answer(result, [more], view="cli.views:events")

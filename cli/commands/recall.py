@@ -1,6 +1,6 @@
 """`joelclaw recall`, `show`, `how`, `fix` and `search`: find earlier work.
 
-`recall` is a hot command: `recall_hot.py` runs it. The views of `recall` and `show` are in `recall_view.py`.
+`recall` is a hot command: `recall_hot.py` runs it. The views are in `cli/recall_views.py`.
 """
 
 from collections import Counter
@@ -32,7 +32,6 @@ from core.store import sqlite
 
 app = Commands()
 
-VIEWS = "cli.commands.recall_view"
 SPEAKERS = {"user": "prompt", "assistant": "agent"}
 """The roles of a transcript and what `recall` calls their texts' origins."""
 
@@ -123,7 +122,7 @@ def show(
             step(f"joelclaw session show {session} --full", "the whole session, turn by turn"),
         ]
     lines = (f"{SPEAKERS.get(entry['role'], entry['role'])}: {entry['text']}" for entry in result["entries"])
-    return Answer(result, actions, "\n".join(lines) if raw else None, view=f"{VIEWS}:draw_conversation")
+    return Answer(result, actions, "\n".join(lines) if raw else None, view="cli.recall_views:conversation")
 
 
 def _numbered_hit(last: dict[str, Any], number: int) -> str:
@@ -173,7 +172,7 @@ def _past(query: list[str], found: list[dict[str, Any]], name: str, *, raw: bool
     if found and not found[0]["isOtherProject"]:
         first = found[0].get("ended") or found[0]
         action = step(f"joelclaw recall show {quoted(_shown_id(first))}", "the conversation around the best result")
-    return Answer(result, [action], "\n".join(past_lines(result)) if raw else None, view=f"{VIEWS}:draw_lines")
+    return Answer(result, [action], "\n".join(past_lines(result)) if raw else None, view="cli.recall_views:past_runs")
 
 
 def past_lines(result: dict[str, Any]) -> Iterator[str]:
@@ -283,7 +282,7 @@ def search(
         counts = Counter(value for about in fields for value in about.get(facet, [])[: _most_values(facet)] if value)
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair))
         result["facets"] = {facet: [{"value": value, "count": count} for value, count in ordered]}
-    return Answer(result, _after_search(text, hits), view=f"{VIEWS}:draw_search")
+    return Answer(result, _after_search(text, hits), view="cli.recall_views:search")
 
 
 def _most_values(facet: str) -> int | None:

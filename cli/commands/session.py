@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from typer import Option
 
@@ -12,13 +12,10 @@ from cli.input import current_session, session_from_environment
 from cli.output import Answer, FramedText, is_for_person, quoted, runnable, step
 from core import clock, config, files, project, quoting
 from core.errors import Failure
-from core.quoting import clip, counted, enclose, one_line
+from core.quoting import clip, enclose, one_line
 from core.records import Session
 from core.store import sqlite
 from session.state import stored_id
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 app = Commands()
 session = Commands("List all sessions, or show a session in detail.")
@@ -54,7 +51,7 @@ def list_(
     if rows:
         about = {"description": "its id, or the beginning of it", "value": rows[0]["sessionId"], "required": True}
         actions.append(step("joelclaw session show <id>", "one session in detail", {"id": about}))
-    return Answer({"count": count, "sessions": rows}, actions, view=draw_list)
+    return Answer({"count": count, "sessions": rows}, actions, view="cli.views:sessions")
 
 
 @session.command("show")
@@ -83,7 +80,7 @@ def show(
         actions.append(step(f"joelclaw session show {quoted(name)} --full", "every turn"))
     if found["compactions"]:
         actions.append(step(f"joelclaw lost {quoted(name)}", "what the last compaction dropped"))
-    return Answer({**found, "chosen": chosen, "full": full}, actions, view=draw_session)
+    return Answer({**found, "chosen": chosen, "full": full}, actions, view="cli.views:session")
 
 
 def _store() -> Any:
@@ -184,7 +181,7 @@ def lost(
     short = "" if most or kind else lost_text(result, in_rows=True)
     if most != MOST_ENTRIES and (is_cut or " in all:\n" in short):
         actions.append(step(f"joelclaw lost {quoted(quoting.shown_id(result['session']))} --all", "all of it"))
-    return Answer(result, actions, lost_text(result) if raw else None, message=short, view=draw_lost)
+    return Answer(result, actions, lost_text(result) if raw else None, message=short, view="cli.views:lost")
 
 
 def _session_with_losses(db: Any, given: str) -> str:
@@ -281,7 +278,7 @@ def search(
     }  # fmt: skip
     if extract:
         result["extractions"] = [hit["extraction"] for hit in hits]
-    view = draw_found_sessions
+    view = "cli.views:found_sessions"
     if not hits:
         actions = [step("joelclaw memory archive --all", "archive the transcripts on this disk")]
         return Answer(result, actions, view=view)
@@ -310,136 +307,3 @@ def extract(
     words = {"query": {"description": "what to look for", "required": True}}
     again = step(f"joelclaw recall <query> --session {quoted(transcript.session)}", "search the session", words)
     return Answer(result, [again], archived.markdown(extraction) if is_for_person() else None)
-
-
-# Views
-
-_LINE_CHARACTERS = 150
-_CHOSEN = {
-    "project": "This is the latest session of this folder's project. For another, give its ID.",
-    "last": "This folder's project has no such session; this is the latest of all. For another, give its ID.",
-}
-"""Why a session is shown that was not named."""
-
-
-def draw_list(screen: "Console", answer: Answer) -> None:
-    """Two lines for each session: its id and numbers, and its last task."""
-    from cli.terminal import age, safe
-
-    result = answer.result
-    now = clock.now_ms()
-    for row in result["sessions"]:
-        numbers = {"turn": row["turns"], "call": row["toolCalls"], "compaction": row["compactions"]}
-        counts = [counted(number, noun) for noun, number in numbers.items()]
-        percent = "" if row["contextPercent"] is None else f"{row['contextPercent']:.0f} %"
-        parts = [_relation(row), row["client"], row["project"], age(row["updatedAt"], now), *counts, percent]
-        about = safe("  " + " · ".join(filter(None, parts)), "dim")
-        screen.print(safe(quoting.shown_id(row["sessionId"]), "bold").append_text(about), soft_wrap=True)
-        for text in filter(None, (row["title"], row["task"])):
-            screen.print(safe("    " + clip(text, _LINE_CHARACTERS)), no_wrap=True)
-    if not result["sessions"]:
-        screen.print(safe("No session is known.", "yellow"))
-
-
-def _relation(row: dict[str, Any]) -> str:
-    """`subagent of 1a2b3c4d`; "" for a session that the user began."""
-    return f"{row['kind']} of {quoting.shown_id(row['parent'])}" if row["parent"] else ""
-
-
-def draw_session(screen: "Console", answer: Answer) -> None:
-    """A summary, then the turns: without --full only those in which something happened."""
-    from cli.terminal import pairs, plain, safe
-
-    result = answer.result
-    for line, style in ((_CHOSEN.get(result["chosen"]), "dim"), (result["problem"], "yellow")):
-        if line:
-            screen.print(safe(line, style))
-    hooks, memories, injections = result["hooks"], result["memories"], result["injections"]
-    times = (
-        f", median {_milliseconds(hooks['p50'])}, {_milliseconds(hooks['totalMs'])} in all" if hooks["count"] else ""
-    )
-    percent = "" if result["contextPercent"] is None else f"{result['contextPercent']:.0f} % {result['zone']}"
-    compactions, recalls = counted(result["compactions"], "compaction"), counted(result["recalls"], "recall")
-    summary = {
-        "session": ", ".join(filter(None, (result["sessionId"], _relation(result)))),
-        "title": result["title"],
-        "client": ", ".join(filter(None, (result["client"], result["project"]))),
-        "time (UTC)": " to ".join(plain(result[name])[:16] for name in ("startedAt", "updatedAt")),
-        "task": clip(result["task"] or "", _LINE_CHARACTERS),
-        "turns": f"{result['turnCount']}, {counted(result['toolCalls'], 'call')} ({result['failedCalls']} failed)",
-        "context": ", ".join(filter(None, (percent, compactions, recalls))),
-        "injections": f"{injections['count']}, {plain(injections['tokens'])} tokens",
-        "memories": f"{memories['injected']}: {memories['echo']} used, {memories['fizzle']} ignored",
-        "hooks": f"{hooks['count']}{times}",
-    }
-    screen.print(pairs({name: value for name, value in summary.items() if value}))
-    for turn in result["turns"]:
-        if turn["moments"] or result["full"]:
-            _draw_turn(screen, turn, full=result["full"])
-
-
-def _draw_turn(screen: "Console", turn: Any, *, full: bool) -> None:
-    """A line with the prompt, then a line for each event in the turn, with the texts that were injected."""
-    from rich.text import Text
-
-    from cli.terminal import plain, safe
-
-    failed = f", {turn['failedCalls']} failed" if turn["failedCalls"] else ""
-    percent = "" if turn["contextPercent"] is None else f"{turn['contextPercent']:.0f} %"
-    calls = f"{counted(turn['toolCalls'], 'call')}{failed}" if turn["toolCalls"] else ""
-    about = "  ".join(filter(None, [turn["at"][11:19], percent, calls]))
-    prompt = turn["prompt"] or ("(prompt not archived)" if turn["number"] else "")
-    number = f"#{turn['number']}" if turn["number"] else "before"
-    line = Text.assemble((f"{number:<7}", "bold"), safe(about + "  ", "dim"), safe(prompt))
-    screen.print(line, no_wrap=not full, overflow="ellipsis")
-    for moment in turn["moments"]:
-        tokens, took = moment.get("tokens"), moment.get("ms")
-        notes = [f"{plain(tokens)} tokens" if tokens else "", "" if took is None else _milliseconds(took)]
-        note = ", ".join(filter(None, [moment.get("customType"), *notes]))
-        head = f"       {moment['kind']:<11} {moment['text']}" + f"  ({note})" * bool(note)
-        style = "bold red" if moment["kind"] == "error" else ""
-        screen.print(safe(head, style), no_wrap=not full, overflow="ellipsis")
-        lines = moment.get("content", "").split("\n")[1:]
-        for text in lines if full else lines[:4]:
-            screen.print(safe(" " * 18 + text, "dim"), no_wrap=not full, overflow="ellipsis")
-        for memory in moment.get("memories", ()):
-            outcome = {"echo": "used", "fizzle": "ignored"}.get(memory["outcome"], "")
-            text = " ".join(memory["text"].split()) or "forgotten"
-            screen.print(safe(f"{' ' * 18}{outcome:<8}{text}", "dim"), no_wrap=not full, overflow="ellipsis")
-
-
-def _milliseconds(value: float | None) -> str:
-    """A time in ms, or in seconds from one second on; – if it is unknown."""
-    if value is None:
-        return "–"
-    return f"{value / 1000:,.1f} s" if value >= 1000 else f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"
-
-
-def draw_lost(screen: "Console", answer: Answer) -> None:
-    """The best of what a compaction dropped in 25 rows, or all that was asked for."""
-    from cli.terminal import safe
-
-    result = answer.result
-    for line in answer.message.splitlines():
-        screen.print(safe(line), no_wrap=True, overflow="ellipsis")
-    if not answer.message:
-        screen.print(safe(lost_text(result)), soft_wrap=True)  # a command that is broken into rows cannot be copied
-    if result["chosen"] in _CHOSEN:
-        screen.print(safe(_CHOSEN[result["chosen"]], "dim"))
-
-
-def draw_found_sessions(screen: "Console", answer: Answer) -> None:
-    """Every session with its score, client, start, folder and snippets."""
-    from rich.padding import Padding
-    from rich.text import Text
-
-    from cli.terminal import safe, score_bar
-
-    result = answer.result
-    for rank, hit in enumerate(result["hits"], 1):
-        head = safe(quoting.shown_id(hit["sessionId"]), "bold cyan")
-        head.append_text(safe(f"  {hit['client']}  {hit['startedAt'][:16]}  {hit['folder']}", "dim"))
-        screen.print(Text.assemble((f"{rank:>2}  ", "bold"), score_bar(hit["score"]), "  ", head))
-        for text in hit["snippets"]:
-            screen.print(Padding(safe(" ".join(text.split())), (0, 0, 1, 4)))
-    screen.print(safe(f"top {len(result['hits'])} of {result['found']} sessions", "dim"))

@@ -20,14 +20,10 @@ from core import clock, files, project, switches
 from core.errors import Failure
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from session.install.client_settings import Settings
     from session.install.plan import Plan
 
 app = Commands()
-
-_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 Agents = Annotated[
     list[str] | None,
@@ -71,7 +67,7 @@ def install(
     if dry_run or "declined" in result:
         return answer
     offered, actions = memory_bulk.offer_past_sessions(yes=bool(confirmed or archive), no=archive is False)
-    return Answer({**result, **offered}, [*actions, *answer.next_actions], view=draw_install)
+    return Answer({**result, **offered}, [*actions, *answer.next_actions], view="cli.views:install")
 
 
 @app.command("uninstall")
@@ -83,7 +79,7 @@ def uninstall(agents: Agents = None, project: OfProject = False, confirmed: Conf
     if confirmed is False or "declined" in result or not os.path.isdir(home):
         return answer
     delete = step(f"rm -r {quoted(home)}", "also delete the memory permanently")
-    return Answer({**result, "memoryLeft": home}, [*answer.next_actions, delete], view=draw_install)
+    return Answer({**result, "memoryLeft": home}, [*answer.next_actions, delete], view="cli.views:install")
 
 
 def _list_installs() -> Answer:
@@ -95,7 +91,7 @@ def _list_installs() -> Answer:
     of_user = (row for row in rows if row["scope"] == "user")
     missing = " ".join(row["agent"] for row in of_user if row["present"] and not row["current"])
     steps = [step(f"joelclaw install {missing}", "install or update joelclaw there")] if missing else []
-    return Answer({"installs": rows}, steps, view=draw_install)
+    return Answer({"installs": rows}, steps, view="cli.views:install")
 
 
 class _Change:
@@ -118,13 +114,14 @@ class _Change:
             plans_by_client = self._plans()
             agents = result["agents"] = [self._describe(plans, {}) for plans in plans_by_client]
             if dry_run:
-                return Answer(result, view=draw_install)
+                return Answer(result, view="cli.views:install")
             if any(file_plan.changed for plans in plans_by_client for file_plan in plans):
-                from cli.terminal import confirm
+                from cli import views
+                from cli.terminal import confirm, print_items
 
-                print_changes([file for agent in agents for file in (agent, *agent["also"])])
+                print_items(views.changes(file for agent in agents for file in (agent, *agent["also"])))
                 if not confirm(f"{self.verb}?"):
-                    return Answer({**result, "declined": True}, view=draw_install)
+                    return Answer({**result, "declined": True}, view="cli.views:install")
         changed: list[str] = []
         result["agents"] = []
         with plan.locked():
@@ -135,7 +132,9 @@ class _Change:
                 if self.verb == "install":
                     result["agents"][-1]["notes"] += plans[0].client.confirmed()
         steps = [step("joelclaw doctor", "check that its hooks are called")] if self.verb == "install" else []
-        return Answer(result, [*steps, step("joelclaw install --list", "list the installations")], view=draw_install)
+        return Answer(
+            result, [*steps, step("joelclaw install --list", "list the installations")], view="cli.views:install"
+        )
 
     def _choose(self, names: list[str]) -> tuple[list["Settings"], list[dict[str, str]]]:
         """The clients that are named, and with `all` those that are skipped and why."""
@@ -384,60 +383,6 @@ def completion(
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     with open(os.path.join(root, "completions", _SCRIPTS[name]), encoding="utf-8") as file:
         return Answer(None, text=file.read().rstrip("\n"))
-
-
-# Views
-
-
-def draw_install(screen: "Console", answer: Answer) -> None:
-    """The installations, or the changes of each client's files."""
-    from cli.terminal import rows_table, safe
-
-    result = answer.result
-    if "installs" in result:
-        screen.print(rows_table(result["installs"], ("agent", "scope", "present", "installed", "current", "path")))
-    else:
-        _draw_changes(screen, result)
-        if archived := result.get("archived"):
-            screen.print(safe(f"{archived['transcripts']:,} past sessions archived.", "bold"))
-        elif result.get("memoryLeft"):
-            screen.print(safe(f"The memory stays in {result['memoryLeft']}."))
-
-
-def _draw_changes(screen: "Console", result: dict[str, Any]) -> None:
-    from cli.terminal import safe
-
-    dry_run, declined = result["dryRun"], result.get("declined")
-    for agent in result["agents"]:
-        others = agent["also"]
-        if dry_run:
-            print_changes([agent, *others])
-        done = "would change" if dry_run and (agent["diff"] or others) else "nothing to change"
-        done = "done" if agent["changed"] else "nothing was changed" if declined else done
-        screen.print(safe(agent["agent"], "bold"), safe(done), safe(agent["path"], "dim"))
-        left = [path for path in agent.get("backupsLeft", ()) if path != agent["backup"]]
-        lines = [f"and {other['path']}" for other in others if not dry_run]
-        lines += [f"backup: {agent['backup']}"] if agent["backup"] else []
-        lines += [f"older backup, which you may delete: {path}" for path in left]
-        for line in (*lines, *(f"- {note}" for note in agent["notes"] if not declined)):
-            screen.print(safe(f"  {line}", "" if line[0] == "-" else "dim"))
-    for agent in result["skipped"]:
-        screen.print(safe(agent["agent"], "bold dim"), safe(f"skipped: {agent['reason']}", "dim"))
-
-
-def print_changes(changed: Sequence[dict[str, Any]]) -> None:
-    """Print the diff of each file, or a row if a file of ours is added or removed."""
-    from cli.terminal import console, safe, size
-
-    screen = console()
-    for file in changed:
-        text = str(file["diff"]).removesuffix("\n")
-        if file.get("what"):
-            sign = "-" if text.startswith(f"--- {file['path']}") else "+"
-            text = f"{sign} {file['path']} ({size(file['bytes'])}): {file['what']}"
-        for line in text.split("\n") if text else ():
-            style = "bold" if line.startswith(("+++ ", "--- ")) else _DIFF_STYLES.get(line[:1], "dim")
-            screen.print(safe(line, style), soft_wrap=True)
 
 
 def mcp_requirement() -> tuple[str, str]:

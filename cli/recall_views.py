@@ -4,14 +4,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
-from rich.padding import Padding
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from cli.commands import recall as commands
 from cli.commands import recall_hot
 from cli.output import Answer, quoted, step
-from cli.terminal import rows_table, safe
+from cli.terminal import View, console, line, rows_table, safe
 from core import quoting
 from core.quoting import shown
 from core.words import query_terms
@@ -24,27 +23,28 @@ _EMPTY_ROW = re.compile(r"(?:`{3,}\w*|[-|:+=─ ]+|[][{}(),;]+|\(prompt \d+, cal
 _CLIENT_TAG = re.compile(r"‹/?[\w:-]+>")
 
 
-def draw_hits(screen: Console, answer: Answer) -> None:
+def hits(answer: Answer) -> View:
     """Each hit with its origin and the rows of its text that contain most of the query's words."""
+    screen = console()
     result = answer.result
-    hits = list(enumerate(result["hits"], 1))
-    if not hits:
+    found = list(enumerate(result["hits"], 1))
+    if not found:
         query = result["query"][:120].strip()
-        screen.print(safe(f"No results for {query!r}." if query else "No results.", "yellow"))
-        for line in recall_hot.unknown_filters(result):
-            screen.print(safe(line, "yellow"))
+        yield safe(f"No results for {query!r}." if query else "No results.", "yellow")
+        for about in recall_hot.unknown_filters(result):
+            yield safe(about, "yellow")
             answer.next_actions = [step(f"joelclaw recall {quoted(result['query'])}", "the same without it")]
     words = query_pattern(f"{result['query']} {result['rewrittenQuery']}")
-    for rank, hit in reversed(hits) if screen.is_terminal else hits:
-        screen.print(heading(hit, rank, result.get("preferredProject") or ""), no_wrap=True, overflow="ellipsis")
+    for rank, hit in reversed(found):
+        yield heading(hit, rank, result.get("preferredProject") or "")
         most = screen.height // 3 if rank == 1 else 3  # rows of the hit's text
-        _print_rows(screen, best_rows(_rows(screen, hit_text(hit)), words, most))
-    _print_summary(screen, result)
-    if screen.is_terminal and hits:
+        yield from best_rows(_rows(screen, hit_text(hit)), words, most)
+    yield from _summary(result)
+    if found:
         answer.next_actions = [step("joelclaw recall show 1", answer.next_actions[0]["description"])]
 
 
-def _print_summary(screen: Console, result: dict[str, Any]) -> None:
+def _summary(result: dict[str, Any]) -> View:
     words = f"top {result['count']} of {result['found']}"
     if result.get("droppedByTrustPass"):
         words += f" · {result['droppedByTrustPass']} left out"
@@ -53,12 +53,12 @@ def _print_summary(screen: Console, result: dict[str, Any]) -> None:
         is_foreign = best is not None and is_of_another(best, own)
         words += f" · hit 1 is from {best['project']}, not {own}" if best and is_foreign else f" · {own} first"
     if result["hits"] or result.get("droppedByTrustPass"):
-        screen.print(safe(words, "dim"), no_wrap=True, overflow="ellipsis")
+        yield line((words, "dim"), fit="cut")
     for dropped in () if result["hits"] else result.get("droppedDiagnostics", ()):
         reasons = ", ".join(dropped["reasons"])
-        screen.print(safe(f"  left out ({reasons}): {dropped['observation'][:100]}", "dim"))
+        yield safe(f"  left out ({reasons}): {dropped['observation'][:100]}", "dim")
     if "fallback" in result:
-        screen.print(safe(f"The cluster was not used: {result['fallback']['reason']}", "yellow"))
+        yield safe(f"The cluster was not used: {result['fallback']['reason']}", "yellow")
 
 
 def query_pattern(query: str) -> re.Pattern[str]:
@@ -92,7 +92,7 @@ def _rows(screen: Console, text: str) -> list[Text]:
     return [row for row in rows if not _EMPTY_ROW.fullmatch(row.plain.strip())]
 
 
-def best_rows(rows: Sequence[Text], words: re.Pattern[str], most: int) -> list[Text]:
+def best_rows(rows: Sequence[Text], words: re.Pattern[str], most: int) -> list[RenderableType]:
     """The `most` neighbouring rows that contain most of the query's words, highlighted; "…" marks an omission."""
     found = [{match.lower()[:4] for match in words.findall(row.plain)} for row in rows]
     last = max(len(rows) - most, 0)
@@ -104,76 +104,63 @@ def best_rows(rows: Sequence[Text], words: re.Pattern[str], most: int) -> list[T
         chosen[0] = Text("… ", style="dim").append_text(chosen[0])
     if start < last and chosen:
         chosen[-1] = chosen[-1] + Text(" …", style="dim")
-    return chosen
+    return [line(row, indent=INDENT, fit="cut") for row in chosen]
 
 
-def _print_rows(screen: Console, rows: Sequence[Text]) -> None:
-    for row in rows:
-        screen.print(Text(" " * INDENT).append_text(row), no_wrap=True, overflow="ellipsis")
-
-
-def heading(hit: Any, rank: int, own: str) -> Text:
+def heading(hit: Any, rank: int, own: str) -> RenderableType:
     """The number, time, project, client, session and speaker of a hit; for a note its category."""
     of_session = bool(hit["session"]) and hit["collection"] != "knowledge"
-    parts = (
-        (hit["timestamp"][:16].replace("T", " ") if hit["timestamp"] != "unknown" else "", ""),
+    return line(
+        (f"{rank:>2}", "bold"),
+        hit["timestamp"][:16].replace("T", " ") if hit["timestamp"] != "unknown" else "",
         (hit["project"] or written(hit), "red" if is_of_another(hit, own) else "green"),
-        (hit["source"] if of_session and hit["source"] != hit["origin"] else "", ""),
+        hit["source"] if of_session and hit["source"] != hit["origin"] else "",
         (quoting.shown_id(hit["session"]) if of_session else "", "cyan"),
         (hit["origin"], "blue"),
         (hit["categoryId"].removeprefix("jc:") if hit["collection"] == "observations" else "", "magenta"),
         (hit["writeVerdict"] if hit["writeVerdict"] != "allow" else "", "yellow"),
         (f"{hit['more']} more in this session" if hit.get("more") else "", "dim"),
+        fit="cut",
     )
-    line = Text.assemble((f"{rank:>2}", "bold"))
-    for value, style in parts:
-        if value:
-            line.append("  ").append_text(safe(value, style))
-    return line
 
 
-def draw_conversation(screen: Console, answer: Answer) -> None:
+def conversation(answer: Answer) -> View:
     """A hit in up to half of the screen, and the entries around it in a line each."""
+    screen = console()
     result = answer.result
-    parts = filter(None, (result[name] for name in ("project", "client", "folder")))
-    head = safe(quoting.shown_id(result["sessionId"]) or result["id"], "bold cyan")
-    screen.print(head.append_text(safe("  " + "  ".join(parts), "dim")), no_wrap=True, overflow="ellipsis")
+    head = (quoting.shown_id(result["sessionId"]) or result["id"], "bold cyan")
+    yield line(head, *((result[name], "dim") for name in ("project", "client", "folder")), fit="cut")
     words = query_pattern(result["query"])
     for entry in result["entries"]:
+        is_match = entry["match"]
         time = entry["at"][:16].replace("T", " ") if entry["at"] != "unknown" else ""
-        line = Text.assemble(("▌" if entry["match"] else " ", "bold yellow"), safe(f"{time}  ", "dim"))
-        speaker = commands.SPEAKERS.get(entry["role"], entry["role"])
-        line.append_text(safe(speaker + "  ", "bold" if entry["match"] else "blue"))
-        if not entry["match"]:
-            line.append_text(safe(" ".join(entry["text"].split())))
-        screen.print(line, no_wrap=True, overflow="ellipsis")
-        if entry["match"]:
-            _print_rows(screen, best_rows(_rows(screen, entry["text"]), words, screen.height // 2))
+        speaker = (commands.SPEAKERS.get(entry["role"], entry["role"]), "bold" if is_match else "blue")
+        begin = Text.assemble(("▌" if is_match else " ", "bold yellow"), safe(time, "dim"))
+        yield line(begin, speaker, "" if is_match else " ".join(entry["text"].split()), fit="cut")
+        if is_match:
+            yield from best_rows(_rows(screen, entry["text"]), words, screen.height // 2)
 
 
-def draw_lines(screen: Console, answer: Answer) -> None:
-    """The lines of `how` or `fix`, on a terminal with the best last; indented lines are dim."""
-    result = answer.result
-    if screen.is_terminal:
-        result = {key: value[::-1] if isinstance(value, list) else value for key, value in result.items()}
-    for line in commands.past_lines(result):
-        below = line.startswith("    ")
-        text = safe(line.strip(), "dim" if below else "bold")
-        screen.print(Padding(text, (0, 0, 0, INDENT) if below else 0, expand=False))
+def past_runs(answer: Answer) -> View:
+    """The lines of `how` or `fix`, with the best last; indented lines are dim."""
+    reverse = {key: value[::-1] if isinstance(value, list) else value for key, value in answer.result.items()}
+    for text in commands.past_lines(reverse):
+        is_below = text.startswith("    ")
+        yield line((text.strip(), "dim" if is_below else "bold"), indent=INDENT * is_below)
 
 
-def draw_search(screen: Console, answer: Answer) -> None:
+def search(answer: Answer) -> View:
     """Every hit with its collection, score, title and snippet; then the facets."""
     result = answer.result
     if not result["hits"]:
-        screen.print(safe(result.get("reason") or f"No results for {result['query'][:120]!r}.", "yellow"))
+        yield safe(result.get("reason") or f"No results for {result['query'][:120]!r}.", "yellow")
     else:
         rows = []
         for hit in result["hits"]:
             title, snippet = hit["title"], " ".join(hit["snippet"].split())
             rows.append({**hit, "hit": snippet if title[:40] in snippet else f"{title}: {snippet}"})
-        screen.print(rows_table(rows, ("collection", "score", "hit"), most=len(rows)))
+        yield rows_table(rows, ("collection", "score", "hit"), most=len(rows))
     for name, counts in result.get("facets", {}).items():
         counted = ", ".join(f"{count['value']} {count['count']}" for count in counts)
-        screen.print(safe(f"{name}: {counted or '–'}", "dim"))
-    screen.print(safe(f"top {len(result['hits'])} of {result['totalFound']}", "dim"))
+        yield safe(f"{name}: {counted or '–'}", "dim")
+    yield safe(f"top {len(result['hits'])} of {result['totalFound']}", "dim")
