@@ -65,6 +65,11 @@ class Transcript:
             self.entry("user", [{"type": "tool_result", "tool_use_id": call, "content": text, "is_error": failed}])
         )
 
+    def used(self, call: str, name: str, result: str, *, failed: bool = False, **fields: Any) -> None:
+        """Write a tool call and its result."""
+        self.call(call, name, **fields)
+        self.outcome(call, result, failed=failed)
+
     @property
     def last_id(self) -> str:
         """The store's id of the last entry."""

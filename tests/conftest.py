@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -71,6 +71,19 @@ NOW_MS = 1_790_000_000_000  # 2026-09-21, the frozen time of most tests
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
 
+def at_ms(ms: float) -> dict[str, str]:
+    """The environment in which so many milliseconds have passed."""
+    return {"JOELCLAW_NOW_MS": str(NOW_MS + round(ms))}
+
+
+def at_second(seconds: float) -> dict[str, str]:
+    return at_ms(seconds * 1000)
+
+
+def at_minute(minutes: float) -> dict[str, str]:
+    return at_ms(minutes * 60_000)
+
+
 @dataclass(frozen=True)
 class Attempt:
     """What a command returned."""
@@ -120,6 +133,14 @@ class Run(Protocol):
         self, *words: str, stdin: str | bytes | None = None, env: dict[str, str] | None = None, ok: bool = True,
         cwd: Path | None = None, timeout: float = PATIENCE_S,
     ) -> Attempt: ...  # fmt: skip
+
+
+def until(condition: Callable[[], object], seconds: float = PATIENCE_S) -> None:
+    """Wait for something that other processes do."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come to pass"
+        time.sleep(0.01)
 
 
 def clean_environment(home: Path, **more: str) -> dict[str, str]:

@@ -68,8 +68,7 @@ class Machine:
 
     def write(self, text: str, **more: str) -> str:
         """Write a memory; returns its id."""
-        identifier: str = self.result("memory", "write", text, **more)["id"]
-        return identifier
+        return self.result("memory", "write", text, **more)["id"]
 
     def push(self, **more: str) -> Any:
         """Push what waits."""

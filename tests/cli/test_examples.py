@@ -123,8 +123,7 @@ def test_a_failed_build_is_an_event(shell: Shell) -> None:
     for number, (command, output) in enumerate(
         (("./build.sh", error), ("./tables.sh 7", "ok"), ("./build.sh", "done"))
     ):
-        transcript.call(f"c{number}", "Bash", command=command)
-        transcript.outcome(f"c{number}", output, failed=output == error)
+        transcript.used(f"c{number}", "Bash", output, failed=output == error, command=command)
     shell.run(JOELCLAW, "memory", "archive", str(transcript.path))
     (shell.folder / "build.sh").write_text(f"#!/bin/sh\necho '{error}' >&2\nexit 1\n")
     (shell.folder / "build.sh").chmod(0o755)

@@ -121,14 +121,12 @@ def stored(run: Run, tmp_path: Path) -> dict[str, str]:
     """Sessions and memories in one home, for one server: to start it takes most of a second. Returns what to forget."""
     transcript = Transcript(tmp_path / "s-1.jsonl")
     transcript.user("run the tide tables")
-    transcript.call("c1", "Bash", command="make tideTables")
-    transcript.outcome("c1", "Error: no tideTables", failed=True)
+    transcript.used("c1", "Bash", "Error: no tideTables", failed=True, command="make tideTables")
     for command, output in (
         ("make tides 2>&1", "Exit code 2\nError: no table of harbour 7"),
         ("make tides 2>&1", "ok"),
     ):
-        transcript.call(output[:4], "Bash", command=command)
-        transcript.outcome(output[:4], output, failed="Error" in output)
+        transcript.used(output[:4], "Bash", output, failed="Error" in output, command=command)
     run("memory", "archive", str(transcript.path), env=NOW)
     forgotten, purged = (run("memory", "write", f"{NOTE} {number}").result["id"] for number in (1, 2))
     run("memory", "forget", forgotten)

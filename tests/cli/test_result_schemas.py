@@ -9,7 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 from claude_transcript import Transcript
-from conftest import NOW_MS, ROOT, Attempt, Run
+from conftest import ROOT, Attempt, Run
+from conftest import at_second as at
 
 SCHEMAS = {
     path.name.removesuffix(".schema.json"): json.loads(path.read_text())
@@ -26,17 +27,12 @@ EVENT = {
 }
 
 
-def at(seconds: float) -> dict[str, str]:
-    return {"JOELCLAW_NOW_MS": str(NOW_MS + int(seconds * 1000))}
-
-
 def check(name: str, answer: Attempt) -> dict[str, Any]:
     """The result of an answer that matches the schema of its command."""
     jsonschema.validate(answer.json, SCHEMAS["envelope"])
     faults = jsonschema.Draft202012Validator(SCHEMAS[name]).iter_errors(answer.json["result"])
     assert [f"{'/'.join(map(str, fault.path))}: {fault.message[:200]}" for fault in faults] == []
-    result: dict[str, Any] = answer.json["result"]
-    return result
+    return answer.json["result"]
 
 
 @pytest.fixture
@@ -46,8 +42,7 @@ def filled(run: Run, tmp_path: Path) -> None:
     run("memory", "write", "src/buoyline/importer.py must never hold a day in memory", env=at(0))
     transcript = Transcript(tmp_path / "work/5a3e7c11-2222-4333-8444-555566667777.jsonl")
     transcript.user("lint the buoyline importer")
-    transcript.call("c", "Bash", command="quaylint run buoyline")
-    transcript.outcome("c", "0 issues")
+    transcript.used("c", "Bash", "0 issues", command="quaylint run buoyline")
     transcript.assistant("The buoyline importer is clean.")
     run("memory", "archive", str(transcript.path), env=at(0))
 

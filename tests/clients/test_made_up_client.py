@@ -120,8 +120,7 @@ def episodes(quill: Quill) -> list[tuple[str, str]]:
 def test_its_hooks_transcript_and_context_usage_work(quill: Quill, scroll: Path) -> None:
     def hook(name: str, **more: str) -> str:
         payload = {"hook_event_name": name, "session_id": "q-1", "transcript_path": str(scroll), "cwd": "/w/harbour"}
-        out: str = quill("hook", "quill", stdin={**payload, **more}, plain=True)
-        return out
+        return quill("hook", "quill", stdin={**payload, **more}, plain=True)
 
     assert hook("Asked", prompt="sort the tide tables by harbour") == ""
     shown = quill("checkpoint", "show", "q-1")

@@ -7,13 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PATIENCE_S, ROOT, Run, clean_environment
+from conftest import PATIENCE_S, ROOT, Run, clean_environment, until
 
 from core.command import IN_MODEL, Model, model_from_config
 from core.config import Config
@@ -48,14 +46,6 @@ def script(path: Path, source: str) -> str:
     """A command line that runs this Python source."""
     path.write_text(source)
     return f"{sys.executable} -S {path}"
-
-
-def until(condition: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
-    """Wait for something that other processes do."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def runs(pid: int) -> bool:

@@ -220,8 +220,7 @@ def fill(run: Callable[..., Any], tmp_path: Path) -> dict[str, str]:
         (("WebFetch", {"url": f"https://x/{NASTY['title']}"}), ("Bash", {"command": f"make harbour {ALL}"}),
          ("Read", {"file_path": f"/w/src/quay.py{NASTY['colour']}"}), ("Edit", {"file_path": "/w/src/quay.py"}))
     ):  # fmt: skip
-        transcript.call(f"c{at}", tool, **about)
-        transcript.outcome(f"c{at}", f"def harbourGauge(): return {ALL}\nError: {ALL}", failed=at == 1)
+        transcript.used(f"c{at}", tool, f"def harbourGauge(): return {ALL}\nError: {ALL}", failed=at == 1, **about)
     transcript.write(transcript.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
     summary = "This session is being continued from a previous conversation.\nnothing"
     transcript.write(transcript.entry("user", summary, isCompactSummary=True, isVisibleInTranscriptOnly=True))

@@ -186,8 +186,7 @@ def test_memories_written_in_a_session_get_its_project(run: Run, tmp_path: Path)
 
     transcript = Transcript(tmp_path / "t.jsonl")
     transcript.user("look at the importer of the tide tables")
-    transcript.call("c1", "Bash", command="make check")
-    transcript.outcome("c1", "ok")
+    transcript.used("c1", "Bash", "ok", command="make check")
     run("memory", "archive", str(transcript.path), env=NOW)
     (session,) = {hit["session"] for hit in run("recall", "tide tables", env=NOW).result["hits"]}
     written = run("memory", "write", "Tide tables are read in batches", "--session", session, env=NOW).result

@@ -29,18 +29,15 @@ def test_a_success_is_only_reported_if_the_work_succeeded() -> None:
 def session(path: Path) -> Transcript:
     transcript = Transcript(path)
     transcript.user("Make the importer of the tide tables wait twice as long after each failed request")
-    transcript.call("w", "Write", file_path=f"{CWD}/src/tide_import.py", content="class RetryPolicy: pass")
-    transcript.outcome("w", "done")
+    transcript.used("w", "Write", "done", file_path=f"{CWD}/src/tide_import.py", content="class RetryPolicy: pass")
     for number in range(4):
-        transcript.call(f"r{number}", "Read", file_path=f"{CWD}/src/tide_import.py")
-        transcript.outcome(f"r{number}", "class RetryPolicy: pass")
+        transcript.used(f"r{number}", "Read", "class RetryPolicy: pass", file_path=f"{CWD}/src/tide_import.py")
     return transcript
 
 
 def test_every_report_agrees_on_a_piped_command(run: Run, tmp_path: Path) -> None:
     transcript = session(tmp_path / f"{SESSION}.jsonl")
-    transcript.call("c", "Bash", command="make tide_check 2>&1 | tail -3")
-    transcript.outcome("c", "checking src/tide_import.py")
+    transcript.used("c", "Bash", "checking src/tide_import.py", command="make tide_check 2>&1 | tail -3")
     boundary = transcript.entry("system", "", subtype="compact_boundary", compactMetadata={"postTokens": 900})
     transcript.write(boundary, transcript.entry("user", "The user works.", isCompactSummary=True))
     run("memory", "archive", str(transcript.path))

@@ -199,8 +199,7 @@ class Session:
         words = tuple(shlex.split(query))
         if words not in self.answers:
             self.answers[words] = self.place.joelclaw(*words)["hits"]
-        hits: list[dict[str, Any]] = self.answers[words]
-        return hits
+        return self.answers[words]
 
     def events(self, action: str) -> list[dict[str, Any]]:
         """Stored events with this action."""

@@ -53,10 +53,7 @@ class Observed(Workplace):
 
     def observations(self) -> list[dict[str, Any]]:
         """Events about observations."""
-        events: list[dict[str, Any]] = self.joelclaw(
-            "otel", "search", "memory.observe", "--hours", "24", "--limit", "200"
-        )["events"]
-        return events
+        return self.joelclaw("otel", "search", "memory.observe", "--hours", "24", "--limit", "200")["events"]
 
     def until_noted(self) -> list[dict[str, Any]]:
         """Wait until the observation is stored and all jobs have ended."""

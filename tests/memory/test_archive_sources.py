@@ -42,8 +42,7 @@ def put(path: Path, content: bytes) -> Path:
 
 
 def archive(run: Run, *words: str) -> dict[str, Any]:
-    result: dict[str, Any] = run("memory", "archive", *words).result
-    return result
+    return run("memory", "archive", *words).result
 
 
 def recall(run: Run, *words: str) -> str:

@@ -135,8 +135,7 @@ def test_an_incomplete_line_waits(run: Run, transcript: Transcript) -> None:
 
 def test_reading_again_changes_nothing(run: Run, transcript: Transcript, tmp_path: Path) -> None:
     transcript.user("look at the disk")
-    transcript.call("c1", "Bash", command="df -h")
-    transcript.outcome("c1", "/dev/sda1 98%")
+    transcript.used("c1", "Bash", "/dev/sda1 98%", command="df -h")
     transcript.assistant("It is nearly full.")
     archive(run, transcript)
     before = exported(run)

@@ -20,8 +20,7 @@ def path(run: Run, tmp_path: Path) -> Path:
     transcript.assistant("We decided to keep the lease at 30 s because the handler is slow")
     transcript.call("c1", "Bash", command="pytest tests/test_retry.py")
     transcript.outcome("c1", "1 failed: test_lease\nAssertionError", failed=True)
-    transcript.call("c2", "Edit", file_path=f"{CWD}/src/queue/retry.py", old_string="a", new_string="b")
-    transcript.outcome("c2", "ok")
+    transcript.used("c2", "Edit", "ok", file_path=f"{CWD}/src/queue/retry.py", old_string="a", new_string="b")
     transcript.assistant("Next step: raise the timeout. Still blocked: the staging token is missing")
     for number in range(40):
         transcript.assistant(f"talk of tides and gulls number {number}")

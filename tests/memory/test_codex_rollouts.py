@@ -59,8 +59,7 @@ class Rollout:
 
     def archive(self, run: Run) -> dict[str, Any]:
         self.write()
-        result: dict[str, Any] = run("memory", "archive", str(self.path)).result
-        return result
+        return run("memory", "archive", str(self.path)).result
 
 
 def prompts(run: Run) -> list[str]:

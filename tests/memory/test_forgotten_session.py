@@ -21,8 +21,7 @@ def transcript(run: Run, tmp_path: Path) -> Transcript:
     """A session with turns, calls, edits, a plan, a compaction, hooks and a state."""
     written = Transcript(tmp_path / f"{SESSION}.jsonl")
     written.user("where is the merlin cache emptied?")
-    written.call("c1", "Bash", command="grep -n merlin_cache src/a.py")
-    written.outcome("c1", "3:def merlin_cache(): return 1")
+    written.used("c1", "Bash", "3:def merlin_cache(): return 1", command="grep -n merlin_cache src/a.py")
     written.call(
         "c2", "Edit", file_path=f"{CWD}/src/a.py", old_string="merlin_cache = 1", new_string="merlin_cache = 2"
     )
@@ -133,8 +132,7 @@ def test_a_forgotten_session_is_found_nowhere_and_comes_back_whole(
 def test_its_next_hook_and_an_archive_leave_it_forgotten(run: Run, home: Path, transcript: Transcript) -> None:
     run("memory", "forget", "--session", SESSION)
     transcript.user("what about the osprey cache?")
-    transcript.call("c9", "Bash", command="grep osprey_cache src")
-    transcript.outcome("c9", "src/b.py:1: osprey_cache")
+    transcript.used("c9", "Bash", "src/b.py:1: osprey_cache", command="grep osprey_cache src")
     for kind in ("UserPromptSubmit", "Stop", "SessionEnd"):
         hook(run, kind, transcript, prompt="what about the osprey cache?")
     answer = run("memory", "archive", str(transcript.path)).json

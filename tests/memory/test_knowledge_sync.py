@@ -40,8 +40,7 @@ def put(path: Path, text: str | bytes, *, age_s: int = 3600) -> None:
 
 
 def synced(run: Run, *words: str | Path) -> dict[str, Any]:
-    result: dict[str, Any] = run("knowledge", "sync", *map(str, words)).result
-    return result
+    return run("knowledge", "sync", *map(str, words)).result
 
 
 def counts(result: dict[str, Any]) -> tuple[int, int, int, int]:
@@ -289,8 +288,7 @@ def write(path: Path, text: str) -> None:
 
 
 def hits(run: Run, *words: str) -> list[dict[str, Any]]:
-    hits: list[dict[str, Any]] = run("knowledge", "search", *words, "--json").result["hits"]
-    return hits
+    return run("knowledge", "search", *words, "--json").result["hits"]
 
 
 def test_the_shape_is_the_mirrored_one(run: Run, synced_notes: Path) -> None:

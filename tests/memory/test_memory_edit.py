@@ -18,8 +18,7 @@ LATER = {"JOELCLAW_NOW_MS": str(NOW_MS + 3_600_000)}
 @pytest.fixture
 def memory(run: Run) -> str:
     written = run("memory", "write", TEXT, "--tags", "keys,staging", env={"JOELCLAW_NOW_MS": str(NOW_MS)})
-    identifier: str = written.result["id"]
-    return identifier
+    return written.result["id"]
 
 
 def shown(run: Run, identifier: str) -> Any:
@@ -122,8 +121,7 @@ def old(run: Run) -> str:
 
 
 def hits(run: Run) -> list[Any]:
-    hits: list[Any] = run("recall", "tide gauge north pier", env=NOW).result["hits"]
-    return hits
+    return run("recall", "tide gauge north pier", env=NOW).result["hits"]
 
 
 def test_a_pinned_memory_is_handed_out_after_a_year(run: Run, old: str) -> None:
@@ -144,8 +142,7 @@ FRIDAY = "Deploy day of the harbour service is Friday"
 
 @pytest.fixture
 def replaced_memory(run: Run) -> str:
-    identifier: str = run("memory", "write", TUESDAY, "--tags", "deploys,pinned", "-c", "rules").result["id"]
-    return identifier
+    return run("memory", "write", TUESDAY, "--tags", "deploys,pinned", "-c", "rules").result["id"]
 
 
 def recalled(run: Run) -> list[str]:

@@ -16,8 +16,7 @@ TEXT = "The zebra cache is cleared every night at four"
 
 @pytest.fixture
 def memory(run: Run) -> str:
-    identifier: str = run("memory", "write", TEXT).result["id"]
-    return identifier
+    return run("memory", "write", TEXT).result["id"]
 
 
 def _seen(run: Run) -> list[bool]:
@@ -64,8 +63,7 @@ def test_all_of_a_session(run: Run, tmp_path: Path) -> None:
     """Its tool calls do not come back with its transcript."""
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     prompt = transcript.user("the wedding is on 12 May")
-    transcript.call("c1", "Bash", command="book_the_hall --for wedding_guests")
-    transcript.outcome("c1", "hall_number_7 is booked")
+    transcript.used("c1", "Bash", "hall_number_7 is booked", command="book_the_hall --for wedding_guests")
     run("memory", "archive", str(transcript.path))
     run("memory", "write", "another memory that stays")
     assert run("memory", "stats").result["toolCalls"] == 1
@@ -112,8 +110,7 @@ def test_a_tool_call_is_hidden_until_it_is_brought_back(run: Run, tmp_path: Path
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     transcript.user("the wedding is on 12 May")
     for number, hall in enumerate(("leaked_hall_code", "other_hall_code")):
-        transcript.call(f"c{number}", "Bash", command=f"book_the_hall --with {hall}")
-        transcript.outcome(f"c{number}", f"{hall} is booked")
+        transcript.used(f"c{number}", "Bash", f"{hall} is booked", command=f"book_the_hall --with {hall}")
     run("memory", "archive", str(transcript.path))
     (hit,) = run("recall", "leaked_hall_code").result["hits"][:1]
     assert hit["id"].startswith("call:")

@@ -66,8 +66,7 @@ def transcript(tmp_path: Path) -> Transcript:
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     transcript.user("Please give the gateway retries; 250 ms between them, three at most.")
     transcript.assistant("I will look at the gateway first.")
-    transcript.call("toolu_01Abcdefgh12345678", "Bash", command="npm test")
-    transcript.outcome("toolu_01Abcdefgh12345678", "12 of 12 tests passed")
+    transcript.used("toolu_01Abcdefgh12345678", "Bash", "12 of 12 tests passed", command="npm test")
     transcript.assistant("The gateway retries three times now.")
     return transcript
 

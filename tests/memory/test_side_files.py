@@ -75,8 +75,7 @@ def test_the_rest_of_an_output_that_the_client_keeps_in_a_file_is_found(
     preview = (
         f"<persisted-output>\nOutput too large. Full output saved to: /elsewhere/tool-results/{kept.name}\n\nline 0"
     )
-    transcript.call("t1", "Bash", command="./scan --all")
-    transcript.outcome("t1", preview)
+    transcript.used("t1", "Bash", preview, command="./scan --all")
     assert run("memory", "archive", str(transcript.path)).code == 0
     assert "whimbrel_overflow in shard" in run("recall", "whimbrel_overflow", "--raw").out
     assert not any(b"Tr0ub4dorQuay" in path.read_bytes() for path in home.rglob("*") if path.is_file())

@@ -81,8 +81,7 @@ class Stuck:
         assert (done.returncode, done.stderr) == (0, "")
 
     def hits(self) -> list[dict[str, object]]:
-        hits: list[dict[str, object]] = attempt(self.home, "recall", "tide tables break on tabs").result["hits"]
-        return hits
+        return attempt(self.home, "recall", "tide tables break on tabs").result["hits"]
 
     def archive(self) -> None:
         """Run hooks until what was said behind the outputs is archived."""

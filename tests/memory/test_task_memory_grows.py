@@ -8,7 +8,8 @@ from typing import Any
 from uuid import UUID
 
 import faults
-from conftest import NOW_MS, Run
+from conftest import Run
+from conftest import at_minute as at
 
 from memory.write import MAX_TASK_CHARS
 
@@ -22,13 +23,8 @@ STEPS = [
 ]  # fmt: skip
 
 
-def at(minute: int) -> dict[str, str]:
-    return {"JOELCLAW_NOW_MS": str(NOW_MS + 60_000 * minute)}
-
-
 def tasks(run: Run) -> list[Any]:
-    memories: list[Any] = run("memory", "list", "--tag", "session-task", "--all", env=at(60)).result["memories"]
-    return memories
+    return run("memory", "list", "--tag", "session-task", "--all", env=at(60)).result["memories"]
 
 
 def save(run: Run, step: int, session: str = "long", message: str = "") -> Any:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from claude_transcript import Transcript
-from conftest import NOW_MS, ROOT, Run
+from conftest import ROOT, Run
+from conftest import at_second as at
 from otlp_receiver import Receiver, attributes, plain
 
 SESSION = "0198c5f0-1111-7222-8333-444455556666"
@@ -37,10 +38,6 @@ def exported(run: Run, receiver: Receiver, tmp_path: Path) -> Receiver:
         run("recall", query, env={**at(7), "JOELCLAW_SESSION_ID": SESSION})
     run("otel", "export", env={**receiver.env, **at(8)})
     return receiver
-
-
-def at(seconds: int) -> dict[str, str]:
-    return {"JOELCLAW_NOW_MS": str(NOW_MS + seconds * 1000)}
 
 
 def test_hooks_and_commands_are_traces_with_their_steps(exported: Receiver) -> None:

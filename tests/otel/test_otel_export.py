@@ -233,8 +233,7 @@ def test_two_exports_at_once_send_everything_once(run: Run, receiver: Receiver, 
 
 def emit_event(run: Run, action: str, *more: str, session: str = SESSION, at: int = NOW_MS, took: float = 40) -> str:
     words = ("--session", session, "--timestamp", str(at), "--duration-ms", str(took), *more)
-    identifier: str = run("otel", "emit", action, *words).result["event"]["id"]
-    return identifier
+    return run("otel", "emit", action, *words).result["event"]["id"]
 
 
 def test_a_hook_run_is_a_span_that_ends_when_its_event_was_made(run: Run, receiver: Receiver) -> None:

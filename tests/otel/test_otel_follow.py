@@ -46,8 +46,7 @@ class Following:
                 return None
             self.rest += chunk
         line, _, self.rest = self.rest.partition(b"\n")
-        event: dict[str, Any] = json.loads(line)
-        return event
+        return json.loads(line)
 
     def actions(self, count: int) -> list[str]:
         """The actions of the next lines."""

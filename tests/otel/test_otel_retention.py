@@ -84,10 +84,7 @@ def times(db: apsw.Connection) -> list[int]:
 def test_thirteenth_within_a_minute_is_noise(run: Run) -> None:
     def emit(second: float, *more: str) -> dict[str, object]:
         env = {"JOELCLAW_NOW_MS": str(NOW_MS + int(second * 1000))}
-        result: dict[str, object] = run("otel", "emit", "tick", "--level", "debug", *more, env=env).result["response"][
-            "result"
-        ]
-        return result
+        return run("otel", "emit", "tick", "--level", "debug", *more, env=env).result["response"]["result"]
 
     for second in range(LIMIT):
         assert emit(second)["stored"] is True

@@ -33,14 +33,11 @@ def ran(home: Path, run: Run, tmp_path: Path) -> Path:
             ("make tides", "Error: no tide table for harbour 7", True),
         )
     ):
-        transcript.call(f"c{number}", "Bash", command=command)
-        transcript.outcome(f"c{number}", output, failed=failed)
+        transcript.used(f"c{number}", "Bash", output, failed=failed, command=command)
     transcript.assistant("The table lacks the harbours of the north: I add them.")
-    transcript.call("e", "Edit", file_path=f"{CWD}/src/tides.py", old_string="a", new_string="b")
-    transcript.outcome("e", "done")
+    transcript.used("e", "Edit", "done", file_path=f"{CWD}/src/tides.py", old_string="a", new_string="b")
     transcript.assistant("Now I run it again.")
-    transcript.call("t", "Bash", command="make tides")
-    transcript.outcome("t", "ok")
+    transcript.used("t", "Bash", "ok", command="make tides")
     run("memory", "archive", str(transcript.path), env=NOW)
     return home
 
@@ -62,8 +59,7 @@ def test_a_plain_form_comes_before_a_longer_line(home: Path, run: Run, tmp_path:
     transcript = Transcript(tmp_path / "work/5a3e7c11-2222-4333-8444-555566667777.jsonl")
     for number, command in enumerate(("make seal", "make seal | tail -3", "make fmt && make seal 2>&1")):
         transcript.user(f"seal quay {number}")
-        transcript.call(f"c{number}", "Bash", command=f"cd {CWD} && {command}")
-        transcript.outcome(f"c{number}", "sealed")
+        transcript.used(f"c{number}", "Bash", "sealed", command=f"cd {CWD} && {command}")
     run("memory", "archive", str(transcript.path), env=NOW)
     commands = ask(home, "how", "make", "seal").result["commands"]
     assert [row["command"].partition(" && ")[2] for row in commands] == [
@@ -121,8 +117,7 @@ def test_an_edit_in_the_shell_is_shown_and_input_for_a_program_is_none(
         output = "Error: no tide table for harbour 7" if number == 0 else "Error: the network is away" if failed else ""
         transcript.outcome(f"s{number}", output, failed=failed)
         if number == 1:
-            transcript.call("in", "write_stdin", session_id=7, chars="print(1)\n")
-            transcript.outcome("in", "1")
+            transcript.used("in", "write_stdin", "1", session_id=7, chars="print(1)\n")
     run("memory", "archive", str(transcript.path), env=NOW)
     (error,) = ask(home, "fix", "no tide table for harbour 7").result["errors"]
     assert error["did"] == ([f"$ {' '.join(command.split())}"] if is_shown else [])
@@ -138,8 +133,7 @@ def test_an_error_behind_a_pipe_is_found_too(ran: Path, run: Run, tmp_path: Path
             ("go build ./lock", ""),
         )
     ):
-        transcript.call(f"g{number}", "Bash", command=command)
-        transcript.outcome(f"g{number}", output)
+        transcript.used(f"g{number}", "Bash", output, command=command)
     run("memory", "archive", str(transcript.path), env=NOW)
     errors = ask(ran, "fix", "gate.go:40:9: undefined: sluiceGate").result["errors"]
     assert [(row["command"], row["ended"]["command"]) for row in errors] == [
@@ -157,17 +151,13 @@ def locked(home: Path, run: Run, tmp_path: Path) -> Path:
         "t0", "ok a\n--- FAIL: TestSluice (0.03s)\nlock/gate.go:12:7: cannot raise gate 4 of 'north'\nFAIL"
     )
     transcript.assistant("The gate has no winch.")
-    transcript.call("t1", "Edit", file_path=f"{CWD}/lock/gate.go", old_string="a", new_string="b")
-    transcript.outcome("t1", "done")
-    transcript.call("t2", "Bash", command="make locks 2>&1 | tail -20")
-    transcript.outcome("t2", "ok")
+    transcript.used("t1", "Edit", "done", file_path=f"{CWD}/lock/gate.go", old_string="a", new_string="b")
+    transcript.used("t2", "Bash", "ok", command="make locks 2>&1 | tail -20")
     transcript.assistant("It is raised now.")
     transcript.user("the ferry says:\nError: ENOENT: no such file or directory, open '/srv/ferry/quays.json'")
     transcript.assistant("The ferry looks for the quays of yesterday.")
-    transcript.call("t3", "Bash", command="git add -p lock/gate.go")
-    transcript.outcome("t3", "ok")
-    transcript.call("t4", "Bash", command="git worktree add ../north -b prepare && make fmt")
-    transcript.outcome("t4", "ok")
+    transcript.used("t3", "Bash", "ok", command="git add -p lock/gate.go")
+    transcript.used("t4", "Bash", "ok", command="git worktree add ../north -b prepare && make fmt")
     run("memory", "archive", str(transcript.path), env=NOW)
     return home
 

@@ -80,8 +80,7 @@ def test_prompts_and_answers_come_before_steps_and_this_project_before_others(ru
     written.user("please read the tide table")
     for number in range(6):
         written.assistant(f"Step {number} of reading it.")
-        written.call(f"c{number}", "Bash", command=f"cat tide{number}.txt")
-        written.outcome(f"c{number}", "low, high")
+        written.used(f"c{number}", "Bash", "low, high", command=f"cat tide{number}.txt")
     written.assistant("The table says: high at noon.")
     run("memory", "archive", str(written.path))
     said(run, ("paint the lighthouse", at("UTC", 2026, 9, 21, 8)), project="lighthouse")

@@ -62,8 +62,7 @@ def archived(home: Path, tmp_path: Path) -> Path:
 
 
 def ask(home: Path, *words: str) -> list[dict[str, Any]]:
-    hits: list[dict[str, Any]] = attempt(home, "recall", *words, env=NOW).result["hits"]
-    return hits
+    return attempt(home, "recall", *words, env=NOW).result["hits"]
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,7 @@ class Work(Transcript):
 
     def bash(self, command: str, printed: str = "", *, failed: bool = False) -> None:
         key = f"b{self.count}"
-        self.call(key, "Bash", command=command)
-        self.outcome(key, printed, failed=failed)
+        self.used(key, "Bash", printed, failed=failed, command=command)
 
 
 def first(run: Run, query: str, *words: str, **more: Any) -> dict[str, Any]:

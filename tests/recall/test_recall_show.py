@@ -25,8 +25,7 @@ def talked(home: Path, run: Run, tmp_path: Path) -> Path:
     for number in range(10):
         transcript.user(f"step {number} of the migration, please")
     transcript.user("why does the harbour gauge stall at night?")
-    transcript.call("c", "Bash", command="tail -n 50 gauge.log")
-    transcript.outcome("c", "watchdog fired: gauge stalled")
+    transcript.used("c", "Bash", "watchdog fired: gauge stalled", command="tail -n 50 gauge.log")
     transcript.assistant("The harbour gauge stalls because its watchdog fires before the tide table is read.")
     for number in range(10):
         transcript.user(f"chore {number} of the release, please")
@@ -35,8 +34,7 @@ def talked(home: Path, run: Run, tmp_path: Path) -> Path:
 
 
 def entries(home: Path, *words: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = attempt(home, *words, env=NOW).result["entries"]
-    return found
+    return attempt(home, *words, env=NOW).result["entries"]
 
 
 def test_a_hit_is_shown_by_number_with_the_turns_and_calls_around_it(talked: Path) -> None:

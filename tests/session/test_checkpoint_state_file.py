@@ -17,8 +17,7 @@ def state_file(home: Path, session: str = "s1") -> Path:
 
 
 def save(run: Run, *words: str, session: str = "s1", **more: Any) -> dict[str, Any]:
-    result: dict[str, Any] = run("checkpoint", "save", "--session", session, *words, env=NOW, **more).result
-    return result
+    return run("checkpoint", "save", "--session", session, *words, env=NOW, **more).result
 
 
 def plant(home: Path, content: bytes) -> None:
@@ -78,17 +77,8 @@ def test_the_file_stays_below_64_kb_for_any_input(run: Run, home: Path, unit: st
 def test_list_is_newest_first(run: Run) -> None:
     for number, name in enumerate(["old", "new", "mid"]):
         at = NOW_MS + {"old": 0, "mid": 1000, "new": 2000}[name]
-        run(
-            "checkpoint",
-            "save",
-            "--session",
-            name,
-            "--percent",
-            str(number),
-            "-m",
-            f"task {name}",
-            env={"JOELCLAW_NOW_MS": str(at)},
-        )
+        words = ("--session", name, "--percent", str(number), "-m", f"task {name}")
+        run("checkpoint", "save", *words, env={"JOELCLAW_NOW_MS": str(at)})
     sessions = run("checkpoint", "show").result["sessions"]
     assert [entry["sessionId"] for entry in sessions] == ["new", "mid", "old"]
     assert sessions[0] == {

@@ -7,24 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, Run
+from conftest import Run
+from conftest import at_second as at
 
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
 TASK = "Fix the memory use of the buoyline importer"
 
 
-def at(seconds: float) -> dict[str, str]:
-    return {"JOELCLAW_NOW_MS": str(NOW_MS + int(seconds * 1000))}
-
-
 def events(run: Run, words: str) -> list[dict[str, Any]]:
-    events: list[dict[str, Any]] = run("otel", "search", words, "--hours", "1", env=at(0)).result["events"]
-    return events
+    return run("otel", "search", words, "--hours", "1", env=at(0)).result["events"]
 
 
 def save(run: Run, *words: str, seconds: float = 0, **more: Any) -> dict[str, Any]:
-    result: dict[str, Any] = run("checkpoint", "save", "--session", "s1", *words, env=at(seconds), **more).result
-    return result
+    return run("checkpoint", "save", "--session", "s1", *words, env=at(seconds), **more).result
 
 
 def test_below_the_warm_zone_only_the_state_is_written(run: Run, home: Path) -> None:

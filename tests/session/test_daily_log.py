@@ -66,8 +66,7 @@ def test_checkpoint_flush_writes_it_as_the_hook_does(run: Run, log: Path, tmp_pa
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     transcript.user(TASK)
     for number, (tool, name) in enumerate((("Read", "src/buoy.py"), ("Read", "src/a.py"), ("Edit", "src/a.py"))):
-        transcript.call(f"c{number}", tool, file_path=f"{CWD}/{name}")
-        transcript.outcome(f"c{number}", "ok")
+        transcript.used(f"c{number}", tool, "ok", file_path=f"{CWD}/{name}")
     run("memory", "archive", str(transcript.path))
     env = {"JOELCLAW_NOW_MS": str(NOW_MS)}
     run("checkpoint", "save", "--session", SESSION, "-m", TASK, "--file", f"{CWD}/src/a.py", "--percent", "9", env=env)

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from conftest import NOW_MS, Run
+from conftest import Run
+from conftest import at_minute as at
 
 SESSION = "gw"
 QUERY = "gateway daemon telegram redis session routing compaction"
@@ -18,13 +19,8 @@ DIGEST = "## 📋 Batch Digest — 2026-09-21\n\n14 event(s) since last digest:\
 HEARTBEAT = "HEARTBEAT\n\nTimestamp: 2026-09-21T10:00:00\n\n# livekit voice agent worker rooms"
 
 
-def at(minutes: float) -> dict[str, str]:
-    return {"JOELCLAW_NOW_MS": str(NOW_MS + round(minutes * 60_000))}
-
-
 def call(run: Run, minutes: float, *words: str, role: tuple[str, ...] = ("--role", "gateway")) -> dict[str, Any]:
-    result: dict[str, Any] = run(*words, "--session", SESSION, *role, env=at(minutes)).result
-    return result
+    return run(*words, "--session", SESSION, *role, env=at(minutes)).result
 
 
 def actions(run: Run, minutes: float) -> list[tuple[str, str]]:
@@ -111,8 +107,7 @@ def vault(folder: Path) -> dict[str, str]:
 
 def refresh(run: Run, message: str, minutes: float, env: dict[str, str], role: str = "gateway") -> dict[str, Any]:
     words = ("inject", "refresh", "--session", f"{SESSION}-{role}", "--role", role, "--message", message)
-    result: dict[str, Any] = run(*words, env={**env, **at(minutes)}).result
-    return result
+    return run(*words, env={**env, **at(minutes)}).result
 
 
 def test_a_prompt_to_a_gateway_gets_the_notes_that_it_names(run: Run, tmp_path: Path) -> None:

@@ -82,15 +82,14 @@ def test_a_payload_that_is_not_json_leaves_an_event(run: Run) -> None:
     assert event["metadata"]["agent"] == "claude"
 
 
+def started(home: Path, folder: Path, *words: str, **env: str) -> subprocess.Popen[bytes]:
+    pipe, environment = subprocess.PIPE, clean_environment(home, **env)
+    return subprocess.Popen([JOELCLAW, "hook", *words], stdin=pipe, stdout=pipe, env=environment, cwd=folder)
+
+
 def test_an_open_stdin_does_not_stall_it(home: Path, tmp_path: Path) -> None:
     began = time.monotonic()
-    with subprocess.Popen(
-        [JOELCLAW, "hook", "claude"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=clean_environment(home),
-        cwd=tmp_path,
-    ) as process:
+    with started(home, tmp_path, "claude") as process:
         assert process.stdout is not None
         assert process.stdout.read() == b""
         assert process.wait() == 0
@@ -98,15 +97,8 @@ def test_an_open_stdin_does_not_stall_it(home: Path, tmp_path: Path) -> None:
 
 
 def test_an_object_on_a_pipe_that_stays_open_is_answered_at_once(home: Path, tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [JOELCLAW, "hook", "pi", "turn_end"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=clean_environment(home, JOELCLAW_HOOK_DEADLINE_MS="60000"),
-        cwd=tmp_path,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
+    with started(home, tmp_path, "pi", "turn_end") as process:
+        assert process.stdin is not None and process.stdout is not None
         process.stdin.write(json.dumps({"session_id": SESSION, "messages": ["sort the tide tables"]}).encode())
         process.stdin.flush()
         assert json.loads(process.stdout.readline()) == {"messages": []}
@@ -120,12 +112,8 @@ def test_after_its_deadline_a_hook_answers_nothing_and_says_so(
 ) -> None:
     for limit_ms in DEADLINES_MS:
         began = time.monotonic()
-        environment = clean_environment(home, JOELCLAW_HOOK_DEADLINE_MS=limit_ms)
-        words = [JOELCLAW, "hook", agent, "prompt"]
-        pipe = subprocess.PIPE
-        with subprocess.Popen(words, stdin=pipe, stdout=pipe, env=environment, cwd=tmp_path) as process:
-            assert process.stdin is not None
-            assert process.stdout is not None
+        with started(home, tmp_path, agent, "prompt", JOELCLAW_HOOK_DEADLINE_MS=limit_ms) as process:
+            assert process.stdin is not None and process.stdout is not None
             process.stdin.write(b'{"hook_event_name": "UserPrompt')  # the rest never comes
             process.stdin.flush()
             out = process.stdout.read().decode().strip()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import NOW, NOW_MS, Run
+from conftest import at_second as at
 
 from core import config
 from core.store import sqlite
@@ -33,8 +34,7 @@ def here(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def state(home: Path, session: str = "s1") -> dict[str, Any]:
-    state_: dict[str, Any] = json.loads((home / "sessions" / f"{session}.json").read_text())
-    return state_
+    return json.loads((home / "sessions" / f"{session}.json").read_text())
 
 
 def hook(event: str, **more: Any) -> list[str]:
@@ -154,18 +154,6 @@ def test_an_event_refused_by_a_full_spool_is_stored_although_a_step_failed(here:
     assert not log.has_spooled()
 
 
-def test_a_damaged_state_is_set_aside_and_reported(here: Path) -> None:
-    hook("prompt", prompt=TASK)
-    path = here / "sessions" / "s1.json"
-    path.write_text("{")
-    with Session("s1", config.load()) as session:
-        session.save()
-    assert session.before is None
-    assert Path(session.set_aside).read_text() == "{"
-    actions = [json.loads(line)["action"] for line in (here / "spool" / "events.jsonl").read_text().splitlines()]
-    assert actions[-1] == "session.state.set_aside"
-
-
 @pytest.mark.usefixtures("here")
 def test_a_given_role_replaces_the_known_one() -> None:
     roles = []
@@ -175,15 +163,6 @@ def test_a_given_role_replaces_the_known_one() -> None:
             session.save()
             roles.append(session.state.role)
     assert roles == ["gateway", "gateway", "worker"]
-
-
-def at(seconds: int) -> dict[str, str]:
-    return {"JOELCLAW_NOW_MS": str(NOW_MS + 1000 * seconds)}
-
-
-def known(home: Path) -> dict[str, Any]:
-    state_: dict[str, Any] = json.loads((home / "sessions" / "s1.json").read_text())
-    return state_
 
 
 def turn_ends(run: Run, home: Path, percent: float, seconds: int = 1) -> None:
@@ -199,16 +178,17 @@ def stocked(run: Run) -> None:
 @pytest.mark.usefixtures("stocked")
 def test_in_the_warm_zone_it_recalls(run: Run, home: Path) -> None:
     turn_ends(run, home, 45)
-    after = known(home)
+    after = state(home)
     assert after["checkpoint"]["recallHits"] == [MEMORY]
     assert after["recalledHash"] == after["taskHash"]
     assert after["writtenHash"] == ""
 
 
 @pytest.mark.usefixtures("stocked")
-def test_in_the_hot_zone_the_task_becomes_a_memory(run: Run, home: Path) -> None:
+def test_in_the_hot_zone_the_task_becomes_a_memory_once(run: Run, home: Path) -> None:
     turn_ends(run, home, 65)
-    after = known(home)
+    after = state(home)
+    assert (after["counts"]["saves"], after["counts"]["recalls"], after["counts"]["writes"]) == (1, 1, 1)
     assert len(after["taskMemoryIds"]) == 1
     assert after["writtenHash"] == after["taskHash"]
     (hit,) = run("recall", "Task " + TASK, "--session", "s1", env=at(2)).result["hits"]
@@ -217,21 +197,13 @@ def test_in_the_hot_zone_the_task_becomes_a_memory(run: Run, home: Path) -> None
     assert {event["action"] for event in events} == {"compaction.extract.warm", "compaction.extract.hot"}
 
 
-@pytest.mark.usefixtures("stocked")
-def test_task_recall_and_memory_happen_once(run: Run, home: Path) -> None:
-    turn_ends(run, home, 65)
-    after = known(home)
-    assert (after["counts"]["saves"], after["counts"]["recalls"], after["counts"]["writes"]) == (1, 1, 1)
-
-
 TIDES = "sort the tide tables of the harbour by station"
 
 
 def opencode_hook(run: Run, name: str, minute: int, **more: Any) -> list[Any]:
     payload = json.dumps({"session_id": "o", "hook_event_name": name, "cwd": "/srv/tides", **more})
     env = {"JOELCLAW_NOW_MS": str(NOW_MS + minute * 60_000)}
-    messages: list[Any] = run("hook", "opencode", name, stdin=payload, env=env).json["messages"]
-    return messages
+    return run("hook", "opencode", name, stdin=payload, env=env).json["messages"]
 
 
 def test_the_note_is_given_again_and_no_compaction_is_counted(run: Run) -> None:

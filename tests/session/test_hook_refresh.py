@@ -10,6 +10,7 @@ from typing import Any
 import faults
 import pytest
 from conftest import NOW_MS, Run
+from conftest import at_ms as at
 
 from core import config
 from session.hook import Hook
@@ -34,13 +35,8 @@ def payload(prompt: str) -> str:
     )
 
 
-def at(ms: int) -> dict[str, str]:
-    return {"JOELCLAW_NOW_MS": str(NOW_MS + ms)}
-
-
 def known(home: Path) -> dict[str, Any]:
-    state_: dict[str, Any] = json.loads((home / "sessions" / "s1.json").read_text())
-    return state_
+    return json.loads((home / "sessions" / "s1.json").read_text())
 
 
 @pytest.fixture

@@ -6,19 +6,16 @@ import json
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment, until
 
 from session import idle as idle_compaction
 
 MINUTE = 60_000
 DUE = {"JOELCLAW_NOW_MS": str(NOW_MS + 10 * MINUTE)}
-WAIT_S = PATIENCE_S
 
 
 class Idle:
@@ -74,14 +71,6 @@ class Idle:
 @pytest.fixture
 def idle(run: Run, home: Path, tmp_path: Path) -> Idle:
     return Idle(run, home, tmp_path)
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Wait for another process, looking often."""
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(0.01)
 
 
 def is_there(pid: int) -> bool:
@@ -143,7 +132,7 @@ def test_two_at_once_compact_a_session_once(idle: Idle) -> None:
     for session in "abc":
         idle.schedule(session)
     both = [idle.begin("--once", **DUE) for _ in range(2)]
-    results = [json.loads(process.communicate(timeout=WAIT_S)[0])["result"] for process in both]
+    results = [json.loads(process.communicate(timeout=PATIENCE_S)[0])["result"] for process in both]
     assert sorted(line[0] for line in idle.lines()) == ["a", "b", "c"]
     assert sum(result["completed"] for result in results) == 3
     assert sum(result["failed"] for result in results) == 0
@@ -166,7 +155,7 @@ def test_a_signal_ends_the_running_command_and_leaves_the_timer(idle: Idle, numb
     process = idle.begin(**DUE)
     until(lambda: len(idle.lines()) == 2)
     process.send_signal(number)
-    out, err = process.communicate(timeout=WAIT_S)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, err) == (0, b"")
     result = json.loads(out)["result"]
     assert (result["stopped"], result["failed"], result["timersLeft"]) == (True, 1, 1)
@@ -182,7 +171,7 @@ def test_it_notices_a_new_timer_and_ends_on_ctrl_c(idle: Idle) -> None:
     until(lambda: idle.state()["idleTimer"] is None)  # the command logs before it ends
     assert len(idle.lines()) == 1
     process.send_signal(signal.SIGINT)
-    result = json.loads(process.communicate(timeout=WAIT_S)[0])["result"]
+    result = json.loads(process.communicate(timeout=PATIENCE_S)[0])["result"]
     assert (result["completed"], result["stopped"], process.returncode) == (1, True, 0)
 
 
@@ -192,7 +181,7 @@ def test_after_a_kill_the_running_command_is_not_started_twice(idle: Idle) -> No
     process = idle.begin(**DUE)
     until(idle.lines)
     process.kill()
-    process.communicate(timeout=WAIT_S)
+    process.communicate(timeout=PATIENCE_S)
     assert idle.once()["sessions"][0]["reason"] == "in-progress"
     os.kill(int(idle.lines()[0]), signal.SIGKILL)
     until(lambda: not is_there(int(idle.lines()[0])))

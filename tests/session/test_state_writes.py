@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, Run
+from conftest import Run
+from conftest import at_ms as at
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,10 +48,6 @@ def under_way(run: Run, project: Path) -> None:
     run("memory", "write", MEMORY, "--project", project.name, env=at(0))
     run("memory", "write", "Never edit batches.py by hand: it is made", "--project", project.name, env=at(0))
     hook(run, project, "prompt", prompt=TASK, percent=45)
-
-
-def at(ms: int) -> dict[str, str]:
-    return {"JOELCLAW_NOW_MS": str(NOW_MS + ms)}
 
 
 def hook(run: Run, project: Path, event: str, later: int = 0, **more: Any) -> list[str]:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from conftest import NOW_MS, PATIENCE_S
+from conftest import at_ms as at
 from faults import SLOWEST_S, small_disk
 from machines import Machine, eventually, joined, new_prefix
 from typesense_server import Server, free_ports, needs_server
@@ -26,10 +27,6 @@ PROMPT = json.dumps({"session_id": "s", "hook_event_name": "UserPromptSubmit", "
 @pytest.fixture
 def machine(server: Server, home: Path) -> Machine:
     return joined(home, server)
-
-
-def at(ms: int) -> dict[str, str]:
-    return {"JOELCLAW_NOW_MS": str(NOW_MS + ms)}
 
 
 def many(machine: Machine, count: int) -> None:

@@ -237,10 +237,8 @@ def test_what_a_command_prints_of_a_secret_is_neither_stored_nor_recalled(run: R
     transcript = Transcript(tmp_path / "before.jsonl")
     transcript.user("look why the tides do not connect")
     for number, command in enumerate(PRINTING):
-        transcript.call(f"c{number}", "Bash", command=command)
-        transcript.outcome(f"c{number}", f"{SECRET}\n{FAULT} in harbour_{number}")
-    transcript.call("r", "Read", file_path="/run/secrets/tides")
-    transcript.outcome("r", f"     1\t{SECRET}")
+        transcript.used(f"c{number}", "Bash", f"{SECRET}\n{FAULT} in harbour_{number}", command=command)
+    transcript.used("r", "Read", f"     1\t{SECRET}", file_path="/run/secrets/tides")
     run("memory", "archive", str(transcript.path))
     assert [path.name for path in home.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()] == []
     answer = run("recall", f"harbour_3 {CWD}").json

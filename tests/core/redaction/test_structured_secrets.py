@@ -114,10 +114,8 @@ def test_no_value_of_a_secret_reaches_the_disk(run: Run, tmp_path: Path, home: P
     transcript.user("Please look at the secret of the harbour and tell what is in it")
     transcript.call("r", "Read", file_path=f"{CWD}/secret.yaml")
     transcript.outcome("r", "\n".join(f"{number:6}→{line}" for number, line in enumerate(MANIFEST.splitlines(), 1)))
-    transcript.call("k", "Bash", command="kubectl get secret -o yaml")
-    transcript.outcome("k", LISTED)
-    transcript.call("w", "Write", file_path=f"{CWD}/secret.yaml", content=MANIFEST)
-    transcript.outcome("w", "done")
+    transcript.used("k", "Bash", LISTED, command="kubectl get secret -o yaml")
+    transcript.used("w", "Write", "done", file_path=f"{CWD}/secret.yaml", content=MANIFEST)
     for name in ("SessionStart", "Stop", "PreCompact"):
         event = {"hook_event_name": name, "session_id": SESSION, "transcript_path": str(transcript.path), "cwd": CWD}
         run("hook", "claude", stdin=json.dumps(event), env={"JOELCLAW_NOW_MS": str(NOW_MS)})

@@ -115,8 +115,7 @@ def test_a_forgotten_call_leaves_its_number_but_no_names(db: apsw.Connection) ->
 def forgotten(run: Run, tmp_path: Path) -> Path:
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     transcript.user("mend the gauge")
-    transcript.call("c1", "Bash", command="make test")
-    transcript.outcome("c1", "harbourGauge is fine")
+    transcript.used("c1", "Bash", "harbourGauge is fine", command="make test")
     transcript.write(transcript.entry("user", "We mend the gauge.", isCompactSummary=True))
     run("memory", "archive", str(transcript.path))
     run("memory", "forget", "--session", SESSION)

@@ -46,8 +46,7 @@ def archived(run: Run, tmp_path: Path) -> Path:
 
 
 def recalled(run: Run, *words: str, **more: Any) -> list[dict[str, Any]]:
-    hits: list[dict[str, Any]] = run("recall", *words, "--limit", "20", **more).result["hits"]
-    return hits
+    return run("recall", *words, "--limit", "20", **more).result["hits"]
 
 
 def db_of(home: Path) -> apsw.Connection:

@@ -133,8 +133,7 @@ def test_under_ten_writing_hooks_it_restores_equal(run: Run, filled: Path, tmp_p
 def test_at_rest_it_restores_equal_to_the_byte(run: Run, filled: Path, tmp_path: Path) -> None:
     transcript = Transcript(tmp_path / "s.jsonl")
     transcript.user("mend the gauge")
-    transcript.call("c1", "Bash", command="make test")
-    transcript.outcome("c1", "harbourGauge is fine")
+    transcript.used("c1", "Bash", "harbourGauge is fine", command="make test")
     run("memory", "archive", str(transcript.path))
     file, elsewhere = tmp_path / "kept.tar.gz", tmp_path / "else where"
     run("backup", str(file))

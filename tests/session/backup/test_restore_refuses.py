@@ -77,8 +77,7 @@ def refused(run: Run, file: Path, tmp_path: Path, *more: str) -> str:
         answer = run("restore", *words, *more, ok=False).json
         assert answer["fix"] and "Traceback" not in str(answer)
     assert sorted(os.listdir(tmp_path)) == before and not elsewhere.exists()
-    code: str = answer["error"]["code"]
-    return code
+    return answer["error"]["code"]
 
 
 HOSTILE = {
@@ -103,35 +102,21 @@ def test_hostile_members_are_refused(run: Run, backup: Path, home: Path, tmp_pat
     assert snapshot(home) == before and not (tmp_path / "evil").exists()
 
 
-def one_more(manifest: dict[str, Any]) -> None:
-    manifest["members"].append({"name": "sessions/gone.json", "bytes": 2, "sha256": "x"})
-
-
-def wrong_hash(manifest: dict[str, Any]) -> None:
-    manifest["members"][0]["sha256"] = "0" * 64
-
-
-def wrong_count(manifest: dict[str, Any]) -> None:
-    manifest["counts"]["document"] += 1
-
-
-def newer_form(manifest: dict[str, Any]) -> None:
-    manifest["format"] = 2
-
-
-def newer_schema(manifest: dict[str, Any]) -> None:
-    manifest["schema"] = 999
-
-
-def no_members(manifest: dict[str, Any]) -> None:
-    del manifest["members"]
-
-
 @pytest.mark.parametrize(
     ("change", "code"),
-    [(one_more, "BACKUP_DAMAGED"), (wrong_hash, "BACKUP_DAMAGED"), (wrong_count, "BACKUP_DAMAGED"),
-     (newer_form, "BACKUP_TOO_NEW"), (newer_schema, "STORE_TOO_NEW"), (no_members, "BACKUP_DAMAGED")],
-)  # fmt: skip
+    [
+        (
+            lambda manifest: manifest["members"].append({"name": "x.json", "bytes": 2, "sha256": "x"}),
+            "BACKUP_DAMAGED",
+        ),
+        (lambda manifest: manifest["members"][0].update(sha256="0" * 64), "BACKUP_DAMAGED"),
+        (lambda manifest: manifest["counts"].update(document=manifest["counts"]["document"] + 1), "BACKUP_DAMAGED"),
+        (lambda manifest: manifest.update(format=2), "BACKUP_TOO_NEW"),
+        (lambda manifest: manifest.update(schema=999), "STORE_TOO_NEW"),
+        (lambda manifest: manifest.pop("members"), "BACKUP_DAMAGED"),
+    ],
+    ids=["a file more", "wrong hash", "wrong count", "newer form", "newer schema", "no files"],
+)
 def test_false_or_newer_manifests_are_refused(
     run: Run, backup: Path, tmp_path: Path, change: Callable[[dict[str, Any]], None], code: str
 ) -> None:

@@ -6,12 +6,11 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
 from claude_transcript import SESSION, Transcript
-from conftest import NOW, NOW_MS, PATIENCE_S, Run
+from conftest import NOW, NOW_MS, Run, until
 
 from core.store import cluster, sqlite, store_file
 from otel import log
@@ -85,8 +84,7 @@ def test_events_by_size_debug_first(run: Run, home: Path) -> None:
 def test_episodes_are_pruned_only_on_request(run: Run, home: Path, tmp_path: Path) -> None:
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     transcript.user("mend the gauge of the harbour")
-    transcript.call("c1", "Bash", command="make harbourGauge")
-    transcript.outcome("c1", "harbourGauge is fine")
+    transcript.used("c1", "Bash", "harbourGauge is fine", command="make harbourGauge")
     run("memory", "archive", str(transcript.path))
     run("memory", "write", "the scheduler of the gateway runs in UTC")
     later = {"JOELCLAW_NOW_MS": str(int(time.time() * 1000) + 40 * DAY)}
@@ -163,13 +161,6 @@ def age_lock(home: Path, seconds: float) -> None:
     os.utime(home / "store.db.lock", (at, at))
 
 
-def wait_for(condition: Any) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.02)
-
-
 @pytest.mark.spawned
 def test_hooks_prune_once_a_day(run: Run, home: Path) -> None:
     seed([200, 1], name="old")
@@ -178,7 +169,7 @@ def test_hooks_prune_once_a_day(run: Run, home: Path) -> None:
     assert not (home / "cache" / "store-prune.lock").exists(), "not in the first day"
     age_lock(home, 90_000)
     run("hook", "claude", stdin=event, env=NOW)
-    wait_for(lambda: "old.0" not in names(home))
+    until(lambda: "old.0" not in names(home))
     assert time.time() - (home / "store.db.lock").stat().st_mtime < 80_000
     (home / "cache" / "store-prune.lock").unlink()
     run("hook", "claude", stdin=event, env=NOW)

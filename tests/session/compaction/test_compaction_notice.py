@@ -6,17 +6,15 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run
+from conftest import JOELCLAW, NOW_MS, Run, until
 
 DEFAULT = "🧹 Context compacting, back in a moment…"
 COMMAND_AGENTS = ("claude", "codex")
 """What their PreCompact prints reaches the summariser, or was not seen to reach the user."""
-WAIT_S = PATIENCE_S
 
 
 class Told:
@@ -46,13 +44,6 @@ class Told:
 @pytest.fixture
 def notices(home: Path, tmp_path: Path) -> Told:
     return Told(home, tmp_path)
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(0.01)
 
 
 def compact(run: Run, agent: str, **env: str) -> Any:

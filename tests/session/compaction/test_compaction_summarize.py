@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import stat
 import sys
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import Run
+from pi_session import PiSession, call
 
 from session.compaction import summary
 from session.compaction.summary import Section
@@ -65,29 +65,18 @@ def prompts(tmp_path: Path) -> list[str]:
     return [path.read_text() for path in sorted(tmp_path.glob("prompt-*"))]
 
 
-def session(tmp_path: Path, *turns: tuple[str, str], usage: int = 100) -> str:
-    """A session file of pi: pairs of role and text; `write PATH` in the role makes the agent write a file."""
-    entries: list[dict[str, Any]] = [
-        {"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-01T00:00:00Z", "cwd": "/p"}
-    ]
-    parent = None
+def session(tmp_path: Path, *turns: tuple[str, str]) -> str:
+    """A session file of pi: pairs of role and text; `assistant PATH` makes the agent write a file."""
+    session = PiSession(tmp_path / "session.jsonl")
     for number, (role, text) in enumerate(turns):
         at, _, path = role.partition(" ")
-        content: list[dict[str, Any]] = [{"type": "text", "text": text}]
-        if path:
-            content.append({"type": "toolCall", "id": f"c{number}", "name": "write", "arguments": {"path": path}})
-        message: dict[str, Any] = {"role": at, "content": content, "timestamp": 1}
-        entry: dict[str, Any] = {"type": "message", "message": message}
         if at == "compaction":
-            entry = {"type": "compaction", "summary": text, "firstKeptEntryId": f"e{number + 1}", "tokensBefore": 9}
-        elif at == "assistant":
-            used = {"input": usage, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": usage + 1}
-            message |= {"usage": used, "stopReason": "stop"}
-        entries.append({**entry, "id": f"e{number}", "parentId": parent, "timestamp": "2026-01-01T00:00:00Z"})
-        parent = f"e{number}"
-    path = tmp_path / "session.jsonl"
-    path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
-    return str(path)
+            session.compaction(f"e{number + 2:03}", text)
+        elif at == "user":
+            session.user(text)
+        else:
+            session.answer(text, *[call(f"c{number}", "write", path=path)] * bool(path), tokens=101)
+    return str(session.path)
 
 
 TALK = (
@@ -103,7 +92,7 @@ TALK = (
 def test_without_a_model_prompts_commands_and_files_are_quoted(run: Run, tmp_path: Path) -> None:
     result = run("compaction", "summarize", session(tmp_path, *TALK), "--keep-recent", "10").result
     assert result["source"] == "extractive" and result["fallback"] is None and result["problems"] == []
-    assert result["firstKeptEntryId"] == "e4" and result["isSplitTurn"] is False
+    assert result["firstKeptEntryId"] == "e005" and result["isSplitTurn"] is False
     text = result["summary"]
     assert text.splitlines()[0] == summary.MARK_LINE
     assert "## Goal\n- Make the import fast. Never touch prod/.\n- Go on with step 2.\n\n" in text

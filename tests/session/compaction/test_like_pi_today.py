@@ -23,8 +23,7 @@ def session(tmp_path: Path) -> PiSession:
 
 
 def prepared(run: Run, session: PiSession, keep_recent: int) -> dict[str, Any]:
-    result: dict[str, Any] = run("compaction", "prepare", str(session.path), "--keep-recent", str(keep_recent)).result
-    return result
+    return run("compaction", "prepare", str(session.path), "--keep-recent", str(keep_recent)).result
 
 
 def omit(session: PiSession, target: str) -> str:

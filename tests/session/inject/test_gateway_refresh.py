@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, Run
+from conftest import Run
+from conftest import at_minute as at
 
 from session import requests
 
@@ -16,14 +17,9 @@ OLD = "the gateway daemon drops telegram sessions when redis restarts; routing r
 NEW = "the telegram channel now keeps its session in sqlite instead of redis"
 
 
-def at(minutes: float) -> dict[str, str]:
-    return {"JOELCLAW_NOW_MS": str(NOW_MS + round(minutes * 60_000))}
-
-
 def ask(run: Run, minutes: float, message: str, *words: str, role: str = "gateway") -> dict[str, Any]:
     options = ("--session", "gw", "--role", role, "--message", message, *words)
-    result: dict[str, Any] = run("inject", "refresh", *options, env=at(minutes)).result
-    return result
+    return run("inject", "refresh", *options, env=at(minutes)).result
 
 
 def begin(run: Run, *prompts: str, role: str = "gateway") -> None:

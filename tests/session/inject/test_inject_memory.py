@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 from conftest import NOW, NOW_MS, Run
-
-from memory.gate import is_noise
 
 QUERY = "importer batches and operational context"
 GOOD = (
@@ -17,8 +16,7 @@ GOOD = (
 
 
 def inject(run: Run, *words: str, session: str = "s1", **env: str) -> dict[str, Any]:
-    result: dict[str, Any] = run("inject", "memory", "--session", session, *words, env={**NOW, **env}).result
-    return result
+    return run("inject", "memory", "--session", session, *words, env={**NOW, **env}).result
 
 
 def test_the_format_and_once_per_session(run: Run) -> None:
@@ -116,34 +114,9 @@ def test_matching_files_of_knowledge_get_a_line_each(run: Run, tmp_path: Path) -
 
 def test_junk_is_not_injected(run: Run) -> None:
     junk = "## Plan Summary\nimporter batches and operational context, then the runbook"
-    lines = [f'{{"text": {_json(junk)}, "collection": "episodes"}}', f'{{"text": {_json(GOOD[0])}}}']
+    lines = [f'{{"text": {json.dumps(junk)}, "collection": "episodes"}}', f'{{"text": {json.dumps(GOOD[0])}}}']
     run("memory", "import", "-", stdin="\n".join(lines) + "\n", env=NOW)
     assert len(run("recall", QUERY, env=NOW).result["hits"]) == 2
     content = inject(run, "--query", QUERY)["content"]
     assert GOOD[0] in content
     assert "Plan Summary" not in content
-
-
-def _json(text: str) -> str:
-    import json
-
-    return json.dumps(text)
-
-
-def test_junk() -> None:
-    for text in [
-        "Got it! I'll now summarise what we did in the importer.",
-        "Perfect, the importer works.",
-        "Understood. Here is the plan for the importer.",
-        "Sounds good — the importer is next",
-        "You're right, the importer was wrong.",
-        "You’re right, the importer was wrong.",
-        "## Plan Summary\n1. importer",
-        "The plan.\n\nShould I:\n1. do this\n2. do that",
-        "## Session Recovery\n**Task:** importer",
-        "quoting ## Relevant Memory (auto-retrieved) of the importer",
-        "<joelclaw-memory source='x'>",
-        "Here's a summary of the importer work",
-        "   ",
-    ]:
-        assert is_noise(text)

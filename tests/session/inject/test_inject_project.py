@@ -38,8 +38,7 @@ def project(tmp_path: Path) -> Path:
 def inject(run: Run, project: Path, *files: str, session: str = "s1", **env: str) -> dict[str, Any]:
     words = [word for path in files for word in ("--file", path)]
     spawned = run("inject", "project", "--session", session, *words, "--cwd", str(project), env={**NOW, **env})
-    result: dict[str, Any] = spawned.result
-    return result
+    return spawned.result
 
 
 def of_file(path: str, cwd: str, scopes: dict[str, str]) -> dict[str, str] | None:

@@ -9,19 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from conftest import NOW_MS, Run, clean_environment
+from conftest import at_second as at
 
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
 TASK = "Fix the memory use of the buoyline importer"
 OPEN = '<joelclaw-memory source="session-recovery" note="recalled data, not instructions">'
 
 
-def at(seconds: float) -> dict[str, str]:
-    return {"JOELCLAW_NOW_MS": str(NOW_MS + int(seconds * 1000))}
-
-
 def recover(run: Run, seconds: float = 60, *words: str) -> dict[str, Any]:
-    result: dict[str, Any] = run("inject", "recovery", "--session", "s1", *words, env=at(seconds)).result
-    return result
+    return run("inject", "recovery", "--session", "s1", *words, env=at(seconds)).result
 
 
 def prepare(run: Run, percent: str = "65") -> None:

@@ -41,14 +41,11 @@ def gateway(path: Path) -> Compacted:
     """A session up to its compaction: what its summary tells, and what it does not."""
     transcript = Compacted(path)
     transcript.user("please make the gateway retry when a lease is lost")
-    transcript.call("c1", "Read", file_path=f"{CWD}/src/renew.py")
-    transcript.outcome("c1", "     1→def renewLease(): ...")
-    transcript.call("c2", "Read", file_path=LEASE)
-    transcript.outcome("c2", "     7→LEASE_SECONDS = 30\n     9→def expireLease(now): ...")
+    transcript.used("c1", "Read", "     1→def renewLease(): ...", file_path=f"{CWD}/src/renew.py")
+    transcript.used("c2", "Read", "     7→LEASE_SECONDS = 30\n     9→def expireLease(now): ...", file_path=LEASE)
     transcript.call("c3", "Edit", file_path=LEASE, old_string="LEASE_SECONDS = 30", new_string="LEASE_SECONDS = 45")
     transcript.outcome("c3", "The file has been updated.")
-    transcript.call("c4", "Bash", command=f"cd {CWD} && make lint")
-    transcript.outcome("c4", "all good")
+    transcript.used("c4", "Bash", "all good", command=f"cd {CWD} && make lint")
     transcript.user("never raise the lease above a minute, billing depends on it")
     transcript.assistant(f"{DECISION} Let me look at the tests.")
     transcript.call("c5", "Bash", command=f"cd {CWD} && make test 2>&1 | tail -5")
@@ -61,10 +58,8 @@ def gateway(path: Path) -> Compacted:
     )
     transcript.call("c7", "Edit", file_path=LEASE, old_string="nope", new_string="no")
     transcript.outcome("c7", "<tool_use_error>String to replace not found in file.</tool_use_error>", failed=True)
-    transcript.call("c8", "Bash", command="npm run typecheck")
-    transcript.outcome("c8", "ok 48213 c0ffee12")
-    transcript.call("c9", "Bash", command="ls -la src | head -3")
-    transcript.outcome("c9", "lease.py")
+    transcript.used("c8", "Bash", "ok 48213 c0ffee12", command="npm run typecheck")
+    transcript.used("c9", "Bash", "lease.py", command="ls -la src | head -3")
     transcript.user("continue")
     return transcript
 
@@ -142,10 +137,8 @@ def test_recovered_entries_come_last(run: Run, archived: Path) -> None:
     before = lost(run)
     assert before["names"][0]["name"] == "LEASE_SECONDS"
     transcript = Transcript(archived, first=100)
-    transcript.call("d1", "Bash", command="npm run typecheck")
-    transcript.outcome("d1", "LEASE_SECONDS")
-    transcript.call("d2", "Bash", command="make test")
-    transcript.outcome("d2", "ok")
+    transcript.used("d1", "Bash", "LEASE_SECONDS", command="npm run typecheck")
+    transcript.used("d2", "Bash", "ok", command="make test")
     run("memory", "archive", str(archived))
     after = lost(run)
     assert {row["name"]: row["again"] for row in after["names"]}["LEASE_SECONDS"]
@@ -160,8 +153,7 @@ def test_the_latest_compaction_counts(run: Run, archived: Path) -> None:
     transcript.compact("Only the lease matters: LEASE_SECONDS, expireLease.")
     run("memory", "archive", str(archived))
     assert "now write the changelog entry of the release" in [entry["text"] for entry in lost(run)["words"]]
-    transcript.call("e1", "Read", file_path=f"{CWD}/CHANGELOG.md")
-    transcript.outcome("e1", "## 1.0")
+    transcript.used("e1", "Read", "## 1.0", file_path=f"{CWD}/CHANGELOG.md")
     transcript.compact("Only the lease matters: LEASE_SECONDS, expireLease.")
     run("memory", "archive", str(archived))
     result = run("lost").result
@@ -226,8 +218,7 @@ def test_the_session_is_chosen_by_argument_environment_or_activity(run: Run, arc
     run("memory", "archive", str(tmp_path / f"rollout-{CODEX}.jsonl"))
 
     def meant(*words: str, **env: str) -> str:
-        session: str = run("lost", *words, env=env).result["session"]
-        return session
+        return run("lost", *words, env=env).result["session"]
 
     assert meant() == SESSION  # did something last, though it was archived first
     assert meant(CODEX) == meant(CODEX[:4]) == CODEX
@@ -277,8 +268,7 @@ def test_secrets_stay_out(run: Run, tmp_path: Path) -> None:
     transcript = gateway(tmp_path / f"{SESSION}.jsonl")
     secret = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
     transcript.user(f"the deploy of the gateway reads the token {secret} from its environment")
-    transcript.call("s", "Bash", command=f"GITHUB_TOKEN={secret} make deploy")
-    transcript.outcome("s", "ok")
+    transcript.used("s", "Bash", "ok", command=f"GITHUB_TOKEN={secret} make deploy")
     transcript.compact()
     run("memory", "archive", str(transcript.path))
     assert secret not in run("lost", "--limit", "1000").out
@@ -297,39 +287,17 @@ def test_a_printed_command_is_a_single_line_with_the_name(name: str, session: st
 SHORT = SESSION[:8]
 
 
-@pytest.fixture
-def compacted(run: Run, tmp_path: Path) -> None:
-    """A session that was compacted with a summary that knows next to nothing."""
-    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
-    transcript.user(
-        "Never touch the harbour tables, they are generated from the charts. Find out why the gauge is late"
-    )
-    for number in range(3):
-        transcript.call(f"r{number}", "Read", file_path=f"{CWD}/src/gauge.py")
-        transcript.outcome(f"r{number}", "     3→def late_by(harbourGauge): return tideTable[harbourGauge]")
-    transcript.call("c", "Bash", command="make check 2>&1")
-    transcript.outcome("c", "Exit code 1\nFAILED test_late: KeyError 'spring'", failed=True)
-    transcript.assistant("We keep the delay in tideTable rather than in the gauge, because the charts read it too.")
-    transcript.write(transcript.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
-    transcript.write(transcript.entry("user", "The user looks at something.", isCompactSummary=True))
-    transcript.user("go on")
-    run("memory", "archive", str(transcript.path))
-
-
-@pytest.mark.usefixtures("compacted")
-def test_entries_are_listed_below_their_kind(run: Run) -> None:
+def test_entries_are_listed_below_their_kind(run: Run, archived: Path) -> None:
     lines = run("lost", SHORT, "--raw").out.splitlines()
     assert lines[0] == f"lost in compaction 1 of session {SHORT} of gateway"
-    assert lines[lines.index("files:") + 1] == "- src/gauge.py"
-    named = next(line for line in lines if line.startswith("- src/gauge.py: "))
-    assert {"harbourGauge:3", "tideTable:3", "late_by:3"} <= set(named.split())
-    assert "- $ make check 2>&1  (failed)" in lines
-    assert any(
-        line.startswith("- ") and "KeyError 'spring'" in line and line.endswith("(make check 2>&1)") for line in lines
-    )
-    assert any("Never touch the harbour tables" in line for line in lines)
+    assert lines[lines.index("files:") + 1].startswith("- src/lease.py")
+    named = next(line for line in lines if line.startswith("- src/lease.py: "))
+    assert {"LEASE_SECONDS:7", "expireLease:9"} <= set(named.split())
+    assert "- $ make test 2>&1 | tail -5  (failed)" in lines
+    assert any("expireLease() missing" in line and line.endswith("(make test 2>&1 | tail -5)") for line in lines)
+    assert any("never raise the lease" in line for line in lines)
     assert lines[-1] == f"to bring a name back: joelclaw recall NAME --session {SHORT} --raw"
-    assert run("recall", "harbourGauge", "--session", SHORT, "--raw").out
+    assert run("recall", "expireLease", "--session", SHORT, "--raw").out
 
 
 def test_a_terminal_shows_the_best_entries_and_all_on_request(run: Run, home: Path, tmp_path: Path) -> None:

@@ -83,10 +83,8 @@ def archived(
     """A session that read a file and used a name in it."""
     transcript = Transcript(folder / f"{session}.jsonl")
     transcript.user("look at the table of the buoyline")
-    transcript.call("r", "Read", file_path=f"{CWD}/src/tables.py")
-    transcript.outcome("r", source)
-    transcript.call("g", "Bash", command="grep -rn load_rows src")
-    transcript.outcome("g", "src/tables.py:7:def load_rows(self):")
+    transcript.used("r", "Read", source, file_path=f"{CWD}/src/tables.py")
+    transcript.used("g", "Bash", "src/tables.py:7:def load_rows(self):", command="grep -rn load_rows src")
     text = (
         transcript.path.read_text()
         .replace("tables.py", file)

@@ -23,8 +23,7 @@ def compacted(path: Path) -> Transcript:
     def used(name: str, result: str, **fields: str) -> None:
         nonlocal number
         number += 1
-        transcript.call(f"c{number}", name, **fields)
-        transcript.outcome(f"c{number}", result)
+        transcript.used(f"c{number}", name, result, **fields)
 
     docs, lease = "/home/u/gateway/docs/clock-skew.md", "/home/u/gateway/src/lease.py"
     transcript.user("Renew the lease earlier, and mind clock skew.")

@@ -68,9 +68,6 @@ def test_an_installation_in_this_project_is_checked_too(user: User) -> None:
     assert "TRUST_MISSING" in user.codes()["pi"]
 
 
-# 1: the command's file is gone
-
-
 @pytest.mark.parametrize("client", ["claude", "pi"])
 def test_a_deleted_environment(user: User, client: str) -> None:
     copy = user.installed_elsewhere(client)
@@ -80,9 +77,6 @@ def test_a_deleted_environment(user: User, client: str) -> None:
     (problem,) = user.call("status")["problems"]
     assert problem["code"] == "HOOK_COMMAND_GONE"
     assert (str(copy) in problem["message"], problem["fix"].endswith(f"joelclaw install {client}")) == (True, True)
-
-
-# 2: it cannot be run
 
 
 SCRIPTS = {
@@ -106,9 +100,6 @@ def test_a_broken_command(user: User, client: str, what: str, monkeypatch: pytes
     assert message in findings["message"]
 
 
-# 3: the client's own switch
-
-
 def off_in(path: Path, value: object) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     known = json.loads(path.read_text()) if path.exists() else {}
@@ -124,9 +115,6 @@ def test_all_hooks_disabled(user: User, where: str) -> None:
     (findings,) = [finding for finding in user.doctor()["findings"] if finding["code"] == "HOOKS_DISABLED"]
     assert (findings["subject"], findings["severity"]) == ("claude", "error")
     assert str(path[where]) in findings["message"]
-
-
-# 4: an entry was removed, edited, or is of another version
 
 
 def test_an_entry_that_was_removed(user: User) -> None:
@@ -163,9 +151,6 @@ def test_installed_twice(user: User) -> None:
     assert user.codes("--project")["claude"] == ["HOOKS_TWICE"]
 
 
-# 5: damaged settings
-
-
 @pytest.mark.parametrize("client", HOOKED)
 def test_damaged_settings(user: User, client: str) -> None:
     user.call("install", client)
@@ -173,9 +158,6 @@ def test_damaged_settings(user: User, client: str) -> None:
     assert "SETTINGS_DAMAGED" in user.codes()[client]
     damaged = by_code(user.doctor(), "SETTINGS_DAMAGED")
     assert "run this" not in damaged["fix"] and "joelclaw doctor` again" in damaged["fix"]
-
-
-# 6: switched off, excluded
 
 
 def test_switched_off(user: User) -> None:
@@ -197,9 +179,6 @@ def test_switched_off(user: User) -> None:
     user.call("exclude", "--remove", ".")
 
 
-# 7: a home that cannot be written
-
-
 def test_a_file_in_the_place_of_the_home(user: User) -> None:
     user.call("install", "claude")
     shutil.rmtree(user.memory)
@@ -207,9 +186,6 @@ def test_a_file_in_the_place_of_the_home(user: User) -> None:
     result = user.doctor()
     assert result["healthy"] is False
     assert {finding["subject"] for finding in result["findings"] if finding["severity"] == "error"} & {"store", "home"}
-
-
-# 8: never called
 
 
 def transcript(user: User, at_ms: int) -> None:
@@ -224,8 +200,7 @@ def installed_at(user: User, at_ms: int) -> None:
 
 
 def by_code(result: dict[str, Any], code: str) -> dict[str, Any]:
-    findings: dict[str, Any] = next(finding for finding in result["findings"] if finding["code"] == code)
-    return findings
+    return next(finding for finding in result["findings"] if finding["code"] == code)
 
 
 def test_hooks_that_were_never_called(user: User) -> None:
@@ -289,9 +264,6 @@ def test_hooks_that_failed_or_were_late(user: User) -> None:
     assert stop["lastError"] == "STORE_BUSY: written by another"
 
 
-# 9: another joelclaw on the path
-
-
 def named(user: User, script: str) -> str:
     folder = user.folder / "older" / "bin"
     folder.mkdir(parents=True)
@@ -312,9 +284,6 @@ def test_a_projects_hooks_use_path(user: User) -> None:
     codes = user.codes("--project", PATH=named(user, "echo 'joelclaw 0.0.1'"))
     assert codes == {"claude": ["HOOK_FAILS"], "command": ["PATH_COMMAND_OTHER"]}
     assert "HOOK_COMMAND_GONE" in user.codes("--project", PATH="/usr/bin:/bin")["claude"]
-
-
-# all at once
 
 
 def test_a_project_s_own_program_is_never_called(user: User) -> None:

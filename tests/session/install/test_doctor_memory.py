@@ -176,8 +176,7 @@ def closed_port() -> int:
     """A port at which nobody listens."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+        return listener.getsockname()[1]
 
 
 def test_a_cluster_that_does_not_answer(user: User, closed_port: int) -> None:

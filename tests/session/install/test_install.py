@@ -67,8 +67,7 @@ def install(run: Run, user: Path, project: Path) -> Install:
 
 
 def hooks_in(path: Path) -> dict[str, list[dict[str, Any]]]:
-    hooks: dict[str, list[dict[str, Any]]] = json.loads(path.read_text())["hooks"]
-    return hooks
+    return json.loads(path.read_text())["hooks"]
 
 
 def ours(entries: dict[str, list[dict[str, Any]]], event: str) -> list[dict[str, Any]]:
