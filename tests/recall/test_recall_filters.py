@@ -158,13 +158,6 @@ def test_a_project_with_nearly_all_documents_is_not_prefiltered() -> None:
         assert db.execute("SELECT count(*) FROM temp.admitted").get == 1
 
 
-def of(project: str, session: str = "") -> dict[str, Any]:
-    return {
-        "collection": "observations", "words": ["queue"], "vector": 1, "project": project, "session_id": session,
-        "category_id": "jc:ops", "write_verdict": "allow", "forgotten": False,
-    }  # fmt: skip
-
-
 def test_recall_of_a_project_is_recall_of_all_less_the_others(run: Run) -> None:
     projects = ["rare", "big", "big", "big", ""]
     lines = []

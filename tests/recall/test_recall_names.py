@@ -144,14 +144,6 @@ def test_the_current_project_comes_first(home: Path, tmp_path: Path, run: Run) -
         assert len(set(passages)) == len(passages)  # a passage is shown once
 
 
-def call(**more: Any) -> Any:
-    return {
-        "session": "0b5e7c11-2222-4333-8444-555566667777", "number": 7, "key": "k", "prompt": 3, "at": None,
-        "tool": "Bash", "file": "", "command": "", "outcome": "ok", "error": "", "passage": "", "rowid": 1,
-        "project": "p", "client": "claude", **more,
-    }  # fmt: skip
-
-
 def episodes(run: Run, count: int) -> None:
     lines = [
         {

@@ -107,10 +107,6 @@ def both(
     return list(zip(local, remote, strict=True))
 
 
-def scores(result: dict[str, Any]) -> list[float]:
-    return [hit["score"] for hit in result["hits"]]
-
-
 def ids(result: dict[str, Any]) -> list[str]:
     return [hit["id"] for hit in result["hits"]]
 

@@ -113,30 +113,6 @@ def test_work_in_another_working_tree_is_not_open(run: Run, tmp_path: Path) -> N
     assert TASK in text and "Failing" not in text
 
 
-def edit(transcript: Transcript, call: str, file: str, line: int, text: str) -> None:
-    """Put a text in the place of the line behind this one."""
-    transcript.call(call, "Edit", file_path=f"{CWD}/{file}", old_string="a", new_string=text)
-    about = {"oldStart": line, "oldLines": 2, "newStart": line, "newLines": 3}
-    patch = {"filePath": f"{CWD}/{file}", "structuredPatch": [{**about, "lines": [" before it", "-a", f"+{text}"]}]}
-    done = [{"type": "tool_result", "tool_use_id": call, "content": "done", "is_error": False}]
-    transcript.write(transcript.entry("user", done, toolUseResult=patch))
-
-
-def edited(folder: Path, session: str, *after: tuple[str, str], hour: int = 10) -> Path:
-    """A session that checked its work, then edited a file, and then ran these commands, each with what came of it."""
-    transcript = Transcript(folder / f"{session}.jsonl")
-    transcript.user(TASK)
-    transcript.used("lint", "Bash", "All checks passed", command="make lint")
-    edit(transcript, "edit", "src/tide_import.py", 40, "b")
-    for number, (command, outcome) in enumerate(after):
-        transcript.call(f"c{number}", "Bash", command=command)
-        if outcome:
-            transcript.outcome(f"c{number}", outcome, failed=outcome.startswith("Exit code"))
-    text = transcript.path.read_text().replace(SESSION, session).replace("u-0", f"{session}-0")
-    transcript.path.write_text(text.replace("2026-09-20T10:", f"2026-09-20T{hour}:"))
-    return transcript.path
-
-
 def test_a_last_task_that_is_a_choice_is_quoted_with_its_options(run: Run, tmp_path: Path) -> None:
     transcript = Transcript(tmp_path / "before.jsonl")
     transcript.user(TASK)
