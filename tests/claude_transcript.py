@@ -13,10 +13,10 @@ CWD = "/home/u/gateway"
 class Transcript:
     """Writes entries with consecutive ids to a file; the session's id is the file's name."""
 
-    def __init__(self, path: Path, first: int = 0, session: str = "") -> None:
+    def __init__(self, path: Path, first: int = 0, session: str = "", cwd: str = CWD) -> None:
         self.path = path
         self.session = session or path.stem
-        self.count = first
+        self.count, self.cwd = first, cwd
         path.parent.mkdir(parents=True, exist_ok=True)
 
     def entry(self, role: str, content: Any, **more: Any) -> dict[str, Any]:
@@ -26,7 +26,7 @@ class Transcript:
             "parentUuid": f"u-{self.count - 1:08}" if self.count > 1 else None,
             "isSidechain": False,
             "type": role,
-            "cwd": CWD,
+            "cwd": self.cwd,
             "sessionId": self.session,
             "uuid": f"u-{self.count:08}",
             "timestamp": f"2026-09-20T10:{self.count // 60 % 60:02}:{self.count % 60:02}.000Z",

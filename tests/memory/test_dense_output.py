@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-import json
 import random
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from claude_transcript import Transcript
 from conftest import Run
 
 PASSWORD = "Tr0ub4dor"
@@ -30,23 +30,6 @@ def text(name: str, size: int) -> str:
     return "".join(parts)[:size]
 
 
-def session(output: str, prompt: str) -> str:
-    """A transcript of Claude Code in which a call returned this output."""
-    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "cat build.log"}}
-    contents = [
-        ("user", prompt),
-        ("assistant", [call]),
-        ("user", [{"type": "tool_result", "tool_use_id": "t1", "content": output, "is_error": False}]),
-        ("assistant", [{"type": "text", "text": "The parser of the tide tables breaks on tabs."}]),
-    ]
-    lines = []
-    for number, (role, content) in enumerate(contents):
-        when = f"2026-11-25T10:00:0{number}Z"
-        about = {"type": role, "uuid": f"u{number}", "sessionId": "s", "cwd": "/srv/harbour", "timestamp": when}
-        lines.append(json.dumps({**about, "message": {"role": role, "content": content}}) + "\n")
-    return "".join(lines)
-
-
 def within(output: str) -> str:
     """The text with a name at its head, in its middle and at its tail."""
     half = len(output) // 2
@@ -60,9 +43,11 @@ def stored(run: Run, home: Path, tmp_path: Path) -> Callable[..., str]:
     """All bytes of the home once a session with this output is archived."""
 
     def archive(output: str, prompt: str = "look at the log") -> str:
-        transcript = tmp_path / "s.jsonl"
-        transcript.write_text(session(output, prompt), encoding="utf-8")
-        assert run("memory", "archive", str(transcript)).code == 0
+        transcript = Transcript(tmp_path / "s.jsonl")
+        transcript.user(prompt)
+        transcript.used("t1", "Bash", output, command="cat build.log")
+        transcript.assistant("The parser of the tide tables breaks on tabs.")
+        assert run("memory", "archive", str(transcript.path)).code == 0
         return "".join(path.read_bytes().decode("latin-1") for path in home.rglob("*") if path.is_file())
 
     return archive

@@ -9,7 +9,6 @@ import pytest
 from conftest import Run
 
 from memory import transfer
-from memory.transfer import BadLineError
 
 NOW = 1_790_000_000_000
 
@@ -55,32 +54,33 @@ def test_a_line_with_only_a_text_gets_verdict_category_and_id() -> None:
 
 
 MOMENT = "must be an ISO 8601 time or ms since 1970"
+BAD: list[tuple[Any, str]] = [
+    ("not json", "not JSON"), ([1], "not a JSON object"), ({}, "text is missing"),
+    ({"text": 5}, "text must be a string"),
+    ({"text": "  "}, "text is empty"), ({"text": "t" * 20_001}, "text has 20001 characters, at most 20000 are taken"),
+    ({"text": "[gate=allow]"}, "text is empty behind its annotation"),
+    ({"text": "x", "collection": "dreams"}, "collection must be one of observations, episodes, knowledge"),
+    ({"text": "x", "verdict": "perhaps"}, "verdict must be one of allow, hold, discard"),
+    ({"text": "x", "id": ""}, "id must be 1 to 200 characters"),
+    ({"text": "x", "id": True}, "id must be 1 to 200 characters"),
+    ({"text": "x", "tags": ["a", 1]}, "tags must be a list of strings"),
+    ({"text": "x", "context": ["a", 1]}, "context must be a string or a list of strings"),
+    ({"text": "x", "confidence": 1.01}, "confidence must be a number from 0 to 1"),
+    ({"text": "x", "confidence": -0.01}, "confidence must be a number from 0 to 1"),
+    ({"text": "x", "merged_count": -1}, "merged_count must be a number from 0 to 1e+15"),
+    ({"text": "x", "created_at": -1}, f"created_at {MOMENT}"),
+    ({"text": "x", "created_at": "yesterday"}, f"created_at {MOMENT}"),
+    ({"text": "x", "history": [1]}, "history must be a list of {text, at, source}"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ([1], "not a JSON object"), ({}, "text is missing"),
-        ({"text": "t" * 20_001}, "text has 20001 characters, at most 20000 are taken"),
-        ({"text": "[gate=allow]"}, "text is empty behind its annotation"),
-        ({"text": "x", "collection": "dreams"}, "collection must be one of observations, episodes, knowledge"),
-        ({"text": "x", "verdict": "perhaps"}, "verdict must be one of allow, hold, discard"),
-        ({"text": "x", "id": ""}, "id must be 1 to 200 characters"),
-        ({"text": "x", "id": True}, "id must be 1 to 200 characters"),
-        ({"text": "x", "tags": ["a", 1]}, "tags must be a list of strings"),
-        ({"text": "x", "context": ["a", 1]}, "context must be a string or a list of strings"),
-        ({"text": "x", "confidence": 1.01}, "confidence must be a number from 0 to 1"),
-        ({"text": "x", "confidence": -0.01}, "confidence must be a number from 0 to 1"),
-        ({"text": "x", "merged_count": -1}, "merged_count must be a number from 0 to 1e+15"),
-        ({"text": "x", "created_at": -1}, f"created_at {MOMENT}"),
-        ({"text": "x", "created_at": float("inf")}, f"created_at {MOMENT}"),
-        ({"text": "x", "history": [1]}, "history must be a list of {text, at, source}"),
-    ],
-)  # fmt: skip
-def test_bad_lines_are_refused_with_the_reason(line: Any, reason: str) -> None:
-    with pytest.raises(BadLineError) as refused:
-        read(line)
-    assert str(refused.value) == reason
+def test_bad_lines_are_refused_with_the_reason_and_good_ones_stored(run: Run) -> None:
+    lines = [line if isinstance(line, str) else json.dumps(line) for line, _ in BAD]
+    done = run("memory", "import", "-", stdin='\n{"text": "The one good fact here"}\n' + "\n".join(lines), ok=False)
+    assert (done.code, done.json["ok"]) == (1, True)
+    assert (done.result["added"], done.result["failed"], done.result["lines"]) == (1, len(BAD), len(BAD) + 1)
+    errors = [(error["line"], error["reason"].partition(": invalid literal")[0]) for error in done.result["errors"]]
+    assert errors == [(number, reason) for number, (_, reason) in enumerate(BAD, 3)]
 
 
 TEXT = "The gateway listens on port 8089"

@@ -34,22 +34,6 @@ def test_importing_again_changes_nothing(run: Run, tmp_path: Path) -> None:
     assert _exported(run) == before
 
 
-def test_bad_lines_are_reported_and_good_ones_stored(run: Run) -> None:
-    bad = [
-        "not json", "[1]", "{}", '{"text": 5}', '{"text": "  "}', '{"text": "x", "collection": "dreams"}',
-        '{"text": "x", "created_at": "yesterday"}', '{"text": "x", "verdict": "perhaps"}', '{"text": "x", "tags": [1]}',
-        '{"text": "x", "id": ""}', '{"text": "x", "merged_count": -1}', '{"text": "[gate=allow]"}',
-        '{"text": "\\ud800"}',
-    ]  # fmt: skip
-    text = '\n{"text": "The one good fact here"}\n' + "\n".join(bad)
-    done = run("memory", "import", "-", stdin=text, ok=False)
-    result = done.result
-    assert (done.code, done.json["ok"]) == (1, True)
-    assert (result["added"], result["failed"], result["lines"]) == (1, len(bad), len(bad) + 1)
-    assert [error["line"] for error in result["errors"]] == list(range(3, 3 + len(bad)))
-    assert all(error["reason"] for error in result["errors"])
-
-
 def test_a_preview_of_lines_reports_what_the_import_then_does(run: Run, home: Path, tmp_path: Path) -> None:
     path = tmp_path / "ours.jsonl"
     path.write_text('{"id": "one", "text": "the ferry leaves at noon"}\n{"memory": 3}\n{"text": "ok"}\n')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import random
 import string
@@ -12,6 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from claude_transcript import Transcript
 from conftest import JOELCLAW, PATIENCE_S, attempt, clean_environment
 
 TRIES = 3  # hooks, in case the machine is slow
@@ -40,36 +42,19 @@ def hostile(size: int, seed: int = 5) -> str:
 LOG = f"first line of the log\n{hostile(120_000)}\nharbour.py:31: the last line"
 
 
-def lines(folder: Path, *outputs: str) -> list[dict[str, object]]:
-    """A session in which one line has what a call, or calls side by side, returned."""
-    calls = [
-        {"type": "tool_use", "id": f"t{n}", "name": "Bash", "input": {"command": "cat build.log"}}
-        for n in range(len(outputs))
-    ]
-    results = [
-        {"type": "tool_result", "tool_use_id": f"t{n}", "content": output, "is_error": False}
-        for n, output in enumerate(outputs)
-    ]
-    entries = [
-        ("user", "look at the log of the harbour build"),
-        ("assistant", calls),
-        ("user", results),
-        ("assistant", [{"type": "text", "text": "The parser of the tide tables breaks on tabs."}]),
-    ]
-    return [
-        {"type": role, "uuid": f"u{number}", "sessionId": "s", "cwd": str(folder),
-         "timestamp": f"2026-11-25T10:00:0{number}Z", "message": {"role": role, "content": content}}
-        for number, (role, content) in enumerate(entries)
-    ]  # fmt: skip
-
-
 class Stuck:
-    """A session with these outputs; its hooks run one after the other."""
+    """A session in which calls side by side returned these outputs; its hooks run one after the other."""
 
     def __init__(self, tmp_path: Path, *outputs: str) -> None:
         self.home, self.folder, self.transcript = tmp_path / "home", tmp_path / "project", tmp_path / "s.jsonl"
         self.folder.mkdir(parents=True)
-        self.transcript.write_text("".join(json.dumps(line) + "\n" for line in lines(self.folder, *outputs)))
+        written, calls, results = Transcript(self.transcript, cwd=str(self.folder)), [], []
+        for number, output in enumerate(outputs):
+            calls.append({"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": "cat log"}})
+            results.append({"type": "tool_result", "tool_use_id": f"t{number}", "content": output, "is_error": False})
+        written.user("look at the log of the harbour build")
+        written.write(written.entry("assistant", calls), written.entry("user", results))
+        written.assistant("The parser of the tide tables breaks on tabs.")
 
     def hook(self, deadline_ms: str) -> None:
         event = {"hook_event_name": "Stop", "session_id": "s", "transcript_path": str(self.transcript)}
@@ -134,9 +119,12 @@ def pictures(form: str, size: int) -> list[dict[str, Any]]:
     return [forms[form]] * 4
 
 
-@pytest.mark.parametrize("form", ["base64", "wrapped", "url", "result"])
-@pytest.mark.parametrize("is_first", [True, False])
-@pytest.mark.parametrize("size", [30_000, 4_800_000])
+@pytest.mark.parametrize(
+    ("form", "is_first", "size"),
+    [*itertools.product(("base64", "wrapped", "url", "result"), (True, False), (30_000,)),
+     ("base64", True, 4_800_000), ("wrapped", False, 4_800_000), ("url", True, 4_800_000),
+     ("result", False, 4_800_000)],
+)  # fmt: skip
 def test_a_prompt_keeps_its_text_whatever_images_are_with_it(
     tmp_path: Path, form: str, is_first: bool, size: int
 ) -> None:

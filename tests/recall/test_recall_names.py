@@ -25,33 +25,15 @@ the log is in build/gauge-reader/out and says {"body":"first\\nsecondLine of_it"
 FAIL harbour/gauges [build failed]"""
 
 
-def line(kind: str, content: Any, number: int, session: str, cwd: str, **more: Any) -> str:
-    at = f"2026-09-20T10:{number:02}:00.000Z"
-    entry = {"type": kind, "uuid": f"{session[:4]}-{number}", "timestamp": at, "sessionId": session, "cwd": cwd}
-    return json.dumps({**entry, "message": {"role": kind, "content": content}, **more})
-
-
-def use(
-    number: int, name: str, arguments: dict[str, Any], returned: str, session: str, cwd: str, failed: bool = False
-) -> str:
-    call = [{"type": "tool_use", "id": f"t{number}", "name": name, "input": arguments}]
-    back = [{"type": "tool_result", "tool_use_id": f"t{number}", "content": returned, "is_error": failed}]
-    return line("assistant", call, number, session, cwd) + "\n" + line("user", back, number + 1, session, cwd)
-
-
 def transcript(folder: Path, session: str, project: str) -> None:
     cwd = f"/srv/{project}"
-    folder.mkdir(exist_ok=True)
+    written = Transcript(folder / f"{session}.jsonl", first=50 * (session == LIGHTHOUSE), cwd=cwd)
     table = {"file_path": f"{cwd}/tides/table.go"}
-    blocks = [{"type": "text", "text": "The gauges fail because springTide is wider now."}]
-    lines = [
-        line("user", "Please sort the tide tables by harbour before you touch the gauges.", 1, session, cwd),
-        use(2, "Read", table, SOURCE, session, cwd),
-        use(4, "Bash", {"command": COMMAND}, FAILURE, session, cwd, failed=True),
-        use(6, "Edit", {**table, "new_string": "springTide float32"}, "done", session, cwd),
-        line("assistant", blocks, 8, session, cwd),
-    ]  # fmt: skip
-    (folder / f"{session}.jsonl").write_text("\n".join(lines) + "\n")
+    written.user("Please sort the tide tables by harbour before you touch the gauges.")
+    written.used("t2", "Read", SOURCE, **table)
+    written.used("t4", "Bash", FAILURE, failed=True, command=COMMAND)
+    written.used("t6", "Edit", "done", **table, new_string="springTide float32")
+    written.assistant("The gauges fail because springTide is wider now.")
 
 
 @pytest.fixture
@@ -89,7 +71,7 @@ def test_a_hit_names_tool_file_session_turn_and_call(archived: Path) -> None:
     assert hit["observation"].startswith("Read tides/table.go (session 11111111, prompt 1, call 1): ")
     assert (hit["collection"], hit["type"], hit["path"]) == ("calls", "call", "tides/table.go")
     assert (hit["session"], hit["project"]) == (HARBOUR, "harbour")
-    assert hit["timestamp"] == "2026-09-20T10:02:00.000Z"
+    assert hit["timestamp"] == "2026-09-20T10:00:02.000Z"
     assert 0 < hit["score"] <= 1
 
 
