@@ -15,6 +15,7 @@ from clients.content import (
     OF_TEAMMATES,
     parse_timestamp,
     parsed,
+    paths,
     rows,
     string,
     table,
@@ -25,6 +26,7 @@ from clients.content import (
 from clients.entries import (
     Entry,
     Step,
+    call_entry,
     edit_entries,
     plan_entries,
     process_end,
@@ -63,7 +65,6 @@ class Claude(Client):
     context_marks = (b'"usage"', b"compact_boundary")
     writing_tools = ("Edit", "Write", "MultiEdit", "NotebookEdit")
     reading_tools = ("Read", "NotebookRead")
-    shell_tools = ("Bash",)
     path_keys = ("notebook_path", "file_path")
     has_entries = True
     is_tree = True
@@ -167,7 +168,11 @@ class Claude(Client):
             tool, fields = string(part.get("name")), table(part.get("input"))
             # the text of a plan is an entry of its own
             about = {key: value for key, value in fields.items() if tool not in planning_tools and key != "output_mode"}
-            call = self.tool_call(part.get("id"), tool, about, at, whole=tool == "Write")
+            command = fields.get("command") if tool == "Bash" else ""
+            written = self.written_files(tool, fields)
+            call = call_entry(part.get("id"), tool, about, written, command, at=at, whole=tool == "Write")
+            if tool in self.reading_tools:
+                call.read_files = paths(fields, *self.path_keys)
             if tool == "BashOutput":
                 call.process = string(fields.get("bash_id"))
             elif tool in stopping_tools:
@@ -289,8 +294,8 @@ def _result_entries(line: dict[str, Any], part: dict[str, Any], number: int, at:
     shown = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>").strip()
     result = result_entry(call, shown, failed, part.get("content"))
     kept_in = string(table(line.get("toolUseResult")).get("persistedOutputPath"))
-    if text.startswith("<persisted-output>"):
-        kept_in = kept_in or text.partition("saved to: ")[2].partition("\n")[0].strip()
+    if text.startswith(("<persisted-output>", "Error: result (")):  # the latter are of MCP servers
+        kept_in = kept_in or text.partition(" saved to")[2].partition("\n")[0].strip(": .")
         result.kept_in = kept_in.replace("\\", "/").rpartition("/")[2]
     if text.startswith("<tool_use_error>Sibling tool call errored"):
         result.unrun = True

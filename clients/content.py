@@ -193,15 +193,15 @@ def _without_added(text: str) -> str:
     if text.startswith("<command-message>"):
         words = (text.partition(f"<{name}>")[2].partition(f"</{name}>")[0] for name in ("command-name", "command-args"))
         return " ".join(" ".join(words).split())
+    for begin, end in SPANS:
+        if begin in text:
+            text = _without_span(text, begin, end).strip()
     if text.startswith(BY_CLIENT):
         return ""
     text = without_ours(text).strip()
     head, request, rest = text.partition("## My request for ")
     if request and head.startswith("#"):  # editors list their files and tabs in front of it
         text = rest.partition(":")[2].strip()
-    for begin, end in SPANS:
-        if begin in text:
-            text = _without_span(text, begin, end).strip()
     after_plan = "\n\nIf you need specific details from before exiting plan mode"
     return text.partition(after_plan)[0].rstrip() if after_plan in text else text
 

@@ -29,7 +29,7 @@ class OpenClaw(Pi):
     project_folder = ""
     settings_file = "extensions/joelclaw/index.js"
     session_file = "database"
-    shell_tools = ("exec",)
+    shell_tool = "exec"
     shows_notices = False
     forgets_texts = True
     has_entries = False

@@ -56,6 +56,22 @@ def rows_of(db: apsw.Connection, episodes: Iterable[str]) -> dict[str, int]:
     return dict(db.execute(query, (json_text.dumps(list(episodes)),)))
 
 
+def are_between(db: apsw.Connection, session: str, begin: int, end: int, others: Iterable[int]) -> bool:
+    """Whether a session has episodes between two rows, except others and its title."""
+    return bool(
+        db.execute(
+            f"SELECT EXISTS (SELECT 1 FROM document WHERE session_id = ? AND session_id <> '' AND +rowid > ?"
+            f" AND +rowid < ? AND rowid NOT IN {LISTED} AND text NOT LIKE '{sessions.TITLE}: %')",
+            (session, max(begin, row_range("episodes")[0] - 1), end, json_text.dumps(list(others))),
+        ).get
+    )
+
+
+def last_call(db: apsw.Connection, session: str) -> int:
+    """The number of a session's last call, 0 if it has none."""
+    return int(db.execute("SELECT coalesce(max(number), 0) FROM call WHERE session_id = ?", (session,)).get)
+
+
 def numbers_of(db: apsw.Connection, session: str, keys: Iterable[str]) -> dict[str, int]:
     """The numbers of a session's calls by key."""
     query = f"SELECT key, number FROM call WHERE session_id = ? AND key IN {LISTED}"

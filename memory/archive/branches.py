@@ -47,7 +47,7 @@ class Node:
 
 
 def follow(
-    db: apsw.Connection, session: str, nodes: Sequence[Node], at: Mark, leaf: Mark, *, is_first: bool
+    db: apsw.Connection, session: str, nodes: Sequence[Node], at: Mark, leaf: Mark, *, is_first: bool, only_grows: bool
 ) -> tuple[Mark, Mark, bool]:
     """Store the marks of new nodes and note rewinds, inside the caller's transaction.
 
@@ -55,6 +55,7 @@ def follow(
         at: the mark before the first node.
         leaf: the mark after the last line that was a node of the tree; a queued prompt may come in between.
         is_first: the transcript is read from its beginning.
+        only_grows: False if the client removes what the user takes back. It was between two entries that remain.
 
     Returns both marks after the last node, and whether the user went back.
     """
@@ -77,8 +78,13 @@ def follow(
             target = _taken_back(db, session, node, rewinds)
         if target is not None:
             rewinds.append((at, target))
+        known_rows = [rows[name] for name in node.episodes if name in rows]
         calls = max((numbers.get(key, 0) for key in node.calls), default=0)
-        episode = max((rows.get(name, 0) for name in node.episodes), default=0)
+        episode = max(known_rows, default=0)
+        if not only_grows and known_rows and stored.are_between(db, session, at[1], min(known_rows), rows.values()):
+            later = [number for number in numbers.values() if number > at[0]]
+            last_call = min(later) - 1 if later else stored.last_call(db, session)
+            rewinds.append(((last_call, min(known_rows) - 1), at))
         at = (max(at[0], calls), max(at[1], episode))
         leaf = at if node.id or node.parent is None else leaf
         if node.id and (node.parent is not None or node.episodes):

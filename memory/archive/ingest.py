@@ -112,6 +112,7 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested, pro
         if ingested.is_forgotten:
             return
         piece = Piece(archive, carry)
+        piece.only_grows = reader.only_grows
         if not reader.fill(piece, offset):
             return
         stored = _store(archive, reader.source, position, piece, reader.head(piece.end))
@@ -197,6 +198,7 @@ class _Reader:
         self._path = path
         self.origin = origin
         self._read = read
+        self.only_grows = read.only_grows
         self._limits = limits
         self._client = clients.with_transcript(origin.agent)
         name = os.path.splitext(os.path.basename(sources.plain_path(path)))[0]

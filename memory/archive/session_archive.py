@@ -91,8 +91,9 @@ class SessionArchive:
                 copy.archive.store_copy(copy)
             counts = self._store_piece(piece)
             piece.carry.mark, piece.carry.leaf, piece.is_rewound = branches.follow(
-                self.db, self.session, piece.nodes, piece.carry.mark, piece.carry.leaf, is_first=piece.is_first
-            )
+                self.db, self.session, piece.nodes, piece.carry.mark, piece.carry.leaf,
+                is_first=piece.is_first, only_grows=piece.only_grows,
+            )  # fmt: skip
             carry = piece.carry.to_json()
             if before != (piece.end, head, carry):
                 sessions.save_transcript_position(self.db, source, piece.end, head, carry, self._now)
@@ -220,6 +221,7 @@ class Piece:
         self._node: branches.Node | None = None  # of the line that is being added
         # of a transcript:
         self.end = 0  # the offset after the piece
+        self.only_grows = True
         self.bad_lines = 0  # lines that hold no JSON object
 
     def begin_line(self, head: Entry, owner: str = "", *, is_tree: bool = False) -> Piece:
@@ -298,7 +300,8 @@ class Piece:
             self._node.episodes.append(identifier)
         message = self._by_id.get(identifier)
         if message is None:
-            message = self._message(identifier, entry.origin or ("user" if is_prompt else "assistant"), entry.at)
+            asker = "teammate" if self.carry.kind in ("subagent", "review") else "user"
+            message = self._message(identifier, entry.origin or (asker if is_prompt else "assistant"), entry.at)
             message.prompt = "" if is_prompt else self.carry.prompt
             if last := self.carry.last:
                 message.before = last.body[:300]  # enough to find a message by its neighbours
@@ -388,18 +391,8 @@ class Carry:
     """What a piece leaves to the next piece of its session."""
 
     __slots__ = (
-        "folder",
-        "has_parents",
-        "kind",
-        "last",
-        "leaf",
-        "mark",
-        "parent",
-        "passed",
-        "prompt",
-        "typed_ahead",
-        "work",
-    )
+        "folder", "has_parents", "kind", "last", "leaf", "mark", "parent", "passed", "prompt", "typed_ahead", "work",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.prompt = ""  # the beginning of the turn's prompt

@@ -66,6 +66,8 @@ def test_an_event_of_a_client() -> None:
     assert hooked("UserPromptSubmit", source="user", prompt=" hi ")["messages"] == ["hi"]
     assert hooked("UserPromptSubmit", source="schedule", prompt="check the nightly build")["messages"] == []
     assert hooked("UserPromptSubmit", prompt="<system-reminder>x")["messages"] == []
+    reminded = hooked("UserPromptSubmit", prompt="<system-reminder>x</system-reminder>\nmend the pump")
+    assert reminded["messages"] == ["mend the pump"]
     assert hooked("Unknown")["kind"] == "ignored"
     event = hooked("PostToolUse", tool_name="Write", tool_input={"file_path": "/a"})
     assert (event["kind"], event["files"]) == ("tool", ["/a"])

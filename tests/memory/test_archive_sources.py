@@ -172,6 +172,17 @@ def test_the_database_of_opencode_is_read_while_it_is_written(run: Run, opencode
     opencode.db.execute("UPDATE session SET revert = ?, time_updated = 2", (json.dumps({"messageID": said}),))
     archive(run, "--all")
     assert "[abandoned] prompt: and the puffin cache?" in recall(run, "puffin cache")
+    # with the next prompt, OpenCode deletes what the user took back
+    opencode.db.execute("DELETE FROM message WHERE id = ?", (said,))
+    opencode.db.execute("UPDATE session SET revert = NULL, time_updated = 3")
+    opencode.message("ses_a", "user", "and the whimbrel cache?")
+    archive(run, "--all")
+    opencode.message("ses_a", "assistant", tool("bash", {"command": "make whimbrel"}, metadata={"exit": 0}))
+    archive(run, "--all")
+    assert "[abandoned] prompt: and the puffin cache?" in recall(run, "puffin cache")
+    assert "\nprompt: and the whimbrel cache?" in recall(run, "whimbrel cache")
+    assert "[abandoned]" not in recall(run, "make whimbrel").partition("make whimbrel")[0]
+    assert recall(run, "gannets").startswith("teammate: a subagent counts gannets")
     opencode.db.close()
     names = [file.name for file in opencode.path.parent.iterdir()]
     assert (archive(run, "--all")["bytes"], names) == (0, ["opencode.db"])

@@ -212,7 +212,8 @@ def test_a_rollout_that_begins_with_the_history_of_another(run: Run, tmp_path: P
     for rollout in (parent, child) if order == "parent first" else (child, parent):
         run("memory", "archive", str(rollout.path), env={"HOME": str(tmp_path)})
     assert {session: len(texts) for session, texts in turns(run).items()} == {FIRST: 4, FORKED: 2}
-    assert turns(run)[FORKED] == ["user: go on", "assistant: One lock for each page."]
+    asker = {"fork": "user", "subagent": "teammate"}[relation]
+    assert turns(run)[FORKED] == [f"{asker}: go on", "assistant: One lock for each page."]
     found = run("session", "show", FORKED).result
     assert (found["kind"], found["parent"]) == (relation, FIRST)
     child.say("user", "and then?")
@@ -239,7 +240,7 @@ def test_a_subagent_that_gets_only_messages_of_its_parent(run: Run, tmp_path: Pa
     child.say("assistant", "There are two.")
     for rollout in (child, parent):
         run("memory", "archive", str(rollout.path), env={"HOME": str(tmp_path)})
-    assert turns(run)[FORKED] == ["user: count the locks", "assistant: There are two."]
+    assert turns(run)[FORKED] == ["teammate: count the locks", "assistant: There are two."]
     assert len(turns(run)[FIRST]) == 6
 
 

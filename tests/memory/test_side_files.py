@@ -65,16 +65,22 @@ def test_titles_of_other_clients(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [2_000, 40_000])
+@pytest.mark.parametrize(
+    "preview",
+    [
+        "<persisted-output>\nOutput too large. Full output saved to: /elsewhere/tool-results/b1.txt\n\nline 0",
+        "Error: result (120,000 characters) exceeds maximum allowed tokens. Output has been saved to"
+        " /elsewhere/tool-results/b1.txt.\nFormat: plain text",
+    ],
+    ids=["of a command", "of an MCP server"],
+)
 def test_the_rest_of_an_output_that_the_client_keeps_in_a_file_is_found(
-    run: Run, home: Path, transcript: Transcript, size: int
+    run: Run, home: Path, transcript: Transcript, size: int, preview: str
 ) -> None:
     kept = transcript.path.with_suffix("") / "tool-results" / "b1.txt"
     kept.parent.mkdir(parents=True)
     lines = [f"line {number} scanning shard {number}" for number in range(size)]
     kept.write_text("\n".join([*lines, SECRET, "ERROR: whimbrel_overflow in shard 1999"]))
-    preview = (
-        f"<persisted-output>\nOutput too large. Full output saved to: /elsewhere/tool-results/{kept.name}\n\nline 0"
-    )
     transcript.used("t1", "Bash", preview, command="./scan --all")
     assert run("memory", "archive", str(transcript.path)).code == 0
     assert "whimbrel_overflow in shard" in run("recall", "whimbrel_overflow", "--raw").out
