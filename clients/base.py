@@ -103,6 +103,7 @@ class Client:
     has_window = False  # the transcript names the model's context window
     writing_tools: tuple[str, ...] = ()  # tools that write the file that they name
     reading_tools: tuple[str, ...] = ()  # tools that read it
+    shell_tools: tuple[str, ...] = ()  # tools that run a command
     path_keys: tuple[str, ...] = ("file_path",)  # fields of a tool's input that name its file
 
     # its compactions, for `joelclaw compaction`
@@ -222,6 +223,16 @@ class Client:
         if tool not in self.writing_tools:
             return []
         return paths(given, *self.path_keys) or patched_files("\n".join(texts_in(given)))
+
+    def tool_call(self, identifier: object, tool: str, given: object, at: int | None, **fields: Any) -> Entry:
+        """A tool call with its command or files; `fields` are other attributes of the entry."""
+        from clients.content import paths, table
+        from clients.entries import call_entry
+
+        command = table(given).get("command") if tool in self.shell_tools else ""
+        call = call_entry(identifier, tool, given, self.written_files(tool, given), command, at=at, **fields)
+        call.read_files = paths(given, *self.path_keys) if tool in self.reading_tools else []
+        return call
 
     def home(self) -> str:
         """Its configuration folder."""

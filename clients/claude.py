@@ -15,7 +15,6 @@ from clients.content import (
     OF_TEAMMATES,
     parse_timestamp,
     parsed,
-    paths,
     rows,
     string,
     table,
@@ -26,7 +25,6 @@ from clients.content import (
 from clients.entries import (
     Entry,
     Step,
-    call_entry,
     edit_entries,
     plan_entries,
     process_end,
@@ -65,6 +63,7 @@ class Claude(Client):
     context_marks = (b'"usage"', b"compact_boundary")
     writing_tools = ("Edit", "Write", "MultiEdit", "NotebookEdit")
     reading_tools = ("Read", "NotebookRead")
+    shell_tools = ("Bash",)
     path_keys = ("notebook_path", "file_path")
     has_entries = True
     is_tree = True
@@ -168,11 +167,7 @@ class Claude(Client):
             tool, fields = string(part.get("name")), table(part.get("input"))
             # the text of a plan is an entry of its own
             about = {key: value for key, value in fields.items() if tool not in planning_tools and key != "output_mode"}
-            command = fields.get("command") if tool == "Bash" else ""
-            written = self.written_files(tool, fields)
-            call = call_entry(part.get("id"), tool, about, written, command, at=at, whole=tool == "Write")
-            if tool in self.reading_tools:
-                call.read_files = paths(fields, *self.path_keys)
+            call = self.tool_call(part.get("id"), tool, about, at, whole=tool == "Write")
             if tool == "BashOutput":
                 call.process = string(fields.get("bash_id"))
             elif tool in stopping_tools:

@@ -8,16 +8,14 @@ from __future__ import annotations
 import os
 
 from clients.base import SHARED_EVENTS, Client
-from clients.content import parse_timestamp, paths, string, table, typed, whole
-from clients.entries import Entry, call_entry, edit_entries, result_entry, summary_entry, usage_entry, with_node
+from clients.content import parse_timestamp, string, table, typed, whole
+from clients.entries import Entry, diff_entries, result_entry, summary_entry, usage_entry, with_node
 from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
 
     from clients.base import HookEvent
-
-SHELLS = ("bash", "powershell", "shell")
 
 
 class Copilot(Client):
@@ -40,6 +38,7 @@ class Copilot(Client):
     has_window = True
     writing_tools = ("Edit", "Write", "create", "edit", "write", "str_replace", "str_replace_editor", "apply_patch")
     reading_tools = ("view", "read")
+    shell_tools = ("bash", "powershell", "shell")
     path_keys = ("path", "file_path", "filePath")
     window = 128_000
     session_variable = "COPILOT_AGENT_SESSION_ID"
@@ -78,7 +77,7 @@ class Copilot(Client):
         elif kind == "tool.execution_start" and about.get("toolName") == "task_complete":
             found = _said(string(table(about.get("arguments")).get("summary")), at, is_side=is_side)
         elif kind == "tool.execution_start":
-            found = [self._call(about, at)]
+            found = [self.tool_call(about.get("toolCallId"), string(about.get("toolName")), about.get("arguments"), at)]
         elif kind == "tool.execution_complete":
             found = _result(about)
         elif kind.startswith("session.") and not is_side:
@@ -94,13 +93,6 @@ class Copilot(Client):
             head.session = string(about.get("sessionId"))
             head.folder = string(table(about.get("context")).get("cwd")) or string(about.get("cwd"))
         return found
-
-    def _call(self, about: dict[str, Any], at: int | None) -> Entry:
-        tool, given = string(about.get("toolName")), about.get("arguments")
-        command = table(given).get("command") if tool in SHELLS else ""
-        call = call_entry(about.get("toolCallId"), tool, given, self.written_files(tool, given), command, at=at)
-        call.read_files = paths(given, *self.path_keys) if tool in self.reading_tools else []
-        return call
 
 
 def _said(text: str, at: int | None, *, is_side: bool) -> list[Entry]:
@@ -137,9 +129,4 @@ def _result(about: dict[str, Any]) -> list[Entry]:
     failed = about.get("success") is False or str(code or 0) != "0"
     result = result_entry(about.get("toolCallId"), text, failed)
     result.unrun = string(fault.get("code")) in ("rejected", "denied")
-    found = [result]
-    if (diff := string(returned.get("detailedContent"))) and "@@" in diff:
-        from clients import edits
-
-        found += edit_entries(result.call, edits.of_unified("", diff))
-    return found
+    return [result, *diff_entries(result.call, "", returned.get("detailedContent"))]

@@ -86,9 +86,7 @@ class Entry:
         self.process = ""
         # of a result
         self.failed: bool | None = False  # None: the outcome is unknown, for example of a process that was stopped
-        self.kept_in = (
-            ""  # name of the file in which the client keeps an output of which the text is only the beginning
-        )
+        self.kept_in = ""  # the file with the whole output, if the client keeps only its beginning in the transcript
         self.unrun = False  # the call was rejected or interrupted, so that nothing came of it
         self.results: list[Entry] = []  # of a script: what its calls returned, as far as it printed that
         self.hunks: list[Hunk] = []  # of an edit
@@ -168,6 +166,15 @@ def usage_entry(used: object, names: Iterable[str], model: object = "", window: 
     """How full the context was, by the sum of the named numbers."""
     tokens = sum(whole(table(used).get(name)) for name in names)
     return Entry("usage", tokens=tokens, tokens_used=tokens, model=string(model), window=window)
+
+
+def diff_entries(call: object, file: str, diff: object) -> list[Entry]:
+    """What a call changed in a file, by a unified diff."""
+    if not isinstance(diff, str) or not diff:
+        return []
+    from clients import edits
+
+    return edit_entries(call, edits.of_unified(file, diff))
 
 
 def edit_entries(call: object, hunks: list[Hunk], max_hunks: int = 60) -> list[Entry]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clients.base import NOTICE, Client, text_field
 from clients.content import given_text, parse_timestamp, rows
-from clients.entries import Entry, call_entry, edit_entries, plan_entries, result_entry
+from clients.entries import Entry, call_entry, diff_entries, plan_entries, result_entry
 from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -84,10 +84,7 @@ def message_entries(message: dict[str, Any], agent: str) -> list[Entry]:
         outcome = text_field(tool, "outcome")
         if tool.get("done", bool(outcome)) is True:
             others.append(result_entry(call.call, outcome, tool.get("failed") is True))
-        if diff := text_field(tool, "diff"):
-            from clients import edits
-
-            others += edit_entries(call.call, edits.of_unified(text_field(tool, "target") or call.target, diff))
+        others += diff_entries(call.call, text_field(tool, "target") or call.target, text_field(tool, "diff"))
         if tool.get("plan") or call.tool == "todowrite":  # the plugin sends an empty plan with other tools
             others += plan_entries(call.call, tool.get("plan"), "text")
     return [said, *calls, *others]

@@ -10,7 +10,7 @@ import os
 
 from clients.base import NOTICE, Client
 from clients.content import parse_timestamp, parsed, rows, string, table, text_of, typed, whole, without_ours
-from clients.entries import Entry, call_entry, edit_entries, plan_entries, result_entry, usage_entry, with_node
+from clients.entries import Entry, diff_entries, plan_entries, result_entry, usage_entry, with_node
 from core import TYPE_CHECKING
 from core.files import start_of
 
@@ -43,6 +43,7 @@ class Gemini(Client):
     said_marks = (b'"user"', b'"gemini"')
     context_marks = (b'"tokens"', b"<state_snapshot>")
     writing_tools = ("write_file", "replace")
+    shell_tools = ("run_shell_command",)
     path_keys = ("file_path", "absolute_path")
     reports_compactions = False
     shows_notices = True
@@ -119,17 +120,12 @@ class Gemini(Client):
         others: list[Entry] = []
         for row in rows(line.get("toolCalls")):
             tool, wanted = string(row.get("name")), row.get("args")
-            command = table(wanted).get("command") if tool == "run_shell_command" else ""
-            written = self.written_files(tool, wanted)
-            call = call_entry(row.get("id"), tool, wanted, written, command, at=at, content=wanted)
+            call = self.tool_call(row.get("id"), tool, wanted, at, content=wanted)
             if tool == "read_file":
                 call.first_line = whole(table(wanted).get("offset")) + 1  # its offset counts from 0
             calls.append(call)
             others += _result_entries(row)
-            if diff := string(table(row.get("resultDisplay")).get("fileDiff")):
-                from clients import edits
-
-                others += edit_entries(call.call, edits.of_unified(call.target, diff))
+            others += diff_entries(call.call, call.target, table(row.get("resultDisplay")).get("fileDiff"))
             if tool == "write_todos":
                 others += plan_entries(call.call, table(wanted).get("todos"), "description")
         usage = usage_entry(line.get("tokens"), ("input",), line.get("model"))

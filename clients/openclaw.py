@@ -29,7 +29,7 @@ class OpenClaw(Pi):
     project_folder = ""
     settings_file = "extensions/joelclaw/index.js"
     session_file = "database"
-    shell_tool = "exec"
+    shell_tools = ("exec",)
     shows_notices = False
     forgets_texts = True
     has_entries = False

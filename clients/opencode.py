@@ -9,7 +9,16 @@ from __future__ import annotations
 import os
 
 from clients.content import parse_timestamp, paths, rows, string, table, whole
-from clients.entries import Entry, call_entry, edit_entries, plan_entries, result_entry, summary_entry, with_node
+from clients.entries import (
+    Entry,
+    call_entry,
+    diff_entries,
+    edit_entries,
+    plan_entries,
+    result_entry,
+    summary_entry,
+    with_node,
+)
 from clients.extension import ExtensionClient
 from core import TYPE_CHECKING
 
@@ -86,12 +95,12 @@ class OpenCode(ExtensionClient):
             output = fault if has_failed else string(state.get("output"))
             found.append(result_entry(identifier, output, has_failed or bool(whole(about.get("exit")))))
         if is_done:
-            from clients import edits
+            changed = diff_entries(identifier, call.target, about.get("diff"))
+            if tool == "write" and not changed:
+                from clients import edits
 
-            hunks = edits.of_unified(call.target, string(about.get("diff")))
-            if tool == "write" and not hunks:
-                hunks = edits.of_content(call.target, string(given.get("content")))
-            found += edit_entries(identifier, hunks)
+                changed = edit_entries(identifier, edits.of_content(call.target, string(given.get("content"))))
+            found += changed
         if tool == "todowrite":
             found += plan_entries(identifier, given.get("todos"), "content")
         # the tool `compress` of a plugin replaces earlier messages by summaries

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 
-from clients.content import parse_timestamp, parsed, paths, rows, string, table, text_of, typed, whole
+from clients.content import parse_timestamp, parsed, rows, string, table, text_of, typed, whole
 from clients.entries import (
     Entry,
-    call_entry,
     edit_entries,
     plan_entries,
     result_entry,
@@ -44,7 +43,8 @@ class Pi(ExtensionClient):
     context_marks = (b'"usage"', b'"compaction"', b'"context_edit"')
     writing_tools = ("edit", "write")
     path_keys = ("path", "file_path")
-    shell_tool = "bash"
+    shell_tools = ("bash",)
+    reading_tools = ("read",)
     has_entries = True
     is_tree = True
     own_rules = True
@@ -138,12 +138,9 @@ class Pi(ExtensionClient):
 
     def _call_entry(self, part: dict[str, Any], at: int | None) -> Entry:
         tool, wanted = string(part.get("name")), part.get("arguments")
-        command = table(wanted).get("command") if tool == self.shell_tool else ""
-        written = self.written_files(tool, wanted)
-        call = call_entry(part.get("id"), tool, wanted, written, command, at=at, whole=tool == "write")
+        call = self.tool_call(part.get("id"), tool, wanted, at, whole=tool == "write")
         if tool == "read":
             call.first_line = whole(table(wanted).get("offset")) or 1
-            call.read_files = paths(wanted, "path")
         return call
 
     def _nested_entries(self, message: dict[str, Any], at: int | None) -> list[Entry]:

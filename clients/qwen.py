@@ -6,8 +6,8 @@ The envelope of a line is Claude Code's: `uuid` and `parentUuid` make a tree. It
 from __future__ import annotations
 
 from clients.base import SHARED_EVENTS, Client
-from clients.content import parse_timestamp, paths, rows, string, table, typed, whole, without_ours
-from clients.entries import Entry, call_entry, edit_entries, plan_entries, result_entry, usage_entry, with_node
+from clients.content import parse_timestamp, rows, string, table, typed, whole, without_ours
+from clients.entries import Entry, diff_entries, plan_entries, result_entry, usage_entry, with_node
 from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Qwen(Client):
     is_tree = True
     writing_tools = ("write_file", "edit", "notebook_edit")
     reading_tools = ("read_file",)
+    shell_tools = ("run_shell_command",)
     path_keys = ("file_path", "notebook_path", "absolute_path")
     window = 131_072
     session_variable = "QWEN_CODE_SESSION_ID"
@@ -90,11 +91,8 @@ class Qwen(Client):
                 continue
             about = part["functionCall"]
             tool, given = string(about.get("name")), about.get("args")
-            command = table(given).get("command") if tool == "run_shell_command" else ""
-            written = self.written_files(tool, given)
-            call = call_entry(about.get("id"), tool, given, written, command, at=at, whole=tool == "write_file")
+            call = self.tool_call(about.get("id"), tool, given, at, whole=tool == "write_file")
             if tool in self.reading_tools:
-                call.read_files = paths(given, *self.path_keys)
                 call.first_line = whole(table(given).get("offset")) + 1  # its offset counts from 0
             found.append(call)
             if tool == "todo_write":
@@ -121,12 +119,7 @@ def _result(part: dict[str, Any], about: dict[str, Any]) -> list[Entry]:
         failed = failed or display.get("exitCode") not in (0, None)
     result = result_entry(answer.get("id"), without_ours(text.strip()), failed)
     result.unrun = about.get("status") == "cancelled"
-    found = [result]
-    if diff := string(display.get("fileDiff")):
-        from clients import edits
-
-        found += edit_entries(result.call, edits.of_unified(string(display.get("filePath")), diff))
-    return found
+    return [result, *diff_entries(result.call, string(display.get("filePath")), display.get("fileDiff"))]
 
 
 def _compaction(about: dict[str, Any], at: int | None) -> list[Entry]:
