@@ -1,7 +1,5 @@
 """Writes transcripts as Claude Code does."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A user who has joelclaw installed in several clients and runs `joelclaw doctor`."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs our extensions in Node against a fake client and a fake `joelclaw` that logs its calls."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

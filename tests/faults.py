@@ -1,7 +1,5 @@
 """Breaks homes: full disks, read-only folders, locks held by others, processes killed half-way."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -5,8 +5,6 @@ signal handlers and warning filters. It shares the imported modules. Tests of st
 real process; they are marked `spawned`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import io

@@ -1,7 +1,5 @@
 """A session of Claude Code played through its hooks: three turns, a memory that is used, a compaction."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

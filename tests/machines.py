@@ -1,7 +1,5 @@
 """Several homes that share a cluster."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """Writes session files as pi does."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Each secret is put together at run time, so that no scanner flags this file; the
 a fixed draw: the same in every run.
 """
 
-from __future__ import annotations
-
 import random
 import string
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Runs the command on a pseudo-terminal."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

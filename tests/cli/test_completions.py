@@ -1,7 +1,5 @@
 """Shell completion offers the right words in every shell that this machine has."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -175,12 +173,11 @@ def offers(run: Run, line: str) -> list[str]:
     return run("completion", *(f"--offer={word}" for word in line.split(" "))).out.splitlines()
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["o11y session ", "session show ", "lost ", "checkpoint show ", "idle schedule --session ",
-     "idle schedule --session ", "checkpoint save --session ", "otel list --session ",
-     "inject recovery --session=", "recall x --session "],
-)  # fmt: skip
+@pytest.mark.parametrize("line", [
+    "o11y session ", "session show ", "lost ", "checkpoint show ", "idle schedule --session ",
+    "idle schedule --session ", "checkpoint save --session ", "otel list --session ", "inject recovery --session=",
+    "recall x --session ",
+])  # fmt: skip
 def test_sessions_are_offered_whether_archived_or_not(run: Run, tmp_path: Path, line: str) -> None:
     run("checkpoint", "save", "--session", "script-9")
     Transcript(tmp_path / f"{SESSION}.jsonl").user("renew the lease")
@@ -189,20 +186,12 @@ def test_sessions_are_offered_whether_archived_or_not(run: Run, tmp_path: Path, 
     assert {start + "script-9", start + SESSION[:8]} <= set(offers(run, line))
 
 
-@pytest.mark.parametrize(
-    ("line", "offered"),
-    [
-        ("otel list --component ", "harbour"),
-        ("otel search --component otel-cli,", "otel-cli,harbour"),
-        ("otel list --action a.b,lease.", "a.b,lease.renewed"),
-        ("otel list --action=a.b,", "--action=a.b,lease.renewed"),
-        ("otel stats --source ", "pump"),
-        ("otel list --level error,", "error,fatal"),
-        ("recall x --category ", "operations"),
-        ("memory list -c ", "operations"),
-        ("hook ", "gemini"),
-    ],
-)
+@pytest.mark.parametrize(("line", "offered"), [
+    ("otel list --component ", "harbour"), ("otel search --component otel-cli,", "otel-cli,harbour"),
+    ("otel list --action a.b,lease.", "a.b,lease.renewed"), ("otel list --action=a.b,", "--action=a.b,lease.renewed"),
+    ("otel stats --source ", "pump"), ("otel list --level error,", "error,fatal"),
+    ("recall x --category ", "operations"), ("memory list -c ", "operations"), ("hook ", "gemini"),
+])  # fmt: skip
 def test_values_of_events_and_memories_are_offered(run: Run, line: str, offered: str) -> None:
     run("otel", "emit", "lease.renewed", "--component", "harbour", "--source", "pump")
     run("memory", "write", "the lease is renewed at noon", "--category", "ops")

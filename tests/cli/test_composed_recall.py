@@ -1,7 +1,5 @@
 """`recall` in the composed form of the public CLI: a request on stdin or in a file, three lanes, six errors."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -126,23 +124,20 @@ INVALID = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("request_", "words", "code"),
-    [
-        (REQUEST, ("query",), "RECALL_INPUT_AMBIGUOUS"),
-        ("", (), "RECALL_REQUEST_UNREADABLE"),
-        ("{", (), "RECALL_REQUEST_UNREADABLE"),
-        ("[]", (), "RECALL_REQUEST_INVALID"),
-        *((changed(path, value), (), "RECALL_REQUEST_INVALID") for path, values in INVALID.items() for value in values),
-        (None, ("--workstream", "main"), "RECALL_QUERY_REQUIRED"),
-        (None, ("x", "--workstream", "main"), "RECALL_SCOPE_REQUIRED"),
-        (None, ("x", "--project", "acme/quay", "--purpose", "test"), "RECALL_SCOPE_REQUIRED"),
-        (None, ("x", "--allowed-privacy", "public"), "RECALL_SCOPE_REQUIRED"),
-        (None, ("x", "--curated-limit", "0"), "RECALL_LIMIT_INVALID"),
-        (None, ("x", "--project", "a", "--workstream", "m", "--observation-limit", "51"), "RECALL_LIMIT_INVALID"),
-        (None, ("x", "--project", "a", "--workstream", "m", "--allowed-privacy", "secret"), "RECALL_REQUEST_INVALID"),
-    ],
-)
+@pytest.mark.parametrize(("request_", "words", "code"), [
+    (REQUEST, ("query",), "RECALL_INPUT_AMBIGUOUS"),
+    ("", (), "RECALL_REQUEST_UNREADABLE"),
+    ("{", (), "RECALL_REQUEST_UNREADABLE"),
+    ("[]", (), "RECALL_REQUEST_INVALID"),
+    *((changed(path, value), (), "RECALL_REQUEST_INVALID") for path, values in INVALID.items() for value in values),
+    (None, ("--workstream", "main"), "RECALL_QUERY_REQUIRED"),
+    (None, ("x", "--workstream", "main"), "RECALL_SCOPE_REQUIRED"),
+    (None, ("x", "--project", "acme/quay", "--purpose", "test"), "RECALL_SCOPE_REQUIRED"),
+    (None, ("x", "--allowed-privacy", "public"), "RECALL_SCOPE_REQUIRED"),
+    (None, ("x", "--curated-limit", "0"), "RECALL_LIMIT_INVALID"),
+    (None, ("x", "--project", "a", "--workstream", "m", "--observation-limit", "51"), "RECALL_LIMIT_INVALID"),
+    (None, ("x", "--project", "a", "--workstream", "m", "--allowed-privacy", "secret"), "RECALL_REQUEST_INVALID"),
+])  # fmt: skip
 def test_faults(run: Run, request_: Any, words: tuple[str, ...], code: str) -> None:
     failed = run("recall", *words, env=NOW, ok=False) if request_ is None else ask(run, request_, *words, ok=False)
     assert (failed.code, failed.json["error"]["code"], bool(failed.json["fix"])) == (1, code, True)

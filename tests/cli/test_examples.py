@@ -1,7 +1,5 @@
 """The examples in docs/examples/ work as they are."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """`--help` everywhere, `--version`, the command tree, and the generated parts of the docs."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """`joelclaw mcp`: memory as tools of an agent, through the official client; it ends when its client does."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

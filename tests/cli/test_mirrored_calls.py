@@ -1,7 +1,5 @@
 """The calls in `mirrored_calls.txt`, which programs for the mirrored CLI make, return its keys."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

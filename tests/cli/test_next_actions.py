@@ -1,7 +1,5 @@
 """The next actions of an answer run once their placeholders are filled in."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Our parser reads a call as Typer would, and a parameter accepts the values that its declaration allows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -132,32 +130,29 @@ def needs_our_parser(words: list[str], options: dict[str, Any]) -> bool:
     return "--success" in words or any(isinstance(text, str) and text[:1] == "-" for text in texts)
 
 
-@pytest.mark.parametrize(
-    ("words", "options"),
-    [
-        ("recall --limit=3 -c ops why not", {"query": ["why", "not"], "limit": 3, "category": "ops"}),
-        ("recall why --min-score 0.5 --raw", {"query": ["why"], "min_score": 0.5, "raw": True}),
-        ("recall -- --raw", {"query": ["--raw"]}),
-        ("recall --limit 2 --limit 4 x", {"query": ["x"], "limit": 4}),
-        ("memory write -t a,b - -s me", {"text": "-", "tags": "a,b", "source": "me"}),
-        (
-            "otel emit a.b --success FALSE --duration-ms 1.5",
-            {"action_word": "a.b", "success": False, "duration_ms": 1.5},
-        ),
-        ("checkpoint save -m one --message two --session s", {"message": ["one", "two"], "session": "s"}),
-        ("otel emit --success --level warn a", {"action_word": "a", "success": True, "level": "warn"}),
-        ("memory edit a --unpin", {"id": "a", "pin": False}),
-        ("recall x -n5", {"query": ["x"], "limit": 5}),
-        ("recall x --session --help", {"query": ["x"], "session": "--help"}),
-        ("recall --adapter x why", {"query": ["why"]}),
-        ("how git add -p --limit 3", {"query": ["git", "add", "-p"], "limit": 3}),
-        ("fix boom -n 1", {"query": ["boom"], "limit": 1}),
-        ("fix boom -n7 again --raw", {"query": ["boom", "again"], "limit": 7, "raw": True}),
-        ("how find . -name x.py -n 2", {"query": ["find", ".", "-name", "x.py"], "limit": 2}),
-        ("how grep -n boom", {"query": ["grep", "-n", "boom"], "limit": 5}),
-        ("how head -- -n 2 --raw", {"query": ["head", "-n", "2", "--raw"], "limit": 5}),
-    ],
-)
+@pytest.mark.parametrize(("words", "options"), [
+    ("recall --limit=3 -c ops why not", {"query": ["why", "not"], "limit": 3, "category": "ops"}),
+    ("recall why --min-score 0.5 --raw", {"query": ["why"], "min_score": 0.5, "raw": True}),
+    ("recall -- --raw", {"query": ["--raw"]}),
+    ("recall --limit 2 --limit 4 x", {"query": ["x"], "limit": 4}),
+    ("memory write -t a,b - -s me", {"text": "-", "tags": "a,b", "source": "me"}),
+    (
+        "otel emit a.b --success FALSE --duration-ms 1.5",
+        {"action_word": "a.b", "success": False, "duration_ms": 1.5},
+    ),
+    ("checkpoint save -m one --message two --session s", {"message": ["one", "two"], "session": "s"}),
+    ("otel emit --success --level warn a", {"action_word": "a", "success": True, "level": "warn"}),
+    ("memory edit a --unpin", {"id": "a", "pin": False}),
+    ("recall x -n5", {"query": ["x"], "limit": 5}),
+    ("recall x --session --help", {"query": ["x"], "session": "--help"}),
+    ("recall --adapter x why", {"query": ["why"]}),
+    ("how git add -p --limit 3", {"query": ["git", "add", "-p"], "limit": 3}),
+    ("fix boom -n 1", {"query": ["boom"], "limit": 1}),
+    ("fix boom -n7 again --raw", {"query": ["boom", "again"], "limit": 7, "raw": True}),
+    ("how find . -name x.py -n 2", {"query": ["find", ".", "-name", "x.py"], "limit": 2}),
+    ("how grep -n boom", {"query": ["grep", "-n", "boom"], "limit": 5}),
+    ("how head -- -n 2 --raw", {"query": ["head", "-n", "2", "--raw"], "limit": 5}),
+])  # fmt: skip
 def test_options_of_ordinary_calls(words: str, options: dict[str, Any]) -> None:
     command: Any = called(words.split())
     defaults = {parameter.name: [] if parameter.many else parameter.default for parameter in command.parameters}

@@ -1,7 +1,5 @@
 """stdin is read in time proportional to its length, even in small pieces: the parsed bytes are counted, not timed."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -76,7 +74,6 @@ def test_input_over_the_limit_is_read_and_discarded(feed: Feed, parsed: list[int
 def test_a_hook_takes_a_payload_of_forty_megabytes(home: Path) -> None:
     command = [JOELCLAW, "hook", "claude"]
     client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean_environment(home))
-    assert client.stdin is not None
     client.stdin.write(b'{"session_id": "s", "tool_response": "' + b"x" * 40_000_000 + b'"}')
     out, _ = client.communicate(timeout=PATIENCE_S)
     assert (client.returncode, out) == (0, b"")

@@ -1,7 +1,5 @@
 """`--raw` and `--verbatim` print text for a model or a script: an error never gets there, but to stderr."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -50,11 +48,10 @@ def test_a_fault_of_the_home_is_reported_on_stderr(home: Path, command: Command,
         assert ended.out == "" and ended.err.startswith("joelclaw ")
 
 
-@pytest.mark.parametrize(
-    "words",
-    ["recal --raw x", "inject recovry --raw", "--raw recall x", "recall --verbatim --since nonsense x", "show 9 --raw",
-     "how --raw -n 999 make", "fix make -n 999 --raw", "lost --raw nobody", "vault read --verbatim nothing"],
-)  # fmt: skip
+@pytest.mark.parametrize("words", [
+    "recal --raw x", "inject recovry --raw", "--raw recall x", "recall --verbatim --since nonsense x", "show 9 --raw",
+    "how --raw -n 999 make", "fix make -n 999 --raw", "lost --raw nobody", "vault read --verbatim nothing",
+])  # fmt: skip
 def test_any_failure_leaves_stdout_empty(run: Run, words: str) -> None:
     for more in ([], ["--json"]):
         failed = run(*words.split(), *more, ok=False)

@@ -1,7 +1,5 @@
 """Real answers of the commands in docs/contract.md match their JSON Schemas, with all fields and no other."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -48,17 +46,14 @@ def filled(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("filled")
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("buoyline importer",),
-        ("quaylint",),
-        ("why was the buoyline importer changed and how do we read it in batches of rows", "--budget", "deep"),
-        ("buoyline", "--category", "ops", "--min-score", "0.9"),
-        ("buoyline", "--by", "session", "--everywhere"),
-        ("nothing of the kind", "--tag", "unknown"),
-    ],
-)
+@pytest.mark.parametrize("words", [
+    ("buoyline importer",),
+    ("quaylint",),
+    ("why was the buoyline importer changed and how do we read it in batches of rows", "--budget", "deep"),
+    ("buoyline", "--category", "ops", "--min-score", "0.9"),
+    ("buoyline", "--by", "session", "--everywhere"),
+    ("nothing of the kind", "--tag", "unknown"),
+])  # fmt: skip
 def test_recall(run: Run, words: tuple[str, ...]) -> None:
     check("recall", run("recall", *words, env=at(1)))
 
@@ -96,15 +91,12 @@ def test_checkpoint(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("filled")
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("recovery", ()),
-        ("memory", ("--query", "buoyline importer")),
-        ("refresh", ("--message", "what about the buoyline importer?", "--role", "gateway")),
-        ("project", ("--file", "src/buoyline/importer.py")),
-    ],
-)
+@pytest.mark.parametrize(("name", "words"), [
+    ("recovery", ()),
+    ("memory", ("--query", "buoyline importer")),
+    ("refresh", ("--message", "what about the buoyline importer?", "--role", "gateway")),
+    ("project", ("--file", "src/buoyline/importer.py")),
+])  # fmt: skip
 def test_inject(run: Run, name: str, words: tuple[str, ...]) -> None:
     empty = check(f"inject-{name}", run("inject", name, "--session", "new", *words, env=at(1)))
     save = ("checkpoint", "save", "--session", "s", "--percent", "65", "--message", "fix the buoyline importer")

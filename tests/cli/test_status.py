@@ -1,7 +1,5 @@
 """`joelclaw status` counts what is stored and reports problems."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from pathlib import Path

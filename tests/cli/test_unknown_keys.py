@@ -1,23 +1,17 @@
 """JSON on stdin: keys that have no effect are named, and a context usage must be a percentage."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 from conftest import Run
 
 
-@pytest.mark.parametrize(
-    ("words", "fields", "ignored", "suggestion"),
-    [
-        (["checkpoint", "save", "--stdin"], {"session": "s", "mesages": [], "x": "/"}, ["mesages", "x"], "messages"),
-        (["otel", "emit"], {"action": "a.b", "metdata": {}}, ["metdata"], "metadata"),
-        (["otel", "emit", "a.b", "--stdin"], {"durationMS": 5}, ["durationMS"], "durationMs"),
-        (["memory", "import", "-"], {"text": "the ledger closes today", "tag": "a", "zz": 1}, ["tag", "zz"], "tags"),
-    ],
-    ids=["save", "emit", "emit with action", "import"],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "fields", "ignored", "suggestion"), [
+    (["checkpoint", "save", "--stdin"], {"session": "s", "mesages": [], "x": "/"}, ["mesages", "x"], "messages"),
+    (["otel", "emit"], {"action": "a.b", "metdata": {}}, ["metdata"], "metadata"),
+    (["otel", "emit", "a.b", "--stdin"], {"durationMS": 5}, ["durationMS"], "durationMs"),
+    (["memory", "import", "-"], {"text": "the ledger closes today", "tag": "a", "zz": 1}, ["tag", "zz"], "tags"),
+], ids=["save", "emit", "emit with action", "import"])  # fmt: skip
 def test_unknown_keys_are_named(run: Run, words: list[str], fields: dict, ignored: list[str], suggestion: str) -> None:  # type: ignore[type-arg]
     outcome = run(*words, stdin=json.dumps(fields) + "\n")
     assert outcome.result["ignored"] == ignored

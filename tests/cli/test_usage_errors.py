@@ -1,7 +1,5 @@
 """Wrong usage exits with 2 and says how to fix it, as an envelope on stdout or a message on stderr."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -79,24 +77,12 @@ def test_on_a_terminal_json_asks_for_the_envelope(home: Path) -> None:
     assert spawned.err == ""
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("recal x", "recall"),
-        ("memry write x", "memory write"),
-        ("write x", "memory write"),
-        ("otel emitt a", "otel emit"),
-        ("version", "--version"),
-        ("--verson", "--version"),
-        ("help", "--help"),
-        ("version recall", "--version"),
-        ("recal version", "recall"),
-        ("setup", "install"),
-        ("list", "session list"),
-        ("import x", "memory import"),
-        ("find x", "recall"),
-    ],
-)
+@pytest.mark.parametrize(("words", "expected"), [
+    ("recal x", "recall"), ("memry write x", "memory write"), ("write x", "memory write"),
+    ("otel emitt a", "otel emit"), ("version", "--version"), ("--verson", "--version"), ("help", "--help"),
+    ("version recall", "--version"), ("recal version", "recall"), ("setup", "install"), ("list", "session list"),
+    ("import x", "memory import"), ("find x", "recall"),
+])  # fmt: skip
 def test_a_mistyped_command_is_guessed(usage_error: Told, words: str, expected: str) -> None:
     assert usage_error(*words.split())["fix"] == f"did you mean `joelclaw {expected}`?"
 

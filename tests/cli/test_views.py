@@ -1,7 +1,5 @@
 """Each command has a view on a terminal that shows its result without JSON."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -20,38 +18,35 @@ def used_home(home: Path, run: Run, tmp_path: Path) -> Path:
     return home
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("status", ["Everything works", "schema", "observations", "queue.failed"]),
-        ("doctor --client claude", ["claude", "not installed", "✓ store", "NOT_INSTALLED"]),
-        ("install pi --yes", ["pi done", "joelclaw.ts"]),
-        ("install --list", ["agent", "opencode", "present"]),
-        ("uninstall pi --yes", ["nothing to change"]),
-        ("off --everywhere", ["Everything is off: hooks do not inject", "off yes", "resume"]),
-        ("on --everywhere", ["scope everywhere"]),
-        ("exclude .", ["excluded yes", "archive its sessions again"]),
-        ("otel list", ["queue.failed", "bad worse", "1 to 1 of 1"]),
-        ("otel list --level fatal", ["No event matches"]),
-        ("otel stats", ["errors"]),
-        ('otel emit a.b --metadata {"n":1}', ["a.b", "n 1"]),
-        (
-            "recall staging",
-            ["written system-architecture the staging queue drains at noon", "top 1 of 1 → joelclaw recall show 1"],
-        ),
-        ("memory recent", ["system-architecture the staging queue drains at noon"]),
-        ("memory purge --dry-run --match stag", ["Would be deleted permanently: the staging queue", "memories 1"]),
-        ("exclude --list", ["No folder is excluded."]),
-        ("idle schedule --session s", ["No timer: give --minutes", "scheduled no"]),
-        ("recall zebra", ["No results for 'zebra'."]),
-        ("memory list", ["staging queue drains at noon", "1 to 1 of 1"]),
-        ("memory search staging", ["staging queue drains at noon"]),
-        ("memory stats", ["observations", "total"]),
-        ("session list", ["No session is known."]),
-        ("store prune --dry-run", ["dry run yes"]),
-        ("backup b.tar", ["b.tar"]),
-    ],
-)
+@pytest.mark.parametrize(("words", "expected"), [
+    ("status", ["Everything works", "schema", "observations", "queue.failed"]),
+    ("doctor --client claude", ["claude", "not installed", "✓ store", "NOT_INSTALLED"]),
+    ("install pi --yes", ["pi done", "joelclaw.ts"]),
+    ("install --list", ["agent", "opencode", "present"]),
+    ("uninstall pi --yes", ["nothing to change"]),
+    ("off --everywhere", ["Everything is off: hooks do not inject", "off yes", "resume"]),
+    ("on --everywhere", ["scope everywhere"]),
+    ("exclude .", ["excluded yes", "archive its sessions again"]),
+    ("otel list", ["queue.failed", "bad worse", "1 to 1 of 1"]),
+    ("otel list --level fatal", ["No event matches"]),
+    ("otel stats", ["errors"]),
+    ('otel emit a.b --metadata {"n":1}', ["a.b", "n 1"]),
+    (
+        "recall staging",
+        ["written system-architecture the staging queue drains at noon", "top 1 of 1 → joelclaw recall show 1"],
+    ),
+    ("memory recent", ["system-architecture the staging queue drains at noon"]),
+    ("memory purge --dry-run --match stag", ["Would be deleted permanently: the staging queue", "memories 1"]),
+    ("exclude --list", ["No folder is excluded."]),
+    ("idle schedule --session s", ["No timer: give --minutes", "scheduled no"]),
+    ("recall zebra", ["No results for 'zebra'."]),
+    ("memory list", ["staging queue drains at noon", "1 to 1 of 1"]),
+    ("memory search staging", ["staging queue drains at noon"]),
+    ("memory stats", ["observations", "total"]),
+    ("session list", ["No session is known."]),
+    ("store prune --dry-run", ["dry run yes"]),
+    ("backup b.tar", ["b.tar"]),
+])  # fmt: skip
 def test_a_view_shows_the_result(used_home: Path, tmp_path: Path, words: str, expected: list[str]) -> None:
     environment = {**FAIL_LOUDLY, "HOME": str(tmp_path), "XDG_DATA_HOME": "", "BASH_COMPLETION_USER_DIR": ""}
     shown = on_terminal(used_home, *words.split(), env=environment, cwd=tmp_path, columns=200)

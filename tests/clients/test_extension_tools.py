@@ -1,7 +1,5 @@
 """The tools `recall` and `remember` that our extension gives to pi, OpenClaw and OpenCode."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

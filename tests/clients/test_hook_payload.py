@@ -1,7 +1,5 @@
 """Hook payloads are read field by field: values of the wrong type are ignored, long ones are cut."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -74,11 +72,10 @@ def test_an_event_of_a_client() -> None:
     assert hooked("PostToolUse", tool_name="Read", tool_input={"file_path": "/a"})["files"] == []
 
 
-@pytest.mark.parametrize(
-    ("message", "summary"),
-    [("a <summary> b </summary> c", "b"), ("<summary>b", ""), ("<summary> </summary>", ""), (7, ""),
-     (f"<summary>{'x' * 300_001}</summary>", "x" * 300_000)],
-)  # fmt: skip
+@pytest.mark.parametrize(("message", "summary"), [
+    ("a <summary> b </summary> c", "b"), ("<summary>b", ""), ("<summary> </summary>", ""), (7, ""),
+    (f"<summary>{'x' * 300_001}</summary>", "x" * 300_000),
+])  # fmt: skip
 def test_a_summary_is_extracted_from_the_summarizers_answer(message: Any, summary: str) -> None:
     event = hooked("SubagentStop", last_assistant_message=message)
     assert (event["kind"], event["summary"]) == ("summary" if summary else "ignored", summary)

@@ -1,7 +1,5 @@
 """A new client needs only a module and its name; everything else asks its row."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """OpenClaw's plugin in plain Node, with a host that behaves like OpenClaw 2026.9.6."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

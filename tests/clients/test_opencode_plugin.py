@@ -1,7 +1,5 @@
 """OpenCode's plugin in plain Node, with a host that behaves like OpenCode 1.18.33."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

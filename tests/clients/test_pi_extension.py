@@ -1,7 +1,5 @@
 """pi's extension in plain Node, with a host that behaves like pi."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -56,26 +54,23 @@ def test_start_and_prompt_are_reported_and_answered_in_the_first_request(host: H
     assert (prompt["payload"]["percent"], prompt["payload"]["window"]) == (45, 8000)
 
 
-@pytest.mark.parametrize(
-    ("reason", "branch", "events"),
-    [
-        ("startup", "[]", ["session_start startup"]),
-        ("startup", "[said('user', 'a'), said('assistant', 'b')]", ["session_start resume"]),
-        ("new", "[]", ["session_start new"]),
-        ("fork", "[said('user', 'a')]", ["session_start fork"]),
-        ("reload", "[said('user', 'a')]", []),
-        (
-            "startup",
-            "[said('assistant', 'b'), {type: 'compaction'}]",
-            ["session_start resume", "after_compaction owed"],
-        ),
-        (
-            "startup",
-            "[{type: 'compaction'}, {type: 'custom_message', content: '<joelclaw-memory x'}]",
-            ["session_start startup"],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("reason", "branch", "events"), [
+    ("startup", "[]", ["session_start startup"]),
+    ("startup", "[said('user', 'a'), said('assistant', 'b')]", ["session_start resume"]),
+    ("new", "[]", ["session_start new"]),
+    ("fork", "[said('user', 'a')]", ["session_start fork"]),
+    ("reload", "[said('user', 'a')]", []),
+    (
+        "startup",
+        "[said('assistant', 'b'), {type: 'compaction'}]",
+        ["session_start resume", "after_compaction owed"],
+    ),
+    (
+        "startup",
+        "[{type: 'compaction'}, {type: 'custom_message', content: '<joelclaw-memory x'}]",
+        ["session_start startup"],
+    ),
+])  # fmt: skip
 def test_a_resumed_session_is_reported(host: Host, reason: str, branch: str, events: list[str]) -> None:
     """A compaction at whose end pi was already leaving (`pi -p`) is made up for."""
     host.answers()

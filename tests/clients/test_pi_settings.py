@@ -1,7 +1,5 @@
 """pi's `settings.json` applies if our settings do not say how much a compaction keeps."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

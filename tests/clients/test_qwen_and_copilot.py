@@ -1,7 +1,5 @@
 """Qwen Code and Copilot CLI through a compaction: captured payloads, and the transcript as it was at each of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -57,14 +55,11 @@ def test_qwen_gets_the_note_again_in_the_next_process(hook: Hook) -> None:
     assert hook("qwen", "SessionStart.resume", lines) == note
 
 
-@pytest.mark.parametrize(
-    ("names", "counts"),
-    [
-        (("PostToolUse", "Stop", "SessionStart.resume", "UserPromptSubmit"), [1, 0, 0, 0]),
-        (("Stop", "SessionEnd", "SessionStart.resume", "UserPromptSubmit"), [0, 0, 1, 0]),
-        (("UserPromptSubmit", "PostToolUse"), [1, 0]),
-    ],
-)
+@pytest.mark.parametrize(("names", "counts"), [
+    (("PostToolUse", "Stop", "SessionStart.resume", "UserPromptSubmit"), [1, 0, 0, 0]),
+    (("Stop", "SessionEnd", "SessionStart.resume", "UserPromptSubmit"), [0, 0, 1, 0]),
+    (("UserPromptSubmit", "PostToolUse"), [1, 0]),
+])  # fmt: skip
 @pytest.mark.parametrize("is_cancelled", [False, True])
 def test_copilot_gets_the_note_with_the_event_after_the_compaction(
     hook: Hook, names: tuple[str, ...], counts: list[int], is_cancelled: bool

@@ -1,7 +1,5 @@
 """Each client's transcript is parsed into entries, one for each message and action."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -43,23 +41,20 @@ def of_claude(kind: str, content: Any = "", **fields: Any) -> dict[str, Any]:
     return {**entry, "cwd": "/home/ada/orchard", "sessionId": "s-1", "message": message, **fields}
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        of_claude("user", "hello", isSidechain=True),
-        of_claude("user", "Caveat: …", isMeta=True),
-        of_claude("user", "This session is being continued from a previous conversation that ran out of context."),
-        of_claude("user", "Stop hook feedback:\n- [lint.sh]: two findings"),
-        of_claude("user", "<task-notification>\n<task-id>b-1</task-id>\n<status>running</status>"),
-        of_claude("user", "<command-name>/compact</command-name>"),
-        of_claude("user", [{"type": "text", "text": "<system-reminder>\nbe kind\n</system-reminder>"}]),
-        of_claude("user", OURS),
-        of_claude("assistant", [{"type": "text", "text": "in a side room"}], isSidechain=True),
-        of_claude("assistant", [{"type": "text", "text": "API Error: 529"}], isApiErrorMessage=True),
-        {"type": "last-prompt", "lastPrompt": "hello", "sessionId": "s-1"},
-        of_claude("attachment", attachment={"type": "hook_additional_context", "content": ["x"]}),
-    ],
-)
+@pytest.mark.parametrize("line", [
+    of_claude("user", "hello", isSidechain=True),
+    of_claude("user", "Caveat: …", isMeta=True),
+    of_claude("user", "This session is being continued from a previous conversation that ran out of context."),
+    of_claude("user", "Stop hook feedback:\n- [lint.sh]: two findings"),
+    of_claude("user", "<task-notification>\n<task-id>b-1</task-id>\n<status>running</status>"),
+    of_claude("user", "<command-name>/compact</command-name>"),
+    of_claude("user", [{"type": "text", "text": "<system-reminder>\nbe kind\n</system-reminder>"}]),
+    of_claude("user", OURS),
+    of_claude("assistant", [{"type": "text", "text": "in a side room"}], isSidechain=True),
+    of_claude("assistant", [{"type": "text", "text": "API Error: 529"}], isApiErrorMessage=True),
+    {"type": "last-prompt", "lastPrompt": "hello", "sessionId": "s-1"},
+    of_claude("attachment", attachment={"type": "hook_additional_context", "content": ["x"]}),
+])  # fmt: skip
 def test_claude_lines_without_a_message_are_empty_nodes(line: dict[str, Any]) -> None:
     (node,) = CLAUDE.entries(line)
     assert (node.kind, node.text, node.session) == ("node", "", "s-1")
@@ -110,18 +105,15 @@ def test_codex_messages_are_read_once() -> None:
 SPAWNED = {"subagent": {"thread_spawn": {"parent_thread_id": "c-1", "depth": 1}}}
 
 
-@pytest.mark.parametrize(
-    ("about", "kind", "parent"),
-    [
-        ({}, "", ""),
-        ({"source": "vscode", "session_id": "c-2"}, "", ""),
-        ({"forked_from_id": "c-1"}, "fork", "c-1"),
-        ({"source": SPAWNED, "forked_from_id": "c-0", "session_id": "c-0"}, "subagent", "c-1"),
-        ({"source": {"subagent": {"other": "guardian"}}, "session_id": "c-1"}, "subagent", "c-1"),
-        ({"source": "cli", "thread_source": "subagent", "parent_thread_id": "c-1"}, "subagent", "c-1"),
-        ({"source": {"subagent": "review"}, "session_id": "c-1"}, "review", "c-1"),
-    ],
-)
+@pytest.mark.parametrize(("about", "kind", "parent"), [
+    ({}, "", ""),
+    ({"source": "vscode", "session_id": "c-2"}, "", ""),
+    ({"forked_from_id": "c-1"}, "fork", "c-1"),
+    ({"source": SPAWNED, "forked_from_id": "c-0", "session_id": "c-0"}, "subagent", "c-1"),
+    ({"source": {"subagent": {"other": "guardian"}}, "session_id": "c-1"}, "subagent", "c-1"),
+    ({"source": "cli", "thread_source": "subagent", "parent_thread_id": "c-1"}, "subagent", "c-1"),
+    ({"source": {"subagent": "review"}, "session_id": "c-1"}, "review", "c-1"),
+])  # fmt: skip
 def test_codex_names_the_session_that_started_this_one(about: dict[str, Any], kind: str, parent: str) -> None:
     (meta,) = CODEX.entries(of_codex({"id": "c-2", "cwd": "/w", **about}, "session_meta"))
     assert (meta.session, meta.session_kind, meta.parent_session) == ("c-2", kind, parent)
@@ -138,15 +130,12 @@ def test_an_interrupted_turn_has_ended() -> None:
         assert (entries[-1].kind, entries[-1].at) == ("turn_end", AT)
 
 
-@pytest.mark.parametrize(
-    ("tool", "given_input"),
-    [
-        ("apply_patch", {"command": PATCH}),
-        ("apply_patch", PATCH),
-        ("exec_command", {"cmd": f"apply_patch <<'EOF'\r\n{PATCH}EOF".replace("\n", "\r\n")}),
-        ("shell", {"command": ["bash", "-lc", f'apply_patch "{PATCH}"']}),
-    ],
-)
+@pytest.mark.parametrize(("tool", "given_input"), [
+    ("apply_patch", {"command": PATCH}),
+    ("apply_patch", PATCH),
+    ("exec_command", {"cmd": f"apply_patch <<'EOF'\r\n{PATCH}EOF".replace("\n", "\r\n")}),
+    ("shell", {"command": ["bash", "-lc", f'apply_patch "{PATCH}"']}),
+])  # fmt: skip
 def test_codex_the_files_of_a_patch(tool: str, given_input: Any) -> None:
     patched = ["apiary/hive.py", "apiary/hives.py", "docs/queen bee.md", "old.txt"]
     assert CODEX.written_files(tool, given_input) == patched
@@ -155,22 +144,19 @@ def test_codex_the_files_of_a_patch(tool: str, given_input: Any) -> None:
 HEAD = "Chunk ID: 1\nWall time: 0\n"
 
 
-@pytest.mark.parametrize(
-    ("output", "outcome"),
-    [
-        (f"{HEAD}Process exited with code 0\nOutput:\nnine", ("nine", False, "")),
-        (f"{HEAD}Process exited with code 1\nProcess exited with code 0\nOutput:\n", ("", True, "")),
-        (f"{HEAD}Exit code: 3 \nOutput:\nx", ("x", True, "")),
-        (f"{HEAD}Process running with session ID 7 \nOutput:\nx", ("x", False, "7")),
-        ("Process exited with code 1", ("Process exited with code 1", False, "")),
-        ("exec_command failed: no", ("exec_command failed: no", True, "")),
-        ("it said exec_command failed", ("it said exec_command failed", False, "")),
-        ({"output": "x", "success": True}, ("x", False, "")),
-        ({"content": "x", "metadata": {"exit_code": 1}}, ("x", True, "")),
-        (' {"output" half', (' {"output" half', False, "")),
-        ('{"output": "a\\nOutput:\\nb", "metadata": {"exit_code": 2}}', ("b", True, "")),
-    ],
-)
+@pytest.mark.parametrize(("output", "outcome"), [
+    (f"{HEAD}Process exited with code 0\nOutput:\nnine", ("nine", False, "")),
+    (f"{HEAD}Process exited with code 1\nProcess exited with code 0\nOutput:\n", ("", True, "")),
+    (f"{HEAD}Exit code: 3 \nOutput:\nx", ("x", True, "")),
+    (f"{HEAD}Process running with session ID 7 \nOutput:\nx", ("x", False, "7")),
+    ("Process exited with code 1", ("Process exited with code 1", False, "")),
+    ("exec_command failed: no", ("exec_command failed: no", True, "")),
+    ("it said exec_command failed", ("it said exec_command failed", False, "")),
+    ({"output": "x", "success": True}, ("x", False, "")),
+    ({"content": "x", "metadata": {"exit_code": 1}}, ("x", True, "")),
+    (' {"output" half', (' {"output" half', False, "")),
+    ('{"output": "a\\nOutput:\\nb", "metadata": {"exit_code": 2}}', ("b", True, "")),
+])  # fmt: skip
 def test_codex_the_outcome_of_a_call(output: Any, outcome: tuple[str, bool, str]) -> None:
     line = of_codex({"type": "local_shell_call_output", "call_id": "c", "output": output})
     assert outcomes(CODEX.entries(line)) == [outcome]

@@ -1,7 +1,5 @@
 """Settings: which source overrides which, what is refused, and that a project's file sets nothing."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

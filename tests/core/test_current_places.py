@@ -1,7 +1,5 @@
 """The current line of a name is looked up in the project's own files only."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path
@@ -40,22 +38,19 @@ def current(folder: Path, *places: Place) -> list[tuple[str, int, bool]]:
     return [(place["name"], place["line"], place["defines"]) for place in looked_up]
 
 
-@pytest.mark.parametrize(
-    ("name", "line", "defines", "now"),
-    [
-        ("highWater", 1, False, (3, False)),  # the line that is nearest
-        ("highWater", 90, False, (4, False)),
-        ("highWater", 90, True, (4, True)),
-        ("neapTide", 3, True, (8, True)),  # one that defines it before a use that is nearer
-        ("neapTide", 6, False, (5, False)),
-        ("spring_tide", 9, True, (3, False)),  # it is defined no more
-        ("highWaterMark", 1, False, (9, False)),
-        ("tide", 3, False, None),  # no whole word
-        ("gone", 3, False, None),
-        ("", 5, False, (5, False)),
-        ("", 50, False, (11, False)),
-    ],
-)
+@pytest.mark.parametrize(("name", "line", "defines", "now"), [
+    ("highWater", 1, False, (3, False)),  # the line that is nearest
+    ("highWater", 90, False, (4, False)),
+    ("highWater", 90, True, (4, True)),
+    ("neapTide", 3, True, (8, True)),  # one that defines it before a use that is nearer
+    ("neapTide", 6, False, (5, False)),
+    ("spring_tide", 9, True, (3, False)),  # it is defined no more
+    ("highWaterMark", 1, False, (9, False)),
+    ("tide", 3, False, None),  # no whole word
+    ("gone", 3, False, None),
+    ("", 5, False, (5, False)),
+    ("", 50, False, (11, False)),
+])  # fmt: skip
 def test_a_names_current_line_is_found(
     folder: Path, name: str, line: int, defines: bool, now: tuple[int, bool] | None
 ) -> None:

@@ -1,7 +1,5 @@
 """A job runs after a command only if it is switched on and due, for a limited time, under its lock."""
 
-from __future__ import annotations
-
 import json
 import os
 import select
@@ -86,16 +84,13 @@ DAY_S = 86_400
 LIMITS = ("events_days", "events_mb", "sessions_days")
 
 
-@pytest.mark.parametrize(
-    ("waited_s", "config_says", "starts", "looks_again_in"),
-    [
-        (DAY_S, {}, True, DAY_S), (DAY_S - 1, {}, False, 1), (0, {}, False, DAY_S), (9 * DAY_S, {}, True, DAY_S),
-        (-1, {}, False, DAY_S),
-        (DAY_S, dict.fromkeys(["retention." + name for name in LIMITS], 0), False, 0),
-        (DAY_S, {"retention.events_days": 0}, True, DAY_S), (DAY_S, {"retention.events_mb": 0}, True, DAY_S),
-        (DAY_S, {"retention.events_days": 0, "retention.events_mb": 0, "retention.episodes_days": 1}, True, DAY_S),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("waited_s", "config_says", "starts", "looks_again_in"), [
+    (DAY_S, {}, True, DAY_S), (DAY_S - 1, {}, False, 1), (0, {}, False, DAY_S), (9 * DAY_S, {}, True, DAY_S),
+    (-1, {}, False, DAY_S),
+    (DAY_S, dict.fromkeys(["retention." + name for name in LIMITS], 0), False, 0),
+    (DAY_S, {"retention.events_days": 0}, True, DAY_S), (DAY_S, {"retention.events_mb": 0}, True, DAY_S),
+    (DAY_S, {"retention.events_days": 0, "retention.events_mb": 0, "retention.episodes_days": 1}, True, DAY_S),
+])  # fmt: skip
 def test_old_data_is_pruned_once_a_day(
     begun: list[Any], home: Path, monkeypatch: pytest.MonkeyPatch, waited_s: int, config_says: Any, starts: bool,
     looks_again_in: int,

@@ -1,7 +1,5 @@
 """How a user's command ended, how a signal ends a wait for it, and what Ctrl-C does to our own."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

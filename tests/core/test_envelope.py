@@ -1,7 +1,5 @@
 """The envelope: one JSON object on stdout with ordered keys, `--json` anywhere, the matching exit code."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

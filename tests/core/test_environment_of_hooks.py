@@ -1,7 +1,5 @@
 """Hooks take no command, address, home folder or Python setting from the folder and environment of a project."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`joelclaw exclude`: sessions of a folder, and of those below it, are never archived."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What git reports about a folder: exact, in time, and without running anything that the repository names."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -85,21 +83,18 @@ def program(folder: Path, mark: Path, *, then: str = "cat") -> str:
     return str(path)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        "[core]\n\tfsmonitor = RUN\n",
-        "[core]\n\thooksPath = HOOKS\n",
-        "[core]\n\tpager = RUN\n\teditor = RUN\n\tsshCommand = RUN\n\taskPass = RUN\n",
-        '[credential]\n\thelper = RUN\n[diff]\n\texternal = RUN\n[diff "x"]\n\ttextconv = RUN\n\tcommand = RUN\n',
-        '[filter "x"]\n\tclean = RUN\n\tsmudge = RUN\n',
-        '[filter "x"]\n\tprocess = RUN\n\trequired = true\n',
-        "[include]\n\tpath = MORE\n",
-        '[includeIf "gitdir:/"]\n\tpath = MORE\n',
-        "[extensions]\n\tworktreeConfig = true\n",
-        '[alias]\n\tstatus = !RUN\n[submodule "sub"]\n\tupdate = !RUN\n[gpg]\n\tprogram = RUN\n',
-    ],
-)
+@pytest.mark.parametrize("settings", [
+    "[core]\n\tfsmonitor = RUN\n",
+    "[core]\n\thooksPath = HOOKS\n",
+    "[core]\n\tpager = RUN\n\teditor = RUN\n\tsshCommand = RUN\n\taskPass = RUN\n",
+    '[credential]\n\thelper = RUN\n[diff]\n\texternal = RUN\n[diff "x"]\n\ttextconv = RUN\n\tcommand = RUN\n',
+    '[filter "x"]\n\tclean = RUN\n\tsmudge = RUN\n',
+    '[filter "x"]\n\tprocess = RUN\n\trequired = true\n',
+    "[include]\n\tpath = MORE\n",
+    '[includeIf "gitdir:/"]\n\tpath = MORE\n',
+    "[extensions]\n\tworktreeConfig = true\n",
+    '[alias]\n\tstatus = !RUN\n[submodule "sub"]\n\tupdate = !RUN\n[gpg]\n\tprogram = RUN\n',
+])  # fmt: skip
 @pytest.mark.parametrize("layout", ["folder", "commondir", "worktree", "submodule", "user"])
 def test_programs_named_by_the_repository_are_not_run(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str, layout: str

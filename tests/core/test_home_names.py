@@ -1,7 +1,5 @@
 """`core.files` knows every name in a home, and what killed writers leave behind is swept."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

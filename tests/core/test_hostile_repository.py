@@ -1,7 +1,5 @@
 """A hostile repository's files decide nothing and cannot block us."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Hot commands import nothing expensive: they start at about the cost of bare Python."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`core.json_text` returns the same values and refusals as the public `json` module."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

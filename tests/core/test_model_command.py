@@ -1,7 +1,5 @@
 """A model's command gets the prompt and answers; every fault has a code, and no process survives."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -66,24 +64,21 @@ def test_prompt_in_answer_out() -> None:
     assert ask(long, "cat") == long.strip()
 
 
-@pytest.mark.parametrize(
-    ("command", "code", "message"),
-    [
-        ("", "MODEL_NOT_CONFIGURED", ""),
-        ("   ", "MODEL_NOT_CONFIGURED", ""),
-        ("cat 'half", "MODEL_NOT_CONFIGURED", "no closing quotation"),
-        ("no-such-program-here --x", "MODEL_NOT_FOUND", "no-such-program-here"),
-        ("/etc/passwd", "MODEL_NOT_FOUND", "/etc/passwd"),
-        ("sh a\0b", "MODEL_NOT_FOUND", ""),
-        ("sh -c 'echo all is well; exit 3'", "MODEL_FAILED", "exit code 3"),
-        ("sh -c 'kill -9 $$'", "MODEL_FAILED", "signal 9"),
-        ("sh -c 'echo first >&2; echo the quota is used >&2; echo >&2; exit 1'", "MODEL_FAILED", "the quota is used"),
-        ("true", "MODEL_EMPTY", ""),
-        ("printf '  \n\t\n'", "MODEL_EMPTY", ""),
-        ("sleep 3600", "MODEL_TIMEOUT", "0.5 s"),
-        ("yes", "MODEL_TOO_LONG", "200000 bytes"),
-    ],
-)
+@pytest.mark.parametrize(("command", "code", "message"), [
+    ("", "MODEL_NOT_CONFIGURED", ""),
+    ("   ", "MODEL_NOT_CONFIGURED", ""),
+    ("cat 'half", "MODEL_NOT_CONFIGURED", "no closing quotation"),
+    ("no-such-program-here --x", "MODEL_NOT_FOUND", "no-such-program-here"),
+    ("/etc/passwd", "MODEL_NOT_FOUND", "/etc/passwd"),
+    ("sh a\0b", "MODEL_NOT_FOUND", ""),
+    ("sh -c 'echo all is well; exit 3'", "MODEL_FAILED", "exit code 3"),
+    ("sh -c 'kill -9 $$'", "MODEL_FAILED", "signal 9"),
+    ("sh -c 'echo first >&2; echo the quota is used >&2; echo >&2; exit 1'", "MODEL_FAILED", "the quota is used"),
+    ("true", "MODEL_EMPTY", ""),
+    ("printf '  \n\t\n'", "MODEL_EMPTY", ""),
+    ("sleep 3600", "MODEL_TIMEOUT", "0.5 s"),
+    ("yes", "MODEL_TOO_LONG", "200000 bytes"),
+])  # fmt: skip
 def test_every_fault_has_its_code(command: str, code: str, message: str) -> None:
     fault = failure("hello", command, timeout=0.5 if code == "MODEL_TIMEOUT" else 60)
     assert fault.code == code
@@ -108,14 +103,11 @@ def test_the_command_knows_where_it_runs_and_asks_no_model_itself(monkeypatch: p
         model_from_config(Config({"model.command": "cat"}))
 
 
-@pytest.mark.parametrize(
-    ("then", "code"),
-    [
-        ("time.sleep(3600)", "MODEL_TIMEOUT"),
-        ("print('x' * 250_000, flush=True); time.sleep(3600)", "MODEL_TOO_LONG"),
-        ("sys.exit(1)", "MODEL_FAILED"),
-    ],
-)
+@pytest.mark.parametrize(("then", "code"), [
+    ("time.sleep(3600)", "MODEL_TIMEOUT"),
+    ("print('x' * 250_000, flush=True); time.sleep(3600)", "MODEL_TOO_LONG"),
+    ("sys.exit(1)", "MODEL_FAILED"),
+])  # fmt: skip
 def test_no_process_of_its_group_survives(tmp_path: Path, then: str, code: str) -> None:
     path = tmp_path / "pids"
     command = script(tmp_path / "model.py", FAMILY + then) + f" {path}"

@@ -1,7 +1,5 @@
 """The folder of each entry decides whether it is archived: a session may begin, visit or end in an excluded folder."""
 
-from __future__ import annotations
-
 import json
 import os
 from hashlib import sha256

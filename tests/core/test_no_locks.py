@@ -1,7 +1,5 @@
 """Locks that do not work are reported as such, never as another process."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

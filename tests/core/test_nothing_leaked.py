@@ -3,8 +3,6 @@
 The bytes are searched, not what a command says of them: store, log, indexes, session files, caches, locks, names.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

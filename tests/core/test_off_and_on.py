@@ -1,7 +1,5 @@
 """`joelclaw off` and `on` for a session, a project or everything: hooks, idle timers and the archive."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Every command that is declared stands in the table below, with a call that print
 does. One that is missing fails.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

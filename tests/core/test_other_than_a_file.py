@@ -1,7 +1,5 @@
 """A pipe, a device, a folder or a link that leads nowhere in place of a file: no command waits, and it is said."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -54,14 +52,11 @@ def ended(home: Path, words: str) -> Attempt:
 
 
 @pytest.mark.spawned
-@pytest.mark.parametrize(
-    "name",
-    [
-        "config.toml", "switches.json", "store.db", "store.db-wal", "store.db-journal", "store.db.lock",
-        "sessions/s1.json", "sessions/.locks/s1", "spool/events.jsonl", "spool/events.jsonl.taken-1",
-        "knowledge.json", "switches.json.lock", "cache/store-prune.lock", "cache/unknown-settings.json",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("name", [
+    "config.toml", "switches.json", "store.db", "store.db-wal", "store.db-journal", "store.db.lock", "sessions/s1.json",
+    "sessions/.locks/s1", "spool/events.jsonl", "spool/events.jsonl.taken-1", "knowledge.json", "switches.json.lock",
+    "cache/store-prune.lock", "cache/unknown-settings.json",
+])  # fmt: skip
 def test_no_command_waits_for_a_pipe(lived: Path, home: Path, name: str) -> None:
     for words in COMMANDS:
         shutil.rmtree(home, ignore_errors=True)
@@ -71,15 +66,12 @@ def test_no_command_waits_for_a_pipe(lived: Path, home: Path, name: str) -> None
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "device", "link"])
-@pytest.mark.parametrize(
-    ("name", "words", "code"),
-    [
-        ("config.toml", "recall tides", "CONFIG_INVALID"),
-        ("store.db", "recall tides", "STORE_UNREADABLE"),
-        ("store.db", "memory write the-osprey-table-is-kept-for-the-year", "STORE_UNREADABLE"),
-        ("sessions/s1.json", "checkpoint show s1", "STATE_UNREADABLE"),
-    ],
-)
+@pytest.mark.parametrize(("name", "words", "code"), [
+    ("config.toml", "recall tides", "CONFIG_INVALID"),
+    ("store.db", "recall tides", "STORE_UNREADABLE"),
+    ("store.db", "memory write the-osprey-table-is-kept-for-the-year", "STORE_UNREADABLE"),
+    ("sessions/s1.json", "checkpoint show s1", "STATE_UNREADABLE"),
+])  # fmt: skip
 def test_it_says_what_is_wrong_and_what_to_do(
     lived: Path, home: Path, kind: str, name: str, words: str, code: str
 ) -> None:
@@ -95,15 +87,12 @@ def test_it_says_what_is_wrong_and_what_to_do(
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "device", "link"])
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("sessions/s1.json", "checkpoint save --session s1 --message tides"),
-        ("sessions/.locks/s1", "checkpoint save --session s1 --message tides"),
-        ("switches.json", "off --everywhere"),
-        ("spool/events.jsonl", "hook claude"),
-    ],
-)
+@pytest.mark.parametrize(("name", "words"), [
+    ("sessions/s1.json", "checkpoint save --session s1 --message tides"),
+    ("sessions/.locks/s1", "checkpoint save --session s1 --message tides"),
+    ("switches.json", "off --everywhere"),
+    ("spool/events.jsonl", "hook claude"),
+])  # fmt: skip
 def test_what_can_be_made_anew_is_set_aside(
     run: Run, lived: Path, home: Path, kind: str, name: str, words: str
 ) -> None:

@@ -1,7 +1,5 @@
 """Waiting events and writes leave this machine after the next command or hook, if that is switched on."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 What others can use all the same, as in a home that a backup copied back, is put right: `test_restored_home.py`.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A project's file is read only if it is regular, inside the project and small enough; writing respects hard links."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

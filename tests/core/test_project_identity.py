@@ -1,7 +1,5 @@
 """Which project a folder belongs to, and that recall returns memories of that project or of none."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3
@@ -38,23 +36,20 @@ def repository(folder: Path, origin: str = "") -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("origin", "name"),
-    [
-        ("https://github.com/Acme/Gateway.git", "acme/gateway"),
-        ("https://GitHub.com./acme/gateway.git", "acme/gateway"),
-        ("https://user:token@github.com/acme/gateway", "acme/gateway"),
-        ("git@github.com:acme/gateway.git", "acme/gateway"),
-        ("ssh://git@ssh.github.com:443/acme/gateway.git", "acme/gateway"),
-        ("git@github-at-work:acme/gateway.git", "acme/gateway"),
-        ("http://localhost:3000/acme/gateway", "localhost/acme/gateway"),
-        ("ssh://git@example.org:2222/acme/gateway.git/", "example.org/acme/gateway"),
-        ("https://gitlab.example.org/group/part/gateway.git", "gitlab.example.org/group/part/gateway"),
-        ("/srv/git/gateway.git", "gateway"),
-        ("../gateway", "gateway"),
-        ("file:///srv/git/gateway.git", "gateway"),
-    ],
-)
+@pytest.mark.parametrize(("origin", "name"), [
+    ("https://github.com/Acme/Gateway.git", "acme/gateway"),
+    ("https://GitHub.com./acme/gateway.git", "acme/gateway"),
+    ("https://user:token@github.com/acme/gateway", "acme/gateway"),
+    ("git@github.com:acme/gateway.git", "acme/gateway"),
+    ("ssh://git@ssh.github.com:443/acme/gateway.git", "acme/gateway"),
+    ("git@github-at-work:acme/gateway.git", "acme/gateway"),
+    ("http://localhost:3000/acme/gateway", "localhost/acme/gateway"),
+    ("ssh://git@example.org:2222/acme/gateway.git/", "example.org/acme/gateway"),
+    ("https://gitlab.example.org/group/part/gateway.git", "gitlab.example.org/group/part/gateway"),
+    ("/srv/git/gateway.git", "gateway"),
+    ("../gateway", "gateway"),
+    ("file:///srv/git/gateway.git", "gateway"),
+])  # fmt: skip
 def test_the_remote_names_the_project(tmp_path: Path, origin: str, name: str) -> None:
     folder = repository(tmp_path / "somewhere", origin)
     (folder / "src").mkdir()

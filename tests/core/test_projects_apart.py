@@ -1,7 +1,5 @@
 """No injection contains text of another project, for two repositories with the same words."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The promises of docs/security.md: each is the name of a test. Those without a file of their own are tested here."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

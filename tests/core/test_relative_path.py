@@ -1,7 +1,5 @@
 """With a relative folder in PATH, nothing is started from the current folder."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A command is reported as `ok` only if its work succeeded."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from claude_transcript import CWD, SESSION, Transcript

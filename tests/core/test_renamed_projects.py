@@ -1,7 +1,5 @@
 """Memories and sessions follow a repository whose remote or folder is renamed, or whose worktree is removed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

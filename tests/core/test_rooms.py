@@ -1,7 +1,5 @@
 """Imports run downwards only and without cycles; folders and modules have a readable size (docs/design.md)."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

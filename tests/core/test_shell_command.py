@@ -1,7 +1,5 @@
 """What a shell command runs: its programs and verbs, without what surrounds them."""
 
-from __future__ import annotations
-
 import time
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Control and invisible characters are printed safely, up to the bounds of each kind."""
 
-from __future__ import annotations
-
 import json
 
 from core.quoting import escaped, shown, shown_line, without_markup

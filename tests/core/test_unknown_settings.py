@@ -1,7 +1,5 @@
 """An unknown setting is reported once with the likely name, and stops nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -25,20 +23,12 @@ def events(run: Run) -> list[dict[str, Any]]:
     return [event for event in events if event["action"] == "config.key_unknown"]
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("recall.limt", "recall.limit"),
-        ("inject.min_scor", "inject.min_score"),
-        ("compaction.reserveTokens", "compaction.reserve_tokens"),
-        ("checkpoint.warm-percent", "checkpoint.warm_percent"),
-        ("window", "context.window"),
-        ("recall.min_score", "inject.min_score"),
-        ("recall.colour", ""),
-        ("JOELCLAW_RECALL_LIMT", "JOELCLAW_RECALL_LIMIT"),
-        ("JOELCLAW_OTEL_COLOUR", ""),
-    ],
-)
+@pytest.mark.parametrize(("name", "expected"), [
+    ("recall.limt", "recall.limit"), ("inject.min_scor", "inject.min_score"),
+    ("compaction.reserveTokens", "compaction.reserve_tokens"), ("checkpoint.warm-percent", "checkpoint.warm_percent"),
+    ("window", "context.window"), ("recall.min_score", "inject.min_score"), ("recall.colour", ""),
+    ("JOELCLAW_RECALL_LIMT", "JOELCLAW_RECALL_LIMIT"), ("JOELCLAW_OTEL_COLOUR", ""),
+])  # fmt: skip
 def test_a_misspelled_setting_is_guessed(name: str, expected: str) -> None:
     assert config.closest_setting(name) == expected
 

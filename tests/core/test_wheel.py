@@ -1,7 +1,5 @@
 """The wheel contains every module and the completions, and its README has no dead links."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

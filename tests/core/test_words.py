@@ -1,7 +1,5 @@
 """Texts are split into words of the index, of a query, names and ids, and quoted within bounds."""
 
-from __future__ import annotations
-
 from unicodedata import normalize
 
 import pytest

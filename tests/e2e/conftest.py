@@ -1,7 +1,5 @@
 """End-to-end tests: real clients, a scripted model. Only `make e2e` runs them: they need npm, and take minutes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """What two runs of a client have in common: transcripts and configuration without ids, times and paths."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -3,8 +3,6 @@
 Where we differ on purpose, the test that compares says so: `ON PURPOSE`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A client with broken hooks behaves as it does without hooks."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

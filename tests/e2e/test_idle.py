@@ -1,7 +1,5 @@
 """`idle run` compacts a real session of Claude Code, and the resumed session continues from there."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Which differences between two runs count: pi asks for both halves of a split turn at once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from .normal_form import requests

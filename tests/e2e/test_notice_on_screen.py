@@ -1,7 +1,5 @@
 """OpenCode shows the notice of a compaction on its screen, as a toast."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import time

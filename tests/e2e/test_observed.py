@@ -1,7 +1,5 @@
 """A compaction and the end of a session start an observation, which the next session gets."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """pi's own compactions: a second one is cancelled, and the summary can be ours."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """pi loads the extension of a project only if the project is trusted, and `pi -p` does not say that it left it out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

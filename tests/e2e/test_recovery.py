@@ -1,7 +1,5 @@
 """A user installs, works, and the client compacts: what the model receives then."""
 
-from __future__ import annotations
-
 import pytest
 
 from .session import FRAME, HEADING, Case, Session

@@ -1,7 +1,5 @@
 """The agent may run our command, calls our tool, and is offered the skill."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whatever happens while transcripts are taken in, each message is there once in the end."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
@@ -78,7 +76,6 @@ def test_a_transcript_that_grows_while_it_is_read(home: Path, tmp_path: Path) ->
                 stdout=subprocess.DEVNULL,
             )
         until_open(process, transcript.path)
-    assert process is not None
     process.communicate(timeout=PATIENCE_S)
     attempt(home, "memory", "archive", str(transcript.path)).assert_done()
     assert_complete(home, transcript, 500)

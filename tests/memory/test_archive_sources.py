@@ -1,7 +1,5 @@
 """`joelclaw memory archive` reads whatever a client keeps its sessions in, and says what it cannot read."""
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

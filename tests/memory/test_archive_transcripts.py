@@ -1,7 +1,5 @@
 """Every turn of a transcript becomes an episode: once, redacted, bounded, with its surroundings."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """`memory archive` opens no file that it has as it is: a look at each, and of a session that grew what is new."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

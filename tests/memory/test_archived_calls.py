@@ -1,7 +1,5 @@
 """Every tool call of a transcript is a record: what it worked on, what came of it, and the names in its texts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -88,7 +86,6 @@ def test_claude(run: Run, transcript: Transcript, store: Callable[[], apsw.Conne
     assert timeout["place"] == "src/idle_timeout.ts"
     assert (names["closeUpstream"]["first"], names["shard_17"]["place"]) == (1, "make test")
     session = sessions.by_id(db, SESSION)
-    assert session is not None
     assert (session["client"], session["project"], session["folder"]) == ("claude", "gateway", CWD)
     assert (session["prompts"], session["calls"]) == (2, 4)
     assert session["plan"] == [["1", "Mend the timeout", "in_progress"]]
@@ -233,7 +230,6 @@ def test_codex(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -
     ]
     assert "wax_cell = 6" in stored_calls.of_session(db, "cx-1", passages=True)[1]["passage"]
     session = sessions.by_id(db, "cx-1")
-    assert session is not None
     assert session["plan"] == [["1", "Count", "completed"]]
     assert [compaction["summary"] for compaction in sessions.compactions(db, "cx-1")] == [
         "They count hives.\ncount the hives"
@@ -280,7 +276,6 @@ def test_pi(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> N
         ("todo", "", "", "failed", "no such action"),
     ]
     session = sessions.by_id(db, "pi-1")
-    assert session is not None
     assert session["plan"] == [["1", "Weave", "completed"], ["2", "Dye", "pending"]]
     assert [compaction["summary"] for compaction in sessions.compactions(db, "pi-1")] == ["## Goal\nweave"]
 
@@ -317,7 +312,6 @@ def test_gemini(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) 
         ("write_todos", "", "", "failed"),
     ]
     session = sessions.by_id(db, "gm-1")
-    assert session is not None
     assert session["plan"] == [["1", "Bake", "in_progress"]]
 
 
@@ -351,7 +345,6 @@ def test_opencode(run: Run, store: Callable[[], apsw.Connection]) -> None:
         ("todowrite", "", "", "failed", "invalid"),
     ]
     session = sessions.by_id(db, "oc-1")
-    assert session is not None
     assert (session["prompts"], session["plan"]) == (1, [["1", "Predict", "pending"]])
     assert "springTide" in {row["name"] for row in stored_calls.names(db, "oc-1")}
 

@@ -1,7 +1,5 @@
 """Places are lines that outputs number and edits change, as they were seen last."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -25,34 +23,31 @@ PICKED = (
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "arguments", "expected"),
-    [
-        ("   12→const idleMs = 5", {"file": "a.ts"}, [("a.ts", 12, "const idleMs = 5")]),
-        ("12\tidleMs\n\t\n14\tcloseAll", {"file": "a.ts"}, [("a.ts", 12, "idleMs"), ("a.ts", 14, "closeAll")]),
-        ("     0→package a\n     1→x", {"file": "a.go"}, [("a.go", 1, "package a"), ("a.go", 2, "x")]),
-        ("src/a.ts:7:idleMs = 1\nsrc/a.ts-8-  next", {}, [("src/a.ts", 7, "idleMs = 1"), ("src/a.ts", 8, "  next")]),
-        ("7:x\n9-y", {"command": "grep -n x src/a.ts"}, [("src/a.ts", 7, "x"), ("src/a.ts", 9, "y")]),
-        ("x\ny", {"command": "cd w && sed -n '40,41p' a.ts"}, [("w/a.ts", 40, "x"), ("w/a.ts", 41, "y")]),
-        ("x\ny", {"command": "sed -n '40,80p' a.ts | grep x"}, []),
-        ("x\ny", {"command": "sed -n '40,80p' a.ts | head -2"}, [("a.ts", 40, "x"), ("a.ts", 41, "y")]),
-        ("x\ny", {"command": "sed -n '40,41p' a.ts > b.ts"}, []),
-        ("x\ny", {"command": "sed -n '40,41p' a.ts 2>/dev/null"}, [("a.ts", 40, "x"), ("a.ts", 41, "y")]),
-        ("9 a.ts\nx", {"command": "wc -l a.ts && sed -n 4p a.ts"}, []),
-        ("a\nb", {"command": "sed -n 4,9p a.py; sed -n 9p b.py"}, []),
-        ("7:x", {"command": "grep x src/a.ts"}, []),
-        ("Total output lines: 900\n\nx", {"command": "cat a.py"}, []),
-        ("x1\nx2…6346 tokens truncated…x8\nx9", {"command": "cat a.py"}, [("a.py", 1, "x1")]),
-        ("x1\nx2", {"command": "cat a.py"}, [("a.py", 1, "x1"), ("a.py", 2, "x2")]),
-        ("one\ntwo", {"file": "a.py", "first": 30}, [("a.py", 30, "one"), ("a.py", 31, "two")]),
-        (DIFF, {"command": "git diff"}, [("a.ts", 10, "keepAlive"), ("a.ts", 11, "newName"), ("a.ts", 12, "lastName")]),
-        (PICKED, {"command": "git add -p"}, [("a.ts", 10, "keepAlive"), ("a.ts", 11, "12 of"), ("a.ts", 12, ""), LAST]),
-        ("./p/x_test.go:88:5: undefined: parseIt", {}, [("p/x_test.go", 88, "5: undefined: parseIt")]),
-        ("    at closeAll (src/a.ts:12:5)", {}, [("src/a.ts", 12, "at closeAll ( 5)")]),
-        ("2026-11-23 10:20:30 serverStarted", {}, []),
-        ("src/a.ts:\u0663 idleMs\nsrc/a.ts:20261123 idleMs", {}, []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "arguments", "expected"), [
+    ("   12→const idleMs = 5", {"file": "a.ts"}, [("a.ts", 12, "const idleMs = 5")]),
+    ("12\tidleMs\n\t\n14\tcloseAll", {"file": "a.ts"}, [("a.ts", 12, "idleMs"), ("a.ts", 14, "closeAll")]),
+    ("     0→package a\n     1→x", {"file": "a.go"}, [("a.go", 1, "package a"), ("a.go", 2, "x")]),
+    ("src/a.ts:7:idleMs = 1\nsrc/a.ts-8-  next", {}, [("src/a.ts", 7, "idleMs = 1"), ("src/a.ts", 8, "  next")]),
+    ("7:x\n9-y", {"command": "grep -n x src/a.ts"}, [("src/a.ts", 7, "x"), ("src/a.ts", 9, "y")]),
+    ("x\ny", {"command": "cd w && sed -n '40,41p' a.ts"}, [("w/a.ts", 40, "x"), ("w/a.ts", 41, "y")]),
+    ("x\ny", {"command": "sed -n '40,80p' a.ts | grep x"}, []),
+    ("x\ny", {"command": "sed -n '40,80p' a.ts | head -2"}, [("a.ts", 40, "x"), ("a.ts", 41, "y")]),
+    ("x\ny", {"command": "sed -n '40,41p' a.ts > b.ts"}, []),
+    ("x\ny", {"command": "sed -n '40,41p' a.ts 2>/dev/null"}, [("a.ts", 40, "x"), ("a.ts", 41, "y")]),
+    ("9 a.ts\nx", {"command": "wc -l a.ts && sed -n 4p a.ts"}, []),
+    ("a\nb", {"command": "sed -n 4,9p a.py; sed -n 9p b.py"}, []),
+    ("7:x", {"command": "grep x src/a.ts"}, []),
+    ("Total output lines: 900\n\nx", {"command": "cat a.py"}, []),
+    ("x1\nx2…6346 tokens truncated…x8\nx9", {"command": "cat a.py"}, [("a.py", 1, "x1")]),
+    ("x1\nx2", {"command": "cat a.py"}, [("a.py", 1, "x1"), ("a.py", 2, "x2")]),
+    ("one\ntwo", {"file": "a.py", "first": 30}, [("a.py", 30, "one"), ("a.py", 31, "two")]),
+    (DIFF, {"command": "git diff"}, [("a.ts", 10, "keepAlive"), ("a.ts", 11, "newName"), ("a.ts", 12, "lastName")]),
+    (PICKED, {"command": "git add -p"}, [("a.ts", 10, "keepAlive"), ("a.ts", 11, "12 of"), ("a.ts", 12, ""), LAST]),
+    ("./p/x_test.go:88:5: undefined: parseIt", {}, [("p/x_test.go", 88, "5: undefined: parseIt")]),
+    ("    at closeAll (src/a.ts:12:5)", {}, [("src/a.ts", 12, "at closeAll ( 5)")]),
+    ("2026-11-23 10:20:30 serverStarted", {}, []),
+    ("src/a.ts:\u0663 idleMs\nsrc/a.ts:20261123 idleMs", {}, []),
+])  # fmt: skip
 def test_lines_whose_place_is_known(text: str, arguments: dict[str, Any], expected: list[tuple[str, int, str]]) -> None:
     assert [(file, number, line) for file, number, line, _ in shown_lines(text, **arguments)] == expected
 

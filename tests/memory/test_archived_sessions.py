@@ -1,7 +1,5 @@
 """`sessions search` and `sessions extract` find archived sessions and show what they contain."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

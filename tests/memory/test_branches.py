@@ -1,7 +1,5 @@
 """What was said before the user went back: it is found and marked, and nothing else uses it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -173,16 +171,13 @@ def abandoned(run: Run) -> tuple[set[str], set[str]]:
 
 @EACH_TURN
 @pytest.mark.parametrize("client", CLIENTS)
-@pytest.mark.parametrize(
-    ("turns", "gone"),
-    [
-        ([("wren", ""), ("merlin", "wren")], ""),
-        ([("wren", ""), ("merlin", "wren"), ("saker", "wren")], "merlin"),
-        ([("wren", ""), ("merlin", ""), ("saker", "merlin")], "wren"),
-        ([("wren", ""), ("merlin", "wren"), ("saker", "merlin"), ("hobby", "wren")], "merlin saker"),
-        ([("wren", ""), ("merlin", "wren"), ("saker", "wren"), ("hobby", "wren")], "merlin saker"),
-    ],
-)
+@pytest.mark.parametrize(("turns", "gone"), [
+    ([("wren", ""), ("merlin", "wren")], ""),
+    ([("wren", ""), ("merlin", "wren"), ("saker", "wren")], "merlin"),
+    ([("wren", ""), ("merlin", ""), ("saker", "merlin")], "wren"),
+    ([("wren", ""), ("merlin", "wren"), ("saker", "merlin"), ("hobby", "wren")], "merlin saker"),
+    ([("wren", ""), ("merlin", "wren"), ("saker", "wren"), ("hobby", "wren")], "merlin saker"),
+])  # fmt: skip
 def test_what_the_user_went_back_from_is_found_and_marked(
     run: Run, tmp_path: Path, each: bool, client: Any, turns: list[tuple[str, str]], gone: str
 ) -> None:

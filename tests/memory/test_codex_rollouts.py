@@ -1,7 +1,5 @@
 """What is archived of Codex's rollouts: the user's own words, and the commands and edits in scripts (code mode)."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -68,15 +66,12 @@ def prompts(run: Run) -> list[str]:
 
 
 @pytest.mark.parametrize("events", ["user_message", "UserMessage", ""])
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<recommended_plugins>\nwhimbrel-tools\n</recommended_plugins>",
-        '<app-context kind="desktop">\nThe app shows a hive.\n</app-context>',
-        "# AGENTS.md instructions for /w/hive\n\n<INSTRUCTIONS>\nuse tabs\n</INSTRUCTIONS>",
-        "<permissions>ask first</permissions>",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "<recommended_plugins>\nwhimbrel-tools\n</recommended_plugins>",
+    '<app-context kind="desktop">\nThe app shows a hive.\n</app-context>',
+    "# AGENTS.md instructions for /w/hive\n\n<INSTRUCTIONS>\nuse tabs\n</INSTRUCTIONS>",
+    "<permissions>ask first</permissions>",
+])  # fmt: skip
 def test_messages_that_codex_writes_for_the_user_are_no_prompts(
     run: Run, tmp_path: Path, events: str, text: str
 ) -> None:
@@ -100,15 +95,12 @@ def test_a_message_in_the_users_name_that_no_event_repeats_is_no_prompt(run: Run
     assert prompts(run) == ["<task>count the hives</task>", "and the drones"]
 
 
-@pytest.mark.parametrize(
-    "before",
-    [
-        "# Context from my IDE setup:\n\n## Open tabs:\n- comb.py\n\n## My request for Codex:\n",
-        "# Files mentioned by the user:\n\n## comb.py: /w/hive/comb.py\n\n## My request for Codex: ",
-        "<user_instructions>\nuse tabs\n</user_instructions>\n\n",
-        "<app-context>\nThe app shows a hive.\n</app-context>\n# Context from my IDE:\n\n## My request for Codex:\n",
-    ],
-)
+@pytest.mark.parametrize("before", [
+    "# Context from my IDE setup:\n\n## Open tabs:\n- comb.py\n\n## My request for Codex:\n",
+    "# Files mentioned by the user:\n\n## comb.py: /w/hive/comb.py\n\n## My request for Codex: ",
+    "<user_instructions>\nuse tabs\n</user_instructions>\n\n",
+    "<app-context>\nThe app shows a hive.\n</app-context>\n# Context from my IDE:\n\n## My request for Codex:\n",
+])  # fmt: skip
 def test_only_the_request_after_what_the_editor_adds_is_the_prompt(run: Run, tmp_path: Path, before: str) -> None:
     rollout = Rollout(tmp_path)
     rollout.prompt(f"{before}count the <hives>\n# and drones\n")
@@ -139,18 +131,15 @@ def calls(home: Path) -> list[tuple[str, str, str]]:
 COMMAND = 'const r = await tools.exec_command({cmd: "make test", workdir: "/w/hive"}); text(r)'
 
 
-@pytest.mark.parametrize(
-    ("status", "printed", "outcome"),
-    [
-        ("Script completed", ["9 hives"], "ok"),
-        ("Script completed", ['{"chunk_id":"1","exit_code":2,"output":"comb.py:3: wax is soft"}'], "failed"),
-        ("Script completed", ["exit code: 2", "comb.py:3: wax is soft"], "failed"),
-        ("Script completed", ["exit 0", "error: none at all"], "ok"),
-        ("Script completed", ["error: wax is soft"], ""),
-        ("Script failed", ["Script error:\nError: wax is soft"], "failed"),
-        ("Script running with cell ID 3", [], "running"),
-    ],
-)
+@pytest.mark.parametrize(("status", "printed", "outcome"), [
+    ("Script completed", ["9 hives"], "ok"),
+    ("Script completed", ['{"chunk_id":"1","exit_code":2,"output":"comb.py:3: wax is soft"}'], "failed"),
+    ("Script completed", ["exit code: 2", "comb.py:3: wax is soft"], "failed"),
+    ("Script completed", ["exit 0", "error: none at all"], "ok"),
+    ("Script completed", ["error: wax is soft"], ""),
+    ("Script failed", ["Script error:\nError: wax is soft"], "failed"),
+    ("Script running with cell ID 3", [], "running"),
+])  # fmt: skip
 def test_a_command_in_a_script_has_the_outcome_that_the_script_printed(
     run: Run, tmp_path: Path, home: Path, status: str, printed: list[str], outcome: str
 ) -> None:

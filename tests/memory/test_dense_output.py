@@ -1,7 +1,5 @@
 """A large output full of apparent secrets keeps both of its ends and nothing else."""
 
-from __future__ import annotations
-
 import base64
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Why a command failed, in one line: the output of compilers, linters, test runners and others."""
 
-from __future__ import annotations
-
 import pytest
 
 from memory.archive.error_cause import ERROR_CHARS, error_line, verdict_line
@@ -120,19 +118,16 @@ RED = (
 )
 
 
-@pytest.mark.parametrize(
-    ("printed", "verdict"),
-    [
-        (
-            LINTED,
-            "gauge/read_test.go:373:16: string `low` has 5 occurrences (goconst)"
-            " · gauge/read_test.go:407:16: string `high` has 5 occurrences (goconst)",
-        ),
-        (RED, "TestGauge/low: gauge_test.go:128: tide not found"),
-        ("--- FAIL: TestGauge (0.00s)\nFAIL\tacme.dev/tide\t3s\n", "--- FAIL: TestGauge (0.00s)"),
-        ("src/tide.py:3:8: F401 unused\n", ""),
-    ],
-)
+@pytest.mark.parametrize(("printed", "verdict"), [
+    (
+        LINTED,
+        "gauge/read_test.go:373:16: string `low` has 5 occurrences (goconst)"
+        " · gauge/read_test.go:407:16: string `high` has 5 occurrences (goconst)",
+    ),
+    (RED, "TestGauge/low: gauge_test.go:128: tide not found"),
+    ("--- FAIL: TestGauge (0.00s)\nFAIL\tacme.dev/tide\t3s\n", "--- FAIL: TestGauge (0.00s)"),
+    ("src/tide.py:3:8: F401 unused\n", ""),
+])  # fmt: skip
 def test_a_verdict_is_shown_with_the_places_it_names(printed: str, verdict: str) -> None:
     assert verdict_line(printed) == verdict
 

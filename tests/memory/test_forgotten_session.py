@@ -1,7 +1,5 @@
 """A forgotten session is found nowhere, is not archived again by itself, and comes back with all that it had."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -201,11 +199,10 @@ def test_a_session_that_version_0_2_0_forgot_has_its_memories_back(
     assert found_by(home)["call"] and found_by(home)["name"]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [("--session", SESSION), ("--session", SESSION[:8]), ("--match", "MERLIN_cache"), ("--before", "2999-01-01"),
-     ("--project", "gateway"), (f"call:{SESSION}:1",)],
-)  # fmt: skip
+@pytest.mark.parametrize("words", [
+    ("--session", SESSION), ("--session", SESSION[:8]), ("--match", "MERLIN_cache"), ("--before", "2999-01-01"),
+    ("--project", "gateway"), (f"call:{SESSION}:1",),
+])  # fmt: skip
 def test_a_purge_deletes_what_was_forgotten(
     run: Run, home: Path, transcript: Transcript, words: tuple[str, ...]
 ) -> None:

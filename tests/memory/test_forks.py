@@ -1,7 +1,5 @@
 """A fork begins with copies of its parent's entries. Each session keeps its own words, whatever is archived first."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

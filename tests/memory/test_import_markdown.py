@@ -1,7 +1,5 @@
 """`memory import CLAUDE.md`: bullets and short paragraphs become memories; what is left out is reported."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -121,19 +119,16 @@ def test_secrets_are_redacted_and_reserved_tags_do_nothing(run: Run, tmp_path: P
     assert "a1B2c3" not in run("memory", "export").out
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("- one\n- two\n", [("", "one"), ("", "two")]), ("# A\n## B\n- b\n# C\n- c\n", [("A > B", "b"), ("C", "c")]),
-        ("- parent\n  - child\n", [("", "parent"), ("", "child")]),
-        ("- parent:\n  - child:\n    - leaf\n- next\n", [("", "parent: child: leaf"), ("", "next")]),
-        ("- a\n\n  goes on\n", [("", "a goes on")]), ("~~~\n- no\n```\n- no\n~~~\n- yes\n", [("", "yes")]),
-        ("para\nof two lines\n\nanother\n", [("", "para of two lines"), ("", "another")]), ("    indented code\n", []),
-        ("> quoted words\n", [("", "quoted words")]), ("---\n\n***\n", []),
-        ("word " * 200, ["a long paragraph; `knowledge sync` takes whole documents"]), ("", []),
-        ("```\nnever closed\n- no\n", []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), [
+    ("- one\n- two\n", [("", "one"), ("", "two")]), ("# A\n## B\n- b\n# C\n- c\n", [("A > B", "b"), ("C", "c")]),
+    ("- parent\n  - child\n", [("", "parent"), ("", "child")]),
+    ("- parent:\n  - child:\n    - leaf\n- next\n", [("", "parent: child: leaf"), ("", "next")]),
+    ("- a\n\n  goes on\n", [("", "a goes on")]), ("~~~\n- no\n```\n- no\n~~~\n- yes\n", [("", "yes")]),
+    ("para\nof two lines\n\nanother\n", [("", "para of two lines"), ("", "another")]), ("    indented code\n", []),
+    ("> quoted words\n", [("", "quoted words")]), ("---\n\n***\n", []),
+    ("word " * 200, ["a long paragraph; `knowledge sync` takes whole documents"]), ("", []),
+    ("```\nnever closed\n- no\n", []),
+])  # fmt: skip
 def test_bullets_and_paragraphs_become_items(text: str, expected: list[Any]) -> None:
     assert [item.left_out or (item.context, item.text) for item in items(text)] == expected
 

@@ -1,7 +1,5 @@
 """A line of an import becomes a whole memory or is refused."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

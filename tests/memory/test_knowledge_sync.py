@@ -1,7 +1,5 @@
 """`knowledge sync` and `search`: the collection says what the files say, best sections first."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What other agents and the client say in the user's name is found, but it is not the user's."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -31,21 +29,18 @@ def archived(run: Run, transcript: Transcript, query: str) -> tuple[int, list[st
     return session["turnCount"], [hit["observation"] for hit in run("recall", query).result["hits"]]
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ({"text": TEAMMATE.format("Test the dunlin commit-message.")}, "teammate: Test the dunlin commit-message."),
-        (
-            {"text": f"Another Claude session sent a message:\n{IDLE}\n{TEAMMATE.format('The dunlin is in.')}"},
-            "teammate: The dunlin is in.",
-        ),
-        ({"text": TEAMMATE.format('{"type": "task_assignment", "subject": "Dunlin"}')}, "teammate: Dunlin"),
-        ({"type": "attachment", "attachment": QUEUED}, "teammate: The dunlin is stale."),
-        ({"text": REPORT, "isMeta": True}, "subagent: ## Report\nThe dunlin cache leaks in heron.py:44."),
-        ({"text": "the dunlin is due", "origin": {"kind": "cron"}}, "client: the dunlin is due"),
-        ({"type": "system", "subtype": "away_summary", "content": "Dunlin is merged."}, "client: Dunlin is merged."),
-    ],
-)
+@pytest.mark.parametrize(("line", "expected"), [
+    ({"text": TEAMMATE.format("Test the dunlin commit-message.")}, "teammate: Test the dunlin commit-message."),
+    (
+        {"text": f"Another Claude session sent a message:\n{IDLE}\n{TEAMMATE.format('The dunlin is in.')}"},
+        "teammate: The dunlin is in.",
+    ),
+    ({"text": TEAMMATE.format('{"type": "task_assignment", "subject": "Dunlin"}')}, "teammate: Dunlin"),
+    ({"type": "attachment", "attachment": QUEUED}, "teammate: The dunlin is stale."),
+    ({"text": REPORT, "isMeta": True}, "subagent: ## Report\nThe dunlin cache leaks in heron.py:44."),
+    ({"text": "the dunlin is due", "origin": {"kind": "cron"}}, "client: the dunlin is due"),
+    ({"type": "system", "subtype": "away_summary", "content": "Dunlin is merged."}, "client: Dunlin is merged."),
+])  # fmt: skip
 def test_what_others_say_is_found_as_theirs(
     run: Run, transcript: Transcript, line: dict[str, Any], expected: str
 ) -> None:

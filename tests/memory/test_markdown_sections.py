@@ -1,7 +1,5 @@
 """Markdown files are split at their headings, and no text is lost."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -89,29 +87,23 @@ def test_front_matter_is_read_as_people_write_it() -> None:
     assert body == "\n# Body\n"
 
 
-@pytest.mark.parametrize(
-    ("path", "text", "kind"),
-    [
-        ("/v/docs/decisions/0203-x.md", "# X", "adr"), ("/v/ADR-12.md", "# X", "adr"),
-        ("/v/x.md", "# ADR-0012: X", "adr"), ("/v/x.md", "---\ntype: Decision\n---\n", "adr"),
-        ("/v/x.md", "---\ntype: Failed Target\n---\n", "failed_target"),
-        ("/v/deploy/SKILL.md", "# X", "skill"), ("/v/lessons/x.md", "# X", "lesson"),
-        ("/v/patterns/retros/x.md", "# X", "retro"), ("/v/decisions/x.md", "---\ntype: pattern\n---\n", "pattern"),
-        ("/patterns/a/b/c/d/x.md", "# X", "note"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("path", "text", "kind"), [
+    ("/v/docs/decisions/0203-x.md", "# X", "adr"), ("/v/ADR-12.md", "# X", "adr"),
+    ("/v/x.md", "# ADR-0012: X", "adr"), ("/v/x.md", "---\ntype: Decision\n---\n", "adr"),
+    ("/v/x.md", "---\ntype: Failed Target\n---\n", "failed_target"),
+    ("/v/deploy/SKILL.md", "# X", "skill"), ("/v/lessons/x.md", "# X", "lesson"),
+    ("/v/patterns/retros/x.md", "# X", "retro"), ("/v/decisions/x.md", "---\ntype: pattern\n---\n", "pattern"),
+    ("/patterns/a/b/c/d/x.md", "# X", "note"),
+])  # fmt: skip
 def test_the_type_comes_from_the_file_then_from_its_folder(path: str, text: str, kind: str) -> None:
     assert markdown.parse(text, path).type == kind
 
 
-@pytest.mark.parametrize(
-    ("text", "stale"),
-    [
-        ("---\nstatus: superseded\n---\n# X", True), ("---\nstatus: accepted\n---\n# X\n\nStatus: superseded", False),
-        ("# X\n\n* Status: **superseded** by ADR-9", True), ("# X\n\n## Status\n\nSuperseded by [ADR-9](9.md)", True),
-        ("# X\n\n## Status\n\nAccepted. It superseded ADR-1.", False), ("# X\n\nStatus\n\nSuperseded", False),
-        ("# X\n\n" + "line\n\n" * 29 + "Status: superseded", False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "stale"), [
+    ("---\nstatus: superseded\n---\n# X", True), ("---\nstatus: accepted\n---\n# X\n\nStatus: superseded", False),
+    ("# X\n\n* Status: **superseded** by ADR-9", True), ("# X\n\n## Status\n\nSuperseded by [ADR-9](9.md)", True),
+    ("# X\n\n## Status\n\nAccepted. It superseded ADR-1.", False), ("# X\n\nStatus\n\nSuperseded", False),
+    ("# X\n\n" + "line\n\n" * 29 + "Status: superseded", False),
+])  # fmt: skip
 def test_a_decision_that_no_longer_holds_is_stale(text: str, stale: bool) -> None:
     assert markdown.parse(text, "/v/decisions/0001-x.md").stale is stale

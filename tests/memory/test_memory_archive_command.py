@@ -1,7 +1,5 @@
 """`joelclaw memory archive` finds every client's transcripts and reports what it skipped."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

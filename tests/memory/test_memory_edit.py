@@ -1,7 +1,5 @@
 """`memory edit`, `tag` and `supersede`: a memory changes or is replaced, and what it said is not lost."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -54,21 +52,18 @@ def test_an_edit_is_judged_redacted_and_categorized_again(run: Run) -> None:
     assert run("memory", "edit", chosen, "prefer tabs over spaces always").result["category"] == "people-relationships"
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (["edit", "{id}", "  "], "EMPTY_TEXT"),
-        (["edit", "no-such-memory", "a new text of a memory"], "MEMORY_NOT_FOUND"),
-        (["edit", "{id}", "the ferry leaves at noon on Sundays"], "MEMORY_DUPLICATE"),
-        (["edit", "a-turn", "user: I never said that"], "MEMORY_NOT_EDITABLE"),
-        (["edit", "forgotten", "the ferry does not leave at all"], "MEMORY_FORGOTTEN"),
-        (["edit", "{id}", "ok"], "MEMORY_NOT_ALLOWED"),
-        (["edit", "{id}"], "MEMORY_INVALID_ARGS"),
-        (["edit", "{id}", "--add-tags", ",".join(map(str, range(70)))], "MEMORY_INVALID_ARGS"),
-        (["edit", "no-such-memory", "--add-tags", "x"], "MEMORY_NOT_FOUND"),
-        (["edit", "a-turn", "--pin"], "MEMORY_NOT_EDITABLE"),
-    ],
-)
+@pytest.mark.parametrize(("words", "code"), [
+    (["edit", "{id}", "  "], "EMPTY_TEXT"),
+    (["edit", "no-such-memory", "a new text of a memory"], "MEMORY_NOT_FOUND"),
+    (["edit", "{id}", "the ferry leaves at noon on Sundays"], "MEMORY_DUPLICATE"),
+    (["edit", "a-turn", "user: I never said that"], "MEMORY_NOT_EDITABLE"),
+    (["edit", "forgotten", "the ferry does not leave at all"], "MEMORY_FORGOTTEN"),
+    (["edit", "{id}", "ok"], "MEMORY_NOT_ALLOWED"),
+    (["edit", "{id}"], "MEMORY_INVALID_ARGS"),
+    (["edit", "{id}", "--add-tags", ",".join(map(str, range(70)))], "MEMORY_INVALID_ARGS"),
+    (["edit", "no-such-memory", "--add-tags", "x"], "MEMORY_NOT_FOUND"),
+    (["edit", "a-turn", "--pin"], "MEMORY_NOT_EDITABLE"),
+])  # fmt: skip
 def test_bad_input_changes_nothing(run: Run, memory: str, words: list[str], code: str) -> None:
     run("memory", "write", "the ferry leaves at noon on Sundays")
     turn = {"id": "a-turn", "collection": "episodes", "text": "user: where is the ferry"}
@@ -189,15 +184,11 @@ def test_an_existing_memory_with_the_new_text_is_the_replacement(run: Run, repla
     assert sorted(recalled(run)) == sorted([TUESDAY, FRIDAY + "."])
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (["{id}", "ok thanks"], "MEMORY_NOT_ALLOWED"), (["{id}", "is it Friday?"], "MEMORY_NOT_ALLOWED"),
-        (["{id}", TUESDAY + "."], "MEMORY_DUPLICATE"), (["{id}", " "], "EMPTY_TEXT"),
-        (["{id}"], "MEMORY_INVALID_ARGS"), (["{id}", FRIDAY, "--undo"], "MEMORY_INVALID_ARGS"),
-        (["no-such-memory", FRIDAY], "MEMORY_NOT_FOUND"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "code"), [
+    (["{id}", "ok thanks"], "MEMORY_NOT_ALLOWED"), (["{id}", "is it Friday?"], "MEMORY_NOT_ALLOWED"),
+    (["{id}", TUESDAY + "."], "MEMORY_DUPLICATE"), (["{id}", " "], "EMPTY_TEXT"), (["{id}"], "MEMORY_INVALID_ARGS"),
+    (["{id}", FRIDAY, "--undo"], "MEMORY_INVALID_ARGS"), (["no-such-memory", FRIDAY], "MEMORY_NOT_FOUND"),
+])  # fmt: skip
 def test_bad_replacements_change_nothing(run: Run, replaced_memory: str, words: list[str], code: str) -> None:
     before = run("memory", "export").out
     failed = run("memory", "supersede", *(word.format(id=replaced_memory) for word in words), ok=False)

@@ -1,7 +1,5 @@
 """`memory forget` and `show`: a forgotten memory is gone everywhere until it is restored."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`memory import` and `export`: idempotent by id, exact in the round trip, patient with bad lines and a full disk."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`memory observe`: what a model notes becomes memory once; its answer is read leniently, the prompt is framed."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -181,14 +179,11 @@ def test_secrets_reach_neither_the_model_nor_the_store(
     assert "[redacted:" in texts(home)[0]
 
 
-@pytest.mark.parametrize(
-    ("reply", "message"),
-    [
-        ("I am sorry, I cannot do that.", "I am sorry"),
-        ('{"error": "overloaded"}', "overloaded"),
-        ("<observations>\n<segment>\n<narrative>The gate", "ends before"),
-    ],
-)
+@pytest.mark.parametrize(("reply", "message"), [
+    ("I am sorry, I cannot do that.", "I am sorry"),
+    ('{"error": "overloaded"}', "overloaded"),
+    ("<observations>\n<segment>\n<narrative>The gate", "ends before"),
+])  # fmt: skip
 def test_nothing_is_stored_of_a_reply_that_is_not_in_the_form(
     run: Run, home: Path, transcript: Transcript, model: Fake, reply: str, message: str
 ) -> None:
@@ -207,17 +202,11 @@ def test_nothing_is_stored_of_a_reply_that_is_not_in_the_form(
     )
 
 
-@pytest.mark.parametrize(
-    ("command", "code"),
-    [
-        ("", "MODEL_NOT_CONFIGURED"),
-        ("no-such-model", "MODEL_NOT_FOUND"),
-        ("sh -c 'echo out of credit >&2; exit 7'", "MODEL_FAILED"),
-        ("true", "MODEL_EMPTY"),
-        ("sleep 3600", "MODEL_TIMEOUT"),
-        ("yes", "MODEL_TOO_LONG"),
-    ],
-)
+@pytest.mark.parametrize(("command", "code"), [
+    ("", "MODEL_NOT_CONFIGURED"), ("no-such-model", "MODEL_NOT_FOUND"),
+    ("sh -c 'echo out of credit >&2; exit 7'", "MODEL_FAILED"), ("true", "MODEL_EMPTY"),
+    ("sleep 3600", "MODEL_TIMEOUT"), ("yes", "MODEL_TOO_LONG"),
+])  # fmt: skip
 def test_a_model_that_fails(run: Run, home: Path, transcript: Transcript, command: str, code: str) -> None:
     seconds = {"JOELCLAW_MODEL_TIMEOUT_SECONDS": "1"} if code == "MODEL_TIMEOUT" else {}
     done = run("memory", "observe", str(transcript.path), "--command", command, env=seconds, ok=False)
@@ -266,20 +255,13 @@ def test_a_later_range_that_fails_leaves_the_earlier_ones(run: Run, home: Path, 
     assert len(stored(home)) == 3
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "exit_code"),
-    [
-        ([], "MEMORY_INVALID_ARGS", 2),
-        (["x.jsonl", "--session", "x"], "MEMORY_INVALID_ARGS", 2),
-        (["nowhere.jsonl"], "MEMORY_INVALID_ARGS", 2),
-        (["."], "MEMORY_INVALID_ARGS", 2),
-        (["--session", "nobody"], "SESSION_NOT_FOUND", 1),
-        (["empty"], "TRANSCRIPT_UNREADABLE", 1),
-        (["binary"], "TRANSCRIPT_UNREADABLE", 1),
-        (["prose"], "TRANSCRIPT_UNREADABLE", 1),
-        (["foreign"], "TRANSCRIPT_UNREADABLE", 1),
-    ],
-)
+@pytest.mark.parametrize(("words", "code", "exit_code"), [
+    ([], "MEMORY_INVALID_ARGS", 2), (["x.jsonl", "--session", "x"], "MEMORY_INVALID_ARGS", 2),
+    (["nowhere.jsonl"], "MEMORY_INVALID_ARGS", 2), (["."], "MEMORY_INVALID_ARGS", 2),
+    (["--session", "nobody"], "SESSION_NOT_FOUND", 1), (["empty"], "TRANSCRIPT_UNREADABLE", 1),
+    (["binary"], "TRANSCRIPT_UNREADABLE", 1), (["prose"], "TRANSCRIPT_UNREADABLE", 1),
+    (["foreign"], "TRANSCRIPT_UNREADABLE", 1),
+])  # fmt: skip
 def test_bad_input(run: Run, tmp_path: Path, model: Fake, words: list[str], code: str, exit_code: int) -> None:
     (tmp_path / "x.jsonl").write_text("{}\n")
     (tmp_path / "empty").write_bytes(b"")
@@ -320,33 +302,27 @@ def items(reply: str) -> list[tuple[str, str]]:
     return [(item.type, item.text) for item in parse(reply)[0]]
 
 
-@pytest.mark.parametrize(
-    "loose",
-    [
-        WHOLE,
-        f"Sure! Here is what I noted in `<observations>` form:\n\n```xml\n{WHOLE}\n```\nLet me know if you need more.",
-        f"<think>\nthe form is <observations><facts>- not this</facts></observations>\n</think>\n{WHOLE}",
-        WHOLE.replace("</narrative>", "").replace("</facts>", ""),
-        WHOLE.replace("</segment>", "").replace("</narrative>", ""),
-        WHOLE.replace("observations>", "OBSERVATIONS >").replace("<facts>", '<Facts lang="en">').replace("\n", "\r\n"),
-        WHOLE.replace("<observations>", "").replace("</observations>", ""),
-        re.sub(r"\n- (🔴|\[)", r"\n1. \1", WHOLE),
-        WHOLE.replace("\n- 🔴", "\n🔴").replace("- [gate", "[gate"),
-        WHOLE.replace("It retries three", "It retries\n  three").replace("Redis may", "Redis &#109;ay"),
-    ],
-)
+@pytest.mark.parametrize("loose", [
+    WHOLE,
+    f"Sure! Here is what I noted in `<observations>` form:\n\n```xml\n{WHOLE}\n```\nLet me know if you need more.",
+    f"<think>\nthe form is <observations><facts>- not this</facts></observations>\n</think>\n{WHOLE}",
+    WHOLE.replace("</narrative>", "").replace("</facts>", ""),
+    WHOLE.replace("</segment>", "").replace("</narrative>", ""),
+    WHOLE.replace("observations>", "OBSERVATIONS >").replace("<facts>", '<Facts lang="en">').replace("\n", "\r\n"),
+    WHOLE.replace("<observations>", "").replace("</observations>", ""),
+    re.sub(r"\n- (🔴|\[)", r"\n1. \1", WHOLE),
+    WHOLE.replace("\n- 🔴", "\n🔴").replace("- [gate", "[gate"),
+    WHOLE.replace("It retries three", "It retries\n  three").replace("Redis may", "Redis &#109;ay"),
+])  # fmt: skip
 def test_strict_and_loose_forms_are_read(loose: str) -> None:
     assert items(loose) == ITEMS
     assert not parse(loose)[1]
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        "", "I cannot help with that.", "- The gateway retries three times.", "Use `<observations>` for it.",
-        "<observations>\n<segment>\n<narr", "<observations><segment><facts>\n- The gateway re", "\0\ufffd<>" * 100,
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("other", [
+    "", "I cannot help with that.", "- The gateway retries three times.", "Use `<observations>` for it.",
+    "<observations>\n<segment>\n<narr", "<observations><segment><facts>\n- The gateway re", "\0\ufffd<>" * 100,
+])  # fmt: skip
 def test_other_replies_are_refused(other: str) -> None:
     with pytest.raises(NotTheFormError):
         parse(other)

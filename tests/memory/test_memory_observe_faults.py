@@ -1,7 +1,5 @@
 """Whatever interrupts `memory observe`, each range of turns is observed exactly once in the end."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 from pathlib import Path

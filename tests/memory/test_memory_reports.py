@@ -1,7 +1,5 @@
 """`memory recent`, `scorecard`, `stats` and `list`: shapes, bounds, filters and pages."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -112,15 +110,12 @@ def listed(run: Run) -> Any:
     return ids
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ([], ["new-pnpm", "one-comma", "old-tuesday"]), (["--tag", "ferry"], ["one-comma", "old-tuesday"]),
-        (["--tag", "ferry", "--tag", "plan"], ["old-tuesday"]), (["--tag", "ferr"], []),
-        (["--tag", ","], ["one-comma"]), (["--tag", 'a"b'], ["one-comma"]), (["--category", "prefs"], ["new-pnpm"]),
-        (["--project", "harbour"], ["old-tuesday"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "expected"), [
+    ([], ["new-pnpm", "one-comma", "old-tuesday"]), (["--tag", "ferry"], ["one-comma", "old-tuesday"]),
+    (["--tag", "ferry", "--tag", "plan"], ["old-tuesday"]), (["--tag", "ferr"], []), (["--tag", ","], ["one-comma"]),
+    (["--tag", 'a"b'], ["one-comma"]), (["--category", "prefs"], ["new-pnpm"]),
+    (["--project", "harbour"], ["old-tuesday"]),
+])  # fmt: skip
 def test_list_is_newest_first_and_filtered(listed: Any, words: list[str], expected: list[str]) -> None:
     assert listed(*words) == expected
 

@@ -1,7 +1,5 @@
 """`memory write`: what is stored and returned, the write gate, and many writers at once."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -74,17 +72,14 @@ def test_no_secret_reaches_the_disk(run: Run, home: Path) -> None:
             assert SECRET.encode() not in path.read_bytes(), path
 
 
-@pytest.mark.parametrize(
-    ("flag", "text", "category", "source"),
-    [
-        ("people", "Ana is the manager of the mobile team", "jc:people-relationships", "flag"),
-        ("people", "[gate=allow category=jc:projects] Ana leads the launch", "jc:people-relationships", "flag"),
-        ("ops", "[gate=allow category=jc:projects] Ana leads the launch", "jc:projects", "annotation"),
-        ("", "Always name branches after their ticket", "jc:rules-conventions", "keyword"),
-        ("", "Bananas are yellow and rather bent", "jc:operations", "fallback"),
-        ("something new", "Bananas are yellow and rather bent", "jc:something-new", "flag"),
-    ],
-)
+@pytest.mark.parametrize(("flag", "text", "category", "source"), [
+    ("people", "Ana is the manager of the mobile team", "jc:people-relationships", "flag"),
+    ("people", "[gate=allow category=jc:projects] Ana leads the launch", "jc:people-relationships", "flag"),
+    ("ops", "[gate=allow category=jc:projects] Ana leads the launch", "jc:projects", "annotation"),
+    ("", "Always name branches after their ticket", "jc:rules-conventions", "keyword"),
+    ("", "Bananas are yellow and rather bent", "jc:operations", "fallback"),
+    ("something new", "Bananas are yellow and rather bent", "jc:something-new", "flag"),
+])  # fmt: skip
 def test_where_the_category_comes_from(run: Run, flag: str, text: str, category: str, source: str) -> None:
     result = run("memory", "write", text, "--category", flag).result
     assert (result["categoryId"], result["categorySource"]) == (category, source)
@@ -211,36 +206,30 @@ def test_durable_facts_are_allowed(text: str) -> None:
     assert judged["fallback"] is True
 
 
-@pytest.mark.parametrize(
-    ("text", "verdict"),
-    [
-        ("ok then", "discard"), ("Got it, thanks!", "discard"), ("Done. The port of the gateway is 8089.", "hold"),
-        ("## Plan Summary\n1. read the files", "discard"), ("Should I: (a) rename it or (b) leave it", "discard"),
-        ("Let me check the logs first.", "discard"), ("I've updated the three files as you asked", "hold"),
-        ('<tool_call>{"name": "bash"}</tool_call>', "discard"), ("2026-01-01T10:00:00Z INFO server started", "hold"),
-        ("[12:00:01.123] [error] boom\n[12:00:02.456] [info] up", "hold"), ("took 12ms, 4.2MB, 93% busy", "hold"),
-        ('{"a": 1, "b": [1, 2, {"c": "d"}]}', "discard"), ("550e8400-e29b-41d4-a716-446655440000", "discard"),
-        ("TODO: fix this later", "discard"), ("FIXME: the lease is never given back", "discard"),
-        ("What port does the gateway use?", "hold"), ("Wie lange? Und warum?", "hold"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "verdict"), [
+    ("ok then", "discard"), ("Got it, thanks!", "discard"), ("Done. The port of the gateway is 8089.", "hold"),
+    ("## Plan Summary\n1. read the files", "discard"), ("Should I: (a) rename it or (b) leave it", "discard"),
+    ("Let me check the logs first.", "discard"), ("I've updated the three files as you asked", "hold"),
+    ('<tool_call>{"name": "bash"}</tool_call>', "discard"), ("2026-01-01T10:00:00Z INFO server started", "hold"),
+    ("[12:00:01.123] [error] boom\n[12:00:02.456] [info] up", "hold"), ("took 12ms, 4.2MB, 93% busy", "hold"),
+    ('{"a": 1, "b": [1, 2, {"c": "d"}]}', "discard"), ("550e8400-e29b-41d4-a716-446655440000", "discard"),
+    ("TODO: fix this later", "discard"), ("FIXME: the lease is never given back", "discard"),
+    ("What port does the gateway use?", "hold"), ("Wie lange? Und warum?", "hold"),
+])  # fmt: skip
 def test_noise_is_held_or_discarded(text: str, verdict: str) -> None:
     judged = gate.judge(text)
     assert judged["verdict"] == verdict, judged
     assert judged["reason"]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("[gate=hold confidence=.4 category=jc:x reason=too vague] the text", ("hold", 0.4, "jc:x", "too vague")),
-        ("🔴 [verdict=discard conf=0.9 reason=\"a ] b, c=d\"] the text", ("discard", 0.9, "", "a ] b, c=d")),
-        ("🟢[gate=allow] the text", ("allow", 0.65, "", "annotated")),
-        ("🟡 [ gate = allow, confidence = 80% ] the text", ("allow", 0.8, "", "annotated")),
-        ("[GATE=ALLOW confidence=7] the text", ("allow", 0.65, "", "annotated")),
-        ("[reason='it lasts' category=prefs gate=allow]\n the text", ("allow", 0.65, "prefs", "it lasts")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), [
+    ("[gate=hold confidence=.4 category=jc:x reason=too vague] the text", ("hold", 0.4, "jc:x", "too vague")),
+    ("🔴 [verdict=discard conf=0.9 reason=\"a ] b, c=d\"] the text", ("discard", 0.9, "", "a ] b, c=d")),
+    ("🟢[gate=allow] the text", ("allow", 0.65, "", "annotated")),
+    ("🟡 [ gate = allow, confidence = 80% ] the text", ("allow", 0.8, "", "annotated")),
+    ("[GATE=ALLOW confidence=7] the text", ("allow", 0.65, "", "annotated")),
+    ("[reason='it lasts' category=prefs gate=allow]\n the text", ("allow", 0.65, "prefs", "it lasts")),
+])  # fmt: skip
 def test_annotations(text: str, expected: tuple[str, float, str, str]) -> None:
     judged = gate.judge(text)
     assert (judged["verdict"], judged["confidence"], judged["category"], judged["reason"]) == expected
@@ -275,17 +264,14 @@ def test_a_discarded_memory_has_a_hint(run: Run, text: str) -> None:
     assert "not remembered" in written["hint"] and "as a sentence" in written["hint"]
 
 
-@pytest.mark.parametrize(
-    ("text", "is_noise"),
-    [
-        ("", True), ("The gateway listens on port 8089", False), ("so: ## Session Recovery", True),
-        ("I ask: should I: rename it", True), ("x" * 3_990 + "## plan summary", False),
-        ("and let me check it", False), ("<invoke name", True), ("<invoked> is a word", False), ("done!", True),
-        ("Done - all", False), ("sure thing\nit runs", True),
-        *((text, True) for text in ("Got it! I'll do it.", "Perfect, it works.", "Here's a summary", "Understood. Here",
-                                    "Sounds good — next", "You're right, it was", "You’re right, it was", "  ",
-                                    "The plan.\n\nShould I:\n1. do", "quoting ## Relevant Memory (auto-retrieved)")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "is_noise"), [
+    ("", True), ("The gateway listens on port 8089", False), ("so: ## Session Recovery", True),
+    ("I ask: should I: rename it", True), ("x" * 3_990 + "## plan summary", False),
+    ("and let me check it", False), ("<invoke name", True), ("<invoked> is a word", False), ("done!", True),
+    ("Done - all", False), ("sure thing\nit runs", True),
+    *((text, True) for text in ("Got it! I'll do it.", "Perfect, it works.", "Here's a summary", "Understood. Here",
+                                "Sounds good — next", "You're right, it was", "You’re right, it was", "  ",
+                                "The plan.\n\nShould I:\n1. do", "quoting ## Relevant Memory (auto-retrieved)")),
+])  # fmt: skip
 def test_noise_is_recognised(text: str, is_noise: bool) -> None:
     assert gate.is_noise(text) is is_noise

@@ -1,7 +1,5 @@
 """Near duplicates are merged, unless a small difference changes the meaning."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -22,49 +20,40 @@ def _same(first: str, second: str) -> bool:
     return says_same(Tokens(first), Tokens(second))
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ("Joel prefers pnpm over npm", "joel prefers  pnpm over npm."),
-        (LONG, LONG.replace("the gateway", "gateway")),
-        (LONG, LONG.replace("restarts", "restarted")),
-        (LONG, LONG + " indeed"),
-        (LONG, LONG.replace("restarts", "then also restarts")),
-        (
-            "The user prefers dark mode in all editors and terminals",
-            "User prefers dark mode in all editors and terminals",
-        ),
-        ("用户喜欢深色模式", "用户喜欢深色模式。"),
-        ("🔴 the tide gauge counts in feet", "The tide gauge counts in feet."),
-    ],
-)
+@pytest.mark.parametrize(("first", "second"), [
+    ("Joel prefers pnpm over npm", "joel prefers  pnpm over npm."),
+    (LONG, LONG.replace("the gateway", "gateway")),
+    (LONG, LONG.replace("restarts", "restarted")),
+    (LONG, LONG + " indeed"),
+    (LONG, LONG.replace("restarts", "then also restarts")),
+    (
+        "The user prefers dark mode in all editors and terminals",
+        "User prefers dark mode in all editors and terminals",
+    ),
+    ("用户喜欢深色模式", "用户喜欢深色模式。"),
+    ("🔴 the tide gauge counts in feet", "The tide gauge counts in feet."),
+])  # fmt: skip
 def test_texts_that_say_the_same(first: str, second: str) -> None:
     assert _same(first, second)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("a short while", "30 seconds"), ("restarts", "never restarts"), ("in production", "unless in production"),
-        ("telegram channel", "telegram channel 4"), ("the broker", "the RedisBroker broker"), ("telegram", "Slack"),
-        ("in production", "in staging"), ("broker", "src/broker.ts"), ("the broker", "no broker"),
-        ("daemon restarts", "restarts daemon"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("old", "new"), [
+    ("a short while", "30 seconds"), ("restarts", "never restarts"), ("in production", "unless in production"),
+    ("telegram channel", "telegram channel 4"), ("the broker", "the RedisBroker broker"), ("telegram", "Slack"),
+    ("in production", "in staging"), ("broker", "src/broker.ts"), ("the broker", "no broker"),
+    ("daemon restarts", "restarts daemon"),
+])  # fmt: skip
 def test_a_small_difference_that_matters(old: str, new: str) -> None:
     assert old in LONG
     assert not _same(LONG, LONG.replace(old, new))
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ("port 8080", "port 8081"), ("v1.2.3", "v1.2.4"), ("ADR-0203", "ADR-0204"), ("src/a.ts", "src/a.tsx"),
-        ("--verify", "--no-verify"), ("getUser", "getUsers"), ("FOO_BAR", "FOO_BAZ"), ("safe", "unsafe"),
-        ("enable", "disable"), ("careful", "careless"), ("before", "after"), ("two", "three"), ("he", "she"),
-        ("option B", "option C"), ("Caroline", "Melanie"), ("nicht", "schon"), ("done.", "done?"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("first", "second"), [
+    ("port 8080", "port 8081"), ("v1.2.3", "v1.2.4"), ("ADR-0203", "ADR-0204"), ("src/a.ts", "src/a.tsx"),
+    ("--verify", "--no-verify"), ("getUser", "getUsers"), ("FOO_BAR", "FOO_BAZ"), ("safe", "unsafe"),
+    ("enable", "disable"), ("careful", "careless"), ("before", "after"), ("two", "three"), ("he", "she"),
+    ("option B", "option C"), ("Caroline", "Melanie"), ("nicht", "schon"), ("done.", "done?"),
+])  # fmt: skip
 def test_texts_that_differ_in_a_meaningful_word(first: str, second: str) -> None:
     frame = (
         "when the worker of the billing service is started by hand then {} is what the log of that evening shows first"
@@ -101,16 +90,13 @@ def merged(run: Run, older: str, newer: str) -> Any:
     return second if second["id"] == first["id"] else None
 
 
-@pytest.mark.parametrize(
-    ("older", "newer", "survivor"),
-    [
-        ("--session s1 --project p1", "--session s2 --project p1", ("s2", "p1")),
-        ("--session s1 --project p1", "--session s2", ("s2", "p1")),
-        ("--session s1", "--session s2", ("s2", "")), ("--session s1 --project p1", "--global", ("", "")),
-        ("--global", "--session s2 --project p2", ("", "")),
-        ("--session s1 --project p1", "--session s1 --project p2", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("older", "newer", "survivor"), [
+    ("--session s1 --project p1", "--session s2 --project p1", ("s2", "p1")),
+    ("--session s1 --project p1", "--session s2", ("s2", "p1")),
+    ("--session s1", "--session s2", ("s2", "")), ("--session s1 --project p1", "--global", ("", "")),
+    ("--global", "--session s2 --project p2", ("", "")),
+    ("--session s1 --project p1", "--session s1 --project p2", None),
+])  # fmt: skip
 def test_memories_of_different_projects_are_not_merged(
     run: Run, tmp_path: Path, older: str, newer: str, survivor: tuple[str, str] | None
 ) -> None:

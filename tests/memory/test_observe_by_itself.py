@@ -1,7 +1,5 @@
 """With a model, sessions are observed in the background at a compaction and at their end."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

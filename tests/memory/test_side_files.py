@@ -1,7 +1,5 @@
 """What clients write beside a conversation is found: its title, and outputs that they keep in files of their own."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

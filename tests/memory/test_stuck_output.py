@@ -1,7 +1,5 @@
 """A large line does not end the session's archive: outputs full of secrets are cut, and images are left out."""
 
-from __future__ import annotations
-
 import base64
 import itertools
 import json
@@ -119,12 +117,11 @@ def pictures(form: str, size: int) -> list[dict[str, Any]]:
     return [forms[form]] * 4
 
 
-@pytest.mark.parametrize(
-    ("form", "is_first", "size"),
-    [*itertools.product(("base64", "wrapped", "url", "result"), (True, False), (30_000,)),
-     ("base64", True, 4_800_000), ("wrapped", False, 4_800_000), ("url", True, 4_800_000),
-     ("result", False, 4_800_000)],
-)  # fmt: skip
+@pytest.mark.parametrize(("form", "is_first", "size"), [
+    *itertools.product(("base64", "wrapped", "url", "result"), (True, False), (30_000,)),
+    ("base64", True, 4_800_000), ("wrapped", False, 4_800_000), ("url", True, 4_800_000),
+    ("result", False, 4_800_000),
+])  # fmt: skip
 def test_a_prompt_keeps_its_text_whatever_images_are_with_it(
     tmp_path: Path, form: str, is_first: bool, size: int
 ) -> None:

@@ -1,7 +1,5 @@
 """A session has a single memory of its tasks: rewritten with each task, newest first, bounded."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`vault read` and `search`: which note a reference means; nothing outside the vault is read."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any
@@ -58,16 +56,13 @@ def names(result: Any) -> list[tuple[str, str]]:
 RECOVERY, QUEUE = "docs/decisions/0203-signpost.md", "docs/decisions/0007-queue.md"
 
 
-@pytest.mark.parametrize(
-    ("reference", "note"),
-    [
-        (RECOVERY, RECOVERY),
-        ("docs/decisions/0203-signpost", RECOVERY),
-        ("./docs/../docs/decisions/0203-signpost.md", RECOVERY),
-        ("[[docs/decisions/0203-signpost#Context|the signpost]]", RECOVERY),
-        ("Projects/07-gateway", "Projects/07-gateway/README.md"),
-    ],
-)
+@pytest.mark.parametrize(("reference", "note"), [
+    (RECOVERY, RECOVERY),
+    ("docs/decisions/0203-signpost", RECOVERY),
+    ("./docs/../docs/decisions/0203-signpost.md", RECOVERY),
+    ("[[docs/decisions/0203-signpost#Context|the signpost]]", RECOVERY),
+    ("Projects/07-gateway", "Projects/07-gateway/README.md"),
+])  # fmt: skip
 def test_a_path(read: Any, reference: str, note: str) -> None:
     assert names(read(reference)) == [(note, "path")]
 
@@ -92,17 +87,14 @@ def test_a_decision_by_its_number(read: Any, reference: str) -> None:
     assert resolved == [(RECOVERY, "adr"), ("archive/adr/203-old.md", "adr")]
 
 
-@pytest.mark.parametrize(
-    ("reference", "note", "reason"),
-    [
-        ("project 7", "Projects/07-gateway/README.md", "project"),
-        ("Project gateway", "Projects/07-gateway/README.md", "project"),
-        ("project voice agent", "Projects/12-voice-agent/index.md", "project"),
-        ("typesense cluster", "Resources/typesense-cluster-setup.md", "fuzzy"),
-        ("typesence cluster setup", "Resources/typesense-cluster-setup.md", "fuzzy"),
-        ("2026-03-04", "daily/2026-03-04.md", "fuzzy"),
-    ],
-)
+@pytest.mark.parametrize(("reference", "note", "reason"), [
+    ("project 7", "Projects/07-gateway/README.md", "project"),
+    ("Project gateway", "Projects/07-gateway/README.md", "project"),
+    ("project voice agent", "Projects/12-voice-agent/index.md", "project"),
+    ("typesense cluster", "Resources/typesense-cluster-setup.md", "fuzzy"),
+    ("typesence cluster setup", "Resources/typesense-cluster-setup.md", "fuzzy"),
+    ("2026-03-04", "daily/2026-03-04.md", "fuzzy"),
+])  # fmt: skip
 def test_a_project_or_a_name(read: Any, notes: Path, reference: str, note: str, reason: str) -> None:
     write(notes / "About/this vault.md", "# A note that stands before all projects\n")
     result = read(*reference.split())

@@ -1,7 +1,5 @@
 """`vault ls`, `tree` and `adr` list the vault and its decision records."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -60,16 +58,13 @@ def test_the_records(ask: Any) -> None:
     assert ask("adr", "collisions")["collisions"] == [{"number": "0007", "files": ["0007-again.md", "0007-queue.md"]}]
 
 
-@pytest.mark.parametrize(
-    ("query", "identifier", "reason", "lines"),
-    [
-        ("203", "0203-signpost", "exact ADR", (1, 13)),
-        ("ADR-0203", "0203-signpost", "exact ADR", (1, 13)),
-        ("0203-signpost", "0203-signpost", "exact ADR", (1, 13)),
-        ("0203-signpost#Decision", "0203-signpost#Decision", "exact section", (11, 13)),
-        ("redis queue", "0007-queue", "title", (1, 5)),
-    ],
-)
+@pytest.mark.parametrize(("query", "identifier", "reason", "lines"), [
+    ("203", "0203-signpost", "exact ADR", (1, 13)),
+    ("ADR-0203", "0203-signpost", "exact ADR", (1, 13)),
+    ("0203-signpost", "0203-signpost", "exact ADR", (1, 13)),
+    ("0203-signpost#Decision", "0203-signpost#Decision", "exact section", (11, 13)),
+    ("redis queue", "0007-queue", "title", (1, 5)),
+])  # fmt: skip
 def test_a_record_or_a_section_is_located(
     ask: Any, query: str, identifier: str, reason: str, lines: tuple[int, int]
 ) -> None:
@@ -175,17 +170,14 @@ def test_next_recommends_the_record_with_the_best_score(ask: Any, vault: Path) -
     assert result["recommendation"] == "ADR-0302 (T0302) — score 100, band do-now, readiness 5/5"
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (["ls", "attic"], "INVALID_SECTION"), (["adr", "list", "--status", "done"], "INVALID_ADR_STATUS"),
-        (["adr", "list", "203"], "VAULT_INVALID_ARGS"), (["adr", "locate"], "VAULT_INVALID_ARGS"),
-        (["adr", "locate", "nothing like it"], "NO_MATCH"), (["adr", "refs", "nothing like it"], "NO_MATCH"),
-        (["adr", "refs", "7"], "ADR_REF_AMBIGUOUS"), (["adr", "prompt", "see [[0999]]"], "ADR_PROMPT_REF_MISSING"),
-        (["adr", "prompt"], "VAULT_INVALID_ARGS"), (["adr", "next", "0203"], "VAULT_INVALID_ARGS"),
-        (["adr", "polish"], "VAULT_INVALID_ARGS"), (["adr", "rank", "--band", "soon"], "VAULT_INVALID_ARGS"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "code"), [
+    (["ls", "attic"], "INVALID_SECTION"), (["adr", "list", "--status", "done"], "INVALID_ADR_STATUS"),
+    (["adr", "list", "203"], "VAULT_INVALID_ARGS"), (["adr", "locate"], "VAULT_INVALID_ARGS"),
+    (["adr", "locate", "nothing like it"], "NO_MATCH"), (["adr", "refs", "nothing like it"], "NO_MATCH"),
+    (["adr", "refs", "7"], "ADR_REF_AMBIGUOUS"), (["adr", "prompt", "see [[0999]]"], "ADR_PROMPT_REF_MISSING"),
+    (["adr", "prompt"], "VAULT_INVALID_ARGS"), (["adr", "next", "0203"], "VAULT_INVALID_ARGS"),
+    (["adr", "polish"], "VAULT_INVALID_ARGS"), (["adr", "rank", "--band", "soon"], "VAULT_INVALID_ARGS"),
+])  # fmt: skip
 def test_wrong_usage_is_refused_with_a_fix(run: Run, vault: Path, words: list[str], code: str) -> None:
     refused = run("vault", *words, env={"VAULT_PATH": str(vault)}, ok=False)
     assert refused.json["error"]["code"] == code

@@ -1,7 +1,5 @@
 """What an operator sees: hooks and commands as spans with their steps, and metrics under the dashboard's names."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

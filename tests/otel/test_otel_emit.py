@@ -1,7 +1,5 @@
 """`otel emit` and events from inside: what is stored, bounded or refused; no fault holds up the hook."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -58,18 +56,15 @@ def test_every_flag(run: Run, home: Path) -> None:
     assert json.loads(row["metadata"]) == {"percent": 41, "deep": {"a": [1, None, True]}}
 
 
-@pytest.mark.parametrize(
-    ("env", "session"),
-    [
-        ({"SLOG_SESSION_ID": "a", "JOELCLAW_SESSION_ID": "b"}, "a"),
-        ({"JOELCLAW_SESSION_ID": "b", "JOELCLAW_SESSION_HANDLE": "c"}, "b"),
-        ({"SLOG_SESSION_ID": " ", "JOELCLAW_SESSION_HANDLE": "c", "PI_SESSION_HANDLE": "d"}, "c"),
-        ({"PI_SESSION_HANDLE": "d", "JOELCLAW_ROLE": "system"}, "d"),
-        ({"GATEWAY_ROLE": "central", "JOELCLAW_ROLE": "system"}, "gateway"),
-        ({"GATEWAY_ROLE": "", "JOELCLAW_ROLE": "system"}, "system"),
-        ({"GATEWAY_ROLE": ""}, "interactive"),
-    ],
-)
+@pytest.mark.parametrize(("env", "session"), [
+    ({"SLOG_SESSION_ID": "a", "JOELCLAW_SESSION_ID": "b"}, "a"),
+    ({"JOELCLAW_SESSION_ID": "b", "JOELCLAW_SESSION_HANDLE": "c"}, "b"),
+    ({"SLOG_SESSION_ID": " ", "JOELCLAW_SESSION_HANDLE": "c", "PI_SESSION_HANDLE": "d"}, "c"),
+    ({"PI_SESSION_HANDLE": "d", "JOELCLAW_ROLE": "system"}, "d"),
+    ({"GATEWAY_ROLE": "central", "JOELCLAW_ROLE": "system"}, "gateway"),
+    ({"GATEWAY_ROLE": "", "JOELCLAW_ROLE": "system"}, "system"),
+    ({"GATEWAY_ROLE": ""}, "interactive"),
+])  # fmt: skip
 def test_session_from_the_environment(run: Run, env: dict[str, str], session: str) -> None:
     result = run("otel", "emit", "x", env=env).result["event"]
     assert result["sessionId"] == session
@@ -98,7 +93,6 @@ def test_open_pipe_that_says_nothing(home: Path, words: list[str], code: int) ->
     with subprocess.Popen(
         [JOELCLAW, "otel", "emit", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean_environment(home)
     ) as process:
-        assert process.stdout is not None
         envelope = json.loads(process.stdout.read())
         assert process.wait(PATIENCE_S) == code
     assert envelope["ok"] is (code == 0)
@@ -110,7 +104,6 @@ def test_whole_object_in_a_pipe_that_stays_open(home: Path) -> None:
     with subprocess.Popen(
         [JOELCLAW, "otel", "emit"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean_environment(home)
     ) as process:
-        assert process.stdin is not None and process.stdout is not None
         process.stdin.write(b'{"action": "a", "metadata": {"x": {}}}\n')
         process.stdin.flush()
         assert json.loads(process.stdout.read())["result"]["event"]["metadata"] == {"x": {}}
@@ -118,36 +111,33 @@ def test_whole_object_in_a_pipe_that_stays_open(home: Path) -> None:
     assert time.monotonic() - started < SLOWEST_S
 
 
-@pytest.mark.parametrize(
-    ("words", "stdin", "code"),
-    [
-        ([], None, "OTEL_INVALID_ARGS"),
-        (["  "], None, "OTEL_INVALID_ARGS"),
-        (["--level", "info"], "", "OTEL_INVALID_ARGS"),
-        ([], '{"level": "info"}', "OTEL_INVALID_ARGS"),
-        ([], '{"action": "\\u0000"}', "OTEL_INVALID_ARGS"),
-        ([], "{", "INVALID_JSON"),
-        ([], "\xff\xfe", "INVALID_JSON"),
-        ([], "[1]", "OTEL_INVALID_ARGS"),
-        ([], '{"action": "a", "metadata": [1]}', "OTEL_INVALID_ARGS"),
-        ([], '{"action": "a", "level": "loud"}', "OTEL_INVALID_ARGS"),
-        ([], '{"action": "a", "level": 20}', "OTEL_INVALID_ARGS"),
-        ([], '{"action": "a", "success": "perhaps"}', "OTEL_INVALID_ARGS"),
-        ([], '{"action": "a", "timestamp": -1}', "OTEL_INVALID_ARGS"),
-        ([], '{"action": "a", "timestamp": 1e400}', "OTEL_INVALID_ARGS"),
-        ([], '{"action": {"a": 1}}', "OTEL_INVALID_ARGS"),
-        ([], '{"action": "a", "duration_ms": -1}', "OTEL_INVALID_ARGS"),
-        ([], '{"action": "a", "metadata": {"a": "' + "x" * 262_144 + '"}}', "OTEL_INVALID_ARGS"),
-        (["x", "--metadata", "{"], None, "INVALID_JSON"),
-        (["x", "--metadata", ""], None, "INVALID_JSON"),
-        (["x", "--metadata", '{"a": NaN}'], None, "INVALID_JSON"),
-        (["x", "--metadata", "[]"], None, "OTEL_INVALID_ARGS"),
-        (["x", "--metadata", "null"], None, "OTEL_INVALID_ARGS"),
-        (["x", "--level", "loud"], None, "OTEL_INVALID_ARGS"),
-        (["x", "--success", "perhaps"], None, "OTEL_INVALID_ARGS"),
-        (["x", "--duration-ms", "-1"], None, "OTEL_INVALID_ARGS"),
-    ],
-)
+@pytest.mark.parametrize(("words", "stdin", "code"), [
+    ([], None, "OTEL_INVALID_ARGS"),
+    (["  "], None, "OTEL_INVALID_ARGS"),
+    (["--level", "info"], "", "OTEL_INVALID_ARGS"),
+    ([], '{"level": "info"}', "OTEL_INVALID_ARGS"),
+    ([], '{"action": "\\u0000"}', "OTEL_INVALID_ARGS"),
+    ([], "{", "INVALID_JSON"),
+    ([], "\xff\xfe", "INVALID_JSON"),
+    ([], "[1]", "OTEL_INVALID_ARGS"),
+    ([], '{"action": "a", "metadata": [1]}', "OTEL_INVALID_ARGS"),
+    ([], '{"action": "a", "level": "loud"}', "OTEL_INVALID_ARGS"),
+    ([], '{"action": "a", "level": 20}', "OTEL_INVALID_ARGS"),
+    ([], '{"action": "a", "success": "perhaps"}', "OTEL_INVALID_ARGS"),
+    ([], '{"action": "a", "timestamp": -1}', "OTEL_INVALID_ARGS"),
+    ([], '{"action": "a", "timestamp": 1e400}', "OTEL_INVALID_ARGS"),
+    ([], '{"action": {"a": 1}}', "OTEL_INVALID_ARGS"),
+    ([], '{"action": "a", "duration_ms": -1}', "OTEL_INVALID_ARGS"),
+    ([], '{"action": "a", "metadata": {"a": "' + "x" * 262_144 + '"}}', "OTEL_INVALID_ARGS"),
+    (["x", "--metadata", "{"], None, "INVALID_JSON"),
+    (["x", "--metadata", ""], None, "INVALID_JSON"),
+    (["x", "--metadata", '{"a": NaN}'], None, "INVALID_JSON"),
+    (["x", "--metadata", "[]"], None, "OTEL_INVALID_ARGS"),
+    (["x", "--metadata", "null"], None, "OTEL_INVALID_ARGS"),
+    (["x", "--level", "loud"], None, "OTEL_INVALID_ARGS"),
+    (["x", "--success", "perhaps"], None, "OTEL_INVALID_ARGS"),
+    (["x", "--duration-ms", "-1"], None, "OTEL_INVALID_ARGS"),
+])  # fmt: skip
 def test_wrong_usage_stores_nothing(run: Run, home: Path, words: list[str], stdin: str | None, code: str) -> None:
     data = stdin.encode("latin-1") if stdin is not None else None
     done = run("otel", "emit", *words, stdin=data, ok=False)

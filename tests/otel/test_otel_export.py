@@ -1,7 +1,5 @@
 """`otel export`: events as OTLP log records, each once, and hook runs and recalls as spans."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -127,16 +125,13 @@ def test_disabled_sends_nothing_and_says_so(run: Run, receiver: Receiver) -> Non
     assert not receiver.requests
 
 
-@pytest.mark.parametrize(
-    ("variables", "message"),
-    [
-        ({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "http/protobuf"),
-        ({"OTEL_EXPORTER_OTLP_LOGS_PROTOCOL": "http/json"}, "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL"),
-        ({"OTEL_LOGS_EXPORTER": "console"}, "OTEL_LOGS_EXPORTER"),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4317"}, "OTEL_EXPORTER_OTLP_ENDPOINT"),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://[::1"}, "OTEL_EXPORTER_OTLP_ENDPOINT"),
-    ],
-)
+@pytest.mark.parametrize(("variables", "message"), [
+    ({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "http/protobuf"),
+    ({"OTEL_EXPORTER_OTLP_LOGS_PROTOCOL": "http/json"}, "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL"),
+    ({"OTEL_LOGS_EXPORTER": "console"}, "OTEL_LOGS_EXPORTER"),
+    ({"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4317"}, "OTEL_EXPORTER_OTLP_ENDPOINT"),
+    ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://[::1"}, "OTEL_EXPORTER_OTLP_ENDPOINT"),
+])  # fmt: skip
 def test_variables_that_mean_nothing_here_are_named(run: Run, variables: dict[str, str], message: str) -> None:
     run("otel", "emit", "a")
     failed = run("otel", "export", env=variables, ok=False)

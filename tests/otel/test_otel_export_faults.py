@@ -3,8 +3,6 @@
 What was sent and not noted is sent again and is then the same data: equal `log.record.uid`, equal span ids.
 """
 
-from __future__ import annotations
-
 import subprocess
 import threading
 import time

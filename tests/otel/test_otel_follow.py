@@ -1,7 +1,5 @@
 """`otel search --follow` prints every new event once, in stored order, until it is stopped."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -31,7 +29,6 @@ class Following:
             [JOELCLAW, "otel", "search", *words, "--follow"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment(home),
         )  # fmt: skip
-        assert self.process.stdout is not None
         self.out = self.process.stdout.fileno()
         self.rest = b""
 
@@ -95,7 +92,6 @@ def test_backlog_then_what_comes_then_a_quiet_end(
     assert follower.actions(3) == ["old.2", "old.3", "old.4"]
     run("otel", "emit", "from.a.process", "--metadata", '{"a": 1}')
     event = follower.line()
-    assert event is not None
     assert (event["action"], event["metadata"]) == ("from.a.process", {"a": 1})
     assert list(event)[:3] == ["id", "ts", "sessionId"]
     assert follower.interrupt() == (0, b"", b"")

@@ -1,7 +1,5 @@
 """Old events are pruned, and repeated debug events are limited, across processes."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`otel list`, `search` and `stats`: which events are found, and the shapes that hooks read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -73,34 +71,15 @@ def test_list_shows_the_window_newest_first(run: Run, seeded: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("compaction.inject", ["inject", "skipped"]),
-        ("compaction.inject.skipped", ["skipped"]),
-        ("COMPACTION Inject", ["inject", "skipped"]),
-        ("inject rapid", ["skipped"]),
-        ("rapid-recompaction", ["skipped"]),
-        ("rapid mail", []),
-        ("econnrefused", ["failed"]),
-        ("127.0.0.1:8108", ["failed"]),
-        ("operation_failed", []),
-        ("contentChars", ["inject"]),
-        ("812", ["inject"]),
-        ("contentChars:812", ["inject"]),
-        ("name=Zoë", ["mail"]),
-        ("a-b", ["mail"]),
-        ("🔥", ["mail"]),
-        ("session-life", ["inject", "skipped"]),
-        ("mail - sent", ["mail"]),
-        ("*", ["inject", "skipped", "mail", "failed"]),
-        ("", ["inject", "skipped", "mail", "failed"]),
-        ("---", []),
-        ('" OR 1=1 --', []),
-        ("%", []),
-        ("mail\tsent\n", ["mail"]),
-    ],
-)
+@pytest.mark.parametrize(("query", "expected"), [
+    ("compaction.inject", ["inject", "skipped"]), ("compaction.inject.skipped", ["skipped"]),
+    ("COMPACTION Inject", ["inject", "skipped"]), ("inject rapid", ["skipped"]), ("rapid-recompaction", ["skipped"]),
+    ("rapid mail", []), ("econnrefused", ["failed"]), ("127.0.0.1:8108", ["failed"]), ("operation_failed", []),
+    ("contentChars", ["inject"]), ("812", ["inject"]), ("contentChars:812", ["inject"]), ("name=Zoë", ["mail"]),
+    ("a-b", ["mail"]), ("🔥", ["mail"]), ("session-life", ["inject", "skipped"]), ("mail - sent", ["mail"]),
+    ("*", ["inject", "skipped", "mail", "failed"]), ("", ["inject", "skipped", "mail", "failed"]), ("---", []),
+    ('" OR 1=1 --', []), ("%", []), ("mail\tsent\n", ["mail"]),
+])  # fmt: skip
 def test_words_that_must_all_occur(run: Run, seeded: Path, query: str, expected: list[str]) -> None:
     result = run("otel", "search", "--", query, env=NOW).result
     assert ids(result) == expected
@@ -108,23 +87,20 @@ def test_words_that_must_all_occur(run: Run, seeded: Path, query: str, expected:
     assert result["query"] == query
 
 
-@pytest.mark.parametrize(
-    ("words", "expected", "filter_by"),
-    [
-        (["--level", "error,fatal"], ["failed"], "level:=[error,fatal]"),
-        (["--level", "Warning, ERROR"], ["mail", "failed"], "level:=[warn,error]"),
-        (["--source", "cli,gateway"], ["mail", "failed"], "source:=[cli,gateway]"),
-        (["--component", "mail"], ["mail"], "component:=[mail]"),
-        (["--component", "a b"], [], "component:=[`a b`]"),
-        (["--session", "s1"], ["inject", "mail", "failed"], "sessionId:=s1"),
-        (["--system", "m2"], ["mail"], "systemId:=m2"),
-        (["--success", "false"], ["failed"], "success:=false"),
-        (["--success", "true", "--session", "s1"], ["inject", "mail"], "sessionId:=s1 && success:=true"),
-        (["--hours", "0.2"], ["inject", "skipped"], ""),
-        (["--hours", "48", "--level", "fatal"], ["old"], "level:=[fatal]"),
-        (["--hours", "0"], ["inject"], ""),
-    ],
-)
+@pytest.mark.parametrize(("words", "expected", "filter_by"), [
+    (["--level", "error,fatal"], ["failed"], "level:=[error,fatal]"),
+    (["--level", "Warning, ERROR"], ["mail", "failed"], "level:=[warn,error]"),
+    (["--source", "cli,gateway"], ["mail", "failed"], "source:=[cli,gateway]"),
+    (["--component", "mail"], ["mail"], "component:=[mail]"),
+    (["--component", "a b"], [], "component:=[`a b`]"),
+    (["--session", "s1"], ["inject", "mail", "failed"], "sessionId:=s1"),
+    (["--system", "m2"], ["mail"], "systemId:=m2"),
+    (["--success", "false"], ["failed"], "success:=false"),
+    (["--success", "true", "--session", "s1"], ["inject", "mail"], "sessionId:=s1 && success:=true"),
+    (["--hours", "0.2"], ["inject", "skipped"], ""),
+    (["--hours", "48", "--level", "fatal"], ["old"], "level:=[fatal]"),
+    (["--hours", "0"], ["inject"], ""),
+])  # fmt: skip
 def test_filters(run: Run, seeded: Path, words: list[str], expected: list[str], filter_by: str) -> None:
     for name in (["list"], ["search", "*"]):
         result = run("otel", *name, *words, env=NOW).result
@@ -133,18 +109,15 @@ def test_filters(run: Run, seeded: Path, words: list[str], expected: list[str], 
         assert result["filterBy"].partition(" && ")[2] == filter_by
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["search", "mail|ECONNREFUSED"], ["mail", "failed"]),
-        (["search", "compaction skipped|mail sent"], ["skipped", "mail"]),
-        (["search", "|"], ["inject", "skipped", "mail", "failed"]),
-        (["search", "-v", "compaction|mail"], ["failed"]),
-        (["list", "--action", "mail.sent,recall.failed"], ["mail", "failed"]),
-        (["list", "--since", "2d"], ["inject", "skipped", "mail", "failed", "old"]),
-        (["list", "--since", "soon"], None),
-    ],
-)
+@pytest.mark.parametrize(("words", "expected"), [
+    (["search", "mail|ECONNREFUSED"], ["mail", "failed"]),
+    (["search", "compaction skipped|mail sent"], ["skipped", "mail"]),
+    (["search", "|"], ["inject", "skipped", "mail", "failed"]),
+    (["search", "-v", "compaction|mail"], ["failed"]),
+    (["list", "--action", "mail.sent,recall.failed"], ["mail", "failed"]),
+    (["list", "--since", "2d"], ["inject", "skipped", "mail", "failed", "old"]),
+    (["list", "--since", "soon"], None),
+])  # fmt: skip
 def test_any_of_several_and_what_does_not_match(
     run: Run, seeded: Path, words: list[str], expected: list[str] | None
 ) -> None:

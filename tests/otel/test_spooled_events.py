@@ -1,7 +1,5 @@
 """Spooled events are kept line by line and stored once; what is no event is dropped."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`how`: commands that were run here, the form that worked first; `fix`: what was done after an error."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -80,13 +78,10 @@ def test_a_failed_tool_is_told_once_what_got_an_earlier_session_out_of_the_same_
     assert told(MISSING, "5a3e7c11-2222-4333-8444-555566667777") == "", "it was this session"
 
 
-@pytest.mark.parametrize(
-    ("error", "failed", "worked", "did"),
-    [
-        (MISSING, "quaylint run ./...", "mise exec -- quaylint run ./quay", []),
-        ("no tide table for harbour 12", "make tides", "make tides", ["Edit src/tides.py"]),
-    ],
-)
+@pytest.mark.parametrize(("error", "failed", "worked", "did"), [
+    (MISSING, "quaylint run ./...", "mise exec -- quaylint run ./quay", []),
+    ("no tide table for harbour 12", "make tides", "make tides", ["Edit src/tides.py"]),
+])  # fmt: skip
 def test_an_error_is_shown_with_the_steps_that_fixed_it(
     ran: Path, error: str, failed: str, worked: str, did: list[str]
 ) -> None:
@@ -96,16 +91,11 @@ def test_an_error_is_shown_with_the_steps_that_fixed_it(
     assert ("harbours of the north" in error_["said"]) == bool(did)
 
 
-@pytest.mark.parametrize(
-    ("command", "is_shown"),
-    [
-        ("sed -i.bak 's/a/b/' tides.env", True),
-        ("printf 'HARBOUR=8\n' >> tides.env", True),
-        ("echo HARBOUR=8 | tee -a tides.env", True),
-        ("grep -rni HARBOUR . 2>/dev/null", False),
-        ("sed --quiet 's/harbour/&/p' tides.env", False),
-    ],
-)
+@pytest.mark.parametrize(("command", "is_shown"), [
+    ("sed -i.bak 's/a/b/' tides.env", True), ("printf 'HARBOUR=8\n' >> tides.env", True),
+    ("echo HARBOUR=8 | tee -a tides.env", True), ("grep -rni HARBOUR . 2>/dev/null", False),
+    ("sed --quiet 's/harbour/&/p' tides.env", False),
+])  # fmt: skip
 def test_an_edit_in_the_shell_is_shown_and_input_for_a_program_is_none(
     home: Path, run: Run, tmp_path: Path, command: str, is_shown: bool
 ) -> None:
@@ -162,14 +152,10 @@ def locked(home: Path, run: Run, tmp_path: Path) -> Path:
     return home
 
 
-@pytest.mark.parametrize(
-    "pasted",
-    [
-        "cannot raise gate 9 of 'south'",
-        "x/gate.go:99:1: cannot raise gate 4 of 'north'",
-        "# lock\n--- FAIL: TestSluice (7.1s)\nexit 1",
-    ],
-)
+@pytest.mark.parametrize("pasted", [
+    "cannot raise gate 9 of 'south'", "x/gate.go:99:1: cannot raise gate 4 of 'north'",
+    "# lock\n--- FAIL: TestSluice (7.1s)\nexit 1",
+])  # fmt: skip
 def test_an_error_with_other_values_is_shown_with_the_next_steps(locked: Path, pasted: str) -> None:
     [error_] = ask(locked, "fix", pasted).result["errors"]
     assert (error_["command"], error_["outcome"], error_["origin"]) == ("make locks 2>&1 | tail -20", "", "tool")

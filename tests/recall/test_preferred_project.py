@@ -1,7 +1,5 @@
 """`recall` prefers hits of the current project to near equals of others, and says so."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The result of `recall` is that of the mirrored CLI: keys, budgets, trust pass, filters, decay, events."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -114,20 +112,13 @@ def test_an_empty_store(home: Path) -> None:
     assert attempt(home, "recall", "anything", "--raw", env=NOW).out == ""
 
 
-@pytest.mark.parametrize(
-    ("words", "applied", "reason"),
-    [
-        (("retries",), "balanced", "auto.default"),
-        (("gateway and retries",), "deep", "auto.complex_query"),
-        (("why retries",), "deep", "auto.complex_query"),
-        (("WHY retries",), "deep", "auto.complex_query"),
-        (("x" * 90,), "balanced", "auto.default"),
-        (("x" * 91,), "deep", "auto.long_query"),
-        (("why", "--budget", "lean"), "lean", "explicit"),
-        (("retries", "--budget", "deep"), "deep", "explicit"),
-        (("why", "--budget", "balanced"), "balanced", "explicit"),
-    ],
-)
+@pytest.mark.parametrize(("words", "applied", "reason"), [
+    (("retries",), "balanced", "auto.default"), (("gateway and retries",), "deep", "auto.complex_query"),
+    (("why retries",), "deep", "auto.complex_query"), (("WHY retries",), "deep", "auto.complex_query"),
+    (("x" * 90,), "balanced", "auto.default"), (("x" * 91,), "deep", "auto.long_query"),
+    (("why", "--budget", "lean"), "lean", "explicit"), (("retries", "--budget", "deep"), "deep", "explicit"),
+    (("why", "--budget", "balanced"), "balanced", "explicit"),
+])  # fmt: skip
 def test_budgets(home: Path, words: tuple[str, ...], applied: str, reason: str) -> None:
     budget = ask(home, *words)["budget"]
     assert (budget["applied"], budget["reason"]) == (applied, reason)
@@ -219,18 +210,15 @@ def test_categories_and_their_aliases(home: Path) -> None:
     assert (without["input"], without["resolved"], without["applied"]) == (None, None, False)
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (("--collection", "observations"), "ab"), (("--collection", "episodes"), "c"), (("--collection",
-        "knowledge"), "d"),
-        (("--collection", "episodes,knowledge"), "cd"), (("--collection", "observations, episodes ,knowledge"), "abcd"),
-        (("--session", "s1"), "ac"), (("--session", "s2"), "b"), (("--session", "none"), ""),
-        (("--project", "gateway"), "acd"),
-        (("--project", "gateway", "--session", "s1"), "ac"), (("--session", "s1", "--collection", "episodes"), "c"),
-        (("--category", "ops", "--project", "gateway", "--collection", "observations"), "a"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "expected"), [
+    (("--collection", "observations"), "ab"), (("--collection", "episodes"), "c"), (("--collection",
+    "knowledge"), "d"),
+    (("--collection", "episodes,knowledge"), "cd"), (("--collection", "observations, episodes ,knowledge"), "abcd"),
+    (("--session", "s1"), "ac"), (("--session", "s2"), "b"), (("--session", "none"), ""),
+    (("--project", "gateway"), "acd"),
+    (("--project", "gateway", "--session", "s1"), "ac"), (("--session", "s1", "--collection", "episodes"), "c"),
+    (("--category", "ops", "--project", "gateway", "--collection", "observations"), "a"),
+])  # fmt: skip
 def test_filters(stocked: Path, words: tuple[str, ...], expected: str) -> None:
     assert "".join(sorted(ids(ask(stocked, "gateway retries", *words)))) == expected
 
@@ -318,16 +306,13 @@ def test_batch(stocked: Path, tmp_path: Path) -> None:
         assert failed.envelope["error"]["code"] == "RECALL_INVALID_ARGS"
 
 
-@pytest.mark.parametrize(
-    ("query", "reason"),
-    [
-        ("", "skip.empty_query"), ("  ", "skip.empty_query"), ('"exact words that are quoted"', "skip.literal_query"),
-        ("packages/cli/src/some/long/path/name.ts", "skip.direct_identifier"),
-        ("git rebase --onto main feature old", "skip.command_like"),
-        ("where did somebody put the old machine", "nothing_to_expand"),
-        ("short query", "skip.short_query"), ("three short words", "skip.short_query"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("query", "reason"), [
+    ("", "skip.empty_query"), ("  ", "skip.empty_query"), ('"exact words that are quoted"', "skip.literal_query"),
+    ("packages/cli/src/some/long/path/name.ts", "skip.direct_identifier"),
+    ("git rebase --onto main feature old", "skip.command_like"),
+    ("where did somebody put the old machine", "nothing_to_expand"),
+    ("short query", "skip.short_query"), ("three short words", "skip.short_query"),
+])  # fmt: skip
 def test_queries_that_are_not_rewritten(stocked: Path, query: str, reason: str) -> None:
     result = ask(stocked, "--budget", "balanced", "--", query)
     assert (result["rewrite"]["rewritten"], result["rewrite"]["reason"], result["rewrittenQuery"]) == (

@@ -1,7 +1,5 @@
 """A filter only removes hits: the rest is what an unfiltered search finds."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager

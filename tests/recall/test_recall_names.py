@@ -1,7 +1,5 @@
 """Names in a session's tool calls are found with their passage and place."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -47,14 +45,11 @@ def ask(home: Path, *words: str) -> list[dict[str, Any]]:
     return attempt(home, "recall", *words, env=NOW).result["hits"]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("TideTable", "springTide", "neap_offset", "table.go", "tides/table.go", "2778490776", "harbour.Tides"),
-        *("--dry-run", "4.11.2", "gauge-reader", "build/gauge-reader/out", "secondLine", "of_it", COMMAND),
-        "cannot use tideLevel as float64",
-    ],
-)
+@pytest.mark.parametrize("name", [
+    *("TideTable", "springTide", "neap_offset", "table.go", "tides/table.go", "2778490776", "harbour.Tides"),
+    *("--dry-run", "4.11.2", "gauge-reader", "build/gauge-reader/out", "secondLine", "of_it", COMMAND),
+    "cannot use tideLevel as float64",
+])  # fmt: skip
 def test_a_name_in_a_tool_call_is_found_with_its_passage(archived: Path, name: str) -> None:
     printed = attempt(archived, "recall", "--raw", "--", name, env=NOW).out
     assert name in printed
@@ -182,15 +177,12 @@ def test_memory_show_prints_the_whole_call(archived: Path) -> None:
         assert (missing.code, json.loads(missing.out)["error"]["code"]) == (1, "MEMORY_NOT_FOUND")
 
 
-@pytest.mark.parametrize(
-    ("then", "expected"),
-    [
-        ([("mise exec -- seal-lint run ./...", False)], "then ok (call 2): mise exec -- seal-lint run ./..."),
-        ([("ls", False), ("seal-lint run ./...", False)], "then ok (call 3): the same"),
-        ([("seal-lint run --all", True), ("cat seal-lint", True)], ""),
-        ([("make", False)] * 10 + [("seal-lint run ./...", False)], ""),
-    ],
-)
+@pytest.mark.parametrize(("then", "expected"), [
+    ([("mise exec -- seal-lint run ./...", False)], "then ok (call 2): mise exec -- seal-lint run ./..."),
+    ([("ls", False), ("seal-lint run ./...", False)], "then ok (call 3): the same"),
+    ([("seal-lint run --all", True), ("cat seal-lint", True)], ""),
+    ([("make", False)] * 10 + [("seal-lint run ./...", False)], ""),
+])  # fmt: skip
 def test_a_failed_command_is_followed_by_its_working_form(
     run: Run, tmp_path: Path, then: list[tuple[str, bool]], expected: str
 ) -> None:

@@ -1,7 +1,5 @@
 """Recall by time and session, and suggestions for filters that match nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -34,14 +32,11 @@ def recalled(home: Path, *words: str) -> set[str]:
     }
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("--since 2w", "fresh"), ("--since 36h", "fresh"), ("--since 1mo", "fresh weeks"), ("--until 2w", "weeks old"),
-        ("--since 1mo --until 7d", "weeks"), ("--until 1mo", "old"), ("--since 2y", "fresh weeks old"),
-        ("--since 2020-01-01 --until 2021-01-01", ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "expected"), [
+    ("--since 2w", "fresh"), ("--since 36h", "fresh"), ("--since 1mo", "fresh weeks"), ("--until 2w", "weeks old"),
+    ("--since 1mo --until 7d", "weeks"), ("--until 1mo", "old"), ("--since 2y", "fresh weeks old"),
+    ("--since 2020-01-01 --until 2021-01-01", ""),
+])  # fmt: skip
 def test_since_and_until_leave_out_other_times(filled: Path, words: str, expected: str) -> None:
     assert recalled(filled, *words.split()) == set(expected.split())
 
@@ -51,15 +46,12 @@ def test_an_invalid_time_is_wrong_usage(filled: Path) -> None:
     assert failed.code == 2 and "--since 2w" in failed.envelope["fix"]
 
 
-@pytest.mark.parametrize(
-    ("words", "nearest"),
-    [
-        ("--project harbor", [("project", "harbour.")]),
-        ("--category opps", [("category", "operations.")]),
-        ("--project harbour", []),
-        ("--category ops --project harbor", [("project", "harbour.")]),
-    ],
-)
+@pytest.mark.parametrize(("words", "nearest"), [
+    ("--project harbor", [("project", "harbour.")]),
+    ("--category opps", [("category", "operations.")]),
+    ("--project harbour", []),
+    ("--category ops --project harbor", [("project", "harbour.")]),
+])  # fmt: skip
 def test_an_unknown_filter_value_suggests_the_nearest_known_one(filled: Path, words: str, nearest: list[Any]) -> None:
     shown = on_terminal(filled, "recall", "zqNoSuchName", *words.split(), env=NOW)
     complaints = [line for line in without_style(shown.out).splitlines() if line.startswith("No ")]

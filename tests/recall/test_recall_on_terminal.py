@@ -1,7 +1,5 @@
 """`recall` and `recall show` on a terminal of 100 x 30: no word is lost, no row wasted, and the hit stays in sight."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

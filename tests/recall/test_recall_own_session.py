@@ -1,7 +1,5 @@
 """With two sessions in a project, an agent that asks about places gets its own session."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

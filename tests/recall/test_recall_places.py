@@ -1,7 +1,5 @@
 """Recall by file, folder and name: current lines, whose work answers, and how sessions are named."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

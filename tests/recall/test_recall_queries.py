@@ -1,7 +1,5 @@
 """Any string is a query, and words of developers' texts are found whole and by their parts."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

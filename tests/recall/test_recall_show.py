@@ -1,7 +1,5 @@
 """`recall show N`, or `show ID`: the conversation around a hit, with its calls."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ranking within a session: requests, steps and results of a turn."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`search` asks every collection; `note` and `knowledge note` store from a call."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -41,16 +39,10 @@ def test_every_collection_answers(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("filled")
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("vault_notes", "vault_notes"),
-        ("memory", "memory_observations"),
-        ("otel", "otel_events"),
-        ("knowledge", "vault_notes"),
-        ("system_knowledge", "vault_notes"),
-    ],
-)
+@pytest.mark.parametrize(("name", "shown"), [
+    ("vault_notes", "vault_notes"), ("memory", "memory_observations"), ("otel", "otel_events"),
+    ("knowledge", "vault_notes"), ("system_knowledge", "vault_notes"),
+])  # fmt: skip
 def test_one_collection_by_a_name_or_its_beginning(run: Run, name: str, shown: str) -> None:
     result = run("search", "lantern", "-c", name).result
     assert {hit["collection"] for hit in result["hits"]} == {shown}
@@ -78,15 +70,10 @@ def test_filtered_and_counted(run: Run) -> None:
     assert run("search", "lantern", "-n", "1", "-c", "memory").result["totalFound"] >= 1
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (["-c", "blob_posts"], "INVALID_COLLECTION"),
-        (["-f", "colour:=red"], "SEARCH_INVALID_ARGS"),
-        (["-f", "type"], "SEARCH_INVALID_ARGS"),
-        (["--facet", "colour"], "SEARCH_INVALID_ARGS"),
-    ],
-)
+@pytest.mark.parametrize(("words", "code"), [
+    (["-c", "blob_posts"], "INVALID_COLLECTION"), (["-f", "colour:=red"], "SEARCH_INVALID_ARGS"),
+    (["-f", "type"], "SEARCH_INVALID_ARGS"), (["--facet", "colour"], "SEARCH_INVALID_ARGS"),
+])  # fmt: skip
 def test_invalid_filters_are_refused(run: Run, home: Path, words: list[str], code: str) -> None:
     refused = run("search", "x", *words, ok=False)
     assert (refused.code, refused.json["error"]["code"]) == (2, code)

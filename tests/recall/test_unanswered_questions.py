@@ -1,7 +1,5 @@
 """Query words that occur nowhere in the store lower all scores alike."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Static sentence vectors: meaning, any string, a damaged table, and their cost on the hot path."""
 
-from __future__ import annotations
-
 import os
 import struct
 import subprocess
@@ -29,15 +27,12 @@ def cosine(first: bytes, second: bytes) -> float:
     return float(dot / (sum(a * a for a in first_parts) * sum(b * b for b in second_parts)) ** 0.5)
 
 
-@pytest.mark.parametrize(
-    ("text", "related", "unrelated"),
-    [
-        ("The database is locked", "SQLite reports a lock on the file", "She painted a sunrise at the lake"),
-        ("How do I roll back a release?", "Reverting the deployment to the last version", "My dog likes long walks"),
-        ("the login token has expired", "credentials are no longer valid", "bake the bread at 220 degrees"),
-        ("unit tests fail on the build server", "CI is red: the test suite breaks", "a holiday in the mountains"),
-    ],
-)
+@pytest.mark.parametrize(("text", "related", "unrelated"), [
+    ("The database is locked", "SQLite reports a lock on the file", "She painted a sunrise at the lake"),
+    ("How do I roll back a release?", "Reverting the deployment to the last version", "My dog likes long walks"),
+    ("the login token has expired", "credentials are no longer valid", "bake the bread at 220 degrees"),
+    ("unit tests fail on the build server", "CI is red: the test suite breaks", "a holiday in the mountains"),
+])  # fmt: skip
 def test_related_sentences_are_closer_than_unrelated_ones(text: str, related: str, unrelated: str) -> None:
     here = embed(text)
     assert cosine(here, embed(related)) > cosine(here, embed(unrelated)) + 0.1

@@ -1,7 +1,5 @@
 """The state file: bounded, whole under parallel hooks, set aside when damaged; listing, showing and clearing."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

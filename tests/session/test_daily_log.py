@@ -1,7 +1,5 @@
 """What a session was doing is written into the daily log before a compaction (ADR-0204, change 2)."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

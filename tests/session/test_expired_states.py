@@ -1,7 +1,5 @@
 """The states of old sessions expire, with their lock files, and commands do not read all states."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -53,16 +51,13 @@ def test_states_without_an_event_for_90_days_go(talk: Run, home: Path, days: str
     assert talk("store", "prune", "--yes", env=at(100)).result["sessionStates"] == 0
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"noteOwed": True},
-        {"idleTimer": {"scheduledAt": 1, "dueAt": 2, "ratio": 0.8, "cwd": "/", "transcript": ""}},
-        {"lastInjectionAt": NOW_MS + 50 * DAY_MS},
-        {"lastCompactionAt": NOW_MS + 50 * DAY_MS},
-        {"version": 99},
-    ],
-)
+@pytest.mark.parametrize("fields", [
+    {"noteOwed": True},
+    {"idleTimer": {"scheduledAt": 1, "dueAt": 2, "ratio": 0.8, "cwd": "/", "transcript": ""}},
+    {"lastInjectionAt": NOW_MS + 50 * DAY_MS},
+    {"lastCompactionAt": NOW_MS + 50 * DAY_MS},
+    {"version": 99},
+])  # fmt: skip
 def test_a_session_with_something_open_stays(talk: Run, home: Path, fields: dict[str, Any]) -> None:
     change(home, "old", **fields)
     assert talk("store", "prune", "--yes", env=at(100)).result["sessionStates"] == 0

@@ -1,7 +1,5 @@
 """A hook that ran once as root leaves files that the user cannot read. They are set aside, and the session goes on."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

@@ -1,7 +1,5 @@
 """The cycle of a gateway's session: startup, refresh, warm, hot, compaction, recovery (ADR-0204, changes 1, 2, 5)."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """An edit leaves reading the transcript to the end of its turn."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

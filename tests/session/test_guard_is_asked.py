@@ -3,8 +3,6 @@
 The extension runs in plain Node against the real command, with a host that behaves as pi 0.73.1 does.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -88,13 +86,10 @@ def events(run: Run, action: str) -> list[dict[str, Any]]:
     return [event for event in events if event["action"] == action]
 
 
-@pytest.mark.parametrize(
-    ("between", "instructions"),
-    [
-        ("nothing", "undefined"), ("nothing", "'attend to the gauge'"), ("an extension's entry", "undefined"),
-        ("our signpost", "'attend to the gauge'"), ("a label", "undefined"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("between", "instructions"), [
+    ("nothing", "undefined"), ("nothing", "'attend to the gauge'"), ("an extension's entry", "undefined"),
+    ("our signpost", "'attend to the gauge'"), ("a label", "undefined"),
+])  # fmt: skip
 def test_a_second_compaction_with_nothing_between_is_cancelled(
     host: Host, pi: PiSession, run: Run, between: str, instructions: str
 ) -> None:
@@ -258,15 +253,12 @@ def test_an_abandoned_branch_gets_our_summary(host: Host, pi: PiSession, home: P
     assert summary["details"]["readFiles"] == ["tides/husum.py"]
 
 
-@pytest.mark.parametrize(
-    "preparation",
-    [
-        {"userWantsSummary": False},
-        {"entriesToSummarize": []},
-        {"customInstructions": "in verse", "replaceInstructions": True},
-        {"customInstructions": "in verse"},
-    ],
-)
+@pytest.mark.parametrize("preparation", [
+    {"userWantsSummary": False},
+    {"entriesToSummarize": []},
+    {"customInstructions": "in verse", "replaceInstructions": True},
+    {"customInstructions": "in verse"},
+])  # fmt: skip
 def test_without_the_setting_branches_are_left_to_pi(
     host: Host, pi: PiSession, home: Path, preparation: dict[str, Any]
 ) -> None:

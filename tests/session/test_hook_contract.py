@@ -1,7 +1,5 @@
 """`joelclaw hook` exits 0 with valid output for any input, in time; faults become events."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -90,7 +88,6 @@ def started(home: Path, folder: Path, *words: str, **env: str) -> subprocess.Pop
 def test_an_open_stdin_does_not_stall_it(home: Path, tmp_path: Path) -> None:
     began = time.monotonic()
     with started(home, tmp_path, "claude") as process:
-        assert process.stdout is not None
         assert process.stdout.read() == b""
         assert process.wait() == 0
     assert time.monotonic() - began < SLOWEST_S
@@ -98,7 +95,6 @@ def test_an_open_stdin_does_not_stall_it(home: Path, tmp_path: Path) -> None:
 
 def test_an_object_on_a_pipe_that_stays_open_is_answered_at_once(home: Path, tmp_path: Path) -> None:
     with started(home, tmp_path, "pi", "turn_end") as process:
-        assert process.stdin is not None and process.stdout is not None
         process.stdin.write(json.dumps({"session_id": SESSION, "messages": ["sort the tide tables"]}).encode())
         process.stdin.flush()
         assert json.loads(process.stdout.readline()) == {"messages": []}
@@ -113,7 +109,6 @@ def test_after_its_deadline_a_hook_answers_nothing_and_says_so(
     for limit_ms in DEADLINES_MS:
         began = time.monotonic()
         with started(home, tmp_path, agent, "prompt", JOELCLAW_HOOK_DEADLINE_MS=limit_ms) as process:
-            assert process.stdin is not None and process.stdout is not None
             process.stdin.write(b'{"hook_event_name": "UserPrompt')  # the rest never comes
             process.stdin.flush()
             out = process.stdout.read().decode().strip()

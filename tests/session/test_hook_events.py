@@ -1,7 +1,5 @@
 """What holds for every event of a session: deadlines, locks, faults, owed texts, and the recall for its task."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import time

@@ -1,7 +1,5 @@
 """A prompt in a long session is recorded and answered with what changed, in few writes."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

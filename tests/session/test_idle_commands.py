@@ -1,7 +1,5 @@
 """`joelclaw idle schedule|cancel|list|due`, the hooks that schedule and cancel, and the settings."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -48,15 +46,12 @@ def test_a_timer_is_set_and_listed(run: Run, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("words", "env", "scheduled"),
-    [
-        (("--percent", "69.9"), {}, False),
-        (("--percent", "70"), {}, True),
-        (("--percent", "84"), {"JOELCLAW_COMPACTION_IDLETRIGGERPERCENT": "0.85"}, False),
-        (("--percent", "85"), {"JOELCLAW_COMPACTION_IDLETRIGGERPERCENT": "0.85"}, True),
-    ],
-)
+@pytest.mark.parametrize(("words", "env", "scheduled"), [
+    (("--percent", "69.9"), {}, False),
+    (("--percent", "70"), {}, True),
+    (("--percent", "84"), {"JOELCLAW_COMPACTION_IDLETRIGGERPERCENT": "0.85"}, False),
+    (("--percent", "85"), {"JOELCLAW_COMPACTION_IDLETRIGGERPERCENT": "0.85"}, True),
+])  # fmt: skip
 def test_the_context_must_be_full_enough(
     run: Run, words: tuple[str, ...], env: dict[str, str], scheduled: bool
 ) -> None:

@@ -1,7 +1,5 @@
 """`joelclaw idle run` compacts due sessions once, with the agent's command, and leaves nothing running."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -106,17 +104,11 @@ def test_a_failing_command_is_recorded_and_the_next_session_is_compacted(idle: I
     assert idle.once()["sessions"] == []  # a timer is run once, whatever came of it
 
 
-@pytest.mark.parametrize(
-    ("template", "session", "agent", "says"),
-    [
-        ("", "s", "pi", "no known command"),
-        ("", "s", "", "no known command"),
-        ("/no/such/command {session}", "s", "pi", "No such file"),
-        ("run 'x", "s", "pi", "quotation"),
-        ("true {session}", "-s", "pi", "cannot take the id"),
-        ("true {session}", "x" * 300, "pi", "cannot take the id"),
-    ],
-)
+@pytest.mark.parametrize(("template", "session", "agent", "says"), [
+    ("", "s", "pi", "no known command"), ("", "s", "", "no known command"),
+    ("/no/such/command {session}", "s", "pi", "No such file"), ("run 'x", "s", "pi", "quotation"),
+    ("true {session}", "-s", "pi", "cannot take the id"), ("true {session}", "x" * 300, "pi", "cannot take the id"),
+])  # fmt: skip
 def test_a_command_that_cannot_run_is_an_event(idle: Idle, template: str, session: str, agent: str, says: str) -> None:
     idle.schedule(session, agent=agent)
     result = idle.once(JOELCLAW_IDLE_COMMAND=template)

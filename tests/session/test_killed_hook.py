@@ -1,7 +1,5 @@
 """Events of a hook that is killed after its answer are stored once."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

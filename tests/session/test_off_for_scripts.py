@@ -1,7 +1,5 @@
 """`off` also means the commands that a script calls in place of hooks: they do nothing and say why."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """OpenClaw's sessions: rows of a database that its gateway keeps open, and texts that last for one turn."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """With a cluster, own writes are recallable and forgotten memories gone at once, before any sync."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

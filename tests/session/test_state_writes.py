@@ -1,7 +1,5 @@
 """The state file survives a round trip through JSON, and an event replaces it no more often than needed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -99,15 +97,10 @@ def test_a_compaction(run: Run, project: Path, writes: list[str]) -> None:
     assert writes == ["s1"] * 4
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("checkpoint", "save", "--percent", "70", "-m", LATER),
-        ("checkpoint", "flush", "--percent", "90"),
-        ("inject", "recovery"),
-    ],
-    ids=lambda words: " ".join(words[:2]),
-)
+@pytest.mark.parametrize("words", [
+    ("checkpoint", "save", "--percent", "70", "-m", LATER), ("checkpoint", "flush", "--percent", "90"),
+    ("inject", "recovery"),
+], ids=lambda words: " ".join(words[:2]))  # fmt: skip
 @pytest.mark.usefixtures("under_way")
 def test_a_command(run: Run, writes: list[str], words: tuple[str, ...]) -> None:
     writes.clear()

@@ -1,7 +1,5 @@
 """`store push` and `pull`: writes and curation reach the cluster once, other machines see them, a pull fills a home."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Connecting to a cluster: nodes, key, time limits, fail-over and error codes."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket
@@ -76,15 +74,12 @@ def code_of(action: Callable[[], object]) -> str:
     return caught.value.code
 
 
-@pytest.mark.parametrize(
-    ("setting", "urls"),
-    [
-        ("http://one:8108", ["http://one:8108"]),
-        (" http://one:8108/ , https://two ", ["http://one:8108", "https://two:443"]),
-        ("http://[::1]", ["http://[::1]:80"]),
-        ("https://proxy/search", ["https://proxy:443/search"]),
-    ],
-)
+@pytest.mark.parametrize(("setting", "urls"), [
+    ("http://one:8108", ["http://one:8108"]),
+    (" http://one:8108/ , https://two ", ["http://one:8108", "https://two:443"]),
+    ("http://[::1]", ["http://[::1]:80"]),
+    ("https://proxy/search", ["https://proxy:443/search"]),
+])  # fmt: skip
 def test_valid_nodes_are_parsed(setting: str, urls: list[str]) -> None:
     assert parse_nodes(setting) == urls
 

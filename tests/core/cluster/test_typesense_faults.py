@@ -1,7 +1,5 @@
 """Faults of the cluster lose nothing, slow no hook, and are retried after a growing pause."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import threading
@@ -173,14 +171,11 @@ def test_each_line_of_an_answer_is_checked(machine: Machine, server: Server) -> 
     assert_all_there(machine)
 
 
-@pytest.mark.parametrize(
-    ("status", "refusal"),
-    [
-        (422, "Rejecting write: running out of resource type: OUT_OF_DISK"),
-        (503, "Not Ready or Lagging"),
-        (500, "Server Error"),
-    ],
-)
+@pytest.mark.parametrize(("status", "refusal"), [
+    (422, "Rejecting write: running out of resource type: OUT_OF_DISK"),
+    (503, "Not Ready or Lagging"),
+    (500, "Server Error"),
+])  # fmt: skip
 def test_a_server_with_a_full_disk(machine: Machine, server: Server, status: int, refusal: str) -> None:
     many(machine, 5)
     answer = json.dumps({"message": refusal}).encode()

@@ -1,7 +1,5 @@
 """Recall from a cluster returns nearly the same hits as the local file, and falls back to it."""
 
-from __future__ import annotations
-
 import json
 import random
 import sys
@@ -139,19 +137,11 @@ def test_a_hit_is_the_same_document(run: Run, filled: tuple[Path, dict[str, str]
         assert {**remote_hit, "score": 0, "rawScore": 0} == {**local_hit, "score": 0, "rawScore": 0}
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--collection", "observations"),
-        ("--session", "s-1"),
-        ("--project", "/w/zebra"),
-        ("--category", "preferences"),
-        ("--session", "s-1", "--project", "/w/zebra"),
-        ("--session", "a `quoted` one, [x] && y:=z"),
-        ("--include-discard", "--include-hold"),
-        ("--min-score", "0.3"),
-    ],
-)
+@pytest.mark.parametrize("words", [
+    ("--collection", "observations"), ("--session", "s-1"), ("--project", "/w/zebra"), ("--category", "preferences"),
+    ("--session", "s-1", "--project", "/w/zebra"), ("--session", "a `quoted` one, [x] && y:=z"),
+    ("--include-discard", "--include-hold"), ("--min-score", "0.3"),
+])  # fmt: skip
 def test_filters_and_the_trust_pass_are_the_same(
     run: Run, filled: tuple[Path, dict[str, str]], words: tuple[str, ...]
 ) -> None:

@@ -1,7 +1,5 @@
 """`store init` creates and updates collections without harming any, and keeps documents."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import apsw

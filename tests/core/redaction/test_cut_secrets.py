@@ -1,7 +1,5 @@
 """No half of a secret remains where the archive cuts a text."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from secret_samples import POSITIVE, Sample

@@ -1,7 +1,5 @@
 """Output is judged with its command or file: output of a command that prints secrets is secret."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path
@@ -97,35 +95,29 @@ def test_output_selected_by_a_secrets_name_is_redacted(command: str) -> None:
     assert SECRET not in redacted and f"the end of it\n{FAULT}" in redacted
 
 
-@pytest.mark.parametrize(
-    ("command", "output"),
-    [
-        ("sudo cat /etc/postfix/sasl_passwd", "[h.test]:587  ann@h.test:«e717b485dda7-b56c65fb»\n"),
-        ("cat /etc/exim4/passwd.client", "h.test:ann@h.test:«Plover55x»"),
-        ("cat /etc/ppp/chap-secrets", "# client server secret\nhome * «Plover9Heath» 10.0.0.4"),
-        ("cat ~/.credentials", "TIDES\\ann «Plover!Bay9»"),
-        ("cat config/master.key", "«9f8e7d6c5b4a39281706f5e4d3c2b1a0»"),
-        ("bin/reset-password -u elastic", "Password was reset.\nNew value: «sNpZ3k+7fTqXw2aLm9Rb»"),
-        ("nmcli -s -g 802-11-wireless-security.psk connection show Tides", "«Plover 3. Bay»"),
-    ],
-)
+@pytest.mark.parametrize(("command", "output"), [
+    ("sudo cat /etc/postfix/sasl_passwd", "[h.test]:587  ann@h.test:«e717b485dda7-b56c65fb»\n"),
+    ("cat /etc/exim4/passwd.client", "h.test:ann@h.test:«Plover55x»"),
+    ("cat /etc/ppp/chap-secrets", "# client server secret\nhome * «Plover9Heath» 10.0.0.4"),
+    ("cat ~/.credentials", "TIDES\\ann «Plover!Bay9»"),
+    ("cat config/master.key", "«9f8e7d6c5b4a39281706f5e4d3c2b1a0»"),
+    ("bin/reset-password -u elastic", "Password was reset.\nNew value: «sNpZ3k+7fTqXw2aLm9Rb»"),
+    ("nmcli -s -g 802-11-wireless-security.psk connection show Tides", "«Plover 3. Bay»"),
+])  # fmt: skip
 def test_part_of_a_line_of_a_secrets_file_is_redacted(command: str, output: str) -> None:
     plain = output.replace("«", "").replace("»", "")
     ends = output.partition("«")[0], output.rpartition("»")[2]
     assert redact_call(command, "", plain) == f"{ends[0]}[redacted:secret]{ends[1]}"
 
 
-@pytest.mark.parametrize(
-    ("command", "output"),
-    [
-        ("sed -n 1,20p src/auth/password", "def f(x1: R2D2x9k3) -> str:\n    return x1"),
-        ("cat docs/secrets", "the droid R2D2x9k3 is in the second film"),
-        ("less secrets", "web-7d9f8c5b4d-Xk2p9 running 3 pods"),
-        ("cat README.token", "see RFC6749a2 for it"),
-        ("consul acl token list", "AccessorID:  8f246b77-f3e1-ff88-5b48-8ec93abf3e05\nPolicies2: a1b2c3"),
-        ("nomad acl token list", "Bootstrap  management  a1b2c3d4"),
-    ],
-)
+@pytest.mark.parametrize(("command", "output"), [
+    ("sed -n 1,20p src/auth/password", "def f(x1: R2D2x9k3) -> str:\n    return x1"),
+    ("cat docs/secrets", "the droid R2D2x9k3 is in the second film"),
+    ("less secrets", "web-7d9f8c5b4d-Xk2p9 running 3 pods"),
+    ("cat README.token", "see RFC6749a2 for it"),
+    ("consul acl token list", "AccessorID:  8f246b77-f3e1-ff88-5b48-8ec93abf3e05\nPolicies2: a1b2c3"),
+    ("nomad acl token list", "Bootstrap  management  a1b2c3d4"),
+])  # fmt: skip
 def test_code_prose_and_token_lists_stay(command: str, output: str) -> None:
     assert redact_call(command, "", output) == output
 
@@ -146,79 +138,70 @@ def test_output_of_a_secret_store_with_its_own_names_is_redacted(command: str) -
     assert redacted == f"PATH=/usr/bin\nTIDES_PIN=[redacted:secret]\n{FAULT}\n"
 
 
-@pytest.mark.parametrize(
-    ("command", "output"),
-    [
-        ("grep -rl password src", "src/auth/v2.py\nREADME2.md"),
-        ("grep -c password src/a.py", "12"),
-        ("grep -rhoE 'token_[a-z0-9]+' src", "token_v2\ntoken_x9"),
-        ("gh secret list", "DEPLOY_V2"),
-        ("npm run get-secret", "compiled-2ab.js"),
-        ("docker secret inspect tides", '"ID": "x1y2z3w4"'),
-        ("git log -1 --format=%h --grep password", "a1b2c3d"),
-        ("cat src/token.ts", "export2{\n}x9;"),
-        ("jq -r '.usage.output_tokens' a.json", "b12c3x9"),
-        ("jq -r '.secret.name' a.json", "tides-db-v2"),
-        ("cut -d: -f1 /etc/passwd", "www-data\nuser1000"),
-        ("env | grep TOKEN | cut -d= -f1", "API_TOKEN2\nTOKEN_4"),
-        ("joelclaw vault read password", "harbour-2\nabc123x"),
-        ("kubectl get secret -n app; kubectl get pod -o name", "pod/api-7d9f8b6c5-x2x9z"),
-        ("kubectl get secret -o yaml; kubectl get pod -o name", "kind: List\npod/api-7d9f8b6c5-x2x9z"),
-        ("vault read -field=x secret/db; git branch --show-current", "feature/tide-7b"),
-        ("kubectl create secret generic x; helm list -q | head", "release-7d9f8b"),
-        ("grep -l secret -r . | head -1; ls -1 dist | head", "joelclaw-1.4.0-py3"),
-        ("gh secret list | head; git log --format=%h-%s | head", "abc123d-Fix_thing"),
-        ("jq -r '.tokens | keys[]' a.json", "plover-v9\nb12c3x9"),
-        ("doppler configs tokens --json | jq -r '.[].name'", "ci-runner2"),
-        ("vault policy read token-admin2", "b12c3x9"),
-        ("sha1sum ~/.token | cut -c1-8", "8f2c1b7d"),
-        ('curl -s -H "Authorization: Bearer $TOKEN" https://h/p | jq -r ".[].slug"', "web-app2\napi-v3"),
-        ("kubectl get secret db -o jsonpath='{.metadata.resourceVersion}'", "812731"),
-        ("kubectl create secret generic tides", "secret/app-v2 created"),
-        ("aws secretsmanager describe-secret --query ARN --output text", "arn:aws:s:eu-1:1:secret:x-AbC1d2"),
-        ("psql -c 'select id, token_type from tokens'", " id  | token_type \n a1b | bearer2"),
-        ("go test -run TestToken ./...", "ok  \th.test/App2x\t0.004s"),
-        ("docker run -d --name auth-token tides", "9f3c2b1a7d8e4f506172"),
-        ("grep -o 'func Test.*' src/token_test.go", "TestTokenExpiresIn30Days"),
-    ],
-)
+@pytest.mark.parametrize(("command", "output"), [
+    ("grep -rl password src", "src/auth/v2.py\nREADME2.md"),
+    ("grep -c password src/a.py", "12"),
+    ("grep -rhoE 'token_[a-z0-9]+' src", "token_v2\ntoken_x9"),
+    ("gh secret list", "DEPLOY_V2"),
+    ("npm run get-secret", "compiled-2ab.js"),
+    ("docker secret inspect tides", '"ID": "x1y2z3w4"'),
+    ("git log -1 --format=%h --grep password", "a1b2c3d"),
+    ("cat src/token.ts", "export2{\n}x9;"),
+    ("jq -r '.usage.output_tokens' a.json", "b12c3x9"),
+    ("jq -r '.secret.name' a.json", "tides-db-v2"),
+    ("cut -d: -f1 /etc/passwd", "www-data\nuser1000"),
+    ("env | grep TOKEN | cut -d= -f1", "API_TOKEN2\nTOKEN_4"),
+    ("joelclaw vault read password", "harbour-2\nabc123x"),
+    ("kubectl get secret -n app; kubectl get pod -o name", "pod/api-7d9f8b6c5-x2x9z"),
+    ("kubectl get secret -o yaml; kubectl get pod -o name", "kind: List\npod/api-7d9f8b6c5-x2x9z"),
+    ("vault read -field=x secret/db; git branch --show-current", "feature/tide-7b"),
+    ("kubectl create secret generic x; helm list -q | head", "release-7d9f8b"),
+    ("grep -l secret -r . | head -1; ls -1 dist | head", "joelclaw-1.4.0-py3"),
+    ("gh secret list | head; git log --format=%h-%s | head", "abc123d-Fix_thing"),
+    ("jq -r '.tokens | keys[]' a.json", "plover-v9\nb12c3x9"),
+    ("doppler configs tokens --json | jq -r '.[].name'", "ci-runner2"),
+    ("vault policy read token-admin2", "b12c3x9"),
+    ("sha1sum ~/.token | cut -c1-8", "8f2c1b7d"),
+    ('curl -s -H "Authorization: Bearer $TOKEN" https://h/p | jq -r ".[].slug"', "web-app2\napi-v3"),
+    ("kubectl get secret db -o jsonpath='{.metadata.resourceVersion}'", "812731"),
+    ("kubectl create secret generic tides", "secret/app-v2 created"),
+    ("aws secretsmanager describe-secret --query ARN --output text", "arn:aws:s:eu-1:1:secret:x-AbC1d2"),
+    ("psql -c 'select id, token_type from tokens'", " id  | token_type \n a1b | bearer2"),
+    ("go test -run TestToken ./...", "ok  \th.test/App2x\t0.004s"),
+    ("docker run -d --name auth-token tides", "9f3c2b1a7d8e4f506172"),
+    ("grep -o 'func Test.*' src/token_test.go", "TestTokenExpiresIn30Days"),
+])  # fmt: skip
 def test_commands_named_like_secrets_that_print_none_stay(command: str, output: str) -> None:
     assert redact_call(command, "", output) == output
 
 
-@pytest.mark.parametrize(
-    ("command", "output"),
-    [
-        ("echo $TOKEN_COUNT", "42"),
-        ("git config user.email", "ada@tides.example"),
-        ("kubectl get secrets", "NAME TYPE DATA AGE\ntides Opaque 2 3d"),
-        ("grep -rn password src", "src/a.py:3: password = get()"),
-        ("cat secrets/readme.md", "Read this first"),
-        ("make test && echo $API_KEY", "3 passed in 2 s\nsrc/key.py ok"),
-        ("pass ls", "Password Store\nprod"),
-        # an output of two commands, of which one prints a secret
-        (
-            "echo $API_KEY && go test ./...",
-            "src/a.go:3: undefined: load\n--- FAIL: TestLoad (0.01s)\nok  tide/load 0.2s",
-        ),
-        ('echo "pass=$pass fail=$fail"', "pass=1200 fail=3000"),
-        ("for key in $(ls src); do echo $key; done", "alpha.py\nbeta-2.py"),
-        ("kubectl get secrets -o wide", "NAME TYPE DATA AGE\ntides Opaque 2 3d"),
-    ],
-)
+@pytest.mark.parametrize(("command", "output"), [
+    ("echo $TOKEN_COUNT", "42"),
+    ("git config user.email", "ada@tides.example"),
+    ("kubectl get secrets", "NAME TYPE DATA AGE\ntides Opaque 2 3d"),
+    ("grep -rn password src", "src/a.py:3: password = get()"),
+    ("cat secrets/readme.md", "Read this first"),
+    ("make test && echo $API_KEY", "3 passed in 2 s\nsrc/key.py ok"),
+    ("pass ls", "Password Store\nprod"),
+    # an output of two commands, of which one prints a secret
+    (
+        "echo $API_KEY && go test ./...",
+        "src/a.go:3: undefined: load\n--- FAIL: TestLoad (0.01s)\nok  tide/load 0.2s",
+    ),
+    ('echo "pass=$pass fail=$fail"', "pass=1200 fail=3000"),
+    ("for key in $(ls src); do echo $key; done", "alpha.py\nbeta-2.py"),
+    ("kubectl get secrets -o wide", "NAME TYPE DATA AGE\ntides Opaque 2 3d"),
+])  # fmt: skip
 def test_output_of_other_commands_stays(command: str, output: str) -> None:
     assert redact_call(command, "", output) == output
 
 
-@pytest.mark.parametrize(
-    ("command", "output"),
-    [
-        ("op item get tides --format json", '{"id":"a1b2","title":"tides","value":"plover-Zq9"}'),
-        ("bw get item tides", '{"object":"item","name":"tides","fields":[{"name":"pin","value":"plover-Zq9"}]}'),
-        ("aws secretsmanager get-secret-value --secret-id t", '{\n  "Name": "t",\n  "SecretString": "plover-Zq9"\n}'),
-        ("az account get-access-token", '{"accessToken": "plover-Zq9", "tokenType": "Bearer"}'),
-    ],
-)
+@pytest.mark.parametrize(("command", "output"), [
+    ("op item get tides --format json", '{"id":"a1b2","title":"tides","value":"plover-Zq9"}'),
+    ("bw get item tides", '{"object":"item","name":"tides","fields":[{"name":"pin","value":"plover-Zq9"}]}'),
+    ("aws secretsmanager get-secret-value --secret-id t", '{\n  "Name": "t",\n  "SecretString": "plover-Zq9"\n}'),
+    ("az account get-access-token", '{"accessToken": "plover-Zq9", "tokenType": "Bearer"}'),
+])  # fmt: skip
 def test_json_keeps_its_form_and_its_public_fields(command: str, output: str) -> None:
     redacted = redact_call(command, "", output)
     assert SECRET not in redacted

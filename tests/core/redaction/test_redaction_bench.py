@@ -1,7 +1,5 @@
 """`make redaction-bench` keeps every part of the corpus within its bounds, or fails."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,8 +1,6 @@
 """A secret in a tool's structured input reaches no archive, though the name that tells it stands in a key, a field
 beside it or the option before it; and all other texts are archived as they are."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a person stores is on the disk when the command says so, and the write-ahead log stays short."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from pathlib import Path

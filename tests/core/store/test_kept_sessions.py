@@ -1,7 +1,5 @@
 """What the store keeps of archived sessions, and what forgetting one changes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`recall`, `status` and `doctor` report a home that has session files but no store, or an empty one."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Every acknowledged write is stored once, whatever runs at the same time or is killed."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -153,7 +151,6 @@ def _killed(home: Path, words: tuple[str, ...], after_s: float, stdin: bytes | N
     time.sleep(after_s)
     with contextlib.suppress(ProcessLookupError):
         os.kill(process.pid, signal.SIGKILL)
-    assert process.stdout is not None
     out = process.stdout.read()
     process.stdout.close()
     process.wait()

@@ -1,7 +1,5 @@
 """A store that is opened, written, folded, copied and looked at: what its file says, and what its faults are called."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -58,25 +56,21 @@ def test_an_older_read_only_store_is_still_read(
         assert code_of(sqlite.open_reading) == code
         return
     reading = sqlite.open_reading()
-    assert reading is not None
     assert reading.execute("SELECT count(*) FROM pragma_table_info('name') WHERE name = 'written'").get == 1
     with pytest.raises(Failure) as raised, sqlite.transaction(reading):
         reading.execute("DELETE FROM name")
     assert raised.value.code == "STORE_READ_ONLY", "what was copied is only to be read"
 
 
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (apsw.NotADBError("x"), "STORE_DAMAGED"), (apsw.CorruptError("x"), "STORE_DAMAGED"),
-        (apsw.SQLError("a blob read error of it"), "STORE_DAMAGED"), (apsw.FullError("x"), "STORE_FULL"),
-        (apsw.BusyError("x"), "STORE_BUSY"), (apsw.LockedError("x"), "STORE_BUSY"),
-        (apsw.ReadOnlyError("x"), "STORE_READ_ONLY"), (apsw.SQLError("no such table: x"), "STORE_FOREIGN"),
-        (apsw.SQLError("there is no such table"), "STORE_UNREADABLE"), (apsw.IOError("x"), "STORE_IO"),
-        (apsw.CantOpenError("x"), "STORE_UNREADABLE"), (apsw.PermissionsError("x"), "STORE_UNREADABLE"),
-        (apsw.FullError("blob read error"), "STORE_FULL"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("error", "code"), [
+    (apsw.NotADBError("x"), "STORE_DAMAGED"), (apsw.CorruptError("x"), "STORE_DAMAGED"),
+    (apsw.SQLError("a blob read error of it"), "STORE_DAMAGED"), (apsw.FullError("x"), "STORE_FULL"),
+    (apsw.BusyError("x"), "STORE_BUSY"), (apsw.LockedError("x"), "STORE_BUSY"),
+    (apsw.ReadOnlyError("x"), "STORE_READ_ONLY"), (apsw.SQLError("no such table: x"), "STORE_FOREIGN"),
+    (apsw.SQLError("there is no such table"), "STORE_UNREADABLE"), (apsw.IOError("x"), "STORE_IO"),
+    (apsw.CantOpenError("x"), "STORE_UNREADABLE"), (apsw.PermissionsError("x"), "STORE_UNREADABLE"),
+    (apsw.FullError("blob read error"), "STORE_FULL"),
+])  # fmt: skip
 def test_database_errors_have_codes(store: Path, error: apsw.Error, code: str) -> None:
     for exists in (False, True):
         if exists:

@@ -1,7 +1,5 @@
 """Words of a question that occur in several turns of a session find that session."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

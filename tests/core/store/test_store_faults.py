@@ -3,8 +3,6 @@
 `otel emit` and `checkpoint` end within a second in every state; a checkpoint goes on without its store.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

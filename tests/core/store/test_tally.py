@@ -1,7 +1,5 @@
 """The counts of `memory stats` and `status` are updated with each write and match the documents."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A `backup` made while hooks write restores an equal home, and blocks no hook."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -180,11 +178,10 @@ def test_foreign_files_are_left_out(run: Run, filled: Path, tmp_path: Path) -> N
     assert not {"notes.txt", "sessions/link.json"} & set(names)
 
 
-@pytest.mark.parametrize(
-    ("where", "code"),
-    [("{tmp}/there", "BACKUP_EXISTS"), ("{tmp}", "BACKUP_EXISTS"), ("{home}/b.tar", "BACKUP_IN_HOME"),
-     ("{tmp}/no/b.tar", "BACKUP_NO_FOLDER")],
-)  # fmt: skip
+@pytest.mark.parametrize(("where", "code"), [
+    ("{tmp}/there", "BACKUP_EXISTS"), ("{tmp}", "BACKUP_EXISTS"), ("{home}/b.tar", "BACKUP_IN_HOME"),
+    ("{tmp}/no/b.tar", "BACKUP_NO_FOLDER"),
+])  # fmt: skip
 def test_invalid_targets_are_refused(run: Run, filled: Path, tmp_path: Path, where: str, code: str) -> None:
     (tmp_path / "there").write_text("mine")
     before = sorted(os.listdir(tmp_path))

@@ -1,7 +1,5 @@
 """A backup or restore that is killed or runs out of space leaves the previous state and no partial file."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """`memory purge` leaves no byte of the text in the home, and reports what it does not search."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal
@@ -213,13 +211,11 @@ def test_a_purge_reaches_the_cluster(run: Run, filled: Path, monkeypatch: pytest
     assert remaining(filled, SAID) == []
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [(("--purge", "--yes"), 2), (("--purge", "--session", SESSION), 2), (("--match", "abc"), 2),
-     (("--purge", "--before", "soon", "--yes"), 2), (("--purge", "id", "--match", "abcd", "--yes"), 2),
-     (("--purge", "--session", "no-such-session", "--yes"), 1),
-     (("--purge", "call:none:1", "--yes"), 1)],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "code"), [
+    (("--purge", "--yes"), 2), (("--purge", "--session", SESSION), 2), (("--match", "abc"), 2),
+    (("--purge", "--before", "soon", "--yes"), 2), (("--purge", "id", "--match", "abcd", "--yes"), 2),
+    (("--purge", "--session", "no-such-session", "--yes"), 1), (("--purge", "call:none:1", "--yes"), 1),
+])  # fmt: skip
 def test_invalid_purges_are_refused(run: Run, filled: Path, words: tuple[str, ...], code: int) -> None:
     refused = run("memory", "forget", *words, ok=False)
     assert refused.code == code and refused.json["fix"]

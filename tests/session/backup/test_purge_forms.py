@@ -1,7 +1,5 @@
 """A purge finds a phrase in any form: decomposed, across lines, with other spaces."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

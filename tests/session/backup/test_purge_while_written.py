@@ -1,7 +1,5 @@
 """`memory forget --purge` during other writes deletes what matches at that moment, and nothing else."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Callable

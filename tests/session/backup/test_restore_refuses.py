@@ -1,7 +1,5 @@
 """`restore` verifies first: a damaged, hostile or newer backup changes nothing."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io
@@ -102,21 +100,17 @@ def test_hostile_members_are_refused(run: Run, backup: Path, home: Path, tmp_pat
     assert snapshot(home) == before and not (tmp_path / "evil").exists()
 
 
-@pytest.mark.parametrize(
-    ("change", "code"),
-    [
-        (
-            lambda manifest: manifest["members"].append({"name": "x.json", "bytes": 2, "sha256": "x"}),
-            "BACKUP_DAMAGED",
-        ),
-        (lambda manifest: manifest["members"][0].update(sha256="0" * 64), "BACKUP_DAMAGED"),
-        (lambda manifest: manifest["counts"].update(document=manifest["counts"]["document"] + 1), "BACKUP_DAMAGED"),
-        (lambda manifest: manifest.update(format=2), "BACKUP_TOO_NEW"),
-        (lambda manifest: manifest.update(schema=999), "STORE_TOO_NEW"),
-        (lambda manifest: manifest.pop("members"), "BACKUP_DAMAGED"),
-    ],
-    ids=["a file more", "wrong hash", "wrong count", "newer form", "newer schema", "no files"],
-)
+@pytest.mark.parametrize(("change", "code"), [
+    (
+        lambda manifest: manifest["members"].append({"name": "x.json", "bytes": 2, "sha256": "x"}),
+        "BACKUP_DAMAGED",
+    ),
+    (lambda manifest: manifest["members"][0].update(sha256="0" * 64), "BACKUP_DAMAGED"),
+    (lambda manifest: manifest["counts"].update(document=manifest["counts"]["document"] + 1), "BACKUP_DAMAGED"),
+    (lambda manifest: manifest.update(format=2), "BACKUP_TOO_NEW"),
+    (lambda manifest: manifest.update(schema=999), "STORE_TOO_NEW"),
+    (lambda manifest: manifest.pop("members"), "BACKUP_DAMAGED"),
+], ids=["a file more", "wrong hash", "wrong count", "newer form", "newer schema", "no files"])  # fmt: skip
 def test_false_or_newer_manifests_are_refused(
     run: Run, backup: Path, tmp_path: Path, change: Callable[[dict[str, Any]], None], code: str
 ) -> None:

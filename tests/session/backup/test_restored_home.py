@@ -1,7 +1,5 @@
 """A home with open permissions, for example after `cp -r`, is corrected and reported once."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import stat

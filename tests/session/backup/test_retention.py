@@ -1,7 +1,5 @@
 """Old or excessive data is deleted automatically, by default only events, and the disk space is released."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

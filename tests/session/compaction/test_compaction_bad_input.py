@@ -1,7 +1,5 @@
 """Compaction commands on damaged, foreign or huge files: a clear error, or a result with problems."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -86,17 +84,14 @@ def half_a_character(session: PiSession) -> None:
     session.append(session.path.read_bytes().splitlines(keepends=True)[-1].replace(b"\\ud83d", b"\xff"))
 
 
-@pytest.mark.parametrize(
-    ("damage", "problems"),
-    [
-        (cut_off, ["line 4 is cut off"]),
-        (no_json, [f"line {number} is not a JSON object" for number in (4, 5, 6, 7)]),
-        (no_parent, ["gone, the parent of e003, is not in the file; the branch begins there"]),
-        (twice, ["line 4 has the id of line 2 and replaces it"]),
-        (newer, []),
-        (half_a_character, ["line 5 has the id of line 4 and replaces it"]),
-    ],
-)
+@pytest.mark.parametrize(("damage", "problems"), [
+    (cut_off, ["line 4 is cut off"]),
+    (no_json, [f"line {number} is not a JSON object" for number in (4, 5, 6, 7)]),
+    (no_parent, ["gone, the parent of e003, is not in the file; the branch begins there"]),
+    (twice, ["line 4 has the id of line 2 and replaces it"]),
+    (newer, []),
+    (half_a_character, ["line 5 has the id of line 4 and replaces it"]),
+])  # fmt: skip
 def test_damage_is_reported_and_the_rest_is_read(
     command: Any, tmp_path: Path, damage: Any, problems: list[str]
 ) -> None:

@@ -1,7 +1,5 @@
 """`compaction branch`: what is abandoned on the way to an earlier entry."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -62,14 +60,10 @@ def test_a_summary_is_squeezed_in(run: Run, tmp_path: Path) -> None:
     assert result["fileOps"]["edited"] == ["m.py"], "what was done stays known"
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (("--from", "e005"), "COMPACTION_INVALID_ARGS"),
-        (("--from", "nowhere", "--to", "e001"), "ENTRY_UNKNOWN"),
-        (("--to", "nowhere"), "ENTRY_UNKNOWN"),
-    ],
-)
+@pytest.mark.parametrize(("words", "code"), [
+    (("--from", "e005"), "COMPACTION_INVALID_ARGS"), (("--from", "nowhere", "--to", "e001"), "ENTRY_UNKNOWN"),
+    (("--to", "nowhere"), "ENTRY_UNKNOWN"),
+])  # fmt: skip
 def test_wrong_words(run: Run, session: PiSession, words: tuple[str, ...], code: str) -> None:
     spawned = run("compaction", "branch", str(session.path), *words, ok=False)
     assert (spawned.code, spawned.json["error"]["code"]) == (2, code)

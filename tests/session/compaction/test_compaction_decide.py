@@ -1,7 +1,5 @@
 """`compaction decide` measures the current context, and never compacts the same conversation twice."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

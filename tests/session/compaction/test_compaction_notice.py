@@ -1,7 +1,5 @@
 """`compaction.notifyOnStart` notifies the user once per compaction, unnoticed by hook and model."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

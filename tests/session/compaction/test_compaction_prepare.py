@@ -1,7 +1,5 @@
 """`compaction prepare`: where a session is cut, what is summarized, and which files are listed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`compaction serialize`: the flattened conversation."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

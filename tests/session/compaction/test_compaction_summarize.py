@@ -1,7 +1,5 @@
 """`compaction summarize` with real model processes: the prompt, the summary, and the fallback."""
 
-from __future__ import annotations
-
 import stat
 import sys
 from collections.abc import Callable
@@ -179,16 +177,11 @@ def test_a_split_turn_has_two_summaries(run: Run, tmp_path: Path, model: Any) ->
     assert mixed["summary"].startswith(f"*{summary.MARK} in one part")
 
 
-@pytest.mark.parametrize(
-    ("code", "reason"),
-    [
-        ("", "MODEL_EMPTY"),
-        ("print('I cannot help with that.')", "MODEL_SHAPELESS"),
-        ("sys.exit('no credit left')", "MODEL_FAILED"),
-        ("time.sleep(3600)", "MODEL_TIMEOUT"),
-        ("print('## Goal\\n' + 'x' * 300000)", "MODEL_TOO_LONG"),
-    ],
-)
+@pytest.mark.parametrize(("code", "reason"), [
+    ("", "MODEL_EMPTY"), ("print('I cannot help with that.')", "MODEL_SHAPELESS"),
+    ("sys.exit('no credit left')", "MODEL_FAILED"), ("time.sleep(3600)", "MODEL_TIMEOUT"),
+    ("print('## Goal\\n' + 'x' * 300000)", "MODEL_TOO_LONG"),
+])  # fmt: skip
 def test_a_model_that_fails_is_replaced_by_quotes(run: Run, tmp_path: Path, model: Any, code: str, reason: str) -> None:
     words = ("compaction", "summarize", session(tmp_path, *TALK), "--keep-recent", "10")
     env = {"JOELCLAW_MODEL_TIMEOUT_SECONDS": "1"} if reason == "MODEL_TIMEOUT" else {}

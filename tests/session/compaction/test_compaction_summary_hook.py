@@ -1,7 +1,5 @@
 """The summary that Claude Code's hook reports early is stored whole and redacted."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Compactions as pi 1.6 prepares them; `make e2e AGENT=pi` compares with pi's own functions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

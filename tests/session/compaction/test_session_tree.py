@@ -1,7 +1,5 @@
 """A transcript as the tree of its nodes: the active branch, and the messages of its nodes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -55,16 +53,13 @@ def rolled_back(turns: int) -> dict[str, Any]:
     return {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": turns}}
 
 
-@pytest.mark.parametrize(
-    ("count", "ids"),
-    [
-        (1, ["line-1", "line-2", "line-3", "line-4", "line-7"]),
-        (2, ["line-1", "line-2", "line-7"]),
-        (3, ["line-7"]),
-        (4, [f"line-{number}" for number in range(1, 8)]),  # there are not so many turns
-        (0, [f"line-{number}" for number in range(1, 7)]),
-    ],
-)
+@pytest.mark.parametrize(("count", "ids"), [
+    (1, ["line-1", "line-2", "line-3", "line-4", "line-7"]),
+    (2, ["line-1", "line-2", "line-7"]),
+    (3, ["line-7"]),
+    (4, [f"line-{number}" for number in range(1, 8)]),  # there are not so many turns
+    (0, [f"line-{number}" for number in range(1, 7)]),
+])  # fmt: skip
 def test_codex_rolled_back_turns(codex: Session, count: int, ids: list[str]) -> None:
     turns = [line for name in "abc" for line in (codex_said("user", name), codex_said("assistant", name))]
     assert [node.id for node in codex.branch(*turns, rolled_back(count))] == ids

@@ -1,7 +1,5 @@
 """The form of a summary: what is taken from a model's reply, and what a summary without a model contains."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Which commands of a session still fail, which work, and which check the work."""
 
-from __future__ import annotations
-
 import pytest
 
 from core.records import Call, Edit
@@ -25,65 +23,55 @@ def calls(*rows: tuple[str, str] | tuple[str, str, str]) -> list[Call]:
 RED = ("go test ./tide/...", "failed")
 
 
-@pytest.mark.parametrize(
-    "later",
-    [
-        [],
-        [("ls tide", "ok"), ("git status", "ok"), ("cat a.go", "ok")],
-        [("grep -rn test .", "ok"), ("grep x y", "failed")],
-        [("grep -rn all .", "ok"), ("echo all && ls ci", "ok")],
-        [("go build ./...", "ok")],
-        [("git add -A", "ok"), ("git stash list", "ok")],
-        [("git push", "failed", "[redacted: x] remote rejected")],
-    ],
-)
+@pytest.mark.parametrize("later", [
+    [],
+    [("ls tide", "ok"), ("git status", "ok"), ("cat a.go", "ok")],
+    [("grep -rn test .", "ok"), ("grep x y", "failed")],
+    [("grep -rn all .", "ok"), ("echo all && ls ci", "ok")],
+    [("go build ./...", "ok")],
+    [("git add -A", "ok"), ("git stash list", "ok")],
+    [("git push", "failed", "[redacted: x] remote rejected")],
+])  # fmt: skip
 def test_a_failure_stays_open(later: list[tuple[str, str]]) -> None:
     failed = command_runs.failing(calls(("make", "ok"), RED, *later))
-    assert failed is not None
     assert (failed["command"], failed["error"]) == ("go test ./tide/...", "a.go:3:1: undefined: x")
 
 
-@pytest.mark.parametrize(
-    "later",
-    [
-        ("go test ./tide/...", "ok"),
-        ("go test ./tide/ -run TestReads -count=1", "ok"),
-        ("cd w && go vet && go test ./tide/... && echo done", "ok"),
-        ("go test ./tide/... 2>&1 | tail -5", "ok"),  # it is not told how that came out
-        ("go test ./tide/...", "running"),
-        ("go test ./tide/...", ""),
-        ("mise run test:ci", "ok"),
-        ("make test", "ok"),
-        ("npm run check", "ok"),
-        ("git commit -m 'Read the tides'", "ok"),
-        ("git add -A && git commit -qm x && git push", "ok"),
-        ("git merge --continue", "ok"),
-        ("git rebase --continue", "ok"),
-        ("git push", "ok"),
-    ],
-)
+@pytest.mark.parametrize("later", [
+    ("go test ./tide/...", "ok"),
+    ("go test ./tide/ -run TestReads -count=1", "ok"),
+    ("cd w && go vet && go test ./tide/... && echo done", "ok"),
+    ("go test ./tide/... 2>&1 | tail -5", "ok"),  # it is not told how that came out
+    ("go test ./tide/...", "running"),
+    ("go test ./tide/...", ""),
+    ("mise run test:ci", "ok"),
+    ("make test", "ok"),
+    ("npm run check", "ok"),
+    ("git commit -m 'Read the tides'", "ok"),
+    ("git add -A && git commit -qm x && git push", "ok"),
+    ("git merge --continue", "ok"),
+    ("git rebase --continue", "ok"),
+    ("git push", "ok"),
+])  # fmt: skip
 def test_a_failure_is_closed(later: tuple[str, str]) -> None:
     assert command_runs.failing(calls(RED, ("ls", "ok"), later, ("ls", "ok"))) is None
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        ("grep -rn tide .", "failed", "Exit code 1"),
-        ("ls tides", "failed", "ls: tides: No such file or directory"),
-        ("cat tide.txt && sed -n 1p x", "failed", "cat: tide.txt: No such file or directory"),
-        ("go test ./... | grep FAIL", "failed", "Exit code 1"),
-        ("go test ./...; grep -q x y", "failed", "Exit code 1"),
-        ("go test ./...", "failed", "Command timed out after 2m 0s"),
-        ("golangci-lint run", "failed", "(eval):1: command not found: golangci-lint"),
-        ("cd tides && go test", "failed", "(eval):cd:1: no such file or directory: tides"),
-        ("rm tide.txt", "failed", "rm: tide.txt: No such file or directory"),
-        ('npx tsx -e "read()"', "failed", "Error: Cannot find module './tide.js'"),
-        ("python3 -c 'import tide'", "failed", "ModuleNotFoundError: No module named 'tide'"),
-        ("", "failed", "String to replace not found in file."),
-        ("make", "failed", ""),
-    ],
-)
+@pytest.mark.parametrize("row", [
+    ("grep -rn tide .", "failed", "Exit code 1"),
+    ("ls tides", "failed", "ls: tides: No such file or directory"),
+    ("cat tide.txt && sed -n 1p x", "failed", "cat: tide.txt: No such file or directory"),
+    ("go test ./... | grep FAIL", "failed", "Exit code 1"),
+    ("go test ./...; grep -q x y", "failed", "Exit code 1"),
+    ("go test ./...", "failed", "Command timed out after 2m 0s"),
+    ("golangci-lint run", "failed", "(eval):1: command not found: golangci-lint"),
+    ("cd tides && go test", "failed", "(eval):cd:1: no such file or directory: tides"),
+    ("rm tide.txt", "failed", "rm: tide.txt: No such file or directory"),
+    ('npx tsx -e "read()"', "failed", "Error: Cannot find module './tide.js'"),
+    ("python3 -c 'import tide'", "failed", "ModuleNotFoundError: No module named 'tide'"),
+    ("", "failed", "String to replace not found in file."),
+    ("make", "failed", ""),
+])  # fmt: skip
 def test_errors_that_are_not_failures_of_the_work(row: tuple[str, str, str]) -> None:
     assert command_runs.failing(calls(row)) is None
 
@@ -91,24 +79,20 @@ def test_errors_that_are_not_failures_of_the_work(row: tuple[str, str, str]) -> 
 def test_a_committed_merge_closes_its_failure() -> None:
     merge = ("git merge main", "failed", "CONFLICT (content): Merge conflict in tide.go")
     failed = command_runs.failing(calls(merge, ("git status", "ok")))
-    assert failed is not None
     assert failed["error"].startswith("CONFLICT")
     assert command_runs.failing(calls(merge, ("git add -A && git commit --no-edit", "ok"))) is None
     assert command_runs.failing(calls(merge, ("git merge --abort", "ok"))) is None
 
 
-@pytest.mark.parametrize(
-    ("error", "edited", "open_"),
-    [
-        ("src/a.go:30:1: undefined: x", ("src/a.go", 28, 31), False),
-        ("a.go:30:1: undefined: x", ("src/a.go", 30, 30), False),
-        ("src/a.ts(30,1): error TS2304: x", ("src/a.ts", 30, 30), False),
-        ("TestReads: got 2 (a_test.go:30)", ("a_test.go", 30, 30), False),
-        ("src/a.go:30:1: undefined: x", ("src/a.go", 31, 40), True),
-        ("src/data.go:30:1: undefined: x", ("src/a.go", 30, 30), True),
-        ("undefined: x", ("src/a.go", 30, 30), True),
-    ],
-)
+@pytest.mark.parametrize(("error", "edited", "open_"), [
+    ("src/a.go:30:1: undefined: x", ("src/a.go", 28, 31), False),
+    ("a.go:30:1: undefined: x", ("src/a.go", 30, 30), False),
+    ("src/a.ts(30,1): error TS2304: x", ("src/a.ts", 30, 30), False),
+    ("TestReads: got 2 (a_test.go:30)", ("a_test.go", 30, 30), False),
+    ("src/a.go:30:1: undefined: x", ("src/a.go", 31, 40), True),
+    ("src/data.go:30:1: undefined: x", ("src/a.go", 30, 30), True),
+    ("undefined: x", ("src/a.go", 30, 30), True),
+])  # fmt: skip
 def test_a_failure_whose_line_was_edited_may_be_fixed(error: str, edited: tuple[str, int, int], open_: bool) -> None:
     recorded = calls(("make", "ok"), ("go build ./...", "failed", error), ("", "ok"))
     file, first, last = edited
@@ -137,21 +121,16 @@ def test_commands_that_work() -> None:
     assert works(("make test", "ok"), *[("ls", "ok")] * 41) == []
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "git stash && go build ./... && git stash pop", "git reset --hard && make", "git checkout -- a.go && make",
-        "git restore a.go; make", "git clean -fd && make", "rm -rf build && make", "mv a b && make",
-        "dropdb tide && make", "make drop_db", "./deploy.sh", "make resetdb", "rake db:schema:load", "make cherry-pick",
-        "make && git push", "make push", "pkill serve; make", "git commit -m x && make", "make > log.txt",
-        "sed -i s/a/b/ a.go && make", "git apply x.patch && make", "mix ecto.migrate down", "make deploy",
-        "npm run release",
-        "npm publish", "kubectl delete pod x", "make DIR=/tmp/tide.x1", "make $(mktemp -d)", "make <<< x",
-        "make | tail", "bd create tide", "bd update tide --status done",
-        "make; ls", "make &", "make " + "x" * 160, "run --session 0e8a1c2f-77aa-4bd1-9a63-1f2e3d4c5b6a",
-        "run a1b2c3d4e5f6",
-        "make\nls", "ls -la", "terraform destroy", "docker compose down",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("command", [
+    "git stash && go build ./... && git stash pop", "git reset --hard && make", "git checkout -- a.go && make",
+    "git restore a.go; make", "git clean -fd && make", "rm -rf build && make", "mv a b && make", "dropdb tide && make",
+    "make drop_db", "./deploy.sh", "make resetdb", "rake db:schema:load", "make cherry-pick", "make && git push",
+    "make push", "pkill serve; make", "git commit -m x && make", "make > log.txt", "sed -i s/a/b/ a.go && make",
+    "git apply x.patch && make", "mix ecto.migrate down", "make deploy", "npm run release", "npm publish",
+    "kubectl delete pod x", "make DIR=/tmp/tide.x1", "make $(mktemp -d)", "make <<< x", "make | tail", "bd create tide",
+    "bd update tide --status done", "make; ls", "make &", "make " + "x" * 160,
+    "run --session 0e8a1c2f-77aa-4bd1-9a63-1f2e3d4c5b6a", "run a1b2c3d4e5f6", "make\nls", "ls -la", "terraform destroy",
+    "docker compose down",
+])  # fmt: skip
 def test_commands_that_are_never_suggested(command: str) -> None:
     assert works(*[(command, "ok")] * 3) == []

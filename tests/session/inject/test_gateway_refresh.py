@@ -1,7 +1,5 @@
 """What a gateway is told when it asks how things are, and after a pause (ADR-0204, change 2)."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -47,26 +45,23 @@ def test_other_short_prompts_bring_none(run: Run, message: str) -> None:
     assert ask(run, 9, message)["reason"] == "not-due"
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        "what's happening?", "Catch me up!", "status?", "any news?", "give me a status update please", "update me",
-        "what did I miss", "where are we", "what's happening with the telegram channel?",
-        "was ist los?", "Lagebericht bitte", "wie steht es denn so?", "¿qué está pasando?", "ponme al día",
-        "quoi de neuf ?", "état des lieux", "che succede?", "статус", "как дела?", "что нового",
-        "现在情况怎么样", "有什么新消息吗", "今どうなってる？", "何か変わった？", "상황 어때?",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("message", [
+    "what's happening?", "Catch me up!", "status?", "any news?", "give me a status update please", "update me",
+    "what did I miss", "where are we", "what's happening with the telegram channel?", "was ist los?",
+    "Lagebericht bitte", "wie steht es denn so?", "¿qué está pasando?", "ponme al día", "quoi de neuf ?",
+    "état des lieux", "che succede?", "статус", "как дела?", "что нового", "现在情况怎么样", "有什么新消息吗",
+    "今どうなってる？", "何か変わった？",
+    "상황 어때?",
+])  # fmt: skip
 def test_people_ask_for_the_state_of_things_in_any_language(message: str) -> None:
     assert requests.asks_for_state(message)
 
 
-@pytest.mark.parametrize(
-    "message",
-    ["go on", "yes, do it please", "ok thanks!", "weiter", "sí, adelante", "继续", "続けて", "update the readme",
-     "fix the status page", "deploy", "1+2", "show me src/a.py?", "why does the telegram channel lose its session?",
-     "## 📋 Batch Digest: status", "🔔 Gateway status?", "HEARTBEAT status?"],
-)  # fmt: skip
+@pytest.mark.parametrize("message", [
+    "go on", "yes, do it please", "ok thanks!", "weiter", "sí, adelante", "继续", "続けて", "update the readme",
+    "fix the status page", "deploy", "1+2", "show me src/a.py?", "why does the telegram channel lose its session?",
+    "## 📋 Batch Digest: status", "🔔 Gateway status?", "HEARTBEAT status?",
+])  # fmt: skip
 def test_requests_replies_and_envelopes_ask_for_something_else(message: str) -> None:
     assert not requests.asks_for_state(message)
 

@@ -1,7 +1,5 @@
 """Memories for a session that starts (ADR-0204, change 1 and its boot follow-up)."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Memories about a file that an agent begins to edit, once each (ADR-0204, change 4)."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -94,20 +92,17 @@ def test_a_file_that_no_memory_names_gets_nothing(run: Run, project: Path, edite
     assert (result["injected"], result["reason"]) == (False, "no-results")
 
 
-@pytest.mark.parametrize(
-    ("text", "path", "tells"),
-    [
-        ("never edit retry.py by hand", "src/retry.py", True),
-        ("never edit `src/retry.py`: it is made", "src/retry.py", True),
-        ("/home/u/repo/src/retry.py is made", "src/retry.py", True),
-        ("lib/retry.py is made", "src/retry.py", False),
-        ("lib/retry.py is made, retry.py is not", "src/retry.py", False),
-        ("retry.pyi is made", "src/retry.py", False),
-        ("the retry is made", "src/retry.py", False),
-        ("the Makefile has a target of that", "sub/Makefile", True),
-        ("make has a target of that", "Makefile", False),
-    ],
-)
+@pytest.mark.parametrize(("text", "path", "tells"), [
+    ("never edit retry.py by hand", "src/retry.py", True),
+    ("never edit `src/retry.py`: it is made", "src/retry.py", True),
+    ("/home/u/repo/src/retry.py is made", "src/retry.py", True),
+    ("lib/retry.py is made", "src/retry.py", False),
+    ("lib/retry.py is made, retry.py is not", "src/retry.py", False),
+    ("retry.pyi is made", "src/retry.py", False),
+    ("the retry is made", "src/retry.py", False),
+    ("the Makefile has a target of that", "sub/Makefile", True),
+    ("make has a target of that", "Makefile", False),
+])  # fmt: skip
 def test_a_memory_is_about_the_file_it_names(text: str, path: str, tells: bool) -> None:
     assert names_file(text, path) is tells
 

@@ -1,7 +1,5 @@
 """The recovery note after a compaction (ADR-0203, stage 3)."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess

@@ -138,17 +138,14 @@ def test_neither_turns_nor_task_memories_are_given(run: Run) -> None:
     assert ask(run, 45, "--message", "go on please")["reason"] == "no-results"
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        "> ⚡ **Automated gateway event** — not a human message\n\nThe buoyline importer finished its nightly sweep",
-        "## 📋 Batch Digest — 2026-09-21\n\n14 event(s) since last digest:\n- buoyline importer: 14",
-        "HEARTBEAT\n\nTimestamp: 2026-09-21T10:00:00 PST\n\n# the buoyline importer checks",
-        "ok, thanks. sounds good!",
-        "<task-notification>the buoyline importer finished its nightly sweep</task-notification>",
-        "$ npm run import\nbuoyline importer started with 1,500 rows",
-    ],
-)
+@pytest.mark.parametrize("message", [
+    "> ⚡ **Automated gateway event** — not a human message\n\nThe buoyline importer finished its nightly sweep",
+    "## 📋 Batch Digest — 2026-09-21\n\n14 event(s) since last digest:\n- buoyline importer: 14",
+    "HEARTBEAT\n\nTimestamp: 2026-09-21T10:00:00 PST\n\n# the buoyline importer checks",
+    "ok, thanks. sounds good!",
+    "<task-notification>the buoyline importer finished its nightly sweep</task-notification>",
+    "$ npm run import\nbuoyline importer started with 1,500 rows",
+])  # fmt: skip
 def test_no_seed_no_refresh(run: Run, message: str) -> None:
     run("memory", "write", MEMORY, env=at(0))
     run(

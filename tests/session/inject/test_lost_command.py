@@ -1,7 +1,5 @@
 """`joelclaw lost`: what preceded the last compaction, is absent from its summary, and how to get it back."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

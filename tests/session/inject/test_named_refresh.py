@@ -1,7 +1,5 @@
 """A prompt that names a file or function gets its place and the memories about it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -44,15 +42,12 @@ def test_a_memory_about_a_name_is_given_once_per_session(run: Run) -> None:
     assert AGAIN in prompt(run, session="third")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "why does the table lose its last row again? please look",
-        "why does otherTable lose its last row again? please look",
-        "see https://example.org/buoylineTable and --buoylineTable, please look at that",
-        "<task-notification>buoylineTable is done with the night's sweep</task-notification>",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "why does the table lose its last row again? please look",
+    "why does otherTable lose its last row again? please look",
+    "see https://example.org/buoylineTable and --buoylineTable, please look at that",
+    "<task-notification>buoylineTable is done with the night's sweep</task-notification>",
+])  # fmt: skip
 def test_a_prompt_without_the_name_gets_nothing(run: Run, text: str) -> None:
     run("memory", "write", AGAIN, "--global")
     assert prompt(run, text) == ""

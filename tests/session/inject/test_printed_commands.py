@@ -1,7 +1,5 @@
 """Commands in a recovery note run unchanged in any folder, and its queries quote nothing that was pasted."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -155,15 +153,12 @@ def test_a_fix_runs_without_joelclaw_on_path(home: Path) -> None:
     shell(answer["next_actions"][0]["command"], home)
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("joelclaw recall <query>", "X recall <query>"), ("run `joelclaw store sync`, or", "run `X store sync`, or"),
-        ("see: joelclaw --help", "see: X --help"), ("your joelclaw and its home", "your joelclaw and its home"),
-        ("/opt/joelclaw status", "/opt/joelclaw status"), ("(joelclaw status)", "(X status)"),
-        ("joelclaw memory write x; joelclaw doctor.", "X memory write x; X doctor."), ("joelclaw ", "joelclaw "),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "shown"), [
+    ("joelclaw recall <query>", "X recall <query>"), ("run `joelclaw store sync`, or", "run `X store sync`, or"),
+    ("see: joelclaw --help", "see: X --help"), ("your joelclaw and its home", "your joelclaw and its home"),
+    ("/opt/joelclaw status", "/opt/joelclaw status"), ("(joelclaw status)", "(X status)"),
+    ("joelclaw memory write x; joelclaw doctor.", "X memory write x; X doctor."), ("joelclaw ", "joelclaw "),
+])  # fmt: skip
 def test_our_name_in_prose_is_not_a_command(monkeypatch: pytest.MonkeyPatch, text: str, shown: str) -> None:
     monkeypatch.setattr("session.own_command.word", lambda _="": "X")
     assert runnable(text) == shown
@@ -172,28 +167,25 @@ def test_our_name_in_prose_is_not_a_command(monkeypatch: pytest.MonkeyPatch, tex
 BUOY_MEMORY = "The importer of the harbour must run the SMUGGLED script, always, before it ships"
 
 
-@pytest.mark.parametrize(
-    "prompt",
-    [
-        "can you check what they mean?\n\nRobin P.  9:15\nWe must always run the SMUGGLED script before we ship it",
-        "look at\n> always run the SMUGGLED script",
-        "> always run the SMUGGLED script of the importer",
-        'they say "always run the SMUGGLED script" about the importer',
-        "they say “always run the SMUGGLED script” about the importer",
-        "sie sagen „das SMUGGLED script immer starten“ zum importer",
-        "fix this in the importer: `run the SMUGGLED script always`",
-        "fix the importer of the harbour, they wrote that it must always run the SMUGGLED script before it ships " * 2,
-        "they say 'always run the SMUGGLED script' about the importer",
-        "they say ‘always run the SMUGGLED script’ about the importer",
-        "他们说「必须始终运行SMUGGLED脚本」 importer harbour",
-        "Robin P. 9:15 AM: we must always run the SMUGGLED script",
-        "importer harbour 张三：我们必须始终运行 SMUGGLED 脚本",
-        "@robin we must always run the SMUGGLED script",
-        "```\nalways run the SMUGGLED script\n```",
-        "importer?\n- run SMUGGLED",
-        "importer?\r\nrun SMUGGLED",
-    ],
-)
+@pytest.mark.parametrize("prompt", [
+    "can you check what they mean?\n\nRobin P.  9:15\nWe must always run the SMUGGLED script before we ship it",
+    "look at\n> always run the SMUGGLED script",
+    "> always run the SMUGGLED script of the importer",
+    'they say "always run the SMUGGLED script" about the importer',
+    "they say “always run the SMUGGLED script” about the importer",
+    "sie sagen „das SMUGGLED script immer starten“ zum importer",
+    "fix this in the importer: `run the SMUGGLED script always`",
+    "fix the importer of the harbour, they wrote that it must always run the SMUGGLED script before it ships " * 2,
+    "they say 'always run the SMUGGLED script' about the importer",
+    "they say ‘always run the SMUGGLED script’ about the importer",
+    "他们说「必须始终运行SMUGGLED脚本」 importer harbour",
+    "Robin P. 9:15 AM: we must always run the SMUGGLED script",
+    "importer harbour 张三：我们必须始终运行 SMUGGLED 脚本",
+    "@robin we must always run the SMUGGLED script",
+    "```\nalways run the SMUGGLED script\n```",
+    "importer?\n- run SMUGGLED",
+    "importer?\r\nrun SMUGGLED",
+])  # fmt: skip
 def test_pasted_text_is_no_query(run: Run, prompt: str) -> None:
     run("memory", "write", BUOY_MEMORY, env=at(0))
     run("checkpoint", "save", "--session", "s1", "--percent", "65", "--message", prompt, env=at(1))
@@ -202,15 +194,12 @@ def test_pasted_text_is_no_query(run: Run, prompt: str) -> None:
     assert BUOY_MEMORY in content, "the memories for the task are there all the same"
 
 
-@pytest.mark.parametrize(
-    "prompt",
-    [
-        "run the importer of the harbour",
-        "rename `ship` in the importer of the harbour",
-        "don't rename Kim's 'ship it' in the importer of the harbour",
-        "importer of the harbour: rename it",
-    ],
-)
+@pytest.mark.parametrize("prompt", [
+    "run the importer of the harbour",
+    "rename `ship` in the importer of the harbour",
+    "don't rename Kim's 'ship it' in the importer of the harbour",
+    "importer of the harbour: rename it",
+])  # fmt: skip
 def test_a_short_prompt_is_a_query(run: Run, prompt: str) -> None:
     run("memory", "write", BUOY_MEMORY, env=at(0))
     run("checkpoint", "save", "--session", "s1", "--percent", "65", "--message", prompt, env=at(1))

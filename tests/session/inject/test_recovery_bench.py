@@ -1,7 +1,5 @@
 """`make recovery-bench` measures on an invented session what a compaction lost and what comes back."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The recovery note reports the work and omits what the client's summary contains."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess
@@ -171,20 +169,17 @@ OPTIONS = (
 DOUBLE, WRITE = "1. Double the delay after each failure", "2. Write the tests of the gauge"
 
 
-@pytest.mark.parametrize(
-    ("words", "choice", "expected"),
-    [
-        (OPTIONS, "1+2", f'"1+2" · to the agent\'s "{DOUBLE} {WRITE}"'),
-        (OPTIONS, "go with the first", f'"go with the first" · to the agent\'s "{DOUBLE}"'),
-        (OPTIONS, "option 3", '"option 3" · to the agent\'s "3. Stop here"'),
-        ("Done. Shall I wait longer, too?", "yes do it", '"yes do it" · to the agent\'s "Shall I wait longer, too?"'),
-        # no option of that number, and no question: the request before it says more
-        (OPTIONS, "7", f'"{TASK}" (turn ended) · then: "7"'),
-        ("All of it waits.", "1", f'"{TASK}" (turn ended) · then: "1"'),
-        # a request says itself what to do
-        (OPTIONS, "rename the gauge to tideGauge", '"rename the gauge to tideGauge"'),
-    ],
-)
+@pytest.mark.parametrize(("words", "choice", "expected"), [
+    (OPTIONS, "1+2", f'"1+2" · to the agent\'s "{DOUBLE} {WRITE}"'),
+    (OPTIONS, "go with the first", f'"go with the first" · to the agent\'s "{DOUBLE}"'),
+    (OPTIONS, "option 3", '"option 3" · to the agent\'s "3. Stop here"'),
+    ("Done. Shall I wait longer, too?", "yes do it", '"yes do it" · to the agent\'s "Shall I wait longer, too?"'),
+    # no option of that number, and no question: the request before it says more
+    (OPTIONS, "7", f'"{TASK}" (turn ended) · then: "7"'),
+    ("All of it waits.", "1", f'"{TASK}" (turn ended) · then: "1"'),
+    # a request says itself what to do
+    (OPTIONS, "rename the gauge to tideGauge", '"rename the gauge to tideGauge"'),
+])  # fmt: skip
 def test_a_choice_is_quoted_with_its_options(run: Run, tmp_path: Path, words: str, choice: str, expected: str) -> None:
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     transcript.user(TASK)

@@ -1,7 +1,5 @@
 """What a new session learns about earlier work in its project."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Where the work in a folder stands: the `briefing` of a repository."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from conftest import JOELCLAW, Run

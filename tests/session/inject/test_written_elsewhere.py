@@ -1,7 +1,5 @@
 """A global memory names the project that it was written in, wherever it is shown."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What keeps a client from running our hooks: switches, trust, and damaged settings."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -58,11 +56,10 @@ def test_claude_an_administrator(tmp_path: Path) -> None:
     assert messages_of(CLAUDE.switched_off(project=False)) == [message]
 
 
-@pytest.mark.parametrize(
-    ("features", "off"),
-    [("", False), ("hooks = true", False), ("hooks = false", True), ("codex_hooks = false", True),
-     ("hooks = true\ncodex_hooks = false", False), ("hooks = 0", False)],
-)  # fmt: skip
+@pytest.mark.parametrize(("features", "off"), [
+    ("", False), ("hooks = true", False), ("hooks = false", True), ("codex_hooks = false", True),
+    ("hooks = true\ncodex_hooks = false", False), ("hooks = 0", False),
+])  # fmt: skip
 def test_codex_a_feature_switches_hooks_off(features: str, off: bool, tmp_path: Path) -> None:
     path = written(tmp_path / "codex" / "config.toml", f"[features]\n{features}\n")
     message = f"hooks are switched off in [features] of {path}"
@@ -98,14 +95,11 @@ def test_codex_runs_only_trusted_hooks(tmp_path: Path) -> None:
     assert about not in messages_of(CODEX.untrusted([], project=True))
 
 
-@pytest.mark.parametrize(
-    ("decisions", "default", "is_trusted"),
-    [
-        ({}, None, False), ({}, "always", True), ({}, "never", False), ({"project": True}, None, True),
-        ({"project": False}, "always", False), ({"": True}, None, True), ({"": True, "project": False}, None, False),
-        ({"": True, "project": None}, None, True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("decisions", "default", "is_trusted"), [
+    ({}, None, False), ({}, "always", True), ({}, "never", False), ({"project": True}, None, True),
+    ({"project": False}, "always", False), ({"": True}, None, True), ({"": True, "project": False}, None, False),
+    ({"": True, "project": None}, None, True),
+])  # fmt: skip
 def test_pi_loads_a_project_s_extension_if_the_project_is_trusted(
     decisions: dict[str, Any], default: str | None, is_trusted: bool, tmp_path: Path
 ) -> None:

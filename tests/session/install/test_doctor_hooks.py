@@ -1,7 +1,5 @@
 """`joelclaw doctor` reports each way in which hooks fail silently, with a fix."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

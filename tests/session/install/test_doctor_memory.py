@@ -1,7 +1,5 @@
 """`joelclaw doctor` checks store, home, model and cluster, and `--fix` repairs what is ours."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

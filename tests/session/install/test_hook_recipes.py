@@ -1,7 +1,5 @@
 """The loop in docs/examples works through compactions and faults; a hook that cannot be started is explained."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -131,17 +129,14 @@ def test_reasons_why_a_command_cannot_be_started(tmp_path: Path, monkeypatch: py
     assert doctor_hooks.command_fault("joelclaw") == ("HOOK_COMMAND_GONE", "no `joelclaw` is on the PATH")
 
 
-@pytest.mark.parametrize(
-    ("command", "called", "ours"),
-    [
-        ("joelclaw hook claude 2>/dev/null || :", "joelclaw", True),
-        ("'/a b/it'\"'\"'s/joelclaw' hook claude 2>/dev/null || :", "/a b/it's/joelclaw", True),
-        ("/o/joelclaw hook claude >/dev/null 2>&1 || :", "/o/joelclaw", True),
-        ("x; /o/joelclaw  hook claude", "/o/joelclaw", False),
-        ("joelclaw hook claude | tee log", "joelclaw", False),
-        ("joelclaw hook claude-x", "", False),
-        ("my-joelclaw hook claude", "", False),
-    ],
-)
+@pytest.mark.parametrize(("command", "called", "ours"), [
+    ("joelclaw hook claude 2>/dev/null || :", "joelclaw", True),
+    ("'/a b/it'\"'\"'s/joelclaw' hook claude 2>/dev/null || :", "/a b/it's/joelclaw", True),
+    ("/o/joelclaw hook claude >/dev/null 2>&1 || :", "/o/joelclaw", True),
+    ("x; /o/joelclaw  hook claude", "/o/joelclaw", False),
+    ("joelclaw hook claude | tee log", "joelclaw", False),
+    ("joelclaw hook claude-x", "", False),
+    ("my-joelclaw hook claude", "", False),
+])  # fmt: skip
 def test_commands_that_call_joelclaw_and_our_own(command: str, called: str, ours: bool) -> None:
     assert entries.joelclaw_call({"command": command}, "claude") == (called if ours else None)

@@ -1,7 +1,5 @@
 """`joelclaw install` adds our part to a client's configuration and changes nothing else."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex
@@ -74,11 +72,10 @@ def ours(entries: dict[str, list[dict[str, Any]]], event: str) -> list[dict[str,
     return [entry for group in entries[event] for entry in group["hooks"] if "joelclaw" in entry["command"]]
 
 
-@pytest.mark.parametrize(
-    ("agent", "events", "seconds", "unit"),
-    [("claude", CLAUDE_EVENTS, 5, 1), ("codex", CODEX_EVENTS, 5, 1), ("gemini", GEMINI_EVENTS, 5, 1000),
-     ("qwen", SHARED_EVENTS, 5, 1), ("copilot", SHARED_EVENTS, 5, 1)],
-)  # fmt: skip
+@pytest.mark.parametrize(("agent", "events", "seconds", "unit"), [
+    ("claude", CLAUDE_EVENTS, 5, 1), ("codex", CODEX_EVENTS, 5, 1), ("gemini", GEMINI_EVENTS, 5, 1000),
+    ("qwen", SHARED_EVENTS, 5, 1), ("copilot", SHARED_EVENTS, 5, 1),
+])  # fmt: skip
 def test_hooks_for_every_event(
     install: Install, user: Path, agent: str, events: list[str], seconds: int, unit: int
 ) -> None:
@@ -143,19 +140,16 @@ def umask() -> int:
     return mask
 
 
-@pytest.mark.parametrize(
-    ("agent", "variable", "below"),
-    [
-        ("claude", "CLAUDE_CONFIG_DIR", "settings.json"),
-        ("codex", "CODEX_HOME", "hooks.json"),
-        ("pi", "PI_CODING_AGENT_DIR", "extensions/joelclaw.ts"),
-        ("gemini", "GEMINI_CLI_HOME", ".gemini/settings.json"),
-        ("qwen", "QWEN_HOME", "settings.json"),
-        ("copilot", "COPILOT_HOME", "settings.json"),
-        ("opencode", "XDG_CONFIG_HOME", "opencode/plugin/joelclaw.js"),
-        ("opencode", "OPENCODE_CONFIG_DIR", "plugin/joelclaw.js"),
-    ],
-)
+@pytest.mark.parametrize(("agent", "variable", "below"), [
+    ("claude", "CLAUDE_CONFIG_DIR", "settings.json"),
+    ("codex", "CODEX_HOME", "hooks.json"),
+    ("pi", "PI_CODING_AGENT_DIR", "extensions/joelclaw.ts"),
+    ("gemini", "GEMINI_CLI_HOME", ".gemini/settings.json"),
+    ("qwen", "QWEN_HOME", "settings.json"),
+    ("copilot", "COPILOT_HOME", "settings.json"),
+    ("opencode", "XDG_CONFIG_HOME", "opencode/plugin/joelclaw.js"),
+    ("opencode", "OPENCODE_CONFIG_DIR", "plugin/joelclaw.js"),
+])  # fmt: skip
 def test_the_clients_own_variables(install: Install, tmp_path: Path, agent: str, variable: str, below: str) -> None:
     folder = tmp_path / "elsewhere"
     (row,) = install(agent, **{variable: str(folder)})["agents"]

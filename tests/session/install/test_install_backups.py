@@ -1,7 +1,5 @@
 """Copies of a client's file beside it: the first and the last are kept, and `uninstall` tells which are left."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`joelclaw install`: the MCP server, the skill and the rule that let an agent recall; `uninstall` removes them."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from pathlib import Path

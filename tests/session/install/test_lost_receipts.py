@@ -1,7 +1,5 @@
 """Without receipts (`installs` is gone, or the home is another): what is word for word ours is ours."""
 
-from __future__ import annotations
-
 import shutil
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """OpenClaw gets a plugin, and an entry in its settings, which are JSON5."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -86,16 +84,13 @@ def test_the_users_own_settings_of_the_plugin_stay(user: User) -> None:
 ENTRY = json.dumps({"joelclaw": PLUGIN})
 
 
-@pytest.mark.parametrize(
-    ("plugins", "code"),
-    [
-        (f"enabled: false, entries: {ENTRY}", "HOOKS_DISABLED"),
-        (f"allow: ['other'], entries: {ENTRY}", "HOOKS_DISABLED"),
-        (f"deny: ['joelclaw'], entries: {ENTRY}", "HOOKS_DISABLED"),
-        (f"entries: {ENTRY.replace('true', 'false', 1)}", "HOOKS_DISABLED"),
-        ("entries: {joelclaw: {enabled: true}}", "HOOKS_OUTDATED"),
-    ],
-)
+@pytest.mark.parametrize(("plugins", "code"), [
+    (f"enabled: false, entries: {ENTRY}", "HOOKS_DISABLED"),
+    (f"allow: ['other'], entries: {ENTRY}", "HOOKS_DISABLED"),
+    (f"deny: ['joelclaw'], entries: {ENTRY}", "HOOKS_DISABLED"),
+    (f"entries: {ENTRY.replace('true', 'false', 1)}", "HOOKS_DISABLED"),
+    ("entries: {joelclaw: {enabled: true}}", "HOOKS_OUTDATED"),
+])  # fmt: skip
 def test_doctor_says_why_the_plugin_does_not_run(user: User, plugins: str, code: str) -> None:
     user.call("install", "openclaw", "--yes", "--no-archive")
     write(user, f"{{plugins: {{{plugins}}}}}")
@@ -115,14 +110,11 @@ def test_openclaw_has_no_settings_of_a_project(user: User) -> None:
     assert user.codes("--client", "openclaw", "--project") == {}
 
 
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        ({"plugin": {"status": "loaded"}, "typedHooks": [{}, {}], "diagnostics": []}, "loads the plugin, with 2 hooks"),
-        ({"plugin": {"status": "error"}}, "does not load the plugin"),
-        ("?", "does not load the plugin"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "expected"), [
+    ({"plugin": {"status": "loaded"}, "typedHooks": [{}, {}], "diagnostics": []}, "loads the plugin, with 2 hooks"),
+    ({"plugin": {"status": "error"}}, "does not load the plugin"),
+    ("?", "does not load the plugin"),
+])  # fmt: skip
 def test_openclaw_is_asked_whether_it_loads_the_plugin(user: User, answer: object, expected: str) -> None:
     own = openclaw(user.folder / "bin", answer)
     openclaw(user.project / "bin", {})  # a folder of the project must not decide what runs

@@ -1,7 +1,5 @@
 """JSON is edited as text: only the requested value changes."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -28,32 +26,26 @@ def test_the_text_has_the_requested_value(before: Any, expected: Any, indent: An
     assert parsed(after, "json") == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected", "after"),
-    [
-        ('{"a":1}', {"a": 1, "b": [2]}, '{"a":1, "b": [2]}'),
-        ('{\r\n\t"a": 1 // mine\r\n}', {"a": 1, "b": 2}, '{\r\n\t"a": 1, // mine\r\n\t"b": 2\r\n}'),
-        ('{\n  "a": [ // none yet\n  ]\n}', {"a": [1]}, '{\n  "a": [ // none yet\n    1\n  ]\n}'),
-        ('{"a": [1, /* x */ 2, 3]}', {"a": [1, 3]}, '{"a": [1, /* x */ 3]}'),
-        ('{"a": "// no comment", "b": 1}', {"a": "// no comment"}, '{"a": "// no comment"}'),
-        ("\ufeff\n", {"a": 1}, '\ufeff\n{\n  "a": 1\n}\n'),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected", "after"), [
+    ('{"a":1}', {"a": 1, "b": [2]}, '{"a":1, "b": [2]}'),
+    ('{\r\n\t"a": 1 // mine\r\n}', {"a": 1, "b": 2}, '{\r\n\t"a": 1, // mine\r\n\t"b": 2\r\n}'),
+    ('{\n  "a": [ // none yet\n  ]\n}', {"a": [1]}, '{\n  "a": [ // none yet\n    1\n  ]\n}'),
+    ('{"a": [1, /* x */ 2, 3]}', {"a": [1, 3]}, '{"a": [1, /* x */ 3]}'),
+    ('{"a": "// no comment", "b": 1}', {"a": "// no comment"}, '{"a": "// no comment"}'),
+    ("\ufeff\n", {"a": 1}, '\ufeff\n{\n  "a": 1\n}\n'),
+])  # fmt: skip
 def test_comments_and_layout_stay(text: str, expected: Any, after: str) -> None:
     assert edited(text, expected, "jsonc") == edited(text, expected, "json5") == after
 
 
-@pytest.mark.parametrize(
-    ("text", "value", "more", "after"),
-    [
-        ("{a: 1,}", {"a": 1}, {"b": 2}, '{a: 1, "b": 2,}'),
-        ("{\n  'a': [1, 2,], // it's\n}\n", {"a": [1, 2]}, {"b": {}}, "{\n  'a': [1, 2,], // it's\n  \"b\": {},\n}\n"),
-        ("{$a_1: .5, é: +0x1F, c: -2., d: 'say \"hi\"'}", {"$a_1": 0.5, "é": 31, "c": -2.0, "d": 'say "hi"'}, {},
-         "{$a_1: .5, é: +0x1F, c: -2., d: 'say \"hi\"'}"),
-        ("{a: 'x\\\ny\\x41\\u00e9\\'\\q\\v\\0', /* , */ b: null,}", {"a": "xyAé'q\v\0", "b": None}, {},
-         "{a: 'x\\\ny\\x41\\u00e9\\'\\q\\v\\0', /* , */ b: null,}"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "value", "more", "after"), [
+    ("{a: 1,}", {"a": 1}, {"b": 2}, '{a: 1, "b": 2,}'),
+    ("{\n  'a': [1, 2,], // it's\n}\n", {"a": [1, 2]}, {"b": {}}, "{\n  'a': [1, 2,], // it's\n  \"b\": {},\n}\n"),
+    ("{$a_1: .5, é: +0x1F, c: -2., d: 'say \"hi\"'}", {"$a_1": 0.5, "é": 31, "c": -2.0, "d": 'say "hi"'}, {},
+     "{$a_1: .5, é: +0x1F, c: -2., d: 'say \"hi\"'}"),
+    ("{a: 'x\\\ny\\x41\\u00e9\\'\\q\\v\\0', /* , */ b: null,}", {"a": "xyAé'q\v\0", "b": None}, {},
+     "{a: 'x\\\ny\\x41\\u00e9\\'\\q\\v\\0', /* , */ b: null,}"),
+])  # fmt: skip
 def test_json5_is_read_and_stays(text: str, value: Any, more: Any, after: str) -> None:
     assert parsed(text, "json5") == value
     assert edited(text, {**value, **more}, "json5") == after

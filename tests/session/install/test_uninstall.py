@@ -1,7 +1,5 @@
 """`joelclaw uninstall`: the file is as it was, and what others did meanwhile stays."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

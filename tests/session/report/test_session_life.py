@@ -1,7 +1,5 @@
 """`session show` and `session list` report a session from its hooks, its transcript and the store."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
