@@ -1,8 +1,8 @@
 """Codex's code mode: the tool calls in a script, JavaScript that calls `tools.NAME(…)`, and what the script printed.
 
-Imported only if there is a script. Nothing is executed. The argument of a call counts as far as the script contains it:
-literals, also joined or in templates, and names of variables, of elements in a loop or `.map`, and of parameters. Both
-branches of a condition count.
+Imported only if there is a script. Nothing is executed. Values come from literals, also joined or in templates, from
+variables and parameters, and from the elements of a list in a loop or `.map`. A call is read once for each value that a
+name in it has. Both branches of a condition count.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from clients.entries import Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 TOKEN = re.compile(
     r"(?P<space>\s+|//[^\n]*|/\*.*?\*/)|(?P<text>\"(?:[^\"\\\n]++|\\.)*+\"|'(?:[^'\\\n]++|\\.)*+')|(?P<name>[A-Za-z_$][\w$]*)"
@@ -117,19 +117,18 @@ class _Tool(str):
     """A tool, by its name; "" is the object with all of them."""
 
 
-class _Each(list[Any]):
-    """The values that a name has in turn."""
-
-
 class _Reader:
     """Reads a script. Places are numbers of tokens. An unknown value is None."""
 
     def __init__(self, script: str) -> None:
         self._script = script
         self._tokens = _tokens(script)
-        # of each token the text of a sign or name; "" for a literal, and after the end
+        # the text of each sign or name; "" for a literal, and after the end
         self._signs = [token.text if token.kind in ("sign", "name") else "" for token in self._tokens] + [""] * 4
-        self._names: dict[str, Any] = {"tools": _Tool(""), "String": str, "Object": dict}
+        self._names: dict[str, list[Any]] = {  # the values in turn
+            "tools": [_Tool()], "String": [str], "Object": [dict], "true": [True], "false": [False],
+        }  # fmt: skip
+        self._turn = 0
         self._closing: dict[int, int] = {}
         opened: list[int] = []
         for at, sign in enumerate(self._signs):
@@ -141,23 +140,36 @@ class _Reader:
         self._opening = {close: at for at, close in self._closing.items()}
 
     def calls(self) -> list[tuple[str, Any]]:
-        """The calls of tools, each time that they are made with other values."""
+        """The calls of tools, each as often as its argument has other values."""
         found: list[tuple[str, Any]] = []
         for at in range(len(self._tokens)):
-            sign = self._sign(at)
+            sign, before = self._sign(at), self._opening.get(at - 1, at - 1)
             if sign == "=" and self._sign(at - 2) != ".":
-                self._bind(self._opening.get(at - 1, at - 1), self._value(at + 1, self._end_of(at + 1)))
+                self._bind(before, self._in_turn(self._value, at + 1, self._end_of(at + 1)))
             elif sign == "of":
                 elements = self._value(at + 1, self._end_of(at + 1))
-                self._bind(self._opening.get(at - 1, at - 1), _each(elements))
+                self._bind(before, elements if isinstance(elements, list) else [])
             elif sign == "=>" or (sign == "function" and self._sign(at + 2) == "("):
                 self._bind_parameters(at)
             elif sign == "(" and isinstance(tool := self._value(self._begin_of(at - 1), at), _Tool):
-                values = self._values(at + 1, self._closing[at])
                 source = self._script[self._tokens[at].end : self._tokens[self._closing[at] - 1].end].strip()
-                given = values[0] if values and isinstance(values[0], (str, dict, _Each)) else source
-                found += [(str(tool), value) for value in (_in_turn(given) if given else [source])]
+                for values in self._in_turn(self._values, at + 1, self._closing[at]):
+                    given = values[0] if values and isinstance(values[0], (str, dict)) else source
+                    found.append((str(tool), given or source))
         return found[:MAX_CALLS]
+
+    def _in_turn(self, read: Callable[[int, int], Any], at: int, end: int) -> list[Any]:
+        """What `read` returns for a range, for each of the values of the names in it."""
+        names = (
+            self._names.get(self._sign(place), ())
+            for place in range(at, end)
+            if self._sign(place + 1) != ":" and self._sign(place - 1) not in (".", "?.")
+        )
+        found = []
+        for self._turn in range(min(max(map(len, names), default=1) or 1, MAX_CALLS)):
+            found.append(read(at, end))
+        self._turn = 0
+        return found
 
     def _bind_parameters(self, at: int) -> None:
         """Give the parameters of a function what the script passes: elements of a list, or arguments."""
@@ -169,21 +181,23 @@ class _Reader:
             passed = [[element] for element in elements] if isinstance(elements, list) else []
         else:
             name = self._sign(before - (self._sign(before) == "="))
-            calls = [place for place in range(len(self._tokens)) if self._sign(place) == name and place + 1 != first]
+            places = [place for place in range(len(self._tokens)) if self._sign(place) == name and place + 1 != first]
+            called = [place + 1 for place in places if self._sign(place + 1) == "("]
             passed = [
-                self._values(place + 2, self._closing[place + 1]) for place in calls if self._sign(place + 1) == "("
+                values for place in called for values in self._in_turn(self._values, place + 1, self._closing[place])
             ]
         for number, (begin, _) in enumerate(parts):
-            self._bind(begin, _each([values[number] if number < len(values) else None for values in passed]))
+            self._bind(begin, [values[number] if number < len(values) else None for values in passed])
 
-    def _bind(self, at: int, value: Any) -> None:
-        """Give the names in a pattern (`x`, `[x, y]`, `{x, y: z}`) their values."""
+    def _bind(self, at: int, values: list[Any]) -> None:
+        """Give the names in a pattern (`x`, `[x, y]`, `{x, y: z}`) their values in turn."""
         if self._sign(at) not in ("[", "{"):
-            self._names[self._sign(at)] = value
+            self._names[self._sign(at)] = values[:MAX_CALLS]
             return
         for number, (first, _) in enumerate(self._split(at + 1, self._closing[at], ",")):
             is_renamed = self._sign(at) == "{" and self._sign(first + 1) == ":"
-            self._bind(first + 2 * is_renamed, _member(value, number if self._sign(at) == "[" else self._sign(first)))
+            name = number if self._sign(at) == "[" else self._sign(first)
+            self._bind(first + 2 * is_renamed, [_member(value, name) for value in values])
 
     def _values(self, at: int, end: int) -> list[Any]:
         """The values of expressions between commas."""
@@ -199,11 +213,7 @@ class _Reader:
         if at >= end or "=>" in (self._sign(at + 1), self._sign(self._closing.get(at, at) + 1)):
             return None
         if len(parts := self._split(at, end, "+")) > 1:
-            sums = _in_turn([self._value(*part) for part in parts])
-            joined = [
-                "".join(map(str, part)) if all(isinstance(text, (str, int)) for text in part) else None for part in sums
-            ]
-            return joined[0] if len(joined) == 1 else _each(joined)
+            return _joined([self._value(*part) for part in parts], "")
         value, at = self._simple(at)
         while at < end and value is not None:
             sign, name = self._sign(at), self._sign(at + 1)
@@ -222,9 +232,10 @@ class _Reader:
         """The value that begins at a place, without what follows it, and the place after it."""
         token, close = self._tokens[at], self._closing.get(at, at)
         if token.kind != "sign":
-            number = int(token.text) if token.kind == "number" and token.text.isdecimal() else token.text
-            known = {"true": True, "false": False, **self._names}
-            return known.get(token.text) if token.kind == "name" else number, at + 1
+            if token.kind == "name":
+                values = self._names.get(token.text) or [None]
+                return values[self._turn % len(values)], at + 1
+            return int(token.text) if token.kind == "number" and token.text.isdecimal() else token.text, at + 1
         if token.text == "[":
             return self._values(at + 1, close), close + 1
         if token.text != "{":
@@ -273,28 +284,7 @@ class _Reader:
         return min(at, len(self._tokens))
 
 
-def _each(values: Any) -> _Each | None:
-    return _Each(values[:MAX_CALLS]) if isinstance(values, list) and values else None
-
-
-def _in_turn(value: Any) -> list[Any]:
-    """A value with each of the values that its parts have in turn."""
-    if isinstance(value, _Each) or not isinstance(value, (dict, list)):
-        return [*value] if isinstance(value, _Each) else [value]
-    parts = [*value.values()] if isinstance(value, dict) else value
-    found: list[Any] = []
-    for number in range(max((len(part) for part in parts if isinstance(part, _Each)), default=1)):
-        picked = [part[number % len(part)] if isinstance(part, _Each) else part for part in parts]
-        if isinstance(value, dict):
-            found.append({name: part for name, part in zip(value, picked, strict=True) if part is not None})
-        else:
-            found.append(picked)
-    return found
-
-
 def _member(value: Any, name: Any) -> Any:
-    if isinstance(value, _Each):
-        return _each([_member(part, name) for part in value])
     if isinstance(value, _Tool):
         return _Tool(name) if isinstance(name, str) and not value else None
     if isinstance(value, list) and isinstance(name, int):
@@ -307,9 +297,14 @@ def _result(value: Any, name: str, given: list[Any]) -> Any:
     first = given[0] if given else None
     if value is dict and isinstance(first, dict):  # Object
         return [[*pair] for pair in first.items()] if name == "entries" else [*first.values()]
-    if isinstance(value, list) and name == "join" and all(isinstance(part, (str, int)) for part in value):
-        return (first if isinstance(first, str) else ",").join(map(str, value))
+    if isinstance(value, list) and name == "join":
+        return _joined(value, first if isinstance(first, str) else ",")
     return first if value is str else None  # String.raw
+
+
+def _joined(parts: list[Any], separator: str) -> str | None:
+    """Texts and numbers as one text; None if any is unknown."""
+    return separator.join(map(str, parts)) if all(isinstance(part, (str, int)) for part in parts) else None
 
 
 def _tokens(script: str) -> list[_Token]:

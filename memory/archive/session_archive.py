@@ -61,10 +61,8 @@ class SessionArchive:
     def of(self, session: str) -> SessionArchive:
         """The archive of a session from which this one copied entries."""
         origin = self._origin
-        copied = Origin(
-            origin.agent, session, origin.cwd, now=origin.now, vectors=origin.vectors, again=origin.again
-        )  # fmt: skip
-        return SessionArchive(self.db, copied, self.session)
+        about = {"now": origin.now, "vectors": origin.vectors, "again": origin.again}
+        return SessionArchive(self.db, Origin(origin.agent, session, origin.cwd, **about), self.session)
 
     def has_forgotten(self, session: str) -> bool:
         """Whether another session was forgotten, so that copies of its entries are left out, too."""
