@@ -21,6 +21,7 @@ from recall.vectors import document_vector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     import apsw
 
@@ -61,7 +62,7 @@ class SessionArchive:
     def of(self, session: str) -> SessionArchive:
         """The archive of a session from which this one copied entries."""
         origin = self._origin
-        about = {"now": origin.now, "vectors": origin.vectors, "again": origin.again}
+        about: dict[str, Any] = {"now": origin.now, "vectors": origin.vectors, "again": origin.again}
         return SessionArchive(self.db, Origin(origin.agent, session, origin.cwd, **about), self.session)
 
     def has_forgotten(self, session: str) -> bool:
