@@ -1,4 +1,7 @@
-"""Describes the declared commands: the help, JSON for agents, completion, `docs/cli.md` and the hot table."""
+"""Describes the declared commands: the help, JSON for agents, completion, `docs/cli.md` and the hot table.
+
+Words that call no command are reported here, too, with the command that was probably meant.
+"""
 
 import io
 import os
@@ -6,17 +9,19 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
+from difflib import get_close_matches
 from typing import Any
 
 import typer
 from typer.main import get_command
 
-from cli import errors
+from cli import start
 from cli.commands import HOT_FUNCTIONS, MODULES
 from cli.declarations import ABOUT, called, declared, every_command, every_group, group_help, module_of
 from cli.output import Answer, is_terminal, print_answer, step, write_out
-from cli.parser import HELP_FLAGS, Command, Parameter, canonical
+from cli.parser import HELP_FLAGS, Command, Parameter, canonical, printable
 from core import VERSION
+from core.errors import usage
 from core.store.sqlite import apsw
 
 _FIRST_PAGE = {
@@ -42,7 +47,7 @@ def print_page(words: list[str], *, as_json: bool) -> int:
     elif words[1:] and words[1] in HELP_FLAGS and group_help(words[0]):
         print_help(words[:1])
     else:
-        return errors.report_unknown_command(words, as_json=as_json)
+        return report_unknown_command(words, as_json=as_json)
     return 0
 
 
@@ -97,6 +102,46 @@ def usage_line(command: Command) -> str:
         shown = argument.metavar + "..." * (argument.many and argument.metavar != "QUERY")
         words.append(shown if argument.required else f"[{shown}]")
     return " ".join([*words, *["[options]"] * any(parameter.flags for parameter in command.parameters)])
+
+
+# Unknown commands
+
+_SYNONYMS = {
+    **dict.fromkeys(("version", "verson", "verion", "v"), "--version"), "help": "--help", "hlep": "--help",
+    **dict.fromkeys(("setup", "init", "configure", "add", "enable"), "install"),
+    **dict.fromkeys(("remove", "disable"), "uninstall"), "list": "session list", "ls": "session list",
+    "remember": "memory write", "write": "memory write", "check": "doctor", "delete": "memory forget",
+    **{name: f"memory {name}" for name in ("forget", "import", "export", "stats")}, "find": "recall", "ask": "recall",
+}  # fmt: skip
+"""What other programs call a command, or how it is mistyped: the command here."""
+
+
+def report_unknown_command(words: Sequence[str], *, as_json: bool) -> int:
+    """Report that the words call no command, with the command that was probably meant, or those there are."""
+    group = words[0] if group_help(words[0]) else ""
+    last = words[1] if group else words[0]
+    typed = f"{group} {last}" if group else last
+    message = f"there is no command {printable(typed)!r}"
+    if last[:1] == "-":
+        message = f"there is no option {printable(last)}"
+    known = f"use one of: {', '.join(declared(group) if group else MODULES)}"
+    meant = probable_command(words, group)
+    if meant:
+        fix = f"did you mean `joelclaw {meant}`?"
+    else:
+        fix = known if group else f"{known}; joelclaw --help --all says what each does"
+    return start.report(printable(words[0]), usage("USAGE", message, fix), as_json=as_json, helped=group)
+
+
+def probable_command(words: Sequence[str], group: str) -> str:
+    """The command or group that mistyped words are nearest to, or ""."""
+    meant = _SYNONYMS.get(words[0].lower().strip("-")) if words and not group else None
+    typed = [word for word in words[:2] if not word.startswith("-")]
+    if meant or not typed or (group and len(typed) == 1):
+        return meant or ""
+    paths = list(declared(group) if group else {**every_command(), **every_group()})
+    near = get_close_matches(" ".join(typed), paths, 1, 0.72) or get_close_matches(typed[0], paths, 1, 0.72)
+    return near[0] if near else ""
 
 
 # JSON for agents
@@ -250,20 +295,16 @@ COMMANDS: "dict[str, tuple[str, str, list[dict[str, Any]]]]" = {
 
 def hot_table() -> str:
     """The source of `cli/hot_table.py`: the functions, error codes and parameters of the hot commands."""
-    commands = every_command()
-    rows = {
-        path: (
-            f"cli.commands.{function}",
-            commands[path].code,
-            [_declared(parameter) for parameter in commands[path].parameters],
-        )
-        for path, function in HOT_FUNCTIONS.items()
-    }
     lines = []
-    for path, (function, code, parameters) in rows.items():
-        lines += [f'    "{path}": ("{function}", "{code}", [']
-        lines += [f"        {parameter}," for parameter in parameters]
-        lines += ["    ]),"]
+    for path, function in HOT_FUNCTIONS.items():
+        command = every_command()[path]
+        lines.append(f'    "{path}": ("cli.commands.{function}", "{command.code}", [')
+        for parameter in command.parameters:
+            row = f"{_declared(parameter)},"
+            if lines[-1][-1] == "[" or len(lines[-1]) + len(row) > 118:  # columns
+                lines.append(" " * 7)
+            lines[-1] += f" {row}"
+        lines.append("    ]),")
     return _TABLE + "\n".join([*lines, "}", ""])
 
 

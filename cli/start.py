@@ -1,6 +1,7 @@
 """What the installed script calls: sets up the process, finds the command in the command line, and runs it.
 
-It prints answers, reports failures, answers hooks, and starts the background jobs that are due. Hot path.
+It prints answers, answers hooks, starts the background jobs that are due, and reports failures and what went wrong on
+the way. Hot path.
 """
 
 from __future__ import annotations
@@ -9,9 +10,20 @@ import gc
 import os
 import sys
 
-from cli.output import Answer, StdoutFullError, is_terminal, print_answer, write_out
+from cli.output import (
+    Answer,
+    StdoutFullError,
+    failure_envelope,
+    is_terminal,
+    print_answer,
+    print_envelope,
+    runnable,
+    step,
+    tell,
+    write_out,
+)
 from core import TYPE_CHECKING, files
-from core.errors import Failure
+from core.errors import FAILED, Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -55,19 +67,14 @@ def main() -> int:
     try:
         return run_words(parser.canonical(words), as_json=json_asked or not is_terminal())
     except StdoutFullError as error:
-        from cli import errors
-
-        return errors.report_incomplete_output(words[0] if words else "", error)
+        return report_incomplete_output(words[0] if words else "", error)
 
 
 def _distrust_environment(folder: str) -> None:
     from core import config
 
     ignored = config.distrust_environment(folder)
-    if ignored:
-        from cli import errors
-
-        errors.report_unknown_settings([(config.HOOK_ENVIRONMENT, name) for name in ignored], quiet=False)
+    report_unknown_settings([(config.HOOK_ENVIRONMENT, name) for name in ignored], quiet=False)
 
 
 def run_words(words: list[str], *, as_json: bool) -> int:
@@ -88,9 +95,7 @@ def run_words(words: list[str], *, as_json: bool) -> int:
     try:
         options = parser.parse(command, words[len(command.path.split()) :])
     except Failure as failure:
-        from cli import errors
-
-        return errors.report(command.path, failure, as_json=as_json and not parser.asks_for_text(words, command))
+        return report(command.path, failure, as_json=as_json and not parser.asks_for_text(words, command))
     if options is None:
         from cli import reference
 
@@ -105,14 +110,8 @@ def run(path: str, call: Callable[[], Answer | int | None], *, as_json: bool) ->
     try:
         code = _run(path, call, as_json=as_json)
     except StdoutFullError as error:
-        from cli import errors
-
-        code = errors.report_incomplete_output(path, error)
-    corrected = files.take_corrected()
-    if corrected:
-        from cli import errors
-
-        errors.report_corrected_modes(corrected, quiet=False)
+        code = report_incomplete_output(path, error)
+    report_corrected_modes(quiet=False)
     if code == 0 and not path.startswith(_WITHOUT_JOBS):
         start_due_jobs()
     return code
@@ -142,9 +141,7 @@ def _run(path: str, call: Callable[[], Answer | int | None], *, as_json: bool) -
     except Exception as error:
         if debugging and not isinstance(error, Failure):
             raise
-        from cli import errors
-
-        return errors.report(path, error, as_json=as_json)
+        return report(path, error, as_json=as_json)
     return answer.exit_code
 
 
@@ -154,11 +151,7 @@ def start_due_jobs() -> None:
         from core import background, config
 
         settings = config.load()
-        unknown = (*settings.unknown, *config.unknown_variables())
-        if unknown:
-            from cli import errors
-
-            errors.report_unknown_settings(unknown, quiet=False)
+        report_unknown_settings((*settings.unknown, *config.unknown_variables()), quiet=False)
         background.start_due(settings)
     except Exception:  # the command has succeeded, and the next command tries again
         if os.environ.get("JOELCLAW_DEBUG"):
@@ -175,11 +168,7 @@ def hook(words: Sequence[str]) -> int:
     """
     agent, event, *_ = *(word for word in words if not word.startswith("-")), "", ""
     _answer_event(agent, event)
-    corrected = files.take_corrected()
-    if corrected:
-        from cli import errors
-
-        errors.report_corrected_modes(corrected, quiet=True)
+    report_corrected_modes(quiet=True)
     return 0
 
 
@@ -206,10 +195,7 @@ def _answer_event(agent: str, event: str) -> None:
         is_printed = True
         _print_answer(text)
         hook.close()
-        if hook.unknown_settings:
-            from cli import errors
-
-            errors.report_unknown_settings(hook.unknown_settings, quiet=True)
+        report_unknown_settings(hook.unknown_settings, quiet=True)
     except BaseException as error:
         try:
             hook.failed(error)  # before the answer: if this hangs, the deadline prints the answer
@@ -249,6 +235,101 @@ def background_job(job: str) -> Answer:
     from session import observe_job
 
     return Answer(observe_job.observe_next(settings, has_limit=holds_lock))
+
+
+# Reports
+
+
+def report(path: str, error: Exception, *, as_json: bool, helped: str | None = None) -> int:
+    """Print a failure of a command, as JSON on stdout or for a person on stderr; returns its exit code.
+
+    `helped` is the command or group whose help makes sense next, if it is not the command itself.
+    """
+    failure = error if isinstance(error, Failure) else unexpected(error)
+    name = f"joelclaw {path}"
+    if as_json:
+        words = filter(None, ("joelclaw", path if helped is None else helped, "--help"))
+        print_envelope(failure_envelope(name, failure, [step(" ".join(words), "what this command takes")]))
+    else:
+        from core.quoting import shown
+
+        tell(shown(f"{name}: {failure.message}\n  {runnable(failure.fix)}\n"))
+    return failure.exit_code
+
+
+def unexpected(error: Exception) -> Failure:
+    """Turn any exception into a Failure: an error of the database, or a bug."""
+    if type(error).__module__ == "apsw":
+        from core.store import sqlite
+
+        if isinstance(error, sqlite.StoreError):
+            return sqlite.as_failure(error)
+    about = f"{type(error).__name__}: {error}"
+    return Failure("UNKNOWN_ERROR", about, "run it again with JOELCLAW_DEBUG=1 and report what it prints")
+
+
+def report_incomplete_output(path: str, error: StdoutFullError) -> int:
+    """Report that the output could not be written completely; returns the exit code."""
+    tell(f"joelclaw{' ' * bool(path)}{path}: stdout cannot be written: {error}; the output is incomplete\n")
+    return FAILED
+
+
+def report_unknown_settings(unknown: Sequence[tuple[str, str]], *, quiet: bool) -> None:
+    """Report unknown settings (place and name), each once: as an event and, unless `quiet`, on stderr."""
+    if not unknown:
+        return
+    from core import clock, config
+    from core.quoting import shown
+    from otel import log
+    from otel.log import new_event
+
+    events = []
+    for place, name in _unreported(unknown[:20]):  # a file may hold thousands
+        message = config.describe_unknown(place, name)
+        about = {"path": place[-300:], "key": name[:80], "meant": config.closest_setting(name), "message": message}
+        action = "config.variable_ignored" if place == config.HOOK_ENVIRONMENT else "config.key_unknown"
+        events.append(new_event(action, component="config", level="warn", metadata=about, now=clock.now_ms()))
+    if events and log.spool(events) and not quiet:
+        tell(shown("".join(f"joelclaw: {event['metadata']['message']}\n" for event in events)))
+
+
+def _unreported(unknown: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The settings that are not in a list of reported ones in the cache; adds them to the list."""
+    from core import json_text
+    from core.words import fingerprint
+
+    path = os.path.join(files.home(), "cache", "unknown-settings.json")
+    reported: list[str] = []
+    try:
+        reported = [str(mark) for mark in json_text.loads(files.read_file(path))]
+    except (OSError, json_text.InvalidJSON, TypeError):  # none yet, or damaged
+        pass
+    by_mark = {fingerprint(f"{place}\0{name}"): (place, name) for place, name in unknown}
+    new = [mark for mark in by_mark if mark not in reported]
+    try:
+        if new:
+            files.write_whole(path, json_text.dumps([*reported, *new][-200:]).encode())
+    except OSError:  # each command would report them again
+        return []
+    return [by_mark[mark] for mark in new]
+
+
+def report_corrected_modes(*, quiet: bool) -> None:
+    """Report that other users could read files of the home: as an event and, unless `quiet`, on stderr."""
+    paths = files.take_corrected()
+    if not paths:
+        return
+    from core import clock
+    from otel import log
+    from otel.log import new_event
+
+    metadata = {"count": len(paths), "first": paths[:5]}
+    event = new_event(
+        "home.modes.corrected", source="joelclaw", component="home", level="warn", metadata=metadata, now=clock.now_ms()
+    )
+    log.spool([event])
+    if not quiet:
+        tell(f"joelclaw: others could read {len(paths)} files or folders in {files.home()}; now only you can\n")
 
 
 # The process

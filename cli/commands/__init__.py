@@ -5,7 +5,7 @@ A module has an `app`, a `typer.Typer` with the module's commands and groups. To
 group, also list its first word here. Then run `make docs`.
 
 The commands that agents run several times a turn must not import Typer. They are declared here like all others, but
-their functions are in the modules whose names end in `_hot`, and `make docs` generates `cli/hot_table.py` for them.
+their functions are in `recall_hot.py` and `hot.py`, and `make docs` generates `cli/hot_table.py` for them.
 """
 
 MODULES = {
@@ -32,15 +32,15 @@ MODULES = {
 
 HOT_FUNCTIONS = {
     "recall": "recall_hot:recall",
-    "memory write": "memory_hot:write_memory",
-    "knowledge search": "memory_hot:search_knowledge",
-    "otel emit": "memory_hot:emit",
-    "checkpoint save": "checkpoint_hot:save",
-    "checkpoint flush": "checkpoint_hot:flush",
-    "inject recovery": "checkpoint_hot:inject_recovery",
-    "inject memory": "checkpoint_hot:inject_memory",
-    "inject refresh": "checkpoint_hot:inject_refresh",
-    "inject project": "checkpoint_hot:inject_project",
+    "memory write": "hot:write_memory",
+    "knowledge search": "hot:search_knowledge",
+    "otel emit": "hot:emit",
+    "checkpoint save": "hot:save",
+    "checkpoint flush": "hot:flush",
+    "inject recovery": "hot:inject_recovery",
+    "inject memory": "hot:inject_memory",
+    "inject refresh": "hot:inject_refresh",
+    "inject project": "hot:inject_project",
 }
 """The hot commands and the functions that run them. `hook` is read in `cli/start.py`."""
 

@@ -1,6 +1,6 @@
 """`joelclaw checkpoint …`, `inject …` and `hook`: for hook scripts, the state of a session and texts for its agent.
 
-`checkpoint_hot.py` runs the hot ones: `checkpoint save`, `checkpoint flush` and `inject …`; `cli/start.py` runs `hook`.
+`hot.py` runs the hot ones: `checkpoint save`, `checkpoint flush` and `inject …`; `cli/start.py` runs `hook`.
 """
 
 from typing import Annotated
@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 import clients
 from cli import start
-from cli.commands import checkpoint_hot
+from cli.commands import hot
 from cli.declarations import Commands, Percent, Raw, Session, session_argument
 from cli.output import Answer, step
 from core.errors import Failure
@@ -43,7 +43,7 @@ def save(
     ] = False,
 ) -> Answer:
     """Save the task at the end of a turn; recall when the context is warm, remember when it is hot."""
-    return checkpoint_hot.save(locals())
+    return hot.save(locals())
 
 
 @checkpoint.command("flush")
@@ -51,7 +51,7 @@ def flush(
     session: Session = None, percent: Percent = None, tokens: Tokens = None, window: Window = None, role: Role = None
 ) -> Answer:
     """Save the last checkpoint before a compaction."""
-    return checkpoint_hot.flush(locals())
+    return hot.flush(locals())
 
 
 @checkpoint.command("show")
@@ -85,7 +85,7 @@ def show(
 @inject.command("recovery")
 def recovery(session: Session = None, role: Role = None, raw: Raw = False) -> Answer:
     """Print the recovery note after a compaction."""
-    return checkpoint_hot.inject_recovery(locals())
+    return hot.inject_recovery(locals())
 
 
 @inject.command("memory")
@@ -97,7 +97,7 @@ def memory(
     raw: Raw = False,
 ) -> Answer:
     """Print relevant memories when a session starts, once."""
-    return checkpoint_hot.inject_memory(locals())
+    return hot.inject_memory(locals())
 
 
 @inject.command("refresh")
@@ -109,7 +109,7 @@ def refresh(
     raw: Raw = False,
 ) -> Answer:
     """Print memories about the current topic when a message arrives, if they are due."""
-    return checkpoint_hot.inject_refresh(locals())
+    return hot.inject_refresh(locals())
 
 
 @inject.command("project")
@@ -121,7 +121,7 @@ def project(
     raw: Raw = False,
 ) -> Answer:
     """Print memories that name a file when it is edited, once."""
-    return checkpoint_hot.inject_project(locals())
+    return hot.inject_project(locals())
 
 
 @app.command("hook")

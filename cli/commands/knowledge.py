@@ -1,6 +1,6 @@
 """`joelclaw knowledge …` and `vault …`: synced folders of Markdown, and a folder of notes.
 
-`knowledge search` is a hot command: `memory_hot.py` runs it.
+`knowledge search` is a hot command: `hot.py` runs it.
 """
 
 import os
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from typer import Argument, Option
 
-from cli.commands import memory_hot
+from cli.commands import hot
 from cli.declarations import Commands, Raw, RequiredQuery, Verbatim, progress_bar
 from cli.output import Answer, is_for_person, quoted, refuse_terminal, step, write_verbatim, wrong_usage
 from core import clock, config
@@ -96,7 +96,7 @@ def search(
     limit: Limit = 10,
 ) -> Answer:
     """Find sections of the synced files."""
-    return memory_hot.search_knowledge(locals())
+    return hot.search_knowledge(locals())
 
 
 @knowledge.command("note")

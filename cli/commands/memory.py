@@ -1,6 +1,6 @@
 """`joelclaw memory …` and `note`: write, find, correct, forget and purge memories.
 
-`memory write` is a hot command: `memory_hot.py` runs it. `memory_bulk.py` has the commands on
+`memory write` is a hot command: `hot.py` runs it. `memory_bulk.py` has the commands on
 many memories.
 """
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from cli.commands import memory_bulk, memory_hot, recall_hot
+from cli.commands import hot, memory_bulk, recall_hot
 from cli.declarations import (
     Category,
     Commands,
@@ -62,7 +62,7 @@ def write(
     for_all: Annotated[bool, Option("--global", help="Recall it in every project")] = False,
 ) -> Answer:
     """Store an observation, which can be recalled as soon as the command returns."""
-    return memory_hot.write_memory(locals())
+    return hot.write_memory(locals())
 
 
 @app.command("note")
@@ -72,7 +72,7 @@ def note(
     tags: Tags = "",
 ) -> Answer:
     """Save a note: an observation with the tag note."""
-    return memory_hot.note(text, source, tags)
+    return hot.note(text, source, tags)
 
 
 @memory.command("search")

@@ -1,6 +1,6 @@
 """`joelclaw otel …` and `o11y …`: emit, search, follow and export events.
 
-`otel emit` is a hot command: `memory_hot.py` runs it.
+`otel emit` is a hot command: `hot.py` runs it.
 """
 
 import select
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 import clients
-from cli.commands import memory_hot
+from cli.commands import hot
 from cli.declarations import (
     Commands,
     Hours,
@@ -77,7 +77,7 @@ def emit(
     stdin: Annotated[bool, Option("--stdin", help="Also read the event from stdin; options take precedence")] = False,
 ) -> Answer:
     """Record an event. Without ACTION, it is read from stdin as a JSON object."""
-    return memory_hot.emit(locals())
+    return hot.emit(locals())
 
 
 @otel.command("list", help="List the newest events.")
