@@ -15,10 +15,9 @@ from typing import Any
 import typer
 from typer.main import get_command
 
-from cli import start
 from cli.commands import HOT_FUNCTIONS, MODULES
 from cli.declarations import ABOUT, called, declared, every_command, every_group, group_help, module_of
-from cli.output import Answer, is_terminal, print_answer, step, write_out
+from cli.output import Answer, is_terminal, print_answer, report, step, write_out
 from cli.parser import HELP_FLAGS, Command, Parameter, canonical, printable
 from core import VERSION
 from core.errors import usage
@@ -130,7 +129,7 @@ def report_unknown_command(words: Sequence[str], *, as_json: bool) -> int:
         fix = f"did you mean `joelclaw {meant}`?"
     else:
         fix = known if group else f"{known}; joelclaw --help --all says what each does"
-    return start.report(printable(words[0]), usage("USAGE", message, fix), as_json=as_json, helped=group)
+    return report(printable(words[0]), usage("USAGE", message, fix), as_json=as_json, helped=group)
 
 
 def probable_command(words: Sequence[str], group: str) -> str:

@@ -13,12 +13,9 @@ import sys
 from cli.output import (
     Answer,
     StdoutFullError,
-    failure_envelope,
     is_terminal,
     print_answer,
-    print_envelope,
-    runnable,
-    step,
+    report,
     tell,
     write_out,
 )
@@ -238,34 +235,6 @@ def background_job(job: str) -> Answer:
 
 
 # Reports
-
-
-def report(path: str, error: Exception, *, as_json: bool, helped: str | None = None) -> int:
-    """Print a failure of a command, as JSON on stdout or for a person on stderr; returns its exit code.
-
-    `helped` is the command or group whose help makes sense next, if it is not the command itself.
-    """
-    failure = error if isinstance(error, Failure) else unexpected(error)
-    name = f"joelclaw {path}"
-    if as_json:
-        words = filter(None, ("joelclaw", path if helped is None else helped, "--help"))
-        print_envelope(failure_envelope(name, failure, [step(" ".join(words), "what this command takes")]))
-    else:
-        from core.quoting import shown
-
-        tell(shown(f"{name}: {failure.message}\n  {runnable(failure.fix)}\n"))
-    return failure.exit_code
-
-
-def unexpected(error: Exception) -> Failure:
-    """Turn any exception into a Failure: an error of the database, or a bug."""
-    if type(error).__module__ == "apsw":
-        from core.store import sqlite
-
-        if isinstance(error, sqlite.StoreError):
-            return sqlite.as_failure(error)
-    about = f"{type(error).__name__}: {error}"
-    return Failure("UNKNOWN_ERROR", about, "run it again with JOELCLAW_DEBUG=1 and report what it prints")
 
 
 def report_incomplete_output(path: str, error: StdoutFullError) -> int:

@@ -13,6 +13,8 @@ from cli.commands import hot
 from cli.declarations import Commands, Percent, Raw, Session, session_argument
 from cli.output import Answer, step
 from core.errors import Failure
+from session.state import stored_id
+from session.state_file import list_states, read_state, session_of, state_times, unknown_session
 
 app = Commands()
 checkpoint = Commands("Save what a session is doing, as its context fills.")
@@ -59,9 +61,6 @@ def show(
     id: Annotated[str | None, session_argument("Session id, or the beginning of it (default: all)")] = None,
 ) -> Answer:
     """Show everything known about a session; without ID, list all sessions with a state file."""
-    from session.state import stored_id
-    from session.state_file import list_states, read_state, session_of, state_times, unknown_session
-
     if id is None:
         sessions = list_states()
         actions = []

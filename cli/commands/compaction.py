@@ -12,7 +12,14 @@ from cli.declarations import Commands, OneOf, Percent, Raw, Session
 from cli.input import required_session
 from cli.output import Answer, is_terminal, quoted, step, write_out, wrong_usage
 from core import config, files
+from core.command import Interrupts, model_from_config
 from core.errors import Failure
+from core.quoting import shown_line
+from session import idle as idle_compaction
+from session.compaction import preparation, session_tree, summary
+from session.compaction.messages import messages_of, spoken
+from session.compaction.messages import serialize as flat_text
+from session.state import role_name
 
 if TYPE_CHECKING:
     from session.compaction.preparation import Limits, Preparation
@@ -65,8 +72,6 @@ class _Session:
     """The session to compact, with our settings and those of its client."""
 
     def __init__(self, transcript: str, client: str | None = None, *, at: str = "", keep_recent: int | None = None):
-        from session.compaction import session_tree
-
         self.transcript = session_tree.read(transcript, client or "", at)
         self.settings = config.load()
         own = clients.row(self.transcript.client).compaction(self.transcript.cwd or files.current_folder())
@@ -81,21 +86,14 @@ class _Session:
 
     def limits(self, window: int | None = None, reserve: int | None = None) -> "Limits":
         """The window and the reserve. Raises COMPACTION_INVALID_ARGS for a reserve that leaves no window."""
-        from session.compaction import preparation
-
         return preparation.limits_of(self.transcript, self.settings, window=window, reserve=reserve)
 
     def prepared(self) -> "Preparation":
         """The point at which the session is cut."""
-        from session.compaction import preparation
-
         return preparation.prepare(self.transcript, keep_recent=self.keep_recent)
 
     def model(self, command: str, instructions: str) -> "Model":
         """The model that writes the summary. A command that the user named must exist."""
-        from core.command import model_from_config
-        from session.compaction import summary
-
         ask = model_from_config(self.settings, command)
         most = self.settings.get_int("model.max_prompt_bytes")
         return summary.Model(ask, instructions, most, strict=bool(command.strip()))
@@ -111,8 +109,6 @@ def decide(
     transcript: Transcript, window: Window = None, reserve: Reserve = None, at: At = "", client: WhichClient = None
 ) -> Answer:
     """Decide whether a session should be compacted now, and why."""
-    from session.compaction import preparation
-
     session = _Session(transcript, client, at=at)
     limits, size = session.limits(window, reserve), preparation.context_size(session.transcript)
     reason = preparation.reason(
@@ -183,10 +179,6 @@ def serialize(
     raw: Raw = False,
 ) -> Answer:
     """Print the conversation as flat text, for a model to summarize."""
-    from session.compaction import preparation
-    from session.compaction.messages import messages_of
-    from session.compaction.messages import serialize as flat_text
-
     session = _Session(transcript, client, keep_recent=keep_recent)
     entries: Iterable[Node]
     if part == "context":
@@ -218,9 +210,6 @@ def summarize(
     client: WhichClient = None,
 ) -> Answer:
     """Write the structured summary, with your model command or else from the transcript."""
-    from session.compaction import session_tree, summary
-    from session.compaction.messages import spoken
-
     session = _Session(transcript, client, at=at, keep_recent=keep_recent)
     limits, cut, problems = session.limits(), session.prepared(), session.problems
     is_ready = cut.reason == "ready"
@@ -257,9 +246,6 @@ def branch(
     client: WhichClient = None,
 ) -> Answer:
     """Summarize what a session leaves behind when it goes back to an earlier entry."""
-    from session.compaction import preparation, summary
-    from session.compaction.messages import spoken
-
     if not to:
         raise wrong_usage("--to is missing", "give --to ID, the entry to go back to")
     session = _Session(transcript, client)
@@ -309,9 +295,6 @@ def schedule(
     cancel: Annotated[bool, Option("--cancel", help="Remove the timer, because a message arrived")] = False,
 ) -> Answer:
     """Set the session's idle timer at the end of a turn."""
-    from session import idle as idle_compaction
-    from session.state import role_name
-
     session_id = required_session(session)
     if cancel:
         return Answer(idle_compaction.cancel(session_id))
@@ -341,8 +324,6 @@ def _run_step() -> Any:
 @idle.command("list")
 def list_() -> Answer:
     """List all timers, the soonest first, and whether they are due."""
-    from session import idle as idle_compaction
-
     timers = idle_compaction.timers()
     return Answer({"count": len(timers), "timers": timers}, [_run_step()] if timers else [])
 
@@ -352,9 +333,6 @@ def run(
     once: Annotated[bool, Option("--once", help="Compact the sessions that are due now, then stop")] = False,
 ) -> Answer:
     """Wait, and compact sessions when their timers are due, until Ctrl-C."""
-    from core.command import Interrupts
-    from session import idle as idle_compaction
-
     with Interrupts() as interrupts:
         report = _print_progress if is_terminal() else _ignore_progress
         done = idle_compaction.run(config.load(), interrupts, report, once=once)
@@ -367,8 +345,6 @@ def _ignore_progress(_event: str, _about: dict[str, Any]) -> None:
 
 
 def _print_progress(event: str, about: dict[str, Any]) -> None:
-    from core.quoting import shown_line
-
     line = f"compacting {about['sessionId']} in {about.get('cwd', '')}"
     if event != "started":
         took = f" in {about['ms'] / 1000:.1f} s" if "ms" in about else ""

@@ -8,8 +8,14 @@ from typer import Argument, Option
 import clients
 from cli.declarations import Commands, OneOf, progress_bar
 from cli.output import Answer, quoted, runnable, step, wrong_usage
-from core import clock, config, files
+from core import background, clock, config, files, switches
 from core.errors import FAILED, Failure
+from core.store import deletion, folders, sqlite
+from memory.write import clean_name
+from otel import log
+from otel.log import host, new_event
+from session import backup as backups
+from session.state_file import expire_states
 
 app = Commands()
 store = Commands("Prune the local store; set up, fill and read a Typesense cluster.")
@@ -28,7 +34,6 @@ _EXPIRES = ("episodes", "toolCalls")
 @app.command("status")
 def status() -> Answer:
     """Show the store, counts, versions, sessions and latest events. Exits 0 even with `problems`."""
-    from otel.log import host
     from session.doctor import run
 
     found = run()
@@ -84,9 +89,6 @@ def project(
 ) -> Answer:
     """List the projects, or rename one: its memories, sessions, folders and switches follow."""
     from cli.terminal import agrees
-    from core import switches
-    from core.store import folders, sqlite
-    from memory.write import clean_name
 
     db = sqlite.open_reading()
     rows = {str(row["project"]): row for row in folders.listed(db)} if db is not None else {}
@@ -119,7 +121,7 @@ def _status_step() -> Any:
 @store.command("init")
 def init() -> Answer:
     """Create the cluster's collections or upgrade them."""
-    from core.store import cluster_sync
+    from core.store import cluster_sync  # loads typesense
 
     settings = config.load()
     result = cluster_sync.initialise(settings)
@@ -132,9 +134,7 @@ def init() -> Answer:
 @store.command("push")
 def push() -> Answer | int:
     """Push pending documents to the cluster. Runs by itself in the background."""
-    from core import background
-    from core.store import cluster_sync
-    from otel import log
+    from core.store import cluster_sync  # loads typesense
 
     in_background = background.obey_limit()
     settings = config.load()
@@ -149,7 +149,7 @@ def push() -> Answer | int:
 @store.command("pull")
 def pull() -> Answer:
     """Fill a new home from the cluster."""
-    from core.store import cluster_sync
+    from core.store import cluster_sync  # loads typesense
 
     with progress_bar("pull") as (_, advance):
         return Answer(cluster_sync.pull(config.load(), advance), [_status_step()])
@@ -163,11 +163,6 @@ def prune(
 ) -> Answer | int:
     """Permanently delete old data according to the settings retention.*. Runs by itself once a day."""
     from cli.terminal import may_delete
-    from core import background
-    from core.store import deletion, sqlite
-    from otel import log
-    from otel.log import new_event
-    from session.state_file import expire_states
 
     in_background = background.obey_limit()
     settings = config.load()
@@ -207,8 +202,6 @@ def backup(
     force: Annotated[bool, Option("--force", help="Overwrite an existing file")] = False,
 ) -> Answer:
     """Copy memory, sessions and settings into one file; agents keep running."""
-    from session import backup as backups
-
     result = backups.write(file, force=force)
     del result["members"], result["format"]
     check = step(f"joelclaw restore {quoted(result['file'])} --verify-only", "check whether the file is intact")
@@ -224,8 +217,6 @@ def restore(
     verify_only: Annotated[bool, Option("--verify-only", help="Only report whether the backup is intact")] = False,
 ) -> Answer:
     """Verify a backup and replace the home with it; the current data is set aside."""
-    from session import backup as backups
-
     folder = os.path.expanduser(into) or files.home()
     result = backups.restore(file, folder, force=force, verify_only=verify_only)
     if not result["restored"]:

@@ -13,6 +13,13 @@ from cli.declarations import Commands, Raw, RequiredQuery, Verbatim, progress_ba
 from cli.output import Answer, is_for_person, quoted, refuse_terminal, step, write_verbatim, wrong_usage
 from core import clock, config
 from core.errors import FAILED, usage
+from core.store import documents, sqlite
+from memory.knowledge import decisions
+from memory.knowledge import search as search_sections
+from memory.knowledge import sync as syncing
+from memory.knowledge import vault as notes
+from otel import log
+from otel.log import new_event
 
 app = Commands()
 knowledge = Commands("Sync and search folders of Markdown.")
@@ -34,12 +41,6 @@ def sync(
     prune: Annotated[bool, Option("--prune", help="Also remove folders that no longer exist")] = False,
 ) -> Answer:
     """Import folders of Markdown; sections deleted there are deleted from memory."""
-    from core.store import documents
-    from memory.knowledge import decisions
-    from memory.knowledge import sync as syncing
-    from otel import log
-    from otel.log import new_event
-
     folders = _folders(dirs or [], adrs_only, skills_only)
     now = clock.now_ms()
     with progress_bar("syncing") as (started, advance):
@@ -70,9 +71,6 @@ def sync(
 
 def _folders(dirs: list[str], adrs_only: bool, skills_only: bool) -> list[str]:
     """The folders to sync: those given, or those that the flags mean."""
-    from memory.knowledge import decisions
-    from memory.knowledge import vault as notes
-
     if not (adrs_only or skills_only):
         return dirs
     if dirs:
@@ -118,9 +116,6 @@ def note(
     ] = None,
 ) -> Answer:
     """Store the result of an agent's turn, as knowledge of type turn_note."""
-    from otel import log
-    from otel.log import new_event
-
     details = dict(item.partition("=")[::2] for item in detail or [])
     given = {"source": source, "agent": agent, "session": session, "turn": None if turn is None else str(turn)}
     place = {name: (value or "").strip() for name, value in given.items()}
@@ -156,9 +151,6 @@ def note(
 
 
 def _store_note(turn_id: str, summary: str, place: dict[str, str], details: dict[str, str], now: int) -> dict[str, Any]:
-    from core.store import sqlite
-    from memory.knowledge import sync as syncing
-
     values = {name: value.strip() for name, value in details.items()}
     usefulness = ["-".join(tag.lower().split()) for tag in _csv(values.get("usefulness", ""))]
     about = {
@@ -191,8 +183,6 @@ def read(
     verbatim: Verbatim = False,
 ) -> Answer | int:
     """Print a note by path, ADR-n, project n, name or topic."""
-    from memory.knowledge import vault as notes
-
     if verbatim:
         refuse_terminal()
     asked, root = " ".join(ref), notes.root()
@@ -216,9 +206,6 @@ def search_vault(
     limit: Limit = 10,
 ) -> Answer:
     """Find notes by name and words, or with --semantic by meaning."""
-    from memory.knowledge import search as search_sections
-    from memory.knowledge import vault as notes
-
     text, root = " ".join(query), notes.root()
     result: dict[str, Any] = {"query": text, "vault_root": root}
     steps = []
@@ -245,8 +232,6 @@ def _read_first(hits: list[dict[str, Any]]) -> list[Any]:
 @vault.command("ls")
 def ls(section: Annotated[str | None, Argument(metavar="SECTION", help="The section")] = None) -> Answer:
     """List the sections of the vault, or the notes of projects, decisions, inbox or resources."""
-    from memory.knowledge import vault as notes
-
     root = notes.root()
     name = (section or "").strip().lower()
     if not name:
@@ -267,8 +252,6 @@ def ls(section: Annotated[str | None, Argument(metavar="SECTION", help="The sect
 @vault.command("tree")
 def tree() -> Answer:
     """Show the folders of the vault, two levels deep."""
-    from memory.knowledge import vault as notes
-
     root = notes.root()
     result = {"vault_root": root, "max_depth": 2, "directories": notes.folders(root)}
     return Answer(result, [step("joelclaw vault ls", "the contents of its sections")])
@@ -303,9 +286,6 @@ def adr(
     all: Annotated[bool, Option("--all", help="Include records that are not open (rank)")] = False,
 ) -> Answer:
     """Read the decision records of the vault."""
-    from memory.knowledge import decisions
-    from memory.knowledge import vault as notes
-
     text = " ".join(query or [])
     takes_query = verb in ("locate", "refs", "prompt")
     if takes_query and not text.strip():

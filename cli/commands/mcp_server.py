@@ -17,7 +17,7 @@ from cli import declarations, start
 from cli.commands.recall import past_lines
 from cli.declarations import Commands
 from cli.input import current_session
-from cli.output import runnable
+from cli.output import runnable, unexpected
 from cli.parser import Command, Parameter
 from core import VERSION, json_text
 from core.errors import Failure, usage
@@ -228,7 +228,7 @@ def answer(name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
     try:
         text = enclose(SOURCE, list(_shortened(_call(name, arguments))))
     except Exception as error:
-        failure = error if isinstance(error, Failure) else start.unexpected(error)
+        failure = error if isinstance(error, Failure) else unexpected(error)
         lines = (f"{failure.code}: {one_line(failure.message)}", f"fix: {one_line(runnable(failure.fix))}")
         return enclose(SOURCE, [clip(line, 1_000) for line in lines]), True
     finally:  # close the connections that a command leaves to the end of its process

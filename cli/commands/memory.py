@@ -30,8 +30,14 @@ from cli.output import Answer, quoted, refuse_terminal, step, write_verbatim, wr
 from core import clock, config
 from core.errors import Failure
 from core.quoting import counted
-from core.store import sqlite
+from core.store import documents, forgotten, sqlite
+from core.store.deletion import folded
 from memory import curate
+from memory.write import MAX_CHARS
+from otel import log
+from recall.names import CALL_PREFIX
+from session import known_sessions
+from session.state_file import bring_back_state, hide_state, state_lock
 
 if TYPE_CHECKING:
     import apsw
@@ -93,8 +99,6 @@ def recent(
 @memory.command("scorecard")
 def scorecard(hours: Hours = 24) -> Answer:
     """Report how well memory works: recalls with results, memories used."""
-    from otel import log
-
     log.store_spooled()
     return Answer(curate.scorecard(sqlite.open_or_empty(), hours=hours, now=clock.now_ms()))
 
@@ -135,8 +139,6 @@ def list_(
 @memory.command("show")
 def show(id: Annotated[str, memory_argument("Its id")], verbatim: Verbatim = False) -> Answer | int:
     """Show everything known about a memory or a tool call."""
-    from recall.names import CALL_PREFIX
-
     if verbatim:
         refuse_terminal()
     db = sqlite.open_reading()
@@ -227,9 +229,6 @@ def forget(
     undo: Annotated[bool, Option("--undo", help="Bring them back")] = False,
 ) -> Answer:
     """Hide memories, tool calls or a whole session; --undo brings them back."""
-    from core.store import documents, forgotten
-    from recall.names import CALL_PREFIX
-
     if bool(ids) == bool(session):
         message = "--session takes no ids" if ids else "no memory was given"
         raise wrong_usage(message, "give ids, or --session ID for all of a session")
@@ -268,11 +267,6 @@ def forget(
 
 
 def _forget_session(given: str) -> dict[str, Any]:
-    from core.store import forgotten
-    from otel import log
-    from session import known_sessions
-    from session.state_file import hide_state, state_lock
-
     # Store the session's pending events first, so that they are forgotten too.
     log.store_spooled(busy_ms=config.load().get_int("store.busy_ms"))
     db, about = open_writing()
@@ -284,8 +278,6 @@ def _forget_session(given: str) -> dict[str, Any]:
 
 
 def _bring_back_session(session: str) -> dict[str, Any]:
-    from session.state_file import bring_back_state, hide_state, state_lock
-
     db, about = open_writing()
     with state_lock(session):
         bring_back_state(session)  # first: if this is killed, the session is still forgotten, and can be brought back
@@ -330,8 +322,6 @@ def purge(
 
 def _check_filters(ids: list[str], filters: dict[str, str]) -> None:
     """Raise a Failure if a purge cannot be made of these words."""
-    from core.store.deletion import folded
-
     least_match = 3  # characters of --match
     before = filters["before"]
     if bool(ids) == any(filters.values()):
@@ -345,8 +335,6 @@ def _check_filters(ids: list[str], filters: dict[str, str]) -> None:
 
 def _preview(result: dict[str, Any], actions: Sequence[Any] = ()) -> Answer:
     """What would be deleted, with the beginnings of the first memories for a person."""
-    from core.store import documents, sqlite
-
     most_shown = 10  # memories that a purge lists before it asks
     db = sqlite.open_reading()
     texts = documents.beginnings(db, result["ids"][:most_shown], 100) if db is not None else {}
@@ -368,8 +356,6 @@ def open_writing(identifier: str = "") -> tuple["apsw.Connection", dict[str, Any
 
 
 def _given_text(text: str) -> str:
-    from memory.write import MAX_CHARS
-
     return read_text(MAX_CHARS) if text == "-" else text
 
 

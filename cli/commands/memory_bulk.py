@@ -13,8 +13,15 @@ from cli.declarations import Commands, progress_bar, session_option
 from cli.input import numbered_lines, open_input, report_unknown_keys
 from cli.output import Answer, is_for_person, quoted, step, tell, write_bytes, wrong_usage
 from core import clock, config
+from core.command import model_from_config, model_not_configured
 from core.errors import FAILED, Failure
-from core.store import sqlite
+from core.store import forgotten, sessions, sqlite
+from core.store import sessions as stored_sessions
+from memory import curate
+from memory.archive import ingest, transcript_files
+from memory.archive.transcript_files import Archived, KnownFiles
+from session.state import stored_id
+from session.state_file import bring_back_state, state_lock
 
 app = Commands()
 
@@ -29,7 +36,7 @@ def import_(
 
     Lines that cannot be imported are reported; the others are stored.
     """
-    from memory import transfer
+    from memory import transfer  # loads a parser of Markdown
 
     form: str = format
     if form == "auto":
@@ -121,10 +128,6 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
 
     `again`: the paths may also be sessions, and what was forgotten or purged is archived, too.
     """
-    from core.store import sessions as stored_sessions
-    from memory.archive import transcript_files
-    from memory.archive.transcript_files import Archived, KnownFiles
-
     if agent not in ("", *clients.keeping_files()) and (all or not agent.replace("-", "").isalnum()):
         fix = f"name the files of an agent other than {', '.join(clients.keeping_files())}"
         raise wrong_usage(f"--agent is {agent!r}, whose sessions are not known", fix)
@@ -168,9 +171,6 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
 
 def _transcripts_of(name: str) -> list[str]:
     """A path, or the transcripts of the session with this id. Raises Failure ARCHIVE_FAILED if there is none."""
-    from core.store import forgotten, sessions, sqlite
-    from memory.archive import transcript_files
-
     db = sqlite.open_reading()
     if os.path.exists(name) or db is None:
         return [name]
@@ -184,11 +184,6 @@ def _transcripts_of(name: str) -> list[str]:
 
 def _admit_again(found: Sequence[Any], agent: str) -> None:
     """Bring back the forgotten sessions that these transcripts belong to."""
-    from memory import curate
-    from memory.archive import ingest, transcript_files
-    from session.state import stored_id
-    from session.state_file import bring_back_state, state_lock
-
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=True)
     vectors = sqlite.load_vectors(db)
     for file in found:
@@ -209,9 +204,6 @@ def _nothing_archived(about: str) -> Failure:
 
 def _archive_new(new: Sequence[Any], known: Any, agent: str, every: Sequence[Any] | None, *, again: bool) -> Any:
     """Archive files that are new or have changed. `every` is given if these are all files of all clients."""
-    from memory.archive import transcript_files
-    from session.state import stored_id
-
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=False)
     archiver = transcript_files.Archiver(db, stored_id, agent, again=again)
     try:
@@ -232,8 +224,6 @@ def past_sessions() -> dict[str, Any]:
 
     `unreadable` counts those that cannot be read, by reason.
     """
-    from memory.archive import transcript_files
-
     archived_per_second = 5_000_000  # bytes; two busy cores took 13 to 18 s for 74 MB
     db = sqlite.open_reading()
     left = {name: transcript_files.not_archived(db, [name]) for name in clients.keeping_files()}
@@ -286,7 +276,6 @@ def observe(
     ] = "",
 ) -> Answer:
     """Have a model record facts worth remembering from a session."""
-    from core.command import model_from_config, model_not_configured
     from session import observe_job
 
     settings = config.load()
@@ -302,7 +291,6 @@ def observe(
 
 def _observed_session(transcript: str, session: str) -> str:
     """The id in the store of the session that is given, by a transcript or by its id."""
-    from memory.archive import transcript_files
     from session.observe_job import session_name
 
     if bool(transcript) == bool(session):

@@ -24,11 +24,12 @@ from cli.declarations import (
 )
 from cli.input import time_range
 from cli.output import Answer, is_for_person, quoted, step, write_json, wrong_usage
-from core import clock, config, json_text
+from core import background, clock, config, json_text
 from core.errors import Failure
 from core.store import sqlite
 from otel import log
 from otel import search as events
+from session import known_sessions
 
 if TYPE_CHECKING:
     from core.records import EventQuery
@@ -138,8 +139,6 @@ def search(
 
 def _whole_id(given: str) -> str:
     """The id of the known session that begins like this, else the same text."""
-    from session import known_sessions
-
     try:
         return known_sessions.resolve(sqlite.open_or_empty(), given) if given else ""
     except Failure as failure:
@@ -149,15 +148,11 @@ def _whole_id(given: str) -> str:
 
 
 def _sessions_of(client: str, project: str) -> list[str]:
-    from session import known_sessions
-
     return [session.id for session in known_sessions.of(sqlite.open_or_empty(), client=client, project=project)]
 
 
 def _add_origins(rows: list[dict[str, Any]]) -> None:
     """Add the client and the project of its session to each event."""
-    from session import known_sessions
-
     db = sqlite.open_or_empty()
     sessions = {row["sessionId"]: known_sessions.with_id(db, row["sessionId"]) for row in rows}
     for row in rows:
@@ -203,7 +198,6 @@ def export(
     status: Annotated[bool, Option("--status", help="Only report pending events and past attempts")] = False,
 ) -> Answer | int:
     """Send pending events to an OTLP collector (the OTEL_* variables): logs, traces and metrics."""
-    from core import background
     from otel import export as exporting
 
     in_background = background.obey_limit()

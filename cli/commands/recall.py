@@ -25,10 +25,18 @@ from cli.declarations import (
     stored,
 )
 from cli.output import Answer, is_for_person, quoted, step, tell, wrong_usage
-from core import clock, files, quoting
+from core import clock, config, files, project, quoting
 from core.errors import Failure, usage
-from core.quoting import shown
+from core.quoting import clip, shown
 from core.store import sqlite
+from memory import sessions
+from otel import log
+from otel import search as events
+from recall import engine
+from recall.hit import snippet
+from recall.query import Query as RecallQuery
+from session import past_runs
+from session.state import stored_id
 
 app = Commands()
 
@@ -100,9 +108,6 @@ def show(
     raw: Raw = False,
 ) -> Answer:
     """Show the conversation around a hit of a recall, with its tool calls."""
-    from memory import sessions
-    from session.state import stored_id
-
     last = recall_hot.last_recall()
     identifier = id
     if id.isdecimal() and len(id) <= 3:
@@ -143,8 +148,6 @@ Most = Annotated[int, Option("--limit", "-n", min=1, max=100, help="Maximum numb
 @app.command("how", cls=ShellCommand)
 def how(query: ToolQuery, limit: Most = 5, raw: Raw = False) -> Answer:
     """Show commands that were run before: first those of this project, starting with the latest that worked."""
-    from session import past_runs
-
     return _past(
         query, past_runs.ways(sqlite.open_or_empty(), " ".join(query), limit, _own_project()), "commands", raw=raw
     )
@@ -153,16 +156,12 @@ def how(query: ToolQuery, limit: Most = 5, raw: Raw = False) -> Answer:
 @app.command("fix", cls=ShellCommand)
 def fix(query: ErrorQuery, limit: Most = 3, raw: Raw = False) -> Answer:
     """Show how errors like this were handled: first in this project, with the command that then worked."""
-    from session import past_runs
-
     return _past(
         query, past_runs.endings(sqlite.open_or_empty(), " ".join(query), limit, _own_project()), "errors", raw=raw
     )
 
 
 def _own_project() -> str:
-    from core import project
-
     return project.name_of(files.current_folder())
 
 
@@ -194,8 +193,6 @@ def past_lines(result: dict[str, Any]) -> Iterator[str]:
 
 
 def _command_line(run: dict[str, Any]) -> str:
-    from core.quoting import clip
-
     first, more, _ = run["command"].strip().partition("\n")
     shown = f"$ {clip(first, 300)}" + " …" * bool(more) if first and not run["file"] else f"{run['tool']} {run['file']}"
     return _mark(run) + shown
@@ -253,8 +250,6 @@ def search(
     ] = False,
 ) -> Answer:
     """Search everything: synced notes, memories, sessions and events."""
-    from otel import log
-
     text = " ".join(query)
     if facet and facet not in _FIELDS:
         raise wrong_usage(f"--facet {facet[:80]!r} is not known", f"use one of {', '.join(_FIELDS)}")
@@ -339,11 +334,6 @@ def matches(about: dict[str, list[str]], conditions: list[tuple[str, frozenset[s
 
 
 def _search_documents(query: str, name: str, most: int) -> tuple[list[tuple[dict[str, Any], dict[str, Any]]], int]:
-    from core import clock, config
-    from recall import engine
-    from recall.hit import snippet
-    from recall.query import Query as RecallQuery
-
     db = sqlite.open_reading()
     asked = RecallQuery(query, limit=most, budget="balanced", collections=(_COLLECTIONS[name],))
     vectors = db is not None and sqlite.load_vectors(db)
@@ -366,8 +356,6 @@ def _search_documents(query: str, name: str, most: int) -> tuple[list[tuple[dict
 
 def _search_events(query: str, name: str, most: int) -> tuple[list[tuple[dict[str, Any], dict[str, Any]]], int]:
     from cli.commands import recall_hot
-    from core import clock
-    from otel import search as events
 
     ten_years = 24 * 365 * 10
     result = events.find(events.query({"query": query, "hours": ten_years}, clock.now_ms()), limit=1_000, page=1)

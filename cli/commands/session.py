@@ -14,7 +14,18 @@ from core import clock, config, files, project, quoting
 from core.errors import Failure
 from core.quoting import clip, enclose, one_line
 from core.records import Session
+from core.store import sessions as stored_sessions
 from core.store import sqlite
+from memory import curate
+from memory import sessions as archived
+from otel import log
+from otel.log import host
+from recall import engine
+from recall.query import Query
+from session import known_sessions, own_command
+from session import lost as losses
+from session.reactions.startup import lines_left
+from session.session import SessionStore, errors_of
 from session.state import stored_id
 
 app = Commands()
@@ -41,8 +52,6 @@ def list_(
     hours: Annotated[float | None, Option(min=0, max=876_000, help="Only those active in the last N hours")] = None,
 ) -> Answer:
     """List all sessions, the most recently active first."""
-    from session import known_sessions
-
     since = 0 if hours is None else int(clock.now_ms() - hours * clock.HOUR_MS)
     rows, count = known_sessions.rows(
         _store(), config.load(), limit=limit, since=since, project=project or "", client=client or ""
@@ -63,8 +72,6 @@ def show(
     full: Annotated[bool, Option("--full", help="Show every turn, and injected texts in full")] = False,
 ) -> Answer:
     """Show a session in detail: its turns, context, injected and used memories, and the cost of hooks."""
-    from session import known_sessions
-
     given, chosen = (id or "").strip(), "given"
     if not given:
         given, chosen = current_session(), "environment"
@@ -84,8 +91,6 @@ def show(
 
 
 def _store() -> Any:
-    from otel import log
-
     log.store_spooled()
     return sqlite.open_reading() or sqlite.open_in_memory()
 
@@ -100,11 +105,6 @@ def briefing(
     format: Annotated[Literal["json", "text"], Option(help="JSON, or text for an agent")] = "json",
 ) -> Answer:
     """Show the last work in a repository, and its newest memories."""
-    from core.store import sessions as stored_sessions
-    from memory import curate
-    from session.reactions.startup import lines_left
-    from session.session import SessionStore, errors_of
-
     given = os.path.realpath(os.path.expanduser(repo or "."))
     if not os.path.isdir(given):
         raise Failure("BRIEFING_FAILED", f"{given} is not a folder", "name a repository: --repo DIR")
@@ -161,8 +161,6 @@ def lost(
     raw: Raw = False,
 ) -> Answer:
     """Show what the last compaction dropped, and how to get each item back."""
-    from session import lost as losses
-
     db = sqlite.open_reading()
     given = _session_with_losses(db, (session or "").strip())
     here = "" if given else project.name_of(files.current_folder())
@@ -186,21 +184,16 @@ def lost(
 
 def _session_with_losses(db: Any, given: str) -> str:
     """The id of the session that is given or current; "" for the session that was compacted last."""
-    from core.store import sessions
-
     asked = given or session_from_environment()
     if asked:
         return str(stored_id(asked))
     current = current_session()
-    known = sessions.by_id(db, stored_id(current)) if current and db is not None else None
+    known = stored_sessions.by_id(db, stored_id(current)) if current and db is not None else None
     return str(known["id"]) if known else ""
 
 
 def lost_text(result: dict[str, Any], *, in_rows: bool = False) -> str:
     """The result of `lost` as text, a line for each entry. `in_rows`: only the best of each kind, for a screen."""
-    from session import lost as losses
-    from session import own_command
-
     name, about = quoting.shown_id(result["session"]), result["compaction"]
     lines = [f"lost in compaction {about['number']} of session {name} of {result['project'] or 'no project'}"]
     if not about["summaryKnown"]:
@@ -247,12 +240,6 @@ def search(
     runtime: Annotated[str, Option(help="Only sessions of this client")] = "",
 ) -> Answer:
     """Find archived sessions by their prompts, answers, commands and notes."""
-    from core.store import sessions as stored_sessions
-    from memory import sessions as archived
-    from otel.log import host
-    from recall import engine
-    from recall.query import Query
-
     text, machine = " ".join(query), host()
     db = sqlite.open_reading()
     found: list[dict[str, Any]] = []
@@ -297,8 +284,6 @@ def extract(
     format: Annotated[Literal["json", "markdown"], Option(help="`markdown` adds the same text as Markdown")] = "json",
 ) -> Answer:
     """Show what an archived session contains about a topic: requests, commands, files, open ends."""
-    from memory import sessions as archived
-
     transcript = archived.read(sqlite.open_reading(), session, identity=stored_id)
     extraction = archived.extract(transcript, query)
     result: dict[str, Any] = {"format": format, "extraction": extraction}

@@ -18,6 +18,13 @@ from cli.input import current_session
 from cli.output import Answer, is_for_person, quoted, step, wrong_usage
 from core import clock, files, project, switches
 from core.errors import Failure
+from core.store import sessions, sqlite
+from otel import log
+from otel.log import new_event
+from session.install import plan
+from session.install.client_settings import settings_of
+from session.state import stored_id
+from session.state_file import has_state
 
 if TYPE_CHECKING:
     from session.install.client_settings import Settings
@@ -83,9 +90,6 @@ def uninstall(agents: Agents = None, project: OfProject = False, confirmed: Conf
 
 
 def _list_installs() -> Answer:
-    from session.install import plan
-    from session.install.client_settings import settings_of
-
     both = product(map(settings_of, clients.rows()), (False, True))
     rows = [plan.installation_row(client, project) for client, project in both if client.has_projects or not project]
     of_user = (row for row in rows if row["scope"] == "user")
@@ -105,8 +109,6 @@ class _Change:
 
     def run(self, confirmed: bool | None) -> Answer:
         """Carry out the plans, after asking on a terminal; with `confirmed=False` only show them."""
-        from session.install import plan
-
         dry_run = confirmed is False
         result: dict[str, Any] = {"agents": [], "skipped": self.skipped, "dryRun": dry_run}
         plans_by_client = None
@@ -138,9 +140,6 @@ class _Change:
 
     def _choose(self, names: list[str]) -> tuple[list["Settings"], list[dict[str, str]]]:
         """The clients that are named, and with `all` those that are skipped and why."""
-        from session.install import plan
-        from session.install.client_settings import settings_of
-
         if names and "all" not in names:
             return [settings_of(clients.row(name)) for name in names], []
         if len(names) > 1:
@@ -171,8 +170,6 @@ class _Change:
 
     def _plans(self) -> list[list["Plan"]]:
         """All plans, before anything is written: if one file is refused, nothing changes."""
-        from session.install import plan
-
         if self.verb == "install":
             plans = [plan.installing(client, project=self.project, mcp=self.mcp) for client in self.clients]
         else:
@@ -182,8 +179,6 @@ class _Change:
 
     def _describe(self, plans: list["Plan"], backups: dict[str, str | None]) -> dict[str, Any]:
         """The result for a client."""
-        from session.install import plan
-
         first, *others = [_describe_file(file_plan, backups) for file_plan in plans]
         notes = list(dict.fromkeys(note for file_plan in plans for note in file_plan.notes))
         if self.verb == "uninstall" and not notes and not any(file_plan.changed for file_plan in plans):
@@ -253,10 +248,6 @@ def on(session: OneSession = None, project: OneProject = False, everywhere: Ever
 
 def _switched(action: str, result: dict[str, Any], steps: list[Any], message: str, damaged: str) -> Answer:
     """The answer, after the event is stored. `damaged` is the name of a file of switches that was set aside."""
-    from otel import log
-    from otel.log import new_event
-    from session.state_file import has_state
-
     scope, name = result["scope"], result["name"]
     if result["changed"]:
         metadata = {"scope": scope, "name": name}
@@ -271,9 +262,6 @@ def _switched(action: str, result: dict[str, Any], steps: list[Any], message: st
 
 def _scope(session: str | None, of_project: bool, everywhere: bool) -> "tuple[switches.Scope, str, str]":
     """The scope to switch, its name, and how it was chosen: by a `flag`, the current `session` or the `folder`."""
-    from session.state import stored_id
-    from session.state_file import has_state
-
     given = (session or "").strip()
     if (session is not None) + of_project + everywhere > 1:
         raise wrong_usage("--session, --project and --everywhere cannot be used together", "give one of them")
@@ -297,8 +285,6 @@ def _scope(session: str | None, of_project: bool, everywhere: bool) -> "tuple[sw
 
 def _archived_session(session: str) -> str:
     """The archived session with this id or beginning of an id; "" if there is none, or if the store cannot be read."""
-    from core.store import sessions, sqlite
-
     with suppress(sqlite.StoreError, OSError):
         db = sqlite.open_reading()
         return sessions.whole_id(db, session) if db is not None else ""
@@ -332,8 +318,6 @@ def exclude(
 
 
 def _exclude(folder: str | None) -> Answer:
-    from core.store import sessions, sqlite
-
     path = os.path.realpath(folder or ".")
     if folder is None and f"{os.path.realpath(os.path.expanduser('~'))}/".startswith(f"{path.rstrip('/')}/"):
         raise wrong_usage(f"{path} is your home: all your projects are in it", "name it, if that is what you want")
