@@ -378,13 +378,14 @@ CLIENTS = {
         match="distilling chat history into a structured XML",
         summary=f"<state_snapshot>{VAGUE}</state_snapshot>",
     ),
-    "qwen": Client(
+    "qwen": Client(  # inside a turn, chance says whether the last result is kept when the session is resumed
         call=qwen,
         limits={"contextWindow": 100_000},
         usage=Usage(20_000, 500, 72_000, 21_000),
         match="First, reason in your <analysis> block|You are the component that summarizes",
         summary=f"<analysis>brief</analysis>\n<state_snapshot>{VAGUE}</state_snapshot>",
         summariser_has_tools=True,
+        compacts_after_turns=True,
     ),
     "copilot": Client(  # it asks for the summary while the next request runs
         call=copilot,

@@ -17,7 +17,9 @@ def is_compaction(entry: dict[str, Any]) -> bool:
 
 def drive(run: Run, prompts: list[str]) -> None:
     """Allow every tool."""
-    merge_json(run.home / ".copilot" / "config.json", {"trusted_folders": [str(run.workdir)], "banner": "never"})
+    config = run.home / ".copilot" / "config.json"
+    if not config.exists():  # it adds a comment
+        merge_json(config, {"trusted_folders": [str(run.workdir)], "banner": "never"})
     run.set_env(
         COPILOT_OFFLINE="true",
         COPILOT_AUTO_UPDATE="false",
