@@ -338,13 +338,14 @@ def _tag(text: str, name: str) -> str:
 
 
 def _queue_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
-    """What the user types while a turn runs. The client's own commands (`/compact`) are left out."""
+    """What the user types while a turn runs, without the client's own commands (`/compact`) and tasks."""
     operation, given = line.get("operation"), string(line.get("content"))
     if operation not in ("enqueue", "remove", "dequeue", "popAll"):
         return []
     text = typed(given)
     is_command = text.startswith("/") and len(text.split()) == 1
-    queue = Entry("queue", at, operation=operation, text="" if is_command else text)
+    is_task = "task_id" in (parsed(given) or {})
+    queue = Entry("queue", at, operation=operation, text="" if is_command or is_task else text)
     # the model gets them later, and newer versions write them again then
     notes = _notes(at, *_messages(given)) if operation == "enqueue" else []
     return [queue, *notes, *_ended_process(given, "task-id", "summary")]

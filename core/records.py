@@ -193,6 +193,8 @@ class Session(TypedDict):
     """The session that began it, or from which it was forked."""
     kind: NotRequired[str]
     """main, fork, subagent or review."""
+    forked_at: NotRequired[int]
+    """The time (ms) of the last entry that a fork copied from its parent; 0 if unknown."""
     folders: NotRequired[list[str]]
     """The folders of its entries."""
 

@@ -144,8 +144,8 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
             quoted = "'" + path.replace("'", "'\\''") + "'"
             message, fix = f"{path} is not archived", f"archive it: joelclaw memory archive {quoted}"
         raise Failure("SESSION_NOT_FOUND", message, fix)
-    called = calls.of_session(db, session, last=MAX_LINES, passages=True, abandoned=True)
-    lines = _lines(sessions.last_episodes(db, session, MAX_LINES, abandoned=True), called)
+    called = calls.of_session(db, session, last=MAX_LINES, passages=True, live="TRUE")
+    lines = _lines(sessions.last_episodes(db, session, MAX_LINES, live="TRUE"), called)
     redacted = any(MARK in line.text for line in lines)
     return Transcript(session, {**_about(db, session), "path": path}, lines, redacted)
 

@@ -10,15 +10,13 @@ from core import TYPE_CHECKING, shell_command
 from core.clock import HOUR_MS
 from core.project import OUTSIDE
 from core.quoting import as_code, clip, one_line
-from core.store import calls as stored_calls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import apsw
-
     from core.records import Call, Edit
     from core.shell_command import Step
+    from core.store.branches import History
 
 FORM_CHARS = 160  # a longer command is no form to run again
 # Words of commands that change or hide work, or affect others: they are never suggested.
@@ -129,7 +127,7 @@ def running(calls: Sequence[Call]) -> list[Call]:
 
 
 def unrun_line(
-    db: apsw.Connection, session: str, edits: Sequence[Edit], calls: Sequence[Call], names: Mapping[str, str], room: int
+    history: History, edits: Sequence[Edit], calls: Sequence[Call], names: Mapping[str, str], room: int
 ) -> str:
     """The line on edits that nothing has run since, with `room` characters for the ranges; "" if there are none.
 
@@ -148,7 +146,7 @@ def unrun_line(
         parts[file] = inside
     if not parts:
         return ""
-    places = stored_calls.places(db, session, files=list(parts))
+    places = history.places(list(parts))
     for file, inside in parts.items():
         defined = [place for place in places if place["file"] == file and place["defines"]]
         for at, (first, last) in enumerate(ranges[file][:most]):

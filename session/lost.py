@@ -20,8 +20,8 @@ from core.project import names_of as project_names
 from core.quoting import clip
 from core.records import Call, Name, Place, Session
 from core.shell_command import place_of
-from core.store import calls as stored_calls
 from core.store import sessions
+from core.store.branches import History
 from core.store.calls import fading
 from core.store.sqlite import ALL
 from session import command_runs, own_command, requests
@@ -54,11 +54,12 @@ def of_project(db: apsw.Connection | None, given: str, kinds: Sequence[str], *, 
 def of_session(db: apsw.Connection, session: Session, kinds: Sequence[str], *, chosen: str = "given") -> dict[str, Any]:
     """The same for this session; `lost` holds the entries of each kind, the most useful first."""
     identifier = session["id"]
-    compactions = sessions.compactions(db, identifier)
+    history = History(db, identifier)
+    compactions = history.compactions()
     if not compactions:
         raise _no_compaction(db, identifier)
     last = compactions[-1]
-    work = _Work(db, session, last)
+    work = _Work(session, history, last)
     readers: dict[str, Callable[[], list[Entry]]] = {
         "files": work.files,
         "names": work.names,
@@ -73,7 +74,7 @@ def of_session(db: apsw.Connection, session: Session, kinds: Sequence[str], *, c
             "number": len(compactions),
             "at": clock.iso(last["at"] or None),
             "callsBefore": last["call"],
-            "callsSince": max(0, session["calls"] - last["call"]),
+            "callsSince": max(0, session["calls"] + history.calls_before - last["call"]),
             "promptsBefore": work.prompts,
             "summaryKnown": bool(last["summary"]),
             "summaryChars": len(last["summary"]),
@@ -137,15 +138,15 @@ class _Summary:
 class _Work:
     """The calls, names, places and prompts of a session, divided by its last compaction."""
 
-    def __init__(self, db: apsw.Connection, session: Session, compaction: dict[str, Any]) -> None:
+    def __init__(self, session: Session, history: History, compaction: dict[str, Any]) -> None:
         self._session = session["id"]
         self._folder = session["folder"]
         self._last = compaction["call"]
-        calls = stored_calls.of_session(db, self._session, last=MAX_CALLS)
+        calls = history.calls(MAX_CALLS)
         self._before = [call for call in calls if call["number"] <= self._last]
         self._after = [call for call in calls if call["number"] > self._last]
         # Prompts before the compaction; if the client gives no time, up to the prompt of the last call.
-        turns = sessions.last_episodes(db, self._session, MAX_CALLS, until=compaction["at"] or ALL)
+        turns = history.episodes(MAX_CALLS, compaction["at"] or ALL)
         self._prompts = [
             (identifier, text[len("user:") :].strip()) for identifier, text, _ in turns if text.startswith("user:")
         ]
@@ -153,8 +154,8 @@ class _Work:
             self._prompts = self._prompts[: self._before[-1]["prompt"]]
         self.prompts = max(len(self._prompts), self._before[-1]["prompt"] if self._before else 0)
         self._summary = _Summary(compaction["summary"], {call["file"] for call in self._before})
-        self._names: list[Name] = stored_calls.names(db, self._session, every=True)
-        self._places: list[Place] = stored_calls.places(db, self._session)
+        self._names: list[Name] = history.names(every=True)
+        self._places: list[Place] = history.places()
 
     def files(self) -> list[Entry]:
         """Files, by their weight: an edit counts as three reads, and both fade with the calls after them."""

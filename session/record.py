@@ -151,15 +151,17 @@ def _record_compaction(state: SessionState, now: int) -> None:
 def leave_out_abandoned(session: Session, db: apsw.Connection) -> None:
     """The user went back: take what is no longer part of the conversation out of the state."""
     from core.project import relative
-    from core.store import branches, sessions
+    from core.store import sessions
+    from core.store.branches import History
 
     state = session.state
     known = sessions.by_id(db, session.id)
     folder = known["folder"] if known else ""
-    said = sessions.conversation(db, session.id, 4_000)
+    history = History(db, session.id)
+    said = history.conversation(4_000)
     state.messages = [entry for _, text in said if (entry := message(text))][-MESSAGES_KEPT:]
     _record_messages(state, [])
-    files = branches.files(db, session.id)
+    files = history.files()
     state.files = [path for path in state.files if relative(path, folder) in files]
     state.recall_cache = []
     state.recalled_hash = ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from core import TYPE_CHECKING, words
 from core.clock import HOUR_MS
 from core.quoting import CUT, clip, cost, one_line
-from core.store import sessions
+from core.store.branches import History
 from memory.gate import ACKNOWLEDGEMENTS, begins_with, is_own
 
 if TYPE_CHECKING:
@@ -181,7 +181,8 @@ def open_request(db: apsw.Connection, session: Session, calls: Sequence[Call]) -
     If the last words only choose ("1+2", "yes"), the agent's question follows. If all of them are short, the last
     request before them comes first. A single word ("continue") is left out. A request of a turn that has ended says so.
     """
-    said = sessions.conversation(db, session["id"], READ_CHARS)  # times and prompts; the agent's words are ""
+    history = History(db, session["id"])
+    said = history.conversation(READ_CHARS)  # times and prompts; the agent's words are ""
     ended_at = session.get("ended_at", 0)  # of the last turn; 0 if the client does not record that
     at = _turn_start(said, calls, ended_at)
     before = [prompt for _, prompt in said[:at] if prompt]
@@ -195,7 +196,7 @@ def open_request(db: apsw.Connection, session: Session, calls: Sequence[Call]) -
     offer = ""
     if last and not is_request(last) and len(last) <= 60:  # a longer prompt is no choice
         chosen_at = max(when for when, prompt in said if prompt == last)
-        offer = offered(last, sessions.last_answer(db, session["id"], chosen_at))
+        offer = offered(last, history.last_answer(chosen_at))
     if not (offer or any(is_request(prompt, WHOLE_LETTERS) for prompt in shown)):
         rest = [prompt for prompt in before if prompt not in shown]
         requests = filter(None, (last_request(rest, WHOLE_LETTERS), last_request(rest)))

@@ -1,4 +1,5 @@
-"""The marks of a session's entries and its rewinds, as `memory.archive.branches` explains them. Hot path.
+"""The marks of a session's entries and its rewinds, as `memory.archive.branches` explains them; what a fork shares with
+its parents. Hot path.
 
 An abandoned episode has the tag `abandoned`, an abandoned call a column. Functions that write belong inside the
 caller's transaction.
@@ -8,13 +9,15 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text
 from core.store import calls, documents, sessions
-from core.store.sqlite import LISTED, row_range
+from core.store.sqlite import ALL, LISTED, row_range
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     import apsw
+
+    from core.records import Call, Edit, Name, Place, Session
 
     Mark = tuple[int, int]
     """The number of the last call and the row of the last episode up to an entry."""
@@ -78,10 +81,157 @@ def numbers_of(db: apsw.Connection, session: str, keys: Iterable[str]) -> dict[s
     return dict(db.execute(query, (session, json_text.dumps(list(keys)))))
 
 
-def files(db: apsw.Connection, session: str) -> set[str]:
-    """The files that the calls on the live branch of a session worked on."""
-    query = f"SELECT DISTINCT file FROM call WHERE session_id = ? AND {calls.LIVE}"
-    return {str(file) for (file,) in db.execute(query, (session,))} | {e["file"] for e in calls.edits(db, session)}
+def live_ranges(rewinds: Sequence[Rewind], end: Mark = (ALL, ALL)) -> list[tuple[Mark, Mark]]:
+    """The ranges of marks on the branch that ends at a mark, else on the live branch, each without its first mark."""
+    ranges: list[tuple[Mark, Mark]] = []
+    for begin, target in reversed(rewinds):
+        if begin < end:
+            ranges.append((begin, end))
+            end = target
+    return [*ranges, ((0, 0), end)]
+
+
+class Part:
+    """A session's share in the history of a fork: conditions in SQL for its calls and turns, what came before it."""
+
+    __slots__ = ("before", "calls", "last", "prompts_before", "session", "turns", "until")
+
+    def __init__(self, session: str, live_calls: str, live_turns: str) -> None:
+        self.session = session
+        self.last = ALL  # number of the last call that belongs to it
+        self.until = ALL  # its time, ms
+        self.calls = live_calls
+        self.turns = live_turns
+        self.before = 0  # calls in the parts before it
+        self.prompts_before = 0
+
+
+def lineage(db: apsw.Connection, session: str) -> list[Part]:
+    """A session and, before it, those from which it was forked, each up to the fork; the oldest first."""
+    parts = [Part(session, calls.LIVE, sessions.LIVE_TURN)]
+    until = ALL
+    while fork := sessions.fork_of(db, parts[0].session):
+        parent, until = fork[0], min(until, fork[1])
+        if parent in [part.session for part in parts]:  # transcripts may name a circle
+            break
+        query = "SELECT coalesce(max(number), 0), coalesce(max(prompt), 0) FROM call WHERE session_id = ? AND at <= ?"
+        ((number, prompt),) = db.execute(query, (parent, until))
+        ranges = live_ranges(rewinds(db, parent), (int(number), sessions.last_row(db, parent, until)))
+        conditions = [
+            " OR ".join([f"({column} > {begin[part]} AND {column} <= {end[part]})" for begin, end in ranges])
+            for part, column in enumerate(("number", "rowid"))
+        ]
+        # a fork whose copies were found later has counted them
+        query = "SELECT coalesce(min(number) - 1, session.calls) FROM session LEFT JOIN call ON session_id = session.id"
+        counted = db.execute(f"{query} WHERE session.id = ?", (parts[0].session,)).get
+        for part in parts:
+            part.before += max(0, int(number) - int(counted))
+            part.prompts_before += 0 if counted else int(prompt)
+        parts.insert(0, Part(parent, *(f"({condition})" for condition in conditions)))
+        parts[0].last, parts[0].until = int(number), until
+    return parts
+
+
+class History:
+    """A session's work. A fork's includes its parents' up to the fork, and goes on with the numbers of their calls."""
+
+    def __init__(self, db: apsw.Connection, session: str) -> None:
+        self._db = db
+        self._parts = lineage(db, session)
+        self.calls_before = self._parts[-1].before  # the fork
+
+    def session(self) -> Session | None:
+        """The record of the session, with the counts and the plan that it has from its parents, too."""
+        own = sessions.by_id(self._db, self._parts[-1].session)
+        for part in self._parts[::-1] if own else ():
+            known = sessions.by_id(self._db, part.session)
+            at, prompts = known.get("plan_at", [0, 0]) if known else (0, 0)
+            if own and known and known["plan"] and at <= part.last:
+                own["plan"], own["plan_at"] = known["plan"], [at + part.before, prompts + part.prompts_before]
+                break
+        if own:
+            own["calls"] += self._parts[-1].before
+            own["prompts"] += self._parts[-1].prompts_before
+        return own
+
+    def calls(self, last: int = 1000) -> list[Call]:
+        """The last calls, oldest first, without passages."""
+        found: list[Call] = self._numbered(
+            lambda part: calls.of_session(self._db, part.session, last=last, live=part.calls)
+        )
+        return found[-last:]
+
+    def places(self, files: Sequence[str] = ()) -> list[Place]:
+        """As `calls.places`."""
+        return self._numbered(lambda part: calls.places(self._db, part.session, files=files, live=part.calls))
+
+    def edits(self) -> list[Edit]:
+        """As `calls.edits`."""
+        return self._numbered(lambda part: calls.edits(self._db, part.session, live=part.calls))
+
+    def compactions(self) -> list[dict[str, Any]]:
+        """As `sessions.compactions`, without those that a fork has copied."""
+        found: dict[int, dict[str, Any]] = {}
+        for part in self._parts:
+            for compaction in sessions.compactions(self._db, part.session, live=part.calls):
+                if compaction["at"] <= part.until:
+                    found.setdefault(compaction["at"] or -len(found), compaction)["call"] += part.before
+        return list(found.values())
+
+    def names(self, *, every: bool = False) -> list[Name]:
+        """As `calls.names`."""
+        found: dict[str, Name] = {}
+        for part in self._parts:
+            of_all = every or part is not self._parts[-1]
+            for name in calls.names(self._db, part.session, every=of_all, live=part.calls):
+                name["first"] += part.before
+                name["last"] = min(name["last"], part.last) + part.before
+                name["written"] += part.before if name["written"] else 0
+                if older := found.get(name["name"]):
+                    name["weight"] += older["weight"] * calls.fading(name["last"] - older["last"])
+                    name["calls"] += older["calls"]
+                    name["first"] = older["first"]
+                found[name["name"]] = name
+        return list(found.values())
+
+    def episodes(self, most: int, until: int) -> list[tuple[str, str, int]]:
+        """As `sessions.last_episodes`."""
+        read = sessions.last_episodes
+        return [
+            turn for part in self._parts for turn in read(self._db, part.session, most, until=until, live=part.turns)
+        ][-most:]
+
+    def conversation(self, characters: int, last: int = 400) -> list[tuple[int, str]]:
+        """As `sessions.conversation`."""
+        read = sessions.conversation
+        return [
+            said for part in self._parts for said in read(self._db, part.session, characters, last, live=part.turns)
+        ][-last:]
+
+    def last_answer(self, until: int) -> str:
+        """As `sessions.last_answer`."""
+        read = sessions.last_answer
+        answers = (read(self._db, part.session, until, live=part.turns) for part in self._parts[::-1])
+        return next(filter(None, answers), "")
+
+    def paths(self) -> set[str]:
+        """The files in which a name was shown or something edited."""
+        return {path for part in self._parts for path in calls.paths(self._db, part.session)}
+
+    def files(self) -> set[str]:
+        """The files that the calls worked on."""
+        return {call["file"] for call in self.calls(ALL)} | {edit["file"] for edit in self.edits()}
+
+    def _numbered(self, read: Callable[[Part], list[Any]]) -> list[Any]:
+        """The rows of all parts, whose numbers of calls and prompts go on from part to part."""
+        found: list[Any] = []
+        for part in self._parts:
+            for row in read(part):
+                row["number"] += part.before
+                if "prompt" in row:
+                    row["prompt"] += part.prompts_before
+                found.append(row)
+        return found
 
 
 def mark_abandoned(db: apsw.Connection, session: str, live: Sequence[tuple[Mark, Mark]]) -> None:

@@ -75,18 +75,20 @@ def drop_copies(db: apsw.Connection, session: str, owner: str) -> None:
     for (number,) in copies:
         forget(db, session, number)
         db.execute("DELETE FROM call WHERE session_id = ? AND number = ?", (session, number))
+    if copies:
+        used = "SELECT 1 FROM call WHERE call.session_id = name.session_id AND number BETWEEN first AND last"
+        db.execute(f"DELETE FROM name WHERE session_id = ? AND NOT EXISTS ({used})", (session,))
 
 
 def of_session(
-    db: apsw.Connection, session: str, *, last: int = 1000, passages: bool = False, abandoned: bool = False
+    db: apsw.Connection, session: str, *, last: int = 1000, passages: bool = False, live: str = LIVE
 ) -> list[Call]:
-    """The last calls of a session, oldest first, without abandoned ones unless asked for.
+    """The last calls of a session, oldest first, of those that `live` admits: a condition in SQL.
 
     Without `passages` those are "", and their pages are not read.
     """
     columns = COLUMNS if passages else COLUMNS.replace("passage", "'' AS passage")
-    where = "session_id = ?" if abandoned else f"session_id = ? AND {LIVE}"
-    sql = f"SELECT {columns} FROM call WHERE {where} ORDER BY number DESC LIMIT ?"
+    sql = f"SELECT {columns} FROM call WHERE session_id = ? AND {live} ORDER BY number DESC LIMIT ?"
     newest_first: list[Call] = fetch_dicts(db, sql, (session, last))
     return newest_first[::-1]
 
@@ -182,11 +184,11 @@ def fading(calls_ago: int) -> float:
     return exp(-calls_ago / 40)
 
 
-def names(db: apsw.Connection, session: str, *, every: bool = False) -> list[Name]:
+def names(db: apsw.Connection, session: str, *, every: bool = False, live: str = LIVE) -> list[Name]:
     """The identifiers and file names in the last 400 calls of a session, or in `every` call, in no order."""
     sql = (
         "SELECT name, first, last, calls, weight, place, written FROM name WHERE session_id = ?1 AND weight > 0"
-        f" AND (?2 OR last > (SELECT calls FROM session WHERE id = ?1) - ?3) AND first NOT IN {_ABANDONED}"
+        f" AND (?2 OR last > (SELECT calls FROM session WHERE id = ?1) - ?3) AND first NOT IN {_without(live)}"
     )
     return fetch_dicts(db, sql, (session, every, 400))
 
@@ -207,9 +209,11 @@ def save_names(db: apsw.Connection, session: str, given: Iterable[Name]) -> None
     )
 
 
-def places(db: apsw.Connection, session: str, *, names: Sequence[str] = (), files: Sequence[str] = ()) -> list[Place]:
+def places(
+    db: apsw.Connection, session: str, *, names: Sequence[str] = (), files: Sequence[str] = (), live: str = LIVE
+) -> list[Place]:
     """A session's places, only of these names or in these files if any are given, in no order."""
-    where = f"session_id = ?1 AND number NOT IN {_ABANDONED}"
+    where = f"session_id = ?1 AND number NOT IN {_without(live)}"
     values = [session]
     for column, given in (("name", names), ("path", files)):
         if given:
@@ -229,9 +233,9 @@ def paths(db: apsw.Connection, session: str) -> list[str]:
     return [str(path) for (path,) in db.execute("SELECT path FROM place_file WHERE session_id = ?", (session,))]
 
 
-def edits(db: apsw.Connection, session: str, *, files: Sequence[str] = ()) -> list[Edit]:
+def edits(db: apsw.Connection, session: str, *, files: Sequence[str] = (), live: str = LIVE) -> list[Edit]:
     """A session's edits, oldest first, only in these files if any are given."""
-    where = f"session_id = ?1 AND number NOT IN {_ABANDONED}"
+    where = f"session_id = ?1 AND number NOT IN {_without(live)}"
     values = [session]
     if files:
         where += f" AND path IN {LISTED}"
@@ -339,5 +343,6 @@ def _conditions(filters: Filters) -> list[tuple[str, list[Any]]]:
     return conditions
 
 
-_ABANDONED = f"(SELECT number FROM call WHERE session_id = ?1 AND NOT {LIVE})"
-"""The numbers of the abandoned calls of the session that is the first parameter."""
+def _without(live: str) -> str:
+    """The numbers of the calls that a condition leaves out, of the session that is the first parameter."""
+    return f"(SELECT number FROM call WHERE session_id = ?1 AND NOT {live})"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TITLE = "title"  # the speaker of an episode that names its session
 SUBAGENTS = "SELECT id FROM session WHERE parent = ? AND parent <> '' AND kind IN ('subagent', 'review')"
+LIVE_TURN = """instr(tags, '"abandoned"') = 0"""  # as `calls.LIVE`
 FORGOTTEN = -1  # instead of `updated_at`: the session stays known, so that its transcript is not archived again
 STARTED = ("subagent", "review")  # kinds of sessions that another session began
 PURGED_PLAN = '[["purged"]]'  # so that reading the transcript again does not bring the plan back
@@ -44,6 +45,19 @@ def ancestor(db: apsw.Connection, identifier: str, kinds: Sequence[str] = ("fork
     return identifier
 
 
+def fork_of(db: apsw.Connection, identifier: str) -> tuple[str, int] | None:
+    """The parent of a fork, and the time (ms) up to which the fork shares its history; None if it is no fork.
+
+    If no line says when that was, it is just before the first turn of the fork's own.
+    """
+    query = "SELECT parent, forked_at, updated_at FROM session WHERE id = ? AND kind = 'fork' AND parent <> ''"
+    row = db.execute(query, (identifier,)).fetchone()
+    if row is None:
+        return None
+    own = None if row[1] else first_episode_at(db, identifier, ())
+    return str(row[0]), int(row[1] or row[2]) if own is None else own - 1
+
+
 def note_fork(db: apsw.Connection, identifier: str, parent: str) -> None:
     """Note that a session was forked from another, unless its transcript names its parent."""
     db.execute("UPDATE session SET parent = ?, kind = 'fork' WHERE id = ? AND parent = ''", (parent, identifier))
@@ -56,12 +70,14 @@ def save(db: apsw.Connection, session: Session) -> None:
         plan.append(session["plan_at"])
     db.execute(
         "INSERT OR REPLACE INTO session (id, client, project, folder, updated_at, prompts, calls, plan, ended_at,"
-        " worktree, parent, kind, folders, branches) VALUES (:id, :client, :project, :folder, :updated_at, :prompts,"
-        " :calls, coalesce((SELECT plan FROM session WHERE id = :id AND plan = :purged), :plan), :ended_at, :worktree,"
-        " :parent, :kind, :folders, coalesce((SELECT branches FROM session WHERE id = :id), '[]'))",
+        " worktree, parent, kind, forked_at, folders, branches)"
+        " VALUES (:id, :client, :project, :folder, :updated_at, :prompts, :calls,"
+        " coalesce((SELECT plan FROM session WHERE id = :id AND plan = :purged), :plan), :ended_at, :worktree, :parent,"
+        " :kind, :forked_at, :folders, coalesce((SELECT branches FROM session WHERE id = :id), '[]'))",
         {
-            "ended_at": 0, "worktree": "", "parent": "", "kind": "main", **session, "plan": json_text.dumps(plan),
-            "purged": PURGED_PLAN, "folders": json_text.dumps(session.get("folders", [])),
+            "ended_at": 0, "worktree": "", "parent": "", "kind": "main", "forked_at": 0, **session,
+            "plan": json_text.dumps(plan), "purged": PURGED_PLAN,
+            "folders": json_text.dumps(session.get("folders", [])),
         },
     )  # fmt: skip
 
@@ -261,11 +277,10 @@ def title(db: apsw.Connection, session: str) -> str:
 
 
 def last_episodes(
-    db: apsw.Connection, session: str, most: int, *, until: int = ALL, abandoned: bool = False
+    db: apsw.Connection, session: str, most: int, *, until: int = ALL, live: str = LIVE_TURN
 ) -> list[tuple[str, str, int]]:
-    """Id, text and time of a session's last turns up to a time, oldest first, without abandoned ones unless asked."""
-    turns = _ALL_TURNS if abandoned else _TURNS
-    query = f"SELECT id, text, created_at {turns} AND created_at <= ? ORDER BY rowid DESC LIMIT ?"
+    """Id, text and time of a session's last turns up to a time, oldest first, of those that `live` admits."""
+    query = f"SELECT id, text, created_at {_ALL_TURNS} AND {live} AND created_at <= ? ORDER BY rowid DESC LIMIT ?"
     return list(db.execute(query, (session, until, most)))[::-1]
 
 
@@ -277,17 +292,19 @@ def timed_prompts(db: apsw.Connection, session: str, last: int = ALL) -> list[di
     return sorted(prompts, key=lambda prompt: prompt["at"])
 
 
-def conversation(db: apsw.Connection, session: str, characters: int, last: int = 400) -> list[tuple[int, str]]:
+def conversation(
+    db: apsw.Connection, session: str, characters: int, last: int = 400, *, live: str = LIVE_TURN
+) -> list[tuple[int, str]]:
     """A session's last messages by time: the time and a prompt's beginning, or "" for an answer of the agent."""
     begin = "CASE WHEN text LIKE 'user: %' THEN substr(text, 7, ?) ELSE '' END"
     spoken = "AND (text LIKE 'user: %' OR text LIKE 'assistant: %')"
-    query = f"SELECT created_at, rowid, {begin} {_TURNS} {spoken} ORDER BY rowid DESC LIMIT ?"
+    query = f"SELECT created_at, rowid, {begin} {_ALL_TURNS} AND {live} {spoken} ORDER BY rowid DESC LIMIT ?"
     return [(at, text) for at, _, text in sorted(db.execute(query, (characters, session, last)))]
 
 
-def last_answer(db: apsw.Connection, session: str, until: int) -> str:
+def last_answer(db: apsw.Connection, session: str, until: int, *, live: str = LIVE_TURN) -> str:
     """The agent's last answer in a session up to a time."""
-    query = f"SELECT substr(text, 12) {_TURNS} AND text LIKE 'assistant: %' AND created_at <= ?"
+    query = f"SELECT substr(text, 12) {_ALL_TURNS} AND {live} AND text LIKE 'assistant: %' AND created_at <= ?"
     return str(db.execute(f"{query} ORDER BY rowid DESC LIMIT 1", (session, until)).get or "")
 
 
@@ -298,10 +315,10 @@ def episode_times(db: apsw.Connection, session: str) -> tuple[int, int, int]:
     return count, first, last
 
 
-def compactions(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
+def compactions(db: apsw.Connection, session: str, live: str = calls.LIVE) -> list[dict[str, Any]]:
     """The compactions of a session (`call`, `at`, `summary`), oldest first."""
     # by time first: calls are numbered in the order of storing, and a hook may store the newest before the others
-    abandoned = f"SELECT number FROM call WHERE session_id = ?1 AND NOT {calls.LIVE}"
+    abandoned = f"SELECT number FROM call WHERE session_id = ?1 AND NOT {live}"
     query = f"SELECT call, at, summary FROM compaction WHERE session_id = ?1 AND call NOT IN ({abandoned})"
     return fetch_dicts(db, f"{query} ORDER BY at, call", (session,))
 
@@ -418,6 +435,11 @@ def give_episode(db: apsw.Connection, turn: Document, session: str, vector: byte
     documents.replace(db, {**turn, "session_id": session}, vector, signatures=signatures)
 
 
+def last_row(db: apsw.Connection, session: str, until: int) -> int:
+    """The row of a session's last turn up to a time; 0 if there is none."""
+    return int(db.execute(f"SELECT max(rowid) {_ALL_TURNS} AND created_at <= ?", (session, until)).get or 0)
+
+
 def first_episode_at(db: apsw.Connection, session: str, without: Iterable[str]) -> int | None:
     """The time of the first turn of a session, without the turns with these ids; None if it has no other."""
     query = f"SELECT min(created_at) {_ALL_TURNS} AND id NOT IN (SELECT value FROM json_each(?))"
@@ -432,7 +454,7 @@ _ALL_TURNS = (
     "FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL"
     " AND +rowid BETWEEN {} AND {}".format(*row_range("episodes"))
 )
-_TURNS = _ALL_TURNS + """ AND instr(tags, '"abandoned"') = 0"""
+_TURNS = f"{_ALL_TURNS} AND {LIVE_TURN}"
 
 
 def _session(**columns: Any) -> Session:

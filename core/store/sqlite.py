@@ -30,7 +30,7 @@ finally:
     for _name in _replaced:
         del sys.modules[_name]
 
-SCHEMA = 19  # number of `migrations`
+SCHEMA = 20  # number of `migrations`
 
 StoreError = apsw.Error
 """The base class of SQLite's errors; `as_failure` explains them."""

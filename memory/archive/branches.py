@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from core.store.branches import Mark, Rewind
 
 START = (0, 0)
-END = (1 << 62, 1 << 62)
 CONTENT = ("prompt", "answer", "call", "result", "shell", "compaction", "summary")
 """An entry of any other kind may be the first after a rewind, in front of the prompt."""
 
@@ -100,19 +99,7 @@ def follow(
 
 def mark(db: apsw.Connection, session: str) -> None:
     """Mark the episodes and calls of a session that are not on its live branch, inside the caller's transaction."""
-    stored.mark_abandoned(db, session, live_ranges(stored.rewinds(db, session)))
-
-
-def live_ranges(rewinds: Sequence[Rewind]) -> list[tuple[Mark, Mark]]:
-    """The ranges of marks on the live branch, each without its first mark."""
-    ranges, end, last = [], END, len(rewinds) - 1
-    while last >= 0:
-        begin, target = rewinds[last]
-        if begin < end:
-            ranges.append((begin, end))
-            end = target
-        last -= 1
-    return [*ranges, (START, end)]
+    stored.mark_abandoned(db, session, stored.live_ranges(stored.rewinds(db, session)))
 
 
 def _taken_back(db: apsw.Connection, session: str, node: Node, rewinds: Sequence[Rewind]) -> Mark | None:
@@ -122,7 +109,7 @@ def _taken_back(db: apsw.Connection, session: str, node: Node, rewinds: Sequence
         if first is None:
             return START
     else:
-        live = live_ranges(rewinds)
+        live = stored.live_ranges(rewinds)
         prompts = [
             (calls, episode)
             for calls, episode in stored.prompt_marks(db, session)

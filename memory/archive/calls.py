@@ -310,6 +310,7 @@ class SessionCalls:
             known["project"] = session["project"] or known["project"]
             known["folder"] = session["folder"] or known["folder"]
             known["parent"] = session.get("parent") or known.get("parent", "")
+            known["forked_at"] = max(session.get("forked_at", 0), known.get("forked_at", 0))
             known["kind"] = session["kind"] if session["kind"] != "main" else known.get("kind", "main")
             folders = dict.fromkeys([*known.get("folders", ()), *session.get("folders", ())])
             known["folders"] = list(folders)[:MAX_FOLDERS]

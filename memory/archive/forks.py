@@ -97,7 +97,7 @@ def _last_change(db: apsw.Connection, session: str, otherwise: int) -> int:
 def end_of_copies(read: Source, path: str, client: Client) -> tuple[int, Entry | None]:
     """The offset after the lines with which a transcript repeats that of its parent, and its first entry.
 
-    The offset is 0 if it repeats none.
+    The offset is 0 if it repeats none. The entry has the time of the last of these lines.
 
     This is for a client whose entries have no ids. A line of the parent that is younger than the fork is no original.
     """
@@ -113,6 +113,7 @@ def end_of_copies(read: Source, path: str, client: Client) -> tuple[int, Entry |
         return 0, None
     with other:
         end, began = 0, heads[0].at or 0
+        heads[0].at = 0
         theirs = _history(other, client)
         for _, payload, line_end in _history(read, client):
             # A subagent gets no calls, no thoughts, and perhaps only the last turns of its parent.
@@ -120,7 +121,7 @@ def end_of_copies(read: Source, path: str, client: Client) -> tuple[int, Entry |
             at, said, _ = next(known, (0, None, 0))
             if said != payload or at > began:
                 break
-            end = line_end
+            end, heads[0].at = line_end, at
         return end, heads[0]
 
 

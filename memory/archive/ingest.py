@@ -252,6 +252,7 @@ class _Reader:
         piece.end = offset
         if self._skipped is not None and piece.is_first:
             piece.begin_line(self._skipped)
+            piece.forked_at = self._skipped.at or 0
         if self._admission is not None:
             self._admission.go_on_at(offset)
         lines = content.read_lines(self._read, offset, 1024 * 1024 if deadline is None else PIECE_BYTES)

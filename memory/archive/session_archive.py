@@ -162,7 +162,8 @@ class SessionArchive:
         return {
             "id": self.session, "client": self._client, "project": self.project, "folder": self.folder,
             "updated_at": 0, "prompts": 0, "calls": 0, "plan": [], "parent": piece.carry.parent,
-            "kind": piece.carry.kind, "folders": [name for name in map(clean_name, named) if name],
+            "kind": piece.carry.kind, "forked_at": piece.forked_at,
+            "folders": [name for name in map(clean_name, named) if name],
         }  # fmt: skip
 
     def document(self, message: Message) -> tuple[Document, bytes]:
@@ -217,6 +218,7 @@ class Piece:
         self.nodes: list[branches.Node] = []
         self.is_rewound = False  # the user went back in it
         self.folders: dict[str, None] = {}
+        self.forked_at = 0  # of the last entry that was copied from the parent
         self._node: branches.Node | None = None  # of the line that is being added
         # of a transcript:
         self.end = 0  # the offset after the piece
@@ -235,6 +237,8 @@ class Piece:
         elif owner and is_tree and not self.carry.parent:
             self.carry.parent = owner
             self.carry.kind = "fork"
+        if owner and owner == self.carry.parent:
+            self.forked_at = max(self.forked_at, head.at or 0)
         self._node = branches.Node(head, is_tree=is_tree, has_parents=self.carry.has_parents)
         self.carry.has_parents |= bool(head.parent)
         if not head.is_side:

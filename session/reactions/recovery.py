@@ -17,8 +17,8 @@ from core import TYPE_CHECKING, git
 from core.names import names_in
 from core.project import current_places
 from core.quoting import as_code, clip, clip_evenly, clip_path, cost, enclose, one_line
-from core.store import calls as stored_calls
 from core.store import sessions
+from core.store.branches import History
 from session import command_runs, own_command
 from session import places as name_places
 from session.reactions import NO_CHECKPOINT, NO_RESULTS, Reaction
@@ -128,7 +128,7 @@ def _last_messages(db: apsw.Connection, state: SessionState) -> list[Message]:
     """The last prompts; from the archive if no hook has seen any, as when an old session goes on."""
     if state.messages:
         return state.messages
-    said = sessions.conversation(db, state.session_id, MESSAGE_CHARS)
+    said = History(db, state.session_id).conversation(MESSAGE_CHARS)
     return [entry for _, text in said if (entry := message(text))][-MESSAGES_KEPT:]
 
 
@@ -211,20 +211,22 @@ def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Se
         kept: what the client left in the context besides its summary.
         more_queries: the session's requests as queries, if the files need fewer than two.
     """
-    session = sessions.by_id(db, call.id)
+    history = History(db, call.id)
+    session = history.session()
     if session is None or session["calls"] < 5:  # too few to report
         return None
-    compactions = sessions.compactions(db, call.id)
+    compactions = history.compactions()
     summary = f"{compactions[-1]['summary'] if compactions else ''}\n{kept}"
-    calls = stored_calls.of_session(db, call.id)
-    every = stored_calls.places(db, call.id)
+    calls = history.calls()
+    every = history.places()
     checkout = session.get("worktree", "")
-    names = stored_calls.names(db, call.id)
+    names = history.names()
     places = name_places.ranked(names, every, session["calls"], names_in(summary)[0], checkout)
-    files = {place["file"] for place in every} | {*stored_calls.paths(db, call.id)}
+    files = {place["file"] for place in every} | history.paths()
     shown_as = name_places.short_names(sorted(files))
     max_tokens = call.config.get_int("inject.max_tokens")
-    work = _work_lines(db, session, calls, summary, shown_as, room=round(max_tokens * 4 * 0.42))
+    request = open_request(db, session, calls)
+    work = _work_lines(history, session, request, summary, shown_as, room=round(max_tokens * 4 * 0.42))
     folder = checkout or session["folder"]
     existing = _existing_files(folder, places)
     queries = file_queries([place for place in places if place["file"] in existing], shown_as)
@@ -305,22 +307,21 @@ def file_queries(places: Sequence[Place], shown_as: Mapping[str, str]) -> list[s
 
 
 def _work_lines(
-    db: apsw.Connection,
+    history: History,
     session: ArchivedSession,
-    calls: Sequence[Call],
+    request: str,
     summary: str,
     shown_as: Mapping[str, str],
     room: int,
 ) -> list[str]:
     """What the work is and how far it is: the lines that fit into `room` characters, the first ones first."""
-    request = open_request(db, session, calls)
-    edits = stored_calls.edits(db, session["id"])
+    calls, edits = history.calls(), history.edits()
     failure = command_runs.failing(calls, edits)
     git_state = git.state_of(session.get("worktree") or session["folder"])
     lines = [
         f"**Task:** {request}" if request else "",
         _plan_line(session),
-        command_runs.unrun_line(db, session["id"], edits, calls, shown_as, room=110),
+        command_runs.unrun_line(history, edits, calls, shown_as, room=110),
         command_runs.failure_line(failure, 240, 80) if failure else "",
         _works_line(calls, summary),
         _running_line(calls),

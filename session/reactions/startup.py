@@ -12,8 +12,8 @@ from core import TYPE_CHECKING, shell_command, words
 from core.clock import DAY_MS, HOUR_MS
 from core.project import folder_of
 from core.quoting import clip, enclose, one_line
-from core.store import calls as stored_calls
 from core.store import sessions as stored_sessions
+from core.store.branches import History
 from session.reactions import ALREADY, FAILED, NO_RESULTS, Reaction
 from session.reactions.injection import Injection, fit, give, of_project, select
 from session.state import HITS_KEPT
@@ -114,11 +114,12 @@ def lines_left(db: apsw.Connection, sessions: Sequence[ArchivedSession], folder:
     for session in {session["id"]: session for session in (*sessions[:1], *worked[:1])}.values():
         if now - session["updated_at"] >= STALE_MS:
             continue
-        calls = stored_calls.of_session(db, session["id"], last=200)
+        history = History(db, session["id"])
+        calls = history.calls(200)
         if session in sessions[:1]:
             lines.append(_task_line(db, session, calls, now))
         if session in worked[:1] and session["folder"] == folder:
-            lines += _open_work(db, session, calls)
+            lines += _open_work(history, calls)
     return [line for line in lines if line]
 
 
@@ -130,16 +131,16 @@ def _task_line(db: apsw.Connection, session: ArchivedSession, calls: Sequence[Ca
     return f"**Task of the last session** ({age}): {request}" if request else ""
 
 
-def _open_work(db: apsw.Connection, session: ArchivedSession, calls: Sequence[Call]) -> list[str]:
+def _open_work(history: History, calls: Sequence[Call]) -> list[str]:
     """The lines that were edited, and neither run nor committed since; and the failure that is still open."""
     from session import command_runs
 
     committed = next((call["number"] for call in reversed(calls) if _commits(call)), 0)
-    edits = stored_calls.edits(db, session["id"])
+    edits = history.edits()
     uncommitted = [edit for edit in edits if edit["number"] > committed]
     failure = command_runs.failing(calls, edits)
     return [
-        command_runs.unrun_line(db, session["id"], uncommitted, calls, {}, room=240),
+        command_runs.unrun_line(history, uncommitted, calls, {}, room=240),
         command_runs.failure_line(failure, 110) if failure else "",
     ]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 import pytest
-from claude_transcript import Transcript
+from claude_transcript import CWD, Transcript
 from conftest import Run
 from pi_session import PiSession
 
@@ -247,3 +247,72 @@ def test_a_history_of_which_the_original_is_gone_is_archived(run: Run, tmp_path:
     child.say("user", "why is the osprey export slow?")
     run("memory", "archive", str(child.path), env={"HOME": str(tmp_path)})
     assert len(turns(run)[FORKED]) == 1
+
+
+WORDS = ("kestrel", "osprey", "gannet")
+
+
+def work(transcript: Any, word: str) -> None:
+    """A prompt, a command that shows three names, and an answer."""
+    shown = "".join(f"src/{word}.py:{line}: def {word}_{line}_buffer():\n" for line in range(2, 5))
+    for number in range(3):
+        key, command = f"{word}-{number}", f"grep {word} src/{word}.py"
+        if isinstance(transcript, Transcript):
+            transcript.user(f"look at the {word} buffer, part {number}, and count its users")
+            transcript.call(key, "Bash", command=command)
+            transcript.outcome(key, shown)
+            transcript.assistant(f"Part {number} of {word} is counted.")
+            continue
+        transcript.say("user", f"look at the {word} buffer, part {number}, and count its users")
+        call = {
+            "type": "function_call",
+            "name": "exec_command",
+            "call_id": key,
+            "arguments": json.dumps({"cmd": command}),
+        }
+        transcript.add("response_item", call)
+        transcript.add("response_item", {"type": "function_call_output", "call_id": key, "output": shown})
+        transcript.say("assistant", f"Part {number} of {word} is counted.")
+
+
+@pytest.mark.parametrize("client", ["claude", "codex"])
+def test_after_a_compaction_a_fork_has_what_its_parents_did_before_it(run: Run, tmp_path: Path, client: str) -> None:
+    folder = tmp_path / ".codex/sessions/2026/09/20"
+    ids = [FIRST, FORKED, GRANDCHILD]
+    made: list[Any] = []
+    for number, (session, word) in enumerate(zip(ids, WORDS, strict=True)):
+        if client == "codex":
+            made.append(
+                Rollout(folder, session, number * 10, **({"forked_from_id": ids[number - 1]} if number else {}))
+            )
+            for kind, payload in made[-2].rows if number else ():
+                made[-1].add(kind, payload)
+        else:
+            made.append(Transcript(tmp_path / f"{session}.jsonl", first=number * 20))
+            for row in map(json.loads, made[-2].path.read_text().splitlines() if number else ()):
+                mark = {"forkedFrom": {"sessionId": ids[number - 1], "messageUuid": row["uuid"]}}
+                made[-1].write({**row, "sessionId": session, **mark})
+        work(made[-1], word)
+    if client == "codex":
+        made[2].add("compacted", {"message": "It goes on.", "replacement_history": []})
+    else:
+        made[2].write(made[2].entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
+    for number, transcript in enumerate(made[:2]):  # the parents go on
+        if client == "codex":
+            transcript.at = 2400
+        else:
+            transcript.count = 300 + 20 * number
+        work(transcript, f"heron{number}")
+    for transcript in made[::-1]:
+        run("memory", "archive", str(transcript.path), env={"HOME": str(tmp_path)})
+    lost = run("lost", GRANDCHILD).result
+    assert [row["name"] for row in lost["lost"]["names"]["entries"][::3]] == [
+        f"{word}_2_buffer" for word in WORDS[::-1]
+    ]
+    assert lost["lost"]["words"]["count"] == lost["compaction"]["callsBefore"] == 9
+    event = {"session_id": GRANDCHILD, "transcript_path": str(made[2].path), "cwd": CWD}
+    for name in ("PreCompact", "PostCompact"):
+        run("hook", client, stdin=json.dumps({"hook_event_name": name, "trigger": "auto", **event}))
+    note = run("hook", client, stdin=json.dumps({"hook_event_name": "SessionStart", "source": "compact", **event})).out
+    assert all(f"- {word}.py: {word}_" in note for word in WORDS), note
+    assert "heron" not in note
