@@ -8,7 +8,10 @@
 
 from __future__ import annotations
 
+from time import localtime, strftime
+
 from core import TYPE_CHECKING, clock, words
+from core.clock import DAY_MS
 from core.store import sessions
 from core.store.documents import ABANDONED
 from core.store.search import LocalCandidates
@@ -16,7 +19,7 @@ from core.store.sqlite import COLLECTIONS
 from recall.hit import document_hit, snippet
 from recall.query import Scope, expand, resolve_category
 from recall.ranking import Ranking, reasons_to_drop, restatement_factor
-from recall.times import asks_only_for_a_time, period_named
+from recall.times import asks_only_for_a_time, period_named, words_of_time
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:
@@ -140,6 +143,24 @@ class _Recall:
         first, last = between or (0, named[1])
         return max(first, named[0]), min(last, named[1] - 1)
 
+    def _said_on_day(self, hits: list[Hit]) -> list[Hit]:
+        """The hits; if none of them is of the day that the query names, or names it, what was said on that day."""
+        about = self.ranking.span
+        if about is None or about.start is None or self.calls or self.query.between:
+            return hits
+        if any(about.factor(ranked.traits["confirmed_at"]) == 1 for ranked in self.ranked[: self.limit]):
+            return hits
+        first, end = period_named(words_of_time(self.text), self.now, exactly=True) or (0, 0)
+        date = strftime("%Y-%m-%d", localtime(first / 1000))
+        if not 0 < end - first < 1.5 * DAY_MS or any(date in hit["observation"] for hit in hits):
+            return hits
+        local = LocalCandidates(self.db, vectors=False)
+        ranked = self.ranking.newest(local, {**self.filters, "between": (first, end - 1)})
+        if not ranked:
+            return hits
+        self.ranked, self.source = ranked, local
+        return self._trusted_hits()
+
     def _filters_applied(self) -> list[str]:
         query, between = self.query, self.filters["between"]
         is_narrowed = query.collections and not set(query.collections).issuperset(COLLECTIONS)
@@ -188,11 +209,11 @@ class _Recall:
             self.ranked = self.ranking.newest(self.source, self.filters)
             return self._trusted_hits()
         if not names.is_single:
-            return self._search(terms, by_meaning=True)
+            return self._said_on_day(self._search(terms, by_meaning=True))
         hits = self._search(names.phrases, condition=names.in_text)
         if not self.ranked and not self.calls:
             hits = self._search(terms, condition=names.parts_in_text)
-        return hits
+        return hits or self._said_on_day(hits)
 
     def _search(
         self, terms: list[str], *, by_meaning: bool = False, condition: Callable[[str], bool] | None = None

@@ -55,7 +55,7 @@ class Ranking:
 
     def __init__(self, text: str, scope: Scope, now: int, episode_decay: float) -> None:
         self._query_terms = words.query_terms(text)
-        self._span = span_named(text, now)
+        self.span = span_named(text, now)
         self._scope = scope
         self._now = now
         self._episode_decay = episode_decay
@@ -113,8 +113,8 @@ class Ranking:
         return ranked
 
     def _time_factor(self, traits: Traits) -> float:
-        if self._span is not None and traits["collection"] != "knowledge":
-            return self._span.factor(traits["confirmed_at"])
+        if self.span is not None and traits["collection"] != "knowledge":
+            return self.span.factor(traits["confirmed_at"])
         if traits["pinned"]:
             return 1.0
         return age_factor(traits["collection"], self._now - traits["confirmed_at"], self._episode_decay)

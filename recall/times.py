@@ -52,7 +52,7 @@ class Span:
 
 def span_named(query: str, now: int) -> Span | None:
     """The first time that a query names, or None; `now` in ms."""
-    asked = words.split(query)
+    asked = words_of_time(query)
     time_words = ("ago", "today", "yesterday", *_UNITS, *_WEEKDAYS, *_MONTHS)
     for at, word in enumerate(asked):
         if word in ("latest", "newest", "recent", "recently") or asked[at : at + 2] == ["last", "time"]:
@@ -62,6 +62,11 @@ def span_named(query: str, now: int) -> Span | None:
             if period is not None:
                 return Span(*period)
     return None
+
+
+def words_of_time(query: str) -> list[str]:
+    """The words of a query that may name a time, also next to a script without spaces (在2026年5月8日)."""
+    return words.split("".join(character if character.isascii() else " " for character in query))
 
 
 def asks_only_for_a_time(query: str) -> bool:
@@ -150,11 +155,14 @@ def _calendar_unit(unit: str, today: date, *, is_current: bool) -> Days:
 
 
 def _absolute(asked: Sequence[str], at: int, today: date) -> Days | None:
-    """The days meant by a date: 2024-05-08, 2024-05, "8 May 2023", "in June", "in 2024"."""
+    """The days meant by a date: 2024-05-08, 8.5.2024, 2024-05, "8 May 2023", "in June", "in 2024"."""
     word, before = asked[at], asked[at - 1] if at else ""
     prepositions = ("in", "of", "since", "during", "last", "this", "on", "early", "late", "mid")
     if _is_year(word):
         month, day = ([_number(part) if len(part) <= 2 else 0 for part in asked[at + 1 : at + 3]] + [0, 0])[:2]
+        if not month and at > 1:  # 8.5.2023, and 5/28/2023
+            day, month = (_number(part) if len(part) <= 2 else 0 for part in asked[at - 2 : at])
+            day, month = (month, day) if month > 12 else (day, month)
         if 1 <= month <= 12:
             first = today.replace(_number(word), month, 1)
             return (first.replace(day=day),) * 2 if 1 <= day <= 31 else _month(first)

@@ -51,7 +51,10 @@ def days(run: Run) -> dict[str, str]:
     (["what were we working on 9 days ago"], "osprey"),
     (["what did we talk about today"], "saker"),
     (["what did I ask this month", "--until", "2026-09-05"], "merlin"),
-    (["what did I ask on 2026-09-02"], ""),
+    (["what did I ask on 2026-09-02"], ""), (["what did I ask on 12.9.2026"], "osprey"),
+        (["what did I ask on 9/21/2026"], "saker"), (["was habe ich am 2026-09-12 gefragt?"], "osprey"),
+        (["我在2026年9月12日问了什么"], "osprey"), (["what did we paint on 2026-09-12"], "osprey"),
+        (["which column did we rename on 2026-09-12"], "osprey saker merlin"),
     (["column", "--since", "2026-09-10"], "saker osprey"),
 ])  # fmt: skip
 def test_what_was_said_at_a_time_is_found(run: Run, days: dict[str, str], words: list[str], found: str) -> None:
