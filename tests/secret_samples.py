@@ -102,19 +102,14 @@ _PEMS: tuple[Sample, ...] = (
     *tuple(
         _alone(f"pem {label.split()[0].lower()}", _pem(label))
         for label in (
-            "RSA " + _KEY,
-            "EC " + _KEY,
-            "DSA " + _KEY,
-            "OPENSSH " + _KEY,
-            "ENCRYPTED " + _KEY,
-            _KEY,
+            "RSA " + _KEY, "EC " + _KEY, "DSA " + _KEY, "OPENSSH " + _KEY, "ENCRYPTED " + _KEY, _KEY,
             "PGP " + _KEY + " BLOCK",
         )
     ),
     _alone("pem with literal newlines", _pem(_KEY, gap="\\n")),
     Sample("pem cut off", "the file began " + (cut := _pem("RSA " + _KEY, end=False)), cut.split("\n", 1)[1]),
     _in("google service account", '{"type": "service_account", "private_' + 'key": "@@\\n"}', _pem(_KEY, gap="\\n")),
-)
+)  # fmt: skip
 _HEX32 = fill(32, HEX)
 _LOW = "hunter2" + "horse"
 _ASSIGNED: tuple[Sample, ...] = (

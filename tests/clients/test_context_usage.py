@@ -147,12 +147,9 @@ def usage(tokens: int, source: str = "usage", window: int = 200_000) -> dict[str
 
 def test_the_newest_usage_counts(tmp_path: Path, client: Client) -> None:
     lines = [
-        client.prompt("weave"),
-        client.answer(5000),
-        client.outcome("done"),
-        client.answer(90_000),
+        client.prompt("weave"), client.answer(5000), client.outcome("done"), client.answer(90_000),
         client.prompt("go"),
-    ]
+    ]  # fmt: skip
     assert usage_of(tmp_path / "t", client.agent, lines) == usage(90_000)
 
 

@@ -34,12 +34,10 @@ def test_an_entry_includes_its_tools_and_their_outcomes() -> None:
         (entry.kind, entry.call, entry.tool, entry.command, entry.target, entry.text, entry.failed) for entry in others
     ]
     assert rows == [
-        ("call", "e1/0", "bash", "ls", "a", "", False),
-        ("call", "e1/1", "read", "", "", "", False),
-        ("call", "e1/2", "edit", "", "", "", False),
-        ("result", "e1/0", "", "", "", "no such file", True),
+        ("call", "e1/0", "bash", "ls", "a", "", False), ("call", "e1/1", "read", "", "", "", False),
+        ("call", "e1/2", "edit", "", "", "", False), ("result", "e1/0", "", "", "", "no such file", True),
         ("result", "e1/2", "", "", "", "done", False),
-    ]
+    ]  # fmt: skip
     assert others[1].given == "p\n[redacted:password]"
 
 

@@ -114,11 +114,9 @@ def test_only_stale_temporary_files_are_swept(run: Run, home: Path, words: tuple
         for name in ("cache/config-x.json.12.345.tmp", "sessions/s.json.9.9.tmp", "knowledge.json.7.8.tmp")
     ]
     staying = [
-        aged(home / "sessions" / "s.json"),
-        aged(home / "sessions" / "notes.tmp"),
-        aged(home / "workspace" / "x.1.2.tmp"),
-        aged(home / "sessions" / "s.json.9.10.tmp", seconds=1800),
-    ]
+        aged(home / "sessions" / "s.json"), aged(home / "sessions" / "notes.tmp"),
+        aged(home / "workspace" / "x.1.2.tmp"), aged(home / "sessions" / "s.json.9.10.tmp", seconds=1800),
+    ]  # fmt: skip
     outside = aged(home.parent / "outside.1.2.tmp")
     link = home / "sessions" / "link.1.2.tmp"
     link.symlink_to(outside)

@@ -25,20 +25,12 @@ DEAR = {
     *("mcp", "mcp_types", "anyio"),
     *("re", "json", "argparse", "typing", "dataclasses", "tomllib", "pathlib", "subprocess", "uuid", "hashlib"),
     *(
-        "datetime",
-        "sqlite3",
-        "functools",
-        "collections",
-        "operator",
-        "contextlib",
-        "enum",
-        "tempfile",
-        "random",
+        "datetime", "sqlite3", "functools", "collections", "operator", "contextlib", "enum", "tempfile", "random",
         "shlex",
     ),
     *("socket", "inspect", "logging", "asyncio", "threading", "traceback", "importlib.util", "importlib.metadata"),
     *("cli.declarations", "cli.reference", "cli.terminal", "core.store.store_file"),
-}
+}  # fmt: skip
 
 NOTES = [
     "the deploy script needs the staging key before it runs",
@@ -66,54 +58,58 @@ def hook(name: str, of: str = "claude", **more: object) -> str:
     return json.dumps({**event, **more})
 
 
-# Words, and what stands on stdin.
-CALLS: dict[str, tuple[list[str], str | None]] = {
-    "recall with hits": (["recall", "what was decided about the embedded store"], None),
-    "recall lean as hooks call it": (
-        ["recall", "deploy script staging", "--limit", "5", "--budget", "lean", "--json"],
-        None,
-    ),
-    "recall of an identifier": (["recall", "packages/cli/src/foo.ts", "--min-score", "0.3"], None),
-    "recall raw": (["recall", "deploy script", "--raw"], None),
-    "recall deep": (["recall", "why is there no server and what follows", "--budget", "deep"], None),
-    "recall by category": (["recall", "deploy", "--category", "ops"], None),
-    "recall without hits": (["recall", "zzz"], None),
-    "memory write": (
-        ["memory", "write", "the nightly build uses the second runner since March", "-c", "ops", "-t", "a,b"],
-        None,
-    ),
-    "memory write of a near duplicate": (["memory", "write", NOTES[0] + " again"], None),
+# Words, or words and what stands on stdin.
+ROWS: dict[str, list[str] | tuple[list[str], str]] = {
+    "recall with hits": ["recall", "what was decided about the embedded store"],
+    "recall lean as hooks call it": ["recall", "deploy script staging", "--limit", "5", "--budget", "lean", "--json"],
+    "recall of an identifier": ["recall", "packages/cli/src/foo.ts", "--min-score", "0.3"],
+    "recall raw": ["recall", "deploy script", "--raw"],
+    "recall deep": ["recall", "why is there no server and what follows", "--budget", "deep"],
+    "recall by category": ["recall", "deploy", "--category", "ops"],
+    "recall without hits": ["recall", "zzz"],
+    "memory write": [
+        "memory",
+        "write",
+        "the nightly build uses the second runner since March",
+        "-c",
+        "ops",
+        "-t",
+        "a,b",
+    ],
+    "memory write of a near duplicate": ["memory", "write", NOTES[0] + " again"],
     "memory write from stdin": (["memory", "write", "-"], "the linter is run before every commit of this repository"),
-    "otel emit": (
-        ["otel", "emit", "build.ok", "--source", "interactive", "--success", "true", "--metadata", '{"n": 1}'],
-        None,
-    ),
-    "otel emit of a failure": (
-        ["otel", "emit", "build.broke", "--level", "error", "--success", "false", "--error", "exit 1"],
-        None,
-    ),
+    "otel emit": ["otel", "emit", "build.ok", "--source", "interactive", "--success", "true", "--metadata", '{"n": 1}'],
+    "otel emit of a failure": [
+        "otel",
+        "emit",
+        "build.broke",
+        "--level",
+        "error",
+        "--success",
+        "false",
+        "--error",
+        "exit 1",
+    ],
     "otel emit from stdin": (["otel", "emit"], EVENT),
-    "checkpoint save, cold": ([*SAVE, "--session", "cold", "--percent", "20"], None),
-    "checkpoint save, warm": ([*SAVE, "--session", "warm", "--percent", "45"], None),
-    "checkpoint save, hot": (
-        [*SAVE, "--session", "hot", "--tokens", "130000", "--window", "200000", "--file", "a/b.py"],
-        None,
-    ),
-    "checkpoint save, of a known session": ([*SAVE, "--session", "known", "--percent", "30"], None),
+    "checkpoint save, cold": [*SAVE, "--session", "cold", "--percent", "20"],
+    "checkpoint save, warm": [*SAVE, "--session", "warm", "--percent", "45"],
+    "checkpoint save, hot": [*SAVE, "--session", "hot", "--tokens", "130000", "--window", "200000", "--file", "a/b.py"],
+    "checkpoint save, of a known session": [*SAVE, "--session", "known", "--percent", "30"],
     "checkpoint save from stdin": (["checkpoint", "save", "--stdin"], TURN),
-    "checkpoint flush": (["checkpoint", "flush", "--session", "known", "--percent", "85"], None),
-    "inject recovery": (["inject", "recovery", "--session", "known"], None),
-    "inject recovery raw": (["inject", "recovery", "--session", "known", "--raw"], None),
-    "inject memory": (["inject", "memory", "--session", "fresh"], None),
-    "inject refresh": (
-        ["inject", "refresh", "--session", "known", "--message", "what's happening with the parser and its grammar?"],
-        None,
-    ),
-    "inject project": (
-        ["inject", "project", "--session", "known", "--file", "core/clock.py", "--cwd", str(ROOT)],
-        None,
-    ),
-    "knowledge search": (["knowledge", "search", "embedded store"], None),
+    "checkpoint flush": ["checkpoint", "flush", "--session", "known", "--percent", "85"],
+    "inject recovery": ["inject", "recovery", "--session", "known"],
+    "inject recovery raw": ["inject", "recovery", "--session", "known", "--raw"],
+    "inject memory": ["inject", "memory", "--session", "fresh"],
+    "inject refresh": [
+        "inject",
+        "refresh",
+        "--session",
+        "known",
+        "--message",
+        "what's happening with the parser and its grammar?",
+    ],
+    "inject project": ["inject", "project", "--session", "known", "--file", "core/clock.py", "--cwd", str(ROOT)],
+    "knowledge search": ["knowledge", "search", "embedded store"],
     "hook, session start": (["hook", "claude"], hook("SessionStart", source="startup")),
     "hook, prompt": (["hook", "claude"], hook("UserPromptSubmit", prompt="sort the tide tables by harbour, please")),
     "hook, edit": (["hook", "claude"], hook("PostToolUse", tool_name="Write", tool_input={"file_path": "a/b.py"})),
@@ -128,8 +124,9 @@ CALLS: dict[str, tuple[list[str], str | None]] = {
     "hook of gemini": (["hook", "gemini"], hook("BeforeAgent", prompt="sort the tide tables by harbour", of="gemini")),
     "hook of pi": (["hook", "pi", "turn_end"], hook("", of="pi", percent=70, messages=["sort the tide tables"])),
     "hook of opencode": (["hook", "opencode", "turn_end"], OPENCODE),
-    "inject memory of a gateway": (["inject", "memory", "--session", "fresh-2", "--role", "gateway"], None),
+    "inject memory of a gateway": ["inject", "memory", "--session", "fresh-2", "--role", "gateway"],
 }
+CALLS = {name: row if isinstance(row, tuple) else (row, None) for name, row in ROWS.items()}
 # What a command has need of and the others have not. `array`, for a deep recall alone, imports them itself.
 NEEDS = {"recall deep": {"collections", "collections.abc", "operator"}}
 

@@ -249,11 +249,8 @@ def test_older_chats_of_gemini_cli_are_read(run: Run, person: Path, indent: int 
 
 def test_a_document_with_long_messages_is_read_and_a_cut_one_as_far_as_it_goes(run: Run, person: Path) -> None:
     said = [
-        "z" * 3_000_000,
-        "the heron is grey",
-        *(f"answer {number}" for number in range(2_000)),
-        "the last is a wren",
-    ]
+        "z" * 3_000_000, "the heron is grey", *(f"answer {number}" for number in range(2_000)), "the last is a wren",
+    ]  # fmt: skip
     whole = json.dumps(gemini(*said)).encode()
     put(person / "chat.json", whole[: len(whole) - 60])
     result = archive(run, str(person / "chat.json"))

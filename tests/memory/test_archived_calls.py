@@ -305,12 +305,9 @@ def test_gemini(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) 
     run("memory", "archive", str(path))
     db = store()
     assert [call[:4] for call in call_rows(db, "gm-1")] == [
-        ("read_file", "/w/bake/crumb.py", "", "ok"),
-        ("run_shell_command", "", "make", "failed"),
-        ("write_todos", "", "", "ok"),
-        ("run_shell_command", "", "rm -r /", ""),
-        ("write_todos", "", "", "failed"),
-    ]
+        ("read_file", "/w/bake/crumb.py", "", "ok"), ("run_shell_command", "", "make", "failed"),
+        ("write_todos", "", "", "ok"), ("run_shell_command", "", "rm -r /", ""), ("write_todos", "", "", "failed"),
+    ]  # fmt: skip
     session = sessions.by_id(db, "gm-1")
     assert session["plan"] == [["1", "Bake", "in_progress"]]
 
@@ -337,13 +334,10 @@ def test_opencode(run: Run, store: Callable[[], apsw.Connection]) -> None:
         run("hook", "opencode", "turn_end", stdin=json.dumps(payload))
     db = store()
     assert call_rows(db, "oc-1") == [
-        ("read", "moon.ts", "", "ok", ""),
-        ("bash", "", "make", "failed", "error: neap_tide is low"),
-        ("bash", "", "mkdir x", "ok", ""),
-        ("bash", "", "rm x", "", ""),
-        ("todowrite", "", "", "ok", ""),
+        ("read", "moon.ts", "", "ok", ""), ("bash", "", "make", "failed", "error: neap_tide is low"),
+        ("bash", "", "mkdir x", "ok", ""), ("bash", "", "rm x", "", ""), ("todowrite", "", "", "ok", ""),
         ("todowrite", "", "", "failed", "invalid"),
-    ]
+    ]  # fmt: skip
     session = sessions.by_id(db, "oc-1")
     assert (session["prompts"], session["plan"]) == (1, [["1", "Predict", "pending"]])
     assert "springTide" in {row["name"] for row in stored_calls.names(db, "oc-1")}

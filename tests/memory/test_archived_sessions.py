@@ -88,15 +88,11 @@ def test_extraction_of_a_topic(run: Run, path: Path, named: str) -> None:
     assert envelope["command"] == "joelclaw sessions extract"
     extraction = envelope["result"]["extraction"]
     assert (extraction["sessionId"], extraction["cwdKey"], extraction["query"]) == (
-        SESSION,
-        "--home-u-gateway--",
-        "retry",
-    )
+        SESSION, "--home-u-gateway--", "retry",
+    )  # fmt: skip
     assert (extraction["startedAt"], extraction["matched"], extraction["redacted"]) == (
-        "2026-09-20T10:00:01.000Z",
-        True,
-        False,
-    )
+        "2026-09-20T10:00:01.000Z", True, False,
+    )  # fmt: skip
     assert extraction["lineCount"] == 45
     assert "please mend" in texts(extraction["userPrompts"])
     assert "keep the lease" in texts(extraction["decisions"])

@@ -180,11 +180,9 @@ def test_every_call_of_a_script_is_a_call(run: Run, tmp_path: Path, home: Path) 
     rollout.printed(2)
     assert rollout.archive(run)["calls"] == 4
     assert calls(home) == [
-        ("comb.py", "ok", ""),
-        ("make lint", "ok", ""),
-        ("make test", "failed", "exit was 2"),
+        ("comb.py", "ok", ""), ("make lint", "ok", ""), ("make test", "failed", "exit was 2"),
         ("exec_command", "", ""),
-    ]
+    ]  # fmt: skip
     assert "comb.py: wax_cell:1" in run("recall", "--raw", "wax_cell").out
 
 

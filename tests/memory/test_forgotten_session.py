@@ -61,17 +61,8 @@ def rows(home: Path) -> dict[str, list[str]]:
     """The rows of every table about sessions, without their numbers."""
     db = apsw.Connection(str(home / "store.db"))
     tables = (
-        "session",
-        "call",
-        "compaction",
-        "name",
-        "place_file",
-        "place",
-        "edit",
-        "hook_call",
-        "injection",
-        "segment",
-    )
+        "session", "call", "compaction", "name", "place_file", "place", "edit", "hook_call", "injection", "segment",
+    )  # fmt: skip
     counts: dict[str, list[str]] = {}
     for table in tables:
         cursor = db.execute(f"SELECT * FROM {table}")
@@ -103,11 +94,9 @@ def found_by(home: Path) -> dict[str, bool]:
 
 
 UNDO = (
-    ("--undo", SESSION),
-    ("--undo", SESSION[:4]),
-    ("--undo", "--session", SESSION),
+    ("--undo", SESSION), ("--undo", SESSION[:4]), ("--undo", "--session", SESSION),
     ("--undo", "--session", SESSION[:6]),
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("undo", UNDO)

@@ -43,11 +43,8 @@ def test_a_line_with_only_a_text_gets_verdict_category_and_id() -> None:
     assert (document["category_id"], document["category_source"]) == ("jc:operations", "keyword")
     assert document["id"].startswith("im-") and read({"text": text}).document["id"] == document["id"]
     others = (
-        {"session": "s"},
-        {"collection": "episodes"},
-        {"created_at": NOW},
-        {"text": "Another text of the gateway"},
-    )
+        {"session": "s"}, {"collection": "episodes"}, {"created_at": NOW}, {"text": "Another text of the gateway"},
+    )  # fmt: skip
     assert len({read({"text": text, **more}).document["id"] for more in others}) == 4
 
 

@@ -21,12 +21,9 @@ def shape(text: str) -> list[tuple[tuple[str, ...], str]]:
 def test_each_heading_is_a_section_under_those_above_it() -> None:
     text = f"before {LONG}\n\n# One\n\n{LONG}\n\n## Two ##\n{LONG} 2\n\n### Three\n{LONG} 3\n\n## Four\n{LONG} 4\n"
     assert shape(text) == [
-        ((), f"before {LONG}"),
-        (("One",), LONG),
-        (("One", "Two"), f"{LONG} 2"),
-        (("One", "Two", "Three"), f"{LONG} 3"),
-        (("One", "Four"), f"{LONG} 4"),
-    ]
+        ((), f"before {LONG}"), (("One",), LONG), (("One", "Two"), f"{LONG} 2"),
+        (("One", "Two", "Three"), f"{LONG} 3"), (("One", "Four"), f"{LONG} 4"),
+    ]  # fmt: skip
 
 
 def test_a_long_section_is_cut_between_paragraphs() -> None:

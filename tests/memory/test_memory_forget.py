@@ -19,11 +19,9 @@ def memory(run: Run) -> str:
 
 def _seen(run: Run) -> list[bool]:
     return [
-        bool(run("recall", "zebra cache").result["hits"]),
-        bool(run("memory", "recent").result["observations"]),
-        bool(run("memory", "export").out),
-        run("memory", "stats").result["total"] > 0,
-    ]
+        bool(run("recall", "zebra cache").result["hits"]), bool(run("memory", "recent").result["observations"]),
+        bool(run("memory", "export").out), run("memory", "stats").result["total"] > 0,
+    ]  # fmt: skip
 
 
 def test_a_forgotten_memory_is_gone_until_restored(run: Run, memory: str) -> None:

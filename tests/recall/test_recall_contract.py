@@ -94,15 +94,11 @@ def test_every_key_of_the_contract(stocked: Path) -> None:
     assert result["backend"] == "sqlite"
     hits = {hit["id"]: hit for hit in result["hits"]}
     assert (hits["d"]["title"], hits["d"]["path"], hits["d"]["collection"]) == (
-        "Retry policy",
-        "docs/retry.md",
-        "knowledge",
-    )
+        "Retry policy", "docs/retry.md", "knowledge",
+    )  # fmt: skip
     assert (hits["a"]["session"], hits["a"]["categoryId"], hits["a"]["writeVerdict"]) == (
-        "s1",
-        "jc:operations",
-        "allow",
-    )
+        "s1", "jc:operations", "allow",
+    )  # fmt: skip
 
 
 def test_an_empty_store(home: Path) -> None:
@@ -173,10 +169,8 @@ def test_held_and_discarded_memories_are_shown_on_request(home: Path) -> None:
     assert (sorted(ids(held)), held["includeHold"], held["includeDiscard"]) == (["allow", "hold"], True, False)
     assert sorted(ids(ask(home, "gateway retries", "--include-discard"))) == ["allow", "discard"]
     assert sorted(ids(ask(home, "gateway retries", "--include-hold", "--include-discard"))) == [
-        "allow",
-        "discard",
-        "hold",
-    ]
+        "allow", "discard", "hold",
+    ]  # fmt: skip
 
 
 CATEGORIES = {
@@ -316,10 +310,8 @@ def test_batch(stocked: Path, tmp_path: Path) -> None:
 def test_queries_that_are_not_rewritten(stocked: Path, query: str, reason: str) -> None:
     result = ask(stocked, "--budget", "balanced", "--", query)
     assert (result["rewrite"]["rewritten"], result["rewrite"]["reason"], result["rewrittenQuery"]) == (
-        False,
-        reason,
-        query,
-    )
+        False, reason, query,
+    )  # fmt: skip
 
 
 def test_a_terminal_shows_the_best_hit_last_and_the_dropped_hits(home: Path) -> None:

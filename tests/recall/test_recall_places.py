@@ -104,11 +104,9 @@ def test_the_answer_is_printed_exactly(run: Run, tmp_path: Path) -> None:
         "charts/depth.py: shoalDepth:2 lowWater:3",
     ]
     assert run("recall", "lowWater", "--raw").out.splitlines()[:4] == [
-        "session 0b5e7c11 of harbour, as it saw them:",
-        "src/low.py: lowWater:90",
-        "src/high.py: lowWater:7",
+        "session 0b5e7c11 of harbour, as it saw them:", "src/low.py: lowWater:90", "src/high.py: lowWater:7",
         "charts/depth.py: lowWater:3",
-    ]
+    ]  # fmt: skip
     assert run("recall", "lowWater shoalDepth depth.py", "--raw").out.splitlines()[1] == (
         "charts/depth.py: shoalDepth:2 lowWater:3"
     )
@@ -158,10 +156,8 @@ def test_places_are_looked_up_in_the_current_file(run: Run) -> None:
     assert run("recall", "highWater", "--raw").out.splitlines()[:2] == [head, "src/tide.py:4: def highWater(day):"]
     cut = "def lowWater(): return " + "1 + " * 9 + "1 +…"
     assert run("recall", "tide.py", "--raw").out.splitlines()[:3] == [
-        head,
-        "src/tide.py:4: def highWater(day):",
-        f"src/tide.py:8: {cut}",
-    ]
+        head, "src/tide.py:4: def highWater(day):", f"src/tide.py:8: {cut}",
+    ]  # fmt: skip
     assert "oldWater:" not in run("recall", "oldWater", "--raw").out
     assert "gone.py:" not in run("recall", "gone.py highWater", "--raw").out
 
@@ -192,11 +188,9 @@ def test_each_name_comes_from_the_last_session_that_saw_it(run: Run, tmp_path: P
         archived(run, transcript)
     lines = run("recall", "oldTide newTide springTide", "--raw").out.splitlines()
     assert lines[:4] == [
-        "session 1c5e7c11 of harbour, as it saw them:",
-        "src/tide.py: newTide:1 springTide:1",
-        "session 0b5e7c11 of harbour, as it saw them:",
-        "src/tide.py: oldTide:1",
-    ]
+        "session 1c5e7c11 of harbour, as it saw them:", "src/tide.py: newTide:1 springTide:1",
+        "session 0b5e7c11 of harbour, as it saw them:", "src/tide.py: oldTide:1",
+    ]  # fmt: skip
     for words in (("--session", OLD[:8]), ("--project", "lighthouse")):
         assert "newTide:" not in run("recall", "newTide oldTide", "--raw", *words).out
 

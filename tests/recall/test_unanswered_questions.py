@@ -33,10 +33,8 @@ def test_an_unknown_word_lowers_all_scores_and_changes_no_order(run: Run) -> Non
 @pytest.mark.parametrize(("query", "among", "count"), [("xyzzy plugh", 400, 0), ("automobile", 4, 1)])
 def test_nonsense_finds_nothing_where_there_is_much(run: Run, query: str, among: int, count: int) -> None:
     texts = [
-        "lol I guess this is go idiomatic then",
-        "the car is red",
-        *(f"note {n} of the port" for n in range(among)),
-    ]
+        "lol I guess this is go idiomatic then", "the car is red", *(f"note {n} of the port" for n in range(among)),
+    ]  # fmt: skip
     lines = [json.dumps({"text": text, "collection": "knowledge"}) for text in texts]
     run("memory", "import", "-", stdin="\n".join(lines))
     assert run("recall", query).result["found"] == count

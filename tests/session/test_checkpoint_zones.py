@@ -38,11 +38,8 @@ def test_the_warm_zone_recalls_once_per_task_and_reports_it_once(run: Run) -> No
     assert first["writeReason"] == "not-hot"
     again = save(run, "--percent", "45")
     assert (again["entered"], again["recalled"], again["recallReason"], again["cachedHits"]) == (
-        [],
-        False,
-        "unchanged",
-        1,
-    )
+        [], False, "unchanged", 1,
+    )  # fmt: skip
     changed = save(run, "--percent", "46", "--message", "Also look at the readings parser")
     assert changed["recalled"]
     assert changed["recallQuery"] == f"{TASK} Also look at the readings parser"

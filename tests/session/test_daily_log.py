@@ -47,14 +47,9 @@ def state_of(task: str = TASK, session: str = "s-1", files: tuple[str, ...] = ("
 def test_a_section(log: Path) -> None:
     assert flush(state_of(), NOW_MS, config=DEFAULTS, project="p")
     assert log.read_text().split("\n") == [
-        HEADING,
-        f"- Task: {TASK}",
-        "- Files modified: src/b.py, src/a.py",
-        "- Recalled: buoyline importer memory",
-        "- Project: p",
-        "- Context 83 %, compaction 1",
-        "",
-    ]
+        HEADING, f"- Task: {TASK}", "- Files modified: src/b.py, src/a.py", "- Recalled: buoyline importer memory",
+        "- Project: p", "- Context 83 %, compaction 1", "",
+    ]  # fmt: skip
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     for folder in (log.parent, log.parent.parent):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700

@@ -70,13 +70,9 @@ def test_the_whole_cycle(run: Run, home: Path) -> None:
     assert {source for _, source in actual} == {"gateway"}, "the role is kept"
     names = [action for action, _ in actual if not action.startswith("memory.recall.")]
     expected = [
-        "gateway.compaction.extract.warm",
-        "gateway.compaction.extract.hot",
-        "gateway.compaction.before",
-        "gateway.compaction.checkpoint",
-        "gateway.compaction.inject",
-        "gateway.compaction.inject.skipped",
-    ]
+        "gateway.compaction.extract.warm", "gateway.compaction.extract.hot", "gateway.compaction.before",
+        "gateway.compaction.checkpoint", "gateway.compaction.inject", "gateway.compaction.inject.skipped",
+    ]  # fmt: skip
     assert [name for name in names if "compaction" in name] == expected
     assert names.count("context.refresh.injected") == (2 if half["injected"] else 1)
 

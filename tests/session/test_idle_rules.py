@@ -53,12 +53,8 @@ def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:
     words = split_command("run --id={session} '{cwd}' \"{other}\" {transcript}", values)
     assert words == ["run", "--id=a b; rm -rf ~", "/p q", "{other}", ""]
     assert split_command(clients.row("claude").compact_command, {"session": "x"}) == [
-        "claude",
-        "-p",
-        "/compact",
-        "--resume",
-        "x",
-    ]
+        "claude", "-p", "/compact", "--resume", "x",
+    ]  # fmt: skip
     with pytest.raises(ValueError, match="quotation"):
         split_command("run 'x", {})
 

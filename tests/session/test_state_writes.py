@@ -62,16 +62,15 @@ def test_a_session_start(run: Run, project: Path, writes: list[str]) -> None:
 
 
 @pytest.mark.usefixtures("under_way")
-def test_a_prompt_with_a_refresh(run: Run, project: Path, writes: list[str]) -> None:
+@pytest.mark.parametrize(("event", "later", "more", "kind"), [
+    ("prompt", DUE, {"prompt": LATER, "percent": 66}, "context-refresh"),
+    ("tool", 1000, {"files": ["batches.py"], "percent": 46}, "project-context"),
+])  # fmt: skip
+def test_a_prompt_with_a_refresh_and_a_first_edit_with_a_new_task(
+    run: Run, project: Path, writes: list[str], event: str, later: int, more: dict[str, Any], kind: str
+) -> None:
     writes.clear()
-    assert hook(run, project, "prompt", DUE, prompt=LATER, percent=66) == ["context-refresh"]
-    assert writes == ["s1", "s1"]
-
-
-@pytest.mark.usefixtures("under_way")
-def test_a_first_edit_with_a_new_task(run: Run, project: Path, writes: list[str]) -> None:
-    writes.clear()
-    assert hook(run, project, "tool", 1000, files=["batches.py"], percent=46) == ["project-context"]
+    assert hook(run, project, event, later, **more) == [kind]
     assert writes == ["s1", "s1"]
 
 

@@ -66,6 +66,16 @@ def read_request(link: socket.socket) -> bytes:
     return data
 
 
+def sending(data: bytes) -> Callable[[socket.socket], None]:
+    """A server that answers each request with these bytes."""
+
+    def respond(link: socket.socket) -> None:
+        read_request(link)
+        link.sendall(data)
+
+    return respond
+
+
 def code_of(action: Callable[[], object]) -> str:
     with pytest.raises(Failure) as caught:
         action()
@@ -149,20 +159,12 @@ def answer(body: bytes = EMPTY) -> bytes:
 
 @both
 def test_another_service_or_half_an_answer_is_not_a_cluster(ask: Ask) -> None:
-    def greet(link: socket.socket) -> None:
-        read_request(link)
-        link.sendall(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")
-
-    def page(link: socket.socket) -> None:
-        read_request(link)
-        link.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>")
-
-    def cut(link: socket.socket) -> None:
-        read_request(link)
-        link.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n[1, 2")
-
-    for service in (greet, page, cut):
-        with listening(service) as url:
+    for data in (
+        b"SSH-2.0-OpenSSH_9.6\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n[1, 2",
+    ):
+        with listening(sending(data)) as url:
             assert code_of(lambda url=url: ask(url, 2)) == "TYPESENSE_UNREACHABLE"  # type: ignore[misc]
 
 
@@ -173,11 +175,7 @@ def test_silent_nodes_share_the_time_and_the_last_one_answers() -> None:
         read_request(link)
         over.wait(PATIENCE_S)
 
-    def empty(link: socket.socket) -> None:
-        read_request(link)
-        link.sendall(answer())
-
-    with listening(silent) as first, listening(empty) as second:
+    with listening(silent) as first, listening(sending(answer())) as second:
         dead = f"http://127.0.0.1:{free_ports(1)[0]}"
         # A third of the time for the silent one: had it used up more than its share, there would be no answer.
         assert search(f"{first},{dead},{second}", 9) == []
@@ -185,15 +183,8 @@ def test_silent_nodes_share_the_time_and_the_last_one_answers() -> None:
 
 
 def test_a_node_that_fails_is_passed_over() -> None:
-    def failing(link: socket.socket) -> None:
-        read_request(link)
-        link.sendall(b"HTTP/1.1 503 Not Ready\r\nContent-Length: 0\r\n\r\n")
-
-    def empty(link: socket.socket) -> None:
-        read_request(link)
-        link.sendall(answer())
-
-    with listening(failing) as first, listening(empty) as second:
+    failing = sending(b"HTTP/1.1 503 Not Ready\r\nContent-Length: 0\r\n\r\n")
+    with listening(failing) as first, listening(sending(answer())) as second:
         assert search(f"{first},{second}", 9) == []
         assert code_of(lambda: search(first, 30)) == "TYPESENSE_UNREACHABLE"
 

@@ -41,18 +41,10 @@ MORE: tuple[dict[str, Any], ...] = (
     },
 )
 ASKED = (
-    *QUERIES,
-    "what is the zebra crossing service",
-    "zebra",
-    "crossing lights colour getLampColour",
-    "src/zebra/crossing_lights.ts",
-    "ADR-0417",
-    "Größenmaß der Brücke",
-    "数据库",
-    "the of and",
-    "handbook lamps tested",
+    *QUERIES, "what is the zebra crossing service", "zebra", "crossing lights colour getLampColour",
+    "src/zebra/crossing_lights.ts", "ADR-0417", "Größenmaß der Brücke", "数据库", "the of and", "handbook lamps tested",
     "nothing like this was ever said: quokka",
-)
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -98,10 +90,8 @@ def both(
     assert len(local) == len(remote) == len(queries)
     for local_answer, remote_answer in zip(local, remote, strict=True):
         assert (local_answer["backend"], remote_answer["backend"], remote_answer.get("fallback")) == (
-            "sqlite",
-            "typesense",
-            None,
-        )
+            "sqlite", "typesense", None,
+        )  # fmt: skip
     return list(zip(local, remote, strict=True))
 
 

@@ -36,21 +36,6 @@ def name(named: str, **more: Any) -> Any:
     return {"name": named, "first": 1, "last": 1, "calls": 1, "weight": 1.0, "place": "", "written": 0, **more}
 
 
-def test_a_forgotten_session_is_only_known_as_forgotten(db: apsw.Connection) -> None:
-    save_all(db, session("a"))
-    calls.save(db, call("a", 1))
-    calls.save_names(db, "a", [name("shard_17")])
-    sessions.save_compaction(db, "a", 1, 5, "kept")
-    sessions.forget(db, "a")
-    assert sessions.is_forgotten(db, "a") and sessions.by_id(db, "a") is None
-    assert not sessions.is_forgotten(db, "b")
-    assert sessions.totals(db) == (0, 0) and sessions.compactions(db, "a") == [] == calls.names(db, "a", every=True)
-    assert calls.holding_any(db, ["make"], {}) == []
-    assert sessions.latest(db, 9) == sessions.last_of_project(db, "p", "") == []
-    assert sessions.below(db, [""]) == sessions.below(db, ["/p"]) == []
-    assert sessions.last_compacted(db) is None
-
-
 def test_a_compaction_is_completed_by_a_later_report(db: apsw.Connection) -> None:
     sessions.save_compaction(db, "a", 3, 0, "")
     sessions.save_compaction(db, "a", 3, 7, "kept")

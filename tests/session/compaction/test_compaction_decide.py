@@ -12,12 +12,9 @@ WINDOW, RESERVE = 200_000, 20_000
 # The double compactions of the report: session, tokens at the first one (and told by the newest kept answer), messages
 # that the first one kept. Each second one kept none.
 DOUBLE_COMPACTIONS = [
-    ("0c827498", 184_297, 45),
-    ("30b28b73", 182_038, 193),
-    ("52c0e430", 181_876, 3),
-    ("52c0e430", 161_586, 145),
+    ("0c827498", 184_297, 45), ("30b28b73", 182_038, 193), ("52c0e430", 181_876, 3), ("52c0e430", 161_586, 145),
     ("b4bfa524", 183_377, 1),
-]
+]  # fmt: skip
 UNEXPLAINED = 161_586
 """The report says that all exceed the threshold; this one does not. Something else must have caused it."""
 

@@ -101,10 +101,8 @@ def test_claude_a_boundary_and_its_summary_are_one(claude: Session) -> None:
     summary = of_claude("user", "s", "b", "the summary", isCompactSummary=True)
     branch = claude.branch(of_claude("user", "u1"), boundary, summary)
     assert [(node.id, node.kind, node.role) for node in branch] == [
-        ("u1", "message", "user"),
-        ("b", "compaction", "compaction_summary"),
-        ("s", "other", None),
-    ]
+        ("u1", "message", "user"), ("b", "compaction", "compaction_summary"), ("s", "other", None),
+    ]  # fmt: skip
     assert [node.compaction for node in branch] == [None, Compaction("the summary", "u1", 9), None]
     alone = claude.branch(of_claude("user", "u1"), {**summary, "parentUuid": "u1"})
     assert (alone[1].kind, alone[1].compaction) == ("compaction", Compaction("the summary"))

@@ -43,12 +43,8 @@ def test_the_text_holds_memories(run: Run) -> None:
     assert (result["injected"], result["reason"], result["trigger"]) == (True, "injected", "interval")
     assert (result["customType"], result["display"]) == ("context-refresh", False)
     assert result["content"].split("\n") == [
-        OPEN,
-        "## Context Refresh",
-        "**Changed in memory:**",
-        f"- [rules-conventions] {MEMORY}",
-        "</joelclaw-memory>",
-    ]
+        OPEN, "## Context Refresh", "**Changed in memory:**", f"- [rules-conventions] {MEMORY}", "</joelclaw-memory>",
+    ]  # fmt: skip
     (event,) = events(run, 32)
     assert event["action"] == "context.refresh.injected"
     metadata = event["metadata"]

@@ -16,11 +16,9 @@ TASK = "Find out why the tide tables of Husum are read twice"
 MEMORY = "Husum sends each tide table twice, so the importer keeps the second"
 ELSEWHERE = "/usr/bin:/bin"
 COMPACTION: tuple[dict[str, str], ...] = (
-    {"hook_event_name": "UserPromptSubmit", "prompt": TASK},
-    {"hook_event_name": "Stop"},
-    {"hook_event_name": "PreCompact"},
-    {"hook_event_name": "SessionStart", "source": "compact"},
-)
+    {"hook_event_name": "UserPromptSubmit", "prompt": TASK}, {"hook_event_name": "Stop"},
+    {"hook_event_name": "PreCompact"}, {"hook_event_name": "SessionStart", "source": "compact"},
+)  # fmt: skip
 
 
 def printed(content: str) -> list[str]:

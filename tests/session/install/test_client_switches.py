@@ -130,16 +130,10 @@ def test_gemini_a_setting_in_the_projects_file_wins() -> None:
 
 def test_a_file_that_a_client_cannot_read_is_damaged(tmp_path: Path) -> None:
     rows: list[Any] = [
-        ("a.json", '{"a": 1} // x', False),
-        ("a.json", '{"a": /* x */ 1}', False),
-        ("a.json", " \n", False),
-        ("a.json", '\ufeff{"a": "// no comment"}', False),
-        ("a.json", '{"a": 1', True),
-        ("a.toml", "a = 1", False),
-        ("a.toml", "a = ", True),
-        ("a.toml", "", False),
-        ("a.json", "[" * 20_000, True),
-    ]
+        ("a.json", '{"a": 1} // x', False), ("a.json", '{"a": /* x */ 1}', False), ("a.json", " \n", False),
+        ("a.json", '\ufeff{"a": "// no comment"}', False), ("a.json", '{"a": 1', True), ("a.toml", "a = 1", False),
+        ("a.toml", "a = ", True), ("a.toml", "", False), ("a.json", "[" * 20_000, True),
+    ]  # fmt: skip
     for name, text, damaged in rows:
         path = written(tmp_path / name, text)
         if name == "a.json" and not damaged and text.strip():

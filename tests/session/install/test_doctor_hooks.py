@@ -25,16 +25,7 @@ def user(tmp_path: Path, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) 
 
 def trust(user: User) -> None:
     """What Codex writes when its hooks were reviewed."""
-    keys = (
-        "session_start",
-        "user_prompt_submit",
-        "post_tool_use",
-        "stop",
-        "pre_compact",
-        "session_end",
-        "subagent_stop",
-        "interrupt",
-    )
+    keys = "session_start user_prompt_submit post_tool_use stop pre_compact session_end subagent_stop interrupt".split()
     lines = [f'[hooks.state."{user.file("codex")}:{key}:0:0"]\ntrusted_hash = "sha256:0"\n' for key in keys]
     (user.file("codex").parent / "config.toml").write_text("".join(lines))
 

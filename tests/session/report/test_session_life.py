@@ -42,10 +42,8 @@ def test_a_turn_shows_prompt_usage_and_cost(run: Run, lived: Lived) -> None:
     assert all(turn["hookMs"] > 0 for turn in turns)
     assert (life["turnCount"], life["toolCalls"], life["compactions"]) == (3, 3, 1)
     assert (life["client"], life["project"], life["task"]) == (
-        "claude",
-        "gateway",
-        "and now test the receipts under load",
-    )
+        "claude", "gateway", "and now test the receipts under load",
+    )  # fmt: skip
     assert life["hooks"]["count"] == 13
 
 
