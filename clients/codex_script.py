@@ -60,7 +60,7 @@ def read_output(result: Entry, texts: Sequence[str]) -> None:
 
 
 def shares(result: Entry, is_command: Sequence[bool]) -> list[Entry | None]:
-    """What each of the calls of a script returned; None if the script did not print it, so that it is unknown.
+    """The result of each call of a script; None if it is unknown, since the script did not print it.
 
     Args:
         is_command: for each call whether it runs a command, which may fail although the script goes on.
@@ -72,7 +72,9 @@ def shares(result: Entry, is_command: Sequence[bool]) -> list[Entry | None]:
     fits = len(found) in (count, len(commands)) or (result.failed and len(found) <= count + 1)
     places = commands if len(found) == len(commands) and not result.failed else range(count)
     for number, entry in enumerate(found if not result.process else ()):
-        groups[places[min(number, len(places) - 1)] if fits else 0].append(entry)  # else whose it is is unknown
+        groups[places[min(number, len(places) - 1)] if fits else 0].append(
+            entry
+        )  # else the first call gets all of them
     shared: list[Entry | None] = []
     for group, runs in zip(groups, is_command, strict=True):
         outcomes = [entry.failed for entry in group if entry.failed is not None]
@@ -261,7 +263,7 @@ class _Reader:
         return [*found, (begin, end)] if begin < end else found
 
     def _begin_of(self, at: int) -> int:
-        """Where the expression begins that ends at a place."""
+        """The beginning of the expression that ends here."""
         while True:
             at = self._opening.get(at, at)
             if self._sign(at - 1) in (".", "?."):
@@ -272,7 +274,7 @@ class _Reader:
                 return at
 
     def _end_of(self, at: int) -> int:
-        """Where an expression ends: at a comma, a semicolon, an outer bracket, or with its line."""
+        """The end of an expression: at a comma, a semicolon, an outer bracket, or with its line."""
         begin = at
         while at < len(self._tokens) and self._sign(at) not in (",", ";", ")", "]", "}"):
             before, token = self._tokens[at - 1], self._tokens[at]
@@ -308,7 +310,7 @@ def _joined(parts: list[Any], separator: str) -> str | None:
 
 
 def _tokens(script: str) -> list[_Token]:
-    """The tokens of a script. A template becomes a sum in brackets: of its texts, and of what is between them."""
+    """The tokens of a script. A template becomes a sum in brackets, of its texts and the expressions between them."""
     found: list[_Token] = []
     braces: list[bool] = []  # of each open brace: whether it is that of a template
     at = 0

@@ -110,7 +110,7 @@ def _long_line(source: Source, offset: int) -> list[tuple[bytes, int]]:
 
 
 def _without_images(line: bytes) -> bytes:
-    """A line, or a block of it, without most of the base64 in it: what is left is as good JSON as before."""
+    """A line, or a block of it, without most of the base64 in it. It stays valid JSON."""
     alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=-_"
     size = 4096  # base64 without a break; counted from the beginning of the line, however it is read
     parts = [line[at : at + size] for at in range(0, len(line), size)]

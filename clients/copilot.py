@@ -84,11 +84,9 @@ class Copilot(Client):
             found = _session_entries(kind, about, at)
         elif kind in ("assistant.turn_end", "abort") and not is_side:
             found = [Entry("turn_end", is_stop=kind != "abort")]
-        found = with_node(found, at, line.get("id"), line.get("parentId"))
+        found = with_node(found, at, line.get("id"), line.get("parentId"), client=self.name)
         head = found[0]
         head.is_side = is_side
-        if head.kind in ("prompt", "answer") and head.id:
-            head.stable_id = f"copilot:{head.id}"
         if kind.startswith("session."):
             head.session = string(about.get("sessionId"))
             head.folder = string(table(about.get("context")).get("cwd")) or string(about.get("cwd"))

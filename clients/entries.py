@@ -128,13 +128,20 @@ class Step:
         self.status = status  # pending, in_progress, completed, or the client's own word
 
 
-def with_node(entries: list[Entry], at: int | None, identifier: object = "", parent: object = "") -> list[Entry]:
-    """The entries of a line, the first as its node in the tree; without entries a node without content."""
+def with_node(
+    entries: list[Entry], at: int | None, identifier: object = "", parent: object = "", *, client: str = ""
+) -> list[Entry]:
+    """The entries of a line, the first as its node in the tree; without entries a node without content.
+
+    `client`: whose ids are unique, so that a prompt or answer gets a stable id.
+    """
     entries = entries or [Entry("node", at)]
     head = entries[0]
     head.at = at
     head.id = string(identifier)
     head.parent = string(parent)
+    if client and head.id and head.kind in ("prompt", "answer"):
+        head.stable_id = f"{client}:{head.id}"
     return entries
 
 

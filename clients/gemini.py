@@ -103,9 +103,7 @@ class Gemini(Client):
         elif history:
             found = [Entry("history", content=[row.get("content") for row in history])]
             own = _snapshot_id(history)
-        found = with_node(found, at, own)
-        if kind in ("user", "gemini") and own:
-            found[0].stable_id = f"gemini:{own}"
+        found = with_node(found, at, own, client=self.name)
         if kind is None and "projectHash" in line:
             found[0].session = string(line.get("sessionId"))
         return found

@@ -41,7 +41,7 @@ class Generic(ExtensionClient):
         return bool(_first(line, *SESSION_KEYS)) and _role(line) in (*ROLES, "tool") and has_content
 
     def read(self, payload: dict[str, Any], name: str) -> HookEvent:
-        """Read a payload; a line of a session is one, too."""
+        """Read a payload, which may also be a line of a session."""
         is_line = _role(payload) in (*ROLES, "tool") and not rows(payload.get("entries"))
         if is_line and not name:
             name = "prompt" if ROLES.get(_role(payload)) == "prompt" else "turn_end"
@@ -86,7 +86,7 @@ def is_short_form(line: dict[str, Any]) -> bool:
 
 
 def is_documented(line: dict[str, Any]) -> bool:
-    """Whether a line has the fields by which our own form differs from those of all clients."""
+    """Whether a line is in our own form, which no client uses."""
     return isinstance(line.get("session"), str) and _role(line) in (*ROLES, "tool") and bool({"role", "tool"} & {*line})
 
 
@@ -109,7 +109,7 @@ def _short_entries(line: dict[str, Any]) -> list[Entry]:
 
 
 def _call_entries(call: str, tool: str, given: object, at: int | None) -> list[Entry]:
-    """A call, if the tool's name says no more, with the command in its input or the file that it may write."""
+    """A call of an unknown tool, with the command or the file in its input. Its name shows whether it writes."""
     command = next((string(table(given).get(key)) for key in COMMAND_KEYS if table(given).get(key)), "")
     name = tool.lower()
     if isinstance(given, str) and any(word in name for word in ("bash", "shell", "sh", "exec", "terminal", "command")):

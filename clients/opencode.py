@@ -72,10 +72,9 @@ class OpenCode(ExtensionClient):
             found = [Entry("compaction", at, summary=text), summary_entry(text, at)]
         elif (text or tools) and info.get("role") in ("user", "assistant"):
             found = [Entry("prompt" if info["role"] == "user" else "answer", text=text)]
-            found[0].stable_id = f"{self.name}:{identifier}" if identifier else ""
             for number, part in enumerate(tools):
                 found += self._tool_entries(f"{identifier}/{number}", part, at)
-        found = with_node(found, at, identifier, info.get("parentID"))
+        found = with_node(found, at, identifier, info.get("parentID"), client=self.name)
         found[0].session = string(info.get("sessionID"))
         found[0].folder = string(table(info.get("path")).get("cwd"))
         return found

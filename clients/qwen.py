@@ -73,10 +73,8 @@ class Qwen(Client):
         elif subtype == "custom_title":
             origin = "user" if about.get("titleSource") == "manual" else "client"
             found = [Entry("title", text=string(about.get("customTitle")), origin=origin)]
-        found = with_node(found, at, line.get("uuid"), line.get("parentUuid"))
+        found = with_node(found, at, line.get("uuid"), line.get("parentUuid"), client=self.name)
         head = found[0]
-        if head.kind in ("prompt", "answer") and head.id:
-            head.stable_id = f"qwen:{head.id}"
         head.session = string(line.get("sessionId"))
         head.copied_from = head.parent_session = string(table(line.get("forkedFrom")).get("sessionId"))
         head.session_kind = "fork" if head.parent_session else ""

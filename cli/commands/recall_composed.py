@@ -32,7 +32,7 @@ _TIERS = ("public", "private", "sensitive")
 
 
 def answer(options: Mapping[str, Any], ask: Callable[[Query], dict[str, Any]]) -> dict[str, Any]:
-    """The result of a request on stdin or in a file, or of one that consists of options. Raises Failure RECALL_…."""
+    """The result of a request that is given by options, on stdin or in a file. Raises Failure RECALL_…."""
     request = _given_request(options) if options["request_file"] else _request_of(options)
     queries = [
         Query(

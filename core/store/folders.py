@@ -1,4 +1,4 @@
-"""The projects of folders, by which memories follow a repository that is renamed, moved or removed. Hot path.
+"""Which project a folder has, so that memories follow a repository that is renamed, moved or removed. Hot path.
 
 A project is named after its remote, or after its folder. The table `folder` keeps which project a folder had, for the
 time after its remote was renamed, the folder was moved, or a worktree was removed.

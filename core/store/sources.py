@@ -1,6 +1,6 @@
-"""What a session is kept in, as lines of JSON: a plain or compressed file, a JSON document, or a database. Hot path.
+"""Reading a session as lines of JSON, from a plain or compressed file, a JSON document or a database. Hot path.
 
-A source has a path. That of a session in a database, or in a file with lines of several sessions, is the path of the
+Each source has a path. That of a session in a database, or in a file with lines of several sessions, is the path of the
 file, `#`, and the session's id. A database is only read, also while its client writes to it.
 """
 
@@ -55,7 +55,7 @@ class Source:
 
 
 class Stream(Source):
-    """A source whose bytes come one after the other. To read far back, it begins again."""
+    """A source that can only be read forwards. To read far back, it starts over."""
 
     _KEPT = 1024 * 1024  # bytes before the last offset that can be read again
 
@@ -87,7 +87,7 @@ class Stream(Source):
         return bytes(self._window[begin : begin + most])
 
     def size(self) -> int:
-        """The number of bytes, for which all of them are read once."""
+        """The number of bytes. The first call reads all of them."""
         if self._size < 0:
             self._size = sum(map(len, self._begin()))
         return self._size
@@ -145,7 +145,7 @@ class Events(Source):
 
 
 def open_source(path: str) -> Source:
-    """Open what a session is kept in. Raises OSError; Unreadable if the file must be read in another way."""
+    """Open the source of a session. Raises OSError; Unreadable if its form is unknown or needs a missing package."""
     file, session = _split(path)
     if session:
         return _session_in(file, session)
@@ -187,7 +187,7 @@ def _kind_of_file(descriptor: int) -> str:
 
 
 def real_path(path: str) -> str:
-    """The path by which a source is known, whichever path leads to it and whether it is compressed now."""
+    """The real path of a source, without links and without the suffix of a compressed file."""
     file, session = _split(path)
     return os.path.realpath(file).removesuffix(COMPRESSED) + f"#{session}" * bool(session)
 
@@ -230,7 +230,7 @@ def _decompressed(descriptor: int) -> Blocks:
 
 
 def _decompressor() -> Any:
-    """What returns a new decompressor of a frame: of Python's own package, which came with 3.14, or of `zstandard`."""
+    """A function that returns a new decompressor: from Python's own package (since 3.14) or from `zstandard`."""
     from importlib import import_module
 
     for name in ("compression.zstd", "zstandard"):

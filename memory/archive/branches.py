@@ -34,7 +34,7 @@ class Node:
 
     def __init__(self, head: Entry, *, is_tree: bool, has_parents: bool) -> None:
         self.id = _number(head.id)
-        self.has_parents = has_parents  # earlier entries name theirs; else an entry without one says nothing
+        self.has_parents = has_parents  # earlier entries name their parent, so that an entry without a parent is a root
         # 0 for the root of a tree, None if the order of the lines counts
         self.parent = _number(head.parent) if is_tree else None
         self.is_content = head.kind in CONTENT

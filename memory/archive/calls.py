@@ -417,8 +417,8 @@ def _is_news(call: Call, draft: CallDraft) -> bool:
     """Whether more is known of a call than is stored."""
     if call["outcome"] == "failed":
         return draft.outcome == "failed" and bool(draft.error) and not call["error"]
-    is_told = bool(draft.outcome or draft.returned) and draft.outcome != call["outcome"]
-    return is_told and call["outcome"] in ("", RUNNING)
+    has_changed = bool(draft.outcome or draft.returned) and draft.outcome != call["outcome"]
+    return has_changed and call["outcome"] in ("", RUNNING)
 
 
 class _Names:

@@ -1,4 +1,4 @@
-"""To which of several sessions an entry belongs. A fork begins with copies of its parent's entries, with their ids.
+"""Decides which of several sessions an entry belongs to: a fork begins with copies of its parent's entries.
 
 An entry belongs to the session in which it first appeared, whichever was archived first. Some clients note from which
 session a line was copied, or from which a fork comes. Otherwise the older session has it: the session that first said

@@ -66,8 +66,7 @@ class File:
 
 
 class Archived:
-    """What became of the files, as the command answers; up to twenty of the skipped files with the reason,
-    and how many could not be read for which reason."""
+    """Counts what became of the files, for the answer of the command. It names up to twenty of the skipped files."""
 
     def __init__(self) -> None:
         self.result: dict[str, Any] = {

@@ -43,8 +43,8 @@ def cancel(event: HookEvent, session: Session) -> list[Text]:
     about = {"reason": reason, "instructed": bool(event["instructions"])}
     name = session.state.compaction_event("compaction.cancelled")
     session.queue_event(session.event(name, {**session.state.compaction_metadata, **about}))
-    told = "Nothing was said since the last compaction: another compaction would only drop what it kept."
-    return [{"customType": CANCEL, "content": reason}, {"customType": NOTICE, "content": told}]
+    notice = "Nothing was said since the last compaction: another compaction would only drop what it kept."
+    return [{"customType": CANCEL, "content": reason}, {"customType": NOTICE, "content": notice}]
 
 
 def is_just_compacted(event: HookEvent, agent: str) -> bool:
