@@ -441,8 +441,9 @@ def last_row(db: apsw.Connection, session: str, until: int) -> int:
 
 
 def first_episode_at(db: apsw.Connection, session: str, without: Iterable[str]) -> int | None:
-    """The time of the first turn of a session, without the turns with these ids; None if it has no other."""
+    """The time of the first turn of a session, without titles and the turns with these ids; None if it has no other."""
     query = f"SELECT min(created_at) {_ALL_TURNS} AND id NOT IN (SELECT value FROM json_each(?))"
+    query += f" AND text NOT LIKE '{TITLE}: %'"
     at = db.execute(query, (session, json_text.dumps(list(without)))).get
     return None if at is None else int(at)
 

@@ -80,7 +80,8 @@ def _first_holder(db: apsw.Connection, group: Iterable[str], shared: Iterable[st
             return ""
         # of a transcript that is gone, the session without words of its own is the older one
         times = {session: _last_change(db, session, 0 if at is None else MAX_AT) for session, at in began.items()}
-    return min(began, key=lambda session: times.get(session, 0))
+    ended = {session: record["updated_at"] for session, record in known.items() if record}
+    return min(began, key=lambda session: (times.get(session, 0), ended.get(session, 0), session))
 
 
 def _last_change(db: apsw.Connection, session: str, otherwise: int) -> int:

@@ -19,6 +19,7 @@ GRANDCHILD = "73000000-0000-4000-8000-000000000003"
 
 def spoken(folder: Path, *words: str) -> Transcript:
     transcript = Transcript(folder / f"{PARENT}.jsonl")
+    transcript.write({"type": "custom-title", "customTitle": "buffers", "sessionId": PARENT})
     for word in words:
         transcript.user(f"where is the {word} buffer emptied?")
         transcript.call(f"look-{word}", "Bash", command=f"grep {word}_buffer src")
@@ -35,7 +36,8 @@ def fork(parent: Transcript, session: str, *, marked: bool = True) -> Transcript
     """As `/branch` writes it; without marks as older versions did."""
     child = Transcript(parent.path.with_name(f"{session}.jsonl"), first=parent.count + 50)
     for row in map(json.loads, parent.path.read_text().splitlines()):
-        mark = {"forkedFrom": {"sessionId": parent.session, "messageUuid": row["uuid"]}} if marked else {}
+        is_marked = marked and "uuid" in row
+        mark = {"forkedFrom": {"sessionId": parent.session, "messageUuid": row["uuid"]}} if is_marked else {}
         child.write({**row, "sessionId": session, **mark})
     child.user("try the other way with the gannet list")
     child.assistant("The gannet list lives for 12 minutes.")
@@ -47,7 +49,8 @@ def fork(parent: Transcript, session: str, *, marked: bool = True) -> Transcript
 def turns(run: Run) -> dict[str, list[str]]:
     texts: dict[str, list[str]] = {}
     for row in map(json.loads, run("memory", "export", "--collection", "episodes").out.splitlines()):
-        texts.setdefault(row["session"], []).append(row["text"])
+        if not row["text"].startswith("title: "):
+            texts.setdefault(row["session"], []).append(row["text"])
     return texts
 
 
