@@ -6,7 +6,7 @@ from typing import Any
 
 from harness import KEY, Child, Run, merge_json
 
-PACKAGE, VERSION, COMMAND = "@anthropic-ai/claude-code", "2.1.329", "claude"
+PACKAGE, VERSION, COMMAND = "@anthropic-ai/claude-code", "2.1.332", "claude"
 LIMITS = {"autoCompactWindow": 100_000}
 
 

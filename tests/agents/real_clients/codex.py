@@ -6,7 +6,7 @@ from typing import Any
 
 from harness import KEY, Run
 
-PACKAGE, VERSION, COMMAND = "@openai/codex", "0.169.0", "codex"
+PACKAGE, VERSION, COMMAND = "@openai/codex", "0.171.0", "codex"
 LIMITS = {"contextWindow": 20_000, "autoCompactAt": 8000}
 
 PROFILE = """\
