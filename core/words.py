@@ -143,12 +143,13 @@ def _joined_to_unspaced(text: str) -> list[str]:
 
 
 def spellings(word: str) -> list[str]:
-    """The other ways to write a lower-case word with umlauts or similar letters: zähler ↔ zaehler, straße ↔ strasse."""
+    """The other ways to write a lower-case word with umlauts or similar letters: zähler ↔ zaehler, ещё ↔ еще."""
     digraphs = {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "ø": "oe", "å": "aa", "æ": "ae", "œ": "oe"}
-    plain = {"ø": "o", "ł": "l", "đ": "d", "ı": "i"}  # the index itself folds only letters with accents
+    plain = {"ø": "o", "ł": "l", "đ": "d", "ı": "i", "ё": "е"}  # the index itself folds only letters with accents
     written = [word.translate({ord(letter): pair for letter, pair in forms.items()}) for forms in (digraphs, plain)]
     if word.isascii():
         written = [word.replace(pair, letter) for letter, pair in digraphs.items() if pair in word]
+    written += [f"{word[:at]}ё{word[at + 1 :]}" for at, letter in enumerate(word) if letter == "е"]  # Cyrillic
     return [other for other in dict.fromkeys(written) if other != word]
 
 
@@ -171,11 +172,15 @@ def _only_apostrophes(chunk: str) -> bool:
 def query_terms(query: str) -> list[str]:
     """The terms of a query for the lexical index, words and phrases, without stop words; at most `MAX_QUERY_WORDS`."""
     seen: dict[str, None] = {}
+    empty: set[str] = set()
     for chunk in query.split():
         if not chunk.isascii() and any(map(_unspaced, chunk)):
             for run in _runs(chunk):
-                for pair in pairs(run):
-                    seen.setdefault(pair)
+                given = pairs(run)
+                seen.update(dict.fromkeys(given))
+                endings = [pair for pair in given if min(pair) >= "\u3040" and max(pair) <= "\u309f"]
+                if len(endings) < len(given):  # beside other letters, Hiragana are endings and particles
+                    empty.update(endings)
         words = split(chunk)
         if len(words) > 1 and not _only_apostrophes(chunk):
             seen.setdefault(" ".join(words[:12]))
@@ -186,7 +191,7 @@ def query_terms(query: str) -> list[str]:
             seen.setdefault(hump)
         if len(seen) > 4096:
             break
-    empty = STOP_WORDS.union(_function_words(list(seen)[:MAX_QUERY_WORDS]))
+    empty |= STOP_WORDS.union(_function_words(list(seen)[:MAX_QUERY_WORDS]))
     terms = [term for term in seen if term not in empty] or list(seen)
     if len(terms) > MAX_QUERY_WORDS:
         half = MAX_QUERY_WORDS // 2

@@ -20,6 +20,8 @@ TERMS = [
     ("а как там было с тем загрузчиком, который у нас был", ["загрузчиком"]),
     ("e como era mesmo aquilo que nós temos no agendador", ["agendador"]),
     ("why did the worker die on the man page", ["worker", "die", "man", "page"]),
+    ("貨物ってどうなっていたの", ["貨物", "物っ", "貨物ってどうなっていたの"]),
+    ("どうなった", ["どう", "うな", "なっ", "った", "どうなった"]),
     ("die Wiederholung", ["die", "wiederholung"]),  # its language is uncertain
 ]  # fmt: skip
 LINES = [

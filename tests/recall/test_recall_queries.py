@@ -44,6 +44,7 @@ FINDABLE: dict[str, tuple[str, ...]] = {
     "リトライはAPI側で三回までにする": ("API側",),
     "Сообщения теряются при сбое сети": ("сообщение теряется", "сообщением"),
     "Ветку удаляют после слияния": ("ветки",),
+    "Расчёт ведёт новый учётчик": ("учетчик", "ещё учётчик"),
     "Der Wiederholungszähler beginnt bei null": ("Zähler", "Wiederholungen", "Wiederholungszaehler"),
     "Die Straße heißt im Modul Gasse": ("Strasse",),
     "Las migraciones corren antes del despliegue": ("migración",),
