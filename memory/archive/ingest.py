@@ -296,22 +296,16 @@ class _Reader:
     def _kept_output(self, name: str) -> str:
         """An output that the client keeps in a file of its own next to the transcript: its head and its tail."""
         folder, _, _ = self._path.partition(f"{os.sep}subagents{os.sep}")
-        most = 400_000  # bytes
+        path = os.path.join(os.path.splitext(folder)[0], "tool-results", os.path.basename(name))
+        half = 200_000  # bytes
         try:
-            path = os.path.join(os.path.splitext(folder)[0], "tool-results", os.path.basename(name))
-            descriptor = files.open_file(path)
+            with sources.open_source(path) as output:
+                left_out = output.size() - 2 * half
+                head, tail = output.read(half, 0), output.read(half, half + max(0, left_out))
         except (OSError, ValueError):
             return ""
-        try:
-            size = os.fstat(descriptor).st_size
-            data = os.pread(descriptor, most if size <= most else most // 2, 0)
-            if size > most:
-                data += f"\n[{size - most} bytes left out]\n".encode() + os.pread(
-                    descriptor, most // 2, size - most // 2
-                )
-        finally:
-            os.close(descriptor)
-        return data.decode("utf-8", "replace")
+        between = f"\n[{left_out} bytes left out]\n".encode() if left_out > 0 else b""
+        return (head + between + tail).decode("utf-8", "replace")
 
     def _owner(self, entries: list[Entry]) -> str:
         """The session from which a fork has copied a line; "" if the line is the session's own."""
