@@ -193,6 +193,7 @@ class QwenSettings(ClaudeForm):
     """Qwen Code."""
 
     applies = "takes effect in the next session of Qwen Code"
+    syntax = "jsonc"
     rule = "Bash({} *)"
     servers_file = "settings.json"
     asks_trust = True
@@ -202,6 +203,7 @@ class CopilotSettings(ClaudeForm):
     """Copilot CLI. It keeps no rules for what runs without a question."""
 
     applies = "takes effect in the next session of Copilot CLI"
+    syntax = "jsonc"
     allowed = ()
     project_file = "copilot/settings.json"
     servers_file = "mcp-config.json"

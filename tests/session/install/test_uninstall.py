@@ -22,16 +22,17 @@ TEXTS = {
 }
 
 
+@pytest.mark.parametrize("agent", ["gemini", "qwen", "copilot"])
 @pytest.mark.parametrize("what", TEXTS)
-def test_uninstall_restores_the_file(install: Install, user: Path, what: str) -> None:
-    path = user / FILES["gemini"]
+def test_uninstall_restores_the_file(install: Install, user: Path, agent: str, what: str) -> None:
+    path = user / FILES[agent]
     path.parent.mkdir()
     text = TEXTS[what].encode()
     path.write_bytes(text)
     path.chmod(0o644)
-    install("gemini")
-    assert b"hook gemini" in path.read_bytes()
-    (row,) = install("gemini", verb="uninstall")["agents"]
+    install(agent)
+    assert f"hook {agent}".encode() in path.read_bytes()
+    (row,) = install(agent, verb="uninstall")["agents"]
     assert path.read_bytes() == text
     assert (row["changed"], row["backup"]) == (True, None)
     assert path.stat().st_mode & 0o777 == 0o644
