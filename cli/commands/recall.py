@@ -214,14 +214,19 @@ def _shown_id(run: dict[str, Any]) -> str:
 # search
 
 _COLLECTIONS = {
-    "vault_notes": "knowledge", "memory_observations": "observations", "run_chunks": "episodes",
-    "otel_events": "events", "system_knowledge": "knowledge",
+    "knowledge": "vault_notes", "observations": "memory_observations", "episodes": "run_chunks",
+    "events": "otel_events",
 }  # fmt: skip
-"""The mirrored CLI's names of collections, and ours."""
-_EMPTY_COLLECTIONS = ("blog_posts", "system_log", "discoveries", "transcripts", "voice_transcripts", "docs",
-                      "docs_chunks_v2", "pi_mono_artifacts")  # fmt: skip
-"""Further collections of the mirrored CLI, which are empty here."""
+"""Our collections, and their names in the mirrored CLI."""
+_OTHERS = {
+    "system_knowledge": "vault_notes",
+    **dict.fromkeys(("blog_posts", "system_log", "discoveries", "transcripts", "voice_transcripts", "docs",
+                     "docs_chunks_v2", "pi_mono_artifacts"), ""),
+}  # fmt: skip
+"""Further collections of the mirrored CLI, and those that have their contents; "" if they are empty here."""
 _FIELDS = ("type", "source", "project", "category", "tags", "level", "component")
+_Found = list[tuple[dict[str, Any], dict[str, list[str]]]]
+"""Hits, each with what it can be filtered and counted by."""
 
 
 @app.command("search")
@@ -253,35 +258,29 @@ def search(
     text = " ".join(query)
     if facet and facet not in _FIELDS:
         raise wrong_usage(f"--facet {facet[:80]!r} is not known", f"use one of {', '.join(_FIELDS)}")
-    names = search_collections(collection)
-    conditions = parse_filter(filter)
+    names, conditions = _collections(collection), _conditions(filter)
     log.store_spooled()
     total = 0
-    hits: list[dict[str, Any]] = []
-    fields: list[dict[str, list[str]]] = []  # of each hit: what it can be filtered and counted by
+    every: _Found = []
     for name in names:
         search_one = _search_events if name == "otel_events" else _search_documents
         found, count = search_one(text, name, 100 if conditions else limit)
         if conditions:
-            found = [pair for pair in found if matches(pair[1], conditions)]
+            found = [(hit, about) for hit, about in found if _matches(about, conditions)]
             count = len(found)
         total += count
-        hits += [hit for hit, _ in found[:limit]]
-        fields += [about for _, about in found[:limit]]
+        every += found[:limit]
+    hits = [hit for hit, _ in every]
     result: dict[str, Any] = {"query": text, "collection": collection or None, "semantic": semantic}
     result |= {"totalFound": total, "hits": hits}
     if not names:
-        known = ", ".join(list(_COLLECTIONS)[:4])
-        result["reason"] = f"{collection} is always empty here; these are not: {known}"
+        result["reason"] = f"{collection} is always empty here; these are not: {', '.join(_COLLECTIONS.values())}"
     if facet:
-        counts = Counter(value for about in fields for value in about.get(facet, [])[: _most_values(facet)] if value)
+        most = 1 if facet == "category" else None  # the second value is the short name
+        counts = Counter(value for _, about in every for value in about.get(facet, [])[:most] if value)
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair))
         result["facets"] = {facet: [{"value": value, "count": count} for value, count in ordered]}
     return Answer(result, _after_search(text, hits), view="cli.recall_views:search")
-
-
-def _most_values(facet: str) -> int | None:
-    return 1 if facet == "category" else None  # the second value is the short name
 
 
 def _after_search(query: str, hits: list[dict[str, Any]]) -> list[Any]:
@@ -294,20 +293,20 @@ def _after_search(query: str, hits: list[dict[str, Any]]) -> list[Any]:
     return actions
 
 
-def search_collections(given: str) -> tuple[str, ...]:
+def _collections(given: str) -> list[str]:
     """The collections that a name or its beginning means, all for ""; raises INVALID_COLLECTION."""
     wanted = given.strip().lower()
-    ours = {name: shown for shown, name in list(_COLLECTIONS.items())[:4]}
-    if wanted in ours:
-        return (ours[wanted],)
-    found = [ours[name] for shown, name in _COLLECTIONS.items() if shown.startswith(wanted)]
-    if not found and not any(name.startswith(wanted) for name in _EMPTY_COLLECTIONS):
-        known = ", ".join(ours.values())
+    if wanted in _COLLECTIONS:
+        return [_COLLECTIONS[wanted]]
+    named = {**{name: name for name in _COLLECTIONS.values()}, **_OTHERS}
+    found = [name for shown, name in named.items() if shown.startswith(wanted)]
+    if not found:
+        known = ", ".join(_COLLECTIONS.values())
         raise usage("INVALID_COLLECTION", f"there is no collection {given[:80]!r}", f"use one of {known}")
-    return tuple(dict.fromkeys(found))
+    return [*dict.fromkeys(filter(None, found))]
 
 
-def parse_filter(given: str) -> list[tuple[str, frozenset[str], bool]]:
+def _conditions(given: str) -> list[tuple[str, frozenset[str], bool]]:
     """A filter such as `type:=adr && source:=[a,b]`: fields, their values, and whether a value must match exactly."""
     conditions = []
     for part in (piece.strip() for piece in given.split("&&")):
@@ -324,7 +323,7 @@ def parse_filter(given: str) -> list[tuple[str, frozenset[str], bool]]:
     return conditions
 
 
-def matches(about: dict[str, list[str]], conditions: list[tuple[str, frozenset[str], bool]]) -> bool:
+def _matches(about: dict[str, list[str]], conditions: list[tuple[str, frozenset[str], bool]]) -> bool:
     """Whether a hit with these fields matches all conditions of a filter."""
     for name, wanted, exact in conditions:
         values = [value.lower() for value in about.get(name, []) if value]
@@ -333,12 +332,13 @@ def matches(about: dict[str, list[str]], conditions: list[tuple[str, frozenset[s
     return True
 
 
-def _search_documents(query: str, name: str, most: int) -> tuple[list[tuple[dict[str, Any], dict[str, Any]]], int]:
+def _search_documents(query: str, name: str, most: int) -> tuple[_Found, int]:
     db = sqlite.open_reading()
-    asked = RecallQuery(query, limit=most, budget="balanced", collections=(_COLLECTIONS[name],))
+    collection = next(ours for ours, shown in _COLLECTIONS.items() if shown == name)
+    asked = RecallQuery(query, limit=most, budget="balanced", collections=(collection,))
     vectors = db is not None and sqlite.load_vectors(db)
     result = engine.recall(db, asked, now=clock.now_ms(), vectors=vectors, config=config.load())
-    found = []
+    found: _Found = []
     for hit in result["hits"]:
         text, category = hit["observation"], hit["categoryId"]
         shown = {
@@ -346,20 +346,15 @@ def _search_documents(query: str, name: str, most: int) -> tuple[list[tuple[dict
             "snippet": snippet(text, query.split(), 300), "path": hit["path"] or None, "score": hit["score"],
             "type": hit["type"],
         }  # fmt: skip
-        about = {
-            "type": [hit["type"]], "source": [hit["source"]], "project": [hit["project"]],
-            "category": [category, category.removeprefix("jc:")], "tags": hit["tags"],
-        }  # fmt: skip
-        found.append((shown, about))
+        about = {field: [hit[field]] for field in ("type", "source", "project")}
+        found.append((shown, {**about, "category": [category, category.removeprefix("jc:")], "tags": hit["tags"]}))
     return found, result["found"]
 
 
-def _search_events(query: str, name: str, most: int) -> tuple[list[tuple[dict[str, Any], dict[str, Any]]], int]:
-    from cli.commands import recall_hot
-
+def _search_events(query: str, name: str, most: int) -> tuple[_Found, int]:
     ten_years = 24 * 365 * 10
     result = events.find(events.query({"query": query, "hours": ten_years}, clock.now_ms()), limit=1_000, page=1)
-    found = []
+    found: _Found = []
     for event in result["events"]:
         if event["component"] == recall_hot.EVENT_COMPONENT:  # an earlier search for this is no result
             continue

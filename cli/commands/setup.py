@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 app = Commands()
 
+VIEW = "cli.views:install"
+LIST_STEP = step("joelclaw install --list", "list the installations")
+
 Agents = Annotated[
     list[str] | None,
     Argument(
@@ -59,34 +62,32 @@ def install(
     list: Annotated[bool, Option("--list", help="Show where joelclaw is installed")] = False,
 ) -> Answer:
     """Add joelclaw to an agent's settings; offer to archive past sessions."""
-
     if list:
         if agents:
             raise wrong_usage("--list takes no client names", "leave the names out")
         return _list_installs()
-    dry_run = confirmed is False
-    if mcp and not dry_run and importlib.util.find_spec("mcp") is None:
+    if mcp and confirmed is not False and importlib.util.find_spec("mcp") is None:
         wanted, command = mcp_requirement()
         about = f"the MCP server needs the package {wanted!r}, which is not installed for {sys.executable}"
         raise Failure("INSTALL_FAILED", about, f"run `{command}`, then this again; nothing was changed")
-    answer = _Change("install", agents or [], project=project, mcp=mcp).run(confirmed)
-    result = answer.result
-    if dry_run or "declined" in result:
-        return answer
+    result, is_done = _change("install", agents or [], confirmed, project=project, mcp=mcp)
+    if not is_done:
+        return Answer(result, view=VIEW)
     offered, actions = memory_bulk.offer_past_sessions(yes=bool(confirmed or archive), no=archive is False)
-    return Answer({**result, **offered}, [*actions, *answer.next_actions], view="cli.views:install")
+    check = step("joelclaw doctor", "check that its hooks are called")
+    return Answer({**result, **offered}, [*actions, check, LIST_STEP], view=VIEW)
 
 
 @app.command("uninstall")
 def uninstall(agents: Agents = None, project: OfProject = False, confirmed: Confirmed = None) -> Answer:
     """Remove joelclaw from an agent's settings; the memory stays."""
-    answer = _Change("uninstall", agents or [], project=project).run(confirmed)
-    result = answer.result
+    result, is_done = _change("uninstall", agents or [], confirmed, project=project)
+    steps = [LIST_STEP] if is_done else []
     home = files.home()
-    if confirmed is False or "declined" in result or not os.path.isdir(home):
-        return answer
-    delete = step(f"rm -r {quoted(home)}", "also delete the memory permanently")
-    return Answer({**result, "memoryLeft": home}, [*answer.next_actions, delete], view="cli.views:install")
+    if is_done and os.path.isdir(home):
+        result["memoryLeft"] = home
+        steps.append(step(f"rm -r {quoted(home)}", "also delete the memory permanently"))
+    return Answer(result, steps, view=VIEW)
 
 
 def _list_installs() -> Answer:
@@ -95,105 +96,103 @@ def _list_installs() -> Answer:
     of_user = (row for row in rows if row["scope"] == "user")
     missing = " ".join(row["agent"] for row in of_user if row["present"] and not row["current"])
     steps = [step(f"joelclaw install {missing}", "install or update joelclaw there")] if missing else []
-    return Answer({"installs": rows}, steps, view="cli.views:install")
+    return Answer({"installs": rows}, steps, view=VIEW)
 
 
-class _Change:
-    """An installation or its removal: which clients, the plans for their files, and the result."""
+def _change(
+    verb: str, agents: Sequence[str], confirmed: bool | None, *, project: bool, mcp: bool = False
+) -> tuple[dict[str, Any], bool]:
+    """Install or uninstall, after asking on a terminal. Returns the result, and whether it was carried out.
 
-    def __init__(self, verb: str, agents: Sequence[str], *, project: bool, mcp: bool = False) -> None:
-        self.verb = verb
-        self.project = project
-        self.mcp = mcp
-        self.clients, self.skipped = self._choose(list(dict.fromkeys(agents)))
+    With `confirmed=False`, the result shows what would change.
+    """
+    chosen, skipped = _choose(verb, list(dict.fromkeys(agents)), of_project=project)
 
-    def run(self, confirmed: bool | None) -> Answer:
-        """Carry out the plans, after asking on a terminal; with `confirmed=False` only show them."""
-        dry_run = confirmed is False
-        result: dict[str, Any] = {"agents": [], "skipped": self.skipped, "dryRun": dry_run}
-        plans_by_client = None
-        if dry_run or (confirmed is None and is_for_person()):
-            plans_by_client = self._plans()
-            agents = result["agents"] = [self._describe(plans, {}) for plans in plans_by_client]
-            if dry_run:
-                return Answer(result, view="cli.views:install")
-            if any(file_plan.changed for plans in plans_by_client for file_plan in plans):
-                from cli import views
-                from cli.terminal import confirm, print_items
-
-                print_items(views.changes(file for agent in agents for file in (agent, *agent["also"])))
-                if not confirm(f"{self.verb}?"):
-                    return Answer({**result, "declined": True}, view="cli.views:install")
-        changed: list[str] = []
-        result["agents"] = []
-        with plan.locked():
-            for plans in plans_by_client or self._plans():
-                # When uninstalling, the folders that were made for the first file are removed last.
-                backups = plan.carry_out(plans if self.verb == "install" else plans[::-1], changed)
-                result["agents"].append(self._describe(plans, backups))
-                if self.verb == "install":
-                    result["agents"][-1]["notes"] += plans[0].client.confirmed()
-        steps = [step("joelclaw doctor", "check that its hooks are called")] if self.verb == "install" else []
-        return Answer(
-            result, [*steps, step("joelclaw install --list", "list the installations")], view="cli.views:install"
-        )
-
-    def _choose(self, names: list[str]) -> tuple[list["Settings"], list[dict[str, str]]]:
-        """The clients that are named, and with `all` those that are skipped and why."""
-        if names and "all" not in names:
-            return [settings_of(clients.row(name)) for name in names], []
-        if len(names) > 1:
-            raise wrong_usage("`all` and a name cannot be used together", "name some clients, or give just `all`")
-        chosen, skipped = [], []
-        applies: bool | None
-        for client in map(settings_of, clients.rows()):
-            if self.project and not client.has_projects:
-                applies, reason = False, "it reads no settings of a project"
-            elif self.verb == "install":
-                applies = client.present()
-                reason = f"there is neither {client.client.home()} nor a command `{client.name}`"
-            else:  # a file that cannot be read is reported when it is to be changed
-                applies = plan.installation_row(client, self.project)["installed"]
-                reason = "not installed"
-            if applies is False:
-                skipped.append({"agent": client.name, "reason": reason})
-            else:
-                chosen.append(client)
-        if not names:
-            found = [client.name for client in chosen]
-            place = "found here" if self.verb == "install" else "installed"
-            choices = [*found, *["--all"] * (len(found) > 1)]
-            calls = " or ".join(f"`joelclaw {self.verb} {name}`" for name in choices)
-            about = f"no agent was named; {place}: {', '.join(found) or 'none'}"
-            raise wrong_usage(about, f"run {calls}" if calls else f"name some of {', '.join(clients.NAMES)}")
-        return chosen, skipped
-
-    def _plans(self) -> list[list["Plan"]]:
+    def plans() -> list[list["Plan"]]:
         """All plans, before anything is written: if one file is refused, nothing changes."""
-        if self.verb == "install":
-            plans = [plan.installing(client, project=self.project, mcp=self.mcp) for client in self.clients]
+        if verb == "install":
+            every = [plan.installing(client, project=project, mcp=mcp) for client in chosen]
         else:
-            plans = [plan.removing(client, project=self.project) for client in self.clients]
-        plan.require_inside_project(file_plan for of_client in plans for file_plan in of_client)
-        return plans
+            every = [plan.removing(client, project=project) for client in chosen]
+        plan.require_inside_project(file_plan for of_client in every for file_plan in of_client)
+        return every
 
-    def _describe(self, plans: list["Plan"], backups: dict[str, str | None]) -> dict[str, Any]:
-        """The result for a client."""
-        first, *others = [_describe_file(file_plan, backups) for file_plan in plans]
-        notes = list(dict.fromkeys(note for file_plan in plans for note in file_plan.notes))
-        if self.verb == "uninstall" and not notes and not any(file_plan.changed for file_plan in plans):
-            notes = ["joelclaw was not installed there"]
-        result = {
-            "agent": plans[0].client.name,
-            "scope": "project" if plans[0].project else "user",
-            **first,
-            "changed": any(file["changed"] for file in (first, *others)),
-            "also": [file for file in others if file["changed"] or file["diff"]],
-            "notes": notes,
-        }
-        if self.verb == "uninstall" and backups:
-            result["backupsLeft"] = [name for file_plan in plans for name in plan.useful_backups(file_plan.path)]
-        return result
+    shown: list[list[Plan]] = []
+    result: dict[str, Any] = {"agents": [], "skipped": skipped, "dryRun": confirmed is False}
+    if confirmed is False or (confirmed is None and is_for_person()):
+        shown = plans()
+        result["agents"] = [_describe(verb, of_client, {}) for of_client in shown]
+        if confirmed is False:
+            return result, False
+        if any(file_plan.changed for of_client in shown for file_plan in of_client) and not _agrees(verb, result):
+            return {**result, "declined": True}, False
+    changed: list[str] = []
+    result["agents"] = []
+    with plan.locked():
+        for of_client in shown or plans():
+            # When uninstalling, the folders that were made for the first file are removed last.
+            backups = plan.carry_out(of_client if verb == "install" else of_client[::-1], changed)
+            about = _describe(verb, of_client, backups)
+            about["notes"] += of_client[0].client.confirmed() if verb == "install" else []
+            result["agents"].append(about)
+    return result, True
+
+
+def _agrees(verb: str, result: dict[str, Any]) -> bool:
+    from cli import views
+    from cli.terminal import confirm, print_items
+
+    print_items(views.changes(file for agent in result["agents"] for file in (agent, *agent["also"])))
+    return confirm(f"{verb}?")
+
+
+def _choose(verb: str, names: list[str], *, of_project: bool) -> tuple[list["Settings"], list[dict[str, str]]]:
+    """The clients that are named, and with `all` those that are skipped and why."""
+    if names and "all" not in names:
+        return [settings_of(clients.row(name)) for name in names], []
+    if len(names) > 1:
+        raise wrong_usage("`all` and a name cannot be used together", "name some clients, or give just `all`")
+    chosen, skipped = [], []
+    for client in map(settings_of, clients.rows()):
+        if reason := _why_skipped(verb, client, of_project=of_project):
+            skipped.append({"agent": client.name, "reason": reason})
+        else:
+            chosen.append(client)
+    if not names:
+        found = [client.name for client in chosen]
+        place = "found here" if verb == "install" else "installed"
+        choices = [*found, *["--all"] * (len(found) > 1)]
+        calls = " or ".join(f"`joelclaw {verb} {name}`" for name in choices)
+        about = f"no agent was named; {place}: {', '.join(found) or 'none'}"
+        raise wrong_usage(about, f"run {calls}" if calls else f"name some of {', '.join(clients.NAMES)}")
+    return chosen, skipped
+
+
+def _why_skipped(verb: str, client: "Settings", *, of_project: bool) -> str:
+    """Why `all` does not mean this client; "" if it does."""
+    if of_project and not client.has_projects:
+        return "it reads no settings of a project"
+    if verb == "install":
+        is_here = client.present()
+        return "" if is_here else f"there is neither {client.client.home()} nor a command `{client.name}`"
+    # A file that cannot be read (None) is reported when it is to be changed.
+    return "not installed" if plan.installation_row(client, of_project)["installed"] is False else ""
+
+
+def _describe(verb: str, plans: list["Plan"], backups: dict[str, str | None]) -> dict[str, Any]:
+    """The result for a client."""
+    first, *others = [_describe_file(file_plan, backups) for file_plan in plans]
+    notes = list(dict.fromkeys(note for file_plan in plans for note in file_plan.notes))
+    if verb == "uninstall" and not notes and not any(file_plan.changed for file_plan in plans):
+        notes = ["joelclaw was not installed there"]
+    result = {
+        "agent": plans[0].client.name, "scope": "project" if plans[0].project else "user", **first,
+        "changed": any(file["changed"] for file in (first, *others)),
+        "also": [file for file in others if file["changed"] or file["diff"]], "notes": notes,
+    }  # fmt: skip
+    if verb == "uninstall" and backups:
+        result["backupsLeft"] = [name for file_plan in plans for name in plan.useful_backups(file_plan.path)]
+    return result
 
 
 def _describe_file(file_plan: "Plan", backups: dict[str, str | None]) -> dict[str, Any]:
