@@ -69,6 +69,13 @@ def step(command: str, description: str, params: dict[str, dict[str, Any]] | Non
     return {**action, "params": params} if params else action
 
 
+def template(command: str, description: str, about: str, value: object = None) -> NextAction:
+    """A command that makes sense next, with a `<name>` to fill in: what that is and, if it is known, its value."""
+    name = command.partition("<")[2].partition(">")[0]
+    known = {} if value is None else {"value": value}
+    return step(command, description, {name: {"description": about, **known, "required": True}})
+
+
 def quoted(word: str) -> str:
     """A word as a shell takes it."""
     if word.replace("-", "").replace("_", "").replace(".", "").isalnum() and word.isascii() and word[0] != "-":

@@ -11,7 +11,7 @@ import clients
 from cli import start
 from cli.commands import hot
 from cli.declarations import Commands, Percent, Raw, Session, session_argument
-from cli.output import Answer, step
+from cli.output import Answer, template
 from core.errors import Failure
 from session.state import stored_id
 from session.state_file import list_states, read_state, session_of, state_times, unknown_session
@@ -65,8 +65,8 @@ def show(
         sessions = list_states()
         actions = []
         if sessions:
-            newest = {"id": {"description": "its id", "value": sessions[0]["sessionId"], "required": True}}
-            actions.append(step("joelclaw checkpoint show <id>", "everything known about a session", newest))
+            command, about = "joelclaw checkpoint show <id>", "everything known about a session"
+            actions.append(template(command, about, "its id", sessions[0]["sessionId"]))
         return Answer({"count": len(sessions), "sessions": sessions}, actions, view="cli.views:states")
     name = stored_id(id)
     state = read_state(name)

@@ -10,7 +10,7 @@ from typer import Argument, Option
 import clients
 from cli.declarations import Commands, OneOf, Percent, Raw, Session
 from cli.input import required_session
-from cli.output import Answer, is_terminal, quoted, step, write_out, wrong_usage
+from cli.output import Answer, is_terminal, quoted, step, template, write_out, wrong_usage
 from core import config, files
 from core.command import Interrupts, model_from_config
 from core.errors import Failure
@@ -100,8 +100,8 @@ class _Session:
 
     def next_step(self, command: str, description: str) -> Any:
         """A command on the same file."""
-        about = {"description": "the session file", "value": self.transcript.path, "required": True}
-        return step(f"joelclaw compaction {command} <transcript>", description, {"transcript": about})
+        command = f"joelclaw compaction {command} <transcript>"
+        return template(command, description, "the session file", self.transcript.path)
 
 
 @compaction.command("decide")
@@ -116,23 +116,14 @@ def decide(
     )
     compact = reason == "above-threshold"
     result = {
-        **session.about,
-        "compact": compact,
-        "reason": reason,
-        "contextTokens": size.total,
-        "source": "usage" if size.from_usage else "estimate",
-        "usageTokens": size.from_usage,
-        "estimatedTokens": size.estimated,
-        "staleUsageIgnored": size.stale is not None,
-        "staleUsageTokens": size.stale,
+        **session.about, "compact": compact, "reason": reason,
+        "contextTokens": size.total, "source": "usage" if size.from_usage else "estimate",
+        "usageTokens": size.from_usage, "estimatedTokens": size.estimated,
+        "staleUsageIgnored": size.stale is not None, "staleUsageTokens": size.stale,
         "messagesSinceCompaction": preparation.said_since_compaction(session.transcript),
-        "threshold": limits.window - limits.reserve,
-        "window": limits.window,
-        "windowFrom": limits.window_from,
-        "reserve": limits.reserve,
-        "enabled": session.is_enabled,
-        "problems": session.problems,
-    }
+        "threshold": limits.window - limits.reserve, "window": limits.window, "windowFrom": limits.window_from,
+        "reserve": limits.reserve, "enabled": session.is_enabled, "problems": session.problems,
+    }  # fmt: skip
     return Answer(result, [session.next_step("prepare", "the point at which it would be cut")] if compact else [])
 
 
@@ -148,21 +139,13 @@ def prepare(
     """Find where to cut a session: what to summarize, what to keep, which files to list."""
     session = _Session(transcript, client, at=at, keep_recent=keep_recent)
     limits, cut = session.limits(window, reserve), session.prepared()
+    settings = {"reserveTokens": limits.reserve, "keepRecentTokens": session.keep_recent, "window": limits.window}
     result = {
-        **session.about,
-        "reason": cut.reason,
-        "firstKeptEntryId": cut.first_kept_entry_id,
-        "isSplitTurn": cut.is_split_turn,
-        "tokensBefore": cut.tokens_before,
-        "previousSummary": cut.previous_summary or None,
-        "messagesToSummarize": _ids(cut.entries_to_summarize),
-        "turnPrefixMessages": _ids(cut.turn_prefix_entries),
-        "fileOps": asdict(cut.file_ops),
-        "settings": {
-            "reserveTokens": limits.reserve, "keepRecentTokens": session.keep_recent, "window": limits.window,
-        },
-        "windowFrom": limits.window_from,
-        "problems": session.problems,
+        **session.about, "reason": cut.reason, "firstKeptEntryId": cut.first_kept_entry_id,
+        "isSplitTurn": cut.is_split_turn, "tokensBefore": cut.tokens_before,
+        "previousSummary": cut.previous_summary or None, "messagesToSummarize": _ids(cut.entries_to_summarize),
+        "turnPrefixMessages": _ids(cut.turn_prefix_entries), "fileOps": asdict(cut.file_ops),
+        "settings": settings, "windowFrom": limits.window_from, "problems": session.problems,
     }  # fmt: skip
     return Answer(result, [session.next_step("summarize", "the summary")] if cut.reason == "ready" else [])
 
@@ -190,13 +173,9 @@ def serialize(
         entries = cut.entries_to_summarize if part == "summarize" else cut.turn_prefix_entries
     text = flat_text(messages_of(session.transcript, entries))
     result = {
-        **session.about,
-        "part": part,
-        "messages": sum(entry.role is not None for entry in entries),
-        "characters": len(text),
-        "text": text,
-        "problems": session.problems,
-    }
+        **session.about, "part": part, "messages": sum(entry.role is not None for entry in entries),
+        "characters": len(text), "text": text, "problems": session.problems,
+    }  # fmt: skip
     return Answer(result, text=text if raw else None, view=TEXT_VIEW)
 
 
@@ -253,21 +232,11 @@ def branch(
     budget = limits.window - limits.reserve
     found = preparation.prepare_branch(session.transcript, leaf, to, budget=budget)
     result: dict[str, Any] = {
-        **session.about,
-        "from": found.leaf,
-        "to": to,
-        "commonAncestorId": found.common_ancestor,
-        "branchEntries": len(found.entries),
-        "entries": _ids(found.chosen),
-        "tokens": found.tokens,
-        "budget": budget,
-        "fileOps": asdict(found.file_ops),
-        "summary": None,
-        "source": None,
-        "readFiles": [],
-        "modifiedFiles": [],
+        **session.about, "from": found.leaf, "to": to, "commonAncestorId": found.common_ancestor,
+        "branchEntries": len(found.entries), "entries": _ids(found.chosen), "tokens": found.tokens, "budget": budget,
+        "fileOps": asdict(found.file_ops), "summary": None, "source": None, "readFiles": [], "modifiedFiles": [],
         "problems": [],
-    }
+    }  # fmt: skip
     if found.chosen:
         parts = [summary.Part("branch", spoken(session.transcript, reversed(found.chosen)))]
         reserve = session.settings.get_int("compaction.reserve_tokens")
@@ -298,13 +267,9 @@ def schedule(
     session_id = required_session(session)
     if cancel:
         return Answer(idle_compaction.cancel(session_id))
+    folder, ratio = os.path.abspath(cwd) if cwd else "", idle_compaction.ratio(percent, None, None)
     result = idle_compaction.schedule(
-        session_id,
-        config.load(),
-        idle_compaction.ratio(percent, None, None),
-        minutes=minutes or 0,
-        agent=role_name(agent or ""),
-        cwd=os.path.abspath(cwd) if cwd else "",
+        session_id, config.load(), ratio, minutes=minutes or 0, agent=role_name(agent or ""), cwd=folder
     )
     reasons = {
         "off": "No timer: give --minutes, or set compaction.idle_trigger_minutes.",
@@ -334,14 +299,10 @@ def run(
 ) -> Answer:
     """Wait, and compact sessions when their timers are due, until Ctrl-C."""
     with Interrupts() as interrupts:
-        report = _print_progress if is_terminal() else _ignore_progress
+        report = _print_progress if is_terminal() else lambda _event, _about: None
         done = idle_compaction.run(config.load(), interrupts, report, once=once)
     actions = [step("joelclaw otel search compaction.idle.failed", "what went wrong")] if done["failed"] else []
     return Answer({**done, "timersLeft": len(idle_compaction.timers())}, actions)
-
-
-def _ignore_progress(_event: str, _about: dict[str, Any]) -> None:
-    pass
 
 
 def _print_progress(event: str, about: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from cli.input import parse_object, read_json, read_text, required_session
-from cli.output import Answer, FramedText, quoted, step, tell, wrong_usage
+from cli.output import Answer, FramedText, quoted, step, tell, template, wrong_usage
 from core import TYPE_CHECKING, clock, config, files
 from core.errors import FAILED
 from core.store import sqlite
@@ -173,8 +173,8 @@ def search_knowledge(options: Mapping[str, Any]) -> Answer:
     if not hits:
         folder = {"dir": {"description": "a folder; by default those synced before"}}
         return Answer(result, [step("joelclaw knowledge sync <dir>", "import a folder of markdown", folder)], view=view)
-    first = {"id": {"description": "its id", "value": hits[0]["id"], "required": True}}
-    return Answer(result, [step("joelclaw memory show <id>", "the whole section", first)], view=view)
+    first = template("joelclaw memory show <id>", "the whole section", "its id", hits[0]["id"])
+    return Answer(result, [first], view=view)
 
 
 # checkpoint, inject

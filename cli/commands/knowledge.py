@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from cli.commands import hot
 from cli.declarations import Commands, Raw, RequiredQuery, Verbatim, progress_bar
-from cli.output import Answer, is_for_person, quoted, refuse_terminal, step, write_verbatim, wrong_usage
+from cli.output import Answer, is_for_person, quoted, refuse_terminal, step, template, write_verbatim, wrong_usage
 from core import clock, config
 from core.errors import FAILED, usage
 from core.store import documents, sqlite
@@ -64,8 +64,8 @@ def sync(
         why = "remove the sections of folders that are gone or empty"
         steps.append(step("joelclaw knowledge sync --prune", why))
     if indexed["sections"]:
-        query = {"query": {"description": "what to look for", "required": True}}
-        steps.append(step("joelclaw knowledge search <query>", "search what was imported", query))
+        command = "joelclaw knowledge search <query>"
+        steps.append(template(command, "search what was imported", "what to look for"))
     return Answer(result, steps)
 
 
@@ -223,10 +223,7 @@ def search_vault(
 
 
 def _read_first(hits: list[dict[str, Any]]) -> list[Any]:
-    if not hits:
-        return []
-    about = {"description": "its path", "value": hits[0]["path"], "required": True}
-    return [step("joelclaw vault read <ref>", "the whole note", {"ref": about})]
+    return [template("joelclaw vault read <ref>", "the whole note", "its path", hit["path"]) for hit in hits[:1]]
 
 
 @vault.command("ls")

@@ -26,7 +26,7 @@ from cli.declarations import (
     stored,
 )
 from cli.input import read_text
-from cli.output import Answer, quoted, refuse_terminal, step, write_verbatim, wrong_usage
+from cli.output import Answer, quoted, refuse_terminal, step, template, write_verbatim, wrong_usage
 from core import clock, config
 from core.errors import Failure
 from core.quoting import counted
@@ -146,8 +146,8 @@ def show(id: Annotated[str, memory_argument("Its id")], verbatim: Verbatim = Fal
         call = curate.find_call(db, id)
         if verbatim:
             return write_verbatim(call["passage"])
-        name = {"name": {"description": "a name in it", "required": True}}
-        more = step(f"joelclaw recall <name> --session {call['session']}", "more of this session", name)
+        command = f"joelclaw recall <name> --session {call['session']}"
+        more = template(command, "more of this session", "a name in it")
         return Answer(call, [more], view="cli.views:memory")
     document = curate.find(db, id)
     curate.refuse_purged(document)
@@ -187,9 +187,8 @@ def edit(
         steps.append(step("joelclaw memory list --tag pinned", "what is pinned"))
     if new_text is not None:
         result |= curate.edit(db, id, new_text, **about)
-        new = {"text": {"description": "the text that replaces it", "required": True}}
-        supersede_step = f"joelclaw memory supersede {result['id']} <text>"
-        steps.append(step(supersede_step, "replace it with a new text", new))
+        command = f"joelclaw memory supersede {result['id']} <text>"
+        steps.append(template(command, "replace it with a new text", "the text that replaces it"))
     return Answer(result, [_show_step(result["id"]), *steps], view="cli.views:memory")
 
 

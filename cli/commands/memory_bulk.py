@@ -15,8 +15,8 @@ from cli.output import Answer, is_for_person, quoted, step, tell, write_bytes, w
 from core import clock, config
 from core.command import model_from_config, model_not_configured
 from core.errors import FAILED, Failure
+from core.quoting import counted
 from core.store import forgotten, sessions, sqlite
-from core.store import sessions as stored_sessions
 from memory import curate
 from memory.archive import ingest, transcript_files
 from memory.archive.transcript_files import Archived, KnownFiles
@@ -137,10 +137,10 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
     if paths and not found:
         raise _nothing_archived(f"there is no transcript in {paths[0]}")
     db = sqlite.open_reading()
-    if db is not None and stored_sessions.has_unchecked(db):
+    if db is not None and sessions.has_unchecked(db):
         writing = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=False)
         with sqlite.transaction(writing):
-            stored_sessions.read_emptied_again(writing)
+            sessions.read_emptied_again(writing)
     known = KnownFiles(db, agent, now)
     if again:
         _admit_again(found, agent)
@@ -240,7 +240,7 @@ def past_sessions() -> dict[str, Any]:
 
 def describe(history: dict[str, Any]) -> str:
     """`past_sessions` in a line."""
-    count = f"{history['sessions']:,} past session{'s' * (history['sessions'] != 1)}"
+    count = counted(history["sessions"], "past session")
     size = f"{history['bytes'] / 1e6:,.1f} MB, about {history['seconds']} s"
     return f"{count} found ({', '.join(history['clients'])}), {size}"
 
@@ -249,20 +249,18 @@ def offer_past_sessions(*, yes: bool = False, no: bool = False) -> tuple[dict[st
     """Archive past sessions if the user agrees on a terminal. Returns values for the result, and next steps."""
     history = past_sessions()
     unread = sum(history["unreadable"].values())
-    steps = [step("joelclaw doctor", f"{unread:,} past session{'s' * (unread != 1)} cannot be read")] * bool(unread)
+    steps = [step("joelclaw doctor", f"{counted(unread, 'past session')} cannot be read")] * bool(unread)
     if not history["sessions"]:
         return {"history": history}, steps
-    asking = is_for_person() and os.isatty(0) and not (yes or no)
-    if (yes and not no) or (asking and _confirm(f"{describe(history)}: archive them now?", default=True)):
+    agrees = yes and not no
+    if is_for_person() and os.isatty(0) and not (yes or no):
+        from cli.terminal import confirm
+
+        agrees = confirm(f"{describe(history)}: archive them now?", default=True)
+    if agrees:
         done = archive_files([], "", all=True)
         return {"history": history, "archived": done.result}, [*done.next_actions, *steps]
     return {"history": history}, [step("joelclaw memory archive --all", describe(history)), *steps]
-
-
-def _confirm(question: str, *, default: bool = False) -> bool:
-    from cli.terminal import confirm
-
-    return confirm(question, default=default)
 
 
 @app.command("observe")

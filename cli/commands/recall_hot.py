@@ -7,7 +7,18 @@ import sys
 import time
 
 from cli.input import current_session, time_range
-from cli.output import Answer, refuse_terminal, runnable, success, tell, write_json, write_verbatim, wrong_usage
+from cli.output import (
+    Answer,
+    refuse_terminal,
+    runnable,
+    step,
+    success,
+    tell,
+    template,
+    write_json,
+    write_verbatim,
+    wrong_usage,
+)
 from core import TYPE_CHECKING, clock, config, files, json_text, project
 from core.errors import Failure
 from core.store import documents, sqlite
@@ -280,11 +291,10 @@ def _next_actions(result: dict[str, Any], unknown: Sequence[str]) -> list[NextAc
         description = "include what the write gate held back or discarded"
     elif not unknown:
         if not os.path.exists(f"{files.home()}/store.db"):
-            return [{"command": "joelclaw memory archive", "description": "archive the sessions your clients have"}]
-        return [{"command": "joelclaw memory stats", "description": "what there is to recall"}]
-    name, about, value = ("id", "its id", hits[0]["id"]) if hits else ("query", "the same query", result["query"][:200])
-    params = {name: {"description": about, "value": value, "required": True}}
-    return [{"command": command, "description": description, "params": params}]
+            return [step("joelclaw memory archive", "archive the sessions your clients have")]
+        return [step("joelclaw memory stats", "what there is to recall")]
+    about, value = ("its id", hits[0]["id"]) if hits else ("the same query", result["query"][:200])
+    return [template(command, description, about, value)]
 
 
 def unknown_filters(result: dict[str, Any]) -> list[str]:

@@ -9,7 +9,7 @@ from typer import Option
 import clients
 from cli.declarations import Commands, OneOf, Raw, RequiredQuery, project_option, session_argument
 from cli.input import current_session, session_from_environment
-from cli.output import Answer, FramedText, is_for_person, quoted, runnable, step
+from cli.output import Answer, FramedText, is_for_person, quoted, runnable, step, template
 from core import clock, config, files, project, quoting
 from core.errors import Failure
 from core.quoting import clip, enclose, one_line
@@ -58,8 +58,8 @@ def list_(
     )
     actions = []
     if rows:
-        about = {"description": "its id, or the beginning of it", "value": rows[0]["sessionId"], "required": True}
-        actions.append(step("joelclaw session show <id>", "one session in detail", {"id": about}))
+        about = "its id, or the beginning of it"
+        actions = [template("joelclaw session show <id>", "one session in detail", about, rows[0]["sessionId"])]
     return Answer({"count": count, "sessions": rows}, actions, view="cli.views:sessions")
 
 
@@ -289,6 +289,6 @@ def extract(
     result: dict[str, Any] = {"format": format, "extraction": extraction}
     if format == "markdown":
         result["markdown"] = archived.markdown(extraction)
-    words = {"query": {"description": "what to look for", "required": True}}
-    again = step(f"joelclaw recall <query> --session {quoted(transcript.session)}", "search the session", words)
+    command = f"joelclaw recall <query> --session {quoted(transcript.session)}"
+    again = template(command, "search the session", "what to look for")
     return Answer(result, [again], archived.markdown(extraction) if is_for_person() else None)
