@@ -12,6 +12,7 @@ from core import TYPE_CHECKING, json_text
 from core.errors import Failure, usage
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from typing import Any, NotRequired, TypedDict
 
     class NextAction(TypedDict):
@@ -236,6 +237,12 @@ def is_for_person() -> bool:
 def wrong_usage(message: str, fix: str) -> Failure:
     """A Failure caused by the words of a call (exit 2). It gets the error code of the command that is called."""
     return usage("USAGE", message, fix)
+
+
+def require_known(kind: str, given: str, known: Collection[str], code: str = "USAGE") -> None:
+    """Raise a Failure if a word that the caller gave is none of those known."""
+    if given not in known:
+        raise usage(code, f"there is no {kind} {given[:80]!r}", f"use one of {', '.join(known)}")
 
 
 def refuse_terminal() -> None:

@@ -10,7 +10,17 @@ from typer import Argument, Option
 
 from cli.commands import hot
 from cli.declarations import Commands, Raw, RequiredQuery, Verbatim, progress_bar
-from cli.output import Answer, is_for_person, quoted, refuse_terminal, step, template, write_verbatim, wrong_usage
+from cli.output import (
+    Answer,
+    is_for_person,
+    quoted,
+    refuse_terminal,
+    require_known,
+    step,
+    template,
+    write_verbatim,
+    wrong_usage,
+)
 from core import clock, config
 from core.errors import FAILED, usage
 from core.store import documents, sqlite
@@ -121,19 +131,17 @@ def note(
     place = {name: (value or "").strip() for name, value in given.items()}
     skip_reason = details.get("skip-reason") or None
     skip_reasons = ("routine-heartbeat", "duplicate-signal", "no-new-information")
-    if skip_reason not in (None, *skip_reasons):
-        known = ", ".join(skip_reasons)
-        raise wrong_usage(f"there is no --skip-reason {skip_reason[:80]!r}", f"use one of {known}")
-    missing = [f"--{name}" for name, value in place.items() if not value]
+    if skip_reason:
+        require_known("--skip-reason", skip_reason, skip_reasons)
+    missing = [f"--{name} is not given" for name, value in place.items() if not value]
     text = (summary or "").strip()
-    if missing or not (skip_reason or text):
-        raise wrong_usage(
-            f"{missing[0]} is not given" if missing else "--summary is not given, nor a --skip-reason",
-            "give all it takes: joelclaw knowledge note --source cli --agent me --session s1 --turn 1"
-            " --summary 'the result'",
-        )
-    channel = details.get("channel", "").strip()
-    key = ":".join((place["source"], place["agent"], channel or "internal", place["session"], place["turn"]))
+    if not (skip_reason or text):
+        missing.append("--summary is not given, nor a --skip-reason")
+    if missing:
+        example = "joelclaw knowledge note --source cli --agent me --session s1 --turn 1 --summary 'the result'"
+        raise wrong_usage(missing[0], f"give all it takes: {example}")
+    channel = details.get("channel", "").strip() or "internal"
+    key = ":".join((place["source"], place["agent"], channel, place["session"], place["turn"]))
     turn_id = details.get("turn-id", "").strip() or key
     now = clock.now_ms()
     steps = [step("joelclaw otel search knowledge.turn_write --hours 1", "the events of such notes")]
@@ -189,12 +197,8 @@ def read(
     found = notes.find(root, asked)
     if verbatim:
         return write_verbatim("".join(note["content"] for _, note in found))
-    result = {
-        "ref": asked,
-        "vault_root": root,
-        "resolved": [note for _, note in found],
-        "resolution": [match._asdict() for match, _ in found],
-    }
+    result = {"ref": asked, "vault_root": root, "resolved": [note for _, note in found]}
+    result["resolution"] = [match._asdict() for match, _ in found]
     text = "\n".join(f"[file {match.path}]\n" + note["content"].rstrip("\n") for match, note in found)
     return Answer(result, [], text if raw or is_for_person() else None)
 
@@ -235,9 +239,7 @@ def ls(section: Annotated[str | None, Argument(metavar="SECTION", help="The sect
         counts = {part: len(notes.entries(root, part)) for part in notes.SECTIONS}
         steps = [step(f"joelclaw vault ls {part}", f"the {part}") for part in counts]
         return Answer({"vault_root": root, "sections": counts}, steps)
-    if name not in notes.SECTIONS:
-        known = ", ".join(notes.SECTIONS)
-        raise usage("INVALID_SECTION", f"there is no section {name[:80]!r}", f"use one of {known}")
+    require_known("section", name, notes.SECTIONS, "INVALID_SECTION")
     items = notes.entries(root, name)
     first = items[0]["path"] if items and isinstance(items[0], dict) else ""
     return Answer(
@@ -297,16 +299,14 @@ def adr(
     records = decisions.read_all(root)
     if verb == "list":
         status = (only or "").strip().lower()
-        if status and status not in decisions.STATUSES:
-            known = ", ".join(decisions.STATUSES)
-            raise usage("INVALID_ADR_STATUS", f"there is no status {status[:80]!r}", f"use one of {known}")
+        if status:
+            require_known("status", status, decisions.STATUSES, "INVALID_ADR_STATUS")
         return Answer(decisions.listing(records, status, limit or 200))
     if verb == "locate":
         return Answer(decisions.locate(records, text, min(limit or 10, 50)))
     if verb == "rank":
-        bands = ("do-now", "do-next", "next", "de-risk", "park")
-        if only is not None and only not in bands:
-            raise wrong_usage(f"there is no band {only[:80]!r}", f"use one of {', '.join(bands)}")
+        if only is not None:
+            require_known("band", only, ("do-now", "do-next", "next", "de-risk", "park"))
         return Answer(decisions.rank(records, band=only or "", only_unscored=unscored, closed_too=all))
     if verb == "next":
         return Answer(decisions.recommend(records, min(limit or 3, 20)))
