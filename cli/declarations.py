@@ -141,11 +141,14 @@ def memory_argument(help: str, metavar: str = "ID") -> Any:
     return Argument(metavar=metavar, help=help, autocompletion=stored("memories"))
 
 
+def limit_option(help: str, most: int = 100) -> Any:
+    """An option whose value is a number of results."""
+    return Option("--limit", "-n", min=1, max=most, help=help)
+
+
 Query = Annotated[list[str] | None, Argument(metavar="QUERY", help="What to look for")]
 RequiredQuery = Annotated[list[str], Argument(metavar="QUERY", help="What to look for")]
-Hits = Annotated[
-    int | None, Option("--limit", "-n", min=1, max=100, help="Maximum number of hits (default: recall.limit)")
-]
+Hits = Annotated[int | None, limit_option("Maximum number of hits (default: recall.limit)")]
 Raw = Annotated[bool, Option("--raw", help="Print only the text, not JSON")]
 Verbatim = Annotated[bool, Option("--verbatim", help="Print only the text, exactly as stored; refused on a terminal")]
 Hours = Annotated[float, Option("--hours", min=0, max=876_000, help="How far back, in hours")]

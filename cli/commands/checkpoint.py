@@ -12,7 +12,7 @@ from cli import start
 from cli.commands import hot
 from cli.declarations import Commands, Percent, Raw, Session, session_argument
 from cli.output import Answer, template
-from core.errors import Failure
+from core.store import sessions as stored_sessions
 from session.state import stored_id
 from session.state_file import list_states, read_state, session_of, state_times, unknown_session
 
@@ -70,12 +70,8 @@ def show(
         return Answer({"count": len(sessions), "sessions": sessions}, actions, view="cli.views:states")
     name = stored_id(id)
     state = read_state(name)
-    if state is None and len(name) >= 8:
-        matching = [session for session in map(session_of, state_times()) if session.startswith(name)]
-        if len(matching) > 1:
-            several = ", ".join(matching[:10])
-            raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {name}: {several}", "give a longer id")
-        state = read_state(matching[0]) if matching else None
+    if state is None and (whole := stored_sessions.only_one(name, map(session_of, state_times()))):
+        state = read_state(whole)
     if state is None:
         raise unknown_session(id)
     return Answer(state.to_json(), view="cli.views:state")

@@ -179,6 +179,12 @@ def search_knowledge(options: Mapping[str, Any]) -> Answer:
 
 # checkpoint, inject
 
+_TURN_KEYS = {
+    **{name: name for name in ("session", "percent", "tokens", "window", "message", "file", "role", "cwd", "entries")},
+    "sessionId": "session", "contextPercent": "percent", "messages": "message", "files": "file",
+}  # fmt: skip
+"""The keys of a turn on stdin and the names of these values here. The first that is given counts."""
+
 
 def save(options: Mapping[str, Any]) -> Answer:
     """`joelclaw checkpoint save`: save what the session is doing, at the end of a turn."""
@@ -186,24 +192,23 @@ def save(options: Mapping[str, Any]) -> Answer:
 
     given: dict[str, Any] = {}
     ignored: list[str] = []
+    sent = None
     if options["stdin"]:
         example = 'give an object, such as {"session": "ID", "percent": 45, "messages": ["..."]}'
-        keys = (
-            "session", "sessionId", "percent", "contextPercent", "tokens", "window", "message", "messages", "file",
-            "files", "role", "cwd", "entries",
-        )  # fmt: skip
-        given, ignored = read_json(4_000_000, "give the last messages only", example, keys)
-    sent = None
-    if given.get("entries"):
-        from clients.generic import Generic
+        read, ignored = read_json(4_000_000, "give the last messages only", example, _TURN_KEYS)
+        for key, name in _TURN_KEYS.items():
+            if read.get(key) is not None:
+                given.setdefault(name, read[key])
+        if read.get("entries"):
+            from clients.generic import Generic
 
-        sent = Generic().read(given, "turn_end")
-        given = {"messages": sent["messages"], "files": sent["files"], "session": sent["session"], **given}
-    session_id = required_session(options["session"] or "".join(_texts(given, "session", "sessionId")[:1]))
+            sent = Generic().read(read, "turn_end")
+            given = {"message": sent["messages"], "file": sent["files"], "session": sent["session"], **given}
+    session_id = required_session(options["session"] or "".join(_texts(given, "session")[:1]))
     flags = {name: value for name, value in options.items() if value not in (None, [])}
     if "percent" in flags or "tokens" in flags:  # flags replace the context usage that stdin gives
-        given = {name: value for name, value in given.items() if name not in ("percent", "contextPercent", "tokens")}
-    given = {**given, **flags}
+        given = {name: value for name, value in given.items() if name not in ("percent", "tokens")}
+    given |= flags
     event = _event("turn", session_id, given)
     if sent is not None:
         event["items"], event["cwd"] = sent["items"], sent["cwd"]
@@ -237,7 +242,7 @@ def _event(kind: Kind, session_id: str, given: Mapping[str, Any]) -> HookEvent:
     """The event that options and stdin describe, as a hook would get it."""
     from session.record import own_event
 
-    percent = _number(given, "percent", "contextPercent", most=100)
+    percent = _number(given, "percent", most=100)
     tokens = _number(given, "tokens")
     window = _number(given, "window", least=1)
     if percent is None and tokens is not None and window is None:
@@ -245,34 +250,29 @@ def _event(kind: Kind, session_id: str, given: Mapping[str, Any]) -> HookEvent:
     return own_event(
         kind,
         session=session_id,
-        messages=_texts(given, "message", "messages"),
-        files=_texts(given, "file", "files"),
+        messages=_texts(given, "message"),
+        files=_texts(given, "file"),
         percent=percent,
         tokens=None if tokens is None else int(tokens),
         window=None if window is None else int(window),
     )
 
 
-def _first(given: Mapping[str, Any], *names: str) -> Any:
-    """The first value that is given under one of the names; null counts as not given."""
-    return next((given[name] for name in names if given.get(name) is not None), None)
-
-
-def _number(given: Mapping[str, Any], *names: str, least: int = 0, most: float = 10**15) -> float | None:
-    value = _first(given, *names)
+def _number(given: Mapping[str, Any], name: str, least: int = 0, most: float = 10**15) -> float | None:
+    value = given.get(name)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        message = f"{names[0]} is {value!r}, which is not a number from {least} to {most:g}"
-        raise wrong_usage(message[:200], f"give {names[0]} a number from {least} to {most:g}")
+        message = f"{name} is {value!r}, which is not a number from {least} to {most:g}"
+        raise wrong_usage(message[:200], f"give {name} a number from {least} to {most:g}")
     return value
 
 
-def _texts(given: Mapping[str, Any], *names: str) -> list[str]:
-    value = _first(given, *names)
+def _texts(given: Mapping[str, Any], name: str) -> list[str]:
+    value = given.get(name)
     texts = [value] if isinstance(value, str) else value or []
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise wrong_usage(f"{names[0]} contains a value that is not text", f"give {names[0]} as JSON strings")
+        raise wrong_usage(f"{name} contains a value that is not text", f"give {name} as JSON strings")
     return texts
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 from typer import Argument, Option
 
 from cli.commands import hot
-from cli.declarations import Commands, Raw, RequiredQuery, Verbatim, progress_bar
+from cli.declarations import Commands, Raw, RequiredQuery, Verbatim, limit_option, progress_bar
 from cli.output import (
     Answer,
     is_for_person,
@@ -38,7 +38,7 @@ app.add_typer(knowledge, name="knowledge")
 app.add_typer(vault, name="vault")
 
 
-Limit = Annotated[int, Option("--limit", "-n", min=1, max=100, help="Maximum number of hits")]
+Limit = Annotated[int, limit_option("Maximum number of hits")]
 
 
 @knowledge.command("sync")

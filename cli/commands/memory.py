@@ -19,6 +19,7 @@ from cli.declarations import (
     Raw,
     Verbatim,
     declared,
+    limit_option,
     memory_argument,
     progress_bar,
     project_option,
@@ -120,7 +121,7 @@ def list_(
         bool,
         Option("--all", help="Include tasks of sessions, and memories forgotten, superseded, held back or discarded"),
     ] = False,
-    limit: Annotated[int, Option("--limit", "-n", min=1, max=1000, help="Memories per page")] = 30,
+    limit: Annotated[int, limit_option("Memories per page", 1000)] = 30,
     page: Annotated[int, Option(min=1, max=1_000_000, help="Page number")] = 1,
 ) -> Answer:
     """List the observations that recall may return, newest first, with their ids."""

@@ -16,6 +16,7 @@ from cli.declarations import (
     Commands,
     Hours,
     OneOf,
+    limit_option,
     project_option,
     session_argument,
     session_option,
@@ -49,7 +50,7 @@ Components = Annotated[
     str | None,
     Option("--component", metavar="CSV", help="Components, comma-separated", autocompletion=stored("component")),
 ]
-Limit = Annotated[int, Option("--limit", "-n", min=1, max=200, help="Maximum number of events")]
+Limit = Annotated[int, limit_option("Maximum number of events", 200)]
 
 
 @otel.command("emit")

@@ -19,6 +19,7 @@ from cli.declarations import (
     RequiredQuery,
     ShellCommand,
     Verbatim,
+    limit_option,
     memory_argument,
     project_option,
     session_option,
@@ -142,7 +143,7 @@ def _numbered_hit(last: dict[str, Any], number: int) -> str:
 
 ToolQuery = Annotated[list[str], Argument(metavar="QUERY", help="A tool, or words of the command")]
 ErrorQuery = Annotated[list[str], Argument(metavar="QUERY", help="The error, or part of it")]
-Most = Annotated[int, Option("--limit", "-n", min=1, max=100, help="Maximum number of results")]
+Most = Annotated[int, limit_option("Maximum number of results")]
 
 
 @app.command("how", cls=ShellCommand)
@@ -241,9 +242,7 @@ def search(
             help="Only vault_notes, memory_observations, run_chunks or otel_events; the beginning of a name is enough",
         ),
     ] = "",
-    limit: Annotated[
-        int, Option("--limit", "-n", min=1, max=100, help="Maximum number of hits in each collection")
-    ] = 5,
+    limit: Annotated[int, limit_option("Maximum number of hits in each collection")] = 5,
     filter: Annotated[
         str, Option("--filter", "-f", help="Only what matches, such as type:=adr or source:=[a,b], joined by &&")
     ] = "",

@@ -310,42 +310,32 @@ def unknown_filters(result: dict[str, Any]) -> list[str]:
     if not projects and not sessions.latest_first(db):
         return []
     given = dict(condition.partition(":")[::2] for condition in result["filtersApplied"])
-    known = _stored_values(db, given, projects)
-    if "category" in known:
-        given["category"] = result["categoryFilter"]["input"] or ""
-    return [
-        f"No {name} {given[name][:80]!r} is known; the nearest: {_suggestions(name, given[name], values)}."
-        for name, values in known.items()
-    ]
-
-
-def _stored_values(db: Any, given: dict[str, str], projects: list[str]) -> dict[str, list[str]]:
-    """For each filter whose value is not stored, the values that are."""
-    from core import project, quoting
-    from core.store import sessions
-
-    known: dict[str, list[str]] = {}
-    if "project" in given and not any(project.same(given["project"], known) for known in projects):
-        known["project"] = projects
+    nearest: dict[str, tuple[str, list[str]]] = {}  # what was asked for, and what is stored instead
+    wanted = given.get("project")
+    if wanted is not None and not any(project.same(wanted, known) for known in projects):
+        nearest["project"] = wanted, _similar(wanted, projects)
     if "category" in given:
         from core.store import store_file
 
         stored = store_file.largest(db, "category", 50)
         if given["category"] not in stored:
-            known["category"] = [short_category(category) for category in stored]
-    if "session" in given and not sessions.whole_id(db, given["session"]):
-        known["session"] = [quoting.shown_id(session) for session, _ in sessions.latest_first(db)]
-    return known
+            asked = result["categoryFilter"]["input"] or ""
+            nearest["category"] = asked, _similar(asked, [short_category(category) for category in stored])
+    if "session" in given and not sessions.whole_id(db, given["session"]):  # ids mean nothing: name the latest
+        from core.quoting import shown_id
+
+        nearest["session"] = given["session"], [shown_id(session) for session, _ in sessions.latest_first(db)][:5]
+    return [
+        f"No {name} {asked[:80]!r} is known; the nearest: {', '.join(values) or 'none'}."
+        for name, (asked, values) in nearest.items()
+    ]
 
 
-def _suggestions(name: str, given: str, known: list[str], most: int = 5) -> str:
-    """The values that are spelled most similarly; for sessions, whose ids mean nothing, the latest."""
-    if name == "session":
-        return ", ".join(known[:most]) or "none"
+def _similar(given: str, known: list[str]) -> list[str]:
+    """The five values that are spelled most similarly."""
     from difflib import get_close_matches
 
-    near = get_close_matches(given, known, most, cutoff=0.4) or known[:most]
-    return ", ".join(near) or "none"
+    return get_close_matches(given, known, 5, cutoff=0.4) or known[:5]
 
 
 def _warn_of_lost_store(result: dict[str, Any], db: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from typer import Option
 
 import clients
-from cli.declarations import Commands, OneOf, Raw, RequiredQuery, project_option, session_argument
+from cli.declarations import Commands, OneOf, Raw, RequiredQuery, limit_option, project_option, session_argument
 from cli.input import current_session, session_from_environment
 from cli.output import Answer, FramedText, is_for_person, quoted, runnable, step, template
 from core import clock, config, files, project, quoting
@@ -46,7 +46,7 @@ KIND = OneOf(*ENTRIES_PRINTED)
 
 @session.command("list")
 def list_(
-    limit: Annotated[int, Option("--limit", "-n", min=1, max=10_000, help="Maximum number of sessions")] = 20,
+    limit: Annotated[int, limit_option("Maximum number of sessions", 10_000)] = 20,
     project: Annotated[str | None, project_option("Only this project")] = None,
     client: Annotated[str | None, Option(parser=CLIENT, help="Only this client")] = None,
     hours: Annotated[float | None, Option(min=0, max=876_000, help="Only those active in the last N hours")] = None,
@@ -153,9 +153,7 @@ def lost(
             "Session id, or the beginning of it (default: this session, else the last compacted here)", "SESSION"
         ),
     ] = None,
-    limit: Annotated[
-        int | None, Option("--limit", "-n", min=1, max=1000, help="How many of each kind (default 5 to 8, names 40)")
-    ] = None,
+    limit: Annotated[int | None, limit_option("How many of each kind (default 5 to 8, names 40)", 1000)] = None,
     all: Annotated[bool, Option("--all", help="Everything of each kind")] = False,
     kind: Annotated[list[str] | None, Option("--kind", "-k", parser=KIND, help="Only this kind")] = None,
     raw: Raw = False,
@@ -234,7 +232,7 @@ def _short(text: str, characters: int = 200) -> str:
 @sessions.command("search")
 def search(
     query: RequiredQuery,
-    limit: Annotated[int, Option("--limit", "-n", min=1, max=100, help="Maximum number of sessions")] = 8,
+    limit: Annotated[int, limit_option("Maximum number of sessions")] = 8,
     extract: Annotated[bool, Option("--extract", help="Also show what each contains about the query")] = False,
     without_notes: Annotated[bool, Option("--raw", help="Leave out notes about the sessions")] = False,
     runtime: Annotated[str, Option(help="Only sessions of this client")] = "",
