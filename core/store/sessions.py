@@ -59,8 +59,9 @@ def fork_of(db: apsw.Connection, identifier: str) -> tuple[str, int] | None:
 
 
 def note_fork(db: apsw.Connection, identifier: str, parent: str) -> None:
-    """Note that a session was forked from another, unless its transcript names its parent."""
-    db.execute("UPDATE session SET parent = ?, kind = 'fork' WHERE id = ? AND parent = ''", (parent, identifier))
+    """Note that a session was forked from another, unless it has a parent that is not that of the other, too."""
+    above = "parent = '' OR (kind = 'fork' AND parent = (SELECT parent FROM session WHERE id = ?1))"
+    db.execute(f"UPDATE session SET parent = ?1, kind = 'fork' WHERE id = ?2 AND ({above})", (parent, identifier))
 
 
 def save(db: apsw.Connection, session: Session) -> None:

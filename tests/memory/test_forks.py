@@ -100,7 +100,7 @@ def test_a_fork_of_a_fork(run: Run, tmp_path: Path, home: Path, order: tuple[int
     assert calls(home) == {PARENT: 1}
     relations = [(row["kind"], row["parent"]) for row in sessions(run)]
     assert [kind for kind, _ in relations] == ["main", "fork", "fork"]
-    assert not marked or relations[1:] == [("fork", PARENT), ("fork", CHILD)]
+    assert relations[1:] == [("fork", PARENT), ("fork", CHILD)]
 
 
 def test_lines_that_name_another_session_belong_to_that_one(run: Run, tmp_path: Path) -> None:
