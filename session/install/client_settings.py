@@ -58,7 +58,7 @@ class Obstacle(NamedTuple):
 class Settings:
     """The settings files of a client. Subclasses set what differs."""
 
-    applies = "takes effect in the client's next session"  # when an installation does, in words
+    applies = "takes effect in the next session of {title}"  # when an installation does, in words
     end_timeout = 0  # after which the client ends the hook of a session's end, if it allows less for that
     syntax: settings_text.Syntax = "json"  # of its settings
     project_file = ""  # the settings with hooks below a project's folder, if it is another file
@@ -80,6 +80,7 @@ class Settings:
         self.name = client.name
         self.file = client.settings_file
         self.timeout = client.hook_timeout
+        self.applies = self.applies.format(title=client.title)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -123,7 +124,9 @@ class Settings:
     def notes(self, *, project: bool) -> list[str]:
         """What the user must know or do before the hooks run."""
         trust = f"{self.name} runs a project's hooks only in a trusted folder"
-        return [trust] * (project and self.asks_trust) + [one.message for one in self.switched_off(project=project)]
+        return [trust] * (project and self.asks_trust) + [
+            switch.message for switch in self.switched_off(project=project)
+        ]
 
     def shell(self) -> tuple[str, ...]:
         """The words with which the client runs the command of a hook."""
@@ -169,7 +172,6 @@ class ClaudeForm(Settings):
 class ClaudeSettings(ClaudeForm):
     """Claude Code."""
 
-    applies = "takes effect in the next session of Claude Code"
     rule = "Bash({}:*)"
     servers_file = ".claude.json"
     managed = (  # on Linux and on macOS
@@ -192,7 +194,6 @@ class ClaudeSettings(ClaudeForm):
 class QwenSettings(ClaudeForm):
     """Qwen Code."""
 
-    applies = "takes effect in the next session of Qwen Code"
     syntax = "jsonc"
     rule = "Bash({} *)"
     servers_file = "settings.json"
@@ -202,7 +203,6 @@ class QwenSettings(ClaudeForm):
 class CopilotSettings(ClaudeForm):
     """Copilot CLI. It keeps no rules for what runs without a question."""
 
-    applies = "takes effect in the next session of Copilot CLI"
     syntax = "jsonc"
     allowed = ()
     project_file = "copilot/settings.json"
@@ -220,7 +220,7 @@ class CopilotSettings(ClaudeForm):
 class CodexSettings(Settings):
     """Codex."""
 
-    applies = "takes effect in the next session of Codex, once its hooks are trusted"
+    applies = "takes effect in the next session of {title}, once its hooks are trusted"
     end_timeout = 3
     rule_file = "rules/joelclaw.rules"
     skill = "skills/joelclaw/SKILL.md"
@@ -264,8 +264,10 @@ class CodexSettings(Settings):
         known = read_settings(self.servers(project=False))
         path = self.path(project=project)
         states = {
-            one.event: table(known, "hooks", "state", f"{path}:{_event_label(one.event)}:{one.group}:{one.position}")
-            for one in places
+            place.event: table(
+                known, "hooks", "state", f"{path}:{_event_label(place.event)}:{place.group}:{place.position}"
+            )
+            for place in places
         }
         new = [event for event, state in states.items() if not state.get("trusted_hash")]
         off = [event for event, state in states.items() if state.get("enabled") is False]
@@ -291,7 +293,7 @@ def _event_label(event: str) -> str:
 class GeminiSettings(Settings):
     """Gemini CLI."""
 
-    applies = "takes effect when Gemini CLI restarts"
+    applies = "takes effect when {title} restarts"
     syntax: settings_text.Syntax = "jsonc"
     label = "joelclaw"
     rule_file = "policies/joelclaw.toml"
@@ -334,7 +336,7 @@ class PiSettings(Settings):
 
     def notes(self, *, project: bool) -> list[str]:
         """Whether the project must be trusted first."""
-        return [f"{one.message}: {one.fix}" for one in self.untrusted((), project=project)]
+        return [f"{obstacle.message}: {obstacle.fix}" for obstacle in self.untrusted((), project=project)]
 
     def untrusted(self, _places: Sequence[Place], *, project: bool) -> list[Obstacle]:
         """A project that pi does not trust, as pi 1 decides: the nearest saved decision, else the user's default."""
@@ -428,7 +430,7 @@ class OpenClawSettings(Settings):
 class OpenCodeSettings(Settings):
     """OpenCode."""
 
-    applies = "takes effect when OpenCode restarts"
+    applies = "takes effect when {title} restarts"
 
 
 def read_settings(path: str, *names: str) -> dict[str, Any]:
