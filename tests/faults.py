@@ -215,6 +215,7 @@ def stopped(process: subprocess.Popen[bytes], ending: signal.Signals = signal.SI
 
 WITHOUT_RELATIONS = """
 DROP INDEX session_parent;
+ALTER TABLE session DROP COLUMN forked_at;
 ALTER TABLE session DROP COLUMN parent;
 ALTER TABLE session DROP COLUMN kind;
 ALTER TABLE session DROP COLUMN folders;

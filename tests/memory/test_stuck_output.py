@@ -100,7 +100,7 @@ def test_no_half_of_a_secret_is_left_where_an_output_is_cut(tmp_path: Path) -> N
 
 
 def test_hostile_outputs_stop_no_session(tmp_path: Path) -> None:
-    Stuck(tmp_path, *(hostile(420_000, seed) for seed in range(6))).archive()
+    Stuck(tmp_path, *(hostile(420_000, seed) for seed in range(4))).archive()
 
 
 def pictures(form: str, size: int) -> list[dict[str, Any]]:
