@@ -52,6 +52,12 @@ class Commands(typer.Typer):
     def __init__(self, help: str | None = None) -> None:
         super().__init__(help=help, add_completion=False)
 
+    def group(self, name: str, help: str) -> "Commands":
+        """Declare a group of commands, such as `memory`."""
+        group = Commands(help)
+        self.add_typer(group, name=name)
+        return group
+
     def command(self, name: str | None = None, **more: Any) -> Callable[[Function], Function]:
         """Declare a command, as `typer.Typer.command` does."""
         declare = super().command(name, **{"cls": HelpCommand, **more})
@@ -154,6 +160,9 @@ Verbatim = Annotated[bool, Option("--verbatim", help="Print only the text, exact
 Hours = Annotated[float, Option("--hours", min=0, max=876_000, help="How far back, in hours")]
 Session = Annotated[str | None, session_option("Session id")]
 Percent = Annotated[float | None, Option("--percent", min=0, max=100, metavar="P", help="Context usage, 0 to 100")]
+ConfirmedDeletion = Annotated[
+    bool | None, Option("--yes/--dry-run", "-y", help="Delete without asking, or only report what would be deleted")
+]
 Category = Annotated[
     str | None,
     Option("--category", "-c", help="Only this category, or an alias such as ops", autocompletion=stored("categories")),

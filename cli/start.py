@@ -10,15 +10,7 @@ import gc
 import os
 import sys
 
-from cli.output import (
-    Answer,
-    StdoutFullError,
-    is_terminal,
-    print_answer,
-    report,
-    tell,
-    write_out,
-)
+from cli.output import Answer, StdoutFullError, is_terminal, print_answer, report, tell, write_out
 from core import TYPE_CHECKING, files
 from core.errors import FAILED, Failure
 

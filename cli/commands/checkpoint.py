@@ -17,10 +17,8 @@ from session.state import stored_id
 from session.state_file import list_states, read_state, session_of, state_times, unknown_session
 
 app = Commands()
-checkpoint = Commands("Save what a session is doing, as its context fills.")
-inject = Commands("Print short texts to give to an agent.")
-app.add_typer(checkpoint, name="checkpoint")
-app.add_typer(inject, name="inject")
+checkpoint = app.group("checkpoint", "Save what a session is doing, as its context fills.")
+inject = app.group("inject", "Print short texts to give to an agent.")
 
 Role = Annotated[
     str | None, Option("--role", help="interactive (default), gateway or another; remembered for the session")

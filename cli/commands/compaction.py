@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from session.compaction.summary import Model
 
 app = Commands()
-compaction = Commands("Decide on, prepare, serialize and summarize a compaction.")
-idle = Commands("Compact sessions while they are idle.")
-app.add_typer(compaction, name="compaction")
-app.add_typer(idle, name="idle")
+compaction = app.group("compaction", "Decide on, prepare, serialize and summarize a compaction.")
+idle = app.group("idle", "Compact sessions while they are idle.")
 
 TEXT_VIEW = "cli.views:text_first"
 CLIENT = OneOf(*clients.with_entries())

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 import clients
-from cli.declarations import Commands, OneOf, progress_bar
+from cli.declarations import Commands, ConfirmedDeletion, OneOf, progress_bar
 from cli.output import Answer, quoted, runnable, step, wrong_usage
 from core import background, clock, config, files, switches
 from core.errors import FAILED, Failure
@@ -18,8 +18,7 @@ from session import backup as backups
 from session.state_file import expire_states
 
 app = Commands()
-store = Commands("Prune the local store; set up, fill and read a Typesense cluster.")
-app.add_typer(store, name="store")
+store = app.group("store", "Prune the local store; set up, fill and read a Typesense cluster.")
 
 CLIENT = OneOf(*clients.NAMES)
 
@@ -157,9 +156,7 @@ def pull() -> Answer:
 
 @store.command("prune")
 def prune(
-    confirmed: Annotated[
-        bool | None, Option("--yes/--dry-run", "-y", help="Delete without asking, or only report what would be deleted")
-    ] = None,
+    confirmed: ConfirmedDeletion = None,
 ) -> Answer | int:
     """Permanently delete old data according to the settings retention.*. Runs by itself once a day."""
     from cli.terminal import may_delete

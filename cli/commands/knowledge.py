@@ -32,10 +32,8 @@ from otel import log
 from otel.log import new_event
 
 app = Commands()
-knowledge = Commands("Sync and search folders of Markdown.")
-vault = Commands("Read and search a folder of notes.")
-app.add_typer(knowledge, name="knowledge")
-app.add_typer(vault, name="vault")
+knowledge = app.group("knowledge", "Sync and search folders of Markdown.")
+vault = app.group("vault", "Read and search a folder of notes.")
 
 
 Limit = Annotated[int, limit_option("Maximum number of hits")]

@@ -13,6 +13,7 @@ from cli.commands import hot, memory_bulk, recall_hot
 from cli.declarations import (
     Category,
     Commands,
+    ConfirmedDeletion,
     Hits,
     Hours,
     Query,
@@ -44,8 +45,7 @@ if TYPE_CHECKING:
     import apsw
 
 app = Commands()
-memory = Commands("Write, find, move and forget memories.")
-app.add_typer(memory, name="memory")
+memory = app.group("memory", "Write, find, move and forget memories.")
 
 MemoryId = Annotated[str, memory_argument("Its id, or the beginning of it")]
 Tags = Annotated[str, Option(metavar="CSV", help="Comma-separated tags")]
@@ -295,9 +295,7 @@ def purge(
     project: Annotated[str, project_option("Everything from a project")] = "",
     before: Annotated[str, Option(metavar="DATE", help="Everything older than this day")] = "",
     match: Annotated[str, Option(metavar="TEXT", help="Everything that contains this text")] = "",
-    confirmed: Annotated[
-        bool | None, Option("--yes/--dry-run", "-y", help="Delete without asking, or only report what would be deleted")
-    ] = None,
+    confirmed: ConfirmedDeletion = None,
 ) -> Answer:
     """Permanently delete memories, and everything that quotes them, from every file."""
     from cli.terminal import may_delete

@@ -36,10 +36,8 @@ if TYPE_CHECKING:
     from core.records import EventQuery
 
 app = Commands()
-otel = Commands("Emit, search and follow events.")
-o11y = Commands("Show all events of a session or machine.")
-app.add_typer(otel, name="otel")
-app.add_typer(o11y, name="o11y")
+otel = app.group("otel", "Emit, search and follow events.")
+o11y = app.group("o11y", "Show all events of a session or machine.")
 
 _LEVELS = ("debug", "info", "warn", "error", "fatal")
 

@@ -29,10 +29,8 @@ from session.session import SessionStore, errors_of
 from session.state import stored_id
 
 app = Commands()
-session = Commands("List all sessions, or show a session in detail.")
-sessions = Commands("Search and read archived sessions.")
-app.add_typer(session, name="session")
-app.add_typer(sessions, name="sessions")
+session = app.group("session", "List all sessions, or show a session in detail.")
+sessions = app.group("sessions", "Search and read archived sessions.")
 
 ENTRIES_PRINTED = {"files": 8, "names": 40, "commands": 6, "errors": 5, "words": 6}  # of each kind, for a program
 ROWS_PRINTED = {"files": 3, "names": 4, "commands": 4, "errors": 2, "words": 3}  # of each kind, for a person
