@@ -107,13 +107,11 @@ def search(
 
 @knowledge.command("note")
 def note(
-    source: Annotated[str | None, Option("--source", "-s", help="Where it comes from, such as gateway")] = None,
-    agent: Annotated[str | None, Option("--agent", "-a", help="Which agent or component")] = None,
-    session: Annotated[str | None, Option(metavar="ID", help="Its session")] = None,
+    source: Annotated[str, Option("--source", "-s", help="Where it comes from, such as gateway")] = "",
+    agent: Annotated[str, Option("--agent", "-a", help="Which agent or component")] = "",
+    session: Annotated[str, Option(metavar="ID", help="Its session")] = "",
     turn: Annotated[int | None, Option(min=0, max=1_000_000_000, help="The number of the turn")] = None,
-    summary: Annotated[
-        str | None, Option(metavar="TEXT", help="The result of the turn; required without --skip-reason")
-    ] = None,
+    summary: Annotated[str, Option(metavar="TEXT", help="The result of the turn; required without --skip-reason")] = "",
     detail: Annotated[
         list[str] | None,
         Option(
@@ -125,14 +123,14 @@ def note(
 ) -> Answer:
     """Store the result of an agent's turn, as knowledge of type turn_note."""
     details = dict(item.partition("=")[::2] for item in detail or [])
-    given = {"source": source, "agent": agent, "session": session, "turn": None if turn is None else str(turn)}
-    place = {name: (value or "").strip() for name, value in given.items()}
+    number = "" if turn is None else str(turn)
+    place = {"source": source.strip(), "agent": agent.strip(), "session": session.strip(), "turn": number}
     skip_reason = details.get("skip-reason") or None
     skip_reasons = ("routine-heartbeat", "duplicate-signal", "no-new-information")
     if skip_reason:
         require_known("--skip-reason", skip_reason, skip_reasons)
     missing = [f"--{name} is not given" for name, value in place.items() if not value]
-    text = (summary or "").strip()
+    text = summary.strip()
     if not (skip_reason or text):
         missing.append("--summary is not given, nor a --skip-reason")
     if missing:
@@ -229,10 +227,10 @@ def _read_first(hits: list[dict[str, Any]]) -> list[Any]:
 
 
 @vault.command("ls")
-def ls(section: Annotated[str | None, Argument(metavar="SECTION", help="The section")] = None) -> Answer:
+def ls(section: Annotated[str, Argument(metavar="SECTION", help="The section")] = "") -> Answer:
     """List the sections of the vault, or the notes of projects, decisions, inbox or resources."""
     root = notes.root()
-    name = (section or "").strip().lower()
+    name = section.strip().lower()
     if not name:
         counts = {part: len(notes.entries(root, part)) for part in notes.SECTIONS}
         steps = [step(f"joelclaw vault ls {part}", f"the {part}") for part in counts]

@@ -104,13 +104,13 @@ def archive(
     ] = None,
     all: Annotated[bool, Option("--all", help="Every transcript that the clients keep")] = False,
     agent: Annotated[
-        str | None, Option(metavar="NAME", help="The agent that wrote them (default: detected from their lines)")
-    ] = None,
+        str, Option(metavar="NAME", help="The agent that wrote them (default: detected from their lines)")
+    ] = "",
     again: Annotated[bool, Option("--again", help="Also what was forgotten or purged")] = False,
 ) -> Answer:
     """Archive session files. Without PATH, report how many are not archived yet, and ask whether to archive them."""
     if paths or all:
-        return archive_files(paths or [], agent or "", all=all, again=again)
+        return archive_files(paths or [], agent, all=all, again=again)
     if agent or again:
         fix = "name files or folders, or give --all for those that the clients keep"
         raise wrong_usage("no transcript is named", fix)
@@ -265,9 +265,7 @@ def offer_past_sessions(*, yes: bool = False, no: bool = False) -> tuple[dict[st
 
 @app.command("observe")
 def observe(
-    transcript: Annotated[
-        str | None, Argument(metavar="TRANSCRIPT", help="A transcript, which is archived first")
-    ] = None,
+    transcript: Annotated[str, Argument(metavar="TRANSCRIPT", help="A transcript, which is archived first")] = "",
     session: Annotated[str, session_option("A session that has been archived")] = "",
     command: Annotated[
         str, Option(metavar="CMD", help="The command that runs the model (default: model.command)")
@@ -277,11 +275,11 @@ def observe(
     from session import observe_job
 
     settings = config.load()
-    session_id = _observed_session(transcript or "", session)
+    session_id = _observed_session(transcript, session)
     model = model_from_config(settings, command)
     if model is None:
         raise model_not_configured()
-    result = observe_job.observe(settings, model, session_id, transcript or "")
+    result = observe_job.observe(settings, model, session_id, transcript)
     rest = step(f"joelclaw memory observe --session {quoted(session_id)}", "continue with the rest")
     recent = step("joelclaw memory recent", "what is remembered now")
     return Answer(result, [rest if result["left"]["turns"] else recent])

@@ -89,9 +89,9 @@ def search(
     ] = None,
     source: Sources = None,
     component: Components = None,
-    session: Annotated[str | None, session_option("Only this session (its id, or the beginning of it)")] = None,
-    client: Annotated[str | None, Option(parser=OneOf(*clients.NAMES), help="Only sessions of this client")] = None,
-    project: Annotated[str | None, project_option("Only sessions of this project")] = None,
+    session: Annotated[str, session_option("Only this session (its id, or the beginning of it)")] = "",
+    client: Annotated[str, Option(parser=OneOf(*clients.NAMES), help="Only sessions of this client")] = "",
+    project: Annotated[str, project_option("Only sessions of this project")] = "",
     system: Annotated[str | None, Option(metavar="ID", help="Only this machine")] = None,
     success: Annotated[
         Any, Option("--success", parser=true_or_false, metavar="true|false", help="Only successes, or only failures")
@@ -115,10 +115,10 @@ def search(
     if since:
         filters["since_ms"] = time_range(since, None)[0]
     log.store_spooled()
-    filters["session"] = _whole_id(session or "")
+    filters["session"] = _whole_id(session)
 
     def asked() -> "EventQuery":
-        narrowed = _sessions_of(client or "", project or "") if client or project else None
+        narrowed = _sessions_of(client, project) if client or project else None
         return {**events.query(filters, clock.now_ms()), "sessions": narrowed}
 
     if follow:
