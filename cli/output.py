@@ -208,7 +208,7 @@ def write_bytes(data: bytes | bytearray) -> bool:
 
 
 def write_verbatim(text: str) -> int:
-    """Write stored text to stdout unchanged; returns the exit code. Call `refuse_terminal` first."""
+    """Write stored text to stdout unchanged; returns the exit code. The parser refuses `--verbatim` on a terminal."""
     write_out(text)
     return 0
 

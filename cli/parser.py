@@ -8,7 +8,7 @@ all others, `cli/declarations.py` reads them from the declaration.
 
 from __future__ import annotations
 
-from cli.output import wrong_usage
+from cli.output import refuse_terminal, wrong_usage
 from core import TYPE_CHECKING
 from core.errors import Failure
 
@@ -148,7 +148,10 @@ def hot_command(words: Sequence[str]) -> Command | None:
 def parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
     """The options of a call, or None if it asks for the help. Raises a Failure with the command's code."""
     try:
-        return _parse(command, words)
+        options = _parse(command, words)
+        if options is not None and options.get("verbatim"):
+            refuse_terminal()
+        return options
     except Failure as failure:
         failure.code = command.code
         raise

@@ -52,18 +52,14 @@ def main() -> int:
     if words[:1] == ["hook"] and not {*parser.HELP_FLAGS} & {*words}:
         return hook(words[1:])
     if words[:1] in (["checkpoint"], ["inject"]):  # hook scripts call these in the client's environment
-        _distrust_environment(files.current_folder())
+        from core import config
+
+        ignored = config.distrust_environment(files.current_folder())
+        report_unknown_settings([(config.HOOK_ENVIRONMENT, name) for name in ignored], quiet=False)
     try:
         return run_words(parser.canonical(words), as_json=json_asked or not is_terminal())
     except StdoutFullError as error:
         return report_incomplete_output(words[0] if words else "", error)
-
-
-def _distrust_environment(folder: str) -> None:
-    from core import config
-
-    ignored = config.distrust_environment(folder)
-    report_unknown_settings([(config.HOOK_ENVIRONMENT, name) for name in ignored], quiet=False)
 
 
 def run_words(words: list[str], *, as_json: bool) -> int:

@@ -10,17 +10,7 @@ from typer import Argument, Option
 
 from cli.commands import hot
 from cli.declarations import Commands, Raw, RequiredQuery, Verbatim, limit_option, progress_bar
-from cli.output import (
-    Answer,
-    is_for_person,
-    quoted,
-    refuse_terminal,
-    require_known,
-    step,
-    template,
-    write_verbatim,
-    wrong_usage,
-)
+from cli.output import Answer, is_for_person, quoted, require_known, step, template, write_verbatim, wrong_usage
 from core import clock, config
 from core.errors import FAILED, usage
 from core.store import documents, sqlite
@@ -187,8 +177,6 @@ def read(
     verbatim: Verbatim = False,
 ) -> Answer | int:
     """Print a note by path, ADR-n, project n, name or topic."""
-    if verbatim:
-        refuse_terminal()
     asked, root = " ".join(ref), notes.root()
     found = notes.find(root, asked)
     if verbatim:

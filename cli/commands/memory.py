@@ -28,7 +28,7 @@ from cli.declarations import (
     stored,
 )
 from cli.input import read_text
-from cli.output import Answer, quoted, refuse_terminal, step, template, write_verbatim, wrong_usage
+from cli.output import Answer, quoted, step, template, write_verbatim, wrong_usage
 from core import clock, config
 from core.errors import Failure
 from core.quoting import counted
@@ -140,8 +140,6 @@ def list_(
 @memory.command("show")
 def show(id: Annotated[str, memory_argument("Its id")], verbatim: Verbatim = False) -> Answer | int:
     """Show everything known about a memory or a tool call."""
-    if verbatim:
-        refuse_terminal()
     db = sqlite.open_reading()
     if id.startswith(CALL_PREFIX):
         call = curate.find_call(db, id)

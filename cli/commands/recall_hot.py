@@ -7,18 +7,7 @@ import sys
 import time
 
 from cli.input import current_session, time_range
-from cli.output import (
-    Answer,
-    refuse_terminal,
-    runnable,
-    step,
-    success,
-    tell,
-    template,
-    write_json,
-    write_verbatim,
-    wrong_usage,
-)
+from cli.output import Answer, runnable, step, success, tell, template, write_json, write_verbatim, wrong_usage
 from core import TYPE_CHECKING, clock, config, files, json_text, project
 from core.errors import Failure
 from core.store import documents, sqlite
@@ -54,8 +43,6 @@ def recall(options: Mapping[str, Any]) -> Answer | int:
         if query_text is not None or options["by"]:
             raise wrong_usage("--batch takes no query and no --by", "give one of them")
         return _batch(options, collections)
-    if options["verbatim"]:
-        refuse_terminal()
     recalls = RecordedRecall(config.load())
     if is_composed:
         from cli.commands import recall_composed
