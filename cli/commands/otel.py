@@ -90,7 +90,7 @@ def search(
     source: Sources = None,
     component: Components = None,
     session: Annotated[str, session_option("Only this session (its id, or the beginning of it)")] = "",
-    client: Annotated[str, Option(parser=OneOf(*clients.NAMES), help="Only sessions of this client")] = "",
+    client: Annotated[str | None, Option(parser=OneOf(*clients.NAMES), help="Only sessions of this client")] = None,
     project: Annotated[str, project_option("Only sessions of this project")] = "",
     system: Annotated[str | None, Option(metavar="ID", help="Only this machine")] = None,
     success: Annotated[
@@ -118,7 +118,7 @@ def search(
     filters["session"] = _whole_id(session)
 
     def asked() -> "EventQuery":
-        narrowed = _sessions_of(client, project) if client or project else None
+        narrowed = _sessions_of(client or "", project) if client or project else None
         return {**events.query(filters, clock.now_ms()), "sessions": narrowed}
 
     if follow:

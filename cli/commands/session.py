@@ -46,12 +46,14 @@ KIND = OneOf(*ENTRIES_PRINTED)
 def list_(
     limit: Annotated[int, limit_option("Maximum number of sessions", 10_000)] = 20,
     project: Annotated[str, project_option("Only this project")] = "",
-    client: Annotated[str, Option(parser=CLIENT, help="Only this client")] = "",
+    client: Annotated[str | None, Option(parser=CLIENT, help="Only this client")] = None,
     hours: Annotated[float | None, Option(min=0, max=876_000, help="Only those active in the last N hours")] = None,
 ) -> Answer:
     """List all sessions, the most recently active first."""
     since = 0 if hours is None else int(clock.now_ms() - hours * clock.HOUR_MS)
-    rows, count = known_sessions.rows(_store(), config.load(), limit=limit, since=since, project=project, client=client)
+    rows, count = known_sessions.rows(
+        _store(), config.load(), limit=limit, since=since, project=project, client=client or ""
+    )
     actions = []
     if rows:
         about = "its id, or the beginning of it"
