@@ -12,7 +12,6 @@ from cli.input import parse_object, read_json, read_text, required_session
 from cli.output import Answer, FramedText, quoted, step, tell, template, wrong_usage
 from core import TYPE_CHECKING, clock, config, files
 from core.errors import FAILED
-from core.store import sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,6 +41,7 @@ def write_memory(options: Mapping[str, Any]) -> Answer:
 
 def _write(options: Mapping[str, Any]) -> Answer:
     from core import project as projects
+    from core.store import sqlite
     from memory import gate
     from memory.write import MAX_CHARS, Draft, clean_text, write
 
@@ -95,6 +95,7 @@ def note(text: str | None, source: str, tags: str) -> Answer:
 
 def emit(options: Mapping[str, Any]) -> Answer:
     """`joelclaw otel emit`: record the event that the words, the flags and perhaps stdin describe."""
+    from core.store import sqlite  # not needed by `checkpoint`
     from otel import log
     from otel.log import new_event
 
