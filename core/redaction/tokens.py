@@ -120,6 +120,10 @@ _SHAPES = (
 """(kind, anchor, pattern): a text with a secret of this shape contains the anchor."""
 
 
+_TOKEN_BYTES = bytes(c if c < 128 and (chr(c).isalnum() or chr(c) in "+/_-") else 32 for c in range(256))
+"""Maps every byte that no token contains to a blank."""
+
+
 def find_formed(text: str, lower: str, fresh: str) -> list[Span]:
     """The (start, end, kind) of each secret known by its form; `fresh` are the words that may contain a token."""
     spans: list[Span] = []
@@ -253,8 +257,7 @@ def find_random(text: str, find: Find) -> list[Span]:
         shown = compiled(rf"-----BEGIN {labels}-----(?:(?!-----BEGIN)[\s\S])*?-----END").sub(
             lambda match: " " * len(match.group()), text
         )
-    separators = bytes(c if c < 128 and (chr(c).isalnum() or chr(c) in "+/_-") else 32 for c in range(256))
-    mapped = shown.encode("ascii", "replace").translate(separators).decode("ascii")
+    mapped = shown.encode("ascii", "replace").translate(_TOKEN_BYTES).decode("ascii")
     labels_of_sums = ("sha256:", "sha384:", "sha512:", "sha256=", "sha384=", "sha512=", "h1:", ";base64,")
     # how images, fonts, sounds, PDF and archives begin in base64
     files = (

@@ -42,9 +42,10 @@ def mark_of(db: apsw.Connection, session: str, node: int) -> Mark | None:
     return (int(row[0]), int(row[1])) if row else None
 
 
-def save_mark(db: apsw.Connection, session: str, node: int, mark: Mark, *, is_prompt: bool) -> None:
-    """Store the mark of an entry."""
-    db.execute("INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?)", (session, node, *mark, is_prompt))
+def save_marks(db: apsw.Connection, session: str, marks: Iterable[tuple[int, Mark, bool]]) -> None:
+    """Store the marks of entries, each with whether it is a prompt."""
+    rows = [(session, node, *mark, is_prompt) for node, mark, is_prompt in marks]
+    db.executemany("INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?)", rows)
 
 
 def prompt_marks(db: apsw.Connection, session: str) -> list[Mark]:

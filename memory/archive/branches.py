@@ -63,6 +63,7 @@ def follow(
     rows = stored.rows_of(db, [episode for node in nodes for episode in node.episodes])
     numbers = stored.numbers_of(db, session, [key for node in nodes for key in node.calls])
     marks: dict[int, Mark] = {}
+    new: list[tuple[int, Mark, bool]] = []
     for node in nodes:
         parent = (
             START
@@ -74,6 +75,7 @@ def follow(
         behind = parent if parent is not None and parent < leaf else None
         target = behind if node.is_prompt else None
         if node.turns or node.rewound_to:
+            stored.save_marks(db, session, new)
             target = _taken_back(db, session, node, rewinds)
         if target is not None:
             rewinds.append((at, target))
@@ -88,9 +90,10 @@ def follow(
         leaf = at if node.id or node.parent is None else leaf
         if node.id and (node.parent is not None or node.episodes):
             marks[node.id] = at if node.is_content or behind is None else behind
-            stored.save_mark(db, session, node.id, marks[node.id], is_prompt=node.is_prompt)
+            new.append((node.id, marks[node.id], node.is_prompt))
         elif node.is_prompt and episode:
-            stored.save_mark(db, session, -episode, at, is_prompt=True)
+            new.append((-episode, at, True))
+    stored.save_marks(db, session, new)
     if rewinds != known:
         stored.save_rewinds(db, session, rewinds)
         mark(db, session)

@@ -230,9 +230,11 @@ class Piece:
 
         A copied line still is a node of the fork's tree.
         """
-        owner = owner if owner == clean_name(owner) else ""
+        if owner and owner not in self.copies and owner != clean_name(owner):
+            owner = ""
         if head.session in ("", self._session):  # else it is a copy of its parent's
-            self.carry.parent = clean_name(head.parent_session) or self.carry.parent
+            if head.parent_session not in ("", self.carry.parent):  # to redact it takes time
+                self.carry.parent = clean_name(head.parent_session) or self.carry.parent
             self.carry.kind = head.session_kind or self.carry.kind
         elif owner and is_tree and not self.carry.parent:
             self.carry.parent = owner
