@@ -2,7 +2,7 @@
 
 An entry belongs to the session in which it first appeared, whichever was archived first. Some clients note from which
 session a line was copied, or from which a fork comes. Otherwise the older session has it: the session that first said
-something of its own, or if one of them has not, the session whose transcript was changed first.
+something of its own, or if one of them has not, that session.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 import clients
 from clients import content
 from core.store import calls, documents, sessions, sqlite
-from core.store.sources import existing, open_source
+from core.store.sources import open_source
 from memory.archive import branches
 from recall.vectors import document_vector
 
-MAX_AT = 1 << 62  # ns since the epoch, later than any time of a file
 PARENT_BYTES = 256 * 1024  # of a transcript in which a fork names its parent
 
 if TYPE_CHECKING:
@@ -75,24 +74,10 @@ def _first_holder(db: apsw.Connection, group: Iterable[str], shared: Iterable[st
     roots = [name for name, session in known.items() if not session or session.get("parent") not in known]
     began = {session: sessions.first_episode_at(db, session, shared) for session in roots or group}
     times = {session: at for session, at in began.items() if at is not None}
-    if len(began) > 1 and len(times) < len(began):
-        if is_live:
-            return ""
-        # of a transcript that is gone, the session without words of its own is the older one
-        times = {session: _last_change(db, session, 0 if at is None else MAX_AT) for session, at in began.items()}
+    if len(began) > 1 and len(times) < len(began) and is_live:
+        return ""
     ended = {session: record["updated_at"] for session, record in known.items() if record}
     return min(began, key=lambda session: (times.get(session, 0), ended.get(session, 0), session))
-
-
-def _last_change(db: apsw.Connection, session: str, otherwise: int) -> int:
-    """When the transcript of a session was last written to (ns since the epoch), `otherwise` if it is gone."""
-    changes = []
-    for path in sessions.transcripts_naming(db, session):
-        try:
-            changes.append(os.stat(existing(path)).st_mtime_ns)
-        except (OSError, ValueError):
-            continue
-    return max(changes, default=otherwise)
 
 
 def end_of_copies(read: Source, path: str, client: Client) -> tuple[int, Entry | None]:
