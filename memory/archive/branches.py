@@ -46,18 +46,25 @@ class Node:
 
 
 def follow(
-    db: apsw.Connection, session: str, nodes: Sequence[Node], at: Mark, leaf: Mark, *, is_first: bool, only_grows: bool
+    db: apsw.Connection,
+    session: str,
+    nodes: Sequence[Node],
+    ends: tuple[Mark, Mark],
+    *,
+    is_first: bool,
+    only_grows: bool,
 ) -> tuple[Mark, Mark, bool]:
     """Store the marks of new nodes and note rewinds, inside the caller's transaction.
 
     Args:
-        at: the mark before the first node.
-        leaf: the mark after the last line that was a node of the tree; a queued prompt may come in between.
+        ends: the mark before the first node, and the mark after the last line that was a node of the tree; a queued
+            prompt may come in between.
         is_first: the transcript is read from its beginning.
         only_grows: False if the client removes what the user takes back. It was between two entries that remain.
 
     Returns both marks after the last node, and whether the user went back.
     """
+    at, leaf = ends
     known = stored.rewinds(db, session)
     rewinds = [] if is_first else known[:]
     rows = stored.rows_of(db, [episode for node in nodes for episode in node.episodes])

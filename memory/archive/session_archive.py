@@ -90,7 +90,7 @@ class SessionArchive:
                 copy.archive.store_copy(copy)
             counts = self._store_piece(piece)
             piece.carry.mark, piece.carry.leaf, piece.is_rewound = branches.follow(
-                self.db, self.session, piece.nodes, piece.carry.mark, piece.carry.leaf,
+                self.db, self.session, piece.nodes, (piece.carry.mark, piece.carry.leaf),
                 is_first=piece.is_first, only_grows=piece.only_grows,
             )  # fmt: skip
             carry = piece.carry.to_json()
