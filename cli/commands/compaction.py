@@ -249,6 +249,8 @@ def _ids(entries: Iterable["Node"]) -> list[str]:
 
 # idle
 
+_RUN_STEP = step("joelclaw idle run", "compact sessions as they come due, until Ctrl-C")
+
 
 @idle.command("schedule")
 def schedule(
@@ -277,18 +279,14 @@ def schedule(
     }
     message = reasons.get(result["reason"], "")
     cancel_step = step(f"joelclaw idle schedule --cancel --session {quoted(session_id)}", "when a message arrives")
-    return Answer(result, [cancel_step, _run_step()] if result["scheduled"] else [], message=message)
-
-
-def _run_step() -> Any:
-    return step("joelclaw idle run", "compact sessions as they come due, until Ctrl-C")
+    return Answer(result, [cancel_step, _RUN_STEP] if result["scheduled"] else [], message=message)
 
 
 @idle.command("list")
 def list_() -> Answer:
     """List all timers, the soonest first, and whether they are due."""
     timers = idle_compaction.timers()
-    return Answer({"count": len(timers), "timers": timers}, [_run_step()] if timers else [])
+    return Answer({"count": len(timers), "timers": timers}, [_RUN_STEP] if timers else [])
 
 
 @idle.command("run")

@@ -113,8 +113,7 @@ def project(
 # store …, backup, restore
 
 
-def _status_step() -> Any:
-    return step("joelclaw status", "what waits to be pushed, and the last error")
+_STATUS_STEP = step("joelclaw status", "what waits to be pushed, and the last error")
 
 
 @store.command("init")
@@ -127,7 +126,7 @@ def init() -> Answer:
     about = "copy this machine's memory to the cluster"
     if settings.get_str("store.backend") != "typesense":
         about += '; recall reads it after you set backend = "typesense" in the table [store]'
-    return Answer(result, [step("joelclaw store push", about), _status_step()])
+    return Answer(result, [step("joelclaw store push", about), _STATUS_STEP])
 
 
 @store.command("push")
@@ -142,7 +141,7 @@ def push() -> Answer | int:
         cluster_sync.push_in_background(settings)
         return 0
     with progress_bar("push") as (_, advance):
-        return Answer(cluster_sync.push(settings, advance), [_status_step()])
+        return Answer(cluster_sync.push(settings, advance), [_STATUS_STEP])
 
 
 @store.command("pull")
@@ -151,7 +150,7 @@ def pull() -> Answer:
     from core.store import cluster_sync  # loads typesense
 
     with progress_bar("pull") as (_, advance):
-        return Answer(cluster_sync.pull(config.load(), advance), [_status_step()])
+        return Answer(cluster_sync.pull(config.load(), advance), [_STATUS_STEP])
 
 
 @store.command("prune")

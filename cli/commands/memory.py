@@ -1,7 +1,6 @@
 """`joelclaw memory …` and `note`: write, find, correct, forget and purge memories.
 
-`memory write` is a hot command: `hot.py` runs it. `memory_bulk.py` has the commands on
-many memories.
+`memory write` is a hot command: `hot.py` runs it. `memory_bulk.py` has the commands on many memories.
 """
 
 from collections.abc import Sequence
