@@ -118,17 +118,13 @@ def lineage(db: apsw.Connection, session: str) -> list[Part]:
         query = "SELECT coalesce(max(number), 0), coalesce(max(prompt), 0) FROM call WHERE session_id = ? AND at <= ?"
         ((number, prompt),) = db.execute(query, (parent, until))
         ranges = live_ranges(rewinds(db, parent), (int(number), sessions.last_row(db, parent, until)))
-        conditions = [
-            " OR ".join([f"({column} > {begin[part]} AND {column} <= {end[part]})" for begin, end in ranges])
-            for part, column in enumerate(("number", "rowid"))
-        ]
         # a fork whose copies were found later has counted them
         query = "SELECT coalesce(min(number) - 1, session.calls) FROM session LEFT JOIN call ON session_id = session.id"
         counted = db.execute(f"{query} WHERE session.id = ?", (parts[0].session,)).get
         for part in parts:
             part.before += max(0, int(number) - int(counted))
             part.prompts_before += 0 if counted else int(prompt)
-        parts.insert(0, Part(parent, *(f"({condition})" for condition in conditions)))
+        parts.insert(0, Part(parent, _within("number", ranges, 0), _within("rowid", ranges, 1)))
         parts[0].last, parts[0].until = int(number), until
     return parts
 
@@ -157,27 +153,27 @@ class History:
 
     def calls(self, last: int = 1000) -> list[Call]:
         """The last calls, oldest first, without passages."""
-        found: list[Call] = self._numbered(
-            lambda part: calls.of_session(self._db, part.session, last=last, live=part.calls)
-        )
-        return found[-last:]
+        return self._numbered(calls.of_session, last=last)[-last:]
 
     def places(self, files: Sequence[str] = ()) -> list[Place]:
         """As `calls.places`."""
-        return self._numbered(lambda part: calls.places(self._db, part.session, files=files, live=part.calls))
+        return self._numbered(calls.places, files=files)
 
     def edits(self) -> list[Edit]:
         """As `calls.edits`."""
-        return self._numbered(lambda part: calls.edits(self._db, part.session, live=part.calls))
+        return self._numbered(calls.edits)
 
     def compactions(self) -> list[dict[str, Any]]:
         """As `sessions.compactions`, without those that a fork has copied."""
-        found: dict[int, dict[str, Any]] = {}
+        found: list[dict[str, Any]] = []
         for part in self._parts:
-            for compaction in sessions.compactions(self._db, part.session, live=part.calls):
-                if compaction["at"] <= part.until:
-                    found.setdefault(compaction["at"] or -len(found), compaction)["call"] += part.before
-        return list(found.values())
+            copied = found[-1]["at"] if found else 0
+            found += [
+                {**row, "call": row["call"] + part.before}
+                for row in sessions.compactions(self._db, part.session, live=part.calls)
+                if row["at"] <= part.until and (not copied or row["at"] > copied)
+            ]
+        return found
 
     def names(self, *, every: bool = False) -> list[Name]:
         """As `calls.names`."""
@@ -197,17 +193,17 @@ class History:
 
     def episodes(self, most: int, until: int) -> list[tuple[str, str, int]]:
         """As `sessions.last_episodes`."""
-        read = sessions.last_episodes
-        return [
-            turn for part in self._parts for turn in read(self._db, part.session, most, until=until, live=part.turns)
-        ][-most:]
+        read = [
+            sessions.last_episodes(self._db, part.session, most, until=until, live=part.turns) for part in self._parts
+        ]
+        return [turn for turns in read for turn in turns][-most:]
 
     def conversation(self, characters: int, last: int = 400) -> list[tuple[int, str]]:
         """As `sessions.conversation`."""
-        read = sessions.conversation
-        return [
-            said for part in self._parts for said in read(self._db, part.session, characters, last, live=part.turns)
-        ][-last:]
+        read = [
+            sessions.conversation(self._db, part.session, characters, last, live=part.turns) for part in self._parts
+        ]
+        return [message for messages in read for message in messages][-last:]
 
     def last_answer(self, until: int) -> str:
         """As `sessions.last_answer`."""
@@ -223,31 +219,26 @@ class History:
         """The files that the calls worked on."""
         return {call["file"] for call in self.calls(ALL)} | {edit["file"] for edit in self.edits()}
 
-    def _numbered(self, read: Callable[[Part], list[Any]]) -> list[Any]:
+    def _numbered(self, read: Callable[..., list[Any]], **options: Any) -> list[Any]:
         """The rows of all parts, whose numbers of calls and prompts go on from part to part."""
         found: list[Any] = []
         for part in self._parts:
-            for row in read(part):
+            for row in read(self._db, part.session, live=part.calls, **options):
                 row["number"] += part.before
-                if "prompt" in row:
-                    row["prompt"] += part.prompts_before
+                row |= {"prompt": row["prompt"] + part.prompts_before} if "prompt" in row else {}
                 found.append(row)
         return found
 
 
 def mark_abandoned(db: apsw.Connection, session: str, live: Sequence[tuple[Mark, Mark]]) -> None:
     """Mark the episodes and calls outside the live ranges (each without its first mark), and unmark those inside."""
-    ranges: list[Any] = [(begin[part], end[part]) for part in (0, 1) for begin, end in live]
-    of_calls, of_episodes = ranges[: len(live)], ranges[len(live) :]
-    is_live = " OR ".join([f"(number > {int(begin)} AND number <= {int(end)})" for begin, end in of_calls])
-    db.execute(
-        f"UPDATE call SET abandoned = NOT ({is_live}) WHERE session_id = ? AND abandoned = ({is_live})", (session,)
-    )
-    is_live = " OR ".join([f"(rowid > {int(begin)} AND rowid <= {int(end)})" for begin, end in of_episodes])
+    is_live = _within("number", live, 0)
+    db.execute(f"UPDATE call SET abandoned = NOT {is_live} WHERE session_id = ? AND abandoned = {is_live}", (session,))
+    is_live = _within("rowid", live, 1)
     changed = db.execute(
         f"SELECT rowid, tags, stale FROM document WHERE session_id = ? AND session_id <> '' AND +rowid BETWEEN ? AND ?"
         f" AND text NOT LIKE '{sessions.TITLE}: %'"
-        f" AND (instr(tags, '\"{documents.ABANDONED}\"') > 0) = ({is_live})",
+        f" AND (instr(tags, '\"{documents.ABANDONED}\"') > 0) = {is_live}",
         (session, *row_range("episodes")),
     ).fetchall()
     for rowid, stored, stale in changed:
@@ -258,6 +249,12 @@ def mark_abandoned(db: apsw.Connection, session: str, live: Sequence[tuple[Mark,
     known = sessions.by_id(db, session)
     if known is not None and known["plan"]:
         changed_at = known.get("plan_at", [0])[0]
-        if changed_at and not any(begin < changed_at <= end for begin, end in of_calls):
+        if changed_at and not any(begin[0] < changed_at <= end[0] for begin, end in live):
             known["plan"] = []
             sessions.save(db, known)
+
+
+def _within(column: str, ranges: Sequence[tuple[Mark, Mark]], part: int) -> str:
+    """A condition in SQL: the column, which is this part of a mark, is within one of the ranges."""
+    parts = [f"({column} > {int(begin[part])} AND {column} <= {int(end[part])})" for begin, end in ranges]
+    return f"({' OR '.join(parts)})"
