@@ -128,7 +128,7 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
 
     `again`: the paths may also be sessions, and what was forgotten or purged is archived, too.
     """
-    if agent not in ("", *clients.keeping_files()) and (all or not agent.replace("-", "").isalnum()):
+    if agent not in ("", *clients.keeping_files()) and (all or "/" in agent or not agent.isprintable()):
         fix = f"name the files of an agent other than {', '.join(clients.keeping_files())}"
         raise wrong_usage(f"--agent is {agent!r}, whose sessions are not known", fix)
     now = clock.now_ms()

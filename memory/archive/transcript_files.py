@@ -261,6 +261,8 @@ def look_at(path: str, agent: str = "", known: Iterable[str] = ()) -> tuple[str,
         raise ingest.unreadable(path, NO_CLIENT)
     client = clients.with_transcript(agent)
     heads = [entries[0] for line in first if (entries := clients.entries_of(client, line))]
+    if client.name == generic.Generic.name and all(head.kind == "node" for head in heads):
+        raise ingest.unreadable(path, NO_CLIENT)
     sides = [head.is_side for head in heads if head.is_side is not None]
     session = _first_session(heads)
     name = os.path.splitext(os.path.basename(sources.plain_path(path)))[0]

@@ -320,10 +320,10 @@ def own_form(session: str, *said: str) -> list[dict[str, Any]]:
 def test_other_agents_write_json_lines_of_a_documented_form(run: Run, person: Path) -> None:
     rows = [*own_form("own-1", "mend the whimbrel gauge", "It lacks a tide."), *own_form("own-2", "count the terns")]
     path = lines_of(person / "turns.jsonl", *rows)
-    assert archive(run, "--agent", "whatever", path)["calls"] == 2
+    assert archive(run, "--agent", "open_hands 2", path)["calls"] == 2
     listed = run("session", "list").result["sessions"]
     assert {(row["sessionId"], row["client"], row["turns"]) for row in listed} == {
-        ("own-1", "whatever", 1), ("own-2", "whatever", 1),
+        ("own-1", "open_hands 2", 1), ("own-2", "open_hands 2", 1),
     }  # fmt: skip
     run("hook", "generic", "turn_end", stdin=json.dumps({"session": "own-1", "entries": rows[:3]}))
     fed = json.dumps({"session": "own-3", "entries": own_form("own-3", "feed them")})
@@ -331,6 +331,9 @@ def test_other_agents_write_json_lines_of_a_documented_form(run: Run, person: Pa
     texts = sorted(json.loads(line)["text"] for line in run("memory", "export").out.splitlines())
     said = ["user: count the terns", "user: feed them", "user: mend the whimbrel gauge"]
     assert texts == ["assistant: It lacks a tide.", *said]
+    other = lines_of(person / "other.jsonl", {"kind": "note", "body": "of another form"})
+    refused = run("memory", "archive", "--agent", "whatever", str(other), ok=False)
+    assert refused.json["error"]["code"] == "TRANSCRIPT_UNREADABLE"
     refused = run("memory", "archive", "--all", "--agent", "whatever", ok=False)
     assert refused.json["error"]["message"].startswith("--agent is 'whatever'")
 
