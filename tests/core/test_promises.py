@@ -40,7 +40,7 @@ def collected() -> list[str]:
 def test_each_promise_has_a_test_of_its_name() -> None:
     names = ["test_" + "_".join(re.findall(r"\w+", row[0].lower())) for row in rows()]
     assert len(names) > 20
-    assert {name: collected().count(name) for name in names} == dict.fromkeys(names, 1)
+    assert [name for name in sorted(collected()) if name in names] == sorted(names)
 
 
 def act(run: Run, folder: Path, env: dict[str, str]) -> str:
