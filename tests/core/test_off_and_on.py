@@ -42,7 +42,7 @@ def actions(run: Run) -> list[str]:
 
 
 @pytest.mark.parametrize("scope", STATE)
-def test_hooks_of_what_is_off_do_nothing(run: Run, home: Path, repo: Path, tmp_path: Path, scope: str) -> None:
+def test_hooks_do_nothing_while_joelclaw_is_off(run: Run, home: Path, repo: Path, tmp_path: Path, scope: str) -> None:
     done = run("off", *STATE[scope], env=at(), cwd=repo).result
     name = {"session": "s1", "project": "alpha", "everywhere": ""}[scope]
     assert (done["scope"], done["name"], done["off"], done["changed"]) == (scope, name, True, True)
