@@ -52,7 +52,7 @@ class ClusterSource(LocalCandidates):
     backend = "typesense"
 
     def __init__(self, client: SearchClient, local: apsw.Connection) -> None:
-        super().__init__(sqlite.open_in_memory(), vectors=False)
+        super().__init__(sqlite.open_in_memory(), vectors=False, compounds=True)
         self.semantic = sqlite.load_vectors(self._db)
         self._client = client
         self._local = local
