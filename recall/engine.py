@@ -51,8 +51,8 @@ def recall(
         from core.store import sqlite
 
         db, vectors = sqlite.open_in_memory(), False
-    # a hook asks with the lean budget
-    local = LocalCandidates(db, vectors=vectors, compounds=query.budget != "lean")
+    # a hook has no time to read texts
+    local = LocalCandidates(db, vectors=vectors, compounds=patience_ms is None)
     if config.get_str("store.backend") == "sqlite":
         return _Recall(local, db, query, now, config).result()
     from core.errors import Failure
