@@ -31,7 +31,7 @@ from otel import export, log
 from recall import vectors
 from session import backup, doctor_hooks, own_command
 from session.doctor_hooks import Finding, error, note, warning
-from session.install import entries, plan
+from session.install import plan
 from session.install.client_settings import settings_of
 from session.state_file import list_states, state_times, states_folder
 
@@ -452,14 +452,12 @@ def _repair(examination: Examination) -> list[Finding]:
 
 
 def _install_again(name: str, project: bool) -> str:
-    changed: list[str] = []
-    entries.executable()
     with plan.locked():
         plans = plan.installing(settings_of(clients.row(name)), project=project)
         plan.require_inside_project(plans)
-        backups = plan.carry_out(plans, changed)
+        backups = plan.carry_out(plans)
     copy = next((f"; backup: {path}" for path in backups.values() if path), "")
-    return f"our entries were rewritten in {', '.join(changed)}{copy}"
+    return f"our entries were rewritten in {', '.join(backups)}{copy}"
 
 
 def _close_modes() -> str:

@@ -126,12 +126,10 @@ def _change(
             return result, False
         if any(file_plan.changed for of_client in shown for file_plan in of_client) and not _agrees(verb, result):
             return {**result, "declined": True}, False
-    changed: list[str] = []
     result["agents"] = []
     with plan.locked():
         for of_client in shown or plans():
-            # When uninstalling, the folders that were made for the first file are removed last.
-            backups = plan.carry_out(of_client if verb == "install" else of_client[::-1], changed)
+            backups = plan.carry_out(of_client)
             about = _describe(verb, of_client, backups)
             about["notes"] += of_client[0].client.confirmed() if verb == "install" else []
             result["agents"].append(about)

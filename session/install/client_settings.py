@@ -5,13 +5,11 @@ import os
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from clients import Client
-from core import config, files
+from core import files
 from core.command import Command
-from core.errors import Failure
 from session import own_command
 from session.install import settings_text
 from session.install.settings_text import Malformed
@@ -41,7 +39,7 @@ class Event(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The place of an entry in a client's settings: event, number of the group, position in the group; both from 0."""
+    """The place of a hook in a client's settings: event, number of the group, position in the group; both from 0."""
 
     event: str
     group: int
@@ -124,9 +122,8 @@ class Settings:
     def notes(self, *, project: bool) -> list[str]:
         """What the user must know or do before the hooks run."""
         trust = f"{self.name} runs a project's hooks only in a trusted folder"
-        return [trust] * (project and self.asks_trust) + [
-            switch.message for switch in self.switched_off(project=project)
-        ]
+        switches = [switch.message for switch in self.switched_off(project=project)]
+        return [trust] * (project and self.asks_trust) + switches
 
     def shell(self) -> tuple[str, ...]:
         """The words with which the client runs the command of a hook."""
@@ -146,27 +143,16 @@ class ClaudeForm(Settings):
 
     allowed: tuple[str, ...] = ("permissions", "allow")
     skill = "skills/joelclaw/SKILL.md"
-    managed: tuple[str, ...] = ()  # an administrator's settings files
 
     def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # all files count for either
-        """`disableAllHooks` in the nearest file, and an administrator's rules."""
-        found = []
-        for path in self.managed:
-            rules = read_settings(path)
-            found += [
-                Obstacle(f"hooks are switched off by `{name}` in {path}", f"ask the administrator of {path}")
-                for name in ("disableAllHooks", "allowManagedHooksOnly", "strictPluginOnlyCustomization")
-                if rules.get(name)
-            ]
+        """`disableAllHooks` in the nearest file that has it."""
         shared = self.path(project=True)
         for path in (os.path.join(os.path.dirname(shared), "settings.local.json"), shared, self.path(project=False)):
             value = read_settings(path).get("disableAllHooks")
-            if value is True:
-                about = f"hooks are switched off by `disableAllHooks` in {path}"
-                found.append(Obstacle(about, f"delete the line `disableAllHooks` in {path}"))
             if value is not None:
-                break
-        return found
+                about = f"hooks are switched off by `disableAllHooks` in {path}"
+                return [Obstacle(about, f"delete the line `disableAllHooks` in {path}")] * (value is True)
+        return []
 
 
 class ClaudeSettings(ClaudeForm):
@@ -174,10 +160,6 @@ class ClaudeSettings(ClaudeForm):
 
     rule = "Bash({}:*)"
     servers_file = ".claude.json"
-    managed = (  # on Linux and on macOS
-        "/etc/claude-code/managed-settings.json",
-        "/Library/Application Support/ClaudeCode/managed-settings.json",
-    )
 
     def servers(self, *, project: bool) -> str:
         """In a project, a file next to its folder; else a file in the user's home or in the configured folder."""
@@ -227,10 +209,7 @@ class CodexSettings(Settings):
     servers_file = "config.toml"
     servers_key = "mcp_servers"
     asks_trust = True
-    review = (
-        "start `codex` once; when it says `Hooks need review`, choose `Trust all and continue`, or trust them later"
-    )
-    review += " with `/hooks`"
+    review = "start `codex` once and choose `Trust all and continue`, or trust them later with `/hooks`"
 
     def server(self, command: str) -> dict[str, Any]:
         """With the variable that Codex would not pass on."""
@@ -253,8 +232,7 @@ class CodexSettings(Settings):
     def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # it is the user's for either
         """The feature, in the user's configuration."""
         path = self.servers(project=False)
-        features = read_settings(path, "features")
-        if features.get("hooks", features.get("codex_hooks")) is not False:
+        if read_settings(path, "features").get("hooks") is not False:
             return []
         return [Obstacle(f"hooks are switched off in [features] of {path}", f"set `hooks = true` there, in {path}")]
 
@@ -262,19 +240,16 @@ class CodexSettings(Settings):
         """Entries that were not reviewed or were switched off in the review, and a folder that is not trusted."""
         # Whether a trusted hook has changed since cannot be checked: the mark is Codex's own hash.
         known = read_settings(self.servers(project=False))
-        path = self.path(project=project)
-        states = {
-            place.event: table(
-                known, "hooks", "state", f"{path}:{_event_label(place.event)}:{place.group}:{place.position}"
-            )
-            for place in places
-        }
+        states = {}
+        for event, group, position in places:
+            label = "".join(f"_{sign.lower()}" if sign.isupper() else sign for sign in event).removeprefix("_")
+            key = f"{self.path(project=project)}:{label}:{group}:{position}"
+            states[event] = table(known, "hooks", "state", key)
         new = [event for event, state in states.items() if not state.get("trusted_hash")]
         off = [event for event, state in states.items() if state.get("enabled") is False]
         found = []
         if new:
-            which = "none of its hooks is" if len(new) == len(states) else f"its hooks for {', '.join(new)} are not"
-            found.append(Obstacle(f"{which} trusted, so they do not run", self.review))
+            found.append(Obstacle(f"its hooks for {', '.join(new)} are not trusted, so they do not run", self.review))
         if off:
             about = f"its hooks for {', '.join(off)} are switched off"
             found.append(Obstacle(about, "switch them on in `/hooks` of codex"))
@@ -283,11 +258,6 @@ class CodexSettings(Settings):
             about = f"{here} is not trusted, so its hooks do not run"
             found.append(Obstacle(about, f"start `codex` in {here} and trust it"))
         return found
-
-
-def _event_label(event: str) -> str:
-    """The event as Codex writes it in the key of a trusted hook: `PreCompact` is `pre_compact`."""
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in event).removeprefix("_")
 
 
 class GeminiSettings(Settings):
@@ -313,19 +283,17 @@ class GeminiSettings(Settings):
 
     def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # both files count for either
         """`hooksConfig` of the project or, if it has none, of the user, and our label in its list."""
-        found = []
         for path in (self.path(project=True), self.path(project=False)):
-            config = read_settings(path, "hooksConfig")
-            if config.get("enabled") is False:
+            switches = read_settings(path, "hooksConfig")
+            if switches.get("enabled") is False:
                 about = f"hooks are switched off by `hooksConfig.enabled` in {path}"
-                found.append(Obstacle(about, f"set `hooksConfig.enabled` to true in {path}"))
-            disabled = config.get("disabled")
-            if isinstance(disabled, list) and self.label in disabled:
+                return [Obstacle(about, f"set `hooksConfig.enabled` to true in {path}")]
+            if self.label in _listed(switches, "disabled"):
                 about = f"our hook is switched off by `hooksConfig.disabled` in {path}"
-                found.append(Obstacle(about, f"remove `{self.label}` from `hooksConfig.disabled` in {path}"))
-            if "enabled" in config:
+                return [Obstacle(about, f"remove `{self.label}` from `hooksConfig.disabled` in {path}")]
+            if "enabled" in switches:
                 break
-        return found
+        return []
 
 
 class PiSettings(Settings):
@@ -383,28 +351,24 @@ class OpenClawSettings(Settings):
         about = "`allowConversationAccess` lets our plugin see the prompts and answers of all of OpenClaw's agents: it"
         about += " hands them to joelclaw, on this machine"
         found = [about, *super().notes(project=project)]
-        with suppress(Failure):  # our own settings are damaged, which is no fault of OpenClaw's
-            compaction = read_settings(self.plugins_file, "agents", "defaults", "compaction")
-            if config.load().get_bool("compaction.notify_on_start") and not compaction.get("notifyUser"):
-                found.append("to see when it compacts, set `agents.defaults.compaction.notifyUser` in openclaw.json")
+        compaction = read_settings(self.plugins_file, "agents", "defaults", "compaction")
+        if not compaction.get("notifyUser"):
+            found.append("to see when it compacts, set `agents.defaults.compaction.notifyUser` in openclaw.json")
         return found
 
     def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # it has no projects
         """Its own switches for plugins."""
-        plugins = read_settings(self.plugins_file, "plugins")
-        path, found = self.plugins_file, []
-        if plugins.get("enabled") is False:
-            found.append(Obstacle(f"plugins are switched off in {path}", "set `plugins.enabled` there to true"))
-        for name, is_wanted in (("allow", True), ("deny", False)):
-            listed = plugins.get(name)
-            if isinstance(listed, list) and (listed or not is_wanted) and (own_command.NAME in listed) != is_wanted:
-                about = f"`plugins.{name}` in {path} {'does not list' if is_wanted else 'lists'} our plugin"
-                fix = f"{'add it to' if is_wanted else 'remove it from'} `plugins.{name}`"
-                found.append(Obstacle(about, f"{fix} in {path}"))
-        if (entry := table(plugins, "entries", own_command.NAME)) and entry.get("enabled") is False:
-            about = f"our plugin is switched off in {path}"
-            found.append(Obstacle(about, f"run `openclaw plugins enable {own_command.NAME}`"))
-        return found
+        path, name = self.plugins_file, own_command.NAME
+        plugins = read_settings(path, "plugins")
+        if plugins.get("enabled") is False or table(plugins, "entries", name).get("enabled") is False:
+            about = f"plugins, or our plugin, are switched off in {path}"
+            return [
+                Obstacle(about, f"set `plugins.enabled` in {path} to true and run `openclaw plugins enable {name}`")
+            ]
+        if name in _listed(plugins, "deny") or name not in (_listed(plugins, "allow") or [name]):
+            about = f"`plugins.allow` or `plugins.deny` in {path} keeps out our plugin"
+            return [Obstacle(about, f"add it to `plugins.allow` and remove it from `plugins.deny` in {path}")]
+        return []
 
     def confirmed(self) -> list[str]:
         """Whether OpenClaw loads the plugin."""
@@ -413,18 +377,16 @@ class OpenClawSettings(Settings):
         if not program:
             return ["OpenClaw was not asked whether it loads the plugin, because `openclaw` is not on the PATH"]
         words = ["plugins", "inspect", own_command.NAME, "--runtime", "--json"]
-        again = f"see `openclaw {' '.join(words[:3])}`"
         # Not in a folder of a project, whose variables OpenClaw would read. A busy machine needs half a minute.
         ended = Command([program, *words], seconds=60, cwd=self.client.home(), max_bytes=1_000_000).run()
         try:
-            answer = json.loads(ended.output)
+            answer = table(json.loads(ended.output))
         except ValueError:
-            return [f"OpenClaw could not say whether it loads the plugin ({ended.explain()}): {again}"]
-        answer = table(answer)
-        hooks = answer.get("typedHooks")
+            answer = {}
         if table(answer, "plugin").get("status") == "loaded" and "blocked" not in str(answer.get("diagnostics")):
-            return [f"OpenClaw loads the plugin, with {len(hooks) if isinstance(hooks, list) else 0} hooks"]
-        return [f"OpenClaw does not load the plugin, or blocks some of its hooks: {again}"]
+            return [f"OpenClaw loads the plugin, with {len(_listed(answer, 'typedHooks'))} hooks"]
+        again = f"see `openclaw {' '.join(words[:3])}`"
+        return [f"OpenClaw does not load the plugin, or blocks some of its hooks ({ended.explain()}): {again}"]
 
 
 class OpenCodeSettings(Settings):
@@ -447,3 +409,9 @@ def table(value: object, *names: str) -> dict[str, Any]:
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
+
+
+def _listed(values: dict[str, Any], name: str) -> list[Any]:
+    """The list of this name; [] if there is none."""
+    value = values.get(name)
+    return value if isinstance(value, list) else []

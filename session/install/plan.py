@@ -8,7 +8,7 @@ import difflib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from glob import escape, glob
@@ -35,19 +35,13 @@ class Receipt:
     fingerprint: str  # the SHA-256 of what we wrote
     version: str
     created: bool  # we created the file
-    folders: tuple[str, ...]  # that we created for it, the outermost first
-
-    def is_of(self, data: bytes | None) -> bool:
-        """Whether a file holds exactly what we wrote."""
-        return data is not None and sha256(data).hexdigest() == self.fingerprint
 
     @classmethod
     def load(cls, path: str) -> "Receipt | None":
         """The receipt of a file; None if there is none or it is damaged."""
         try:
             value = json.loads(files.read_file(_receipt_path(path)))
-            folders = tuple(map(str, value["folders"]))
-            return cls(path, value["fingerprint"], value["version"], value["created"] is True, folders)
+            return cls(path, value["fingerprint"], value["version"], value["created"] is True)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -71,7 +65,6 @@ class Plan:
         self.target = os.path.realpath(path)
         self.before = self.after = _read(self.target)
         self.text = _decoded(path, self.before)
-        self.missing_folders = _missing_folders(self.target)
         self.receipt = Receipt.load(path)
         self.new_receipt: Receipt | None = None
         self.notes: list[str] = []
@@ -79,8 +72,8 @@ class Plan:
         self.backs_up = True
         self._syntax: settings_text.Syntax = "toml" if path.endswith(".toml") else client.syntax
         self._entries = Entries(client, path, project=project)
-        self._is_created = bool(self.receipt and self.receipt.created)
-        self._is_unedited = bool(self.receipt and self.receipt.is_of(self.before))
+        self._is_created = self.receipt is not None and self.receipt.created
+        self._is_unedited = self.receipt is not None and self.receipt.fingerprint == _fingerprint(self.before)
 
     @property
     def changed(self) -> bool:
@@ -106,13 +99,12 @@ class Plan:
         """Plan to add our entries; with `mcp` also our server. Without it, a server of ours is only updated."""
         ours = self._entries
         with _refusals(self.client, self.path):
-            value = self._value(self.text)
+            value = settings_text.parsed(self.text, self._syntax)
             wanted = ours.put_in(value, command, mcp=mcp)
             text = self._edited(value, wanted)
             if self.before is not None or text:
-                was_ours = ours.are_in(value) and self._is_created
-                self.after = text.encode()
-                self.new_receipt = self._receipt_for(self.after, created=self.before is None or was_ours)
+                created = self.before is None or (ours.are_in(value) and self._is_created)
+                self._write_receipt(text.encode(), created=created)
             self.notes = self._hook_notes() if ours.has_hooks else []
             if ours.is_other_server_in(wanted):
                 self.notes += [self._other_server()] * mcp
@@ -124,43 +116,38 @@ class Plan:
         """Plan the file from before the installation, or else the text without our entries; no file if it was ours."""
         self.backs_up = not self._is_unedited
         with _refusals(self.client, self.path):
-            value = self._value(self.text)
+            value = settings_text.parsed(self.text, self._syntax)
+            rest = self._entries.take_out(value)
             if self._entries.are_in(value):
-                rest = self._entries.take_out(value)
-
-                def is_original(text: str) -> bool:
-                    old = self._value(text)
-                    return not self._entries.are_in(old) and bool(self._entries.take_out(old) == rest)
-
-                original = _original(self.path, is_original) if self._is_unedited else None
-                if original is None:
-                    original = self._edited(value, rest).encode()
-                is_blank = original.strip() in (b"", b"{}")
-                self.after = None if is_blank and self._is_created else original
+                original = self._original(rest) if self._is_unedited else None
+                original = self._edited(value, rest).encode() if original is None else original
+                self.after = None if self._is_created and original.strip() in (b"", b"{}") else original
             if self._entries.is_other_server_in(value) and self.receipt is not None:
                 self.notes = [self._other_server()]
 
     def own_file(self, text: str, purpose: str, *, remove: bool) -> None:
-        """Plan to write or remove a file that is ours alone. An edited skill or rules file stays."""
+        """Plan to write or remove a file that is ours alone. Another file, or one that the user edited, stays."""
         data = text.encode()
-        if purpose != entries.EXTENSION:
-            self.backs_up = False
-            if not self._is_own_text(data):
-                self.new_receipt = None if remove else self.receipt
-                self.notes = [f"{self.path} was edited and stays unchanged"]
-                return
-        elif self.text and entries.executable_of_extension(self.text) is None:
-            if remove:
-                return
-            fix = "rename that file and run this again; nothing was changed"
-            raise Failure("INSTALL_REFUSED", f"{self.path} exists and was not written by joelclaw", fix)
-        elif remove:
-            self.backs_up = not (self._is_unedited or entries.same_extension(self.text, text))
-        else:
-            self.notes = self._hook_notes()
+        is_extension = purpose == entries.EXTENSION
+        is_known = self.before in (None, data) or self._is_unedited
+        if not is_known and not (is_extension and entries.executable_of_extension(self.text)):
+            if is_extension and not remove:
+                fix = "rename that file and run this again; nothing was changed"
+                raise Failure("INSTALL_REFUSED", f"{self.path} exists and was not written by joelclaw", fix)
+            self.new_receipt = None if remove else self.receipt
+            self.notes = [f"{self.path} was edited and stays unchanged"] * (not is_extension)
+            return
         self.purpose = purpose
-        self.after = None if remove else data
-        self.new_receipt = None if remove else self._receipt_for(data, created=True)
+        self.backs_up = not is_known
+        if remove:
+            self.after = None
+        else:
+            self._write_receipt(data, created=True)
+            self.notes = self._hook_notes() if is_extension else []
+
+    def _write_receipt(self, data: bytes, *, created: bool) -> None:
+        self.after = data
+        self.new_receipt = Receipt(self.path, _fingerprint(data), VERSION, created)
 
     def _hook_notes(self) -> list[str]:
         notes = [self.client.applies, *self.client.notes(project=self.project)]
@@ -173,11 +160,6 @@ class Plan:
     def _other_server(self) -> str:
         return f"the MCP server `joelclaw` in {self.path} was not added by joelclaw, or was edited; it stays unchanged"
 
-    def _value(self, text: str) -> Any:
-        value = settings_text.parsed(text, self._syntax)
-        self._entries.check(value)
-        return value
-
     def _edited(self, value: Any, wanted: Any) -> str:
         """The text of the file, edited so that its value is `wanted` instead of `value`."""
         if settings_text.same(value, wanted):
@@ -186,20 +168,15 @@ class Plan:
             return settings_text.edited_toml(self.text, wanted, self.client.servers_key, own_command.NAME)
         return settings_text.edited(self.text, wanted, self._syntax)
 
-    def _receipt_for(self, data: bytes, *, created: bool) -> Receipt:
-        before = self.receipt.folders if self.receipt and created else ()
-        fingerprint = sha256(data).hexdigest()
-        return Receipt(self.path, fingerprint, VERSION, created, (*before, *self.missing_folders))
-
-    def _is_own_text(self, data: bytes) -> bool:
-        """Whether a skill or rules file does not exist, or holds what this or an installed joelclaw writes."""
-        is_ours = self.before in (None, data) or self._is_unedited
-        if is_ours or self.receipt is not None:
-            return is_ours
-        installed = installed_in(self.client, self.client.path(project=self.project))
-        commands = {entry.executable for entry in installed} | {own_command.NAME}
-        written = [entries.own_files(self.client, command, project=self.project) for command in commands]
-        return any((path, text) == (self.path, self.text) for each in written for path, text, _ in each)
+    def _original(self, rest: Any) -> bytes | None:
+        """The newest backup that holds what the file holds without our entries; None if there is none."""
+        for name in reversed(_backups(self.path)):
+            with suppress(UnicodeDecodeError, Failure, Malformed):
+                data = _read(name) or b""
+                value = settings_text.parsed(data.decode(), self._syntax)
+                if not self._entries.are_in(value) and self._entries.take_out(value) == rest:
+                    return data
+        return None
 
 
 def installing(client: Settings, *, project: bool, mcp: bool = False) -> list[Plan]:
@@ -223,11 +200,11 @@ def require_inside_project(plans: Iterable[Plan]) -> None:
 
 def installed_in(client: Settings, path: str) -> list[Entry]:
     """Our hooks in a file of a client; for an extension of ours a single entry without an event."""
+    text = _decoded(path, _read(path))
     if client.events:
         with _refusals(client, path):
-            value = settings_text.parsed(_decoded(path, _read(path)), client.syntax)
-        return entries.installed_entries(value, client)
-    executable = entries.executable_of_extension(_decoded(path, _read(path)))
+            return entries.installed_entries(settings_text.parsed(text, client.syntax), client)
+    executable = entries.executable_of_extension(text)
     return [Entry(Place("", 0, 0), "", executable)] if executable else []
 
 
@@ -271,20 +248,17 @@ def locked() -> Iterator[None]:
         raise _write_failure(files.home(), error) from None
 
 
-def carry_out(plans: Sequence[Plan], changed: list[str]) -> dict[str, str | None]:
-    """Write or delete the files, and append their paths to `changed`. Returns the path of each backup, or None."""
+def carry_out(plans: Sequence[Plan]) -> dict[str, str | None]:
+    """Write or delete the files. Returns the path of each that was changed, with the path of its backup, or None."""
     backups = {}
     for plan in plans:
-        try:
-            backups[plan.path] = _carry_out(plan)
-        except Failure as failure:
-            if not changed:
-                raise
-            fix = failure.fix.replace("; nothing was changed", "")
-            message = f"{failure.message}; changed before it: {', '.join(changed)}"
-            raise Failure(failure.code, message, fix) from None
         if plan.changed:
-            changed.append(plan.path)
+            try:
+                backups[plan.path] = _carry_out(plan)
+            except OSError as error:
+                raise _write_failure(plan.path, error) from None
+        if plan.new_receipt is None:
+            files.remove(_receipt_path(plan.path))
     return backups
 
 
@@ -292,9 +266,9 @@ def useful_backups(path: str) -> list[str]:
     """Delete the backups that equal the file; returns the others, the oldest first."""
     now = _read(path)
     for name in _backups(path):
-        with suppress(OSError, Failure):
+        with suppress(Failure):
             if _read(name) == now:
-                os.unlink(name)
+                files.remove(name)
     return _backups(path)
 
 
@@ -362,80 +336,35 @@ def _decoded(path: str, data: bytes | None) -> str:
 
 
 def _carry_out(plan: Plan) -> str | None:
+    """Write or delete a file. Returns the path of its backup, if it got one."""
+    if _read(plan.target) != plan.before:
+        raise Failure("INSTALL_CHANGED", f"{plan.path} has changed in the meantime", "run this again")
+    mode = None if plan.before is None else os.stat(plan.target).st_mode & 0o7777
     backup = None
-    if plan.changed:
-        if _read(plan.target) != plan.before:
-            raise Failure("INSTALL_CHANGED", f"{plan.path} has changed in the meantime", "run this again")
-        try:
-            if plan.before is not None and plan.backs_up:
-                backup = _back_up(plan.path, plan.target, plan.before)
-            if plan.after is not None:
-                _write(plan, plan.after)
-            else:
-                os.unlink(plan.target)
-                folder = os.path.dirname(plan.target)
-                ours = (folder,) if os.path.basename(folder) == own_command.NAME else ()
-                _remove_empty_folders((plan.receipt.folders if plan.receipt else ()) or ours)
-        except OSError as error:
-            if backup:
-                os.unlink(backup)
-            _remove_empty_folders(plan.missing_folders)
-            raise _write_failure(plan.path, error) from None
+    if plan.before is not None and plan.backs_up:
+        known = [int(name.rpartition("-")[2]) for name in _backups(plan.path)]
+        backup = f"{plan.path}{BACKUP_SUFFIX}{max(clock.now_ms(), *(at + 1 for at in known), 0)}"
+        _create(backup, plan.before, mode)
         for name in _backups(plan.path)[1:-1]:  # the first is from before our first change
             files.remove(name)
-    if plan.new_receipt is None:
-        files.remove(_receipt_path(plan.path))
-    return backup
-
-
-def _write(plan: Plan, data: bytes) -> None:
-    """Replace the file, keeping its mode and owner."""
-    for folder in _missing_folders(plan.target):
-        os.mkdir(folder, 0o777 if plan.project else 0o700)
-    if plan.new_receipt is not None:  # first, so that an uninstall never knows too little
-        plan.new_receipt.save()
-    old = None if plan.before is None else os.stat(plan.target)
-    temporary = f"{plan.target}.{os.getpid()}.{time.monotonic_ns()}.tmp"
-    _create(temporary, data, old.st_mode & 0o7777 if old else None if plan.project else 0o600)
-    try:
-        if old and (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
-            with suppress(PermissionError):
-                os.chown(temporary, old.st_uid, old.st_gid)
+    folder = os.path.dirname(plan.target)
+    if plan.after is not None:
+        if plan.project:
+            os.makedirs(folder, exist_ok=True)
+        else:
+            files.private_folder(folder)
+        if plan.new_receipt is not None:  # first, so that an uninstall never knows too little
+            plan.new_receipt.save()
+        temporary = f"{plan.target}.{os.getpid()}.{time.monotonic_ns()}.tmp"
+        _create(temporary, plan.after, mode if mode is not None or plan.project else 0o600)
         os.replace(temporary, plan.target)
-    except OSError:
-        os.unlink(temporary)
-        raise
-
-
-def _write_failure(path: str, error: OSError) -> Failure:
-    where = error.filename or path
-    fix = f"make {os.path.dirname(str(where)) or where} writable and run this again; nothing was changed"
-    return Failure("INSTALL_FAILED", f"{path} cannot be written: {error.strerror or error}", fix)
-
-
-def _missing_folders(path: str) -> list[str]:
-    """The folders that have to be created for a file, the outermost first."""
-    folder, missing = os.path.dirname(path), list[str]()
-    while folder and not os.path.isdir(folder):
-        missing.insert(0, folder)
-        folder = os.path.dirname(folder)
-    return missing
-
-
-def _remove_empty_folders(folders: Sequence[str]) -> None:
-    """Remove those of these folders that are empty, the last first."""
-    for folder in reversed(folders):
-        with suppress(OSError):
+        return backup
+    os.unlink(plan.target)
+    with suppress(OSError):  # a folder that is not empty
+        while folder not in (os.path.expanduser("~"), os.getcwd()):
             os.rmdir(folder)
-
-
-def _back_up(path: str, target: str, data: bytes) -> str:
-    """Back up the data of a file next to it, with the mode of `target`, the file itself. Returns the new path."""
-    stem = path + BACKUP_SUFFIX
-    times = [name.removeprefix(stem) for name in glob(escape(stem) + "*")]
-    at = max([clock.now_ms(), *(int(time) + 1 for time in times if time.isdecimal())])  # later than all others
-    _create(f"{stem}{at}", data, os.stat(target).st_mode & 0o7777)
-    return f"{stem}{at}"
+            folder = os.path.dirname(folder)
+    return backup
 
 
 def _create(path: str, data: bytes, mode: int | None) -> None:
@@ -454,6 +383,11 @@ def _create(path: str, data: bytes, mode: int | None) -> None:
         raise
 
 
+def _write_failure(path: str, error: OSError) -> Failure:
+    fix = f"make {os.path.dirname(str(error.filename or path))} writable and run this again"
+    return Failure("INSTALL_FAILED", f"{path} cannot be written: {error.strerror or error}", fix)
+
+
 def _backups(path: str) -> list[str]:
     """All backups of a file, the oldest first."""
     stem = path + BACKUP_SUFFIX
@@ -462,14 +396,8 @@ def _backups(path: str) -> list[str]:
     return sorted(regular, key=lambda name: int(name.removeprefix(stem)))
 
 
-def _original(path: str, is_original: Callable[[str], bool]) -> bytes | None:
-    """The newest backup that holds what the file held before our entries; None if there is none."""
-    for name in reversed(_backups(path)):
-        with suppress(UnicodeDecodeError, Failure, Malformed):
-            data = _read(name)
-            if data is not None and is_original(data.decode()):
-                return data
-    return None
+def _fingerprint(data: bytes | None) -> str:
+    return "" if data is None else sha256(data).hexdigest()
 
 
 def _receipt_path(path: str) -> str:

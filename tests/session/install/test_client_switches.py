@@ -20,7 +20,6 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path / "project")
     for client in (CLAUDE, CODEX, GEMINI, PI):
         monkeypatch.setenv(client.client.home_variable, str(tmp_path / client.name))
-    monkeypatch.setattr("session.install.client_settings.ClaudeSettings.managed", (str(tmp_path / "managed.json"),))
 
 
 def written(path: str | Path, value: Any) -> str:
@@ -50,15 +49,8 @@ def test_claude_the_nearest_file_with_the_setting_decides(tmp_path: Path) -> Non
     assert CLAUDE.switched_off(project=False) == []
 
 
-def test_claude_an_administrator(tmp_path: Path) -> None:
-    managed = written(tmp_path / "managed.json", {"disableAllHooks": False, "allowManagedHooksOnly": True})
-    message = f"hooks are switched off by `allowManagedHooksOnly` in {managed}"
-    assert messages_of(CLAUDE.switched_off(project=False)) == [message]
-
-
 @pytest.mark.parametrize(("features", "off"), [
-    ("", False), ("hooks = true", False), ("hooks = false", True), ("codex_hooks = false", True),
-    ("hooks = true\ncodex_hooks = false", False), ("hooks = 0", False),
+    ("", False), ("hooks = true", False), ("hooks = false", True), ("hooks = 0", False),
 ])  # fmt: skip
 def test_codex_a_feature_switches_hooks_off(features: str, off: bool, tmp_path: Path) -> None:
     path = written(tmp_path / "codex" / "config.toml", f"[features]\n{features}\n")
@@ -77,7 +69,7 @@ def trusted(**hooks: Any) -> str:
 def test_codex_runs_only_trusted_hooks(tmp_path: Path) -> None:
     places = [Place("PreCompact", 0, 1), Place("Stop", 2, 0)]
     config = tmp_path / "codex" / "config.toml"
-    none = "none of its hooks is trusted, so they do not run"
+    none = "its hooks for PreCompact, Stop are not trusted, so they do not run"
     assert messages_of(CODEX.untrusted(places, project=False)) == [none]
     written(config, trusted(pre_compact__0__1='trusted_hash = "x"'))
     assert messages_of(CODEX.untrusted(places, project=False)) == [
@@ -115,15 +107,12 @@ def test_pi_loads_a_project_s_extension_if_the_project_is_trusted(
 def test_gemini_a_setting_in_the_projects_file_wins() -> None:
     assert GEMINI.switched_off(project=False) == []
     user = written(GEMINI.path(project=False), {"hooksConfig": {"enabled": False, "disabled": ["joelclaw"]}})
-    by_user = [
-        f"hooks are switched off by `hooksConfig.enabled` in {user}",
-        f"our hook is switched off by `hooksConfig.disabled` in {user}",
-    ]
+    by_user = [f"hooks are switched off by `hooksConfig.enabled` in {user}"]
     assert messages_of(GEMINI.switched_off(project=False)) == GEMINI.notes(project=False) == by_user
     assert GEMINI.notes(project=True)[0] == "gemini runs a project's hooks only in a trusted folder"
     project = written(GEMINI.path(project=True), {"hooksConfig": {"disabled": ["joelclaw"]}})
     by_project = f"our hook is switched off by `hooksConfig.disabled` in {project}"
-    assert messages_of(GEMINI.switched_off(project=False)) == [by_project, *by_user]
+    assert messages_of(GEMINI.switched_off(project=False)) == [by_project]
     written(project, {"hooksConfig": {"enabled": True, "disabled": ["other"]}})
     assert GEMINI.switched_off(project=False) == []
 

@@ -49,13 +49,6 @@ def test_a_created_file_is_removed_with_its_folders(install: Install, user: Path
     assert not list(project.iterdir())
 
 
-def test_empty_folders_that_others_made_stay(install: Install, user: Path) -> None:
-    (user / ".claude" / "skills").mkdir(parents=True)
-    install("claude")
-    install("claude", verb="uninstall")
-    assert [str(path.relative_to(user)) for path in user.rglob("*")] == [".claude", ".claude/skills"]
-
-
 def test_later_additions_of_others_stay(install: Install, user: Path) -> None:
     path = user / FILES["claude"]
     install("claude")
