@@ -348,8 +348,6 @@ def sections(answer: Answer) -> View:
         if hit["snippet"]:
             yield line(hit["snippet"], indent=4)
             yield ""
-    if not result.get("complete", True):
-        yield safe("time ran out before all notes were read", "yellow")
     yield safe(f"top {len(result['hits'])} of {result['found']}", "dim")
 
 

@@ -216,9 +216,6 @@ class _MarkdownImport(_Import):
         tags = [] if name.lower() in (documents.PINNED, "stale") else [name]  # those two tags change what recall does
         project = repository_of(os.path.dirname(os.path.abspath(path)))
         for item in markdown.items(_read_text(path)):
-            if item.left_out:
-                self._leave_out(item, item.left_out)
-                continue
             self.report["items"] += 1
             progress(1)
             kinds: list[str] = []
@@ -233,7 +230,7 @@ class _MarkdownImport(_Import):
                 continue
             document["id"] = "im-" + words.fingerprint(f"{MARKDOWN}\0{name}\0{item.text}")
             document["context"] = write.clean_name(item.context, kinds)
-            yield Incoming(document, item.where, redacted=kinds)
+            yield Incoming(document, f"line {item.line}", redacted=kinds)
 
     def put(self, db: apsw.Connection, incoming: Incoming, vectors: bool) -> tuple[str, Document]:
         """A bullet that is already stored, edited or forgotten is not changed; a near duplicate is merged."""
@@ -253,7 +250,7 @@ class _MarkdownImport(_Import):
     def _leave_out(self, item: markdown.Item, reason: str) -> None:
         self.report["leftOutCount"] += 1
         if len(self.report["leftOut"]) < LISTED:
-            self.report["leftOut"].append({"where": item.where, "text": _excerpt(item.text), "reason": reason})
+            self.report["leftOut"].append({"where": f"line {item.line}", "text": _excerpt(item.text), "reason": reason})
 
 
 def _excerpt(text: str, max_chars: int = 160) -> str:

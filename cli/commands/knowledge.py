@@ -290,7 +290,7 @@ def adr(
         return Answer(decisions.locate(records, text, min(limit or 10, 50)))
     if verb == "rank":
         if only is not None:
-            require_known("band", only, ("do-now", "do-next", "next", "de-risk", "park"))
+            require_known("band", only, tuple(decisions.BANDS))
         return Answer(decisions.rank(records, band=only or "", only_unscored=unscored, closed_too=all))
     if verb == "next":
         return Answer(decisions.recommend(records, min(limit or 3, 20)))

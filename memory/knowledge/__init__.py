@@ -16,12 +16,10 @@ if TYPE_CHECKING:
 
 # How people name types of knowledge, in front matter and as folders.
 TYPE_NAMES = {
-    "decision": "adr", "decisions": "adr", "decision-record": "adr", "architecture-decision-record": "adr",
-    "adrs": "adr", "adr": "adr", "skills": "skill", "skill": "skill", "lesson": "lesson", "lessons": "lesson",
-    "lessons-learned": "lesson", "pattern": "pattern", "retro": "retro", "runbook": "runbook",
-    "patterns": "pattern", "retros": "retro", "retrospective": "retro", "retrospectives": "retro",
-    "postmortem": "retro", "postmortems": "retro", "notes": "note", "insights": "insight", "runbooks": "runbook",
-    "turn-note": "turn_note", "turn-notes": "turn_note", "failed-target": "failed_target",
+    "decision": "adr", "decisions": "adr", "adrs": "adr", "adr": "adr", "skills": "skill", "skill": "skill",
+    "lesson": "lesson", "lessons": "lesson", "pattern": "pattern", "patterns": "pattern", "retro": "retro",
+    "retros": "retro", "retrospectives": "retro", "postmortems": "retro", "notes": "note", "insights": "insight",
+    "runbook": "runbook", "runbooks": "runbook", "turn-note": "turn_note", "failed-target": "failed_target",
 }  # fmt: skip
 
 

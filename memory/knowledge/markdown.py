@@ -8,9 +8,10 @@ import os
 import re
 import stat
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -26,35 +27,29 @@ _KEY = re.compile(r"([A-Za-z_][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*)|)$")
 _BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 
 FrontMatter = dict[str, str | list[str]]
-_Part = tuple[list[tuple[int, str]], str]  # the headings above a part, with their levels, and the text below them
 
 
 @dataclass
 class Files:
-    """The files below a folder: path → status, in order; and the skipped ones, as (path, reason)."""
+    """The files below a folder (path → status, in order), and the folders that could not be listed, with the reason."""
 
     files: dict[str, os.stat_result] = field(default_factory=dict)
-    problems: list[tuple[str, str]] = field(default_factory=list)
-    unread: list[str] = field(default_factory=list)  # folders that could not be listed
-    complete: bool = True
+    unread: dict[str, str] = field(default_factory=dict)
 
 
-def files_below(folder: str, *, until: float | None = None) -> Files:
-    """The Markdown files below a folder, until `time.monotonic()`; no hidden folders, `node_modules` or links."""
-    files = Files()
+def files_below(folder: str, *, seconds: float | None = None) -> Files:
+    """The Markdown files below a folder; no hidden folders, `node_modules` or links. Stops after so many seconds."""
+    until = None if seconds is None else time.monotonic() + seconds
+    found = Files()
 
     def note_unlisted(error: OSError) -> None:
-        files.problems.append((error.filename, f"cannot be listed: {error.strerror}"))
-        files.unread.append(error.filename)
+        found.unread[error.filename] = f"cannot be listed: {error.strerror}"
 
     for here, folders, names in os.walk(folder, onerror=note_unlisted):
         if until is not None and time.monotonic() > until:
-            files.complete = False
             break
         folders[:] = sorted(n for n in folders if n[0] != "." and n not in ("node_modules", "__pycache__"))
-        linked = [name for name in folders if os.path.islink(os.path.join(here, name))]
-        notes = [name for name in names if name[0] != "." and name.lower().endswith(ENDINGS)]
-        for name in sorted([*linked, *notes]):
+        for name in sorted(name for name in names if name[0] != "." and name.lower().endswith(ENDINGS)):
             path = os.path.join(here, name)
             try:
                 status = os.lstat(path)
@@ -62,12 +57,8 @@ def files_below(folder: str, *, until: float | None = None) -> Files:
                 note_unlisted(error)
                 continue
             if stat.S_ISREG(status.st_mode):
-                files.files[path] = status
-            elif not stat.S_ISLNK(status.st_mode):
-                files.problems.append((path, "not a regular file"))
-            elif not is_below(os.path.realpath(path), folder):
-                files.problems.append((path, "a link that leads out of the folder is not followed"))
-    return files
+                found.files[path] = status
+    return found
 
 
 def is_below(path: str, folder: str) -> bool:
@@ -82,12 +73,14 @@ def read(path: str, most: int = MAX_BYTES) -> tuple[bytes, bool]:
 
 
 def decode(data: bytes) -> str | None:
-    """Bytes as text: UTF-8 (U+FFFD for invalid bytes) or UTF-16 with its mark; None for binary data."""
+    """Bytes as text with plain line ends: UTF-8 (U+FFFD for invalid bytes) or UTF-16 with its mark; None if binary."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", "replace").removeprefix("\ufeff")
-    if b"\0" in data[:8192]:
+        text = data.decode("utf-16", "replace")
+    elif b"\0" in data[:8192]:
         return None
-    return data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\0", "\ufffd")
+    else:
+        text = data.decode("utf-8", "replace")
+    return text.removeprefix("\ufeff").replace("\0", "\ufffd").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def text_of(path: str) -> str | None:
@@ -131,10 +124,10 @@ def parse(text: str, path: str) -> MarkdownDocument:
     parts = _parts(body)
     name = os.path.basename(path)
     title = _text(front, "title") or (_text(front, "name") if name.lower() == "skill.md" else "")
-    if not title and len(parts) > 1 and parts[1][0][0][0] == 1:
-        title = parts[1][0][0][1]
+    if not title and len(parts) > 1 and body.lstrip().startswith("# "):
+        title = parts[1][0][-1]
     title = " ".join((title or os.path.splitext(name)[0]).split())
-    parts[0] = ([], f"{_text(front, 'description') or _text(front, 'summary')}\n\n{parts[0][1]}".strip())
+    parts[0] = ((), f"{_text(front, 'description') or _text(front, 'summary')}\n\n{parts[0][1]}".strip())
     kind = _type(front, path, title)
     status = stated(front, body).get("status", "") if kind == "adr" else _text(front, "status")
     tags = front.get("tags") or front.get("tag") or []
@@ -151,12 +144,10 @@ def parse(text: str, path: str) -> MarkdownDocument:
 
 def front_matter(text: str) -> tuple[FrontMatter, str]:
     """The keys (in lower case) between the `---` lines at the head of a text, and the text below them."""
-    lines = _with_plain_ends(text).split("\n")
-    if lines[0].rstrip() != "---":
-        return {}, text
+    lines = text.split("\n")
     end = next((at for at, line in enumerate(lines[1:400], 1) if line.rstrip() in ("---", "...")), 0)
     inside = [line for line in lines[1:end] if line.strip() and not line.lstrip().startswith("#")]
-    if not end or (any(map(str.strip, lines[1:end])) and not any(map(_KEY.match, inside[:1]))):
+    if lines[0].rstrip() != "---" or not inside or not _KEY.match(inside[0]):
         return {}, text
     front: FrontMatter = {}
     key = ""
@@ -188,7 +179,7 @@ def stated(front: FrontMatter, body: str) -> dict[str, str]:
 def _value(text: str) -> str | list[str]:
     if text.startswith("[") and text.endswith("]"):
         return [part for part in map(_unquoted, text[1:-1].split(",")) if part]
-    return "" if text in (">", "|", ">-", "|-", ">+", "|+", "~", "null") else _unquoted(text)
+    return "" if text in (">", "|", ">-", "|-", "~", "null") else _unquoted(text)
 
 
 def _unquoted(text: str) -> str:
@@ -208,51 +199,49 @@ def _type(front: FrontMatter, path: str, title: str) -> str:
         return declared
     if name.lower() == "skill.md":
         return "skill"
-    if "adr" in front or any(re.match(r"(?i)adr[-_ #]*\d", text) for text in (name, title, _text(front, "id"))):
+    if any(re.match(r"(?i)adr[-_ #]*\d", text) for text in (name, title)):
         return "adr"
     nearest = reversed(folder.lower().split(os.sep)[-4:])  # a folder `patterns` further up is not about this file
     return next((TYPE_NAMES[part] for part in nearest if part in TYPE_NAMES), "note")
 
 
+_Part = tuple[tuple[str, ...], str]  # the headings above a part, and the text below them
+
+
 def _parts(text: str) -> list[_Part]:
-    """A text without front matter, cut at its headings."""
-    text = _with_plain_ends(text)
+    """A text without front matter, cut at its headings; the first part is what precedes them."""
     lines = text.split("\n")
     parts: list[_Part] = []
-    above: list[tuple[int, str]] = []
+    above: dict[int, str] = {}  # level → heading
     at = 0
     for token, inside in pairwise(_BLOCKS.parse(text)):
         if token.type == "heading_open" and not token.level and token.map is not None:
-            parts.append((above, "\n".join(lines[at : token.map[0]]).strip()))
+            parts.append((tuple(above.values()), "\n".join(lines[at : token.map[0]]).strip()))
             at, level = token.map[1], int(token.tag[1])
-            title = " ".join(inside.content.split())
-            above = [*(heading for heading in above if heading[0] < level), (level, title)]
-    return [*parts, (above, "\n".join(lines[at:]).strip())]
+            above = {of: heading for of, heading in above.items() if of < level}
+            above[level] = " ".join(inside.content.split())
+    return [*parts, (tuple(above.values()), "\n".join(lines[at:]).strip())]
 
 
 def _sections(parts: list[_Part]) -> list[Section]:
     """The parts as sections. A tiny part joins the part above; an empty heading is listed with its children."""
-    kept: list[tuple[tuple[str, ...], str]] = []
-    for (above, body), (below, _) in zip(parts, [*parts[1:], ([], "")], strict=False):
-        if not body and len(below) > len(above):
+    kept: list[_Part] = []
+    for (headings, body), (below, _) in zip(parts, [*parts[1:], ((), "")], strict=True):
+        if not body and len(below) > len(headings):
             continue
-        headings = tuple(title for _, title in above)
         if len(body) < 80 and kept:  # too short to be found
-            own = [title for title in headings if title not in kept[-1][0]] or headings[-1:]
-            kept[-1] = (kept[-1][0], "\n".join([kept[-1][1], "", *own, body]).strip())
+            above, text = kept[-1]
+            own = [title for title in headings if title not in above] or headings[-1:]
+            kept[-1] = (above, "\n".join([text, "", *own, body]).strip())
         else:
             kept.append((headings, body or " ".join(headings)))
     sections: list[Section] = []
-    counts: dict[tuple[str, ...], int] = {}
+    counts: Counter[tuple[str, ...]] = Counter()
     for headings, body in kept:
         for piece in pieces(body):
-            counts[headings] = counts.get(headings, 0) + 1
+            counts[headings] += 1
             sections.append(Section(headings, piece, counts[headings]))
     return sections
-
-
-def _with_plain_ends(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def pieces(text: str, separators: tuple[str, ...] = ("\n\n", "\n", " ")) -> list[str]:
@@ -276,80 +265,39 @@ def pieces(text: str, separators: tuple[str, ...] = ("\n\n", "\n", " ")) -> list
 
 @dataclass(frozen=True)
 class Item:
-    """A bullet or paragraph of a Markdown file; `left_out` says why it is not a memory."""
+    """A bullet or paragraph in a line of a Markdown file, with the headings above it as context."""
 
     line: int
     text: str
-    context: str = ""
-    left_out: str = ""
-
-    @property
-    def where(self) -> str:
-        """Where to find it in the file, for people."""
-        return f"line {self.line}"
+    context: str
 
 
-def items(text: str, max_paragraph_chars: int = 600) -> Iterator[Item]:
-    """Each bullet and paragraph, with the headings above it as context, in order.
+def items(text: str) -> Iterator[Item]:
+    """Each bullet and paragraph in order, without code, tables, comments and front matter.
 
-    A bullet that ends in ":" introduces the ones nested below it: it becomes the beginning of their texts.
+    What ends in ":" introduces what follows: a paragraph is its context, a bullet the beginning of the nested texts.
     """
-    headings: list[_Block] = []
-    parents: list[_Block] = []
-    blocks = _blocks(text)
-    for block, following in zip_longest(blocks, blocks[1:]):
-        without_bold = re.sub(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2", block.text)
-        content = re.sub(r"\[[ xX-]\]\s+", "", without_bold, count=1).strip()  # without the box of a task
-        if block.is_heading:
-            headings = [*(heading for heading in headings if heading.depth < block.depth), block]
-            parents = []
-            continue
-        parents = [parent for parent in parents if parent.depth < block.depth]
-        has_nested = following is not None and not following.is_heading and following.depth > block.depth
-        if content.endswith(":") and has_nested:
-            parents.append(_Block(block.line, block.depth, content))
-        elif re.match(r"@[\w~./-]+$", content):
-            yield Item(block.line, content, left_out="refers to another file: import that one too")
-        elif not block.depth and len(content) > max_paragraph_chars:
-            yield Item(block.line, content, left_out="a long paragraph; `knowledge sync` takes whole documents")
-        elif content:
-            introduced = [parent.text for parent in parents if parent.depth]
-            above = [heading.text for heading in headings] + [parent.text for parent in parents if not parent.depth]
-            yield Item(block.line, " ".join([*introduced, content]), " > ".join(above))
-
-
-@dataclass
-class _Block:
-    """A heading (`depth`: its level), a bullet (`depth` 1 or more) or a paragraph (`depth` 0), as one line of text."""
-
-    line: int
-    depth: int
-    text: str
-    is_heading: bool = False
-
-
-def _blocks(text: str) -> list[_Block]:
-    """The headings, bullets and paragraphs of a Markdown text, without code, tables, comments and front matter."""
     body = front_matter(text)[1]
     skipped = text.count("\n") - body.count("\n")
     body = re.sub(r"(?s)<!--.*?-->", lambda comment: "\n" * comment[0].count("\n"), body)
-    blocks: list[_Block] = []
+    above: list[tuple[int, str]] = []  # headings (depth -6 to -1), introducing paragraphs (0) and bullets (1 or more)
     depth = 0
-    is_new_bullet = False
     opened: Any = None
     for token in _BLOCKS.parse(body):
         if token.type in ("list_item_open", "list_item_close"):
-            is_new_bullet = token.type == "list_item_open"
-            depth += 1 if is_new_bullet else -1
+            depth += 1 if token.type == "list_item_open" else -1
         elif token.type != "inline":
             opened = token
         elif opened.type in ("heading_open", "paragraph_open") and token.map:
             content = " ".join(token.content.split())
+            content = re.sub(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2", content)
+            content = re.sub(r"^\[[ xX-]\]\s+", "", content)  # the box of a task
             is_heading = opened.type == "heading_open"
-            if depth and not is_new_bullet and blocks and (blocks[-1].depth, blocks[-1].is_heading) == (depth, False):
-                blocks[-1].text += f" {content}"  # a second paragraph of the same bullet
-            else:
-                level = int(opened.tag[1]) if is_heading else depth
-                blocks.append(_Block(skipped + token.map[0] + 1, level, content, is_heading))
-            is_new_bullet = False
-    return blocks
+            own_depth = int(opened.tag[1]) - 7 if is_heading else depth
+            above = [entry for entry in above if entry[0] < own_depth]
+            if is_heading or content.endswith(":"):
+                above.append((own_depth, content))
+            elif content:
+                introduced = [text for at, text in above if at > 0]
+                context = " > ".join(text for at, text in above if at <= 0)
+                yield Item(skipped + token.map[0] + 1, " ".join([*introduced, content]), context)

@@ -6,9 +6,8 @@ Links that lead out of the vault are not followed.
 import contextlib
 import os
 import re
-import time
-from collections.abc import Iterable, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from core import config, words
@@ -18,9 +17,7 @@ from memory.knowledge import markdown, search, snippet
 
 SECTIONS = {"projects": "Projects", "decisions": "docs/decisions", "inbox": "inbox", "resources": "Resources"}
 MAX_NOTES = 3  # that a reference may name (the contract's)
-LISTING_S = 5.0  # the time limit for listing or searching a vault
-
-_NUMBERED = re.compile(r"(adr[-_ #]*)?0*(\d{1,6})(?!\d)", re.IGNORECASE)
+LISTING_S = 5.0  # the time limit for listing a vault
 
 
 class Match(NamedTuple):
@@ -50,10 +47,7 @@ def find(vault: str, reference: str) -> list[tuple[Match, dict[str, Any]]]:
         message = f"{reference[:200]!r} is outside the vault {vault}"
         raise Failure("NO_MATCH", message, "name a note below it, or set VAULT_PATH")
     matches = _resolve(vault, reference.strip())
-    try:
-        notes = [(match, content) for match in matches if (content := _read(match.path)) is not None]
-    except OSError as error:
-        raise Failure("NO_MATCH", f"{error.filename or reference}: {error.strerror}", "check its permissions") from None
+    notes = [(match, content) for match in matches if (content := _read(match.path)) is not None]
     if notes:
         return notes
     if matches:
@@ -69,27 +63,22 @@ def find(vault: str, reference: str) -> list[tuple[Match, dict[str, Any]]]:
 
 
 def _read(path: str) -> dict[str, Any] | None:
-    """The beginning of a note; None for a binary file. Raises OSError."""
-    data, is_longer = markdown.read(path, 64 * 1024 * 1024)
-    text = markdown.decode(data)
-    return None if text is None else _beginning(path, text, is_longer)
+    """The beginning of a note; None if it cannot be read as text."""
+    text = markdown.text_of(path)
+    return None if text is None else _beginning(path, text)
 
 
-def _beginning(path: str, text: str, is_longer: bool = False) -> dict[str, Any]:
-    lines = text.split("\n")
-    most = 500  # lines (the contract's)
-    shown = "\n".join([*lines[:most], ""] if len(lines) > most else lines)[:400_000]
-    total = len(lines) - (not lines[-1])
-    return {"path": path, "content": shown, "total_lines": total, "truncated": is_longer or len(shown) < len(text)}
+def _beginning(path: str, text: str) -> dict[str, Any]:
+    lines = text.splitlines(keepends=True)
+    shown = "".join(lines[:500])  # the contract's limit
+    return {"path": path, "content": shown, "total_lines": len(lines), "truncated": len(shown) < len(text)}
 
 
 def _read_hit(vault: str, hit: dict[str, Any]) -> dict[str, Any]:
     """The note of a hit; its stored section if the file is elsewhere or gone."""
     path = _inside(vault, hit["path"]) if hit["path"] else None
-    with contextlib.suppress(OSError):
-        content = _read(path) if path else None
-        if content is not None:
-            return content
+    if path and (content := _read(path)) is not None:
+        return content
     db = sqlite.open_reading()
     document = documents.by_id(db, hit["id"]) if db else None
     return _beginning(hit["path"], document["text"] if document else "")
@@ -99,14 +88,13 @@ def is_synced(vault: str) -> bool:
     """Whether any file of the vault has been synced."""
     db = sqlite.open_reading()
     stored = documents.sections_by_file(db) if db is not None else ()
-    return any(path.startswith(vault.rstrip("/") + "/") for path in stored)
+    return any(markdown.is_below(path, vault) for path in stored)
 
 
 def _inside(vault: str, reference: str) -> str | None:
     """The real path that a reference names in the vault (`~/Vault` is the vault), even if it does not exist."""
-    parts = reference.split("/")
-    if parts[:2] == ["~", "Vault"]:
-        reference = "/".join(parts[2:]) or "."
+    if reference.startswith("~/Vault/"):
+        reference = reference.removeprefix("~/Vault/")
     try:
         path = os.path.realpath(os.path.join(vault, os.path.expanduser(reference)))
     except (OSError, ValueError):
@@ -118,177 +106,101 @@ def _resolve(vault: str, reference: str) -> list[Match]:
     """The notes that a reference names: by path, `ADR-n`, `project n` or name, the best first."""
     if reference.startswith("[[") and reference.endswith("]]"):  # a wiki link, without its heading and its label
         reference = reference[2:-2].partition("|")[0].partition("#")[0].strip()
-    path = _by_path(vault, reference)
-    if path:
-        return [Match(path, "path", 1.0)]
-    listed = list(markdown.files_below(vault, until=time.monotonic() + LISTING_S).files)
-    decision = re.compile(r"\badr[-_ #]*0*(\d{1,6})\b", re.IGNORECASE)
-    numbers = list(dict.fromkeys(int(number) for number in decision.findall(reference)))
-    share = max(1, MAX_NOTES // max(len(numbers), 1))
-    records = [path for number in numbers for path in _by_decision(vault, listed, number)[:share]]
-    if records:
-        return [Match(path, "adr", 1.0) for path in records[:MAX_NOTES]]
+    for ending in ("", *markdown.ENDINGS) if reference else ():
+        path = _inside(vault, reference + ending)
+        note = _note_at(path) if path and path != vault else ""
+        if note:
+            return [Match(note, "path", 1.0)]
+    listed = [*markdown.files_below(vault, seconds=LISTING_S).files]
+    numbers = re.findall(r"(?i)\badr[-_ #]*0*(\d{1,6})\b", reference)
+    if numbers:
+        return [Match(path, "adr", 1.0) for path in _by_number(vault, listed, {*map(int, numbers)})[:MAX_NOTES]]
     project = re.match(r"(?is)projects?[\s:#/-]+(.+)$", reference)
-    if project and (folders := _by_project(vault, listed, project[1].strip())):
-        return [Match(path, "project", score) for path, score in folders[:MAX_NOTES]]
-    if numbers and decision.fullmatch(reference):
-        return []  # another decision is not an answer
+    places = _children(os.path.join(vault, SECTIONS["projects"])) if project else []
+    if project and (ranked := _by_name(project[1], [(place, os.path.basename(place)) for place in places])):
+        return [Match(note, "project", score) for place, score in ranked if (note := _note_at(place))]
     names = [(path, os.path.relpath(path, vault)) for path in listed]
     return [Match(path, "fuzzy", score) for path, score in _by_name(reference, names)]
 
 
-def _by_path(vault: str, reference: str) -> str:
-    """The file that a path names, with or without its ending, or a folder's index; "" for none."""
-    for ending in ("", *markdown.ENDINGS) if reference else ():
-        path = _inside(vault, reference + ending)
-        if path and os.path.isfile(path):
-            return path
-        if path and not ending and path != vault and (index := _index_of(path)):
-            return index
-    return ""
+def _note_at(path: str) -> str:
+    """The file with this path, or the note that describes this folder (its README or index); "" for none."""
+    if os.path.isfile(path):
+        return path
+    notes = (os.path.join(path, name) for name in ("README.md", "index.md", f"{os.path.basename(path)}.md"))
+    return next((note for note in notes if os.path.isfile(note) and not os.path.islink(note)), "")
 
 
-def _by_decision(vault: str, listed: Sequence[str], number: int) -> list[str]:
-    """The decision records with a number; those in `docs/decisions` first."""
+def _by_number(vault: str, listed: Iterable[str], numbers: set[int]) -> list[str]:
+    """The decision records with one of these numbers; those in `docs/decisions` first."""
     records = []
     for path in listed:
         folder, name = os.path.split(path)
-        above = os.path.relpath(folder, vault).lower().split(os.sep)
-        match = _NUMBERED.match(name)
-        in_decisions = any(part in ("decisions", "decision", "adr", "adrs") for part in above)
-        if match and int(match[2]) == number and (match[1] or in_decisions):
-            records.append((above[-2:] != ["docs", "decisions"], len(above), path))
-    return [path for *_, path in sorted(records)]
-
-
-def _by_project(vault: str, listed: Sequence[str], wanted: str) -> list[tuple[str, float]]:
-    """The index notes of the projects with a number or a name, each with a score."""
-    notes: dict[str, str] = {}
-    for path in listed:
-        parts = os.path.relpath(path, vault).split(os.sep)
-        at = next((i for i, part in enumerate(parts[:-1]) if part.lower() in ("projects", "project")), -1)
-        if at >= 0:  # a project is a folder below `Projects`, or a note in it
-            notes.setdefault(os.path.join(vault, *parts[: at + 2]), path)
-    if wanted.isascii() and wanted.isdigit():
-        numbered = [(place, _NUMBERED.match(os.path.basename(place))) for place in notes]
-        places = [(place, 1.0) for place, match in numbered if match and int(match[2]) == int(wanted)]
-    else:
-        places = _by_name(wanted, [(place, os.path.basename(place)) for place in notes])
-    return [(_index_of(place) or notes[place], score) for place, score in places]
-
-
-def _index_of(folder: str) -> str:
-    """The note that describes a folder: its README, index, or the note with its name; "" for none."""
-    own = os.path.basename(folder).lower()
-    try:
-        here = {name.lower(): os.path.join(folder, name) for name in sorted(os.listdir(folder))}
-    except OSError:
-        return ""
-    plain = _NUMBERED.sub("", own, count=1).lstrip("-_ ")
-    for name in ("readme.md", "index.md", "_index.md", f"{own}.md", f"{plain}.md"):
-        if name in here and os.path.isfile(here[name]) and not os.path.islink(here[name]):
-            return here[name]
-    return ""
+        number = re.match(r"(?i)(adr[-_ #]*)?0*(\d{1,6})(?!\d)", name)
+        is_record = number and (number[1] or os.path.basename(folder).lower() in ("decisions", "adr", "adrs"))
+        if number and is_record and int(number[2]) in numbers:
+            records.append((folder != os.path.join(vault, SECTIONS["decisions"]), path))
+    return [path for _, path in sorted(records)]
 
 
 def _by_name(reference: str, names: Iterable[tuple[str, str]]) -> list[tuple[str, float]]:
     """The best matches among (key, relative path) pairs as (key, score), the best first.
 
-    The score is .75 of how much of the reference is in the path, and .25 of the reverse. A question needs all of its
-    words in the file's own name.
+    The score is the share of the reference's words in the path. Two thirds are needed; misspelled words count.
     """
-    asked = words.split(_stem(reference))
-    wanted = list(dict.fromkeys([word for word in asked if word not in words.STOP_WORDS] or asked))
-    if not wanted or len(wanted) > 12:  # a longer text is not a name
-        return []
-    is_question = reference.rstrip().endswith("?") or asked[0] in "what why how which when who where whose".split()
+    asked = words.split(reference.strip())
+    wanted = {word.lstrip("0") for word in asked if word not in words.STOP_WORDS}
     scored = []
-    for key, name in names:
-        folder, base = os.path.split(name)
-        own, above = _name_words(base), [] if is_question else _name_words(folder)
-        covers = [max(_likeness(word, own), 0.6 * _likeness(word, above)) for word in wanted]
-        covered = sum(covers) / len(wanted)
-        named = [word for word in own if not word.isdigit()] or own
-        reverse = sum(_likeness(word, wanted) for word in named) / max(len(named), 1)
-        score = round(0.75 * covered + 0.25 * reverse, 4)
-        if score >= 0.55 and covered >= 0.66 and (all(covers) or not is_question):
-            scored.append((key, score))
+    for key, name in names if len(wanted) <= 12 else ():  # a longer text is not a name
+        stem = os.path.splitext(name)[0]
+        own = {word.lstrip("0") for word in (*words.split(stem), *words.parts(stem).split())}
+        named = [word for word in wanted if word in own or (word.isalpha() and get_close_matches(word, own, 1, 0.8))]
+        if len(named) >= 0.66 * len(wanted) > 0:
+            scored.append((key, round(len(named) / len(wanted), 4)))
     return sorted(scored, key=lambda entry: (-entry[1], len(entry[0]), entry[0]))[:MAX_NOTES]
 
 
-def _stem(name: str) -> str:
-    return os.path.splitext(name)[0] if name.lower().endswith(markdown.ENDINGS) else name
-
-
-def _name_words(name: str) -> list[str]:
-    """The words of a name, and the parts of its camelCase words."""
-    stem = _stem(name)
-    return list(dict.fromkeys([*words.split(stem), *words.parts(stem).split()]))
-
-
-def _likeness(word: str, others: Sequence[str]) -> float:
-    """How like a word is to the nearest of others: 1 for the same, .85 for a prefix, .8 or more for a misspelling."""
-    best = 0.0
-    for other in others:
-        if word == other or (word.isdigit() and other.isdigit() and int(word) == int(other)):
-            return 1.0
-        if word.isdigit() or min(len(word), len(other)) < 3:
-            continue
-        is_prefix = other.startswith(word) or word.startswith(other)
-        likeness = 0.85 if is_prefix else SequenceMatcher(None, word, other).ratio()
-        best = max(best, likeness if likeness >= 0.8 else 0.0)
-    return best
-
-
 def by_words(vault: str, query: str, *, limit: int) -> dict[str, Any]:
-    """The notes with half of the words of a query or more: `hits`, the best first, and how many were `found`."""
-    until = time.monotonic() + LISTING_S
-    asked = [word for word in words.split(query) if word not in words.STOP_WORDS] or words.split(query)
-    wanted = list(dict.fromkeys(asked))[:16]
-    listed = markdown.files_below(vault, until=until)
+    """The notes with half of the words of a query or more: `hits`, the best first, and how many were `found`.
+
+    The score is .5 for the words in the note, .3 for those in its best line and .2 for those in its path.
+    """
+    wanted = [word for word in words.split(query) if word not in words.STOP_WORDS] or words.split(query)
     hits: list[dict[str, Any]] = []
-    searched = 0
-    for path in listed.files if wanted else ():
-        if time.monotonic() > until:
-            listed.complete = False
-            break
-        searched += 1
+    listed = markdown.files_below(vault).files if wanted else {}
+
+    def share(text: str) -> float:
+        return sum(word in text for word in wanted) / len(wanted)
+
+    for path in listed:
         text = markdown.text_of(path) or ""
-        name, lower = os.path.relpath(path, vault).lower(), text.lower()
-        covered = sum(word in name or word in lower for word in wanted) / len(wanted)
+        name = os.path.relpath(path, vault).lower()
+        covered = share(f"{name}\n{text.lower()}")
         if covered < 0.5:
             continue
-        counts = [sum(word in line for word in wanted) for line in lower.split("\n")]
-        best = max(counts)
-        line = counts.index(best) + 1 if best else 0
-        # Words in the name count most, then all words in one line, then all words in one note.
-        in_name = sum(word in name for word in wanted) / len(wanted)
-        score = 0.7 * covered * (0.6 + 0.4 * best / len(wanted)) + 0.3 * in_name
-        title = os.path.splitext(os.path.basename(path))[0]
-        shown = text.split("\n")[line - 1].strip() if line else ""
-        score = round(min(score, 1.0), 4)
-        hits.append({"path": path, "title": title, "score": score, "snippet": shown, "line": line})
+        lines = text.split("\n")
+        shares = [share(line.lower()) for line in lines]
+        best = shares.index(max(shares))
+        hits.append({
+            "path": path, "title": os.path.splitext(os.path.basename(path))[0],
+            "score": round(0.5 * covered + 0.3 * shares[best] + 0.2 * share(name), 4),
+            "snippet": snippet(lines[best], query) if shares[best] else "", "line": best + 1 if shares[best] else 0,
+        })  # fmt: skip
     hits.sort(key=lambda hit: (-hit["score"], hit["path"]))
-    for hit in hits[:limit]:
-        hit["snippet"] = snippet(hit["snippet"], query)
-    skipped = [{"path": path, "reason": reason} for path, reason in listed.problems[:20]]
-    return {
-        "found": len(hits), "hits": hits[:limit], "files": searched, "complete": listed.complete, "skipped": skipped,
-    }  # fmt: skip
+    return {"found": len(hits), "hits": hits[:limit], "files": len(listed)}
 
 
 def entries(vault: str, section: str) -> list[Any]:
     """The entries of a section: paths; for projects and decisions, notes with the status that they state."""
-    folder = os.path.join(vault, SECTIONS[section])
-    paths = _children(folder)
+    paths = _children(os.path.join(vault, SECTIONS[section]))
     if section == "inbox":
         return paths
     if section == "resources":
         return [path for path in paths if os.path.isdir(path)]
     if section == "projects":
-        notes = [os.path.join(project, "index.md") for project in [folder, *filter(os.path.isdir, paths)]]
-        paths = [path for path in notes if not os.path.islink(path)]
-    return [{"path": path, "status": _status(path)} for path in paths if path.endswith(".md") and os.path.isfile(path)]
+        paths = [os.path.join(project, "index.md") for project in paths]
+    notes = [path for path in paths if path.endswith(".md") and os.path.isfile(path) and not os.path.islink(path)]
+    return [{"path": path, "status": _status(path)} for path in notes]
 
 
 def _status(path: str) -> str | None:
@@ -298,18 +210,17 @@ def _status(path: str) -> str | None:
 
 def folders(vault: str) -> list[dict[str, Any]]:
     """The vault (a real path) and its folders down to two levels, without hidden ones and links."""
-    found: list[dict[str, Any]] = [{"path": ".", "depth": 0}]
+    listed: list[dict[str, Any]] = [{"path": ".", "depth": 0}]
     for first in filter(os.path.isdir, _children(vault)):
-        found.append({"path": os.path.relpath(first, vault), "depth": 1})
+        listed.append({"path": os.path.relpath(first, vault), "depth": 1})
         below = filter(os.path.isdir, _children(first))
-        found += [{"path": os.path.relpath(second, vault), "depth": 2} for second in below]
-    return found
+        listed += [{"path": os.path.relpath(second, vault), "depth": 2} for second in below]
+    return listed
 
 
 def _children(folder: str) -> list[str]:
     """The paths in a folder, sorted, without hidden ones and links."""
-    try:
+    paths: list[str] = []
+    with contextlib.suppress(OSError):
         paths = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if not name.startswith(".")]
-    except OSError:
-        return []
     return [path for path in paths if not os.path.islink(path)]

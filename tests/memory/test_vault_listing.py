@@ -94,7 +94,7 @@ def test_open_records_are_ranked_by_the_score_that_they_declare(ask: Any, vault:
     assert (result["ranked"][0]["reviewed"], result["ranked"][2]["need"]) == ("2026-03-01", None)
     assert [record["number"] for record in result["missing_scores"]] == ["0203", "0305"]
     assert (result["total_open"], result["scored"], result["unscored"]) == (5, 3, 2)
-    assert [record["number"] for record in ask("adr", "rank", "--band", "next")["ranked"]] == ["0304"]
+    assert [record["number"] for record in ask("adr", "rank", "--band", "do-next")["ranked"]] == ["0304"]
     assert ask("adr", "rank", "--unscored")["ranked"] == []
     assert ask("adr", "rank", "--all")["ranked"][0]["number"] == "0303"
 
