@@ -4,10 +4,8 @@ Importing the same file again changes nothing: each line or bullet has an id tha
 """
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -18,7 +16,7 @@ from core import clock, words
 from core.config import Config
 from core.errors import USAGE, Failure, usage
 from core.project import repository_of
-from core.quoting import escaped
+from core.quoting import clip, escaped
 from core.records import Document
 from core.redaction import redact
 from core.store import documents, sqlite, store_file
@@ -31,6 +29,7 @@ from recall.query import short_category
 LINES = "ours"  # the value of `--format` for our own JSON lines
 MARKDOWN = "markdown"
 LINES_PER_COMMIT = 500  # takes about 0.1 s, during which a hook's write waits
+BULLETS_PER_COMMIT = 20  # comparing a bullet with its neighbours takes 20 times as long
 LISTED = 20  # memories and complaints that a report quotes
 MAX_TEXT_CHARS = 1_000_000  # of an episode or a section
 
@@ -44,10 +43,10 @@ class BadLineError(ValueError):
 
 @dataclass(frozen=True)
 class Incoming:
-    """An imported memory. `given`: the fields that its line names; `where`: its place in the file, for people."""
+    """An imported memory. `given`: the fields that its line names; `line`: its place in the file, from 1."""
 
     document: Document
-    where: str
+    line: int
     given: frozenset[str] = frozenset()
     redacted: list[str] = field(default_factory=list)
 
@@ -67,17 +66,19 @@ def import_lines(
 
     A bad line is reported and the others are stored. `now` in ms; `progress` receives the bytes read.
     """
-    run = _LinesImport(preview, now, config)
-    return run.store(run.parse(lines, progress), LINES_PER_COMMIT)
+    run = _Import(LINES, preview, now, config)
+    run.report |= {"lines": 0, "failed": 0, "errors": [], "ignored": []}
+    return run.store(run.read_lines(lines, progress), run.put_line, LINES_PER_COMMIT)
 
 
 def import_markdown(path: str, *, preview: bool, now: int, config: Config, progress: Progress) -> dict[str, Any]:
-    """Store each bullet and short paragraph of a Markdown file as a memory; with `preview`, store nothing.
+    """Store each bullet and paragraph of a Markdown file as a memory; with `preview`, store nothing.
 
     The memories belong to the project of the repository that contains the file. Raises Failure IMPORT_FAILED.
     """
-    run = _MarkdownImport(preview, now, config)
-    return run.store(run.parse(path, progress), 20)  # comparing a bullet with its neighbours takes 20 times as long
+    run = _Import(MARKDOWN, preview, now, config)
+    run.report |= {"items": 0, "leftOutCount": 0, "leftOut": []}
+    return run.store(run.read_bullets(path, progress), run.put_bullet, BULLETS_PER_COMMIT)
 
 
 def export_lines(db: apsw.Connection, collections: Sequence[str]) -> Iterator[bytes]:
@@ -87,7 +88,7 @@ def export_lines(db: apsw.Connection, collections: Sequence[str]) -> Iterator[by
             yield escaped(orjson.dumps(to_line(document)).decode()).encode() + b"\n"
 
 
-class _Import(ABC):
+class _Import:
     """An import and its report: how many memories were added, updated, merged and so on, and the first few of each."""
 
     def __init__(self, form: str, preview: bool, now: int, config: Config) -> None:
@@ -97,21 +98,29 @@ class _Import(ABC):
         counts = dict.fromkeys(("added", "updated", "merged", "unchanged", "forgotten"), 0)
         self.report: dict[str, Any] = {"form": form, "preview": preview, **counts, "redacted": {}, "first": []}
 
-    @abstractmethod
-    def put(self, db: apsw.Connection, incoming: Incoming, vectors: bool) -> tuple[str, Document]:
-        """Store a memory; returns the count it belongs to ("" for none) and the memory as stored."""
+    def store(
+        self,
+        ready: Iterator[Incoming],
+        put: Callable[[apsw.Connection, Incoming, bool], tuple[str, Document]],
+        per_commit: int,
+    ) -> dict[str, Any]:
+        """Store the memories batch by batch; a preview stores them in a copy in memory and takes no lock.
 
-    def store(self, ready: Iterator[Incoming], per_commit: int) -> dict[str, Any]:
-        """Store the memories batch by batch; a preview stores them in a copy in memory and takes no lock."""
+        `put` stores one; it returns the count that it belongs to ("" for none), and the memory as stored.
+        """
         batch = list(islice(ready, per_commit))
         if not batch:  # a file without memories does not create a store
             return self.report
         try:
-            db = self._open()
+            if self.preview:
+                db = sqlite.open_in_memory(sqlite.open_reading())
+                db.authorizer = None
+            else:
+                db = sqlite.open_writing(busy_ms=self.config.get_int("store.busy_ms"), durable=True)
             vectors = sqlite.load_vectors(db)
             while batch:
                 with sqlite.transaction(db):
-                    outcomes = [self.put(db, incoming, vectors) for incoming in batch]
+                    outcomes = [put(db, incoming, vectors) for incoming in batch]
                 for incoming, (outcome, document) in zip(batch, outcomes, strict=True):
                     self._count(outcome, incoming, document)
                 batch = list(islice(ready, per_commit))
@@ -128,13 +137,6 @@ class _Import(ABC):
             raise Failure(failure.code, f"{failure.message}; {done:,} of its memories are stored", fix) from None
         return self.report
 
-    def _open(self) -> apsw.Connection:
-        if not self.preview:
-            return sqlite.open_writing(busy_ms=self.config.get_int("store.busy_ms"), durable=True)
-        db = sqlite.open_in_memory(sqlite.open_reading())
-        db.authorizer = None
-        return db
-
     def _count(self, outcome: str, incoming: Incoming, document: Document) -> None:
         redacted = self.report["redacted"]
         for kind in incoming.redacted:
@@ -143,18 +145,14 @@ class _Import(ABC):
             self.report[outcome] += 1
         if outcome and len(self.report["first"]) < LISTED:
             self.report["first"].append({
-                "where": incoming.where, "outcome": outcome, "id": document["id"], "tags": document["tags"],
+                "where": f"line {incoming.line}", "outcome": outcome, "id": document["id"], "tags": document["tags"],
                 "verdict": document["write_verdict"], "category": short_category(document["category_id"]),
                 "observation": _excerpt(document["text"]),
             })  # fmt: skip
 
+    # JSON lines
 
-class _LinesImport(_Import):
-    def __init__(self, preview: bool, now: int, config: Config) -> None:
-        super().__init__(LINES, preview, now, config)
-        self.report |= {"lines": 0, "failed": 0, "errors": [], "ignored": []}
-
-    def parse(self, lines: Iterable[Line], progress: Progress) -> Iterator[Incoming]:
+    def read_lines(self, lines: Iterable[Line], progress: Progress) -> Iterator[Incoming]:
         """The memories of the good lines; blank lines are skipped."""
         for number, raw in lines:
             progress(len(raw or b""))
@@ -166,7 +164,7 @@ class _LinesImport(_Import):
                 if raw is None:
                     raise BadLineError("longer than 16 MiB")
                 line = orjson.loads(text)
-                incoming = from_line(line, str(number), now=self.now)
+                incoming = from_line(line, number, now=self.now)
                 unknown = {redact(key)[0] for key in line.keys() - LINE_KEYS}
                 self.report["ignored"] += sorted(unknown - {*self.report["ignored"]})
                 yield incoming
@@ -175,28 +173,24 @@ class _LinesImport(_Import):
             except BadLineError as error:
                 self._refuse(number, str(error))
 
-    def put(self, db: apsw.Connection, incoming: Incoming, vectors: bool) -> tuple[str, Document]:
+    def put_line(self, db: apsw.Connection, incoming: Incoming, vectors: bool) -> tuple[str, Document]:
         """A memory is recognised by its id. Only fields that the line names change; a new text is judged again."""
         fresh = incoming.document
         stored = documents.by_id(db, fresh["id"])
         if stored is None:
             return "added", write.store(db, fresh, vectors=vectors)
         if stored["collection"] != fresh["collection"]:  # the row number encodes the collection
-            self._refuse(int(incoming.where), f"its id belongs to a document in {stored['collection']}")
+            self._refuse(incoming.line, f"its id belongs to a document in {stored['collection']}")
             return "", stored
         if stored["forgotten_at"] is not None:
             return "forgotten", stored
-        names = set(incoming.given)
-        if all(stored[name] == fresh[name] for name in names):  # type: ignore[literal-required]
+        changed = [name for name in incoming.given if stored[name] != fresh[name]]  # type: ignore[literal-required]
+        if not changed:
             return "unchanged", stored
-        if stored["text"] != fresh["text"]:
-            names.update(write.VERDICT_FIELDS, write.CATEGORY_FIELDS, ("fingerprint",))
-        if "write_verdict" in names:
-            names.update(write.VERDICT_FIELDS)
-        if "category_id" in names:
-            names.update(write.CATEGORY_FIELDS)
+        if "text" in changed:
+            changed += [*write.VERDICT_FIELDS, *write.CATEGORY_FIELDS, "fingerprint"]
         updated: Document = {**stored, "updated_at": self.now}
-        write.copy_fields(updated, fresh, tuple(names))
+        write.copy_fields(updated, fresh, changed)
         return "updated", write.store(db, updated, vectors=vectors)
 
     def _refuse(self, number: int, reason: str) -> None:
@@ -204,18 +198,17 @@ class _LinesImport(_Import):
         if len(self.report["errors"]) < LISTED:
             self.report["errors"].append({"line": number, "reason": reason})
 
+    # Markdown
 
-class _MarkdownImport(_Import):
-    def __init__(self, preview: bool, now: int, config: Config) -> None:
-        super().__init__(MARKDOWN, preview, now, config)
-        self.report |= {"items": 0, "leftOutCount": 0, "leftOut": []}
-
-    def parse(self, path: str, progress: Progress) -> Iterator[Incoming]:
+    def read_bullets(self, path: str, progress: Progress) -> Iterator[Incoming]:
         """The bullets that pass redaction and the write gate, as memories tagged with the file's name."""
         name = os.path.basename(path)
         tags = [] if name.lower() in (documents.PINNED, "stale") else [name]  # those two tags change what recall does
         project = repository_of(os.path.dirname(os.path.abspath(path)))
-        for item in markdown.items(_read_text(path)):
+        text = markdown.text_of(path)
+        if text is None:
+            raise Failure("IMPORT_FAILED", f"{path} cannot be read as text", "name a Markdown file in UTF-8")
+        for item in markdown.items(text):
             self.report["items"] += 1
             progress(1)
             kinds: list[str] = []
@@ -230,62 +223,47 @@ class _MarkdownImport(_Import):
                 continue
             document["id"] = "im-" + words.fingerprint(f"{MARKDOWN}\0{name}\0{item.text}")
             document["context"] = write.clean_name(item.context, kinds)
-            yield Incoming(document, f"line {item.line}", redacted=kinds)
+            yield Incoming(document, item.line, redacted=kinds)
 
-    def put(self, db: apsw.Connection, incoming: Incoming, vectors: bool) -> tuple[str, Document]:
-        """A bullet that is already stored, edited or forgotten is not changed; a near duplicate is merged."""
+    def put_bullet(self, db: apsw.Connection, incoming: Incoming, vectors: bool) -> tuple[str, Document]:
+        """A bullet that is stored already, perhaps in other words, changes nothing, even if it was edited since."""
         fresh = incoming.document
         stored = documents.by_id(db, fresh["id"])
         if stored is not None:
             return ("unchanged" if stored["forgotten_at"] is None else "forgotten"), stored
         same = write.near_duplicate(db, fresh, vectors=vectors)
-        if same is None:
-            return "added", write.store(db, fresh, vectors=vectors)
-        tags = list(dict.fromkeys([*same["tags"], *fresh["tags"]]))
-        if tags == same["tags"]:
-            return "unchanged", same
-        documents.set_tags(db, same["rowid"], tags, stale=same["stale"])
-        return "merged", {**same, "tags": tags}
+        return ("merged", same) if same else ("added", write.store(db, fresh, vectors=vectors))
 
     def _leave_out(self, item: markdown.Item, reason: str) -> None:
         self.report["leftOutCount"] += 1
         if len(self.report["leftOut"]) < LISTED:
-            self.report["leftOut"].append({"where": f"line {item.line}", "text": _excerpt(item.text), "reason": reason})
+            about = {"where": f"line {item.line}", "text": _excerpt(item.text), "reason": reason}
+            self.report["leftOut"].append(about)
 
 
-def _excerpt(text: str, max_chars: int = 160) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= max_chars else line[: max_chars - 1] + "…"
-
-
-def _read_text(path: str, max_bytes: int = 4 * 1024 * 1024) -> str:
-    try:
-        data, is_longer = markdown.read(path, max_bytes)
-    except OSError as error:
-        raise Failure("IMPORT_FAILED", f"{path}: {error.strerror}", "name a file that can be read") from None
-    if is_longer:
-        message = f"{path} has more than {max_bytes:,} bytes"
-        raise Failure("IMPORT_FAILED", message, "split it, and import the parts")
-    text = markdown.decode(data)
-    if text is None:
-        raise Failure("IMPORT_FAILED", f"{path} is not a text file", "name a Markdown file in UTF-8")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+def _excerpt(text: str) -> str:
+    return clip(" ".join(text.split()), 160)
 
 
 # A memory as a JSON line. Times are ISO 8601 in UTC outside, ms since the epoch inside.
 
+
 # Key of a line → field of the document, and the kind of its value.
 _LINE_FIELDS = {
-    "context": ("context", "context"), "path": ("path", "path"), "tags": ("tags", "tags"), "title": ("title", "name"),
+    "context": ("context", "text"), "path": ("path", "text"), "tags": ("tags", "tags"), "title": ("title", "name"),
     "source": ("source", "name"), "session": ("session_id", "name"), "project": ("project", "name"),
     "type": ("observation_type", "name"), "privacy": ("privacy", "name"), "reason": ("write_reason", "name"),
     "gate_version": ("write_gate_version", "name"), "category_source": ("category_source", "name"),
     "superseded_by": ("superseded_by", "name"), "supersedes": ("supersedes", "name"),
-    "confidence": ("write_confidence", "share"), "category_confidence": ("category_confidence", "share"),
-    "retrieval_priority": ("retrieval_priority", "priority"), "merged_count": ("merged_count", "count"),
-    "recall_count": ("recall_count", "count"), "stale": ("stale", "flag"), "history": ("history", "history"),
+    "confidence": ("write_confidence", "number"), "category_confidence": ("category_confidence", "number"),
+    "retrieval_priority": ("retrieval_priority", "number"), "merged_count": ("merged_count", "number"),
+    "recall_count": ("recall_count", "number"), "stale": ("stale", "flag"), "history": ("history", "history"),
     "gate_fallback": ("write_gate_fallback", "flag"), "created_at": ("created_at", "time"),
     "updated_at": ("updated_at", "time"), "last_used_at": ("last_used_at", "time"),
+}  # fmt: skip
+_KINDS = {
+    "text": "a string", "name": "a string", "tags": "a list of strings", "flag": "true or false", "number": "a number",
+    "time": "an ISO 8601 time or ms since 1970", "history": "a list of {text, at, source}",
 }  # fmt: skip
 LINE_KEYS = {"id", "collection", "text", "verdict", "category", *_LINE_FIELDS}
 """The keys of a line that have an effect."""
@@ -295,51 +273,50 @@ def to_line(document: Document) -> dict[str, Any]:
     """A document as `memory export` prints it: everything that `from_line` takes, without empty fields."""
     view = with_iso_times(document)
     about = {"id": view["id"], "collection": view["collection"], "text": view["text"], "verdict": view["write_verdict"]}
-    fields = {key: view[name] for key, (name, _) in {**_LINE_FIELDS, "category": ("category_id", "name")}.items()}
+    fields = {key: view[name] for key, (name, _) in _LINE_FIELDS.items()} | {"category": view["category_id"]}
     return {**about, **{key: value for key, value in fields.items() if value}}
 
 
-def from_line(line: Any, where: str, *, now: int) -> Incoming:
+def from_line(line: Any, number: int, *, now: int) -> Incoming:
     """The memory in a parsed line, redacted, judged and categorised; `now` in ms. Raises BadLineError."""
     _require(isinstance(line, dict), "not a JSON object")
     line = {key: value for key, value in line.items() if value is not None}
     collection = line.get("collection") or "observations"
     _require(str(collection) in COLLECTIONS, f"collection must be one of {', '.join(COLLECTIONS)}")
     _require(isinstance(line.get("text"), str), "text must be a string" if "text" in line else "text is missing")
-    text = words.clean(line["text"]).replace("\0", "\ufffd").strip()
-    most = write.MAX_CHARS if collection == "observations" else MAX_TEXT_CHARS
-    _require(bool(text), "text is empty")
-    _require(len(text) <= most, f"text has {len(text)} characters, at most {most} are taken")
     redacted: list[str] = []
-    document = documents.blank(collection, "", _clean_text(text, redacted), now)
     given = {"text"}
-    category, annotated = _checked("name", line.get("category", ""), "category", redacted), ""
+    category = str(line.get("category", ""))
+    if collection == "observations":
+        try:
+            document = write.compose(write.Draft(line["text"], category=category), redacted, now=now)
+        except Failure as failure:
+            raise BadLineError(failure.message) from None
+    else:
+        text = _stored("text", line["text"].strip(), redacted)
+        _require(bool(text), "text is empty")
+        document = documents.blank(collection, "", text, now)
+        write.set_ungated(document, "archived")
+        write.set_category(document, write.clean_name(category, redacted), "")
+        write.set_fingerprint(document)
     if category:
-        given.add("category_id")
+        given.update(write.CATEGORY_FIELDS)
     if line.get("verdict"):
         document["write_verdict"] = str(line["verdict"]).lower()
         _require(document["write_verdict"] in gate.VERDICTS, f"verdict must be one of {', '.join(gate.VERDICTS)}")
-        given.add("write_verdict")
         write.set_ungated(document, "imported with this verdict")
-    elif collection != "observations":
-        write.set_ungated(document, "archived")
-    else:
-        verdict = gate.judge(document["text"])
-        _require(bool(verdict["text"]), "text is empty behind its annotation")
-        document["text"], annotated = verdict["text"], "" if category else verdict["category"]
-        write.set_verdict(document, verdict)
-    write.set_category(document, category, annotated)
+        document["write_gate_fallback"] = False
+        given.update(write.VERDICT_FIELDS)
     for key, (name, kind) in _LINE_FIELDS.items():
         if key in line:
-            document[name] = _checked(kind, line[key], key, redacted)  # type: ignore[literal-required]
+            value = _stored(kind, line[key], redacted)
+            _require(value is not None, f"{key} must be {_KINDS[kind]}")
+            document[name] = value  # type: ignore[literal-required]
             given.add(name)
     if "updated_at" not in given:
         document["updated_at"] = document["created_at"]
     document["id"] = _identifier(line.get("id"), document, has_time="created_at" in given)
-    if collection == "observations":
-        document["observation_type"] = document["observation_type"] or "observation_text"
-    write.set_fingerprint(document)
-    return Incoming(document, where, frozenset(given), redacted)
+    return Incoming(document, number, frozenset(given), redacted)
 
 
 def _require(condition: bool, reason: str) -> None:
@@ -347,78 +324,35 @@ def _require(condition: bool, reason: str) -> None:
         raise BadLineError(reason)
 
 
-def _checked(kind: str, value: Any, key: str, redacted: list[str]) -> Any:
-    """The stored form of a value. Raises BadLineError if it is not of its kind."""
-    try:
-        return _converted(kind, value, redacted)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        expected = {
-            "tags": "a list of strings", "context": "a string or a list of strings", "flag": "true or false",
-            "share": "a number from 0 to 1", "priority": "a number from -1 to 1", "count": "a number from 0 to 1e+15",
-            "time": "an ISO 8601 time or ms since 1970", "history": "a list of {text, at, source}",
-        }.get(kind, "a string")  # fmt: skip
-        raise BadLineError(f"{key} must be {expected}") from None
-
-
-def _converted(kind: str, value: Any, redacted: list[str]) -> Any:
-    if kind in ("tags", "context"):
-        separator = "," if kind == "tags" else "\n"
-        texts = value.split(separator) if isinstance(value, str) else value
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise TypeError
-        return write.clean_tags(texts, redacted) if kind == "tags" else _clean_text("\n".join(texts).strip(), redacted)
-    if kind in ("share", "priority", "count"):
-        lowest, highest = -1 if kind == "priority" else 0, 1e15 if kind == "count" else 1
-        if isinstance(value, bool) or not lowest <= value <= highest:
-            raise ValueError
-        return int(value) if kind == "count" else float(value)
-    if kind == "time":
-        at = clock.parse_iso(value) if isinstance(value, str) and not value.isdigit() else int(value)
-        if at is None or not 0 <= at <= 253_402_300_799_999:  # the end of the year 9999
-            raise ValueError
-        return at
-    if kind == "history":
-        return [
-            {
-                "text": _clean_text(entry["text"], redacted),
-                "at": _converted("time", entry.get("at", 0), redacted),
-                "source": _converted("name", entry.get("source", ""), redacted),
-            }
-            for entry in value
-        ]
-    if kind == "flag" and isinstance(value, bool):
+def _stored(kind: str, value: Any, redacted: list[str]) -> Any:
+    """The stored form of a value; None if it is not of its kind."""
+    if kind == "name" and isinstance(value, str):
+        return write.clean_name(value, redacted)
+    if kind == "text" and isinstance(value, str):
+        clean, kinds = redact(words.clean(value[:MAX_TEXT_CHARS]).replace("\0", "\ufffd"))
+        redacted += kinds
+        return clean
+    if kind == "tags" and isinstance(value, list) and all(isinstance(tag, str) for tag in value):
+        return write.clean_tags(value, redacted)
+    if (kind == "flag" and isinstance(value, bool)) or (
+        kind == "number" and isinstance(value, int | float) and -1 <= value <= 10**15
+    ):
         return value
-    if kind == "flag" or not isinstance(value, str):
-        raise TypeError
-    if kind == "path":
-        return _clean_text(value, redacted)[:4096]
-    clean, kinds = _clean_name(value)
-    redacted += kinds
-    return clean
-
-
-def _clean_text(text: str, redacted: list[str]) -> str:
-    clean, kinds = redact(words.clean(text).replace("\0", "\ufffd"))
-    redacted += kinds
-    return clean[:MAX_TEXT_CHARS]
-
-
-@lru_cache(maxsize=4096)  # sources, sessions and projects recur in thousands of lines
-def _clean_name(value: str) -> tuple[str, tuple[str, ...]]:
-    redacted: list[str] = []
-    return write.clean_name(value, redacted), tuple(redacted)
+    if kind == "time":
+        at = clock.parse_iso(value) if isinstance(value, str) else value
+        return int(at) if isinstance(at, int | float) and 0 <= at <= 253_402_300_799_999 else None  # the year 9999
+    if kind == "history" and isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
+        kinds_of = {"text": "text", "at": "time", "source": "name"}
+        return [{key: _stored(of, entry.get(key, ""), redacted) for key, of in kinds_of.items()} for entry in value]
+    return None
 
 
 def _identifier(given: Any, document: Document, *, has_time: bool) -> str:
     """The given id, or else a hash of the line, so that importing it again is recognised."""
-    if isinstance(given, int) and not isinstance(given, bool):
-        given = str(given)
     if given is None:
         at = str(document["created_at"]) if has_time else ""
         about = (document["collection"], document["text"], document["session_id"], at)
         return "im-" + words.fingerprint("\0".join(about))
-    if not isinstance(given, str) or not 0 < len(given) <= 200:
-        raise BadLineError("id must be 1 to 200 characters")
-    identifier = words.clean(given)
-    clean = write.clean_name(identifier, [])
-    return clean if clean == identifier else "im-" + words.fingerprint(identifier)
+    _require(isinstance(given, str) and 0 < len(given) <= 200, "id must be 1 to 200 characters")
+    clean = write.clean_name(given, [])
+    return clean if clean == given else "im-" + words.fingerprint(words.clean(given))
