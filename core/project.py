@@ -176,6 +176,25 @@ def _root_of_repository(repository: str) -> str:
     return repository.removesuffix(".git")
 
 
+def branch_and_commit(folder: str) -> str:
+    """Like "branch fix-172, 9e64962e"; "" outside a repository. Reads git's files: git could run a program."""
+    from core.quoting import clip, one_line
+
+    own, common = git_folders(folder_of(os.path.realpath(folder)))
+    head = start_of(own + "/HEAD", MAX_GIT_FILE_BYTES).strip() if own else ""
+    branch = head.removeprefix("ref: refs/heads/")
+    if not head or branch == ".invalid":  # refs are in a format that we do not read
+        return ""
+    if branch == head:
+        return f"detached at {head[:8]}" if head.isalnum() else ""
+    commit = start_of(f"{common}/refs/heads/{branch}", MAX_GIT_FILE_BYTES)
+    if not commit:
+        packed = start_of(common + "/packed-refs", 1 << 20).splitlines()
+        commit = next((line for line in packed if line.endswith(f" refs/heads/{branch}")), "")
+    short = commit[:8] if commit[:8].isalnum() else "no commit yet"
+    return f"branch {clip(one_line(branch), 60)}, {short}"
+
+
 def git_setting(path: str, section: list[str], name: str) -> str:
     """The first value of a setting in a section of a git configuration, or ""."""
     inside = False

@@ -13,9 +13,9 @@ from __future__ import annotations
 import os
 import time
 
-from core import TYPE_CHECKING, git
+from core import TYPE_CHECKING
 from core.names import names_in
-from core.project import current_places
+from core.project import branch_and_commit, current_places
 from core.quoting import as_code, clip, clip_evenly, clip_path, cost, enclose, one_line
 from core.store import sessions
 from core.store.branches import History
@@ -317,7 +317,7 @@ def _work_lines(
     """What the work is and how far it is: the lines that fit into `room` characters, the first ones first."""
     calls, edits = history.calls(), history.edits()
     failure = command_runs.failing(calls, edits)
-    git_state = git.state_of(session.get("worktree") or session["folder"])
+    git_state = branch_and_commit(session.get("worktree") or session["folder"])
     lines = [
         f"**Task:** {request}" if request else "",
         _plan_line(session),

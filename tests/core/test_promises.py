@@ -104,7 +104,7 @@ def test_no_program_of_a_repository_is_run(
     mark.unlink()  # git by itself runs them
     env = {**NOW, "PATH": f".:{folder}::{os.environ['PATH']}", "HOME": os.environ.get("HOME", "/")}
     answers = act(run, folder, env)
-    assert "**Now:** branch" in answers or layout == "commondir", "git was asked"
+    assert "**Now:** branch" in answers or layout == "commondir", "the branch is read"
     assert not mark.exists()
 
 
