@@ -4,7 +4,6 @@
 """
 
 import os
-import select
 import shlex
 import shutil
 import signal
@@ -14,6 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from tempfile import TemporaryFile
 from typing import Any, Literal
 
 from core.config import Config
@@ -26,7 +26,7 @@ from core.words import clean
 IN_MODEL = "JOELCLAW_IN_MODEL"
 """Set in the environment of a model's command: our hooks stay silent there, and no model asks another model."""
 
-POLL_S = 0.1
+POLL_S = 0.05
 GUARD = """\
 import os, sys
 alive = int(sys.argv[1])
@@ -44,7 +44,7 @@ Reason = Literal["", "timeout", "stopped", "not-started", "too-long"]
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended; `output` and `errors` are the last 8 KB unless more output was asked for."""
+    """How a command ended, with all that it printed."""
 
     status: int | None
     """The exit status: negative for a signal, None if the command did not start."""
@@ -56,8 +56,9 @@ class Ended:
     def explain(self) -> str:
         """How it ended, in words, with the end of its output."""
         output = " ".join((self.output + b"\n" + self.errors).decode("utf-8", "replace").split())[-500:]
+        status = self.status or 0
         how = {
-            "": f"exit status {self.status}",
+            "": f"exit status {status}" if status >= 0 else f"ended by signal {-status}",
             "timeout": "it took too long and was stopped",
             "stopped": "it was stopped when joelclaw ended",
             "not-started": "it could not be started",
@@ -122,7 +123,7 @@ class Command:
     data: bytes = b""
     """For its stdin, which it need not read."""
     max_bytes: int = 0
-    """The most it may print on stdout, which is returned whole; 0: any amount, and the end is returned."""
+    """The most it may print on stdout before it is stopped; 0: any amount."""
     guarded: bool = False
     """Whether it is killed when we end, however that happens."""
     lock: FileLock | None = None
@@ -139,108 +140,66 @@ class Command:
         if self.lock is not None:
             shared.append(self.lock.fileno())
         try:
-            process = subprocess.Popen(  # noqa: S603  # the user's own command
-                [*guard, *words],
-                cwd=self.cwd,
-                env=dict(self.environment) if self.environment is not None else None,
-                stdin=subprocess.PIPE if self.data else subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=shared,
-                start_new_session=True,
-            )
+            with TemporaryFile() as data:  # not a pipe: the command need not read it
+                data.write(self.data)
+                data.seek(0)
+                process = subprocess.Popen(  # noqa: S603  # the user's own command
+                    [*guard, *words],
+                    cwd=self.cwd,
+                    env=dict(self.environment) if self.environment is not None else None,
+                    stdin=data,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    pass_fds=shared,
+                    start_new_session=True,
+                )
         except (OSError, ValueError) as error:
             os.close(alive_writer)
             return Ended(None, str(error).encode(), "not-started")
         finally:
             os.close(alive_reader)
-        exchange = _Exchange(process, self.data, self.max_bytes)
         reason: Reason = "stopped"
         try:
-            reason = exchange.run(time.monotonic() + self.seconds, interrupts)
+            reason = self._wait(process, interrupts)
         finally:
-            _end(process)
+            output, errors = _end(process)
             os.close(alive_writer)
-        return Ended(process.returncode, bytes(exchange.output), reason, bytes(exchange.errors))
+        if 0 < self.max_bytes < len(output):
+            reason = "too-long"
+        return Ended(process.returncode, output, reason, errors)
 
-
-class _Exchange:
-    """Gives a process its input and takes its output."""
-
-    def __init__(self, process: subprocess.Popen[bytes], data: bytes, max_bytes: int) -> None:
-        self.output = bytearray()
-        self.errors = bytearray()
-        self._process = process
-        self._input = memoryview(data)
-        self._max_bytes = max_bytes
-        pipes = (process.stdout, self.output), (process.stderr, self.errors)
-        self._readers = {pipe.fileno(): text for pipe, text in pipes if pipe is not None}
-        self._writers = [process.stdin.fileno()] if process.stdin is not None else []
-        for descriptor in (*self._readers, *self._writers):
-            os.set_blocking(descriptor, False)
-
-    def run(self, deadline: float, interrupts: Interrupts | None) -> Reason:
-        """Go on until the process ends or has to be ended. A grandchild that keeps the output open does not count."""
+    def _wait(self, process: subprocess.Popen[bytes], interrupts: Interrupts | None) -> Reason:
+        """Wait until the process ends or has to be ended. A grandchild that keeps the output open does not count."""
+        deadline = time.monotonic() + self.seconds
         while True:
-            is_over = _is_over(self._process.pid)
-            self._read()
-            if 0 < self._max_bytes < len(self.output):
+            try:
+                process.communicate(timeout=POLL_S)
+                return ""
+            except subprocess.TimeoutExpired as waiting:
+                printed = len(waiting.output or b"")
+            if 0 < self.max_bytes < printed:
                 return "too-long"
-            if is_over:
+            if process.poll() is not None:
                 return ""
             if interrupts is not None and interrupts.came():
                 return "stopped"
-            left = deadline - time.monotonic()
-            if left <= 0:
+            if time.monotonic() >= deadline:
                 return "timeout"
-            wait_s = min(left, POLL_S if self._readers else POLL_S / 20)
-            if select.select([*self._readers], self._writers, [], wait_s)[1]:
-                self._write()
 
-    def _read(self) -> None:
-        for descriptor, text in list(self._readers.items()):
-            try:
-                chunk = os.read(descriptor, 65_536)
-            except BlockingIOError:
-                continue
-            text += chunk
-            if not (self._max_bytes and text is self.output):
-                del text[:-8_000]
-            if not chunk:
-                del self._readers[descriptor]
 
-    def _write(self) -> None:
+def _end(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """End the rest of the process group; returns all that it printed on stdout and stderr."""
+    for number, seconds in ((signal.SIGTERM, 3.0 if process.poll() is None else 0.0), (signal.SIGKILL, 1.0)):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
         try:
-            self._input = self._input[os.write(self._writers[0], self._input[:65_536]) :]
-        except BrokenPipeError:
-            self._input = self._input[:0]
-        if not self._input and self._process.stdin is not None:
-            self._writers = []
-            self._process.stdin.close()
-
-
-def _is_over(pid: int) -> bool:
-    """Whether the process has ended. It stays a zombie, so that the number of its group is not reused."""
-    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the rest of the process group, and take the exit status."""
-    if not _is_over(process.pid):
-        _signal(process.pid, signal.SIGTERM)
-        deadline = time.monotonic() + 3.0
-        while not _is_over(process.pid) and time.monotonic() < deadline:
-            time.sleep(POLL_S / 5)
-    _signal(process.pid, signal.SIGKILL)
+            output, errors = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired as waiting:  # something outside the group may keep the output open
+            output, errors = waiting.output or b"", waiting.stderr or b""
     process.wait()
-    for stream in (process.stdin, process.stdout, process.stderr):
-        if stream is not None:
-            stream.close()
-
-
-def _signal(group: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
+    for stream in filter(None, (process.stdout, process.stderr)):
+        stream.close()
+    return output, errors
 
 
 class Model:
@@ -257,7 +216,6 @@ class Model:
 
     def __call__(self, prompt: str, *, seconds: float = float("inf")) -> str:
         """The answer to a prompt, which is redacted first, within `seconds`. Raises Failure: MODEL_*."""
-        _refuse_inside_model()
         words = self._words()
         name = _one_line(words[0])
         data = redact(clean(prompt))[0].encode()
@@ -275,16 +233,12 @@ class Model:
         if ended.reason == "too-long":
             message = f"{name} answered more than {max_bytes} bytes"
             raise Failure("MODEL_TOO_LONG", message, "check what the command prints")
+        by_hand = "run it by hand with a prompt on stdin; it must write to stdout"
         if ended.reason or ended.status != 0:
-            lines = [line for line in ended.errors.decode("utf-8", "replace").splitlines() if line.strip()]
-            last_line = f": {_one_line(lines[-1])}" if lines else ""
-            status = ended.status or 0
-            how = f"was ended by signal {-status}" if status < 0 else f"ended with exit code {status}"
-            raise Failure("MODEL_FAILED", f"{name} {how}{last_line}", "run it by hand with a prompt on stdin")
+            raise Failure("MODEL_FAILED", f"{name}: {_one_line(ended.explain())}", by_hand)
         text = ended.output.decode("utf-8", "replace").replace("\0", "\ufffd").removeprefix("\ufeff").strip()
         if not text:
-            fix = "run it by hand with a prompt on stdin; it must write to stdout"
-            raise Failure("MODEL_EMPTY", f"{name} answered nothing", fix)
+            raise Failure("MODEL_EMPTY", f"{name} answered nothing", by_hand)
         return text
 
     def _words(self) -> list[str]:
@@ -310,7 +264,9 @@ def model_from_config(config: Config, override: str = "") -> Model | None:
     typed, command = override.strip(), config.get_str("model.command").strip()
     if not (typed or command):
         return None
-    _refuse_inside_model()
+    if os.environ.get(IN_MODEL):  # it would never end
+        fix = f"call joelclaw without {IN_MODEL} in the environment"
+        raise Failure("MODEL_FAILED", "a model's command called joelclaw for another model", fix)
     return Model(typed, config, current_folder()) if typed else Model(command, config)
 
 
@@ -318,13 +274,6 @@ def model_not_configured() -> Failure:
     """The failure of a command that needs a model."""
     fix = 'set `command` in the table [model] of config.toml, e.g. command = "claude -p", or give --command CMD'
     return Failure("MODEL_NOT_CONFIGURED", "no model command is set", fix)
-
-
-def _refuse_inside_model() -> None:
-    """Refuse to ask a model from within a model's command, which would never end."""
-    if os.environ.get(IN_MODEL):
-        fix = f"call joelclaw without {IN_MODEL} in the environment"
-        raise Failure("MODEL_FAILED", "a model's command called joelclaw for another model", fix)
 
 
 def _one_line(text: str) -> str:

@@ -56,14 +56,12 @@ def recall(
     if config.get_str("store.backend") == "sqlite":
         return _Recall(local, db, query, now, config).result()
     from core.errors import Failure
-    from core.store import cluster
-    from core.store.cluster_search import ClusterSource
+    from core.store.cluster import ClusterSource
 
     try:
         limit_ms = config.get_float("store.timeout_ms")
         limit_s = (limit_ms if patience_ms is None else min(limit_ms, patience_ms)) / 1000
-        link = cluster.connect(config, limit_s=limit_s)
-        return _Recall(ClusterSource(link, db), db, query, now, config).result()
+        return _Recall(ClusterSource(config, db, limit_s=limit_s), db, query, now, config).result()
     except Exception as error:  # a server may answer anything
         if isinstance(error, Failure):
             code, message = error.code, error.message

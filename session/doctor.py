@@ -24,7 +24,7 @@ import clients
 from core import VERSION, clock, config, files, switches
 from core.command import find_program
 from core.errors import Failure
-from core.store import cluster, folders, sqlite, store_file
+from core.store import cluster, cluster_sync, folders, sqlite, store_file
 from core.store.events import Called
 from memory.archive import ingest, transcript_files
 from otel import export, log
@@ -173,7 +173,7 @@ def check_store(examination: Examination) -> Iterator[Finding]:
                 file = apsw.Connection(path) if os.path.exists(path + "-wal") else sqlite.open_unchanged(path)
                 counted["schema"] = int(file.execute("PRAGMA user_version").get)
                 file.close()
-            about["waiting"] = cluster.outbox_status(db) if cluster.has_outbox(db) else None
+            about["waiting"] = cluster_sync.outbox_status(db) if cluster_sync.has_outbox(db) else None
             try:  # another process may hold the lock for writing
                 db.execute("BEGIN IMMEDIATE").execute("ROLLBACK")
             except apsw.Error as fault:
@@ -344,7 +344,7 @@ def check_cluster(examination: Examination) -> Iterator[Finding]:
     waiting = store["waiting"]
     if "error" not in store:
         yield from (
-            warning(subject="cluster", **problem) for problem in cluster.outbox_problems(waiting, store["backend"])
+            warning(subject="cluster", **problem) for problem in cluster_sync.outbox_problems(waiting, store["backend"])
         )
     if settings is None:
         return

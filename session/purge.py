@@ -16,8 +16,7 @@ from typing import Any
 from core import clock, files, json_text, project
 from core.config import Config
 from core.errors import Failure, reported
-from core.store import cluster as stored_cluster
-from core.store import deletion, forgotten, sessions, sources, sqlite, store_file
+from core.store import cluster_sync, deletion, forgotten, sessions, sources, sqlite, store_file
 from core.store.deletion import Criteria, Selection
 from core.store.sqlite import COLLECTION_SHIFT, COLLECTIONS, apsw
 from memory import curate
@@ -82,8 +81,8 @@ class Purge:
         named = {path for session in touched for path in sessions.transcripts_naming(self._db, session)}
         transcripts = sorted(filter(None, map(sources.existing, named)))
         cluster = None
-        if stored_cluster.has_outbox(self._db):
-            waiting = stored_cluster.outbox_status(self._db)
+        if cluster_sync.has_outbox(self._db):
+            waiting = cluster_sync.outbox_status(self._db)
             cluster = {"pending": waiting["documents"], "refused": waiting["refused"], "error": waiting["error"]}
         kind = "ids" if self._criteria.has_ids else "match" if self._criteria.phrases else "sessions"
         return {

@@ -15,7 +15,7 @@ from typing import Any
 from conftest import JOELCLAW, PATIENCE_S, Attempt, attempt, clean_environment
 from typesense_server import Server
 
-from core.store.cluster_search import COLLECTIONS
+from core.store.cluster import COLLECTIONS
 from core.store.cluster_sync import Cluster
 
 _numbers = itertools.count()

@@ -119,7 +119,7 @@ _STATUS_STEP = step("joelclaw status", "what waits to be pushed, and the last er
 @store.command("init")
 def init() -> Answer:
     """Create the cluster's collections or upgrade them."""
-    from core.store import cluster_sync  # loads typesense
+    from core.store import cluster_sync
 
     settings = config.load()
     result = cluster_sync.initialise(settings)
@@ -132,7 +132,7 @@ def init() -> Answer:
 @store.command("push")
 def push() -> Answer | int:
     """Push pending documents to the cluster. Runs by itself in the background."""
-    from core.store import cluster_sync  # loads typesense
+    from core.store import cluster_sync
 
     in_background = background.obey_limit()
     settings = config.load()
@@ -147,7 +147,7 @@ def push() -> Answer | int:
 @store.command("pull")
 def pull() -> Answer:
     """Fill a new home from the cluster."""
-    from core.store import cluster_sync  # loads typesense
+    from core.store import cluster_sync
 
     with progress_bar("pull") as (_, advance):
         return Answer(cluster_sync.pull(config.load(), advance), [_STATUS_STEP])

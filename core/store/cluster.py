@@ -1,61 +1,70 @@
-"""A Typesense cluster as a copy of the store: its nodes and key, a client that searches it, and the outbox.
+"""A Typesense cluster as a copy of the store: its nodes and key, a client, and recall's candidates from it. Hot path.
 
-The outbox is the queue of documents to push. Triggers fill it in the transaction of each write. An entry says only that
-a document changed; the push sends the current document. Hot path.
+Server 0.24 ranks documents by how many of the query's words match, and does not stem. So a row carries its finished
+terms, as FTS5 makes them. The server chooses documents; they are copied to a store in memory, and scored there with
+the BM25 of the local file and the cluster's counts. `core.store.cluster_sync` fills the cluster.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from contextlib import contextmanager
+from math import log
 from urllib.parse import urlsplit
 
-from core import TYPE_CHECKING, background, clock, files, json_text
+from core import TYPE_CHECKING, json_text, words
 from core.errors import Failure
+from core.store import documents as stored_documents
 from core.store import sqlite
-from core.store.sqlite import COLLECTION_SHIFT, NAME_OF
+from core.store.search import LocalCandidates, RowFilter, cosines
+from core.store.sqlite import COLLECTIONS as CODES
+from core.store.sqlite import apsw, quoted, small_idf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    import apsw
-
     from core.config import Config
+    from core.records import Candidate, Document, Filters
 
     Row = dict[str, Any]
     """A document as the server has it."""
-    Entry = tuple[int, str, str]
-    """The number of an entry of the outbox, and the id and the collection of its document."""
+    Search = tuple[str, list[str], Row]
+    """A collection, the terms that are searched for (none for vectors), and the server's parameters."""
 
+COLLECTIONS = {"observations": "memory_observations", "episodes": "episodes", "knowledge": "system_knowledge"}
+"""Our names, and those on the server without the prefix."""
+TEXT_FIELD = {"observations": "observation", "episodes": "text", "knowledge": "text"}
 NOT_INITIALISED = "TYPESENSE_NOT_INITIALISED"
 REFUSED = "TYPESENSE_REFUSED"
 PAGE = 250  # documents in an answer, the server's maximum, and in a push
-MAX_ERROR_CHARS = 300
-_NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
+
+_NULLABLE = ("last_used_at", "forgotten_at")
+_COPIED = set(stored_documents.NAMES) - {"rowid", "text", "created_at", "history", *_NULLABLE}
+_tokenizers: list[Any] = []
 
 
 def nodes(config: Config) -> list[str]:
     """The node URLs of JOELCLAW_STORE_URLS, TYPESENSE_URL, config.toml or the default. See `parse_nodes`."""
-    return parse_nodes(_configured_urls(config))
+    outside = os.environ.get("JOELCLAW_STORE_URLS") or os.environ.get("TYPESENSE_URL")
+    return parse_nodes(outside or config.get_str("store.urls"))
 
 
 def parse_nodes(text: str) -> list[str]:
     """Return comma-separated URLs in the form `http://host:port/path`. Raises Failure: CONFIG_INVALID."""
     urls = []
-    for url in filter(None, (part.strip().rstrip("/") for part in text.split(","))):
+    for url in (part.strip().rstrip("/") for part in text.strip(" ,").split(",")):
         try:
             parts = urlsplit(url)
             port = parts.port or (443 if parts.scheme == "https" else 80)
         except ValueError:
-            raise _invalid_url(url) from None
+            parts, port = urlsplit(""), 0
         if parts.scheme not in ("http", "https") or not parts.hostname or any(sign in url for sign in "@?# "):
-            raise _invalid_url(url)
-        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-        urls.append(f"{parts.scheme}://{host}:{port}{parts.path}")
-    if not urls:
-        raise _invalid_url(text)
+            shown = url.rpartition("@")[2][:100]  # a URL may contain a user name and a password
+            message = f"store.urls (TYPESENSE_URL) contains {shown!r}, which is not the URL of a node"
+            fix = "set it to http://host:8108, several nodes comma-separated; the key goes into TYPESENSE_API_KEY"
+            raise Failure("CONFIG_INVALID", message, fix)
+        urls.append(f"{parts.scheme}://{parts.netloc.removesuffix(f':{port}')}:{port}{parts.path}")
     return urls
 
 
@@ -63,19 +72,20 @@ def api_key(config: Config) -> str:
     """The key from the environment or from `store.key_command`. Raises Failure: TYPESENSE_API_KEY_MISSING."""
     key = os.environ.get("TYPESENSE_API_KEY", "").strip()
     command = config.get_str("store.key_command").strip()
+    message = "the cluster's key is not set"
     if not key and command:
-        key = _output_of(command)
+        from core.command import Command, split_command
+
+        message = "store.key_command does not print a key"  # quotes neither it nor its output: both may hold the key
+        try:
+            ended = Command(split_command(command, {}), 10.0).run()
+            key = ended.output.decode("utf-8", "replace").strip() if ended.status == 0 else ""
+        except ValueError:  # a quotation mark is missing
+            pass
     if not key or not key.isascii() or not key.isprintable():
-        raise _key_failure(
-            "the cluster's key contains invalid characters" if key else "the cluster's key is not set",
-            "set TYPESENSE_API_KEY, or set store.key_command in config.toml to a command that prints it",
-        )
+        fix = "set TYPESENSE_API_KEY, or set store.key_command in config.toml to a command that prints it"
+        raise Failure("TYPESENSE_API_KEY_MISSING", message, fix)
     return key
-
-
-def connect(config: Config, *, limit_s: float) -> SearchClient:
-    """A client for the configured cluster. Nothing is sent yet."""
-    return SearchClient(nodes(config), api_key(config), prefix=config.get_str("store.prefix"), limit_s=limit_s)
 
 
 def unreachable(nodes: Sequence[str], reason: str) -> Failure:
@@ -96,11 +106,8 @@ def refusal(nodes: Sequence[str], status: int, message: str) -> Failure:
         return Failure(NOT_INITIALISED, f"the Typesense cluster reports: {message}", "run `joelclaw store init`")
     if status >= 500 or status == 0:
         return unreachable(nodes, message or f"status {status}")
-    return Failure(
-        REFUSED,
-        f"the Typesense cluster refuses the request ({status}): {message}",
-        "run `joelclaw store init`; if that does not help, report this",
-    )
+    fix = "run `joelclaw store init`; if that does not help, report this"
+    return Failure(REFUSED, f"the Typesense cluster refuses the request ({status}): {message}", fix)
 
 
 class SearchClient:
@@ -118,7 +125,13 @@ class SearchClient:
             return []
         prefixed = [{**search, "collection": self.prefix + search["collection"]} for search in searches]
         body = json_text.dumps({"searches": prefixed}).encode()
-        answer = self._request("POST", f"/multi_search?limit_multi_searches={len(prefixed)}", body)
+        status, data = self._ask_nodes("POST", f"/multi_search?limit_multi_searches={len(prefixed)}", body)
+        try:
+            answer = json_text.loads(data)
+        except json_text.InvalidJSON:
+            raise unreachable(self.nodes, "the server there is not Typesense") from None
+        if not 200 <= status < 300:
+            raise refusal(self.nodes, status, str(answer.get("message", "")))
         results: list[Row] = answer["results"]
         for result in results:
             if "error" in result:
@@ -139,265 +152,258 @@ class SearchClient:
         return documents
 
     def ping(self) -> None:
-        """Check that a node answers, healthy or not. Raises Failure: TYPESENSE_UNREACHABLE."""
-        status, _ = self._ask_nodes("GET", "/health", b"")
-        if status >= 500:
-            raise unreachable(self.nodes, f"status {status}")
-
-    def _request(self, method: str, path: str, body: bytes) -> Any:
-        status, data = self._ask_nodes(method, path, body)
-        if not 200 <= status < 300:
-            raise refusal(self.nodes, status, error_message(data))
-        try:
-            return json_text.loads(data)
-        except json_text.InvalidJSON:
-            raise unreachable(self.nodes, "the server there is not Typesense") from None
+        """Check that a node answers. Raises Failure: TYPESENSE_UNREACHABLE."""
+        self._ask_nodes("GET", "/health", b"")
 
     def _ask_nodes(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
-        reason = "no answer in time"
-        server_error: tuple[int, bytes] | None = None
+        """Status and body of the first answer without a server error."""
+        import http.client
+
+        reason = ""
         for number, node in enumerate(list(self.nodes)):
-            now = time.monotonic()
+            parts = urlsplit(node)
             # Share the time that is left, so that a silent node does not use up that of the others.
-            deadline = now + (self._deadline - now) / (len(self.nodes) - number)
+            seconds = max(self._deadline - time.monotonic(), 0.001) / (len(self.nodes) - number)
+            scheme = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+            connection = scheme(parts.netloc, timeout=seconds)
             try:
-                answer = self._ask_node(node, method, path, body, deadline)
-            except TimeoutError:
-                reason = f"{urlsplit(node).netloc} took too long"
-            except OSError as error:
-                reason = f"{urlsplit(node).netloc}: {error}"
-            else:
-                if answer[0] < 500:
+                connection.request(method, parts.path + path, body, self._headers)
+                response = connection.getresponse()
+                data = response.read()
+                if response.status < 500:
                     self.nodes.insert(0, self.nodes.pop(number))  # begin the next request with this node
-                    return answer
-                server_error = answer
-        if server_error is not None:
-            return server_error
+                    return response.status, data
+                reason = f"{parts.netloc}: status {response.status}"
+            except (OSError, http.client.HTTPException) as error:
+                reason = f"{parts.netloc}: {error}"
+            finally:
+                connection.close()
         raise unreachable(self.nodes, reason)
 
-    def _ask_node(self, node: str, method: str, path: str, body: bytes, deadline: float) -> tuple[int, bytes]:
-        import http.client  # `status` and `store prune` import this module, and need no connection
 
-        parts = urlsplit(node)
-        scheme = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        connection = scheme(parts.netloc, timeout=_seconds_until(deadline))
-        try:
-            connection.connect()
-            socket = connection.sock
-            connection.request(method, parts.path + path, body, self._headers)
-            response = connection.getresponse()
-            pieces = []
-            while piece := response.read1(65_536):
-                pieces.append(piece)
-                socket.settimeout(_seconds_until(deadline))
-            if response.length:
-                raise http.client.IncompleteRead(b"", response.length)
-            return response.status, b"".join(pieces)
-        except http.client.HTTPException as error:
-            raise OSError(str(error)) from None
-        finally:
-            connection.close()
+class ClusterSource(LocalCandidates):
+    """Candidates from the cluster, copied to a store in memory.
 
+    `local` is the local file: it has the changes that were not pushed yet.
+    """
 
-def error_message(data: bytes) -> str:
-    """The message in a JSON answer of the server, "" if there is none."""
-    try:
-        return str(json_text.loads(data)["message"])
-    except (ValueError, KeyError, TypeError):
-        return ""
+    backend = "typesense"
 
+    def __init__(self, config: Config, local: apsw.Connection, *, limit_s: float) -> None:
+        super().__init__(sqlite.open_in_memory(), vectors=False, compounds=True)
+        self.semantic = sqlite.load_vectors(self._db)
+        prefix = config.get_str("store.prefix")
+        self._client = SearchClient(nodes(config), api_key(config), prefix=prefix, limit_s=limit_s)
+        self._local = local
+        self._counts: dict[str, int] = {}  # of the documents in the cluster with a term
+        self._size = 0
 
-def has_outbox(db: apsw.Connection) -> bool:
-    """Whether writes are queued for a cluster."""
-    return bool(db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'outbox_updated'").get)
-
-
-def create_outbox(db: apsw.Connection) -> None:
-    """Queue every write from now on. The first time, queue all documents."""
-    files.touch_private(background.outbox_lock())
-    present = dict(db.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'outbox_%'"))
-    wanted = {
-        "outbox_inserted": _trigger("outbox_inserted AFTER INSERT", "NEW"),
-        "outbox_updated": _trigger("outbox_updated AFTER UPDATE", "NEW"),
-        "outbox_deleted": _trigger("outbox_deleted AFTER DELETE", "OLD"),
-    }
-    if present == wanted:
-        return
-    with sqlite.transaction(db):  # triggers of an earlier version are replaced
-        for name, statement in wanted.items():
-            db.execute(f"DROP TRIGGER IF EXISTS {name}")
-            db.execute(statement)
-        if not present:
-            _queue_documents(db)
-
-
-def queue_everything(db: apsw.Connection) -> None:
-    """Queue all documents again, for a cluster that has lost them."""
-    with sqlite.transaction(db):
-        _queue_documents(db)
-
-
-@contextmanager
-def without_outbox(db: apsw.Connection) -> Iterator[None]:
-    """Inside a transaction: do not queue the writes made meanwhile."""
-    set_outbox_state(db, quiet=1)
-    yield
-    set_outbox_state(db, quiet=None)
-
-
-def outbox_state(db: apsw.Connection, name: str) -> int:
-    """A number kept with the outbox, 0 if there is none."""
-    row = db.execute("SELECT value FROM outbox_state WHERE name = ?", (name,)).fetchone()
-    return int(row[0]) if row else 0
-
-
-def set_outbox_state(db: apsw.Connection, **values: str | float | None) -> None:
-    """Store values in the caller's transaction; None removes a value."""
-    for name, value in values.items():
-        db.execute("DELETE FROM outbox_state WHERE name = ?", (name,))
-        if value is not None:
-            db.execute("INSERT INTO outbox_state VALUES (?, ?)", (name, value))
-
-
-def next_entries(db: apsw.Connection, limit: int) -> list[Entry]:
-    """The first entries that are due, in the order of the last changes."""
-    rows = db.execute(
-        "SELECT seq, id, collection FROM outbox WHERE not_before <= ? ORDER BY seq LIMIT ?", (clock.now_ms(), limit)
-    )
-    return [(number, document_id, NAME_OF[code]) for number, document_id, code in rows]
-
-
-def unpushed(db: apsw.Connection, limit: int) -> tuple[list[int], set[str]]:
-    """The rows of the newest unpushed changes, and the ids of all unpushed deletions."""
-    rows = db.execute(
-        "SELECT document.rowid, outbox.id, forgotten_at FROM outbox LEFT JOIN document USING (id) ORDER BY seq DESC"
-    ).fetchall()
-    changed = [int(rowid) for rowid, _, forgotten_at in rows if rowid is not None and forgotten_at is None]
-    deleted = {str(name) for rowid, name, forgotten_at in rows if rowid is None or forgotten_at is not None}
-    return changed[:limit], deleted
-
-
-def confirm(db: apsw.Connection, numbers: Iterable[int]) -> None:
-    """Remove pushed entries, in the caller's transaction. A document that changed meanwhile has a new entry."""
-    db.executemany("DELETE FROM outbox WHERE seq = ?", [(number,) for number in numbers])
-
-
-def set_aside(db: apsw.Connection, number: int, reason: str) -> None:
-    """Push an entry that the cluster refuses no sooner than in a day; in the caller's transaction."""
-    db.execute(
-        "UPDATE outbox SET refusal = ?, not_before = ? WHERE seq = ?",
-        (reason[:MAX_ERROR_CHARS] or "refused", clock.now_ms() + clock.DAY_MS, number),
-    )
-
-
-def record_failure(db: apsw.Connection, error: str) -> int:
-    """Record that a push failed. Returns when to try again, in ms since the epoch: after 1, 2, 4 … 300 seconds."""
-    with sqlite.transaction(db):
-        tries = outbox_state(db, "tries") + 1
-        retry_at = clock.now_ms() + min(300_000, 1_000 << min(tries - 1, 20))
-        set_outbox_state(db, tries=tries, error=error[:MAX_ERROR_CHARS], next_try=retry_at)
-    return retry_at
-
-
-def record_success(db: apsw.Connection) -> None:
-    """Record that everything was pushed without a fault."""
-    with sqlite.transaction(db):
-        set_outbox_state(db, tries=None, error=None, next_try=None, synced_at=clock.now_ms())
-
-
-def outbox_status(db: apsw.Connection) -> dict[str, Any]:
-    """Pending and refused documents, and the result of the last push, as `status` prints them."""
-    ((documents, oldest),) = db.execute(
-        "SELECT count(*), min(queued_at) FROM outbox WHERE not_before <= ?", (clock.now_ms(),)
-    )
-    ((refused, refusal),) = db.execute("SELECT count(*), max(refusal) FROM outbox WHERE refusal <> ''")
-    error = db.execute("SELECT value FROM outbox_state WHERE name = 'error'").fetchone()
-    times = {
-        "oldest": oldest, "nextTry": outbox_state(db, "next_try"), "syncedAt": outbox_state(db, "synced_at"),
-    }  # fmt: skip
-    return {
-        "documents": documents,
-        "refused": refused,
-        "refusal": refusal or "",
-        "tries": outbox_state(db, "tries"),
-        "error": str(error[0]) if error else "",
-        **{name: clock.iso(at) if at else None for name, at in times.items()},
-    }
-
-
-def outbox_problems(outbox: dict[str, Any] | None, backend: str) -> list[dict[str, str]]:
-    """Code, message and fix of each problem. `outbox`: `outbox_status`, or None if this home has no cluster."""
-    if outbox is None:
-        if backend != "typesense":
-            return []
-        message = 'store.backend is "typesense", but nothing is sent to a cluster yet'
-        return [{"code": NOT_INITIALISED, "message": message, "fix": "run `joelclaw store init`"}]
-    problems = []
-    if outbox["error"]:
-        code, _, message = outbox["error"].partition(": ")
-        message = f"{message} ({outbox['tries']} tries, the next at {outbox['nextTry']})"
-        fix = "check the cluster, then run `joelclaw store push`; nothing is lost meanwhile"
-        problems.append({"code": code, "message": message, "fix": fix})
-    if outbox["refused"]:
-        message = f"the cluster refuses {outbox['refused']} documents: {outbox['refusal']}"
-        fix = "run `joelclaw store init`, then `joelclaw store push`"
-        problems.append({"code": REFUSED, "message": message, "fix": fix})
-    return problems
-
-
-def _configured_urls(config: Config) -> str:
-    return os.environ.get("JOELCLAW_STORE_URLS") or os.environ.get("TYPESENSE_URL") or config.get_str("store.urls")
-
-
-def _invalid_url(url: str) -> Failure:
-    shown = url.rpartition("@")[2][:100]  # a URL may contain a user name and a password
-    return Failure(
-        "CONFIG_INVALID",
-        f"store.urls (TYPESENSE_URL) contains {shown!r}, which is not the URL of a node",
-        "set it to http://host:8108, several nodes comma-separated; the key goes into TYPESENSE_API_KEY",
-    )
-
-
-def _key_failure(message: str, fix: str) -> Failure:
-    return Failure("TYPESENSE_API_KEY_MISSING", message, fix)
-
-
-def _output_of(command: str) -> str:
-    import shlex
-
-    from core.command import Command, Ended
-
-    try:
-        ended = Command(shlex.split(command), 10.0).run()
-    except ValueError:  # a quotation mark is missing
-        ended = Ended(None, b"", "not-started")
-    if ended.reason or ended.status:  # quote neither the command nor its output: either may contain the key
-        reason = ended.reason or f"exit code {ended.status}"
-        raise _key_failure(
-            f"store.key_command failed ({reason})", "run it by hand: it must print the key and exit with 0"
+    def candidates(
+        self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
+    ) -> list[Candidate]:
+        """The best `lexical` documents by the words they contain, and the `semantic` nearest to the vector."""
+        by_key = _terms_by_key(terms)
+        searches = _searches(list(by_key), vector, filters, min(semantic, PAGE))
+        answers = self._client.multi_search(
+            [{**parameters, "collection": COLLECTIONS[name]} for name, _, parameters in searches]
         )
-    return ended.output.decode("utf-8", "replace").strip()
+        self._count_documents(searches, answers)
+        ours = {remote: name for name, remote in COLLECTIONS.items()}
+        rows = self._client.documents(self._choose(searches, answers, lexical, semantic))
+        self._copy([(document_from_row(row, ours[remote]), vector_of(row)) for remote, row in rows], filters)
+        scores = {int(rowid): 0.0 for (rowid,) in self._db.execute("SELECT rowid FROM document")}
+        for key, term in by_key.items():
+            found = self._scored("", (), quoted(term), -1)
+            count = len(found)
+            own_idf = max(log((max(len(scores) - count, 0) + 0.5) / (count + 0.5)), 1e-6)  # FTS5's, of the copies
+            for rowid, score in found.items():
+                scores[rowid] += score / own_idf * self._idf(key)
+        near = cosines(self._db, stored_documents.STATIC_SPACE, list(scores), vector)
+        return [{"rowid": rowid, "bm25": score, "cosine": near.get(rowid)} for rowid, score in scores.items()]
+
+    def absent(self, terms: Sequence[str]) -> float:
+        """The share of single words that no document contains, 0 to 1; of the terms that were searched."""
+        counts = [self._counts[key] for key in _terms_by_key(terms) if key in self._counts and " " not in key]
+        return sum(not count for count in counts) / len(counts) if counts else 0.0
+
+    def size(self) -> int:
+        """How many documents the searched collections hold; known after `candidates`."""
+        return self._size
+
+    def _count_documents(self, searches: Sequence[Search], answers: Sequence[Row]) -> None:
+        """Note how many documents there are, and how many contain each term."""
+        sizes: dict[str, int] = {}
+        for (name, terms, parameters), answer in zip(searches, answers, strict=True):
+            sizes[name] = int(answer["out_of"])
+            if len(terms) == 1 and "filter_by" not in parameters:
+                self._counts[terms[0]] = self._counts.get(terms[0], 0) + int(answer["found"])
+        self._size = sum(sizes.values())
+
+    def _choose(
+        self, searches: Sequence[Search], answers: Sequence[Row], lexical: int, semantic: int
+    ) -> dict[str, list[str]]:
+        """The ids of the documents to fetch, by the server's collection: the best by weight and the nearest."""
+        weights: dict[tuple[str, str], float] = {}
+        distances: dict[tuple[str, str], float] = {}
+        for (name, terms, _), answer in zip(searches, answers, strict=True):
+            weight = sum(map(self._idf, terms))
+            for hit in answer.get("hits", ()):
+                key = COLLECTIONS[name], str(hit["document"]["id"])
+                if "vector_distance" in hit:
+                    distances[key] = float(hit["vector_distance"])
+                elif len(terms) == 1:
+                    weights[key] = weights.get(key, 0.0) + weight
+                else:
+                    share = int(hit["text_match_info"]["tokens_matched"]) / len(terms)
+                    weights[key] = max(weights.get(key, 0.0), weight * share)
+        best = sorted(weights, key=weights.__getitem__, reverse=True)[:lexical]
+        nearest = sorted(distances, key=distances.__getitem__)[:semantic]
+        chosen: dict[str, list[str]] = {}
+        for collection, document_id in dict.fromkeys([*best, *nearest]):
+            chosen.setdefault(collection, []).append(document_id)
+        return chosen
+
+    def _copy(self, found: Sequence[tuple[Document, bytes]], filters: Filters) -> None:
+        """Copy documents and their vectors, in the order of time, with the unpushed changes applied."""
+        documents = {document["id"]: (document, vector) for document, vector in found}
+        query = "SELECT outbox.id, document.rowid FROM outbox LEFT JOIN document USING (id) ORDER BY seq DESC"
+        unpushed: list[Any] = self._local.execute(query).fetchall()
+        for identifier, _ in unpushed:
+            documents.pop(identifier, None)
+        rowids = [rowid for _, rowid in unpushed if rowid is not None][:100]  # the newest; a push moves 250 at a time
+        rowids = RowFilter(self._local, filters, 0).among(rowids)
+        vectors = vectors_of(self._local, rowids)
+        for document in stored_documents.by_rowids(self._local, rowids):
+            is_asked_for = document["collection"] in (filters.get("collections") or CODES)
+            if document["forgotten_at"] is None and is_asked_for:
+                documents[document["id"]] = document, vectors.get(document["rowid"], b"")
+        for document, vector in sorted(documents.values(), key=lambda copy: (copy[0]["created_at"], copy[0]["id"])):
+            stored_documents.insert(self._db, document, vector, signatures=False)
+
+    def _idf(self, key: str) -> float:
+        return small_idf(self._counts.get(key, 0), self._size)
 
 
-def _seconds_until(deadline: float) -> float:
-    seconds = deadline - time.monotonic()
-    if seconds <= 0:
-        raise TimeoutError
-    return seconds
+def document_to_row(document: Document, vector: bytes = b"") -> Row:
+    """A document in the form of its collection on the server."""
+    values: dict[str, Any] = document  # type: ignore[assignment]  # read by computed names
+    text = f"{document['title']}\n{document['text']}" if document["title"] else document["text"]
+    own, context = stems(f"{text} {words.parts(text)}"), stems(document["context"])
+    row: Row = {name: values[name] for name in _COPIED}
+    row |= {name: values[name] for name in _NULLABLE if values[name] is not None}
+    row |= {
+        "timestamp": document["created_at"],
+        TEXT_FIELD[document["collection"]]: document["text"],
+        "history": json_text.dumps(document["history"]),
+        "lexicon": " ".join(own),
+        "lexicon_context": " ".join(context),
+        "terms": len(own) + len(context),
+    }
+    if vector:
+        row["embedding"] = vector_numbers(vector)
+    return row
 
 
-def _trigger(event: str, row: str) -> str:
-    """The trigger that queues a row, unless `quiet` is on; `queued_at` remains that of the first unpushed change."""
-    return (
-        f"CREATE TRIGGER {event} ON document WHEN (SELECT value FROM outbox_state WHERE name = 'quiet') IS NULL BEGIN"
-        f" INSERT OR REPLACE INTO outbox (id, collection, queued_at) SELECT {row}.id, {row}.rowid >>"
-        f" {COLLECTION_SHIFT}, coalesce(min(queued_at), {_NOW}) FROM outbox WHERE id = {row}.id; END"
+def document_from_row(row: Row, collection: str) -> Document:
+    """The document of a row, with rowid 0."""
+    text = str(row.get(TEXT_FIELD[collection], ""))
+    document = stored_documents.blank(collection, str(row["id"]), text, row["timestamp"])
+    values: dict[str, Any] = document  # type: ignore[assignment]  # written by computed names
+    for name in _COPIED:
+        if name in row:  # in the type of the default: the server returns 1 for 1.0
+            values[name] = row[name] if isinstance(values[name], (bool, list)) else type(values[name])(row[name])
+    for name in _NULLABLE:
+        if row.get(name) is not None:
+            values[name] = int(row[name])
+    document["history"] = json_text.loads(row["history"]) if row.get("history") else []
+    return document
+
+
+def vectors_of(db: apsw.Connection, rowids: Sequence[int]) -> dict[int, bytes]:
+    """The static vectors of these documents in the local file."""
+    rows = db.execute(
+        "SELECT document, value FROM vector WHERE space = ? AND document IN (SELECT value FROM json_each(?))",
+        (stored_documents.STATIC_SPACE, json_text.dumps(list(rowids))),
     )
+    return {int(rowid): bytes(value) for rowid, value in rows}
 
 
-def _queue_documents(db: apsw.Connection) -> None:
-    db.execute(
-        "INSERT INTO outbox (id, collection, queued_at)"
-        f" SELECT id, rowid >> {COLLECTION_SHIFT}, {_NOW} FROM document WHERE forgotten_at IS NULL ORDER BY rowid"
-        " ON CONFLICT (id) DO UPDATE SET not_before = 0, refusal = ''"
-    )
+def vector_numbers(vector: bytes) -> list[int]:
+    """The int8 values of a vector. The server computes cosines, so their scale does not matter."""
+    return memoryview(vector).cast("b").tolist()
+
+
+def vector_of(row: Row) -> bytes:
+    """The vector of a row; the scale of its numbers is ours."""
+    return bytes(int(number) & 0xFF for number in row.get("embedding", ()))
+
+
+def stems(text: str) -> list[str]:
+    """The terms of a text in order, as FTS5's `porter unicode61 remove_diacritics 2` makes them, in ASCII."""
+    if not _tokenizers:
+        tokenizer = apsw.Connection(":memory:").fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
+        _tokenizers.append(tokenizer)
+    data = text.encode("utf-8", "replace")
+    terms = _tokenizers[0](data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
+    return [_coded(term) for term in terms]
+
+
+def _coded(term: str) -> str:
+    """A term; if the server would split or cut it, its hexadecimal digits or, if it is long, its hash."""
+    longest = 60  # the server cuts longer tokens
+    if term.isascii() and len(term) <= longest:
+        return term
+    data = term.encode("utf-8", "replace")
+    return "0x" + (data.hex() if 2 * len(data) <= longest else words.fingerprint(term))
+
+
+def _terms_by_key(terms: Sequence[str]) -> dict[str, str]:
+    """The terms to search, by their stems; of many the first and the last."""
+    half = 12  # each term is a search of its own
+    searched = terms if len(terms) <= 2 * half else [*terms[:half], *terms[-half:]]
+    return {key: term for term in searched if (key := " ".join(stems(term)))}
+
+
+def _searches(keys: list[str], vector: bytes, filters: Filters, near: int) -> list[Search]:
+    """In each collection, a search for each term, for all terms together, and for the nearest vectors.
+
+    A term needs a search of its own, since the server drops terms from the end of a query that has too few hits.
+    """
+    text_search = {
+        "query_by": "lexicon,lexicon_context", "num_typos": 0, "prefix": False, "typo_tokens_threshold": 0,
+        "split_join_tokens": "off", "prioritize_exact_match": False, "enable_overrides": False,
+        "highlight_fields": "none", "highlight_full_fields": "none", "enable_highlight_v1": False,
+        "include_fields": "id", "sort_by": "_text_match:desc,terms:asc", "drop_tokens_threshold": PAGE,
+    }  # fmt: skip
+    queries = [[key] for key in keys] + ([keys] if len(keys) > 1 else [])
+    narrowed = _filter(filters)
+    searches: list[Search] = []
+    for name in filters.get("collections", ()) or CODES:
+        for some in queries:
+            parameters = {**text_search, "q": " ".join(f'"{key}"' if " " in key else key for key in some)}
+            if narrowed and len(some) == 1:  # count the documents without the filter: it must not change the score
+                searches.append((name, some, {**parameters, "per_page": 0}))
+            searches.append((name, some, {**parameters, "per_page": 100, **narrowed}))
+        if vector:
+            nearest = f"embedding:({vector_numbers(vector)}, k:{near})"
+            parameters = {"q": "*", "vector_query": nearest, "per_page": near, "include_fields": "id"}
+            searches.append((name, [], {**parameters, **narrowed}))
+    return searches
+
+
+def _filter(filters: Filters) -> Row:
+    named = {"session_id": filters.get("session"), "category_id": filters.get("category")}
+    parts = [f"{field}:={_quoted(value)}" for field, value in named.items() if value]
+    if between := filters.get("between"):
+        parts.append(f"timestamp:[{between[0]}..{between[1]}]")
+    parts += [f"tags:={_quoted(tag)}" for tag in filters.get("tags", ())]
+    if filters.get("projects") and "" not in filters["projects"]:
+        parts.append(f"project:=[{','.join(map(_quoted, filters['projects']))}]")
+    elif filters.get("others"):  # a filter cannot match documents without a project, so exclude the other projects
+        parts.append(f"project:!=[{','.join(map(_quoted, filters['others'][:50]))}]")
+    return {"filter_by": " && ".join(parts)} if parts else {}
+
+
+def _quoted(value: str) -> str:
+    # A backtick ends the value and cannot be escaped. Without it the value matches nothing else.
+    return "`" + value.replace("`", "") + "`"

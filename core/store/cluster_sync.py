@@ -1,21 +1,19 @@
-"""The work of `store init`, `push` and `pull`: create the collections, push the outbox, fill a new home.
+"""Keeps a Typesense cluster in step: the outbox, and `store init`, `push` and `pull`.
 
-One machine pushes a document: the last push wins. Other machines read it from the cluster.
+The outbox is the queue of documents to push. Triggers fill it in the transaction of each write. An entry says only that
+a document changed; the push sends the current document. The last push of a document wins; other machines read it from
+the cluster.
 """
 
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field
 from math import inf
 from typing import Any
 from urllib.parse import quote
 
 import apsw
-import httpx
-import typesense
-from typesense.exceptions import ObjectNotFound, TypesenseClientError
 
 from core import background, clock, files, json_text, words
 from core.config import Config
@@ -23,45 +21,24 @@ from core.errors import Failure
 from core.records import Document
 from core.redaction import redact, redact_value
 from core.store import cluster as stored_cluster
-from core.store import cluster_search, sqlite
 from core.store import documents as stored_documents
-from core.store.cluster_search import COLLECTIONS, TEXT_FIELD
+from core.store import sqlite
+from core.store.cluster import COLLECTIONS, NOT_INITIALISED, PAGE, REFUSED, TEXT_FIELD
+from core.store.sqlite import COLLECTION_SHIFT, NAME_OF
 
 SCHEMA_VERSION = 1
+MAX_ERROR_CHARS = 300
 
 Row = dict[str, Any]
 Progress = Callable[[int], None]
 """Called with the number of documents moved since the last call."""
 
 
-@dataclass
-class Pushed:
-    """How many documents a push sent, deleted in the cluster, or had refused."""
-
-    documents: int = 0
-    deleted: int = 0
-    refused: int = 0
-
-
-@dataclass
-class Written:
-    """The rows of a request that the cluster accepted, by position, and those it refused, with its reason.
-
-    All other rows must be sent again; `failure` says why.
-    """
-
-    accepted: list[int] = field(default_factory=list)
-    refused: dict[int, str] = field(default_factory=dict)
-    failure: Failure | None = None
-
-
 def initialise(config: Config) -> dict[str, Any]:
     """Create or upgrade the collections, and queue all writes from now on; all documents for a new collection."""
     with _connected(config) as (db, cluster):
         collections = cluster.create_collections()
-        stored_cluster.create_outbox(db)
-        if any(collection["created"] for collection in collections):
-            stored_cluster.queue_everything(db)
+        create_outbox(db, everything=any(collection["created"] for collection in collections))
     return {
         "nodes": cluster.nodes,
         "prefix": cluster.prefix,
@@ -74,12 +51,9 @@ def initialise(config: Config) -> dict[str, Any]:
 
 def push(config: Config, progress: Progress) -> dict[str, Any]:
     """Push everything that waits. Raises Failure: STORE_SYNC_BUSY, or what the cluster reports."""
-    pushed = Pushed()
     try:
         with _connected(config) as (db, cluster), files.FileLock(background.outbox_lock(), wait_s=60.0):
-            stored_cluster.create_outbox(db)
-            _push(db, cluster, pushed, progress)
-            return {"sent": asdict(pushed), "waiting": stored_cluster.outbox_status(db)}
+            return {"sent": _push(db, cluster, progress), "waiting": outbox_status(db)}
     except files.LockTimeout:
         fix = "wait for it, or look at `joelclaw status`"
         raise Failure("STORE_SYNC_BUSY", "another process is pushing to the cluster", fix) from None
@@ -90,12 +64,7 @@ def push_in_background(config: Config) -> None:
     deadline = time.monotonic() + 10  # after these seconds, no further batch is sent
     try:
         with _connected(config, timeout_s=10.0) as (db, cluster):
-            retry_at = stored_cluster.outbox_state(db, "next_try")
-            if retry_at > clock.now_ms():
-                background.postpone(background.PUSH, retry_at)
-            else:
-                stored_cluster.create_outbox(db)
-                _push(db, cluster, Pushed(), lambda _: None, deadline=deadline)
+            _push(db, cluster, lambda _: None, deadline=deadline)
     except (Failure, sqlite.StoreError):
         pass
 
@@ -105,35 +74,108 @@ def pull(config: Config, progress: Progress) -> dict[str, Any]:
 
     Raises Failure: STORE_NOT_EMPTY.
     """
+    pulled = {"documents": 0}
     with _connected(config) as (db, cluster):
-        pulled = _pull(db, cluster, progress)
+        with sqlite.transaction(db), without_outbox(db):
+            if db.execute("SELECT EXISTS (SELECT 1 FROM document)").get:
+                fix = "set JOELCLAW_HOME to a new folder; recall reads the cluster without a pull"
+                raise Failure("STORE_NOT_EMPTY", "this home already has memories", fix)
+            signatures = sqlite.load_vectors(db)
+            if signatures:
+                stored_documents.ensure_signatures(db)
+            for name, collection in COLLECTIONS.items():
+                for row in cluster.export(collection):
+                    if row.get("forgotten_at") is not None:  # a tombstone of version 0.2
+                        continue
+                    document = _redacted(stored_cluster.document_from_row(row, name))
+                    stored_documents.insert(db, document, stored_cluster.vector_of(row), signatures=signatures)
+                    pulled["documents"] += 1
+                    progress(1)
         stored_documents.renew_due_segments(db)
     return pulled
 
 
-def _pull(db: apsw.Connection, cluster: "Cluster", progress: Progress) -> dict[str, Any]:
-    pulled = {"documents": 0}
-    with sqlite.transaction(db), stored_cluster.without_outbox(db):
-        if db.execute("SELECT EXISTS (SELECT 1 FROM document)").get:
-            fix = "set JOELCLAW_HOME to a new folder; recall reads the cluster without a pull"
-            raise Failure("STORE_NOT_EMPTY", "this home already has memories", fix)
-        signatures = sqlite.load_vectors(db)
-        if signatures:
-            stored_documents.ensure_signatures(db)
-        for name, collection in COLLECTIONS.items():
-            for row in cluster.export(collection):
-                if row.get("forgotten_at") is not None:  # a tombstone of version 0.2
-                    continue
-                document, vector = cluster_search.document_from_row(row, name), cluster_search.vector_of(row)
-                stored_documents.insert(db, _redacted(document), vector, signatures=signatures)
-                pulled["documents"] += 1
-                progress(1)
-    return pulled
+def has_outbox(db: apsw.Connection) -> bool:
+    """Whether writes are queued for a cluster."""
+    return bool(db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'outbox_updated'").get)
+
+
+def create_outbox(db: apsw.Connection, *, everything: bool = True) -> None:
+    """Queue every write from now on. The first time, or for a cluster that has lost them, queue all documents."""
+    files.touch_private(background.outbox_lock())
+    everything = everything or not has_outbox(db)
+    now = "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
+    with sqlite.transaction(db):
+        for event, row in (("insert", "NEW"), ("update", "NEW"), ("delete", "OLD")):
+            name = f"outbox_{event.removesuffix('e')}ed"
+            db.execute(f"DROP TRIGGER IF EXISTS {name}")  # an earlier version may have created another
+            db.execute(
+                f"CREATE TRIGGER {name} AFTER {event} ON document"
+                " WHEN (SELECT value FROM outbox_state WHERE name = 'quiet') IS NULL BEGIN"
+                f" INSERT OR REPLACE INTO outbox (id, collection, queued_at) SELECT {row}.id, {row}.rowid >>"
+                f" {COLLECTION_SHIFT}, coalesce(min(queued_at), {now}) FROM outbox WHERE id = {row}.id; END"
+            )
+        if everything:
+            db.execute(
+                "INSERT INTO outbox (id, collection, queued_at)"
+                f" SELECT id, rowid >> {COLLECTION_SHIFT}, {now} FROM document WHERE forgotten_at IS NULL"
+                " ORDER BY rowid ON CONFLICT (id) DO UPDATE SET not_before = 0, refusal = ''"
+            )
+
+
+@contextmanager
+def without_outbox(db: apsw.Connection) -> Iterator[None]:
+    """Inside a transaction: do not queue the writes made meanwhile."""
+    _note(db, "quiet", 1)
+    yield
+    _note(db, "quiet", None)
+
+
+def outbox_status(db: apsw.Connection) -> dict[str, Any]:
+    """Pending and refused documents, and the result of the last push, as `status` prints them."""
+    ((documents, oldest),) = db.execute(
+        "SELECT count(*), min(queued_at) FROM outbox WHERE not_before <= ?", (clock.now_ms(),)
+    )
+    ((refused, refusal),) = db.execute("SELECT count(*), max(refusal) FROM outbox WHERE refusal <> ''")
+    noted = dict(db.execute("SELECT name, value FROM outbox_state"))
+    return {
+        "documents": documents,
+        "refused": refused,
+        "refusal": refusal or "",
+        "error": str(noted.get("error", "")),
+        "oldest": clock.iso(oldest) if oldest else None,
+        "syncedAt": clock.iso(noted["synced_at"]) if "synced_at" in noted else None,
+    }
+
+
+def outbox_problems(outbox: dict[str, Any] | None, backend: str) -> list[dict[str, str]]:
+    """Code, message and fix of each problem. `outbox`: `outbox_status`, or None if this home has no cluster."""
+    if outbox is None:
+        message = 'store.backend is "typesense", but nothing is sent to a cluster yet'
+        problem = {"code": NOT_INITIALISED, "message": message, "fix": "run `joelclaw store init`"}
+        return [problem] if backend == "typesense" else []
+    problems = []
+    if outbox["error"]:
+        code, _, message = outbox["error"].partition(": ")
+        fix = "check the cluster, then run `joelclaw store push`; nothing is lost meanwhile"
+        problems.append({"code": code, "message": message, "fix": fix})
+    if outbox["refused"]:
+        message = f"the cluster refuses {outbox['refused']} documents: {outbox['refusal']}"
+        fix = "run `joelclaw store init`, then `joelclaw store push`"
+        problems.append({"code": REFUSED, "message": message, "fix": fix})
+    return problems
+
+
+def _note(db: apsw.Connection, name: str, value: str | int | None) -> None:
+    """Store a value with the outbox, in the caller's transaction; None removes it."""
+    db.execute("DELETE FROM outbox_state WHERE name = ?", (name,))
+    if value is not None:
+        db.execute("INSERT INTO outbox_state VALUES (?, ?)", (name, value))
 
 
 @contextmanager
 def _connected(config: Config, *, timeout_s: float = 0.0) -> Iterator[tuple[apsw.Connection, "Cluster"]]:
-    """The store and the cluster. A fault of the cluster is recorded for `status` and for the background."""
+    """The store and the cluster."""
     # The setting is for a recall. A request that writes a batch may take twenty times as long.
     timeout_s = timeout_s or config.get_float("store.timeout_ms") / 1000 * 20
     cluster = Cluster(
@@ -143,48 +185,74 @@ def _connected(config: Config, *, timeout_s: float = 0.0) -> Iterator[tuple[apsw
         yield db, cluster
 
 
-def _push(
-    db: apsw.Connection, cluster: "Cluster", pushed: Pushed, progress: Progress, *, deadline: float = inf
-) -> None:
+def _push(db: apsw.Connection, cluster: "Cluster", progress: Progress, *, deadline: float = inf) -> dict[str, int]:
+    """Push what waits, or what is sent by `deadline`; returns how many were sent, deleted there, and refused.
+
+    A fault of the cluster is recorded for `status`.
+    """
+    if not has_outbox(db):
+        raise Failure(NOT_INITIALISED, "nothing is queued for a cluster", "run `joelclaw store init`")
+    sent = {"documents": 0, "deleted": 0, "refused": 0}
     try:
-        while time.monotonic() < deadline and (entries := stored_cluster.next_entries(db, stored_cluster.PAGE)):
-            _push_documents(db, cluster, entries, pushed)
+        while time.monotonic() < deadline and (entries := _due(db)):
+            for code, name in NAME_OF.items():
+                changed = [(number, document_id) for number, document_id, collection in entries if collection == code]
+                _push_documents(db, cluster, name, changed, sent)
             progress(len(entries))
     except Failure as failure:
         if failure.code.startswith("TYPESENSE"):
-            retry_at = stored_cluster.record_failure(db, f"{failure.code}: {failure.message}")
-            background.postpone(background.PUSH, retry_at)
+            with sqlite.transaction(db):
+                _note(db, "error", f"{failure.code}: {failure.message}"[:MAX_ERROR_CHARS])
         raise
-    stored_cluster.record_success(db)
+    with sqlite.transaction(db):
+        _note(db, "error", None)
+        _note(db, "synced_at", clock.now_ms())
+    return sent
+
+
+def _due(db: apsw.Connection) -> list[tuple[int, str, int]]:
+    """The first entries that are due: number, id and code of the collection of a document."""
+    due = "SELECT seq, id, collection FROM outbox WHERE not_before <= ? ORDER BY seq LIMIT ?"
+    return [(number, document_id, code) for number, document_id, code in db.execute(due, (clock.now_ms(), PAGE))]
 
 
 def _push_documents(
-    db: apsw.Connection, cluster: "Cluster", entries: "Sequence[stored_cluster.Entry]", pushed: Pushed
+    db: apsw.Connection, cluster: "Cluster", name: str, changed: Sequence[tuple[int, str]], sent: dict[str, int]
 ) -> None:
-    for name, collection in COLLECTIONS.items():
-        deleted: list[int] = []
-        current: list[tuple[int, Document]] = []
-        for number, document_id, _ in (entry for entry in entries if entry[2] == name):
-            document = stored_documents.by_id(db, document_id)
-            if document is not None and document["forgotten_at"] is None:
-                current.append((number, document))
-            else:
-                cluster.delete(collection, document_id)
-                deleted.append(number)
-        vectors = cluster_search.vectors_of(db, [document["rowid"] for _, document in current])
-        rows = [
-            cluster_search.document_to_row(document, vectors.get(document["rowid"], b"")) for _, document in current
-        ]
-        written = cluster.write(collection, rows)
-        with sqlite.transaction(db):
-            stored_cluster.confirm(db, [*deleted, *(current[position][0] for position in written.accepted)])
-            for position, reason in written.refused.items():
-                stored_cluster.set_aside(db, current[position][0], reason)
-        pushed.deleted += len(deleted)
-        pushed.documents += len(written.accepted)
-        pushed.refused += len(written.refused)
-        if written.failure:
-            raise written.failure
+    """Send the documents of a collection; those that are gone are deleted in the cluster.
+
+    An entry is removed once the cluster has the document. A document that changed meanwhile has a new entry.
+    """
+    pushed: list[int] = []
+    current: list[tuple[int, Document]] = []
+    for number, document_id in changed:
+        document = stored_documents.by_id(db, document_id)
+        if document is not None and document["forgotten_at"] is None:
+            current.append((number, document))
+        else:
+            cluster.delete(COLLECTIONS[name], document_id)
+            pushed.append(number)
+            sent["deleted"] += 1
+    vectors = stored_cluster.vectors_of(db, [document["rowid"] for _, document in current])
+    rows = [stored_cluster.document_to_row(document, vectors.get(document["rowid"], b"")) for _, document in current]
+    refused: list[tuple[str, int, int]] = []
+    failed = ""
+    for (number, _), result in zip(current, cluster.write(COLLECTIONS[name], rows), strict=True):
+        code, reason = int(result.get("code", 500)), str(result.get("error", "")) or "no reason given"
+        if result.get("success") is True:
+            pushed.append(number)
+            sent["documents"] += 1
+        elif 400 <= code < 500 and code not in (401, 403, 408, 422, 429):  # 422: its disk or memory is full
+            refused.append((reason[:MAX_ERROR_CHARS], clock.now_ms() + clock.DAY_MS, number))
+            sent["refused"] += 1
+        else:
+            failed = failed or " ".join(reason.split())[:200]
+    with sqlite.transaction(db):
+        db.executemany("DELETE FROM outbox WHERE seq = ?", [(number,) for number in pushed])
+        db.executemany("UPDATE outbox SET refusal = ?, not_before = ? WHERE seq = ?", refused)
+    if failed:
+        fix = "check its disk and memory; what it did not accept is sent again"
+        raise Failure(REFUSED, f"the cluster did not accept everything: {failed}", fix)
 
 
 def _redacted(document: Document) -> Document:
@@ -201,6 +269,8 @@ class Cluster:
     """The collections and documents of a cluster, through the official client."""
 
     def __init__(self, nodes: Sequence[str], key: str, prefix: str, timeout_s: float) -> None:
+        import typesense  # `status` and `store prune` import this module, and need no client
+
         self.nodes = list(nodes)
         self.prefix = prefix
         settings: Any = {
@@ -218,55 +288,55 @@ class Cluster:
         """Create missing collections and fields; returns the changes. Raises Failure: TYPESENSE_SCHEMA_FOREIGN."""
         with self._failures():
             present = {row["name"]: row for row in self._client.collections.retrieve()}
-        done = []
-        plan = [(schema, present.get(self.prefix + schema["name"])) for schema in schemas()]
-        missing = [_missing_fields(schema, row) if row else [] for schema, row in plan]  # all before the first change
-        for (schema, row), fields in zip(plan, missing, strict=True):
+        plan = []
+        for schema in schemas():  # all are checked before the first change
             name = self.prefix + schema["name"]
+            types = {entry["name"]: entry["type"] for entry in present[name]["fields"]} if name in present else {}
+            if foreign := [
+                field["name"] for field in schema["fields"] if types.get(field["name"], field["type"]) != field["type"]
+            ]:
+                message = f"the cluster's collection {name} has fields of other types: {', '.join(foreign)}"
+                fix = "another program uses it: set store.prefix in config.toml, and run `joelclaw store init` again"
+                raise Failure("TYPESENSE_SCHEMA_FOREIGN", message, fix)
+            plan.append((name, schema, [field for field in schema["fields"] if field["name"] not in types]))
+        done = []
+        for name, schema, missing in plan:
+            is_new = name not in present
             with self._failures():
-                if row is None:
+                if is_new:
                     self._client.collections.create({**schema, "name": name})
-                elif fields:
-                    self._client.collections[name].update({"fields": fields})
+                elif missing:
+                    self._client.collections[name].update({"fields": missing})
             done.append(
                 {
                     "collection": name,
-                    "created": row is None,
-                    "addedFields": [field["name"] for field in fields],
-                    "documents": int(row["num_documents"]) if row else 0,
+                    "created": is_new,
+                    "addedFields": [] if is_new else [field["name"] for field in missing],
+                    "documents": 0 if is_new else int(present[name]["num_documents"]),
                 }
             )
         return done
 
-    def write(self, collection: str, rows: Sequence[Row]) -> Written:
-        """Write whole documents."""
-        written = Written()
+    def write(self, collection: str, rows: Sequence[Row]) -> list[Row]:
+        """Write whole documents; returns the server's result for each."""
         if not rows:
-            return written
+            return []
         body = "\n".join(json_text.dumps(row) for row in rows)
         with self._failures():
             answer = self._client.collections[self.prefix + collection].documents.import_(
                 body, {"action": "upsert", "dirty_values": "coerce_or_reject", "batch_size": 200}
             )
             # Not `splitlines`: the server quotes a document that it refuses, which may contain U+2028.
-            results = [json_text.loads(line) for line in answer.split("\n") if line.strip()]
+            results: list[Row] = [json_text.loads(line) for line in answer.split("\n") if line.strip()]
         if len(results) != len(rows):
             reason = f"{len(rows)} documents were sent, but the answer has {len(results)} results"
             raise stored_cluster.unreachable(self.nodes, reason)
-        for position, result in enumerate(results):
-            code, message = int(result.get("code", 500)), str(result.get("error", "")) or "no reason given"
-            if result.get("success") is True:
-                written.accepted.append(position)
-            elif 400 <= code < 500 and code not in (401, 403, 408, 422, 429):  # 422: its disk or memory is full
-                written.refused[position] = message
-            else:
-                message = f"the cluster did not accept everything: {' '.join(message.split())[:200]}"
-                fix = "check its disk and memory; what it did not accept is sent again"
-                written.failure = written.failure or Failure(stored_cluster.REFUSED, message, fix)
-        return written
+        return results
 
     def delete(self, collection: str, document_id: str) -> None:
         """Delete a document, if it is there."""
+        from typesense.exceptions import ObjectNotFound
+
         with self._failures():
             try:
                 self._client.collections[self.prefix + collection].documents[quote(document_id, safe="")].delete()
@@ -287,6 +357,9 @@ class Cluster:
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
+        import httpx
+        from typesense.exceptions import TypesenseClientError
+
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)  # about parts of the client that we do not use
@@ -314,6 +387,7 @@ def _document_fields(collection: str) -> list[Row]:
     is_searchable = collection != "episodes"
     facets = ("session_id", "project", "source", "observation_type", "category_id", "write_verdict")
     unindexed = ("context", "history", "privacy", "taxonomy_version", "supersedes", "category_source")
+    shares = ("category_confidence", "write_confidence", "retrieval_priority")
     return [
         *(_field(name, index=is_searchable) for name in (TEXT_FIELD[collection], "title")),
         *(_field(name) for name in ("lexicon", "lexicon_context", "path", "fingerprint", "superseded_by")),
@@ -324,10 +398,7 @@ def _document_fields(collection: str) -> list[Row]:
         _field("embedding", "float[]", num_dim=256),
         _field("tags", "string[]", facet=True),
         *(_field(name, index=False) for name in (*unindexed, "write_reason", "write_gate_version")),
-        *(
-            _field(name, "float", index=False)
-            for name in ("category_confidence", "write_confidence", "retrieval_priority")
-        ),
+        *(_field(name, "float", index=False) for name in shares),
         *(_field(name, "int64", index=False) for name in ("recall_count", "merged_count", "last_used_at")),
         _field("write_gate_fallback", "bool", index=False),
     ]
@@ -335,17 +406,3 @@ def _document_fields(collection: str) -> list[Row]:
 
 def _field(name: str, kind: str = "string", **more: Any) -> Row:
     return {"name": name, "type": kind, "optional": True, **more}
-
-
-def _missing_fields(schema: Row, row: Row) -> list[Row]:
-    present = {entry["name"]: entry for entry in row["fields"]}
-    for wanted in schema["fields"]:
-        other = present.get(wanted["name"])
-        if other is not None and (other["type"] != wanted["type"] or other.get("num_dim") != wanted.get("num_dim")):
-            raise Failure(
-                "TYPESENSE_SCHEMA_FOREIGN",
-                f"the cluster's collection {row['name']} has a field {wanted['name']} of type {other['type']},"
-                f" not {wanted['type']}",
-                "another program uses it: set store.prefix in config.toml, and run `joelclaw store init` again",
-            )
-    return [wanted for wanted in schema["fields"] if wanted["name"] not in present]

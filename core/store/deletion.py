@@ -18,7 +18,7 @@ import apsw
 from core import clock, files, json_text
 from core.config import Config
 from core.project import names_of
-from core.store import calls, cluster, documents, events, forgotten, sessions, sqlite, store_file
+from core.store import calls, cluster_sync, documents, events, forgotten, sessions, sqlite, store_file
 from core.store.sqlite import LISTED, marks, row_range
 from core.store.store_file import PAUSE_S
 
@@ -323,7 +323,7 @@ def _delete_episodes(db: apsw.Connection, before: int) -> int:
         with sqlite.transaction(db):
             signatures = has_vectors and documents.has_signatures(db)
             rows: list[Any] = db.execute(query, (before,)).fetchall()
-            with cluster.without_outbox(db):
+            with cluster_sync.without_outbox(db):
                 for rowid, _ in rows:
                     documents.remove(db, rowid, signatures=signatures)
             for session in {session for _, session in rows if session}:

@@ -358,7 +358,7 @@ class RowFilter:
 
     def _joined(self) -> Condition:
         sql = " AND ".join(condition for condition, _ in self._conditions)
-        return sql, [value for _, values in self._conditions for value in values]
+        return sql or "true", [value for _, values in self._conditions for value in values]
 
 
 def cosines(db: apsw.Connection, space: int, rowids: Sequence[int], vector: bytes) -> dict[int, float]:

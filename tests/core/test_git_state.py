@@ -1,6 +1,5 @@
 """Branch and commit of a folder, read from git's files; and the layouts in which a repository names programs."""
 
-import shutil
 import subprocess
 from pathlib import Path
 

@@ -71,7 +71,7 @@ def test_prompt_in_answer_out() -> None:
     ("no-such-program-here --x", "MODEL_NOT_FOUND", "no-such-program-here"),
     ("/etc/passwd", "MODEL_NOT_FOUND", "/etc/passwd"),
     ("sh a\0b", "MODEL_NOT_FOUND", ""),
-    ("sh -c 'echo all is well; exit 3'", "MODEL_FAILED", "exit code 3"),
+    ("sh -c 'echo all is well; exit 3'", "MODEL_FAILED", "exit status 3"),
     ("sh -c 'kill -9 $$'", "MODEL_FAILED", "signal 9"),
     ("sh -c 'echo first >&2; echo the quota is used >&2; echo >&2; exit 1'", "MODEL_FAILED", "the quota is used"),
     ("true", "MODEL_EMPTY", ""),
@@ -98,9 +98,9 @@ def test_no_secret_leaves_or_returns_in_an_error() -> None:
 def test_the_command_knows_where_it_runs_and_asks_no_model_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ask("", "printenv JOELCLAW_IN_MODEL") == "1"
     monkeypatch.setenv(IN_MODEL, "1")
-    assert failure("", "cat").code == "MODEL_FAILED"
-    with pytest.raises(Failure):
+    with pytest.raises(Failure) as raised:
         model_from_config(Config({"model.command": "cat"}))
+    assert raised.value.code == "MODEL_FAILED"
 
 
 @pytest.mark.parametrize(("then", "code"), [

@@ -192,7 +192,7 @@ def test_a_node_that_fails_is_passed_over() -> None:
 def test_a_search_imports_no_client(tmp_path: Path) -> None:
     output = spawn_python(
         tmp_path,
-        "from core.store import cluster, cluster_search\n"
+        "from core.store import cluster\n"
         "cluster.SearchClient(['http://one:1'], 'k', limit_s=1)\n"
         "import sys\n"
         "dear = ('typesense', 'httpx', 'asyncio', 'logging', 'typer', 'rich', 'orjson', 'numpy')\n"

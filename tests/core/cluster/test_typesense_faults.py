@@ -1,4 +1,4 @@
-"""Faults of the cluster lose nothing, slow no hook, and are retried after a growing pause."""
+"""Faults of the cluster lose nothing and slow no hook."""
 
 import http.client
 import json
@@ -11,10 +11,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from conftest import NOW_MS, PATIENCE_S
-from conftest import at_ms as at
+from conftest import PATIENCE_S
 from faults import SLOWEST_S, small_disk
-from machines import Machine, eventually, joined, new_prefix
+from machines import Machine, joined, new_prefix
 from typesense_server import Server, free_ports, needs_server
 
 pytestmark = needs_server
@@ -126,33 +125,15 @@ def test_a_server_that_is_down_costs_nothing_and_loses_nothing(machine: Machine)
     assert_all_there(machine)
 
 
-def test_the_background_waits_ever_longer_and_status_says_so(machine: Machine) -> None:
+def test_status_reports_the_last_fault_until_a_push_succeeds(machine: Machine) -> None:
     (port,) = free_ports(1)
-    down = {"TYPESENSE_URL": f"http://127.0.0.1:{port}"}
-    machine.write(FACT, **at(0))
-    tries = []
-    for _ in range(3):
-        assert machine.run("store", "push", **down, **at(0)).code == 1
-        status = machine.result("status", **at(0))
-        tries.append(status["store"]["waiting"]["nextTry"][17:])
-    assert tries == ["21.000Z", "22.000Z", "24.000Z"]
-    waiting = status["store"]["waiting"]
-    assert (waiting["documents"], waiting["tries"]) == (1, 3)
-    (problem,) = status["problems"]
-    assert problem["code"] == "TYPESENSE_UNREACHABLE"
-    assert "3 tries" in problem["message"]
-    # A hook before that moment starts nothing; one after it does.
-    machine.configure()
-    due = machine.home / "cache" / "store-push.due"
-    machine.background = True
-    assert machine.run("store", "push", **down, **at(0)).code == 1
-    stood = due.stat().st_mtime_ns
-    assert stood == (NOW_MS + 8000) * 1_000_000
-    machine.run("hook", "claude", stdin=PROMPT, **down, **at(3000))
-    assert due.stat().st_mtime_ns == stood
-    machine.run("hook", "claude", stdin=PROMPT, **at(9000))
-    eventually(lambda: len(machine.rows_in_cluster()) == 1)
-    eventually(lambda: machine.waiting()["error"] == "")
+    machine.write(FACT)
+    assert machine.run("store", "push", TYPESENSE_URL=f"http://127.0.0.1:{port}").code == 1
+    status = machine.result("status")
+    assert status["store"]["waiting"]["documents"] == 1
+    assert [problem["code"] for problem in status["problems"]] == ["TYPESENSE_UNREACHABLE"]
+    assert_all_there(machine)
+    assert machine.waiting()["error"] == ""
 
 
 def test_each_line_of_an_answer_is_checked(machine: Machine, server: Server) -> None:

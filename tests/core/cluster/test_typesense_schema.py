@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from typesense_server import Server, needs_server
 
 from core.records import Document
-from core.store import cluster_search, cluster_sync, documents
+from core.store import cluster as stored_cluster
+from core.store import cluster_sync, documents
 
 NAMES = ("memory_observations", "episodes", "system_knowledge")
 
@@ -71,7 +72,7 @@ SHARES = st.floats(0, 1, allow_nan=False)
 @st.composite
 def any_document(draw: st.DrawFn) -> Document:
     document = documents.blank(
-        draw(st.sampled_from(sorted(cluster_search.COLLECTIONS))), "id-1", draw(TEXTS), draw(TIMES)
+        draw(st.sampled_from(sorted(stored_cluster.COLLECTIONS))), "id-1", draw(TEXTS), draw(TIMES)
     )
     values: dict[str, Any] = document  # type: ignore[assignment]
     for name, value in list(values.items()):
@@ -101,12 +102,12 @@ def test_the_server_keeps_every_value(run: Run, server: Server) -> None:
     @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(any_document(), st.one_of(st.just(b""), st.binary(min_size=256, max_size=256)))
     def holds(document: Document, vector: bytes) -> None:
-        row = cluster_search.document_to_row(document, vector)
-        path = f"/collections/values_{cluster_search.COLLECTIONS[document['collection']]}/documents"
+        row = stored_cluster.document_to_row(document, vector)
+        path = f"/collections/values_{stored_cluster.COLLECTIONS[document['collection']]}/documents"
         server.send("POST", path + "?action=upsert", row)
         stored = server.get(path + "/id-1")
-        assert cluster_search.document_from_row(stored, document["collection"]) == {**document, "rowid": 0}
-        assert stored.get("embedding", []) == cluster_search.vector_numbers(vector)
+        assert stored_cluster.document_from_row(stored, document["collection"]) == {**document, "rowid": 0}
+        assert stored.get("embedding", []) == stored_cluster.vector_numbers(vector)
 
     holds()
 
@@ -118,7 +119,7 @@ def test_terms_are_those_of_the_local_index(text: str) -> None:
     db.execute("CREATE VIRTUAL TABLE v USING fts5vocab(t, instance)")
     db.execute("INSERT INTO t VALUES (?)", (text.encode("utf-8", "replace").decode(),))
     indexed = [term for (term,) in db.execute("SELECT term FROM v ORDER BY offset")]
-    ours = cluster_search.stems(text)
+    ours = stored_cluster.stems(text)
     assert [term for term in ours if term.isascii()] == ours  # what the server neither folds nor splits
     assert len(ours) == len(indexed)
     for coded, term in zip(ours, indexed, strict=True):
@@ -132,9 +133,9 @@ def test_the_server_finds_each_term_as_it_was_sent(text: str, run: Run, server: 
     env = server.environment(JOELCLAW_STORE_PREFIX="terms_")
     run("store", "init", env=env)
     document = documents.blank("observations", f"t{len(text)}{ord(text[0])}", text, 5)
-    row = cluster_search.document_to_row(document)
+    row = stored_cluster.document_to_row(document)
     server.send("POST", "/collections/terms_memory_observations/documents?action=upsert", row)
-    for term in cluster_search.stems(text):
+    for term in stored_cluster.stems(text):
         search = {"collection": "terms_memory_observations", "q": term, "query_by": "lexicon", "num_typos": 0}
         answer = server.send("POST", "/multi_search", {"searches": [{**search, "prefix": False}]})["results"][0]
         assert row["id"] in [hit["document"]["id"] for hit in answer["hits"]]

@@ -15,7 +15,7 @@ from conftest import JOELCLAW, PATIENCE_S, Run, attempt, clean_environment
 from faults import paused, snapshot
 
 from cli import output, terminal
-from core.store import cluster, documents, sqlite
+from core.store import cluster_sync, documents, sqlite
 
 SAID = "quaggabeacon"
 ÜBER = "zürichseeboje"
@@ -198,11 +198,11 @@ def test_untouched_places_are_reported(run: Run, filled: Path, transcript: Path)
 def test_a_purge_reaches_the_cluster(run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOELCLAW_HOME", str(filled))
     db = sqlite.open_writing(busy_ms=1000, durable=False)
-    cluster.create_outbox(db)
+    cluster_sync.create_outbox(db)
     db.execute("DELETE FROM outbox")  # as if a cluster had all of it
     result = run("memory", "forget", "--purge", "--match", SAID, "--yes").result
     assert result["cluster"]["pending"] >= result["memories"] >= 3
-    waiting = {entry[1] for entry in cluster.next_entries(db, 100)}
+    waiting = {name for (name,) in db.execute("SELECT id FROM outbox")}
     assert set(result["ids"]) <= waiting
     for identifier in result["ids"]:
         sent = documents.by_id(db, identifier)

@@ -10,7 +10,7 @@ import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import NOW, NOW_MS, Run, until
 
-from core.store import cluster, sqlite, store_file
+from core.store import cluster_sync, sqlite, store_file
 from otel import log
 from otel.log import new_event
 
@@ -116,16 +116,17 @@ def test_a_cluster_keeps_its_turns(run: Run, home: Path) -> None:
     run("memory", "import", "-", stdin=lines(30))
     db = sqlite.open_writing(busy_ms=1000, durable=False)
     db.execute("UPDATE document SET created_at = ?", (NOW_MS - 40 * DAY,))
-    cluster.create_outbox(db)
+    cluster_sync.create_outbox(db)
     db.execute("DELETE FROM outbox WHERE id NOT IN (SELECT id FROM document WHERE text LIKE '%turn 7 %')")
     set_to(home, episodes_days=30)
     assert run("store", "prune", "--dry-run", env=NOW).result["episodes"] == 29
     assert run("store", "prune", "--yes", env=NOW).result["episodes"] == 29
     assert [str(text)[:12] for (text,) in db.execute("SELECT text FROM document")] == ["user: turn 7"], "not sent yet"
-    assert len(cluster.next_entries(db, 100)) == 1
+    assert db.execute("SELECT count(*) FROM outbox").get == 1
     db.execute("DELETE FROM outbox")  # as if the cluster had it now
     assert run("store", "prune", "--yes", env=NOW).result["episodes"] == 1
-    assert cluster.next_entries(db, 100) == [] and cluster.outbox_state(db, "quiet") == 0
+    assert db.execute("SELECT count(*) FROM outbox").get == 0
+    assert db.execute("SELECT count(*) FROM outbox_state").get == 0
     db.close()
 
 
