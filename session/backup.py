@@ -1,6 +1,5 @@
 """Backup and restore: one tar file with a copy of the store, the small files of the home, and a manifest of hashes."""
 
-import errno
 import gzip
 import hashlib
 import io
@@ -13,7 +12,7 @@ import tarfile
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from glob import escape, glob
 from typing import IO, Any
 
@@ -24,7 +23,9 @@ from core.store import sqlite, store_file
 FORMAT = 1
 MANIFEST = "manifest.json"
 STORE = files.STORE
-UNREADABLE = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, LookupError, RecursionError)
+UNREADABLE = (
+    tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, LookupError, TypeError, RecursionError,
+)  # fmt: skip
 
 
 def write(target: str, *, force: bool) -> dict[str, Any]:
@@ -45,7 +46,6 @@ def write(target: str, *, force: bool) -> dict[str, Any]:
         manifest = _write_tar(home, written, os.path.join(work, STORE))
         size = os.stat(written).st_size
         os.replace(written, path)
-        _sync_folder(folder)
     about = {"file": path, "bytes": size, "files": len(manifest["members"])}
     return {**about, **manifest, "counts": _shown_counts(manifest["counts"])}
 
@@ -67,6 +67,7 @@ def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str
                 raise _damaged("its store does not match the manifest")
             store_file.set_wal(store)
         if not verify_only:
+            os.sync()
             aside = _replace(work, target)
     return {
         "file": source,
@@ -97,13 +98,10 @@ def is_kept(name: str) -> bool:
 def leftovers(path: str = "") -> list[str]:
     """What killed backups and restores left next to `path`, or next to this home."""
     place = path or os.path.realpath(files.home())
-    left = []
-    for found in sorted(glob(escape(place) + ".*.tmp*")):
-        # 0.2.0 wrote files there, one of them with SQLite's journal
-        writer = re.fullmatch(r"\.(?:\w+\.)?(\d+)\.\d+\.tmp(?:-journal)?", found.removeprefix(place))
-        if writer and _is_over(int(writer[1]), found):
-            left.append(found)
-    return left
+    # 0.2.0 wrote files there, one of them with SQLite's journal
+    form = re.compile(re.escape(place) + r"\.(?:\w+\.)?(\d+)\.\d+\.tmp(?:-journal)?")
+    matches = (form.fullmatch(found) for found in sorted(glob(escape(place) + ".*.tmp*")))
+    return [match[0] for match in matches if match and not _is_running(int(match[1]))]
 
 
 def sweep(path: str = "") -> int:
@@ -135,8 +133,7 @@ def _work_folder(path: str, kind: str) -> Iterator[str]:
     """A temporary folder next to `path`; leftovers of killed processes there are removed."""
     files.private_folder(os.path.dirname(path))
     sweep(path)
-    folder = f"{path}.{kind}.{os.getpid()}.{time.monotonic_ns()}.tmp"
-    os.mkdir(folder, 0o700)
+    folder = files.private_folder(f"{path}.{kind}.{os.getpid()}.{time.monotonic_ns()}.tmp")
     try:
         yield folder
     finally:
@@ -147,35 +144,31 @@ def _write_tar(home: str, path: str, store: str) -> dict[str, Any]:
     """Write the backup of a home; returns its manifest. `store` is a path for a copy of the store."""
     members: list[dict[str, Any]] = []
     schema, counts = 0, {}
-    with (
-        _new_file(path) as file,
-        tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, format=tarfile.PAX_FORMAT) as tar,
-    ):
-        for name in _members(home):
-            try:
-                data = files.read_file(os.path.join(home, name))
-            except FileNotFoundError:  # a session was cleared meanwhile, or the spool emptied
-                continue
-            members.append(_add(tar, name, io.BytesIO(data)))
-        if store_file.copy(store):
-            examined = store_file.examine(store)
-            schema, counts = examined.schema, examined.counts
-            with open(store, "rb") as member:
-                members.append(_add(tar, STORE, member))
-        manifest = {"format": FORMAT, "joelclaw": VERSION, "schema": schema, "createdAt": clock.iso(clock.now_ms())}
-        manifest |= {"counts": counts, "members": members}
-        _add(tar, MANIFEST, io.BytesIO(json.dumps(manifest).encode()))
+    with _new_file(path) as file:
+        with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, format=tarfile.PAX_FORMAT) as tar:
+            for name in _members(home):
+                try:
+                    data = files.read_file(os.path.join(home, name))
+                except FileNotFoundError:  # a session was cleared meanwhile, or the spool emptied
+                    continue
+                members.append(_add(tar, name, io.BytesIO(data)))
+            if store_file.copy(store):
+                examined = store_file.examine(store)
+                schema, counts = examined.schema, examined.counts
+                with open(store, "rb") as member:
+                    members.append(_add(tar, STORE, member))
+            manifest = {"format": FORMAT, "joelclaw": VERSION, "schema": schema, "createdAt": clock.iso(clock.now_ms())}
+            manifest |= {"counts": counts, "members": members}
+            _add(tar, MANIFEST, io.BytesIO(json.dumps(manifest).encode()))
+        file.flush()
+        os.fsync(file.fileno())
     return manifest
 
 
-@contextmanager
-def _new_file(path: str) -> Iterator[IO[bytes]]:
-    """A new file that is on the disk when it is closed."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        yield file
-        file.flush()
-        os.fsync(descriptor)
+def _new_file(path: str) -> IO[bytes]:
+    file = open(path, "xb")
+    os.fchmod(file.fileno(), 0o600)
+    return file
 
 
 def _add(tar: tarfile.TarFile, name: str, file: IO[bytes]) -> dict[str, Any]:
@@ -214,11 +207,13 @@ def _unpack(file: str, folder: str) -> dict[str, Any]:
                     raise _damaged(f"{name[:200]!r} does not belong in it")
                 if name == MANIFEST:
                     manifest = json.loads(content.read().decode())
-                else:
-                    unpacked[name] = _copied(content, os.path.join(folder, name))
-    except UNREADABLE as error:
-        raise _damaged(f"{error}"[:200] or type(error).__name__) from None
-    try:
+                    continue
+                path = os.path.join(folder, name)
+                files.private_folder(os.path.dirname(path))
+                with _new_file(path) as target:
+                    shutil.copyfileobj(content, target, 1 << 18)
+                with open(path, "rb") as written:
+                    unpacked[name] = member.size, hashlib.file_digest(written, "sha256").hexdigest()
         for code, name, newest in (("BACKUP_TOO_NEW", "format", FORMAT), ("STORE_TOO_NEW", "schema", sqlite.SCHEMA)):
             if int(manifest[name]) > newest:
                 message = f"the backup has {name} {manifest[name]}; this joelclaw knows {newest}"
@@ -226,23 +221,12 @@ def _unpack(file: str, folder: str) -> dict[str, Any]:
         listed = {str(member["name"]): (member["bytes"], member["sha256"]) for member in manifest["members"]}
         needed = ("createdAt", "joelclaw", "schema", "counts", "members")
         checked: dict[str, Any] = {name: manifest[name] for name in needed}
-    except (KeyError, TypeError, ValueError):
-        raise _damaged("its manifest is unreadable or its end is missing") from None
-    wrong = sorted(name for name in {*listed, *unpacked} if listed.get(name) != unpacked.get(name))
-    if wrong:
-        raise _damaged(f"{wrong[0][:200]!r} does not match the manifest")
+    except UNREADABLE as error:
+        raise _damaged(f"{error}"[:200] or type(error).__name__) from None
+    if listed != unpacked:
+        wrong = min(name for name in {*listed, *unpacked} if listed.get(name) != unpacked.get(name))
+        raise _damaged(f"{wrong[:200]!r} does not match the manifest")
     return checked
-
-
-def _copied(content: IO[bytes], path: str) -> tuple[int, str]:
-    """Write a member to a new file; returns its length and hash."""
-    digest = hashlib.sha256()
-    files.private_folder(os.path.dirname(path))
-    with _new_file(path) as file:
-        while data := content.read(1 << 18):
-            digest.update(data)
-            file.write(data)
-        return file.tell(), digest.hexdigest()
 
 
 def _check_target(target: str, file: str, *, force: bool) -> None:
@@ -270,15 +254,10 @@ def _replace(staging: str, target: str) -> list[str]:
         os.rename(target, aside)
     try:
         os.rename(staging, target)
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-            if aside:
-                os.rename(aside, target)
-            raise
-        message = f"{target} was written to meanwhile; the previous home is in {aside}"
+    except OSError as error:  # a hook has made a home there in the meantime
+        message = f"{target} cannot be replaced: {error.strerror}; the previous home is in {aside or target}"
         moved = f"rm -r {shlex.quote(target)}; mv {shlex.quote(aside)} {shlex.quote(target)}"
         raise Failure("RESTORE_BUSY", message, f"stop the running agents, then: {moved}") from None
-    _sync_folder(os.path.dirname(target))
     return [aside] if aside else []
 
 
@@ -287,25 +266,15 @@ def _shown_counts(counts: dict[str, int]) -> dict[str, int]:
     return {name: counts[table] for table, name in shown.items() if table in counts}
 
 
-def _is_over(writer: int, path: str) -> bool:
-    """Whether the process that wrote a leftover has ended."""
-    longest_s = 3600  # no backup takes longer: another process has this id by then
+def _is_running(process: int) -> bool:
+    """Whether a process with this id runs, perhaps as another user."""
     try:
-        if time.time() - os.path.getmtime(path) < longest_s:
-            os.kill(writer, 0)
-            return False
-    except PermissionError:  # it runs as another user
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
         return False
-    except (OSError, OverflowError):
+    except PermissionError:
         pass
     return True
-
-
-def _sync_folder(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    with suppress(OSError):  # some file systems cannot
-        os.fsync(descriptor)
-    os.close(descriptor)
 
 
 def _damaged(what: str) -> Failure:

@@ -7,7 +7,6 @@ and stays.
 
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from glob import escape, glob
@@ -67,8 +66,9 @@ class Purge:
                 hide_state(session)  # the state itself was deleted
         self._selection = deletion.erase(self._db, self._criteria, at=clock.now_ms(), embed=document_vector)
         if self._criteria.phrases and not self._criteria.has_ids:
-            self._sweep.named_only.update(f"{files.STORE}: {column}" for column in deletion.columns_holding(self._db))
-            self._sweep.named_only.update(_names_holding(self._criteria))
+            holds, named = self._criteria.holds, self._sweep.named_only
+            named.update(f"{files.STORE}: {column}" for column in deletion.columns_holding(self._db))
+            named.update(name for path, name in _home_files() if holds(name, _read(path)))
         store_file.wipe(self._db)
         backup.sweep()
         return self.result(done=True)
@@ -131,21 +131,17 @@ def _by_ids(db: apsw.Connection, ids: Sequence[str]) -> Criteria:
 
 
 def _by_filters(db: apsw.Connection, filters: Mapping[str, str]) -> Criteria:
-    session, project = filters["session"], filters["project"]
+    session, name = filters["session"], filters["project"]
     try:
         session = session and (forgotten.whole_id(db, session) or known_sessions.resolve(db, session))
     except Failure as failure:  # files may still name a session that the store no longer knows
         if failure.code != known_sessions.NOT_FOUND:
             raise
-    live = _live_sessions(db, project) if project else frozenset()
+    live = [known.id for known in known_sessions.known_sessions(db) if name and project.same(name, known.project)]
     phrases = (filters["match"],) if filters["match"] else ()
     day = clock.local_period(filters["before"]) if filters["before"] else None
-    return Criteria(session=session, project=project, live=live, before=day[0] if day else None, phrases=phrases)
-
-
-def _live_sessions(db: apsw.Connection, name: str) -> frozenset[str]:
-    known = known_sessions.known_sessions(db)
-    return frozenset(session.id for session in known if project.same(name, session.project))
+    before = day[0] if day else None
+    return Criteria(session=session, project=name, live=frozenset(live), before=before, phrases=phrases)
 
 
 class _Sweep:
@@ -162,24 +158,22 @@ class _Sweep:
         self.not_touched: set[str] = set()  # files outside the home to which links in it lead
         self.log_sections = 0
         self.bytes = 0  # of the deleted files and sections
-        logs = os.path.dirname(daily_log.log_path(clock.now_ms(), config))
-        is_in_home = files.is_in_home(os.path.dirname(logs), files.home())
+        logs = set(glob(os.path.join(escape(os.path.dirname(daily_log.log_path(clock.now_ms(), config))), "*.md")))
         with reported("PURGE", files.home()):
-            # A folder of the user's may hold other files.
-            for path in _files_below(logs) if is_in_home else sorted(glob(os.path.join(escape(logs), "*.md"))):
-                if os.path.isfile(path):
+            for path in logs:
+                if os.path.isfile(path) and not os.path.islink(path):
                     self._clean_log(path)
-            every = list(_home_files())
+            every = [(path, name) for path, name in _home_files() if path not in logs]
             bar[0](len(every))
             for path, name in every:
-                if not path.startswith(logs + os.sep):
+                with suppress(FileNotFoundError):
                     self._clean(path, name)
                 bar[1](1)
 
     def _clean(self, path: str, name: str) -> None:
         folder, base = os.path.split(name)
         is_link = os.path.islink(path)
-        if path == log.spool_path() or not os.lstat(path).st_size:  # new events; the mark of a forgotten session
+        if path == log.spool_path() or not os.lstat(path).st_size:  # new events; locks, the mark of a forgotten session
             return
         if folder == "sessions" and base.endswith(".json") and not is_link and self._clean_state(path):
             return
@@ -190,19 +184,16 @@ class _Sweep:
         own = tuple(files.safe_name(session) + ".json" for session in self._sessions)
         if not (folder == "sessions" and base.startswith(own)) and not self._criteria.holds(_read(path)):
             return
-        by_hand = name.startswith(("config.toml", "switches.json", "knowledge.json", "installs/"))
+        by_hand = name.startswith(("config.toml", "switches.json", "knowledge.json", "installs/", "workspace/"))
         if by_hand and ".damaged-" not in name and not base.endswith(".tmp"):
             self.named_only.add(name)
         elif is_link:
             self.not_touched.add(os.path.realpath(path))
-        else:  # a cache, a file that was set aside, a leftover of a killed writer
+        else:  # a file that was set aside, a leftover of a killed writer
             self.files_deleted.add(name)
-            self._remove(path)
-
-    def _remove(self, path: str) -> None:
-        self.bytes += os.lstat(path).st_size
-        if not self._dry:
-            files.remove(path)
+            self.bytes += os.lstat(path).st_size
+            if not self._dry:
+                files.remove(path)
 
     def _clean_state(self, path: str) -> bool:
         """Delete the state of a session that is purged, or that quotes purged text; False if it is not a state."""
@@ -210,7 +201,7 @@ class _Sweep:
         by_age = criteria.before is not None and not (criteria.has_ids or criteria.phrases)
         is_meant = criteria.session in ("", session) and (not criteria.project or session in criteria.live)
         is_old = by_age and is_meant and 0 < updated_at(text.encode()) < (criteria.before or 0)
-        quotes = criteria.holds(text) or (bool(self._ids) and not self._ids.isdisjoint(text.split('"')))
+        quotes = criteria.holds(text) or not self._ids.isdisjoint(text.split('"'))
         if not (session in self._sessions or is_old or quotes):
             return text.startswith("{")
         try:
@@ -226,9 +217,6 @@ class _Sweep:
         return True
 
     def _clean_log(self, path: str) -> None:
-        if os.path.islink(path) or (not path.endswith(".md") and "\ufffd" in _read(path)):
-            self._clean(path, os.path.relpath(path, files.home()))
-            return
         with open(files.open_file(path), "rb") as file:
             text = file.read().decode("utf-8", "replace")
             kept, removed = self._without_sections(text, os.path.basename(path))
@@ -243,55 +231,29 @@ class _Sweep:
             daily_log.append(path, file.read())  # hooks may have appended meanwhile
 
     def _without_sections(self, text: str, name: str) -> tuple[str, int]:
-        """A daily log without the sections of sessions that go, or the lines that hold a phrase; how many went."""
-        criteria, removed = self._criteria, 0
+        """A daily log without the sections of sessions that go, and without lines of others that hold a phrase; how
+        many sections changed."""
+        criteria = self._criteria
         by_age = criteria.before is not None and not (criteria.phrases or criteria.session or criteria.project)
         is_old = by_age and name[:10] < clock.iso(criteria.before or 0)[:10]
-        parts = []
-        for section in re.split(r"^(?=#)", text, flags=re.MULTILINE):
+        sections = re.split(r"^(?=#)", text, flags=re.MULTILINE)
+        kept = []
+        for section in sections:
             heading = section.partition("\n")[0]
-            is_ours = daily_log.is_section(heading)
-            is_of_session = any(daily_log.is_of_session(heading, session) for session in self._sessions)
-            if is_ours and (is_old or is_of_session or criteria.holds(section)):
-                removed += 1
-                continue
-            lines = section.splitlines(keepends=True)
-            for size in range(1, 1 + max((len(phrase.split()) for phrase in criteria.phrases), default=0)):
-                for at in range(len(lines) - size, -1, -1):
-                    if criteria.holds("".join(lines[at : at + size])):
-                        del lines[at : at + size]
-            parts.append("".join(lines))
-            removed += parts[-1] != section
-        return "".join(parts), removed
-
-
-def _names_holding(criteria: Criteria) -> Iterator[str]:
-    """Files of the home whose name, or content after all, holds a phrase."""
-    for path, name in _home_files():
-        if criteria.holds(name, _read(path)):
-            yield name
+            if daily_log.is_section(heading):
+                is_of_session = any(daily_log.is_of_session(heading, session) for session in self._sessions)
+                kept.append("" if is_old or is_of_session or criteria.holds(section) else section)
+            else:
+                kept.append("".join(line for line in section.splitlines(keepends=True) if not criteria.holds(line)))
+        return "".join(kept), sum(before != after for before, after in zip(sections, kept, strict=True))
 
 
 def _home_files() -> Iterator[tuple[str, str]]:
     """Path, and path in the home, of each file of ours except the store."""
-    for path in filter(_has_content, files.entries(files.home())):
+    for path in files.entries(files.home()):
         name = os.path.relpath(path, files.home())
-        if name != files.STORE and not name.startswith(files.STORE + "-"):
+        if os.path.isfile(path) and name != files.STORE and not name.startswith(files.STORE + "-"):
             yield path, name
-
-
-def _has_content(path: str) -> bool:
-    """Whether it is a file that is not empty: each session has an empty lock file."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return False
-    return stat.S_ISREG(status.st_mode) and status.st_size > 0
-
-
-def _files_below(folder: str) -> Iterator[str]:
-    for parent, _, names in os.walk(folder):  # unlike `glob`, it follows no link
-        yield from (os.path.join(parent, name) for name in sorted(names))
 
 
 def _read(path: str) -> str:
