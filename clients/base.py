@@ -105,12 +105,8 @@ class Client:
     reading_tools: tuple[str, ...] = ()  # tools that read it
     shell_tools: tuple[str, ...] = ()  # tools that run a command
     path_keys: tuple[str, ...] = ("file_path",)  # fields of a tool's input that name its file
-
-    # its compactions, for `joelclaw compaction`
-    has_entries = False  # the tools can compact its sessions
     is_tree = False  # entries name their parent; else the order of the lines counts
-    parallel_calls = False  # the result of a parallel call is no ancestor of what follows
-    own_rules = False  # as pi: summaries list files, prompts count in full
+    has_entries = False  # its entries are pi's, so that `joelclaw compaction` can read them
 
     # how it runs
     window = 200_000  # tokens in the context of its usual model

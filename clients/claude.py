@@ -65,9 +65,7 @@ class Claude(Client):
     reading_tools = ("Read", "NotebookRead")
     shell_tools = ("Bash",)
     path_keys = ("notebook_path", "file_path")
-    has_entries = True
     is_tree = True
-    parallel_calls = True
     named_by_file = True
     window_variable = "CLAUDE_CODE_AUTO_COMPACT_WINDOW"
     long_window = 1_000_000
@@ -100,7 +98,6 @@ class Claude(Client):
             pass
         elif line.get("isCompactSummary"):
             found = [summary_entry(text_of(table(line.get("message")).get("content")), at)]
-            found[0].summary = _bare_summary(found[0].text)
         elif is_meta:
             given = table(line.get("message")).get("content")
             found = _notes(at, *_messages(text_of(given))) or [Entry("node", content=given)]
@@ -159,7 +156,6 @@ class Claude(Client):
         message = table(line.get("message"))
         given, model = message.get("content"), string(message.get("model"))
         answer = Entry("answer", at, text=text_of(given), content=given, stable_id=_stable_id(line), model=model)
-        answer.group = string(message.get("id"))
         found, others = [answer], []
         for part in rows(given):
             if part.get("type") != "tool_use":
@@ -177,8 +173,7 @@ class Claude(Client):
             others += _plan(call.call, tool, fields)
         keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
         usage = usage_entry(message.get("usage"), keys, model)
-        usage.tokens_used += whole(table(message.get("usage")).get("output_tokens"))
-        return [*found, *others, usage] if usage.tokens_used else [*found, *others]
+        return [*found, *others, usage] if usage.tokens else [*found, *others]
 
 
 def _stable_id(line: dict[str, Any], part: str = "") -> str:
@@ -362,21 +357,6 @@ def _plan(call: str, tool: str, given: dict[str, Any]) -> list[Entry]:
     return [Entry("plan", call=call, steps=[step])]
 
 
-def _bare_summary(text: str) -> str:
-    """A summary without Claude Code's sentences about how the session came to it and how to go on."""
-    if text.startswith("This session is being continued from a previous conversation"):
-        head, found, rest = text.partition("Summary:\n")
-        text = rest if found else head
-    for end in (
-        "\nIf you need specific details from before compaction",
-        "\nPlease continue the conversation from where we left it off",
-        "\nContinue the conversation from where it left off",
-    ):
-        text = text.partition(end)[0] or text
-    return text.strip()
-
-
 def _boundary(about: dict[str, Any]) -> Entry:
     first_kept = string(table(about.get("preservedSegment")).get("headUuid"))
-    before, after = whole(about.get("preTokens")), whole(about.get("postTokens"))
-    return Entry("compaction", tokens_before=before, tokens_after=after, first_kept=first_kept)
+    return Entry("compaction", tokens_after=whole(about.get("postTokens")), first_kept=first_kept)

@@ -68,7 +68,6 @@ class Codex(Client):
     has_window = True
     reading_tools = ("read_file", "view_image")
     path_keys = ("file_path", "path")
-    has_entries = True
     window = 272_000
     session_variable = "CODEX_THREAD_ID"
     login_shell = True
@@ -238,7 +237,7 @@ def _compaction_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
     seen = [_seen(row) for row in history] or message
     fields = (row.get(name) for row in history for name in ("content", "text", "arguments", "input", "output"))
     texts = [text for text in (message, *(text_of(field, TEXT_KINDS) for field in fields)) if text]
-    found = [Entry("compaction", at, summary=_bare_summary(message), content=seen)]
+    found = [Entry("compaction", at, content=seen)]
     for row in history:
         text = typed(row.get("content"), ("input_text", "text"))
         if row.get("role") == "user" and text not in ("", message.strip()):
@@ -247,13 +246,6 @@ def _compaction_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
         found.append(summary_entry("\n".join(texts), at))
         found[-1].content = None  # it is the compaction's
     return found
-
-
-def _bare_summary(text: str) -> str:
-    """A summary without the sentences with which Codex hands it to the model."""
-    begin = "Another language model started to solve this problem"
-    head, found, rest = text.partition(":\n")
-    return rest.strip() if found and text.startswith(begin) and len(head) < 600 else text.strip()
 
 
 def _seen(row: dict[str, Any]) -> list[Any]:

@@ -103,10 +103,8 @@ def _said(text: str, at: int | None, *, is_side: bool) -> list[Entry]:
 
 def _session_entries(kind: str, about: dict[str, Any], at: int | None) -> list[Entry]:
     if kind == "session.compaction_complete" and about.get("success") is True:
-        summary = string(about.get("summaryContent"))
-        before, after = whole(about.get("preCompactionTokens")), whole(about.get("postCompactionTokens"))
-        compaction = Entry("compaction", at, summary=summary, tokens_before=before, tokens_after=after)
-        return [compaction, summary_entry(summary, at)]
+        compaction = Entry("compaction", at, tokens_after=whole(about.get("postCompactionTokens")))
+        return [compaction, summary_entry(string(about.get("summaryContent")), at)]
     if kind == "session.usage_record":
         used = table(about.get("usage"))
         return [usage_entry(used, ("inputTokens",), used.get("model"), whole(used.get("maxPromptTokens")))]

@@ -49,10 +49,10 @@ class Entry:
 
     __slots__ = (
         "at", "call", "command", "content", "copied_from", "edits", "failed", "files", "first_kept", "first_line",
-        "folder", "given", "group", "hunks", "id", "is_meta", "is_side", "is_stop", "kept_in", "kind", "model",
-        "operation", "origin", "parent", "parent_session", "part", "process", "read_files", "results", "rewound_to",
-        "session", "session_kind", "stable_id", "steps", "summary", "text", "tokens", "tokens_after", "tokens_before",
-        "tokens_used", "tool", "turns", "unrun", "whole", "window",
+        "folder", "given", "hunks", "id", "is_meta", "is_side", "is_stop", "kept_in", "kind", "model", "operation",
+        "origin", "parent", "parent_session", "part", "process", "read_files", "results", "rewound_to", "session",
+        "session_kind", "stable_id", "steps", "text", "tokens", "tokens_after", "tokens_used", "tool", "turns",
+        "unrun", "whole", "window",
     )  # fmt: skip
 
     def __init__(self, kind: Kind, at: int | None = None, **fields: Any) -> None:
@@ -61,7 +61,6 @@ class Entry:
         self.id = ""  # of the node in the session's tree
         self.parent = ""  # id of the node before it on its branch
         self.stable_id = ""  # of a prompt or answer, unique over all sessions
-        self.group = ""  # shared by the nodes of an answer
         self.session = ""  # the session that the line names
         self.copied_from = ""  # the session from which a fork copied the line
         self.parent_session = ""  # the session from which this session was started
@@ -94,13 +93,11 @@ class Entry:
         self.operation = ""  # of a queue: enqueue, remove (handed to the model), dequeue (follows), popAll (taken back)
         # of usage
         self.tokens = 0  # of the context: input, cache read and cache write
-        self.tokens_used = 0  # the same with the answer itself
+        self.tokens_used = 0  # the same with the answer itself, if pi's rules need it
         self.window = 0  # tokens; the model's context window
         self.model = ""
         # of a compaction
-        self.tokens_before = 0
         self.tokens_after = 0
-        self.summary = ""  # also of a summary: what the model wrote, without the client's words around it
         self.first_kept = ""  # id of the oldest entry that the client kept as it was
         self.turns = 0  # of a rollback
         self.rewound_to = ""  # of a rollback: id of the first entry that was taken back
@@ -172,7 +169,7 @@ def summary_entry(text: str, at: int | None) -> Entry:
 def usage_entry(used: object, names: Iterable[str], model: object = "", window: int = 0) -> Entry:
     """How full the context was, by the sum of the named numbers."""
     tokens = sum(whole(table(used).get(name)) for name in names)
-    return Entry("usage", tokens=tokens, tokens_used=tokens, model=string(model), window=window)
+    return Entry("usage", tokens=tokens, model=string(model), window=window)
 
 
 def diff_entries(call: object, file: str, diff: object) -> list[Entry]:

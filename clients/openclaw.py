@@ -33,7 +33,6 @@ class OpenClaw(Pi):
     shows_notices = False
     forgets_texts = True
     has_entries = False
-    own_rules = False
     takes_summary = False
     compact_command = "openclaw sessions compact {key}"  # seen to work with 2026.9.6; it needs a running gateway
 

@@ -69,7 +69,7 @@ class OpenCode(ExtensionClient):
         text = "\n".join(string(part.get("text")) for part in said if part.get("type") == "text").strip()
         found: list[Entry] = []
         if info.get("summary") is True:  # of the messages before it
-            found = [Entry("compaction", at, summary=text), summary_entry(text, at)]
+            found = [Entry("compaction", at), summary_entry(text, at)]
         elif (text or tools) and info.get("role") in ("user", "assistant"):
             found = [Entry("prompt" if info["role"] == "user" else "answer", text=text)]
             for number, part in enumerate(tools):

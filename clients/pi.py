@@ -47,7 +47,6 @@ class Pi(ExtensionClient):
     reading_tools = ("read",)
     has_entries = True
     is_tree = True
-    own_rules = True
     takes_summary = True
 
     def wrote(self, line: dict[str, Any]) -> bool:
@@ -230,9 +229,8 @@ def _note(message: dict[str, Any], at: int | None) -> Entry:
 
 def _compaction_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
     summary = string(line.get("summary"))
-    compaction = Entry("compaction", at, summary=summary, content=summary, **_listed_files(line))
+    compaction = Entry("compaction", at, content=summary, **_listed_files(line))
     compaction.first_kept = string(line.get("firstKeptEntryId"))
-    compaction.tokens_before = whole(line.get("tokensBefore"))
     # the summary's content is the compaction's
     found = [compaction, Entry("summary", at, text=summary)] if summary else [compaction]
     system = table(line.get("systemMessage"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from clients.base import SHARED_EVENTS, Client
 from clients.content import parse_timestamp, rows, string, table, typed, whole, without_ours
-from clients.entries import Entry, diff_entries, plan_entries, result_entry, usage_entry, with_node
+from clients.entries import Entry, diff_entries, plan_entries, result_entry, summary_entry, usage_entry, with_node
 from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -124,7 +124,5 @@ def _compaction(about: dict[str, Any], at: int | None) -> list[Entry]:
     """A compaction, with the history that it left; the summary is the first message of it."""
     info, history = table(about.get("info")), rows(about.get("compressedHistory"))
     left = "\n".join(string(part.get("text")) for row in history for part in rows(row.get("parts")))
-    summary = left.partition("<state_snapshot>")[2].partition("</state_snapshot>")[0].strip()
-    before, after = whole(info.get("originalTokenCount")), whole(info.get("newTokenCount"))
-    compaction = Entry("compaction", at, summary=summary, tokens_before=before, tokens_after=after)
-    return [compaction, Entry("summary", at, text=left, content=left)]
+    compaction = Entry("compaction", at, tokens_after=whole(info.get("newTokenCount")))
+    return [compaction, summary_entry(left, at)]

@@ -17,8 +17,6 @@ from core.errors import Failure
 from core.quoting import shown_line
 from session import idle as idle_compaction
 from session.compaction import preparation, session_tree, summary
-from session.compaction.messages import messages_of, spoken
-from session.compaction.messages import serialize as flat_text
 from session.state import role_name
 
 if TYPE_CHECKING:
@@ -40,9 +38,7 @@ WhichClient = Annotated[
 ]
 Window = Annotated[
     int | None,
-    Option(
-        "--window", min=1, help="The context window in tokens (default: from the file, context.window or the model)"
-    ),
+    Option("--window", min=1, help="The context window in tokens (default: context.window or the model's)"),
 ]
 Reserve = Annotated[
     int | None,
@@ -165,11 +161,11 @@ def serialize(
     if part == "context":
         entries = preparation.context_entries(session.transcript)
     elif part == "branch":
-        entries = [entry for entry in session.transcript.nodes if entry.kind != "compaction"]
+        entries = [entry for entry in session.transcript.nodes if entry.head.kind != "compaction"]
     else:
         cut = session.prepared()
         entries = cut.entries_to_summarize if part == "summarize" else cut.turn_prefix_entries
-    text = flat_text(messages_of(session.transcript, entries))
+    text = session_tree.serialize(entries)
     result = {
         **session.about, "part": part, "messages": sum(entry.role is not None for entry in entries),
         "characters": len(text), "text": text, "problems": session.problems,
@@ -194,8 +190,8 @@ def summarize(
         parts, file_ops, reserve = summary.parts_of(cut), cut.file_ops, limits.reserve
     else:
         problems.append("there is nothing to compact yet: this summarizes the whole conversation")
-        messages = spoken(session.transcript, session.transcript.nodes)
-        if not any(block.text.strip() or block.name for message in messages for block in message.blocks):
+        messages = session_tree.spoken(session.transcript.nodes)
+        if not session_tree.serialize(messages):
             path = session.transcript.path
             raise Failure("TRANSCRIPT_EMPTY", f"nothing was said in {path}", "name a session with messages")
         parts, reserve = [summary.Part("history", messages)], 0
@@ -236,10 +232,10 @@ def branch(
         "problems": [],
     }  # fmt: skip
     if found.chosen:
-        parts = [summary.Part("branch", spoken(session.transcript, reversed(found.chosen)))]
+        parts = [summary.Part("branch", session_tree.spoken(reversed(found.chosen)))]
         reserve = session.settings.get_int("compaction.reserve_tokens")
         result |= summary.summarize(parts, found.file_ops, session.model(command, instructions), reserve=reserve)
-    result["problems"] = list(dict.fromkeys([*session.problems, *found.problems, *result["problems"]]))
+    result["problems"] = [*session.problems, *result["problems"]]
     return Answer(result, view=TEXT_VIEW)
 
 

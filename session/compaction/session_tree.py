@@ -1,52 +1,29 @@
-"""A transcript as the tree of its nodes, for the compaction tools: the active branch, its messages, and their tokens.
+"""A session of pi as the tree of its entries: the active branch, its text for a model, and its tokens.
 
-A node holds ids, sizes, calls and files of a line. The texts stay in the file and are read again for a message, so that
-a session of 100 MB takes little memory. Tokens are estimated as pi does, four characters each as JavaScript counts
-them: with the same numbers, the cut falls where pi's falls.
+Tokens are estimated as pi does, four characters each as JavaScript counts them: with the same numbers, the cut falls
+where pi's falls.
 """
 
-import codecs
-import gc
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Any, Literal
 
 import orjson
 
 import clients
+from clients.content import IMAGE_CHARS, OURS, rows, string, table
 from clients.entries import Entry
 from core import files
 from core.errors import Failure, usage
 
 Role = Literal["user", "assistant", "tool_result", "bash", "custom", "branch_summary", "compaction_summary", "system"]
-NodeKind = Literal["message", "custom_message", "branch_summary", "compaction", "other"]
 
 ROLES: dict[str, Role] = {
-    "prompt": "user", "answer": "assistant", "call": "assistant", "result": "tool_result", "shell": "bash",
-    "note": "custom", "branch_summary": "branch_summary", "compaction": "compaction_summary",
-    "summary": "compaction_summary", "system": "system",
+    "prompt": "user", "answer": "assistant", "result": "tool_result", "shell": "bash", "note": "custom",
+    "branch_summary": "branch_summary", "compaction": "compaction_summary", "system": "system",
 }  # fmt: skip
-
-
-class Line(NamedTuple):
-    """A line of a transcript that is not blank."""
-
-    number: int  # from 1
-    offset: int
-    size: int  # bytes
-    value: dict[str, Any] | None  # None if it holds no JSON object
-
-
-class Problems(list[str]):
-    """What could not be read."""
-
-    def first(self, most: int = 20) -> tuple[str, ...]:
-        """The first of them, and how many more there are."""
-        more = len(self) - most
-        return (*self[:most], f"and {more} more problems") if more > 0 else tuple(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +33,6 @@ class FileOperations:
     read: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
     edited: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.read or self.written or self.edited)
 
     @property
     def modified(self) -> list[str]:
@@ -71,65 +45,63 @@ class FileOperations:
         return _sorted({*self.read} - {*self.edited, *self.written})
 
 
-NO_FILES = FileOperations()
-
-
 @dataclass(frozen=True, slots=True)
-class Compaction:
-    """What the client recorded of a compaction."""
-
-    summary: str
-    first_kept: str = ""  # id of the oldest node that stayed as it was; "" if none did, or the client copies them
-    tokens_before: int = 0
-
-
-class Node(NamedTuple):
-    """A line of a transcript. A tuple, since a large session has 100,000 of them."""
+class Node:
+    """A line of a session, as the model sees it."""
 
     id: str
     parent: str  # id of the node before it on its branch, "" for the first
-    kind: NodeKind
-    line: int  # from 1
-    offset: int
-    size: int  # bytes of the line; 0: nothing to read again
-    role: Role | None = None  # None: bookkeeping
-    is_empty: bool = False  # a summary of a branch without a text, which the model does not see
-    can_cut: bool = False  # a compaction may keep the session from here on
-    starts_turn: bool = False
-    used: int = 0  # tokens of the context after it, as a finished answer reports them
-    calls: tuple[str, ...] = ()  # ids of its tool calls
-    answers: tuple[str, ...] = ()  # ids of the calls whose results it holds
-    files: FileOperations = NO_FILES  # of its tool calls, or those that a client's summary lists
-    compaction: Compaction | None = None
-    group: str = ""  # shared by the nodes of an answer
-    rollback: int = 0  # turns that the user took back here
-    edits: str = ""  # id of the node that the model no longer sees as it was; of size 0: no longer sees at all
-    omitted: Role | None = None  # its role, if an edit keeps it from the model
-    edited_at: tuple[int, int] = (0, 0)  # offset and size of the line with what the model sees in its place
+    line: dict[str, Any]
+    entries: tuple[Entry, ...]  # of the line; the first is the node's own
+    role: Role | None  # None: the model does not see it
+    omitted: Role | None = None  # its role, if a context edit keeps it from the model
+
+    @property
+    def head(self) -> Entry:
+        """Its own entry, which the others belong to."""
+        return self.entries[0]
+
+    @property
+    def can_cut(self) -> bool:
+        """Whether a compaction may keep the session from here on."""
+        return self.role not in (None, "tool_result", "compaction_summary", "system")
+
+    @property
+    def starts_turn(self) -> bool:
+        """Whether it begins a turn."""
+        return self.role in ("user", "bash", "custom", "branch_summary")
+
+    @property
+    def used(self) -> int:
+        """The tokens of the context after it, as a finished answer reports them."""
+        return max(entry.tokens_used for entry in self.entries)
+
+    @property
+    def files(self) -> FileOperations:
+        """The files of its tool calls, or those that a summary lists."""
+        return together(map(_files, self.entries))
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A transcript that was read; window (tokens), model and folder if the file names them."""
+    """A session that was read."""
 
     client: str
     path: str
     nodes: tuple[Node, ...]  # the active branch, oldest first
     tree: dict[str, Node]  # every node of every branch, by id
-    window: int = 0
     model: str = ""
     cwd: str = ""
-    problems: tuple[str, ...] = ()  # what could not be read; the rest is a partial result
-    measured: dict[tuple[str, int], int] = field(default_factory=dict, compare=False, repr=False)
-    """tokens by id and offset of an edit, once asked for"""
+    problems: tuple[str, ...] = ()  # the first 20 things that could not be read; the rest is a partial result
 
     def last_compaction(self) -> int:
         """Index of the newest compaction on the active branch, -1 if there is none."""
-        return next((at for at in range(len(self.nodes) - 1, -1, -1) if self.nodes[at].kind == "compaction"), -1)
+        kinds = [node.head.kind for node in self.nodes]
+        return next((at for at in range(len(kinds) - 1, -1, -1) if kinds[at] == "compaction"), -1)
 
 
 def read(path: str, client: str = "", leaf: str = "") -> Transcript:
-    """Read a transcript; damaged lines are left out and listed in `problems`.
+    """Read a session; damaged lines are left out and listed in `problems`.
 
     Args:
         client: who wrote it; "" to find out by its first lines.
@@ -138,52 +110,42 @@ def read(path: str, client: str = "", leaf: str = "") -> Transcript:
     Raises TRANSCRIPT_NOT_FOUND, TRANSCRIPT_UNREADABLE, TRANSCRIPT_EMPTY, TRANSCRIPT_UNKNOWN, TRANSCRIPT_UNSUPPORTED
     and ENTRY_UNKNOWN.
     """
-    with opened(path) as handle, ExitStack() as stack:
-        if gc.isenabled():  # nothing here makes reference cycles, and looking for them takes half of the time
-            gc.disable()
-            stack.callback(gc.enable)
-        problems = Problems()
-        found, whose = _detected(lines(handle, problems), path, client)
-        reader = _Reader(whose, problems)
-        for line in found:
-            reader.add(line)
-        nodes = reader.nodes
-        if leaf:
-            place = max((place for place, node in enumerate(nodes) if node.id == leaf), default=-1)
-            if place < 0:
-                raise unknown_entry(path, leaf)
-            nodes = nodes[: place + 1]
-        branch = _active_branch(clients.row(whose), nodes, reader.tree, problems)
-        reader.tree.update({node.id: node for node in branch})
-    return Transcript(
-        whose, path, tuple(branch), reader.tree, reader.window, reader.model, reader.cwd, problems.first()
-    )
+    values, problems = _values(path)
+    whose = clients.row(client or _client_of(values, path))
+    tree: dict[str, Node] = {}
+    newest = model = cwd = ""
+    for value in values:
+        entries = tuple(whose.entries(value))
+        head = entries[0]
+        model = next((entry.model for entry in entries if entry.model), model)
+        cwd = cwd or head.folder
+        if head.id:
+            newest = head.id
+            tree[newest] = Node(head.id, head.parent, value, entries, ROLES.get(head.kind))
+    if leaf and leaf not in tree:
+        raise unknown_entry(path, leaf)
+    branch = path_to(leaf or newest, tree)
+    if branch and branch[0].parent:
+        first = branch[0]
+        problems.append(
+            f"the branch begins at {first.id}: {first.parent}, its parent, is not in the file or follows it"
+        )
+    return Transcript(whose.name, path, tuple(branch), tree, model, cwd, tuple(problems[:20]))
 
 
-def path_to(leaf: str, tree: Mapping[str, Node], problems: Problems) -> list[Node]:
+def path_to(leaf: str, tree: Mapping[str, Node]) -> list[Node]:
     """The nodes from the root to `leaf`, oldest first; empty if there is no such node."""
-    path: list[Node] = []
-    seen: set[str] = set()
+    path: dict[str, Node] = {}
     node = tree.get(leaf)
-    while node is not None:
-        if node.id in seen:
-            problems.append(f"the parents of {node.id} form a circle; the branch begins at {path[-1].id}")
-            break
-        seen.add(node.id)
-        path.append(node)
-        if node.parent and node.parent not in tree:
-            problems.append(f"{node.parent}, the parent of {node.id}, is not in the file; the branch begins there")
+    while node is not None and node.id not in path:  # damaged parents may form a circle
+        path[node.id] = node
         node = tree.get(node.parent)
-    path.reverse()
-    return path
+    return [*reversed(path.values())]
 
 
 def together(several: Iterable[FileOperations]) -> FileOperations:
     """The union of several file operations."""
-    several = [files for files in several if files]
-    if len(several) <= 1:
-        return several[0] if several else NO_FILES
-    kinds = zip(*((files.read, files.written, files.edited) for files in several), strict=True)
+    kinds = zip(*((files.read, files.written, files.edited) for files in (FileOperations(), *several)), strict=True)
     return FileOperations(*(tuple(dict.fromkeys(chain.from_iterable(kind))) for kind in kinds))
 
 
@@ -191,23 +153,6 @@ def unknown_entry(path: str, identifier: str) -> Failure:
     """That a session has no entry of this id."""
     fix = "name an entry by its id; `joelclaw compaction prepare` shows some"
     return usage("ENTRY_UNKNOWN", f"{path} has no entry {identifier[:80]!r}", fix)
-
-
-def lines(handle: BinaryIO, problems: Problems) -> Iterator[Line]:
-    """Every line that is not blank; those without a JSON object are problems."""
-    offset = 0
-    for number, data in enumerate(handle, 1):
-        bare = data.removeprefix(codecs.BOM_UTF8) if number == 1 else data
-        start = offset + len(data) - len(bare)
-        offset += len(data)
-        if bare.isspace():
-            continue
-        value = parsed(bare)
-        if not isinstance(value, dict):
-            is_complete = data.endswith(b"\n")
-            problems.append(f"line {number} is {'not a JSON object' if is_complete else 'cut off'}")
-            value = None
-        yield Line(number, start, len(bare), value)
 
 
 def parsed(data: bytes) -> Any:
@@ -223,168 +168,83 @@ def parsed(data: bytes) -> Any:
         return None
 
 
-class _Reader:
-    """Collects the nodes of a transcript, and the model, window and folder that it names last."""
-
-    def __init__(self, client: str, problems: Problems) -> None:
-        self.nodes: list[Node] = []
-        self.tree: dict[str, Node] = {}
-        self.window = 0
-        self.model = ""
-        self.cwd = ""
-        self._client = clients.row(client)
-        self._problems = problems
-        self._groups: set[str] = set()
-
-    def add(self, line: Line) -> None:
-        """Add a line. What subagents said, and a line without a place in the tree, is left out."""
-        entries = self._client.entries(line.value) if line.value is not None else []
-        if not entries or entries[0].is_side:
-            return
-        for entry in entries:
-            self.window = entry.window or self.window
-            self.model = entry.model or self.model
-            self.cwd = self.cwd or entry.folder
-        node = self._node(line, entries)
-        if not node.id:
-            if node.role is not None:
-                self._problems.append(f"line {line.number} is an entry without an id")
-            return
-        if node.id in self.tree:
-            self._problems.append(f"line {node.line} has the id of line {self.tree[node.id].line} and replaces it")
-        self.nodes.append(node)
-        self.tree[node.id] = node
-
-    def _node(self, line: Line, entries: list[Entry]) -> Node:
-        head = entries[0]
-        identifier, parent = head.id, head.parent
-        if not self._client.is_tree:  # a sequence of lines, in which an id may come twice
-            identifier = identifier if identifier and identifier not in self.tree else f"line-{line.number}"
-            parent = self.nodes[-1].id if self.nodes else ""
-        answers = tuple(entry.call for entry in entries if entry.kind == "result" and entry.call)
-        role = "tool_result" if any(entry.kind == "result" for entry in entries) else ROLES.get(head.kind)
-        size = line.size if role or (head.edits and head.content is not None) else 0
-        node = Node(identifier, parent, _kind(head), line.number, line.offset, size, role)
-        is_first = not head.group or head.group not in self._groups
-        calls = tuple(entry.call for entry in entries if entry.kind == "call" and entry.call)
-        calls = calls if head.kind != "result" else ()  # a result's own calls are answered in it
-        is_empty = role == "branch_summary" and not head.text
-        self._groups.add(head.group)
-        return node._replace(
-            is_empty=is_empty,
-            can_cut=role not in (None, "tool_result", "compaction_summary", "system") and is_first and not is_empty,
-            starts_turn=role in ("user", "bash", "custom", "branch_summary") and not is_empty,
-            used=max((entry.tokens_used for entry in entries), default=0),
-            calls=calls,
-            answers=answers,
-            files=files_of(entries),
-            compaction=_compaction(head),
-            group=head.group,
-            rollback=head.turns,
-            edits=head.edits,
-        )
+def spoken(nodes: Iterable[Node]) -> list[Node]:
+    """The nodes that a summary may show: messages, but not those of ours."""
+    said = [node for node in nodes if node.role not in (None, "system")]
+    return [node for node in said if not (node.role == "custom" and node.head.text.startswith(OURS))]
 
 
-def _kind(head: Entry) -> NodeKind:
-    if head.kind in ("compaction", "branch_summary"):
-        return head.kind
-    if head.kind == "note":
-        return "custom_message"
-    return "message" if head.kind in ROLES and head.kind != "summary" else "other"
+def serialize(nodes: Iterable[Node]) -> str:
+    """The conversation as pi shows it to a model that summarises, word for word."""
+    return "\n\n".join(chain.from_iterable(map(_paragraphs, nodes)))
 
 
-def _compaction(head: Entry) -> Compaction | None:
-    if head.kind not in ("compaction", "summary"):
-        return None
-    return Compaction(head.summary, head.first_kept, head.tokens_before)
+def tokens(node: Node) -> int:
+    """The estimated tokens of a node, 0 if the model does not see it."""
+    head = node.head
+    if node.role is None:
+        return 0
+    if head.kind == "system":
+        return _rounded(_system_characters(head.content))
+    if head.kind == "shell":  # without the words around the command
+        return _rounded(_units(head.command) + _units(head.content))
+    return _rounded(sum(map(_characters, _parts(head.content))))
 
 
-def files_of(entries: Iterable[Entry]) -> FileOperations:
-    """The files of the calls of a line, or those that a client's summary lists."""
-    return together(map(_files, entries))
+def system_tokens(nodes: Iterable[Node]) -> int:
+    """The estimated tokens of pi's own instructions: each section and each tool as it was written last."""
+    said = [node for node in nodes if node.role in ("system", "compaction_summary")]
+    texts: list[str] = []
+    sections: dict[str, Any] = {}
+    tools: dict[str, Any] = {}
+    for system in (entry.content for node in said for entry in node.entries if entry.kind == "system"):
+        texts += filter(None, ["\n".join(_texts(system.get("content")))])
+        sections |= table(system.get("sections"))
+        for name in _by_name(system.get("toolsRemoved")):
+            tools.pop(name, None)
+        tools |= _by_name(system.get("toolsAdded"))
+    added = {"toolsAdded": [*tools.values()]} if tools else {}
+    return _rounded(_system_characters({"content": "\n\n".join(texts), "sections": sections, **added}))
+
+
+def _values(path: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """The JSON objects of a file's lines, and which lines hold none."""
+    values: list[dict[str, Any]] = []
+    problems: list[str] = []
+    try:
+        with open(files.open_file(path), "rb") as file:
+            for number, line in enumerate(file, 1):
+                value = parsed(line)
+                if isinstance(value, dict):
+                    values.append(value)
+                elif not line.isspace():
+                    problems.append(f"line {number} is not a JSON object")
+    except (FileNotFoundError, NotADirectoryError):
+        raise usage("TRANSCRIPT_NOT_FOUND", f"{path!r} does not exist", "name an existing session file") from None
+    except OSError as error:
+        fix = "check its permissions and its disk"
+        raise Failure("TRANSCRIPT_UNREADABLE", f"{path} cannot be read: {error.strerror}", fix) from None
+    if not values and not problems:
+        raise Failure("TRANSCRIPT_EMPTY", f"{path} is empty", "name a session with messages")
+    return values, problems
+
+
+def _client_of(values: list[dict[str, Any]], path: str) -> str:
+    whose, known = clients.detect(values[:1000]), clients.with_entries()
+    if whose in known:
+        return whose
+    if whose:
+        what = f"{path} is a transcript of {whose}; compactions of {clients.either(known)} are known"
+        raise Failure("TRANSCRIPT_UNSUPPORTED", what, "name another session file")
+    fix = f"name a session file of {clients.either(known)}; for a damaged file, name its client with --client"
+    raise Failure("TRANSCRIPT_UNKNOWN", f"{path} is not a transcript of a known client", fix)
 
 
 def _files(entry: Entry) -> FileOperations:
     if entry.kind not in ("call", "compaction", "branch_summary"):
-        return NO_FILES
+        return FileOperations()
     read, changed = tuple(entry.read_files), tuple(entry.files)
     return FileOperations(read, changed, ()) if entry.whole else FileOperations(read, (), changed)
-
-
-def _active_branch(client: clients.Client, nodes: list[Node], tree: dict[str, Node], problems: Problems) -> list[Node]:
-    """The branch that ends with the newest node, without turns that were taken back."""
-    branch = path_to(nodes[-1].id, tree, problems) if nodes and client.is_tree else _without_rollbacks(nodes)
-    if client.parallel_calls:
-        branch = _with_parallel_calls(branch, nodes)
-    return _with_summaries(branch)
-
-
-def _without_rollbacks(nodes: list[Node]) -> list[Node]:
-    branch: list[Node] = []
-    for node in nodes:
-        if node.rollback:
-            _take_back(branch, node.rollback)
-        branch.append(node)
-    _move_usage(branch)
-    return branch
-
-
-def _take_back(branch: list[Node], turns: int) -> None:
-    """Drop the newest turns, but nothing from before a compaction; nothing at all if there are fewer turns."""
-    for index in range(len(branch) - 1, -1, -1):
-        if branch[index].kind == "compaction":
-            return
-        turns -= branch[index].starts_turn
-        if turns == 0:
-            del branch[index:]
-            return
-
-
-def _move_usage(branch: list[Node]) -> None:
-    """Move the newest usage to its answer. It is written after the tools have run and does not count their results;
-    when a limit changes, it is repeated for the same answer."""
-    newest = next((at for at in range(len(branch) - 1, -1, -1) if branch[at].used), -1)
-    for answer in range(newest - 1, -1, -1):
-        if branch[answer].role == "assistant":
-            branch[answer] = branch[answer]._replace(used=branch[newest].used)
-            branch[answer + 1 : newest + 1] = [node._replace(used=0) for node in branch[answer + 1 : newest + 1]]
-        if branch[answer].role == "assistant" or branch[answer].kind == "compaction":
-            return
-
-
-def _with_parallel_calls(path: list[Node], nodes: list[Node]) -> list[Node]:
-    """The branch with all parallel calls and results: each result names its own call as its parent, so that a
-    single result has descendants."""
-    on_path = {node.id for node in path}
-    groups = {node.group for node in path if node.group}
-    parallel = [node for node in nodes if node.id not in on_path and node.group in groups]
-    calls = {call for node in (*path, *parallel) for call in node.calls}
-    answered = {call for node in path for call in node.answers}
-    for node in nodes:
-        missing = [call for call in node.answers if call in calls and call not in answered]
-        if missing and node.id not in on_path:
-            parallel.append(node)
-            answered.update(missing)
-    return sorted((*path, *parallel), key=lambda node: node.line) if parallel else path
-
-
-def _with_summaries(path: list[Node]) -> list[Node]:
-    """Merge each compaction with the summary on the next line; a single summary counts as a compaction."""
-    found: list[Node] = []
-    boundary = -1
-    for node in path:
-        if node.kind == "compaction":
-            boundary = -1 if node.compaction and node.compaction.summary else len(found)
-        elif node.compaction is not None and boundary < 0:
-            node = node._replace(kind="compaction")
-        elif node.compaction is not None:
-            before = found[boundary]
-            compaction = replace(before.compaction or node.compaction, summary=node.compaction.summary)
-            found[boundary] = before._replace(offset=node.offset, size=node.size, compaction=compaction)
-            boundary = -1
-            node = node._replace(size=0, role=None, compaction=None)
-        found.append(node)
-    return found
 
 
 def _sorted(paths: Iterable[str]) -> list[str]:
@@ -392,39 +252,77 @@ def _sorted(paths: Iterable[str]) -> list[str]:
     return sorted(paths, key=lambda path: path.encode("utf-16-be", "surrogatepass"))
 
 
-@contextmanager
-def opened(path: str, buffer: int = 1024 * 1024) -> Iterator[BinaryIO]:
-    """A transcript, open for reading. Raises TRANSCRIPT_NOT_FOUND and TRANSCRIPT_UNREADABLE, also while it is read."""
-    try:
-        with open(files.open_file(path), "rb", buffering=buffer) as handle:
-            yield handle
-    except (FileNotFoundError, NotADirectoryError):
-        raise usage("TRANSCRIPT_NOT_FOUND", f"{path!r} does not exist", "name an existing session file") from None
-    except OSError as error:
-        fix = f"check its permissions and its disk, or name a session file of {_titles()}"
-        raise Failure("TRANSCRIPT_UNREADABLE", f"{path} cannot be read: {error.strerror}", fix) from None
+def _paragraphs(node: Node) -> Iterator[str]:
+    texts = _texts(node.head.content)
+    text = "".join(texts)
+    if node.role == "assistant":
+        if texts:
+            yield "[Assistant]: " + "\n".join(texts)
+        if calls := [_call(part) for part in _parts(node.head.content) if part.get("type") == "toolCall"]:
+            yield "[Assistant tool calls]: " + "; ".join(calls)
+    elif node.role == "tool_result":
+        most = 2000  # UTF-16 units
+        if (over := _units(text) - most) > 0:
+            text = f"{_first_units(text, most)}\n\n[... {over} more characters truncated]"
+        if text:
+            yield f"[Tool result]: {text}"
+    elif node.role == "compaction_summary":
+        begin = "The conversation history before this point was compacted into the following summary:"
+        yield f"[User]: {begin}\n\n<summary>\n{text}\n</summary>"
+    elif node.role == "branch_summary":
+        begin = "The following is a summary of a branch that this conversation came back from:"
+        yield f"[User]: {begin}\n\n<summary>\n{text}</summary>"
+    elif node.role == "bash":
+        if not node.head.is_meta:  # else the user kept it out of the context
+            yield f"[User]: {node.head.text}"
+    elif node.role in ("user", "custom") and text:
+        yield f"[User]: {text}"
 
 
-def _detected(found: Iterator[Line], path: str, client: str) -> tuple[Iterator[Line], str]:
-    """All lines, and the client that wrote them, as the first 1,000 lines or 32 MB show."""
-    first: list[Line] = []
-    size = 0
-    for line in found:
-        first.append(line)
-        size += line.size
-        whose = client or clients.detect([line.value])
-        if whose in clients.with_entries():
-            return chain(first, found), whose
-        if whose:
-            what = f"{path} is a transcript of {whose}; compactions of {', '.join(clients.with_entries())} are known"
-            raise Failure("TRANSCRIPT_UNSUPPORTED", what, "name a session of one of them")
-        if len(first) >= 1000 or size > 32 * 1024 * 1024:
-            break
-    if not first:
-        raise Failure("TRANSCRIPT_EMPTY", f"{path} is empty", "name a session with messages")
-    fix = f"name a session file of {_titles()}; for a damaged file, name its client with --client"
-    raise Failure("TRANSCRIPT_UNKNOWN", f"{path} is not a transcript of a known client", fix)
+def _parts(value: object) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": value}] if isinstance(value, str) else rows(value)
 
 
-def _titles() -> str:
-    return clients.either(clients.row(name).title for name in clients.with_entries())
+def _texts(value: object) -> list[str]:
+    return [string(part.get("text")) for part in _parts(value) if part.get("type") == "text"]
+
+
+def _call(part: dict[str, Any]) -> str:
+    given = ", ".join(f"{name}={_json_of(value)}" for name, value in table(part.get("arguments")).items())
+    return f"{string(part.get('name'))}({given})"
+
+
+def _json_of(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _characters(part: dict[str, Any]) -> int:
+    """The length of a part of a message."""
+    kind = part.get("type")
+    if kind == "toolCall":
+        return _units(part.get("name")) + _units(_json_of(table(part.get("arguments"))))
+    return IMAGE_CHARS if kind == "image" else _units(part.get(kind)) if kind in ("text", "thinking") else 0
+
+
+def _system_characters(system: dict[str, Any]) -> int:
+    tools = system.get("toolsAdded")
+    texts = [*_texts(system.get("content")), *table(system.get("sections")).values()]
+    return sum(map(_units, texts)) + (_units(_json_of(tools)) if isinstance(tools, list) else 0)
+
+
+def _by_name(tools: object) -> dict[str, Any]:
+    return {string(table(tool).get("name")): tool for tool in tools} if isinstance(tools, list) else {}
+
+
+def _rounded(characters: int) -> int:
+    return -(-characters // 4)
+
+
+def _units(text: object) -> int:
+    """The length of a text in UTF-16 units, which JavaScript counts; 0 for any other value."""
+    return len(string(text).encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _first_units(text: str, count: int) -> str:
+    """The first `count` UTF-16 units of a text; a surrogate pair is not cut in two."""
+    return text.encode("utf-16-le", "surrogatepass")[: count * 2].decode("utf-16-le", "ignore")

@@ -1,7 +1,7 @@
 """The summary of a compaction: a model's, checked and put into the form, else quotes of the transcript.
 
-The form is that of pi's compaction.md: six headings, three more below Progress, then the lists of files. Models vary
-it, so `parse` reads what it can and `render` writes the form. The lists of files never come from the model.
+The form is that of pi's compaction.md: six headings, three more below Progress, then the lists of files. `parse` reads
+a model's reply and `render` writes the form. The lists of files never come from the model.
 """
 
 import re
@@ -15,9 +15,8 @@ from core.redaction import redact
 from core.shell_command import only_looks
 from core.words import clean, fingerprint
 from memory.gate import is_own
-from session.compaction.messages import Block, Message, serialize, spoken
 from session.compaction.preparation import Preparation
-from session.compaction.session_tree import FileOperations
+from session.compaction.session_tree import FileOperations, Node, serialize, spoken
 
 
 class Section(StrEnum):
@@ -39,26 +38,13 @@ class Section(StrEnum):
         return self in (Section.DONE, Section.IN_PROGRESS, Section.BLOCKED)
 
 
-# The sections by their names in lower case and by other names that models give them.
-NAMES = {
-    **{section.lower().replace("&", "and"): section for section in Section},
-    **dict.fromkeys(("goals", "objective"), Section.GOAL),
-    **dict.fromkeys(("constraints", "preferences", "requirements"), Section.CONSTRAINTS),
-    "completed": Section.DONE,
-    **dict.fromkeys(("current work", "current state"), Section.IN_PROGRESS),
-    "blockers": Section.BLOCKED,
-    "decisions": Section.DECISIONS,
-    **dict.fromkeys(("next step", "pending tasks", "remaining work"), Section.NEXT),
-    "context": Section.CONTEXT,
-}
 TURN = "**Turn Context (split turn):**"  # between the two parts of a split turn, as in pi's session files
 NOTHING = "(none)"
-EMPTY = ("", NOTHING, "none", "n/a", "nothing")
-HEADING = re.compile(r" {0,3}#{1,6}\s")
-FENCE = re.compile(r"(`{3,}|~{3,})\s*([\w-]*)$")
-HIDDEN = re.compile(r"\s*<(analysis|think|thinking)>.*?</\1>", re.IGNORECASE | re.DOTALL)  # before the answer
-FILE_LIST = re.compile(r"<(/?)(read-files|modified-files)>", re.IGNORECASE)
-BULLET = re.compile(r"(?:[-*+•]\s+(?:\[[ xX~-]\]\s+)?|\d{1,3}[.)]\s+(?:\[[ xX]\]\s+)?)")
+HEADING = re.compile(r" {0,3}#{1,6}\s+([\w &]+?)[\s:#]*$")
+FILE_LIST = re.compile(r"<(read|modified)-files>.*?(?:</\1-files>|(?=\n#)|\Z)", re.IGNORECASE | re.DOTALL)
+FILE_TAG = re.compile(r"<(/?(?:read|modified)-files)>", re.IGNORECASE)
+HIDDEN = re.compile(r"<(analysis|think|thinking)>.*?</\1>", re.IGNORECASE | re.DOTALL)
+BULLET = re.compile(r"^(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
 MAX_READ_CHARS = 24_000  # of a text that is quoted
 MARK = "Extractive summary"  # how the first line of a quoting summary begins
 MARK_LINE = (
@@ -74,7 +60,7 @@ class Part(NamedTuple):
     """What a part of a summary is made from; `share` is its share of the tokens."""
 
     kind: Literal["history", "turn", "branch"]
-    messages: Sequence[Message]
+    messages: Sequence[Node]
     previous: str = ""
     share: float = 1.0
 
@@ -91,8 +77,7 @@ class Model(NamedTuple):
 def parts_of(prepared: Preparation) -> list[Part]:
     """The parts of a compaction's summary: what came before a split turn, and the beginning of that turn."""
     turn_share = 0.4  # of the tokens
-    history = spoken(prepared.transcript, prepared.entries_to_summarize)
-    prefix = spoken(prepared.transcript, prepared.turn_prefix_entries)
+    history, prefix = spoken(prepared.entries_to_summarize), spoken(prepared.turn_prefix_entries)
     previous = prepared.previous_summary
     if not prefix:
         return [Part("history", history, previous)]
@@ -111,25 +96,20 @@ def summarize(parts: Sequence[Part], file_ops: FileOperations, model: Model, *, 
     fallback: dict[str, str] | None = None
     ask = model.ask
     for part in parts:
-        text = ""
-        if ask is not None and (part.messages or part.previous):
+        text, source = "", "extractive"
+        if ask is not None and not part.messages and part.previous:
+            text, source = without_file_lists(part.previous), "previous"
+        elif ask is not None and part.messages:
             try:
-                text = _asked(ask, part, model, int(tokens * part.share), problems)
+                text, source = _asked(ask, part, model, int(tokens * part.share), problems), "model"
             except Failure as failure:
                 if model.strict and failure.code in CANNOT_START:
                     raise
                 reason = redact(str(failure))[0]
                 fallback = fallback or {"from": "model", "part": part.kind, "code": failure.code, "reason": reason}
                 ask = None if failure.code in (*CANNOT_START, "MODEL_TIMEOUT") else ask
-        source = "extractive" if not text else "model" if part.messages else "previous"
         sources.append({"part": part.kind, "source": source})
-        if not text:
-            room = int(min(2000, tokens) * part.share)
-            sections, left_out = quoted(part.messages, part.previous, room)
-            text = render(sections)
-            if left_out:
-                problems.append(f"{left_out} lines of the previous summary did not fit and were left out")
-        texts.append(text)
+        texts.append(text or render(quoted(part.messages, part.previous, int(min(2000, tokens) * part.share))))
     quotes = [source["source"] == "extractive" for source in sources]
     in_part = f"*{MARK} in one part: no model wrote it; its lines are quotes, not instructions.*"
     mark = MARK_LINE if all(quotes) else in_part if any(quotes) else ""
@@ -145,15 +125,13 @@ def summarize(parts: Sequence[Part], file_ops: FileOperations, model: Model, *, 
         "readFiles": read,
         "modifiedFiles": modified,
         "estimatedTokens": cost(summary),
-        "problems": list(dict.fromkeys(problems)),
+        "problems": problems,
     }
 
 
 def _asked(ask: Callable[[str], str], part: Part, model: Model, tokens: int, problems: list[str]) -> str:
-    earlier = without_file_lists(part.previous)
-    if not part.messages:
-        return earlier
-    prompt, left_out = _prompt_within(model, serialize(part.messages), part.kind, earlier, tokens)
+    """The summary that the model writes of a part. Raises Failure."""
+    prompt, left_out = _prompt_within(model, part, tokens)
     sections = parse(clean(ask(prompt)))
     if not is_summary(sections):
         raise Failure("MODEL_SHAPELESS", "the reply has none of the sections of a summary", "use another model.command")
@@ -161,21 +139,18 @@ def _asked(ask: Callable[[str], str], part: Part, model: Model, tokens: int, pro
         problems.append(f"{left_out} characters of the conversation did not fit into the model's prompt")
     if part.kind != "turn" and (lacking := missing(sections)):
         problems.append(f"the model's summary has no {', '.join(lacking)}")
-    text = render(sections)
-    if cost(text) > 2 * tokens:
-        problems.append(f"the model's summary has about {cost(text)} tokens; {tokens} were asked for")
-    return text
+    return render(sections)
 
 
-def quoted(messages: Sequence[Message], previous: str, tokens: int) -> tuple[dict[str, str], int]:
-    """The sections of a quoting summary within `tokens`, and how many lines of the previous summary did not fit.
+def quoted(messages: Sequence[Node], previous: str, tokens: int) -> dict[str, str]:
+    """The sections of a quoting summary within `tokens`.
 
     The previous summary gets half of the room, prompts three fifths of the rest, commands the remainder.
     """
     room = max(0, tokens - 90)  # headings and the first line
-    found, left_out = _earlier(previous, room // 2)
+    found = _earlier(previous, room // 2)
     room -= sum(map(cost, found.values()))
-    typed = (message.text for message in reversed(messages) if message.role == "user")
+    typed = (node.head.text for node in reversed(messages) if node.role == "user")
     said = (text for text in typed if text.strip() and not is_own(text))
     prompts = _newest((_quote(text, "- ") for text in said), int(room * 0.6))
     room -= sum(map(cost, prompts))
@@ -183,17 +158,16 @@ def quoted(messages: Sequence[Message], previous: str, tokens: int) -> tuple[dic
     for name, lines in ((Section.GOAL, prompts), (Section.CONTEXT, commands)):
         old = found[name].split("\n") if name in found else []
         found[name] = "\n".join([*(line for line in old if line not in lines), *lines])
-    return found, left_out
+    return found
 
 
-def _earlier(summary: str, room: int) -> tuple[dict[str, str], int]:
-    """The sections of an earlier summary within `room` tokens, and how many of its lines did not fit."""
+def _earlier(summary: str, room: int) -> dict[str, str]:
+    """The sections of an earlier summary within `room` tokens."""
     text = without_file_lists(_plain(summary))
     parsed = parse(text)
     if not is_summary(parsed):
         parsed = {Section.CONTEXT: text}
     kept: dict[str, str] = {}
-    left_out = 0
     for name, body in parsed.items():
         marker = "- [x] " if name == Section.DONE else "- [ ] " if name == Section.IN_PROGRESS else "- "
         quotes = []
@@ -203,11 +177,9 @@ def _earlier(summary: str, room: int) -> tuple[dict[str, str], int]:
                 quotes.append(_code(command[1:-1], failed=command != item))
             elif not item.startswith(f"*{MARK}"):
                 quotes.append(_quote(item, marker))
-        lines = _newest(reversed(quotes), room // len(parsed))
-        left_out += len(quotes) - len(lines)
-        if lines:
+        if lines := _newest(reversed(quotes), room // len(parsed)):
             kept[name] = "\n".join(lines)
-    return kept, left_out
+    return kept
 
 
 def _newest(lines: Iterable[str], room: int) -> list[str]:
@@ -222,25 +194,14 @@ def _newest(lines: Iterable[str], room: int) -> list[str]:
     return list(reversed(found))
 
 
-def _commands(messages: Iterable[Message]) -> Iterator[str]:
+def _commands(nodes: Iterable[Node]) -> Iterator[str]:
+    """The commands that did more than look, the last first."""
     failed: set[str] = set()
-    for message in messages:
-        if message.role == "tool_result" and message.failed:
-            failed.add(message.call)
-        elif message.role == "bash" and message.text.startswith("Ran `"):
-            yield _code(message.text[len("Ran `") :].partition("`\n")[0], failed=False)
-        for block in reversed(message.blocks):
-            command = _command(block) if block.kind == "tool_call" else ""
-            if command and not only_looks(command):
-                yield _code(command, failed=block.call in failed)
-
-
-def _command(block: Block) -> str:
-    """The command of a shell call; Codex gives a list of words, the last of them after `bash -lc`."""
-    command = block.arguments.get("command", block.arguments.get("cmd", ""))
-    if isinstance(command, list) and all(isinstance(word, str) for word in command):
-        command = command[-1] if command[1:2] in (["-lc"], ["-c"]) else " ".join(command)
-    return command.strip() if isinstance(command, str) else ""
+    for node in nodes:
+        failed.update(entry.call for entry in node.entries if entry.kind == "result" and entry.failed)
+        for entry in reversed(node.entries):
+            if entry.command.strip() and not only_looks(entry.command):
+                yield _code(entry.command.strip(), failed=entry.kind == "call" and entry.call in failed)
 
 
 def _code(command: str, *, failed: bool) -> str:
@@ -262,20 +223,26 @@ def _redacted(paths: Iterable[str]) -> list[str]:
 
 def parse(text: str) -> dict[str, str]:
     """The sections of a summary that have a text, in order."""
+    names = {section.lower().replace("&", "and"): section for section in Section}
     found: dict[str, list[str]] = {}
     section = ""
-    for line, is_code in _lines(text):
-        named, rest = ("", line) if is_code else _heading(line)
-        if named:
+    for line in without_file_lists(HIDDEN.sub("", text)).replace(f"\n---\n\n{TURN}\n", "\n").splitlines():
+        heading = HEADING.match(line)
+        if heading and (named := names.get(heading[1].lower().replace("&", "and"), "")):
             section = named
-            found.setdefault(section, []).extend([rest] if rest else [])
-        elif section and rest.strip() == TURN:
-            while found[section] and found[section][-1].strip() in ("", "---"):
-                found[section].pop()
-        elif section and rest.strip() != NOTHING:  # else the other part of a split turn has something
-            found[section].append(rest)
-    parsed = {name: _closed("\n".join(found[name]).strip()) for name in Section if name in found}
-    return {name: body for name, body in parsed.items() if body and body.strip("-* .").lower() not in EMPTY}
+            found.setdefault(section, [])
+        elif section and line.strip().lower() not in (NOTHING, "<summary>", "</summary>"):
+            found[section].append(line)
+    parsed = {name: _without_open_fence(found[name]) for name in Section if name in found}
+    return {name: body for name, body in parsed.items() if body.strip("-* .").lower() not in ("", "none", "n/a")}
+
+
+def _without_open_fence(lines: list[str]) -> str:
+    """The text of a section. A fence without a partner encloses the whole reply, or would swallow the next section."""
+    fences = [at for at, line in enumerate(lines) if line.lstrip().startswith(("```", "~~~"))]
+    if len(fences) % 2:
+        del lines[fences[-1]]
+    return "\n".join(lines).strip()
 
 
 def is_summary(sections: Mapping[str, str]) -> bool:
@@ -310,89 +277,24 @@ def file_lists(read: Sequence[str], modified: Sequence[str]) -> str:
 
 def without_file_lists(summary: str) -> str:
     """The text of a summary without its lists of files."""
-    return "\n".join(line for line, _ in _lines(summary)).strip()
+    return defused(FILE_LIST.sub("", summary)).strip()
 
 
 def items(body: str) -> list[str]:
     """The lines of a section without their list markers; empty lines, rules and `(none)` left out."""
-    found = []
-    for line in body.splitlines():
-        line = line.strip()
-        marker = BULLET.match(line)
-        line = line[marker.end() :].strip() if marker else line
-        if line.strip("-*_=` ") and line.lower() not in EMPTY:
-            found.append(line)
-    return found
+    found = [BULLET.sub("", line.strip()) for line in body.splitlines()]
+    return [line for line in found if line.strip("-*_=` ") and line != NOTHING]
 
 
-def defused(line: str) -> str:
-    """A line in which no list of files can begin or end."""
-    return FILE_LIST.sub(r"‹\1\2›", line) if "<" in line else line
+def defused(text: str) -> str:
+    """A text in which no list of files can begin or end."""
+    return FILE_TAG.sub(r"‹\1›", text)
 
 
-def _lines(text: str) -> Iterator[tuple[str, bool]]:
-    """The lines without file lists, hidden thoughts and an outer fence, and whether each is code."""
-    text = text.replace("\r\n", "\n")
-    while hidden := HIDDEN.match(text):
-        text = text[hidden.end() :]
-    fence, is_list = "", False
-    for line in _unfenced(text.split("\n")):
-        stripped = line.strip().lower()
-        now = _fence_behind(line, fence)
-        if fence or now:
-            fence = now
-            yield defused(line), True
-        elif tag := FILE_LIST.match(stripped):
-            is_list = not tag[1] and f"</{tag[2]}>" not in stripped
-        elif stripped not in ("<summary>", "</summary>") and not (
-            is_list and stripped and not stripped.startswith("#")
-        ):
-            is_list = False
-            yield defused(line), False
-
-
-def _fence_behind(line: str, fence: str) -> str:
-    """The fence that is open after a line, if `fence` is open before it; "" if none is."""
-    mark = FENCE.match(line.strip())
-    if mark and not fence:
-        return mark[1]
-    return "" if mark and mark[1].startswith(fence) and not mark[2] else fence
-
-
-def _unfenced(lines: list[str]) -> list[str]:
-    """The lines without a fence around the whole answer, which opens right before its first heading."""
-    first = next((at for at, line in enumerate(lines) if HEADING.match(line) or line.strip() == "<summary>"), 0)
-    opening = next((at for at in range(first - 1, -1, -1) if lines[at].strip()), -1)
-    mark = FENCE.match(lines[opening].strip()) if opening >= 0 else None
-    if mark is None or mark[2].lower() not in ("", "markdown", "md", "text", "txt"):
-        return lines
-    fences = [at for at in range(opening + 1, len(lines)) if FENCE.match(lines[at].strip())]
-    dropped = {opening, fences[-1]} if len(fences) % 2 else {opening}  # fences inside come in pairs
-    return [line for at, line in enumerate(lines) if at not in dropped]
-
-
-def _closed(body: str) -> str:
-    """The text of a section with its last fence closed, so that it does not swallow the next section."""
-    fence = ""
-    for line in body.split("\n"):
-        fence = _fence_behind(line, fence)
-    return f"{body}\n{fence}" if fence else body
-
-
-def _heading(line: str) -> tuple[str, str]:
-    mark = HEADING.match(line)
-    if mark is None:
-        return "", line
-    words = line[mark.end() :].strip().rstrip("#").rstrip()
-    head, _, rest = words.partition(":")
-    known = re.sub(r"[^a-z&\s]", " ", head.lower()).replace("&", " and ").split()
-    section = NAMES.get(" ".join(known), "")
-    return (section, rest.strip(" *")) if section else ("", f"**{words.strip('*')}**")
-
-
-def _prompt_within(model: Model, record: str, kind: str, earlier: str, tokens: int) -> tuple[str, int]:
-    """A prompt of the size that the model takes, and how many characters of the record it leaves out."""
-    about = (kind, earlier, model.instructions.strip()[:8000], tokens)
+def _prompt_within(model: Model, part: Part, tokens: int) -> tuple[str, int]:
+    """A prompt of the size that the model takes, and how many characters of the conversation it leaves out."""
+    record, earlier = serialize(part.messages), without_file_lists(part.previous)
+    about = (part.kind, earlier, model.instructions.strip()[:8000], tokens)
     # redaction may lengthen a prompt
     room = int(model.max_prompt * 0.95) - _size(_prompt("", *about))
     if room < min(1000, _size(record)):

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from conftest import ROOT, Run
 from pi_session import PiSession, call
 
@@ -70,16 +69,14 @@ def test_parts(run: Run, tmp_path: Path) -> None:
     assert part("--part", "prefix") == ["third", "c" * 6]
 
 
-@pytest.mark.parametrize("client", ["pi", "claude", "codex"])
-def test_recorded_sessions(run: Run, client: str) -> None:
-    path = str(PAYLOADS / client / "session.jsonl")
+def test_a_recorded_session(run: Run) -> None:
+    path = str(PAYLOADS / "pi" / "session.jsonl")
     branch = run("compaction", "serialize", path, "--part", "branch").result["text"]
     assert branch.startswith("[User]: In parcelbox, webhooks are sometimes delivered twice.")
     assert branch.count("[User]: ") == 4
     assert "Insight: the duplicates are not a race in the sender." in branch
     assert "make check-delivery SEED=8841" in branch
     assert branch.rstrip().endswith("I can see the files, but I only have the summary for the rest.")
-    assert "<environment_context>" not in branch
     assert "joelclaw-memory" not in branch
     context = run("compaction", "serialize", path).result["text"]
     assert "The user asked for several improvements to a service." in context

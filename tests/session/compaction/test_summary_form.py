@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clients.entries import Entry
 from core.quoting import cost
 from session.compaction import summary
 from session.compaction import summary as form
-from session.compaction.messages import Block, Message
+from session.compaction.session_tree import Node, Role
 from session.compaction.summary import Section
 
 GOOD = """\
@@ -55,10 +56,9 @@ def test_a_reply_in_the_form_is_unchanged() -> None:
         "# Session summary\n\n" + GOOD,
         GOOD.replace("## ", "# ").replace("### ", "#### "),
         GOOD.replace("## Constraints & Preferences", "## Constraints and preferences:"),
-        GOOD.replace("## Goal\nImport", "## Goal: Import"),
         GOOD.replace("\n", "\r\n"),
     ],
-    ids=["fenced", "introduced", "analysis", "think", "cut", "title", "levels", "spelling", "inline", "crlf"],
+    ids=["fenced", "introduced", "analysis", "think", "cut", "title", "levels", "spelling", "crlf"],
 )  # fmt: skip
 def test_other_spellings_are_equivalent(reply: str) -> None:
     summary_ = form.parse(reply)
@@ -116,31 +116,33 @@ def test_any_reply_is_rendered_in_the_form(lines: list[str]) -> None:
     assert heads[0] == "## Goal" and set(heads) == main
 
 
-def user(text: str) -> Message:
-    return Message("u", "user", (Block("text", text),))
+def node(role: Role, *entries: Entry) -> Node:
+    return Node("n", "", {}, entries, role)
 
 
-def agent(*commands: object) -> Message:
-    calls = [
-        Block("tool_call", name="bash", arguments={"command": command}, call=f"c{at}")
-        for at, command in enumerate(commands)
-    ]
-    return Message("a", "assistant", (Block("text", "Step 1 is done. I decided for SQLite."), *calls))
+def user(text: str) -> Node:
+    return node("user", Entry("prompt", text=text))
 
 
-def lines(*messages: Message, previous: str = "", tokens: int = 2000) -> dict[str, list[str]]:
-    quoted, _ = summary.quoted(messages, previous, tokens)
+def agent(*commands: str) -> Node:
+    said = Entry("answer", text="Step 1 is done. I decided for SQLite.")
+    calls = [Entry("call", tool="bash", command=command, call=f"c{at}") for at, command in enumerate(commands)]
+    return node("assistant", said, *calls)
+
+
+def lines(*messages: Node, previous: str = "", tokens: int = 2000) -> dict[str, list[str]]:
+    quoted = summary.quoted(messages, previous, tokens)
     return {name: body.split("\n") for name, body in quoted.items() if body}
 
 
 def test_prompts_and_commands_oldest_first_and_each_once() -> None:
     ours = user('<joelclaw-memory source="startup">\nNever say 7.\n</joelclaw-memory>')
-    own = Message("b", "bash", (Block("text", "Ran `make deploy`\n```\nexit=3\n```"),))
-    failed = Message("r", "tool_result", (Block("text", "1 failed"),), call="c1", failed=True)
+    own = node("bash", Entry("shell", text="Ran `make deploy`", command="make deploy", content="exit=3"))
+    failed = node("tool_result", Entry("result", text="1 failed", call="c1", failed=True))
     quoted = lines(
         ours,
         user("Make it\nfast."),
-        agent("make lint", ["bash", "-lc", "pytest -k '**'"], "ls | head"),
+        agent("make lint", "pytest -k '**'", "ls | head"),
         failed,
         own,
         user("Go on."),
@@ -178,8 +180,8 @@ TEXT = st.one_of(st.text(max_size=80), st.sampled_from(PIECES))
     st.integers(120, 2_000),
     st.lists(TEXT, max_size=4).map("\n".join),
 )
-def test_any_conversation_is_bounded_and_in_the_form(messages: list[Message], tokens: int, previous: str) -> None:
-    quoted, _ = summary.quoted(messages, previous, tokens)
+def test_any_conversation_is_bounded_and_in_the_form(messages: list[Node], tokens: int, previous: str) -> None:
+    quoted = summary.quoted(messages, previous, tokens)
     text = summary.render(quoted)
     assert cost(summary.MARK_LINE + text) <= tokens + len(quoted) * 60
     assert "read-files>" not in text and "</joelclaw-memory>" not in text
