@@ -1,76 +1,34 @@
 """How the commands in `cli/commands/` are declared, and how their declarations are read.
 
-First what the commands share: a Typer app, common options, and a progress bar. Then the functions that read the
-commands' paths, parameters, help and error codes from what was declared.
+First what the commands share: common options and a progress bar. Then the functions that read the commands' paths,
+parameters, help and error codes from what was declared.
 """
 
 import inspect
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 from typer import Argument, Option
-from typer.core import TyperCommand
 from typer.models import ArgumentInfo, ParameterInfo
 
 from cli.commands import MODULES
 from cli.parser import TRUTHS, Command, Parameter
 from core.errors import Failure
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 Advance = Callable[[int], None]
 
 
-def _no_type(ctx: Any) -> None:  # noqa: ARG001  called by Typer's help
-    return None
-
-
-class HelpCommand(TyperCommand):
-    """A command as Typer's help shows it: arguments and flags get no Python type, such as <list[str]> or <bool>."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """All parameters."""
-        parameters: list[Any] = super().get_params(ctx)
-        for parameter in parameters:
-            if parameter.param_type_name == "argument" or parameter.is_flag:
-                parameter.display_type_rich = _no_type
-        return parameters
-
-
-class ShellCommand(HelpCommand):
-    """A command whose text is a shell command with options of its own: `how git add -p`."""
-
-
-class Commands(typer.Typer):
-    """A Typer app whose commands are `HelpCommand`s."""
-
-    def __init__(self, help: str | None = None) -> None:
-        super().__init__(help=help, add_completion=False)
-
-    def group(self, name: str, help: str) -> "Commands":
-        """Declare a group of commands, such as `memory`."""
-        group = Commands(help)
-        self.add_typer(group, name=name)
-        return group
-
-    def command(self, name: str | None = None, **more: Any) -> Callable[[Function], Function]:
-        """Declare a command, as `typer.Typer.command` does."""
-        declare = super().command(name, **{"cls": HelpCommand, **more})
-
-        def with_metavars(function: Function) -> Function:
-            for declared in inspect.signature(function).parameters.values():
-                info = get_args(declared.annotation)[1]
-                parameter = _parameter(declared)
-                if info.metavar is None and parameter.kind != "flag":
-                    info.metavar = "|".join(parameter.choices) or parameter.metavar  # else Typer shows a Python type
-            return declare(function)
-
-        return with_metavars
+def group(app: typer.Typer, name: str, help: str) -> typer.Typer:
+    """Declare a group of commands, such as `memory`."""
+    declared = typer.Typer(help=help)
+    app.add_typer(declared, name=name)
+    return declared
 
 
 def true_or_false(text: str) -> bool:
@@ -85,7 +43,6 @@ class OneOf:
 
     def __init__(self, *choices: str) -> None:
         self.choices = choices
-        self.metavar = "|".join(choices)
 
     def __call__(self, text: str) -> str:
         """The word itself."""
@@ -102,29 +59,20 @@ def stored(kind: str) -> Callable[[], list[str]]:
 
         from core import quoting
         from core.store import sqlite, store_file
+        from session.state_file import session_of, state_times
 
-        try:
+        most = 100
+        found: list[str] = []
+        with suppress(Failure, sqlite.StoreError):
+            if kind == "sessions":  # a script's session need not be archived
+                times = state_times()
+                found = [session_of(path) for path in sorted(times, key=times.__getitem__, reverse=True)[:most]]
             db = sqlite.open_reading()
-            found = store_file.newest(db, kind, 100) if db is not None else []
-        except (Failure, sqlite.StoreError):
-            found = []
-        if kind == "sessions":
-            found = list(dict.fromkeys([*_sessions_with_state(100), *found]))
-        shown = [quoting.shown_id(value) if kind == "sessions" else value for value in found]
+            found += store_file.newest(db, kind, most) if db is not None else []
+        shown = dict.fromkeys(quoting.shown_id(value) if kind == "sessions" else value for value in found)
         return [value for value in shown if re.fullmatch(r"[\w./:@+,=-]+", value)]  # a shell expands other characters
 
     return values
-
-
-def _sessions_with_state(most: int) -> list[str]:
-    """The sessions with the newest state files: a script's session need not be archived."""
-    from session.state_file import session_of, state_times
-
-    try:
-        times = state_times()
-    except Failure:
-        return []
-    return [session_of(path) for path in sorted(times, key=times.__getitem__, reverse=True)[:most]]
 
 
 def session_option(help: str) -> Any:
@@ -204,15 +152,6 @@ def module_of(word: str) -> typer.Typer:
     return app
 
 
-def group_help(word: str) -> str:
-    """The help of a command group; "" if the word is not a group."""
-    if word not in MODULES:
-        return ""
-    groups = {group.name: group.typer_instance for group in module_of(word).registered_groups}
-    group = groups.get(word)
-    return str(group.info.help) if group is not None else ""
-
-
 def called(words: list[str] | tuple[str, ...]) -> Command | None:
     """The command that the first words call, or None."""
     if not words or words[0] not in MODULES:
@@ -231,6 +170,13 @@ def every_group() -> dict[str, str]:
     return {word: about for word in MODULES if (about := group_help(word))}
 
 
+def group_help(word: str) -> str:
+    """The help of a command group; "" if the word is not a group."""
+    groups = module_of(word).registered_groups if word in MODULES else []
+    apps = (group.typer_instance for group in groups if group.name == word)
+    return next((str(app.info.help) for app in apps if app is not None), "")
+
+
 @cache
 def declared(word: str) -> dict[str, Command]:
     """The commands that begin with a word, by their path."""
@@ -243,37 +189,31 @@ def _walk(app: typer.Typer, group: str) -> Iterator[Command]:
         if function is not None:
             path = f"{group} {info.name}".strip()
             code = _USAGE_CODES.get(path, f"{path.split()[0].upper()}_INVALID_ARGS")
-            about = inspect.cleandoc(info.help or function.__doc__ or "")
-            parameters = parameters_of(function)
-            yield Command(path, function, parameters, code, help=about, is_shell_text=info.cls is ShellCommand)
+            parameters = [_parameter(parameter) for parameter in inspect.signature(function).parameters.values()]
+            yield Command(path, function, parameters, code, help=inspect.cleandoc(info.help or function.__doc__ or ""))
     for sub in app.registered_groups:
         if sub.typer_instance is not None:
             yield from _walk(sub.typer_instance, f"{group} {sub.name}".strip() if isinstance(sub.name, str) else group)
 
 
-def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
-    """The parameters of a function that is declared with `Annotated[type, Option(...)]`."""
-    return [_parameter(parameter) for parameter in inspect.signature(function).parameters.values()]
-
-
 def _parameter(declared: inspect.Parameter) -> Parameter:
     annotation, info = get_args(declared.annotation)[:2]
     kind, many, choices = _kind(annotation)
-    given: dict[str, Any] = {"kind": kind, "many": many, "choices": choices, "low": info.min, "high": info.max}
-    given["help"] = info.help or ""
-    given["default"] = None if declared.default is inspect.Parameter.empty else declared.default
+    is_required = declared.default is inspect.Parameter.empty
+    given: dict[str, Any] = {
+        "kind": kind, "many": many, "choices": choices, "low": info.min, "high": info.max, "help": info.help or "",
+        "default": None if is_required else declared.default, "completions": info.autocompletion,
+    }  # fmt: skip
     if info.parser is true_or_false:
         given["kind"] = "truth"
     elif isinstance(info.parser, OneOf):
         given["choices"] = info.parser.choices
     if isinstance(info, ArgumentInfo):
-        given["required"] = declared.default is inspect.Parameter.empty
-        given["metavar"] = info.metavar or declared.name.upper()
+        given |= {"required": is_required, "metavar": info.metavar or declared.name.upper()}
     else:
         on, off = _flags(info, declared.name)
         name = "N" if kind in _KINDS.values() else on[0].lstrip("-").upper()
         given |= {"flags": on, "off": off, "metavar": info.metavar or name}
-    given["completions"] = info.autocompletion
     return Parameter(declared.name, **given)
 
 

@@ -10,7 +10,7 @@ import sys
 import time
 
 from cli.output import tell, wrong_usage
-from core import TYPE_CHECKING, clock, json_text
+from core import TYPE_CHECKING, clock, files, json_text
 from core.errors import Failure, usage
 
 if TYPE_CHECKING:
@@ -57,10 +57,9 @@ def time_range(since: str | None, until: str | None) -> tuple[int, ...]:
 def _period(flag: str, given: str) -> tuple[int, int]:
     """When the time that is given (`2w`, `2026-05-31`, `last week`) begins and ends."""
     now = clock.now_ms()
-    text = given.strip().lower().removesuffix(" ago").replace(" ", "")
+    text = given.strip().lower()
     number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
-    unit = text[len(number) :]
-    hours = _HOURS.get(unit) or _HOURS.get(unit[: 1 + unit.startswith("mo")] if len(unit) > 2 else "")
+    hours = _HOURS.get(text[len(number) :])
     if number.isdecimal() and len(number) < 6 and hours:
         at = now - int(number) * hours * clock.HOUR_MS
         return at, at
@@ -104,21 +103,19 @@ def read_json(limit: int, less: str, example: str, known: Collection[str]) -> tu
         from core.redaction import redact
 
         unknown = [redact(key)[0] for key in unknown]
-    report_unknown_keys(unknown, known)
+        report_unknown_keys(unknown, known)
     return {key: value for key, value in given.items() if key in known}, unknown
 
 
 def report_unknown_keys(unknown: Sequence[str], known: Collection[str]) -> None:
     """Say on stderr which keys of a JSON object have no effect, and which were probably meant."""
-    if not unknown:
-        return
     from difflib import get_close_matches
 
     from core.quoting import shown
 
-    meant = {key: "".join(get_close_matches(key[:80], known, 1)) for key in unknown[:20]}
-    named = [key[:80] + (f" (did you mean {near}?)" if near else "") for key, near in meant.items()]
-    tell(shown(f"joelclaw: ignored, as these keys are unknown: {', '.join(named)}\n"))
+    for key in unknown[:20]:
+        meant = [f" (did you mean {near}?)" for near in get_close_matches(key[:80], known, 1)]
+        tell(shown(f"joelclaw: ignored, as this key is unknown: {key[:80]}{''.join(meant)}\n"))
 
 
 def parse_object(text: str | bytes, where: str, example: str) -> dict[str, Any]:
@@ -139,17 +136,16 @@ class TooLongError(ValueError):
 def read_object(limit: int) -> bytes:
     """Read stdin up to the end of a JSON object, in a bounded time: a hook's stdin may be a pipe that never closes.
 
-    Returns the bytes that came before the pipe fell silent; none from a terminal. Raises TooLongError, but only at the
-    end of stdin: a client that is still writing would get EPIPE.
+    Returns the bytes that came before the pipe fell silent; none from a terminal. Raises TooLongError at its end.
     """
     import select
 
     data = bytearray()
     is_too_long = False
-    checked = 0  # bytes parsed so far, in all checks together
-    may_be_complete = False
     wait = 1.0  # seconds, for each byte
     pause = 0.05  # seconds of silence after which to check whether the object is complete
+    checked = 0  # bytes parsed so far, in all checks together
+    may_be_complete = False
     end = time.monotonic() + 3 * wait
     try:
         while not os.isatty(0) and (left := min(wait, end - time.monotonic())) > 0:
@@ -159,21 +155,18 @@ def read_object(limit: int) -> bytes:
                 may_be_complete = False
                 continue
             chunk = os.read(0, 65_536)
-            if is_too_long and chunk:
+            if not chunk:
+                break
+            is_too_long = is_too_long or len(data) + len(chunk) > limit
+            if is_too_long:  # read on to the end: a client that is still writing would get EPIPE
+                may_be_complete = False
                 continue
             data += chunk
-            if len(data) > limit:
-                is_too_long = True
-                may_be_complete = False
-                data.clear()
-                continue
             may_be_complete = data[-65_536:].rstrip()[-1:] == b"}"
-            # If the object comes in small pieces, all checks together parse at most a few times its length.
-            check = may_be_complete and checked <= 4 * len(data)
-            checked += len(data) * check
-            if not chunk or (check and _is_object(data)):
-                break
-            may_be_complete = may_be_complete and not check
+            if may_be_complete and checked <= 4 * len(data):  # an object in small pieces is not parsed for each
+                checked += len(data)
+                if _is_object(data):
+                    break
     except OSError:  # stdin is closed, or cannot be read
         pass
     if is_too_long:
@@ -191,25 +184,13 @@ def _is_object(data: bytearray) -> bool:
 
 def open_input(file: str, content: str) -> BinaryIO:
     """A file, or stdin for `-`, to read. Raises a Failure if it cannot be read; `content` says what it should hold."""
-    fix = f"name a file of {content}, or - for stdin"
     if file == "-":
         return sys.stdin.buffer
     try:
-        handle = open(file, "rb")
+        files.require_file(file)
+        return open(file, "rb")
     except OSError as error:
-        raise wrong_usage(f"{file}: {error.strerror}", fix) from None
-    if _is_endless(handle):
-        raise wrong_usage(f"{file} is a device", fix)
-    return handle
-
-
-def _is_endless(handle: BinaryIO) -> bool:
-    """Whether an open file is a device that may never end. A pipe ends with its writer."""
-    import stat
-
-    status = os.fstat(handle.fileno())
-    is_device = stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)
-    return is_device and status.st_rdev != os.stat(os.devnull).st_rdev
+        raise wrong_usage(f"{file}: {error.strerror}", f"name a file of {content}, or - for stdin") from None
 
 
 def numbered_lines(handle: BinaryIO, longest: int) -> Iterator[tuple[int, bytes | None]]:

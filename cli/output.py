@@ -165,12 +165,12 @@ def runnable(text: str) -> str:
     word = own_command.word()
     if word == own_command.NAME:
         return text
-    from cli.commands import is_command_word
+    from cli.commands import MODULES
 
     before, *parts = text.split(program)
     for part in parts:
         first = part.split(None, 1)[0].rstrip("`.,;:)?") if part.strip() else ""
-        is_command = (not before or before[-1] in " `(") and (is_command_word(first) or first.startswith("--"))
+        is_command = (not before or before[-1] in " `(") and (first in MODULES or first.startswith("--"))
         before += f"{word} {part}" if is_command else program + part
     return before
 

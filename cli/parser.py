@@ -30,6 +30,9 @@ _IGNORED_OPTIONS = {
 }  # fmt: skip
 """Options of the mirrored CLI that have no effect here, by the first word of the commands: each takes a value."""
 
+_SHELL_TEXT_COMMANDS = ("how", "fix")
+"""Their text is a shell command or what it printed: unknown options belong to it (`how git add -p`)."""
+
 
 class Parameter:
     """One parameter of a command, as declared with Typer.
@@ -91,22 +94,20 @@ class Parameter:
 class Command:
     """A command that can be called: its path (`memory write`), the function to call, and its parameters.
 
-    `code` is the error code of wrong usage. With `is_shell_text`, the text is a shell command or what it printed, so
-    options that are not the command's own belong to it (`how git add -p`).
+    `code` is the error code of wrong usage.
     """
 
-    __slots__ = ("code", "function", "help", "is_shell_text", "parameters", "path")
+    __slots__ = ("code", "function", "help", "parameters", "path")
 
     def __init__(
         self, path: str, function: Callable[..., Any] | str, parameters: Sequence[Parameter], code: str, *,
-        help: str = "", is_shell_text: bool = False
+        help: str = ""
     ) -> None:  # fmt: skip
         self.path = path
         self.help = help
         self.function = function
         self.parameters = parameters
         self.code = code
-        self.is_shell_text = is_shell_text
 
     def arguments(self) -> list[Parameter]:
         """The parameters that are no options."""
@@ -185,7 +186,7 @@ def _parse_options(command: Command, words: list[str], options: dict[str, Any]) 
         if word == "--":
             texts += words
             break
-        is_in_shell_text = command.is_shell_text and len(" ".join(texts[:1]).split()) == 1
+        is_in_shell_text = command.path in _SHELL_TEXT_COMMANDS and len(" ".join(texts[:1]).split()) == 1
         if is_text(word) or (is_in_shell_text and not _is_own_option(word, words, by_flag)):
             texts.append(word)
             continue
@@ -196,7 +197,12 @@ def _parse_options(command: Command, words: list[str], options: dict[str, Any]) 
         if parameter is None:
             raise _unknown_option(command, flag)
         if parameter.kind != "flag":
-            value = value if word != flag else _next_value(command, parameter, flag, words)
+            if word == flag and parameter.kind == "truth" and (not words or words[0][:1] == "-"):
+                value = "true"  # `--success` without a value
+            elif word == flag and not words:
+                raise _wrong(command, f"{flag} needs a value")
+            elif word == flag:
+                value = words.pop(0)
             _set(options, parameter, parameter.convert(value))
             continue
         _set_flag(options, parameter, flag)
@@ -208,14 +214,6 @@ def _parse_options(command: Command, words: list[str], options: dict[str, Any]) 
     return texts
 
 
-def _next_value(command: Command, parameter: Parameter, flag: str, words: list[str]) -> str:
-    if parameter.kind == "truth" and (not words or words[0][:1] == "-"):
-        return "true"  # `--success` without a value
-    if not words:
-        raise _wrong(command, f"{flag} needs a value")
-    return words.pop(0)
-
-
 def _wrong(command: Command, message: str, fix: str = "") -> Failure:
     return wrong_usage(printable(message, 2_000), fix or f"see what it takes: joelclaw {command.path} --help")
 
@@ -225,10 +223,9 @@ def _unknown_option(command: Command, flag: str) -> Failure:
 
     flags = [flag for parameter in command.parameters for flag in (*parameter.flags, *parameter.off)]
     near = get_close_matches(flag, flags, 1) if len(flag) > 2 else []
-    message = f"there is no option {flag}" + "".join(f"; did you mean {name}?" for name in near)
     is_query = any(parameter.metavar == "QUERY" for parameter in command.parameters)
     fix = "put a query that has a flag in it in quotes, after the options and --" if is_query and not near else ""
-    return _wrong(command, message, fix)
+    return _wrong(command, f"there is no option {flag}" + "".join(f"; did you mean {name}?" for name in near), fix)
 
 
 def printable(text: str, most: int = 60) -> str:
@@ -285,15 +282,11 @@ def take_json_flag(words: Sequence[str]) -> tuple[list[str], bool]:
 
 
 def asks_for_text(words: Sequence[str], command: Command | None = None) -> bool:
-    """Whether a flag asks for plain text on stdout, where an error must not be printed: a script would pass it on.
-
-    Without a command, the words call none, and any of these flags counts.
-    """
-    names = ["raw", "verbatim"]
-    if command is not None:
-        names = [parameter.name for parameter in command.parameters if parameter.name in names]
+    """Whether a flag asks for plain text on stdout, where an error must not be printed: a script would pass it on."""
+    known = {parameter.name for parameter in command.parameters} if command is not None else {"raw", "verbatim"}
     end = words.index("--") if "--" in words else len(words)
-    return any(word.partition("=")[0] == f"--{name}" for word in words[:end] for name in names)
+    given = {word.partition("=")[0] for word in words[:end]}
+    return any(f"--{name}" in given for name in {"raw", "verbatim"} & known)
 
 
 def canonical(words: list[str]) -> list[str]:

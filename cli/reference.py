@@ -5,8 +5,8 @@ Words that call no command are reported here, too, with the command that was pro
 
 import io
 import os
-import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 from difflib import get_close_matches
@@ -23,69 +23,59 @@ from core import VERSION
 from core.errors import usage
 from core.store.sqlite import apsw
 
-_FIRST_PAGE = {
-    "Find earlier work": "recall show how fix lost search",
-    "Keep and correct": "note memory session",
-    "Set up": "install doctor status off on uninstall",
-}
-"""The commands that people type, by what they want to do."""
+_EPILOG = "--json prints one JSON object, the default when stdout is not a terminal. --version prints the versions."
 
 
 def print_page(words: list[str], *, as_json: bool) -> int:
-    """Print the versions, the first page of the help, or a group's page. Other words call no command: report that."""
+    """Print the versions, the help, or a group's page. Other words call no command: report that."""
     asks_help = bool({*words} & {*HELP_FLAGS})
+    names = [word for word in words if word not in HELP_FLAGS]
     if words[:1] == ["--version"]:
         write_out(versions())
-    elif {*words} <= {*HELP_FLAGS, "--all"} and (asks_help or not (words or as_json)):
-        write_out(first_page(whole="--all" in words))
-    elif not words or (len(words) == 1 and group_help(words[0])):
-        if as_json:
-            print_overview(*words)
-        else:
-            print_help(words)
-    elif words[1:] and words[1] in HELP_FLAGS and group_help(words[0]):
-        print_help(words[:1])
-    else:
+    elif len(names) > 1 or (names and not group_help(names[0])):
         return report_unknown_command(words, as_json=as_json)
+    elif as_json and not asks_help:
+        print_overview(*names)
+    else:
+        print_help(names)
     return 0
 
 
 def print_help(words: list[str]) -> None:
-    """Print Typer's help of a command or group, drawn on a terminal and plain elsewhere."""
+    """Print Typer's help of a command, a group or all commands, drawn on a terminal and plain elsewhere."""
     is_drawn = is_terminal()
     printed = io.StringIO()  # Typer does not handle a reader of stdout that goes away
     with nullcontext() if is_drawn else redirect_stdout(printed):
-        root = typer_command(words[0], rich=is_drawn)
+        root = typer_command(*words[:1], rich=is_drawn)
         root.main(args=[*words, "--help"], prog_name="joelclaw", standalone_mode=False)
     write_out(printed.getvalue())
 
 
-def typer_command(word: str, *, rich: bool = False) -> Any:
-    """Typer's command for the module with the commands that begin with a word."""
-    settings: dict[str, Any] = {"help_option_names": [*HELP_FLAGS]}
+def typer_command(*words: str, rich: bool = False) -> Any:
+    """Typer's command for the commands that begin with a word, or for all."""
     root = typer.Typer(
-        help=ABOUT, add_completion=False, context_settings=settings, rich_markup_mode="rich" if rich else None
-    )
-    root.add_typer(module_of(word))
-    return get_command(root)
+        help=ABOUT, epilog=_EPILOG, add_completion=False, context_settings={"help_option_names": [*HELP_FLAGS]},
+        rich_markup_mode="rich" if rich else None,
+    )  # fmt: skip
+    for app in dict.fromkeys(map(module_of, words or MODULES)):
+        root.add_typer(app)
+    command = get_command(root)
+    _name_values(command, [])
+    return command
 
 
-def first_page(*, whole: bool = False) -> str:
-    """The help of `joelclaw` without a command: the commands that people type or, if `whole`, all."""
-    commands, groups = every_command(), every_group()
-    lines = ["Usage: joelclaw COMMAND [options]", "", ABOUT]
-    for title, names in ({"All commands": " ".join(MODULES)} if whole else _FIRST_PAGE).items():
-        lines += ["", title]
-        for name in names.split():
-            command = commands.get(name)
-            arguments = command.arguments() if command else []
-            shown = [argument.metavar if argument.required else f"[{argument.metavar}]" for argument in arguments]
-            about = re.split(" ?[.:;(]", command.help if command else groups[name])[0]
-            line = f"  {' '.join([name, *shown]):<19} {about}"
-            lines.append(line if len(line) <= 80 else line.rpartition(",")[0] or line)
-    lines += ["", "Options of a command: joelclaw COMMAND --help"]
-    lines += ["Version: joelclaw --version" if whole else "All commands: joelclaw --help --all; version: --version"]
-    return "\n".join([*lines, "JSON instead of text: --json, the default when stdout is not a terminal", ""])
+def _name_values(command: Any, path: list[str]) -> None:
+    """Name the values of options and arguments in Typer's help as we do: it would show Python's types."""
+    for name, inner in getattr(command, "commands", {}).items():
+        _name_values(inner, [*path, name])
+    ours = called(path)
+    parameters = {parameter.name: parameter for parameter in ours.parameters} if ours else {}
+    for parameter in command.params:
+        known = parameters.get(parameter.name)
+        if known is not None and known.kind != "flag":
+            parameter.metavar = ("|".join(known.choices) if known.flags else "") or known.metavar
+        if known is None or known.kind == "flag" or not known.flags:
+            parameter.display_type_rich = lambda **_: None
 
 
 def versions() -> str:
@@ -105,42 +95,19 @@ def usage_line(command: Command) -> str:
 
 # Unknown commands
 
-_SYNONYMS = {
-    **dict.fromkeys(("version", "verson", "verion", "v"), "--version"), "help": "--help", "hlep": "--help",
-    **dict.fromkeys(("setup", "init", "configure", "add", "enable"), "install"),
-    **dict.fromkeys(("remove", "disable"), "uninstall"), "list": "session list", "ls": "session list",
-    "remember": "memory write", "write": "memory write", "check": "doctor", "delete": "memory forget",
-    **{name: f"memory {name}" for name in ("forget", "import", "export", "stats")}, "find": "recall", "ask": "recall",
-}  # fmt: skip
-"""What other programs call a command, or how it is mistyped: the command here."""
-
 
 def report_unknown_command(words: Sequence[str], *, as_json: bool) -> int:
     """Report that the words call no command, with the command that was probably meant, or those there are."""
     group = words[0] if group_help(words[0]) else ""
-    last = words[1] if group else words[0]
-    typed = f"{group} {last}" if group else last
-    message = f"there is no command {printable(typed)!r}"
-    if last[:1] == "-":
-        message = f"there is no option {printable(last)}"
-    known = f"use one of: {', '.join(declared(group) if group else MODULES)}"
-    meant = probable_command(words, group)
-    if meant:
-        fix = f"did you mean `joelclaw {meant}`?"
-    else:
-        fix = known if group else f"{known}; joelclaw --help --all says what each does"
-    return report(printable(words[0]), usage("USAGE", message, fix), as_json=as_json, helped=group)
-
-
-def probable_command(words: Sequence[str], group: str) -> str:
-    """The command or group that mistyped words are nearest to, or ""."""
-    meant = _SYNONYMS.get(words[0].lower().strip("-")) if words and not group else None
-    typed = [word for word in words[:2] if not word.startswith("-")]
-    if meant or not typed or (group and len(typed) == 1):
-        return meant or ""
+    typed = f"{group} {words[1]}" if group else words[0]
+    kind = "option" if words[0][:1] == "-" else "command"
     paths = list(declared(group) if group else {**every_command(), **every_group()})
-    near = get_close_matches(" ".join(typed), paths, 1, 0.72) or get_close_matches(typed[0], paths, 1, 0.72)
-    return near[0] if near else ""
+    near = get_close_matches(" ".join(words[:2]), paths, 1, 0.72) or get_close_matches(words[0], paths, 1, 0.72)
+    fix = f"use one of: {', '.join(declared(group) if group else MODULES)}; joelclaw --help says what each does"
+    if near:
+        fix = f"did you mean `joelclaw {near[0]}`?"
+    failure = usage("USAGE", f"there is no {kind} {printable(typed)!r}", fix)
+    return report(printable(words[0]), failure, as_json=as_json, helped=group)
 
 
 # JSON for agents
@@ -194,7 +161,12 @@ def completions(before: list[str], word: str) -> dict[str, str]:
     names = canonical([name for name in before if name[:1] != "-"])
     command = called(names)
     if command is None:
-        return _commands(names, word)
+        if word[:1] == "-":
+            return {**_COMMON_OPTIONS, "--version": "The versions of joelclaw, Python and SQLite"}
+        if names:
+            commands = declared(names[0]) if group_help(names[0]) and not names[1:] else {}
+            return {path.partition(" ")[2]: command.help for path, command in commands.items()}
+        return {**{path: command.help for path, command in every_command().items() if " " not in path}, **every_group()}
     options = {flag: parameter for parameter in command.parameters for flag in (*parameter.flags, *parameter.off)}
     name, equals, _ = word.partition("=")
     last = name if equals else [name for name in before if name != "="][-1]
@@ -206,75 +178,53 @@ def completions(before: list[str], word: str) -> dict[str, str]:
         return {start + value: "" for value in _values(option)}
     if word[:1] == "-":
         return {**{flag: parameter.help for flag, parameter in options.items()}, **_COMMON_OPTIONS}
-    argument = next(iter(command.arguments()), None)
-    return dict.fromkeys(_values(argument), "") if argument is not None else {}
-
-
-def _commands(before: list[str], word: str) -> dict[str, str]:
-    """The commands of the group in `before`, or all groups and the commands that are in none."""
-    group = " ".join(before)
-    groups = every_group()
-    if group and group not in groups:
-        return {}
-    if word[:1] == "-":
-        version = {} if group else {"--version": "The versions of joelclaw, Python and SQLite"}
-        return {**_COMMON_OPTIONS, **version}
-    if group:
-        return {path.partition(" ")[2]: command.help for path, command in declared(group).items()}
-    single = {path: command.help for path, command in every_command().items() if " " not in path}
-    return {**single, **groups}
+    return {value: "" for argument in command.arguments()[:1] for value in _values(argument)}
 
 
 def _values(parameter: Parameter) -> Sequence[str]:
     """The values that a parameter may have, or those in the store."""
-    if parameter.kind == "truth":
-        return ("true", "false")
-    if parameter.choices:
-        return tuple(parameter.choices)
     if parameter.completions is not None:
-        return tuple(parameter.completions())
-    return (FILES,) if parameter.metavar in _FILE_METAVARS else ()
+        return parameter.completions()
+    known = ("true", "false") if parameter.kind == "truth" else parameter.choices
+    return known or (FILES,) * (parameter.metavar in _FILE_METAVARS)
 
 
 # docs/cli.md
 
 
 def markdown() -> str:
-    """The commands as Markdown. Parameters that several commands of a group share are described once."""
-    lines: list[str] = []
-    described: set[str] = set()
-    group = ""
-    for command in every_command().values():
-        here = command.path.partition(" ")[0] if " " in command.path else ""
-        if here and here != group:
-            lines += [f"## {here}", "", every_group()[here], ""]
-        if here != group:
-            described = set()
-        group = here
+    """The commands as Markdown. Parameters of several commands are described once, at the beginning."""
+    commands = every_command().values()
+    counts = Counter(parameter_line(parameter) for command in commands for parameter in command.parameters)
+    shared = [row for row, count in counts.items() if count > 1]
+    lines = ["## Options of several commands", "", *shared, ""]
+    groups = every_group()
+    for command in commands:
+        group = command.path.partition(" ")[0]
+        if group in groups:
+            lines += [f"## {group}", "", groups.pop(group), ""]
         usage = usage_line(command).removeprefix("joelclaw ").removesuffix(" [options]")
-        lines += [f"{'###' if here else '##'} {usage}", "", command.help, ""]
-        rows = [parameter_line(parameter) for parameter in command.parameters]
-        again = [f"`{row.split('`')[1]}`" for row in rows if row in described and here]
-        new = [row for row in rows if row not in described or not here]
-        is_same = len(again) == len(rows) > 3
-        new += ["- the same options"] if is_same else [f"- as above: {' '.join(again)}"] if again else []
-        described |= {*rows}
-        lines += [*new, ""] if new else []
+        lines += [f"{'###' if ' ' in command.path else '##'} {usage}", "", command.help, ""]
+        rows = {parameter_line(parameter): parameter for parameter in command.parameters}
+        also = [f"`{row.split('`')[1]}`{_default(rows[row])}" for row in rows if row in shared]
+        new = [row + _default(rows[row]) for row in rows if row not in shared]
+        lines += [*new, *[f"- also {' '.join(also)}"] * bool(also), ""]
     return "\n".join(lines).rstrip()
 
 
 def parameter_line(parameter: Parameter) -> str:
-    """A parameter as a list item, with its choices, range and default."""
+    """A parameter as a list item, with its choices and range."""
     names = ", ".join(f"`{flag}`" for flag in (*parameter.flags, *parameter.off)) or f"`{parameter.metavar}`"
-    notes = [" ".join(f"`{choice}`" for choice in parameter.choices if parameter.flags)]
-    notes += ["`true` or `false`"] if parameter.kind == "truth" else []
+    notes = [f"`{'|'.join(parameter.choices)}`"] if parameter.choices and parameter.flags else []
     if parameter.high is not None and parameter.high <= 1000 and "0 to" not in parameter.help:
-        notes.append(f"{parameter.low:g} to {parameter.high:g}")
+        notes.append(f"{parameter.low:g}–{parameter.high:g}")
     notes += ["repeatable"] if parameter.many and parameter.flags else []
-    if parameter.default not in (None, "", False) and not parameter.many:
-        notes.append(f"default `{parameter.default}`")
-    present = ", ".join(filter(None, notes))
-    return f"- {names}: {parameter.help}" + f" [{present}]" * bool(present)
+    return f"- {names}: {parameter.help}" + f" ({', '.join(notes)})" * bool(notes)
+
+
+def _default(parameter: Parameter) -> str:
+    is_shown = parameter.default not in (None, "", False) and not parameter.many
+    return f" [{parameter.default}]" if is_shown else ""
 
 
 # cli/hot_table.py

@@ -67,7 +67,7 @@ def run_words(words: list[str], *, as_json: bool) -> int:
     from cli import parser
 
     command = parser.hot_command(words) if words else None
-    if command is None and is_background_job(words):
+    if words in (["background", "notice"], ["background", "observe"]):  # only our own commands start these
         return run("background", lambda: background_job(words[1]), as_json=as_json)
     if command is None:
         from cli import declarations
@@ -92,42 +92,28 @@ def run_words(words: list[str], *, as_json: bool) -> int:
 
 def run(path: str, call: Callable[[], Answer | int | None], *, as_json: bool) -> int:
     """Call a command, print its answer, and start the background jobs that are due. Returns the exit code."""
+    debugging = bool(os.environ.get("JOELCLAW_DEBUG"))
     try:
-        code = _run(path, call, as_json=as_json)
+        answer = call()
+        code = answer.exit_code if isinstance(answer, Answer) else answer or 0
+        if isinstance(answer, Answer) and (as_json or answer.text is not None):
+            print_answer(f"joelclaw {path}", answer)
+        elif isinstance(answer, Answer):
+            from cli import terminal
+
+            terminal.draw(answer)
+    except KeyboardInterrupt:
+        code = 130
     except StdoutFullError as error:
         code = report_incomplete_output(path, error)
+    except Exception as error:
+        if debugging and not isinstance(error, Failure):
+            raise
+        code = report(path, error, as_json=as_json)
     report_corrected_modes(quiet=False)
     if code == 0 and not path.startswith(_WITHOUT_JOBS):
         start_due_jobs()
     return code
-
-
-def _run(path: str, call: Callable[[], Answer | int | None], *, as_json: bool) -> int:
-    debugging = bool(os.environ.get("JOELCLAW_DEBUG"))
-    try:
-        answer = call()
-        if not isinstance(answer, Answer):
-            return answer or 0
-        if as_json or answer.text is not None:
-            print_answer(f"joelclaw {path}", answer)
-        else:
-            try:
-                from cli import terminal
-
-                terminal.draw(answer)
-            except Exception:  # print an answer that cannot be drawn as JSON
-                if debugging:
-                    raise
-                print_answer(f"joelclaw {path}", answer)
-    except KeyboardInterrupt:
-        return 130
-    except StdoutFullError:
-        raise
-    except Exception as error:
-        if debugging and not isinstance(error, Failure):
-            raise
-        return report(path, error, as_json=as_json)
-    return answer.exit_code
 
 
 def start_due_jobs() -> None:
@@ -149,24 +135,18 @@ def start_due_jobs() -> None:
 def hook(words: Sequence[str]) -> int:
     """`joelclaw hook AGENT [EVENT]`: answer an agent's event. The exit code is always 0.
 
-    Unknown options and words are ignored: the hook may have been installed by a later version.
+    Whatever goes wrong, the agent gets a valid answer, and the fault is stored as an event. Unknown options and words
+    are ignored: the hook may have been installed by a later version.
     """
-    agent, event, *_ = *(word for word in words if not word.startswith("-")), "", ""
-    _answer_event(agent, event)
-    report_corrected_modes(quiet=True)
-    return 0
-
-
-def _answer_event(agent: str, event: str) -> None:
-    """Whatever goes wrong, the agent gets a valid answer, and the fault is stored as an event."""
     import time
 
     began = time.monotonic()
+    agent, event, *_ = *(word for word in words if not word.startswith("-")), "", ""
     try:
         from cli import input as stdin
         from session.hook import Hook
     except Exception:  # the installation is being replaced
-        return
+        return 0
     hook = Hook(agent, event, began)
     is_printed = False
     most_bytes = 32_000_000  # a tool's event may contain the whole file that it wrote
@@ -174,7 +154,7 @@ def _answer_event(agent: str, event: str) -> None:
         if os.environ.get("JOELCLAW_IN_MODEL"):  # a hook of the model that we run ourselves: record nothing
             stdin.read_object(most_bytes)  # the client may not expect a broken pipe
             _print_answer(hook.empty())
-            return
+            return 0
         hook.watch()
         text = hook.answer(stdin.read_object(most_bytes))
         is_printed = True
@@ -192,16 +172,13 @@ def _answer_event(agent: str, event: str) -> None:
                 _print_answer(hook.empty())
         except BaseException:  # stdout is closed
             pass
+    report_corrected_modes(quiet=True)
+    return 0
 
 
 def _print_answer(text: str) -> None:
     if text:
         write_out(text + "\n")
-
-
-def is_background_job(words: Sequence[str]) -> bool:
-    """Whether the words are `background notice` or `background observe`, which only our own commands start."""
-    return len(words) == 2 and words[0] == "background" and words[1] in ("notice", "observe")
 
 
 def background_job(job: str) -> Answer:
@@ -232,43 +209,26 @@ def report_incomplete_output(path: str, error: StdoutFullError) -> int:
 
 
 def report_unknown_settings(unknown: Sequence[tuple[str, str]], *, quiet: bool) -> None:
-    """Report unknown settings (place and name), each once: as an event and, unless `quiet`, on stderr."""
+    """Report unknown settings (place and name): unless `quiet`, on stderr, and each once as an event."""
     if not unknown:
         return
     from core import clock, config
     from core.quoting import shown
+    from core.words import fingerprint
     from otel import log
-    from otel.log import new_event
 
     events = []
-    for place, name in _unreported(unknown[:20]):  # a file may hold thousands
+    for place, name in unknown[:20]:  # a file may hold thousands
         message = config.describe_unknown(place, name)
         about = {"path": place[-300:], "key": name[:80], "meant": config.closest_setting(name), "message": message}
         action = "config.variable_ignored" if place == config.HOOK_ENVIRONMENT else "config.key_unknown"
-        events.append(new_event(action, component="config", level="warn", metadata=about, now=clock.now_ms()))
-    if events and log.spool(events) and not quiet:
+        known = fingerprint(f"{place}\0{name}")  # two events with the same id are stored once
+        events.append(
+            log.new_event(action, id=known, component="config", level="warn", metadata=about, now=clock.now_ms())
+        )
+    log.spool(events)
+    if not quiet:
         tell(shown("".join(f"joelclaw: {event['metadata']['message']}\n" for event in events)))
-
-
-def _unreported(unknown: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The settings that are not in a list of reported ones in the cache; adds them to the list."""
-    from core import json_text
-    from core.words import fingerprint
-
-    path = os.path.join(files.home(), "cache", "unknown-settings.json")
-    reported: list[str] = []
-    try:
-        reported = [str(mark) for mark in json_text.loads(files.read_file(path))]
-    except (OSError, json_text.InvalidJSON, TypeError):  # none yet, or damaged
-        pass
-    by_mark = {fingerprint(f"{place}\0{name}"): (place, name) for place, name in unknown}
-    new = [mark for mark in by_mark if mark not in reported]
-    try:
-        if new:
-            files.write_whole(path, json_text.dumps([*reported, *new][-200:]).encode())
-    except OSError:  # each command would report them again
-        return []
-    return [by_mark[mark] for mark in new]
 
 
 def report_corrected_modes(*, quiet: bool) -> None:
@@ -278,13 +238,11 @@ def report_corrected_modes(*, quiet: bool) -> None:
         return
     from core import clock
     from otel import log
-    from otel.log import new_event
 
-    metadata = {"count": len(paths), "first": paths[:5]}
-    event = new_event(
-        "home.modes.corrected", source="joelclaw", component="home", level="warn", metadata=metadata, now=clock.now_ms()
+    about = {"count": len(paths), "first": paths[:5]}
+    log.spool(
+        [log.new_event("home.modes.corrected", component="home", level="warn", metadata=about, now=clock.now_ms())]
     )
-    log.spool([event])
     if not quiet:
         tell(f"joelclaw: others could read {len(paths)} files or folders in {files.home()}; now only you can\n")
 
@@ -297,16 +255,9 @@ def _open_standard_streams() -> None:
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(descriptor)
-    if sys.stdin is None:
-        sys.stdin = open(0, closefd=False)
-    if sys.stdout is None:
-        reading, writing = os.pipe()
-        os.dup2(writing, 1)
-        os.close(reading)
-        os.close(writing)
-        sys.stdout = open(1, "w", closefd=False)
-    if sys.stderr is None:
-        sys.stderr = open(2, "w", closefd=False)
+    sys.stdin = sys.stdin or open(0, closefd=False)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)
 
 
 def _flush() -> None:

@@ -1,38 +1,107 @@
-"""How the results of the commands look on a terminal, except those of `recall` (`cli/recall_views.py`). Loads rich."""
+"""What `cli/terminal.py` cannot draw: hits, conversations, sessions, events, problems and changed files. Loads rich."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from rich.panel import Panel
+from rich.console import RenderableType
 from rich.text import Text
 
-from cli.output import Answer
-from cli.terminal import View, age, label, line, pairs, plain, present, rows_table, safe, score_bar, size, values
-from core import clock, quoting
-from core.quoting import clip, counted
+from cli.commands import recall_hot
+from cli.output import Answer, quoted, step
+from cli.terminal import View, console, label, line, pairs, plain, present, records, safe
+from core.quoting import clip, counted, shown, shown_id
+from core.words import query_terms
+from recall.hit import SPEAKERS, is_of_another, written
 
-_LINE_CHARACTERS = 150
+_INDENT = 4  # columns of a line below another
 _SIGNS = {"ok": ("✓", "green"), "note": ("·", "dim"), "warning": ("!", "yellow"), "error": ("✗", "bold red")}
-_VERDICT_STYLES = {"allow": "green", "hold": "yellow", "discard": "dim"}
 _LEVEL_STYLES = {"warn": "yellow", "error": "bold red", "fatal": "bold white on red", "debug": "dim", "info": "green"}
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
-_TEXT_NAMES = ("observation", "text", "place")  # the names of the text in the result for a memory or tool call
-_CHOSEN = {
-    "project": "This is the latest session of this folder's project. For another, give its ID.",
-    "last": "This folder's project has no such session; this is the latest of all. For another, give its ID.",
-}
-"""Why a session is shown that was not named."""
-
-archived = partial(values, without=("history",))
-state = partial(values, without=("version", "taskHash", "recalledHash", "writtenHash", "messages"))
 
 
-def text_first(answer: Answer) -> View:
-    """The result's long text (`text` or `summary`), then the other values."""
-    name = "text" if "text" in answer.result else "summary"
-    yield safe(answer.result[name] or "")
-    yield from values(answer, without=(name,))
+# recall, show
+
+
+def hits(answer: Answer) -> View:
+    """Each hit with its origin and the rows of its text that contain most of the query's words; the best comes last."""
+    result, height = answer.result, console().height
+    found = list(enumerate(result["hits"], 1))
+    words = _query_pattern(f"{result['query']} {result['rewrittenQuery']}")
+    for rank, hit in reversed(found):
+        yield _heading(hit, rank, result.get("preferredProject") or "")
+        text = f"{hit['title']}\n{hit['observation']}" if hit["title"] else hit["observation"]
+        yield from _best_rows(text, words, height // 3 if rank == 1 else 3)
+    if found:
+        own, best = result.get("preferredProject"), result["hits"][0]
+        first = f"hit 1 is from {best['project']}, not {own}" if own and is_of_another(best, own) else ""
+        dropped = f"{result['droppedByTrustPass']} left out" if result["droppedByTrustPass"] else ""
+        yield line((f"top {result['count']} of {result['found']}", "dim"), (dropped, "dim"), (first, "dim"), fit="cut")
+        answer.next_actions = [step("joelclaw recall show 1", answer.next_actions[0]["description"])]
+    else:
+        yield safe(f"No results for {result['query'][:120]!r}.", "yellow")
+        for about in recall_hot.unknown_filters(result):
+            yield safe(about, "yellow")
+            answer.next_actions = [step(f"joelclaw recall {quoted(result['query'])}", "the same without it")]
+        for dropped in result["droppedDiagnostics"]:
+            yield safe(f"  left out ({', '.join(dropped['reasons'])}): {dropped['observation'][:100]}", "dim")
+    if "fallback" in result:
+        yield safe(f"The cluster was not used: {result['fallback']['reason']}", "yellow")
+
+
+def _query_pattern(query: str) -> re.Pattern[str]:
+    """Matches the words of a query, the longer ones with any ending, to highlight them."""
+    words = sorted(query_terms(query), key=len, reverse=True)
+    parts = [re.escape(word) + (r"\w*" if len(word) >= 4 else r"(?!\w)") for word in words]  # "not" is not "nothing"
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(parts) or chr(0)})", re.IGNORECASE)
+
+
+def _best_rows(text: str, words: re.Pattern[str], most: int) -> View:
+    """The `most` neighbouring rows of a text that contain most of the query's words; "…" marks an omission."""
+    screen = console()
+    lines = [Text(part.rstrip()) for part in shown(text).expandtabs(4).splitlines() if part.strip()]
+    rows = [row for part in lines for row in part.wrap(screen, max(screen.width - _INDENT, 20))]
+    found = [{match.lower()[:4] for match in words.findall(row.plain)} for row in rows]
+    last = max(len(rows) - most, 0)
+    start = max(range(last + 1), key=lambda at: len(set().union(*found[at : at + most])))
+    for at, row in enumerate(rows[start : start + most], start):
+        row.rstrip()
+        row.highlight_regex(words, "bold yellow")
+        is_cut = (at == start > 0) or (at == start + most - 1 and start < last)
+        yield line(row, ("…" if is_cut else "", "dim"), gap=" ", indent=_INDENT, fit="cut")
+
+
+def _heading(hit: Any, rank: int, own: str) -> RenderableType:
+    """The number, time, project, client, session and speaker of a hit; for a note its category."""
+    of_session = bool(hit["session"]) and hit["collection"] != "knowledge"
+    return line(
+        (f"{rank:>2}", "bold"),
+        hit["timestamp"][:16].replace("T", " ") if hit["timestamp"] != "unknown" else "",
+        (hit["project"] or written(hit), "red" if is_of_another(hit, own) else "green"),
+        hit["source"] if of_session and hit["source"] != hit["origin"] else "",
+        (shown_id(hit["session"]) if of_session else "", "cyan"),
+        (hit["origin"], "blue"),
+        (hit["categoryId"].removeprefix("jc:") if hit["collection"] == "observations" else "", "magenta"),
+        (hit["writeVerdict"] if hit["writeVerdict"] != "allow" else "", "yellow"),
+        (f"{hit['more']} more in this session" if hit.get("more") else "", "dim"),
+        fit="cut",
+    )
+
+
+def conversation(answer: Answer) -> View:
+    """A hit in up to half of the screen, and the entries around it in a line each."""
+    result = answer.result
+    head = (shown_id(result["sessionId"]) or result["id"], "bold cyan")
+    yield line(head, *((result[name], "dim") for name in ("project", "client", "folder")), fit="cut")
+    for entry in result["entries"]:
+        is_match = entry["match"]
+        time = entry["at"][:16].replace("T", " ") if entry["at"] != "unknown" else ""
+        speaker = (SPEAKERS.get(entry["role"], entry["role"]), "bold" if is_match else "blue")
+        begin = Text.assemble(("▌" if is_match else " ", "bold yellow"), safe(time, "dim"))
+        yield line(begin, speaker, "" if is_match else " ".join(entry["text"].split()), fit="cut")
+        if is_match:
+            yield from _best_rows(entry["text"], _query_pattern(result["query"]), console().height // 2)
 
 
 # status, doctor
@@ -41,106 +110,85 @@ def text_first(answer: Answer) -> View:
 def status(answer: Answer) -> View:
     """Whether everything works, the problems, then versions, counts and the last events."""
     result = answer.result
-    problems = result["problems"]
-    yield _verdict(len(problems), "red" if not result["healthy"] else "yellow")
-    yield from _findings(problems)
-    for unknown in result["config"].get("unknown", ()):
-        yield line(("!", "yellow"), unknown, gap=" ", indent=2)
+    yield _verdict(result["problems"], result["healthy"])
+    yield from _problems(result["problems"])
     store, sessions, events = result["store"], result["sessions"], result["events"]
-    sizes = f"{size(store['bytes'])} + {size(store['walBytes'])} log, schema {store['schema']}"
     facts = {
         "joelclaw": f"{result['version']} (python {result['python']}, sqlite {result['sqlite']})",
         "home": result["home"],
-        "store": sizes if store["exists"] else "none yet",
-        "cluster": present(store.get("waiting") or {}),
-        "off": ", ".join(row["name"] or row["scope"] for row in result["switches"]["off"]),
+        "store": f"{plain(store['bytes'], 'bytes')}, schema {store['schema']}" if store["exists"] else "none yet",
+        "cluster": store.get("waiting"),
+        "off": [row["name"] or row["scope"] for row in result["switches"]["off"]],
         "never archived": result["switches"]["excluded"],
         "state files": f"{sessions['count']}, {sessions['damaged']} damaged",
         "events": f"{events['total']:,}, {events['errors24h']:,} errors in 24 h, {events['waiting']:,} not stored yet",
         "export": result["otelExport"],
         "settings": result["config"]["changed"],
+        "unknown settings": result["config"].get("unknown"),
     }
-    yield pairs({name: value for name, value in facts.items() if value})
-    yield rows_table([{"memories": name, **counts} for name, counts in result["counts"].items()])
+    yield pairs(present(facts))
+    yield from records([{"memories": name, **counts} for name, counts in result["counts"].items()])
     if events["last"]:
-        yield rows_table(events["last"])
+        yield from records(events["last"])
 
 
 def doctor(answer: Answer) -> View:
     """The verdict, then a line for each client and subject, with its problems below."""
     result = answer.result
-    repaired = f", {result['fixed']} repaired" if result["fixed"] else ""
-    yield _verdict(result["errors"] + result["warnings"], "red" if result["errors"] else "yellow", repaired)
-    lines = {name: _client_line(facts) for name, facts in result["clients"].items()}
-    lines |= {name: _subject_line(facts) for name, facts in result["subjects"].items()}
-    width = max(map(len, lines))
+    findings = result["findings"]
+    bad = [finding for finding in findings if finding["severity"] in ("warning", "error")]
+    yield _verdict(bad, not result["errors"], f", {result['fixed']} repaired" if result["fixed"] else "")
+    lines = dict.fromkeys(result["clients"], "not installed")
+    for name, facts in result["clients"].items():
+        if facts["installed"]:
+            lines[name] = f"installed, {counted(sum(row['calls24h'] for row in facts['events']), 'call')} in 24 h"
+    for name, facts in result["subjects"].items():
+        lines[name] = str(facts.get("path", "")) if facts.get("exists", True) else "none yet"
     for name, about in lines.items():
-        findings = [finding for finding in result["findings"] if finding["subject"] == name]
-        worst = max((finding["severity"] for finding in findings), key=list(_SIGNS).index, default="ok")
-        subject = line(_SIGNS[worst], (name.ljust(width), "bold"), gap=" ")
+        of_name = [finding for finding in findings if finding["subject"] == name]
+        worst = max((finding["severity"] for finding in of_name), key=list(_SIGNS).index, default="ok")
+        subject = line(_SIGNS[worst], (name.ljust(max(map(len, lines))), "bold"), gap=" ")
         yield line(subject, (about, "dim"), fit="whole")
-        yield from _findings(findings)
+        yield from _problems(of_name)
 
 
-def _verdict(problems: int, colour: str, more: str = "") -> Any:
+def _verdict(problems: Sequence[Any], healthy: bool, more: str = "") -> RenderableType:
     if problems:
-        return safe(f"{counted(problems, 'problem')} found{more}", f"bold {colour}")
+        return safe(f"{counted(len(problems), 'problem')} found{more}", "bold yellow" if healthy else "bold red")
     return safe(f"Everything works{more}", "bold green")
 
 
-def _findings(findings: Sequence[dict[str, Any]]) -> View:
+def _problems(findings: Sequence[dict[str, Any]]) -> View:
     for finding in findings:
         text = line(_SIGNS[finding["severity"]], finding["message"], gap=" ")
-        yield line(text, (finding["code"], "dim"), indent=4, fit="whole")
+        yield line(text, (finding["code"], "dim"), indent=_INDENT, fit="whole")
         if finding["fix"]:
-            yield line("→", (finding["fix"], "cyan"), gap=" ", indent=6, fit="whole")
-
-
-def _client_line(facts: dict[str, Any]) -> str:
-    if not facts["installed"]:
-        return "not installed" if facts["installed"] is False else "its settings cannot be read"
-    calls = sum(event["calls24h"] for event in facts["events"])
-    return f"installed, {counted(calls, 'call')} in 24 h"
-
-
-def _subject_line(facts: dict[str, Any]) -> str:
-    if not facts.get("exists", True):
-        return "none yet"
-    return str(facts["path"]) if "path" in facts else "" if facts.get("used", True) else "not in use"
+            yield line("→", (finding["fix"], "cyan"), gap=" ", indent=_INDENT + 2, fit="whole")
 
 
 # install, uninstall
 
 
 def install(answer: Answer) -> View:
-    """The installations, or the changes of each client's files."""
+    """The changes of each client's files, or of what was changed the paths and notes."""
     result = answer.result
-    if "installs" in result:
-        yield rows_table(result["installs"], ("agent", "scope", "present", "installed", "current", "path"))
-        return
+    is_declined = result.get("declined", False)
     for agent in result["agents"]:
-        yield from _changed_agent(agent, dry_run=result["dryRun"], declined=result.get("declined", False))
+        files = [agent, *agent["also"]]
+        if result["dryRun"]:
+            yield from changes(files)
+        would = "would change" if result["dryRun"] and any(file["diff"] for file in files) else "nothing to change"
+        done = "done" if agent["changed"] else "nothing was changed" if is_declined else would
+        yield line((agent["agent"], "bold"), done, (agent["path"], "dim"), gap=" ")
+        below = [other["path"] for other in agent["also"]] + agent.get("backupsLeft", [])
+        below += [f"backup: {agent['backup']}"] * bool(agent["backup"]) + agent["notes"]
+        yield from (safe(f"  - {text}", "dim") for text in ([] if is_declined else below))
     for agent in result["skipped"]:
-        yield line((agent["agent"], "bold dim"), (f"skipped: {agent['reason']}", "dim"), gap=" ")
+        yield safe(f"{agent['agent']} skipped: {agent['reason']}", "dim")
     if done := result.get("archived"):
         yield safe(f"{done['transcripts']:,} past sessions archived.", "bold")
     elif result.get("memoryLeft"):
         yield safe(f"The memory stays in {result['memoryLeft']}.")
-
-
-def _changed_agent(agent: dict[str, Any], *, dry_run: bool, declined: bool) -> View:
-    others = agent["also"]
-    if dry_run:
-        yield from changes([agent, *others])
-    done = "would change" if dry_run and (agent["diff"] or others) else "nothing to change"
-    done = "done" if agent["changed"] else "nothing was changed" if declined else done
-    yield line((agent["agent"], "bold"), done, (agent["path"], "dim"), gap=" ")
-    left = [path for path in agent.get("backupsLeft", ()) if path != agent["backup"]]
-    below = [f"and {other['path']}" for other in others if not dry_run]
-    below += [f"backup: {agent['backup']}"] if agent["backup"] else []
-    below += [f"older backup, which you may delete: {path}" for path in left]
-    yield from (safe(f"  {text}", "dim") for text in below)
-    yield from (safe(f"  - {note}") for note in agent["notes"] if not declined)
 
 
 def changes(changed: Iterable[dict[str, Any]]) -> View:
@@ -149,206 +197,45 @@ def changes(changed: Iterable[dict[str, Any]]) -> View:
         text = str(file["diff"]).removesuffix("\n")
         if file.get("what"):
             sign = "-" if text.startswith(f"--- {file['path']}") else "+"
-            text = f"{sign} {file['path']} ({size(file['bytes'])}): {file['what']}"
+            text = f"{sign} {file['path']} ({plain(file['bytes'], 'bytes')}): {file['what']}"
         for row in text.split("\n") if text else ():
             style = "bold" if row.startswith(("+++ ", "--- ")) else _DIFF_STYLES.get(row[:1], "dim")
             yield line((row, style), fit="whole")
 
 
-# session, lost, checkpoint, inject
-
-
-def sessions(answer: Answer) -> View:
-    """Two lines for each session: its id and numbers, and its last task."""
-    now = clock.now_ms()
-    for row in answer.result["sessions"]:
-        numbers = {"turn": row["turns"], "call": row["toolCalls"], "compaction": row["compactions"]}
-        counts = [counted(number, noun) for noun, number in numbers.items()]
-        percent = "" if row["contextPercent"] is None else f"{row['contextPercent']:.0f} %"
-        about = (_relation(row), row["client"], row["project"], age(row["updatedAt"], now), *counts, percent)
-        yield line((quoting.shown_id(row["sessionId"]), "bold"), (_joined(about), "dim"), fit="whole")
-        for text in filter(None, (row["title"], row["task"])):
-            yield line(clip(text, _LINE_CHARACTERS), indent=4, fit="cut")
-    if not answer.result["sessions"]:
-        yield safe("No session is known.", "yellow")
-
-
-def _joined(parts: Iterable[str | None], joint: str = " · ") -> str:
-    return joint.join(filter(None, parts))
-
-
-def _relation(row: dict[str, Any]) -> str:
-    """`subagent of 1a2b3c4d`; "" for a session that the user began."""
-    return f"{row['kind']} of {quoting.shown_id(row['parent'])}" if row["parent"] else ""
+# session show
 
 
 def session(answer: Answer) -> View:
     """A summary, then the turns: without --full only those in which something happened."""
     result = answer.result
-    yield from _why_chosen(result)
-    if result["problem"]:
-        yield safe(result["problem"], "yellow")
-    hooks, memories, injections = result["hooks"], result["memories"], result["injections"]
-    times = f"median {_milliseconds(hooks['p50'])}, {_milliseconds(hooks['totalMs'])} in all"
-    percent = "" if result["contextPercent"] is None else f"{result['contextPercent']:.0f} % {result['zone']}"
-    compactions, recalls = counted(result["compactions"], "compaction"), counted(result["recalls"], "recall")
-    summary = {
-        "session": _joined((result["sessionId"], _relation(result)), ", "),
-        "title": result["title"],
-        "client": _joined((result["client"], result["project"]), ", "),
-        "time (UTC)": " to ".join(plain(result[name])[:16] for name in ("startedAt", "updatedAt")),
-        "task": clip(result["task"] or "", _LINE_CHARACTERS),
-        "turns": f"{result['turnCount']}, {counted(result['toolCalls'], 'call')} ({result['failedCalls']} failed)",
-        "context": _joined((percent, compactions, recalls), ", "),
-        "injections": f"{injections['count']}, {plain(injections['tokens'])} tokens",
-        "memories": f"{memories['injected']}: {memories['echo']} used, {memories['fizzle']} ignored",
-        "hooks": _joined((f"{hooks['count']}", times if hooks["count"] else ""), ", "),
-    }
-    yield pairs({name: value for name, value in summary.items() if value})
+    if answer.message:
+        yield safe(answer.message, "dim")
+    without = ("turns", "chosen", "full", "folders")
+    facts = present({name: value for name, value in result.items() if name not in without})
+    yield pairs({**facts, "task": clip(result["task"] or "", 150)})
     for turn in result["turns"]:
         if turn["moments"] or result["full"]:
             yield from _turn(turn, full=result["full"])
 
 
-def _why_chosen(result: dict[str, Any]) -> View:
-    if result["chosen"] in _CHOSEN:
-        yield safe(_CHOSEN[result["chosen"]], "dim")
-
-
 def _turn(turn: Any, *, full: bool) -> View:
     """A line with the prompt, then a line for each event in the turn, with the texts that were injected."""
     row = partial(line, fit="fold" if full else "cut")
-    failed = f", {turn['failedCalls']} failed" if turn["failedCalls"] else ""
+    calls = f"{counted(turn['toolCalls'], 'call')}, {turn['failedCalls']} failed" if turn["toolCalls"] else ""
     percent = "" if turn["contextPercent"] is None else f"{turn['contextPercent']:.0f} %"
-    calls = f"{counted(turn['toolCalls'], 'call')}{failed}" if turn["toolCalls"] else ""
-    prompt = turn["prompt"] or ("(prompt not archived)" if turn["number"] else "")
     number = f"#{turn['number']}" if turn["number"] else "before"
     begin = Text.assemble((f"{number:<7}", "bold"), safe(turn["at"][11:19], "dim"))
-    yield row(begin, (percent, "dim"), (calls, "dim"), prompt)
+    yield row(begin, (percent, "dim"), (calls, "dim"), turn["prompt"] or "")
     for moment in turn["moments"]:
-        tokens, took = moment.get("tokens"), moment.get("ms")
-        notes = (f"{plain(tokens)} tokens" if tokens else "", "" if took is None else _milliseconds(took))
-        note = _joined((moment.get("customType"), *notes), ", ")
-        head = f"       {moment['kind']:<11} {moment['text']}" + f"  ({note})" * bool(note)
-        yield row((head, "bold red" if moment["kind"] == "error" else ""))
-        lines = moment.get("content", "").split("\n")[1:]
-        yield from (row((" " * 18 + text, "dim")) for text in (lines if full else lines[:4]))
+        notes = [(f"{plain(moment[name])} {name}", "dim") for name in ("tokens", "ms") if moment.get(name)]
+        head = f"{moment['kind']:<11} {moment['text']}"
+        yield row((head, "bold red" if moment["kind"] == "error" else ""), *notes, indent=7)
+        texts = moment.get("content", "").split("\n")[1:]
         for memory in moment.get("memories", ()):
             outcome = {"echo": "used", "fizzle": "ignored"}.get(memory["outcome"], "")
-            text = " ".join(memory["text"].split()) or "forgotten"
-            yield row((f"{' ' * 18}{outcome:<8}{text}", "dim"))
-
-
-def _milliseconds(value: float | None) -> str:
-    """A time in ms, or in seconds from one second on; – if it is unknown."""
-    if value is None:
-        return "–"
-    return f"{value / 1000:,.1f} s" if value >= 1000 else f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"
-
-
-def lost(answer: Answer) -> View:
-    """The best of what a compaction dropped in 25 rows (the message), or all that was asked for."""
-    from cli.commands.session import lost_text
-
-    if answer.message:
-        yield from (line(row, fit="cut") for row in answer.message.splitlines())
-    else:
-        yield line(lost_text(answer.result), fit="whole")
-    yield from _why_chosen(answer.result)
-
-
-def found_sessions(answer: Answer) -> View:
-    """Every session with its score, client, start, folder and snippets."""
-    result = answer.result
-    for rank, hit in enumerate(result["hits"], 1):
-        about = (hit["client"], hit["startedAt"][:16], hit["folder"])
-        name = (quoting.shown_id(hit["sessionId"]), "bold cyan")
-        yield line((f"{rank:>2}", "bold"), score_bar(hit["score"]), name, *((part, "dim") for part in about))
-        for text in hit["snippets"]:
-            yield line(" ".join(text.split()), indent=4)
-            yield ""
-    yield safe(f"top {len(result['hits'])} of {result['found']} sessions", "dim")
-
-
-def states(answer: Answer) -> View:
-    """All sessions with a state file, a row for each: the task is as wide as the terminal allows."""
-    now = clock.now_ms()
-    rows = [
-        {
-            "session": quoting.shown_id(row["sessionId"]),
-            "context": f"{row['percent']:.0f} %" if row["percent"] else "",
-            "compactions": row["compactionCount"],
-            "updated": age(clock.iso(row["updatedAt"]), now),
-            "task": clip(row.get("problem") or row["task"], 200),
-        }
-        for row in answer.result["sessions"]
-    ]
-    yield rows_table(rows, most=len(rows)) if rows else safe("No session has a state file.", "yellow")
-
-
-def injection(answer: Answer) -> View:
-    """The text for the agent in a box, or the reason why there is none."""
-    result = answer.result
-    if result["injected"]:
-        title = safe(f"{result['customType']} · {result['estimatedTokens']} tokens", "bold")
-        yield Panel(safe(result["content"]), title=title, border_style="cyan", expand=False)
-    else:
-        yield safe(f"Nothing injected: {result['reason']}.", "yellow")
-    for name, fault in result.items():
-        if name.endswith("Error"):
-            yield safe(f"{name}: {fault['message']} ({fault['code']})", "red")
-
-
-# memory, knowledge, vault
-
-
-def memory(answer: Answer) -> View:
-    """The text of a memory, or the place of a tool call, and everything known of it."""
-    result = answer.result
-    name = next(name for name in _TEXT_NAMES if name in result)
-    verdict = result.get("verdict", "")
-    yield line((f"[{verdict}]" if verdict else "", _VERDICT_STYLES.get(verdict, "")), result[name], gap=" ")
-    if result.get("hint"):
-        yield safe(result["hint"], "bold yellow")
-    yield from values(answer, without=(*_TEXT_NAMES, "verdict", "hint"))
-
-
-def memories(answer: Answer) -> View:
-    """Observations, each with its id, time, category, marks, tags and text."""
-    result = answer.result
-    rows = result.get("memories", result.get("observations"))
-    for row in rows:
-        verdict = "" if row["verdict"] == "allow" else row["verdict"]
-        marks = [name for name in ("pinned", "stale", "forgotten") if row.get(name)]
-        by = f"superseded by {row['supersededBy']}" if row.get("supersededBy") else ""
-        tags = [f"#{tag}" for tag in row.get("tags", ()) if tag not in marks]
-        about = _joined((verdict, *marks, by, *tags, row.get("project")))
-        rest = (row["at"][:16].replace("T", " "), row["category"], about)
-        yield line((row["id"], "bold"), *((part, "dim") for part in rest))
-        yield line((" ".join(row["observation"].split()), _VERDICT_STYLES.get(verdict, "")), indent=4)
-        yield ""
-    if not rows:
-        yield safe("No memory matches.", "yellow")
-    elif "page" in result:
-        first = (result["page"] - 1) * result["limit"]
-        yield safe(f"{first + 1} to {first + result['count']} of {result['found']}", "dim")
-
-
-def sections(answer: Answer) -> View:
-    """Every hit with its score, type, title, place and snippet."""
-    result = answer.result
-    if "fallback" in result:
-        yield safe(f"searched the texts: {result['fallback']['reason']}", "yellow")
-    if not result["hits"]:
-        yield safe(f"No results for {result['query'][:120]!r}.", "yellow")
-    for rank, hit in enumerate(result["hits"], 1):
-        title = ((hit.get("type"), "magenta"), (hit["title"], "bold"))
-        yield line((f"{rank:>2}", "bold"), score_bar(hit["score"]), *title)
-        yield line((f"{hit['path']}:{hit['line']}" if hit.get("line") else hit["path"], "dim"), indent=4)
-        if hit["snippet"]:
-            yield line(hit["snippet"], indent=4)
-            yield ""
-    yield safe(f"top {len(result['hits'])} of {result['found']}", "dim")
+            texts.append(f"{outcome:<8}{' '.join(memory['text'].split()) or 'forgotten'}")
+        yield from (row((text, "dim"), indent=18) for text in (texts if full else texts[:6]))
 
 
 # otel, o11y
@@ -369,26 +256,16 @@ def events(answer: Answer) -> View:
         yield safe(f"{counted(result['hiddenCount'], 'routine event')} left out; --action {names} shows them", "dim")
 
 
-def event(row: Mapping[str, Any]) -> Any:
+def event(row: Mapping[str, Any]) -> RenderableType:
     """A line for an event: time, session, client, project, and what happened, in the colour of its severity."""
     level = row["level"]
     style = _LEVEL_STYLES.get(level, "")
-    left_out = ("agent", "steps") if row["client"] else ("steps",)
-    known = {key: value for key, value in row["metadata"].items() if value is not None and key not in left_out}
-    about = (f"{label(_without_unit(key))} {_short(plain(value, key))}" for key, value in known.items())
+    known = {name: value for name, value in row["metadata"].items() if value is not None and name != "steps"}
+    units = re.compile("(?<=.)(?:Ms|_ms|Percent)$")  # `plain` writes the unit
+    about = [f"{label(units.sub('', name))} {clip(plain(value, name), 80)}" for name, value in known.items()]
     columns = f"{row['sessionId'][:8]:8}  {row['client'][:8]:8}  {row['project'][:16]:16}"
     action = line(("" if level == "info" else level, style), (row["action"], style), gap=" ")
-    took = "" if row["duration_ms"] is None else f"{row['duration_ms']:,.0f} ms"
-    error = (row["error"] or "").replace("\n", " ")
-    happened = (action, (error, style), (took, "magenta"), (row["component"], "dim"), (" · ".join(about), "dim"))
-    return line((plain(row["ts"]), "dim"), (columns, "cyan"), *happened)
-
-
-def _without_unit(key: str) -> str:
-    return key.removesuffix("Ms").removesuffix("_ms").removesuffix("Percent") or key
-
-
-def _short(text: str) -> str:
-    """A value in a row: on one line, and at most 80 characters."""
-    text = text.replace("\n", " ")
-    return text if len(text) <= 80 else text[:79] + "…"
+    took = "" if row["duration_ms"] is None else plain(row["duration_ms"], "duration_ms")
+    happened = ((row["error"] or "", style), (took, "magenta"), (row["component"], "dim"), (" · ".join(about), "dim"))
+    texts = ((" ".join(str(text).split()), style) for text, style in happened)
+    return line((plain(row["ts"]), "dim"), (columns, "cyan"), action, *texts)

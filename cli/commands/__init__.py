@@ -8,26 +8,18 @@ The commands that agents run several times a turn must not import Typer. They ar
 their functions are in `recall_hot.py` and `hot.py`, and `make docs` generates `cli/hot_table.py` for them.
 """
 
-MODULES = {
-    word: module
-    for module, words in (
-        ("recall", "recall show how fix search"),
-        ("session", "lost session briefing sessions"),
-        ("memory", "memory note"),
-        ("knowledge", "knowledge vault"),
-        ("otel", "otel o11y"),
-        ("checkpoint", "checkpoint inject"),
-        ("compaction", "compaction idle"),
-        ("checkpoint", "hook"),
-        ("setup", "off on exclude"),
-        ("mcp_server", "mcp"),
-        ("setup", "install uninstall"),
-        ("home", "store backup restore"),
-        ("home", "status doctor project"),
-        ("setup", "completion"),
-    )
-    for word in words.split()
+_WORDS = {
+    "recall": "recall show how fix search",
+    "session": "lost session briefing sessions",
+    "memory": "memory note",
+    "knowledge": "knowledge vault",
+    "otel": "otel o11y",
+    "compaction": "checkpoint inject hook compaction idle",
+    "setup": "install uninstall off on exclude completion",
+    "mcp_server": "mcp",
+    "home": "status doctor project store backup restore",
 }
+MODULES = {word: module for module, words in _WORDS.items() for word in words.split()}
 """The first word of each command and the module that declares it, in the order of the help."""
 
 HOT_FUNCTIONS = {
@@ -43,8 +35,3 @@ HOT_FUNCTIONS = {
     "inject project": "hot:inject_project",
 }
 """The hot commands and the functions that run them. `hook` is read in `cli/start.py`."""
-
-
-def is_command_word(word: str) -> bool:
-    """Whether a command begins with this word."""
-    return word in MODULES

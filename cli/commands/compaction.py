@@ -1,64 +1,159 @@
-"""`joelclaw compaction …` and `idle …`: a compaction outside the client, and of sessions that are idle."""
+"""`joelclaw checkpoint …`, `inject …`, `hook`, `compaction …` and `idle …`: before, at and after a compaction.
+
+`hot.py` runs `checkpoint save`, `checkpoint flush` and `inject …`; `cli/start.py` runs `hook`.
+"""
 
 import os
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import typer
 from typer import Argument, Option
 
 import clients
-from cli.declarations import Commands, OneOf, Percent, Raw, Session
+from cli import start
+from cli.commands import hot
+from cli.declarations import OneOf, Percent, Raw, Session, group, session_argument
 from cli.input import required_session
-from cli.output import Answer, is_terminal, quoted, step, template, write_out, wrong_usage
+from cli.output import Answer, is_for_person, is_terminal, quoted, step, template, write_out, wrong_usage
 from core import config, files
 from core.command import Interrupts, model_from_config
 from core.errors import Failure
 from core.quoting import shown_line
+from core.store import sessions as stored_sessions
 from session import idle as idle_compaction
 from session.compaction import preparation, session_tree, summary
-from session.state import role_name
+from session.state import role_name, stored_id
+from session.state_file import list_states, read_state, session_of, state_times, unknown_session
 
 if TYPE_CHECKING:
-    from session.compaction.preparation import Limits, Preparation
     from session.compaction.session_tree import Node
     from session.compaction.summary import Model
 
-app = Commands()
-compaction = app.group("compaction", "Decide on, prepare, serialize and summarize a compaction.")
-idle = app.group("idle", "Compact sessions while they are idle.")
+app = typer.Typer()
+checkpoint = group(app, "checkpoint", "Save what a session is doing, as its context fills.")
+inject = group(app, "inject", "Print short texts to give to an agent.")
+compaction = group(app, "compaction", "Decide on, prepare, serialize and summarize a compaction.")
+idle = group(app, "idle", "Compact sessions while they are idle.")
 
-TEXT_VIEW = "cli.views:text_first"
-CLIENT = OneOf(*clients.with_entries())
+Role = Annotated[str | None, Option("--role", help="interactive (default), gateway or another; remembered")]
+Tokens = Annotated[int | None, Option("--tokens", min=0, help="Context usage in tokens; needs --window")]
+Window = Annotated[int | None, Option("--window", min=1, help="The model's context window in tokens")]
+Message = Option("--message", "-m", metavar="TEXT", help="A prompt; the oldest first")
 
-_FILES = clients.either(f"{row.session_file} of {row.title}" for row in clients.rows() if row.has_entries)
-Transcript = Annotated[str, Argument(metavar="TRANSCRIPT", help=_FILES)]
-WhichClient = Annotated[
-    str | None, Option("--client", parser=CLIENT, help="The client that wrote it (default: detected from its lines)")
+
+@checkpoint.command("save")
+def save(
+    session: Session = None,
+    percent: Percent = None,
+    tokens: Tokens = None,
+    window: Window = None,
+    message: Annotated[list[str] | None, Message] = None,
+    file: Annotated[list[str] | None, Option(metavar="PATH", help="A file that was edited")] = None,
+    role: Role = None,
+    stdin: Annotated[
+        bool, Option("--stdin", help="Also read a JSON object from stdin; options take precedence")
+    ] = False,
+) -> Answer:
+    """Save the task at the end of a turn; recall when the context is warm, remember when it is hot."""
+    return hot.save(locals())
+
+
+@checkpoint.command("flush")
+def flush(
+    session: Session = None, percent: Percent = None, tokens: Tokens = None, window: Window = None, role: Role = None
+) -> Answer:
+    """Save the last checkpoint before a compaction."""
+    return hot.flush(locals())
+
+
+@checkpoint.command("show")
+def show(id: Annotated[str | None, session_argument("Session id (default: list all)")] = None) -> Answer:
+    """Show everything known about a session; without ID, list all sessions with a state file."""
+    if id is None:
+        sessions = list_states()
+        command, about = "joelclaw checkpoint show <id>", "everything known about a session"
+        actions = [template(command, about, "its id", row["sessionId"]) for row in sessions[:1]]
+        return Answer({"count": len(sessions), "sessions": sessions}, actions)
+    name = stored_id(id)
+    state = read_state(name)
+    if state is None and (whole := stored_sessions.only_one(name, map(session_of, state_times()))):
+        state = read_state(whole)
+    if state is None:
+        raise unknown_session(id)
+    return Answer(state.to_json())
+
+
+@inject.command("recovery")
+def recovery(session: Session = None, role: Role = None, raw: Raw = False) -> Answer:
+    """Print the recovery note after a compaction."""
+    return hot.inject_recovery(locals())
+
+
+@inject.command("memory")
+def memory(
+    session: Session = None,
+    role: Role = None,
+    query: Annotated[str | None, Option(help="What to recall (default: inject.query)")] = None,
+    project: Annotated[str | None, Option(help="Its project (default: the folder's)")] = None,
+    raw: Raw = False,
+) -> Answer:
+    """Print relevant memories when a session starts, once."""
+    return hot.inject_memory(locals())
+
+
+@inject.command("refresh")
+def refresh(
+    session: Session = None,
+    role: Role = None,
+    message: Annotated[str | None, Message] = None,
+    percent: Percent = None,
+    raw: Raw = False,
+) -> Answer:
+    """Print memories about the current topic when a message arrives, if they are due."""
+    return hot.inject_refresh(locals())
+
+
+@inject.command("project")
+def project(
+    session: Session = None,
+    role: Role = None,
+    file: Annotated[list[str] | None, Option(metavar="PATH", help="The file being edited")] = None,
+    cwd: Annotated[str | None, Option(metavar="DIR", help="The agent's folder (default: the current folder)")] = None,
+    raw: Raw = False,
+) -> Answer:
+    """Print memories that name a file when it is edited, once."""
+    return hot.inject_project(locals())
+
+
+@app.command("hook")
+def hook(
+    agent: Annotated[
+        str | None,
+        Argument(metavar="AGENT", help=clients.either(clients.NAMES), autocompletion=lambda: [*clients.NAMES]),
+    ] = None,
+    event: Annotated[str | None, Argument(metavar="EVENT", help="The event, if stdin does not name it")] = None,
+) -> int:
+    """Answer an agent's event on stdin; agents call this. Always exits 0. To test it, run `joelclaw doctor`."""
+    return start.hook([agent or "", event or ""])
+
+
+# compaction
+
+Transcript = Annotated[str, Argument(metavar="TRANSCRIPT", help="A session file of pi, Claude Code or Codex")]
+Client = Annotated[
+    str | None, Option("--client", parser=OneOf(*clients.with_entries()), help="Who wrote it (default: detected)")
 ]
-Window = Annotated[
-    int | None,
-    Option("--window", min=1, help="The context window in tokens (default: context.window or the model's)"),
-]
-Reserve = Annotated[
-    int | None,
-    Option("--reserve", min=0, help="Tokens to keep free (default: compaction.reserve_tokens or the client's)"),
-]
+Reserve = Annotated[int | None, Option("--reserve", min=0, help="Tokens to keep free (default: the setting's)")]
 KeepRecent = Annotated[
-    int | None,
-    Option(
-        "--keep-recent", min=0, help="Recent tokens to keep (default: compaction.keep_recent_tokens or the client's)"
-    ),
+    int | None, Option("--keep-recent", min=0, help="Recent tokens to keep (default: the setting's)")
 ]
 At = Annotated[str, Option("--at", metavar="ENTRY", help="Id of the current entry (default: the newest)")]
 Instructions = Annotated[str, Option("--instructions", metavar="TEXT", help="What the summary should focus on")]
 ModelCommand = Annotated[
     str,
-    Option(
-        "--command",
-        metavar="CMD",
-        help="A command that runs the model: prompt on stdin, text on stdout (default: model.command)",
-    ),
+    Option("--command", metavar="CMD", help="Runs the model: prompt on stdin, text on stdout (default: model.command)"),
 ]
 
 
@@ -78,11 +173,11 @@ class _Session:
         self.problems += [f"{path} is left out: it {reason}" for path, reason in own["dropped"]]
         self.about: dict[str, Any] = {"transcript": self.transcript.path, "client": self.transcript.client}
 
-    def limits(self, window: int | None = None, reserve: int | None = None) -> "Limits":
+    def limits(self, window: int | None = None, reserve: int | None = None) -> preparation.Limits:
         """The window and the reserve. Raises COMPACTION_INVALID_ARGS for a reserve that leaves no window."""
         return preparation.limits_of(self.transcript, self.settings, window=window, reserve=reserve)
 
-    def prepared(self) -> "Preparation":
+    def prepared(self) -> preparation.Preparation:
         """The point at which the session is cut."""
         return preparation.prepare(self.transcript, keep_recent=self.keep_recent)
 
@@ -100,7 +195,7 @@ class _Session:
 
 @compaction.command("decide")
 def decide(
-    transcript: Transcript, window: Window = None, reserve: Reserve = None, at: At = "", client: WhichClient = None
+    transcript: Transcript, window: Window = None, reserve: Reserve = None, at: At = "", client: Client = None
 ) -> Answer:
     """Decide whether a session should be compacted now, and why."""
     session = _Session(transcript, client, at=at)
@@ -128,7 +223,7 @@ def prepare(
     reserve: Reserve = None,
     window: Window = None,
     at: At = "",
-    client: WhichClient = None,
+    client: Client = None,
 ) -> Answer:
     """Find where to cut a session: what to summarize, what to keep, which files to list."""
     session = _Session(transcript, client, at=at, keep_recent=keep_recent)
@@ -152,7 +247,7 @@ def serialize(
         Option(help="What the model sees, the whole branch, or a part that `prepare` finds"),
     ] = "context",
     keep_recent: KeepRecent = None,
-    client: WhichClient = None,
+    client: Client = None,
     raw: Raw = False,
 ) -> Answer:
     """Print the conversation as flat text, for a model to summarize."""
@@ -170,7 +265,7 @@ def serialize(
         **session.about, "part": part, "messages": sum(entry.role is not None for entry in entries),
         "characters": len(text), "text": text, "problems": session.problems,
     }  # fmt: skip
-    return Answer(result, text=text if raw else None, view=TEXT_VIEW)
+    return Answer(result, text=text if raw or is_for_person() else None)
 
 
 @compaction.command("summarize")
@@ -180,7 +275,7 @@ def summarize(
     command: ModelCommand = "",
     keep_recent: KeepRecent = None,
     at: At = "",
-    client: WhichClient = None,
+    client: Client = None,
 ) -> Answer:
     """Write the structured summary, with your model command or else from the transcript."""
     session = _Session(transcript, client, at=at, keep_recent=keep_recent)
@@ -206,7 +301,7 @@ def summarize(
         "isSplitTurn": is_ready and cut.is_split_turn,
         "problems": [*problems, *written["problems"]],
     }
-    return Answer(result, view=TEXT_VIEW)
+    return Answer(result)
 
 
 @compaction.command("branch")
@@ -216,7 +311,7 @@ def branch(
     to: Annotated[str, Option(metavar="ENTRY", help="Id of the entry to go back to")] = "",
     instructions: Instructions = "",
     command: ModelCommand = "",
-    client: WhichClient = None,
+    client: Client = None,
 ) -> Answer:
     """Summarize what a session leaves behind when it goes back to an earlier entry."""
     if not to:
@@ -236,7 +331,7 @@ def branch(
         reserve = session.settings.get_int("compaction.reserve_tokens")
         result |= summary.summarize(parts, found.file_ops, session.model(command, instructions), reserve=reserve)
     result["problems"] = [*session.problems, *result["problems"]]
-    return Answer(result, view=TEXT_VIEW)
+    return Answer(result)
 
 
 def _ids(entries: Iterable["Node"]) -> list[str]:
@@ -267,15 +362,8 @@ def schedule(
     result = idle_compaction.schedule(
         session_id, config.load(), ratio, minutes=minutes or 0, agent=role_name(agent or ""), cwd=folder
     )
-    reasons = {
-        "off": "No timer: give --minutes, or set compaction.idle_trigger_minutes.",
-        "switched-off": "No timer: the session is off (joelclaw on).",
-        "percent-unknown": "No timer: its context usage is not known; give --percent.",
-        "below-threshold": "No timer: its context is not full enough.",
-    }
-    message = reasons.get(result["reason"], "")
     cancel_step = step(f"joelclaw idle schedule --cancel --session {quoted(session_id)}", "when a message arrives")
-    return Answer(result, [cancel_step, _RUN_STEP] if result["scheduled"] else [], message=message)
+    return Answer(result, [cancel_step, _RUN_STEP] if result["scheduled"] else [])
 
 
 @idle.command("list")
@@ -298,8 +386,5 @@ def run(
 
 
 def _print_progress(event: str, about: dict[str, Any]) -> None:
-    line = f"compacting {about['sessionId']} in {about.get('cwd', '')}"
-    if event != "started":
-        took = f" in {about['ms'] / 1000:.1f} s" if "ms" in about else ""
-        line = f"{about['outcome']} {about['sessionId']}{took}" + (f": {about['error']}" if about.get("error") else "")
-    write_out(shown_line(line) + "\n")
+    words = (about.get("outcome") or event, about["sessionId"], about.get("error"))
+    write_out(shown_line(" ".join(filter(None, words))) + "\n")

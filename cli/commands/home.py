@@ -3,10 +3,11 @@
 import os
 from typing import Annotated, Any
 
+import typer
 from typer import Argument, Option
 
 import clients
-from cli.declarations import Commands, ConfirmedDeletion, OneOf, progress_bar
+from cli.declarations import ConfirmedDeletion, OneOf, group, progress_bar
 from cli.output import Answer, quoted, runnable, step, wrong_usage
 from core import background, clock, config, files, switches
 from core.errors import FAILED, Failure
@@ -17,8 +18,8 @@ from otel.log import host, new_event
 from session import backup as backups
 from session.state_file import expire_states
 
-app = Commands()
-store = app.group("store", "Prune the local store; set up, fill and read a Typesense cluster.")
+app = typer.Typer()
+store = group(app, "store", "Prune the local store; set up, fill and read a Typesense cluster.")
 
 CLIENT = OneOf(*clients.NAMES)
 

@@ -69,7 +69,7 @@ def _write(options: Mapping[str, Any]) -> Answer:
         result["hint"] = gate.NOT_REMEMBERED
     forget = step(f"joelclaw memory forget {result['id']}", "remove it from memory")
     show = step(f"joelclaw memory show {result['id']}", "everything known about it")
-    return Answer(result, [show, forget], view="cli.views:memory")
+    return Answer(result, [show, forget])
 
 
 def _project(db: apsw.Connection, session: str) -> str:
@@ -90,7 +90,7 @@ def note(text: str | None, source: str, tags: str) -> Answer:
     written = _write({**given, "text": text, "source": source, "tags": f"note,{tags}"})
     stored: Any = written.result
     result = {key: stored[name] for key, name in _NOTE_KEYS.items() if name in stored}
-    return Answer({**result, "status": "stored"}, written.next_actions, view="cli.views:memory")
+    return Answer({**result, "status": "stored"}, written.next_actions)
 
 
 def emit(options: Mapping[str, Any]) -> Answer:
@@ -170,12 +170,11 @@ def search_knowledge(options: Mapping[str, Any]) -> Answer:
         )
         event["recalled"] = [hit["id"] for hit in hits]
         log.store_spooled([event], db)
-    view = "cli.views:sections"
     if not hits:
         folder = {"dir": {"description": "a folder; by default those synced before"}}
-        return Answer(result, [step("joelclaw knowledge sync <dir>", "import a folder of markdown", folder)], view=view)
+        return Answer(result, [step("joelclaw knowledge sync <dir>", "import a folder of markdown", folder)])
     first = template("joelclaw memory show <id>", "the whole section", "its id", hits[0]["id"])
-    return Answer(result, [first], view=view)
+    return Answer(result, [first])
 
 
 # checkpoint, inject
@@ -353,10 +352,10 @@ def _inject(name: str, event: HookEvent, options: Mapping[str, Any], **more: str
     result |= errors_of(session.faults)
     show = step(f"joelclaw checkpoint show {quoted(session_id)}", "everything known about this session")
     actions = [show] if reaction.reason != reactions.NO_CHECKPOINT else []
-    view, code = "cli.views:injection", 0
     if not options["raw"]:
-        return Answer(result, actions, view=view)
+        return Answer(result, actions)
+    code = 0
     for fault in session.faults:
         tell(shown(f"joelclaw inject: {fault['message']} ({fault['code']})\n"))
         code = 0 if reaction.texts else FAILED
-    return Answer(result, actions, FramedText(content), view=view, exit_code=code)
+    return Answer(result, actions, FramedText(content), exit_code=code)

@@ -6,10 +6,11 @@
 import os
 from typing import Annotated, Any, Literal, get_args
 
+import typer
 from typer import Argument, Option
 
 from cli.commands import hot
-from cli.declarations import Commands, Raw, RequiredQuery, Verbatim, limit_option, progress_bar
+from cli.declarations import Raw, RequiredQuery, Verbatim, group, limit_option, progress_bar
 from cli.output import Answer, is_for_person, quoted, require_known, step, template, write_verbatim, wrong_usage
 from core import clock, config
 from core.errors import FAILED, usage
@@ -21,9 +22,9 @@ from memory.knowledge import vault as notes
 from otel import log
 from otel.log import new_event
 
-app = Commands()
-knowledge = app.group("knowledge", "Sync and search folders of Markdown.")
-vault = app.group("vault", "Read and search a folder of notes.")
+app = typer.Typer()
+knowledge = group(app, "knowledge", "Sync and search folders of Markdown.")
+vault = group(app, "vault", "Read and search a folder of notes.")
 
 
 Limit = Annotated[int, limit_option("Maximum number of hits")]
@@ -201,13 +202,13 @@ def search_vault(
         if notes.is_synced(root):
             found = search_sections(text, limit=limit, below=root)[0]
             result |= {"mode": "semantic", "found": found["found"], "hits": found["hits"]}
-            return Answer(result, _read_first(found["hits"]), view="cli.views:sections")
+            return Answer(result, _read_first(found["hits"]))
         result["fallback"] = {"from": "semantic", "to": "text", "reason": "the vault was never synced"}
         steps.append(step(f"joelclaw knowledge sync {root}", "import the vault, to search it by meaning"))
     report = notes.by_words(root, text, limit=limit)
     matches = [{"path": hit["path"], "line": hit["line"], "context": hit["snippet"]} for hit in report["hits"]]
     result |= {"mode": "text", **report, "limit": limit, "total_matches": report["found"], "matches": matches}
-    return Answer(result, [*_read_first(report["hits"]), *steps], view="cli.views:sections")
+    return Answer(result, [*_read_first(report["hits"]), *steps])
 
 
 def _read_first(hits: list[dict[str, Any]]) -> list[Any]:

@@ -12,10 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+import typer
+
 import clients
 from cli import declarations, start
 from cli.commands.recall import past_lines
-from cli.declarations import Commands
 from cli.input import current_session
 from cli.output import runnable, unexpected
 from cli.parser import Command, Parameter
@@ -30,7 +31,7 @@ from session import own_command
 if TYPE_CHECKING:
     from mcp import types
 
-app = Commands()
+app = typer.Typer()
 
 ABOUT = (
     "Memory of this user's coding sessions. After a compaction, or when something was decided or tried before, call"

@@ -6,12 +6,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import typer
 from typer import Argument, Option
 
 from cli.commands import hot, memory_bulk, recall_hot
 from cli.declarations import (
     Category,
-    Commands,
     ConfirmedDeletion,
     Hits,
     Hours,
@@ -19,6 +19,7 @@ from cli.declarations import (
     Raw,
     Verbatim,
     declared,
+    group,
     limit_option,
     memory_argument,
     progress_bar,
@@ -43,8 +44,8 @@ from session.state_file import bring_back_state, hide_state, state_lock
 if TYPE_CHECKING:
     import apsw
 
-app = Commands()
-memory = app.group("memory", "Write, find, move and forget memories.")
+app = typer.Typer()
+memory = group(app, "memory", "Write, find, move and forget memories.")
 
 MemoryId = Annotated[str, memory_argument("Its id, or the beginning of it")]
 Tags = Annotated[str, Option(metavar="CSV", help="Comma-separated tags")]
@@ -93,7 +94,7 @@ def recent(
 ) -> Answer:
     """List the newest observations."""
     observations = curate.recent(sqlite.open_or_empty(), hours=hours, count=count, now=clock.now_ms())
-    return Answer({"count": len(observations), "hours": hours, "observations": observations}, view="cli.views:memories")
+    return Answer({"count": len(observations), "hours": hours, "observations": observations})
 
 
 @memory.command("scorecard")
@@ -133,7 +134,7 @@ def list_(
         words += [f"--{name} {quoted(value)}" for name, value in filters.items() if value]
         words += ["--all"] if all else []
         steps.append(step(" ".join([*words, f"--limit {limit} --page {page + 1}"]), "the next page"))
-    return Answer(result, steps or [step("joelclaw memory stats", "what is stored")], view="cli.views:memories")
+    return Answer(result, steps or [step("joelclaw memory stats", "what is stored")])
 
 
 @memory.command("show")
@@ -146,7 +147,7 @@ def show(id: Annotated[str, memory_argument("Its id")], verbatim: Verbatim = Fal
             return write_verbatim(call["passage"])
         command = f"joelclaw recall <name> --session {call['session']}"
         more = template(command, "more of this session", "a name in it")
-        return Answer(call, [more], view="cli.views:memory")
+        return Answer(call, [more])
     document = curate.find(db, id)
     curate.refuse_purged(document)
     if verbatim:
@@ -157,7 +158,7 @@ def show(id: Annotated[str, memory_argument("Its id")], verbatim: Verbatim = Fal
     steps = [step(f"joelclaw memory forget{undo} {result['id']}", about)]
     if result["supersededBy"] and not result["forgotten"]:
         steps.append(step(f"joelclaw memory supersede {result['id']} --undo", "bring it back"))
-    return Answer(result, steps, view="cli.views:memory")
+    return Answer(result, steps)
 
 
 @memory.command("edit")
@@ -187,7 +188,7 @@ def edit(
         result |= curate.edit(db, id, new_text, **about)
         command = f"joelclaw memory supersede {result['id']} <text>"
         steps.append(template(command, "replace it with a new text", "the text that replaces it"))
-    return Answer(result, [_show_step(result["id"]), *steps], view="cli.views:memory")
+    return Answer(result, [_show_step(result["id"]), *steps])
 
 
 @memory.command("supersede")
@@ -208,10 +209,10 @@ def supersede(
     db, about = open_writing(id)
     if undo:
         restored = curate.undo_supersede(db, id, **about)
-        return Answer(restored, [_show_step(restored["id"])], view="cli.views:memory")
+        return Answer(restored, [_show_step(restored["id"])])
     result = curate.supersede(db, id, new_text, **about)
     back = step(f"joelclaw memory supersede {result['superseded']['id']} --undo", "undo this")
-    return Answer(result, [_show_step(result["id"]), back], view="cli.views:memory")
+    return Answer(result, [_show_step(result["id"]), back])
 
 
 # forget, purge

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Annotated, Any, Literal
 
+import typer
 from typer import Argument, Option
 
 import clients
-from cli.declarations import Commands, progress_bar, session_option
+from cli.declarations import progress_bar, session_option
 from cli.input import numbered_lines, open_input, report_unknown_keys
 from cli.output import Answer, is_for_person, quoted, step, tell, write_bytes, wrong_usage
 from core import clock, config
@@ -23,7 +24,7 @@ from memory.archive.transcript_files import Archived, KnownFiles
 from session.state import stored_id
 from session.state_file import bring_back_state, state_lock
 
-app = Commands()
+app = typer.Typer()
 
 
 @app.command("import")
@@ -116,11 +117,11 @@ def archive(
         raise wrong_usage("no transcript is named", fix)
     offered, actions = offer_past_sessions()
     if "archived" in offered:
-        return Answer(offered["archived"], actions, view="cli.views:archived")
+        return Answer(offered["archived"], actions)
     history = offered["history"]
     message = f"{describe(history)}." if history["sessions"] else "All past sessions that can be read are archived."
     message += "".join(f" {count:,} cannot be read: {reason}." for reason, count in history["unreadable"].items())
-    return Answer(offered, actions, message=message, view="cli.views:archived")
+    return Answer(offered, actions, message=message)
 
 
 def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = False) -> Answer:
@@ -166,7 +167,7 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
         message += "them." if left_out > 1 else "it."
         words = " ".join(["--all"] * all + [quoted(path) for path in paths])
         actions.append(step(f"joelclaw memory archive --again {words}", message))
-    return Answer(result, actions, message=message, view="cli.views:archived")
+    return Answer(result, actions, message=message)
 
 
 def _transcripts_of(name: str) -> list[str]:

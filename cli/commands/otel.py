@@ -8,14 +8,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import typer
 from typer import Argument, Option
 
 import clients
 from cli.commands import hot
 from cli.declarations import (
-    Commands,
     Hours,
     OneOf,
+    group,
     limit_option,
     project_option,
     session_argument,
@@ -35,9 +36,9 @@ from session import known_sessions
 if TYPE_CHECKING:
     from core.records import EventQuery
 
-app = Commands()
-otel = app.group("otel", "Emit, search and follow events.")
-o11y = app.group("o11y", "Show all events of a session or machine.")
+app = typer.Typer()
+otel = group(app, "otel", "Emit, search and follow events.")
+o11y = group(app, "o11y", "Show all events of a session or machine.")
 
 _LEVELS = ("debug", "info", "warn", "error", "fatal")
 

@@ -1,23 +1,22 @@
 """`joelclaw recall`, `show`, `how`, `fix` and `search`: find earlier work.
 
-`recall` is a hot command: `recall_hot.py` runs it. The views are in `cli/recall_views.py`.
+`recall` is a hot command: `recall_hot.py` runs it.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Literal
 
+import typer
 from typer import Argument, Option
 
 from cli.commands import recall_hot
 from cli.declarations import (
     Category,
-    Commands,
     Hits,
     Query,
     Raw,
     RequiredQuery,
-    ShellCommand,
     Verbatim,
     limit_option,
     memory_argument,
@@ -34,15 +33,12 @@ from memory import sessions
 from otel import log
 from otel import search as events
 from recall import engine
-from recall.hit import snippet
+from recall.hit import SPEAKERS, snippet
 from recall.query import Query as RecallQuery
 from session import past_runs
 from session.state import stored_id
 
-app = Commands()
-
-SPEAKERS = {"user": "prompt", "assistant": "agent"}
-"""The roles of a transcript and what `recall` calls their texts' origins."""
+app = typer.Typer()
 
 
 @app.command("recall")
@@ -112,7 +108,10 @@ def show(
     last = recall_hot.last_recall()
     identifier = id
     if id.isdecimal() and len(id) <= 3:
-        identifier = _numbered_hit(last, int(id))
+        if not 1 <= int(id) <= len(last["hits"]):
+            about = f"there is no hit {id}: the last recall ({last['query']}) found {len(last['hits'])}"
+            raise Failure("NO_SUCH_HIT", about, "ask first: joelclaw recall QUERY; or give an id")
+        identifier = last["hits"][int(id) - 1]
         if raw or is_for_person():
             tell(shown(f"hit {id} of: recall {last['query']} ({clock.iso(last['at'])[:16]}, {last['folder']})\n"))
     result = sessions.around(sqlite.open_reading(), identifier, before, after, identity=stored_id)
@@ -128,17 +127,7 @@ def show(
             step(f"joelclaw session show {session} --full", "the whole session, turn by turn"),
         ]
     lines = (f"{SPEAKERS.get(entry['role'], entry['role'])}: {entry['text']}" for entry in result["entries"])
-    return Answer(result, actions, "\n".join(lines) if raw else None, view="cli.recall_views:conversation")
-
-
-def _numbered_hit(last: dict[str, Any], number: int) -> str:
-    hits: list[str] = last["hits"]
-    if not 1 <= number <= len(hits):
-        count = f"the last recall ({last['query']}) found {len(hits)}" if last["at"] else "nothing was recalled yet"
-        raise Failure(
-            "NO_SUCH_HIT", f"there is no hit {number}: {count}", "ask first: joelclaw recall QUERY; or give an id"
-        )
-    return hits[number - 1]
+    return Answer(result, actions, "\n".join(lines) if raw else None, view="cli.views:conversation")
 
 
 ToolQuery = Annotated[list[str], Argument(metavar="QUERY", help="A tool, or words of the command")]
@@ -146,33 +135,27 @@ ErrorQuery = Annotated[list[str], Argument(metavar="QUERY", help="The error, or 
 Most = Annotated[int, limit_option("Maximum number of results")]
 
 
-@app.command("how", cls=ShellCommand)
+@app.command("how")
 def how(query: ToolQuery, limit: Most = 5, raw: Raw = False) -> Answer:
     """Show commands that were run before: first those of this project, starting with the latest that worked."""
-    return _past(
-        query, past_runs.ways(sqlite.open_or_empty(), " ".join(query), limit, _own_project()), "commands", raw=raw
-    )
+    return _past(past_runs.ways, "commands", " ".join(query), limit, raw=raw)
 
 
-@app.command("fix", cls=ShellCommand)
+@app.command("fix")
 def fix(query: ErrorQuery, limit: Most = 3, raw: Raw = False) -> Answer:
     """Show how errors like this were handled: first in this project, with the command that then worked."""
-    return _past(
-        query, past_runs.endings(sqlite.open_or_empty(), " ".join(query), limit, _own_project()), "errors", raw=raw
-    )
+    return _past(past_runs.endings, "errors", " ".join(query), limit, raw=raw)
 
 
-def _own_project() -> str:
-    return project.name_of(files.current_folder())
-
-
-def _past(query: list[str], found: list[dict[str, Any]], name: str, *, raw: bool) -> Answer:
-    result: dict[str, Any] = {"query": " ".join(query), "count": len(found), name: found}
-    action = step(f"joelclaw recall {quoted(result['query'])}", "conversations about it")
+def _past(find: Callable[..., list[dict[str, Any]]], name: str, query: str, limit: int, *, raw: bool) -> Answer:
+    found = find(sqlite.open_or_empty(), query, limit, project.name_of(files.current_folder()))
+    result: dict[str, Any] = {"query": query, "count": len(found), name: found}
+    action = step(f"joelclaw recall {quoted(query)}", "conversations about it")
     if found and not found[0]["isOtherProject"]:
         first = found[0].get("ended") or found[0]
         action = step(f"joelclaw recall show {quoted(_shown_id(first))}", "the conversation around the best result")
-    return Answer(result, [action], "\n".join(past_lines(result)) if raw else None, view="cli.recall_views:past_runs")
+    text = "\n".join(past_lines(result))
+    return Answer(result, [action], text if raw else None, view="cli.terminal:message", message=text)
 
 
 def past_lines(result: dict[str, Any]) -> Iterator[str]:
@@ -215,16 +198,13 @@ def _shown_id(run: dict[str, Any]) -> str:
 # search
 
 _COLLECTIONS = {
-    "knowledge": "vault_notes", "observations": "memory_observations", "episodes": "run_chunks",
-    "events": "otel_events",
+    "vault_notes": "knowledge", "memory_observations": "observations", "run_chunks": "episodes",
+    "otel_events": "events",
 }  # fmt: skip
-"""Our collections, and their names in the mirrored CLI."""
-_OTHERS = {
-    "system_knowledge": "vault_notes",
-    **dict.fromkeys(("blog_posts", "system_log", "discoveries", "transcripts", "voice_transcripts", "docs",
-                     "docs_chunks_v2", "pi_mono_artifacts"), ""),
-}  # fmt: skip
-"""Further collections of the mirrored CLI, and those that have their contents; "" if they are empty here."""
+"""The collections of the mirrored CLI that have contents here, and ours."""
+_EMPTY_COLLECTIONS = ("blog_posts", "system_log", "discoveries", "transcripts", "voice_transcripts", "docs",
+                      "docs_chunks_v2", "pi_mono_artifacts")  # fmt: skip
+"""Further collections of the mirrored CLI."""
 _FIELDS = ("type", "source", "project", "category", "tags", "level", "component")
 _Found = list[tuple[dict[str, Any], dict[str, list[str]]]]
 """Hits, each with what it can be filtered and counted by."""
@@ -273,56 +253,43 @@ def search(
     result: dict[str, Any] = {"query": text, "collection": collection or None, "semantic": semantic}
     result |= {"totalFound": total, "hits": hits}
     if not names:
-        result["reason"] = f"{collection} is always empty here; these are not: {', '.join(_COLLECTIONS.values())}"
+        result["reason"] = f"{collection} is always empty here; these are not: {', '.join(_COLLECTIONS)}"
     if facet:
-        most = 1 if facet == "category" else None  # the second value is the short name
-        counts = Counter(value for _, about in every for value in about.get(facet, [])[:most] if value)
-        ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair))
-        result["facets"] = {facet: [{"value": value, "count": count} for value, count in ordered]}
-    return Answer(result, _after_search(text, hits), view="cli.recall_views:search")
-
-
-def _after_search(query: str, hits: list[dict[str, Any]]) -> list[Any]:
-    actions = [step(f"joelclaw recall {quoted(query)}", "only memories and tool calls, ranked")]
-    memories = [hit for hit in hits if hit["collection"] != "otel_events"]
-    if memories:
-        actions.insert(0, step(f"joelclaw memory show {quoted(memories[0]['id'])}", "the first hit in full"))
-    elif hits:
-        actions.insert(0, step(f"joelclaw otel search {quoted(query)}", "the events in full"))
-    return actions
+        counts = Counter(value for _, about in every for value in about.get(facet, []) if value)
+        result["facets"] = {facet: [{"value": value, "count": count} for value, count in counts.most_common()]}
+    actions = [step(f"joelclaw recall {quoted(text)}", "only memories and tool calls, ranked")]
+    if hits and hits[0]["collection"] != "otel_events":
+        actions.insert(0, step(f"joelclaw memory show {quoted(hits[0]['id'])}", "the first hit in full"))
+    return Answer(result, actions)
 
 
 def _collections(given: str) -> list[str]:
     """The collections that a name or its beginning means, all for ""; raises INVALID_COLLECTION."""
     wanted = given.strip().lower()
-    if wanted in _COLLECTIONS:
-        return [_COLLECTIONS[wanted]]
-    named = {**{name: name for name in _COLLECTIONS.values()}, **_OTHERS}
-    found = [name for shown, name in named.items() if shown.startswith(wanted)]
-    if not found:
-        known = ", ".join(_COLLECTIONS.values())
-        raise usage("INVALID_COLLECTION", f"there is no collection {given[:80]!r}", f"use one of {known}")
-    return [*dict.fromkeys(filter(None, found))]
+    names = {**{ours: name for name, ours in _COLLECTIONS.items()}, "system_knowledge": "vault_notes"}
+    found = [name for name in _COLLECTIONS if name.startswith(names.get(wanted, wanted))]
+    if not (found or any(name.startswith(wanted) for name in _EMPTY_COLLECTIONS)):
+        raise usage(
+            "INVALID_COLLECTION", f"there is no collection {given[:80]!r}", f"use one of {', '.join(_COLLECTIONS)}"
+        )
+    return found
 
 
-def _conditions(given: str) -> list[tuple[str, frozenset[str], bool]]:
+def _conditions(given: str) -> list[tuple[str, set[str], bool]]:
     """A filter such as `type:=adr && source:=[a,b]`: fields, their values, and whether a value must match exactly."""
     conditions = []
-    for part in (piece.strip() for piece in given.split("&&")):
-        if not part:
-            continue
-        name, colon, value = part.partition(":")
-        exact = value.startswith("=")
-        values = value.removeprefix("=").strip().removeprefix("[").removesuffix("]").split(",")
-        cleaned = frozenset(word.lower() for word in (value.strip(" `'\"") for value in values) if word)
-        if not colon or name.strip() not in _FIELDS or not cleaned:
-            example = f"write field:=value, of {', '.join(_FIELDS)}"
-            raise wrong_usage(f"--filter {part[:80]!r} cannot be parsed", example)
-        conditions.append((name.strip(), cleaned, exact))
+    for part in filter(str.strip, given.split("&&")):
+        name, _, value = (piece.strip() for piece in part.partition(":"))
+        values = {word.strip(" `'\"").lower() for word in value.removeprefix("=").strip(" []").split(",")} - {""}
+        if name not in _FIELDS or not values:
+            raise wrong_usage(
+                f"--filter {part[:80]!r} cannot be parsed", f"write field:=value, of {', '.join(_FIELDS)}"
+            )
+        conditions.append((name, values, value.startswith("=")))
     return conditions
 
 
-def _matches(about: dict[str, list[str]], conditions: list[tuple[str, frozenset[str], bool]]) -> bool:
+def _matches(about: dict[str, list[str]], conditions: list[tuple[str, set[str], bool]]) -> bool:
     """Whether a hit with these fields matches all conditions of a filter."""
     for name, wanted, exact in conditions:
         values = [value.lower() for value in about.get(name, []) if value]
@@ -333,20 +300,19 @@ def _matches(about: dict[str, list[str]], conditions: list[tuple[str, frozenset[
 
 def _search_documents(query: str, name: str, most: int) -> tuple[_Found, int]:
     db = sqlite.open_reading()
-    collection = next(ours for ours, shown in _COLLECTIONS.items() if shown == name)
-    asked = RecallQuery(query, limit=most, budget="balanced", collections=(collection,))
+    asked = RecallQuery(query, limit=most, budget="balanced", collections=(_COLLECTIONS[name],))
     vectors = db is not None and sqlite.load_vectors(db)
     result = engine.recall(db, asked, now=clock.now_ms(), vectors=vectors, config=config.load())
     found: _Found = []
     for hit in result["hits"]:
-        text, category = hit["observation"], hit["categoryId"]
+        text = hit["observation"]
         shown = {
             "collection": name, "id": hit["id"], "title": (hit["title"] or " ".join(text.split()))[:120],
             "snippet": snippet(text, query.split(), 300), "path": hit["path"] or None, "score": hit["score"],
             "type": hit["type"],
         }  # fmt: skip
         about = {field: [hit[field]] for field in ("type", "source", "project")}
-        found.append((shown, {**about, "category": [category, category.removeprefix("jc:")], "tags": hit["tags"]}))
+        found.append((shown, {**about, "category": [hit["categoryId"]], "tags": hit["tags"]}))
     return found, result["found"]
 
 
@@ -359,11 +325,9 @@ def _search_events(query: str, name: str, most: int) -> tuple[_Found, int]:
             continue
         details = event["error"] or " ".join(f"{key} {value}" for key, value in event["metadata"].items())
         about = {field: [event[field]] for field in ("source", "component", "level")}
-        place = f"{event['ts']} {' '.join(event[field] for field in about)}"
         shown = {
             "collection": name, "id": event["id"], "title": event["action"][:120],
-            "snippet": f"{place}: {details}"[:300], "path": None, "score": None, "type": "otel-events",
+            "snippet": f"{event['ts']}: {details}"[:300], "path": None, "score": None, "type": "otel-events",
         }  # fmt: skip
         found.append((shown, {"type": [event["action"]], **about}))
-    counts = {row["value"]: row["count"] for facet in result["facets"] for row in facet["counts"]}
-    return found[:most], result["found"] - counts.get(recall_hot.EVENT_COMPONENT, 0)
+    return found[:most], len(found)

@@ -71,7 +71,7 @@ def recall(options: Mapping[str, Any]) -> Answer | int:
         if raw is not None:
             sys.stderr.writelines(f"{line}\n" for line in unknown)
     code = int(options["exit_code"] and not result["hits"])
-    return Answer(result, _next_actions(result, unknown), raw, view="cli.recall_views:hits", exit_code=code)
+    return Answer(result, _next_actions(result, unknown), raw, view="cli.views:hits", exit_code=code)
 
 
 def _save_last(result: dict[str, Any]) -> None:

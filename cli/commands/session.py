@@ -1,13 +1,13 @@
 """`joelclaw session …`, `briefing`, `lost` and `sessions …`: sessions and their archive."""
 
 import os
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
+import typer
 from typer import Option
 
 import clients
-from cli.declarations import Commands, OneOf, Raw, RequiredQuery, limit_option, project_option, session_argument
+from cli.declarations import OneOf, Raw, RequiredQuery, group, limit_option, project_option, session_argument
 from cli.input import current_session, session_from_environment
 from cli.output import Answer, FramedText, is_for_person, quoted, runnable, step, template
 from core import clock, config, files, project, quoting
@@ -28,15 +28,19 @@ from session.reactions.startup import lines_left
 from session.session import SessionStore, errors_of
 from session.state import stored_id
 
-app = Commands()
-session = app.group("session", "List all sessions, or show a session in detail.")
-sessions = app.group("sessions", "Search and read archived sessions.")
+app = typer.Typer()
+session = group(app, "session", "List all sessions, or show a session in detail.")
+sessions = group(app, "sessions", "Search and read archived sessions.")
 
-ENTRIES_PRINTED = {"files": 8, "names": 40, "commands": 6, "errors": 5, "words": 6}  # of each kind, for a program
-ROWS_PRINTED = {"files": 3, "names": 4, "commands": 4, "errors": 2, "words": 3}  # of each kind, for a person
+ENTRIES_PRINTED = {"files": 8, "names": 40, "commands": 6, "errors": 5, "words": 6}  # of each kind
 MOST_ENTRIES = 1000  # of each kind, with --all
 CLIENT = OneOf(*clients.NAMES)
 KIND = OneOf(*ENTRIES_PRINTED)
+CHOSEN = {
+    "project": "This is the latest session of this folder's project. For another, give its ID.",
+    "last": "This folder's project has no such session; this is the latest of all. For another, give its ID.",
+}
+"""Why a session is shown that was not named."""
 
 
 # session list, session show, report
@@ -58,7 +62,7 @@ def list_(
     if rows:
         about = "its id, or the beginning of it"
         actions = [template("joelclaw session show <id>", "one session in detail", about, rows[0]["sessionId"])]
-    return Answer({"count": count, "sessions": rows}, actions, view="cli.views:sessions")
+    return Answer({"count": count, "sessions": rows}, actions)
 
 
 @session.command("show")
@@ -85,7 +89,8 @@ def show(
         actions.append(step(f"joelclaw session show {quoted(name)} --full", "every turn"))
     if found["compactions"]:
         actions.append(step(f"joelclaw lost {quoted(name)}", "what the last compaction dropped"))
-    return Answer({**found, "chosen": chosen, "full": full}, actions, view="cli.views:session")
+    message = CHOSEN.get(chosen, "")
+    return Answer({**found, "chosen": chosen, "full": full}, actions, message=message, view="cli.views:session")
 
 
 def _store() -> Any:
@@ -162,20 +167,20 @@ def lost(
     here = "" if given else project.name_of(files.current_folder())
     result: dict[str, Any] = losses.of_project(db, given, kind or losses.KINDS, project=here)
     most = MOST_ENTRIES if all else limit
-    entries_by_kind = result["lost"]
     actions = []
     for name, about in (("words", "your latest request that the summary left out"), ("names", "the most used name")):
-        if entries := entries_by_kind.get(name):
+        if entries := result["lost"].get(name):
             actions.append(step(entries[0]["get"], about))
-    is_cut = any(len(entries) > (most or ENTRIES_PRINTED[name]) for name, entries in entries_by_kind.items())
+    counts = {name: len(entries) for name, entries in result["lost"].items()}
     result["lost"] = {
-        name: {"count": len(entries), "entries": entries[: most or ENTRIES_PRINTED[name]]}
-        for name, entries in entries_by_kind.items()
+        name: {"count": counts[name], "entries": entries[: most or ENTRIES_PRINTED[name]]}
+        for name, entries in result["lost"].items()
     }
-    short = "" if most or kind else lost_text(result, in_rows=True)
-    if most != MOST_ENTRIES and (is_cut or " in all:\n" in short):
+    if not all and any(part["count"] > len(part["entries"]) for part in result["lost"].values()):
         actions.append(step(f"joelclaw lost {quoted(quoting.shown_id(result['session']))} --all", "all of it"))
-    return Answer(result, actions, lost_text(result) if raw else None, message=short, view="cli.views:lost")
+    text = lost_text(result)
+    message = "\n".join(filter(None, (text, CHOSEN.get(result["chosen"]))))
+    return Answer(result, actions, text if raw else None, message=message, view="cli.terminal:message")
 
 
 def _session_with_losses(db: Any, given: str) -> str:
@@ -188,21 +193,17 @@ def _session_with_losses(db: Any, given: str) -> str:
     return str(known["id"]) if known else ""
 
 
-def lost_text(result: dict[str, Any], *, in_rows: bool = False) -> str:
-    """The result of `lost` as text, a line for each entry. `in_rows`: only the best of each kind, for a screen."""
+def lost_text(result: dict[str, Any]) -> str:
+    """The result of `lost` as text, a line for each entry."""
     name, about = quoting.shown_id(result["session"]), result["compaction"]
     lines = [f"lost in compaction {about['number']} of session {name} of {result['project'] or 'no project'}"]
     if not about["summaryKnown"]:
         lines.append("the client's summary is not known: everything before the compaction is listed")
     for kind, part in result["lost"].items():
-        entries = part["entries"]
-        if not entries:
-            continue
-        shown = losses.by_file(entries) if kind == "names" else [_lost_line(kind, entry) for entry in entries]
-        rows: Sequence[str] = shown[: ROWS_PRINTED[kind]] if in_rows else shown
-        is_cut = part["count"] > len(entries) or len(shown) > len(rows)
-        total = f", {part['count']} in all" if in_rows else f", {len(entries)} of {part['count']}"
-        lines += [f"{kind}{total * is_cut}:", *(f"- {row}" for row in rows)]
+        if entries := part["entries"]:
+            rows = losses.by_file(entries) if kind == "names" else [_lost_line(kind, entry) for entry in entries]
+            total = f", {len(entries)} of {part['count']}" * (part["count"] > len(entries))
+            lines += [f"{kind}{total}:", *(f"- {row}" for row in rows)]
     if any(part["entries"] for part in result["lost"].values()):
         lines.append(f"to bring a name back: {own_command.word()} recall NAME --session {name} --raw")
     return "\n".join(lines)
@@ -261,16 +262,14 @@ def search(
     }  # fmt: skip
     if extract:
         result["extractions"] = [hit["extraction"] for hit in hits]
-    view = "cli.views:found_sessions"
     if not hits:
-        actions = [step("joelclaw memory archive --all", "archive the transcripts on this disk")]
-        return Answer(result, actions, view=view)
+        return Answer(result, [step("joelclaw memory archive --all", "archive the transcripts on this disk")])
     first = quoted(hits[0]["sessionId"])
     actions = [
         step(f"joelclaw sessions extract {first} --query {quoted(text)}", "what the first contains about it"),
         step(f"joelclaw recall {quoted(text)} --session {first}", "only the memories of that session"),
     ]
-    return Answer(result, actions, view=view)
+    return Answer(result, actions)
 
 
 @sessions.command("extract")

@@ -9,11 +9,12 @@ from contextlib import suppress
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import typer
 from typer import Argument, Option
 
 import clients
 from cli.commands import memory_bulk
-from cli.declarations import Commands, OneOf, session_option
+from cli.declarations import OneOf, session_option
 from cli.input import current_session
 from cli.output import Answer, is_for_person, quoted, step, wrong_usage
 from core import clock, files, project, switches
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from session.install.client_settings import Settings
     from session.install.plan import Plan
 
-app = Commands()
+app = typer.Typer()
 
 VIEW = "cli.views:install"
 LIST_STEP = step("joelclaw install --list", "list the installations")
@@ -96,7 +97,7 @@ def _list_installs() -> Answer:
     of_user = (row for row in rows if row["scope"] == "user")
     missing = " ".join(row["agent"] for row in of_user if row["present"] and not row["current"])
     steps = [step(f"joelclaw install {missing}", "install or update joelclaw there")] if missing else []
-    return Answer({"installs": rows}, steps, view=VIEW)
+    return Answer({"installs": rows}, steps)
 
 
 def _change(

@@ -78,10 +78,7 @@ def test_on_a_terminal_json_asks_for_the_envelope(home: Path) -> None:
 
 
 @pytest.mark.parametrize(("words", "expected"), [
-    ("recal x", "recall"), ("memry write x", "memory write"), ("write x", "memory write"),
-    ("otel emitt a", "otel emit"), ("version", "--version"), ("--verson", "--version"), ("help", "--help"),
-    ("version recall", "--version"), ("recal version", "recall"), ("setup", "install"), ("list", "session list"),
-    ("import x", "memory import"), ("find x", "recall"),
+    ("recal x", "recall"), ("memry write x", "memory write"), ("otel emitt a", "otel emit"),
 ])  # fmt: skip
 def test_a_mistyped_command_is_guessed(usage_error: Told, words: str, expected: str) -> None:
     assert usage_error(*words.split())["fix"] == f"did you mean `joelclaw {expected}`?"
@@ -134,7 +131,7 @@ def test_hook_typed_by_a_person_is_explained(home: Path) -> None:
 def test_an_unknown_command_lists_the_commands_briefly(usage_error: Told) -> None:
     fix, message = usage_error("xyzzy")["fix"], usage_error("xyzzy")["error"]["message"]
     assert all(command.path.split()[0] in fix for command in COMMANDS)
-    assert len(fix) < 400 and "joelclaw --help --all" in fix and message == "there is no command 'xyzzy'"
+    assert len(fix) < 400 and "joelclaw --help" in fix and message == "there is no command 'xyzzy'"
     assert "memory write" in usage_error("memory", "qqqqqqq")["fix"]
     assert usage_error("xyzzy")["next_actions"][0]["command"] == "joelclaw --help"
 

@@ -233,7 +233,7 @@ def test_on_a_terminal_a_compaction_shows_size_share_and_time_since_the_last(run
     _, second, first = screen.split("compaction.before")
     for shown in ("context 85 %", "context tokens 170,000", "context limit 200,000"):
         assert shown in first and shown in second
-    assert "time since last compaction 4 min 45 s" in second
+    assert "time since last compaction 0:04:45" in second
     assert "since last compaction" not in first
 
 

@@ -123,7 +123,6 @@ def test_a_terminal_names_the_project_and_raw_prints_only_texts(run: Run, alpha:
     assert raw[0] == LINES[1]["text"] and beta in raw and set(raw) <= {beta, *(line["text"] for line in LINES)}
     everywhere = run("recall", QUERY, "--raw", "--everywhere", env=NOW, cwd=alpha).out.splitlines()
     assert set(everywhere) <= {line["text"] for line in LINES}
-    assert "acme/alpha first" in " ".join(on_terminal(home, "recall", QUERY, cwd=alpha).out.split())
     theirs = {
         "id": "pump",
         "text": "The pump of the lock is oiled on Mondays",

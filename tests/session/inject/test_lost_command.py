@@ -298,25 +298,16 @@ def test_entries_are_listed_below_their_kind(run: Run, archived: Path) -> None:
     assert run("recall", "expireLease", "--session", SHORT, "--raw").out
 
 
-def test_a_terminal_shows_the_best_entries_and_all_on_request(run: Run, home: Path, tmp_path: Path) -> None:
+def test_a_terminal_shows_some_of_each_kind_and_all_on_request(run: Run, home: Path, tmp_path: Path) -> None:
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     for number in range(30):
-        transcript.user(
-            f"Rebuild harbour {number} from the charts of its own year, and say which gauges are late by then"
-        )
+        transcript.user(f"Rebuild harbour {number} from the charts of its own year")
         transcript.call(f"r{number}", "Read", file_path=f"{CWD}/src/gauge{number}.py")
-        transcript.outcome(f"r{number}", f"     3→def late_by_{number}(harbourGauge{number}): return tideTable{number}")
-        transcript.call(f"c{number}", "Bash", command=f"make check HARBOUR={number} {'OPTION=value ' * 9}2>&1")
-        transcript.outcome(f"c{number}", f"Exit code 1\nFAILED test_late: KeyError '{chr(97 + number)}'", failed=True)
+        transcript.outcome(f"r{number}", "     3→def late")
     transcript.write(transcript.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
     transcript.write(transcript.entry("user", "The user looks at something.", isCompactSummary=True))
     run("memory", "archive", str(transcript.path))
     rows = without_style(on_terminal(home, "lost").out).splitlines()
-    steps = [row for row in rows if row.startswith("→ ")]
-    assert len(rows[: rows.index(steps[0])]) <= 25 and len(rows) <= 30
-    assert "files, 30 in all:" in rows and "- $ make check HARBOUR=29 OPTION" in "\n".join(rows)
-    assert steps[-1] == f"→ joelclaw lost {SHORT} --all  all of it"
+    assert "files, 8 of 30:" in rows and rows[-1] == f"→ joelclaw lost {SHORT} --all  all of it"
     everything = without_style(on_terminal(home, "lost", SHORT, "--all").out)
     assert all(f"- src/gauge{number}.py\n" in everything for number in range(30))
-    assert f"make check HARBOUR=7 {'OPTION=value ' * 9}2>&1" in " ".join(everything.split())
-    assert run("lost", "--all", "--raw").out.count("OPTION=value " * 9) == 30
