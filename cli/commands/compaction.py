@@ -141,7 +141,7 @@ def hook(
 
 # compaction
 
-Transcript = Annotated[str, Argument(metavar="TRANSCRIPT", help="A session file of pi, Claude Code or Codex")]
+Transcript = Annotated[str, Argument(metavar="TRANSCRIPT", help="A session file of pi")]
 Client = Annotated[
     str | None, Option("--client", parser=OneOf(*clients.with_entries()), help="Who wrote it (default: detected)")
 ]
