@@ -205,12 +205,6 @@ class History:
         ]
         return [message for messages in read for message in messages][-last:]
 
-    def last_answer(self, until: int) -> str:
-        """As `sessions.last_answer`."""
-        read = sessions.last_answer
-        answers = (read(self._db, part.session, until, live=part.turns) for part in self._parts[::-1])
-        return next(filter(None, answers), "")
-
     def paths(self) -> set[str]:
         """The files in which a name was shown or something edited."""
         return {path for part in self._parts for path in calls.paths(self._db, part.session)}

@@ -303,12 +303,6 @@ def conversation(
     return [(at, text) for at, _, text in sorted(db.execute(query, (characters, session, last)))]
 
 
-def last_answer(db: apsw.Connection, session: str, until: int, *, live: str = LIVE_TURN) -> str:
-    """The agent's last answer in a session up to a time."""
-    query = f"SELECT substr(text, 12) {_ALL_TURNS} AND {live} AND text LIKE 'assistant: %' AND created_at <= ?"
-    return str(db.execute(f"{query} ORDER BY rowid DESC LIMIT 1", (session, until)).get or "")
-
-
 def episode_times(db: apsw.Connection, session: str) -> tuple[int, int, int]:
     """The number of episodes of a session, and the times of the first and the last (or 0)."""
     query = f"SELECT count(*), coalesce(min(created_at), 0), coalesce(max(created_at), 0) {_TURNS}"

@@ -115,10 +115,14 @@ def run(name: str, event: HookEvent, session: Session, **options: Any) -> Reacti
 
 
 def _judge_memories(event: HookEvent, session: Session) -> Reaction:
-    """Judge by the new entries whether the agent used the memories that it was given."""
-    from session.reactions import injection
+    """Judge by the new entries whether the agent used the memories that it was given, and move their priorities."""
+    from session.reactions.injection import judge, move_priorities
 
-    return injection.judge_use(event, session)
+    pending, is_turn_over = session.state.pending_feedback, event["kind"] != "tool"
+    session.state.pending_feedback, verdicts = judge(pending, session.entries, turn_ended=is_turn_over)
+    if verdicts:
+        session.queue_write("feedback", lambda db: move_priorities(db, verdicts, session))
+    return Reaction()
 
 
 def _store_summary(event: HookEvent, session: Session) -> Reaction:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 
 from core import TYPE_CHECKING, clock, words
-from core.names import names_in_order
 from core.quoting import DELIMITER, clip, cost, enclose, one_line
 from memory.gate import is_noise, is_own
 from recall.hit import written
@@ -20,12 +19,11 @@ from session.session import TASK_TAGS
 from session.state import HITS_KEPT, TERMS_KEPT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from typing import Any, Literal
 
     import apsw
 
-    from clients.base import HookEvent
     from clients.entries import Entry
     from core.records import Hit
     from session.session import Session
@@ -85,8 +83,8 @@ def select(hits: Sequence[Hit], state: SessionState) -> list[Memory]:
     """The memories worth giving to the agent, pinned ones first, each text once; at most five."""
     chosen: dict[str, Memory] = {}
     for hit in written_to_be_kept(hits, state):
-        line = "" if is_noise(hit["observation"]) else _line_of(hit["observation"])
-        if line:
+        text = hit["observation"]
+        if not is_noise(text) and (line := clip(one_line(text[: 8 * TEXT_CHARS]), TEXT_CHARS)):
             line = f"({where}) {line}" if (where := written(hit)) else line
             category = hit["categoryId"].removeprefix("jc:") or hit["collection"]
             chosen.setdefault(line, {"id": hit["id"], "text": line, "category": category, "score": hit["score"]})
@@ -120,11 +118,6 @@ def written_to_be_kept(hits: Sequence[Hit], state: SessionState) -> list[Hit]:
     return sorted(kept, key=lambda hit: "pinned" not in hit["tags"])
 
 
-def names_shared(hit: Hit, names: Container[str]) -> list[str]:
-    """Those of the names that occur in the shown part of a hit, in the order of the text."""
-    return [name for name, is_name in names_in_order(_line_of(hit["observation"])) if is_name and name in names]
-
-
 def fit(
     kind: str, head: Sequence[str], memories: Sequence[Memory], *, mark: str, most: int, max_tokens: int
 ) -> tuple[str, list[Memory]]:
@@ -147,36 +140,23 @@ def fit(
     return "", []
 
 
-def judge_use(event: HookEvent, session: Session) -> Reaction:
-    """Judge the pending memories by the newly archived entries, and move the priorities of those that are decided."""
-    state = session.state
-    state.pending_feedback, verdicts = judge(
-        state.pending_feedback, session.entries, turn_ended=event["kind"] != "tool"
-    )
-    if verdicts:
-        session.queue_write("feedback", lambda db: move_priorities(db, verdicts, session))
-    return Reaction()
-
-
 def move_priorities(db: apsw.Connection, verdicts: Sequence[Verdict], session: Session) -> None:
     """Move the priorities of judged memories, and store an event for each, in one transaction."""
     from core.store import documents, sqlite
     from otel import log
 
-    events = []
     with sqlite.transaction(db):
         for identifier, outcome, matched in verdicts:
             priority = documents.move_priority(db, identifier, used=outcome == "echo", at=session.now)
             if priority is not None:
                 about = {"memoryId": identifier, "termsMatched": matched, "priority": priority}
-                events.append(session.event(f"memory.{outcome}", about, component="memory-feedback"))
-        log.append(db, events)
+                log.append(db, [session.event(f"memory.{outcome}", about, component="memory-feedback")])
 
 
 def await_use(state: SessionState, memories: Sequence[Memory], query: str) -> None:
     """Remember memories that the agent is given now; a pending memory is judged anew."""
-    known = {*words.split(query), *_words_of(state.task)}
-    for text in (*(entry["text"] for entry in state.messages), *state.files):
+    known = {*words.split(query)}
+    for text in (state.task, *(entry["text"] for entry in state.messages), *state.files):
         known |= _words_of(text)
     given = {memory["id"]: memory for memory in memories}
     pending = [entry for entry in state.pending_feedback if entry["id"] not in given]
@@ -193,39 +173,30 @@ def judge(
 ) -> tuple[list[Pending], list[Verdict]]:
     """The memories that are still pending after new items of the transcript, and the verdicts on the others.
 
-    Only what the assistant says, runs and edits counts as use, unless the user said it before. In the middle of a turn
-    no memory fizzles.
+    Only what the assistant says, runs and edits counts as use, unless the user said it before. A prompt ends the turn
+    before it; in the middle of a turn no memory fizzles.
     """
     verdicts: list[Verdict] = []
     for item in items if pending else ():
-        if item.kind in ("answer", "call"):
-            pending = _after_answer(pending, _words_used(item), verdicts)
-        elif item.kind == "prompt" and item.text and not is_own(item.text):
-            # a prompt ends the turn before it, and its words show no use any more
-            prompt = _words_of(item.text)
-            left = [_without_terms(entry, prompt) for entry in _without_fizzled(pending, verdicts)]
-            pending = [
-                {**entry, "asked": True} for entry in left if len(entry["terms"]) + entry["used"] >= FEWEST_TERMS
-            ]
-    if turn_ended:
-        pending = _without_fizzled(pending, verdicts)
-    return pending, verdicts
-
-
-def _after_answer(pending: list[Pending], answer: set[str], verdicts: list[Verdict]) -> list[Pending]:
-    kept: list[Pending] = []
-    for entry in pending:
-        left = _without_terms(entry, answer)
-        used = entry["used"] + len(entry["terms"]) - len(left["terms"])
-        if used >= FEWEST_TERMS and used >= len(left["terms"]):
-            verdicts.append((entry["id"], "echo", used))
-        else:
-            kept.append({**left, "used": used, "asked": False, "turns": entry["turns"] + entry["asked"]})
-    return kept
-
-
-def _without_terms(entry: Pending, spoken: set[str]) -> Pending:
-    return {**entry, "terms": [term for term in entry["terms"] if term not in spoken]}
+        is_prompt = item.kind == "prompt" and bool(item.text) and not is_own(item.text)
+        if not is_prompt and item.kind not in ("answer", "call"):
+            continue
+        spoken = _words_of(item.text) if is_prompt else _words_used(item)
+        if is_prompt:
+            pending = _without_fizzled(pending, verdicts)
+        kept: list[Pending] = []
+        for entry in pending:
+            left = [term for term in entry["terms"] if term not in spoken]
+            used = entry["used"] + (0 if is_prompt else len(entry["terms"]) - len(left))
+            if is_prompt and len(left) + used >= FEWEST_TERMS:
+                kept.append({**entry, "terms": left, "asked": True})
+            elif not is_prompt and used >= FEWEST_TERMS and used >= len(left):
+                verdicts.append((entry["id"], "echo", used))
+            elif not is_prompt:
+                turns = entry["turns"] + entry["asked"]
+                kept.append({**entry, "terms": left, "used": used, "asked": False, "turns": turns})
+        pending = kept
+    return (_without_fizzled(pending, verdicts) if turn_ended else pending), verdicts
 
 
 def _without_fizzled(pending: list[Pending], verdicts: list[Verdict]) -> list[Pending]:
@@ -236,9 +207,8 @@ def _without_fizzled(pending: list[Pending], verdicts: list[Verdict]) -> list[Pe
 
 def _words_used(entry: Entry) -> set[str]:
     """The words of what the assistant said and did; looking a memory up, or quoting our frame, is no use of it."""
-    texts = [] if DELIMITER in entry.text else [entry.text]
-    texts += [*entry.files, "" if "joelclaw" in entry.command else entry.command]
-    return {word for text in texts for word in _words_of(text)}
+    texts = [*([] if DELIMITER in entry.text else [entry.text]), *entry.files]
+    return _words_of(" ".join([*texts, "" if "joelclaw" in entry.command else entry.command]))
 
 
 def _distinctive(text: str, known: Collection[str]) -> list[str]:
@@ -249,7 +219,7 @@ def _distinctive(text: str, known: Collection[str]) -> list[str]:
         is_name = not inner.isalpha() or not (inner.islower() or inner.istitle())
         for word in sorted(_words_of(chunk)):
             if word.isascii():
-                is_telling = len(word) >= 5 or (len(word) > 1 and (is_name or any(map(str.isdigit, word))))
+                is_telling = len(word) >= (2 if is_name else 5)
             else:  # in a script without spaces, pairs of characters count as words
                 is_telling = not words.parts(word) or len(word) == 2
             if is_telling and len(word) <= 40 and word not in known and word not in words.STOP_WORDS:
@@ -261,7 +231,3 @@ def _words_of(text: str) -> set[str]:
     """The words of a text; of a script without spaces, pairs of characters."""
     text = text[:50_000]
     return {*words.split(text), *(() if text.isascii() else words.parts(text).split())}
-
-
-def _line_of(text: str) -> str:
-    return clip(one_line(text[: 8 * TEXT_CHARS]), TEXT_CHARS)

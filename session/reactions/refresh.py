@@ -20,14 +20,14 @@ from session.reactions import FAILED, HALF_FULL_PERCENT, NO_RESULTS, Reaction
 from session.session import COOLDOWN_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Sequence
 
     import apsw
 
     from clients.base import HookEvent
     from core.records import Event, EventQuery, Hit, Place
     from session.session import Session
-    from session.state import Memory, Message, SessionState
+    from session.state import Message, SessionState
 
 LINE_CHARS = 120  # of an event, or of an entry of the log
 # What joelclaw reports about itself is no news.
@@ -39,9 +39,15 @@ _OWN_COMPONENTS = (
 
 def react(event: HookEvent, session: Session) -> Reaction:
     """The text for a prompt, or for a context that became half full."""
-    began = time.perf_counter()
+    began, state = time.perf_counter(), session.state
     message = event["messages"][-1].strip() if event["kind"] == "prompt" and event["messages"] else ""
-    names, is_asked = _new_names(message, session), _is_gateway_asked(message, session)
+    is_on = bool(session.config.get_float("refresh.minutes"))
+    names = _new_names(message, state) if is_on else []
+    is_asked = False
+    if is_on and state.is_gateway:
+        from session import requests
+
+        is_asked = requests.is_topic(message)
     trigger = trigger_of(message, session) or ("named" if names or is_asked else "")
     if not trigger:
         return Reaction("not-due", about={"trigger": ""})
@@ -52,28 +58,28 @@ def react(event: HookEvent, session: Session) -> Reaction:
     if hits is None:
         return Reaction(FAILED, about=about)
 
-    from session.reactions.injection import Injection, fit, give, names_shared, select, written_to_be_kept
+    from session.reactions.injection import Injection, fit, give, select, written_to_be_kept
 
-    state, is_timed = session.state, trigger != "named"
-    is_block = state.is_gateway and is_timed and bool(query)
+    is_timed = trigger != "named"
     kept = written_to_be_kept(hits, state)
     fresh = [hit for hit in kept if hit["id"] not in state.injected_memories]
-    names_in = {hit["id"]: shared for hit in fresh if (shared := names_shared(hit, names))}
+    named_in = {hit["id"]: shared for hit in fresh if (shared := _names_in(hit, names))}
     places, placed = _places(names, session, event["cwd"]) if names else ([], [])
     notes = _vault_notes(message, state) if is_asked else {}
     above = ["**Where it stands:**", *places] if places else []
     above += ["**In the vault:**", *notes.values()] if notes else []
+    changed = _changed(session, kept) if is_timed else set()
+    title, most = ("**Changed in memory:**", 3) if changed else ("**Noted about it:**", 2)
+    is_block = state.is_gateway and is_timed and bool(query)
     if is_block:
         title, most = "**In memory:**", 3
-        news, memories = _gateway_block(session, kept, {*_changed(session, kept), *(hit["id"] for hit in fresh)})
+        news, given = _gateway_block(session, kept, changed | {hit["id"] for hit in fresh})
         above = [*news, *above]
     else:
-        changed = _changed(session, fresh) if is_timed else set()
-        title, most = ("**Changed in memory:**", 3) if changed else ("**Noted about it:**", 2)
-        memories = select([hit for hit in fresh if is_asked or hit["id"] in names_in or hit["id"] in changed], state)
+        given = [hit for hit in fresh if is_asked or hit["id"] in named_in or hit["id"] in changed]
     content, shown = fit(
-        "context-refresh", ["## Context Refresh", *above, title], memories, mark="- [{category}] ", most=most,
-        max_tokens=(400 if is_block else 350) + cost("\n".join((*places, *notes.values()))),
+        "context-refresh", ["## Context Refresh", *above, title], select(given, state), mark="- [{category}] ",
+        most=most, max_tokens=(400 if is_block else 350) + cost("\n".join((*places, *notes.values()))),
     )  # fmt: skip
     if is_timed:  # a prompt that names something does not put the next refresh off
         state.last_refresh_at = session.now
@@ -82,7 +88,7 @@ def react(event: HookEvent, session: Session) -> Reaction:
         return Reaction(NO_RESULTS, about=about)
     if is_block:
         state.injected_kinds = {**state.injected_kinds, "context-refresh": session.now}
-    named = [name for memory in shown for name in names_in.get(memory["id"], ())]
+    named = [name for memory in shown for name in named_in.get(memory["id"], ())]
     state.told_names = [*state.told_names, *dict.fromkeys((*placed, *notes, *named))]
     content = content or enclose("context-refresh", ["## Context Refresh", *above])
     injection = Injection("context-refresh", content, shown, "context.refresh.injected", about)
@@ -130,23 +136,18 @@ def _memories(
     query = ""
     if is_asked or (names and session.store.has_memory_naming(names)):
         query = _topic_query((), message) or " ".join(names)
-    if query and trigger == "asked" and not (hits := recall(query)):
-        if hits is None:
-            return query, None
-        query = ""
+    if query and trigger == "asked" and (hits := recall(query)) is not None:
+        query = query if hits else ""
     if not query and trigger != "named":
         talk = [entry for entry in session.state.messages if not requests.is_nameless(entry["text"])]
         query = _topic_query(talk, "" if requests.is_nameless(message) else message)
     return query, recall(query) if query else ()
 
 
-def _new_names(message: str, session: Session) -> list[str]:
+def _new_names(message: str, state: SessionState) -> list[str]:
     """The identifiers and file names in a person's prompt that are new to the session; none of URLs and options."""
-    if not message or not session.config.get_float("refresh.minutes"):
-        return []
     words = [word for word in message.split() if "://" not in word and not word.startswith("-")]
-    known = session.state.told_names
-    names = [name for name, is_name in names_in_order(" ".join(words)) if is_name and name not in known]
+    names = [name for name, is_name in names_in_order(" ".join(words)) if is_name and name not in state.told_names]
     if names:
         from session import requests
 
@@ -154,13 +155,10 @@ def _new_names(message: str, session: Session) -> list[str]:
     return names[:60]
 
 
-def _is_gateway_asked(message: str, session: Session) -> bool:
-    """Whether a person asks a gateway about something."""
-    if not session.state.is_gateway or not session.config.get_float("refresh.minutes"):
-        return False
-    from session import requests
-
-    return requests.is_topic(message)
+def _names_in(hit: Hit, names: Sequence[str]) -> list[str]:
+    """Those of the names that the shown part of a memory has."""
+    text = hit["observation"][:200]
+    return [name for name, is_name in names_in_order(text) if is_name and name in names]
 
 
 def _places(names: Sequence[str], session: Session, cwd: str) -> tuple[list[str], list[str]]:
@@ -189,24 +187,21 @@ def _changed(session: Session, hits: Sequence[Hit]) -> set[str]:
     return session.store.read("recall", lambda db: documents.changed_since(db, identifiers, since), set())
 
 
-def _gateway_block(session: Session, hits: Sequence[Hit], new: Container[str]) -> tuple[list[str], list[Memory]]:
+def _gateway_block(session: Session, hits: Sequence[Hit], new: set[str]) -> tuple[list[str], list[Hit]]:
     """The lines above the memories of a refresh, and the memories; nothing if nothing is new since the last refresh.
 
     Args:
         hits: the memories on the topic.
         new: the ids of those that changed or that the agent does not have.
     """
-    from session.reactions.injection import select
-
-    state = session.state
-    compacted_at = state.last_compaction_at or 0
-    given_at = state.injected_kinds.get("context-refresh", 0)
+    compacted_at = session.state.last_compaction_at or 0
+    given_at = session.state.injected_kinds.get("context-refresh", 0)
     replaces = given_at > compacted_at
     lines, is_new = _news(session, given_at if replaces else compacted_at)
     shown = [hit for hit in hits if replaces or hit["id"] in new]
     if not is_new and all(hit["id"] not in new for hit in shown):
         return [], []
-    return [*(["This replaces the one before."] if replaces else []), *lines], select(shown, state)
+    return [*(["This replaces the one before."] if replaces else []), *lines], shown
 
 
 def _news(session: Session, last: int) -> tuple[list[str], bool]:
@@ -225,38 +220,36 @@ def _news(session: Session, last: int) -> tuple[list[str], bool]:
     none: list[Event] = []
     found = session.store.read("events", read, none)
     entries = daily_log.entries_of_others(session.now, session.config)[-3:]
-    lines = ["**Last 2 hours:**", *map(_bullet, _event_lines(found, session.now))] if found else []
-    lines += ["**Today:**", *(_bullet(line) for _, line in entries)] if entries else []
+    of_events, of_log = _event_lines(found, session.now), [line for _, line in entries]
+    lines = [
+        line if line.startswith("**") else f"- {clip(one_line(line), LINE_CHARS)}"
+        for title, group in (("**Last 2 hours:**", of_events), ("**Today:**", of_log))
+        for line in ([title, *group] if group else ())
+    ]
     is_new = any(event["timestamp"] > last for event in found) or any(at > last for at, _ in entries)
     return lines, is_new
 
 
-def _event_lines(events: Iterable[Event], now: int) -> list[str]:
+def _event_lines(events: Sequence[Event], now: int) -> list[str]:
     """At most five lines: what failed, the newest first, then what was done, the most frequent first."""
-    failures: dict[tuple[str, str], list[Event]] = {}
-    successes: dict[tuple[str, str], list[Event]] = {}
+    groups: dict[tuple[bool, str, str], list[Event]] = {}  # the newest of each is first
     for event in events:
-        groups = successes if event["level"] == "info" and event["success"] else failures
-        groups.setdefault((event["action"], event["source"]), []).append(event)
-    by_time = sorted(failures.values(), key=lambda found: -found[0]["timestamp"])
-    by_count = sorted(successes.values(), key=lambda found: (-len(found), -found[0]["timestamp"]))
-    return [_event_line(found, now) for found in [*by_time, *by_count][:5]]
+        is_done = event["level"] == "info" and event["success"]
+        groups.setdefault((is_done, event["action"], event["source"]), []).append(event)
 
+    def rank(key: tuple[bool, str, str]) -> tuple[bool, int, int]:
+        return key[0], -len(groups[key]) if key[0] else 0, -groups[key][0]["timestamp"]
 
-def _event_line(found: Sequence[Event], now: int) -> str:
-    """A line for events of the same kind, the newest first."""
-    newest = found[0]
-    is_plain = newest["level"] == "info"
-    level = "" if is_plain and newest["success"] else "failed " if is_plain else f"{newest['level']} "
-    times = f" ×{len(found)}" if len(found) > 1 else ""
-    error = newest.get("error") or ""
-    why = "" if error in ("", "operation_failed") else f": {error}"
-    age = max(0, now - newest["timestamp"]) // MINUTE_MS
-    return f"{level}{newest['action']} ({newest['source']}){times}, {age} min ago{why}"
-
-
-def _bullet(line: str) -> str:
-    return f"- {clip(one_line(line), LINE_CHARS)}"
+    lines: list[str] = []
+    for key in sorted(groups, key=rank)[:5]:
+        is_done, action, source = key
+        newest, times = groups[key][0], f" ×{len(groups[key])}" if len(groups[key]) > 1 else ""
+        level = "" if is_done else "failed " if newest["level"] == "info" else f"{newest['level']} "
+        error = newest.get("error") or ""
+        why = "" if error in ("", "operation_failed") else f": {error}"
+        age = max(0, now - newest["timestamp"]) // MINUTE_MS
+        lines.append(f"{level}{action} ({source}){times}, {age} min ago{why}")
+    return lines
 
 
 def _vault_notes(message: str, state: SessionState) -> dict[str, str]:

@@ -46,7 +46,7 @@ def test_other_short_prompts_bring_none(run: Run, message: str) -> None:
 
 
 @pytest.mark.parametrize("message", [
-    "what's happening?", "Catch me up!", "status?", "any news?", "give me a status update please", "update me",
+    "what's happening?", "Catch me up!", "status?", "any news?", "give me a status update please",
     "what did I miss", "where are we", "what's happening with the telegram channel?", "was ist los?",
     "Lagebericht bitte", "wie steht es denn so?", "¿qué está pasando?", "ponme al día", "quoi de neuf ?",
     "état des lieux", "che succede?", "статус", "как дела?", "что нового", "现在情况怎么样", "有什么新消息吗",

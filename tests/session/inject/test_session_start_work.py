@@ -111,17 +111,6 @@ def test_work_in_another_working_tree_is_not_open(run: Run, tmp_path: Path) -> N
     assert TASK in text and "Failing" not in text
 
 
-def test_a_last_task_that_is_a_choice_is_quoted_with_its_options(run: Run, tmp_path: Path) -> None:
-    transcript = Transcript(tmp_path / "before.jsonl")
-    transcript.user(TASK)
-    transcript.used("read", "Read", "def retry_delay(self):\n", file_path=f"{CWD}/src/tide_import.py")
-    transcript.assistant("Two ways:\n1. Wait in the importer\n2. Wait in the gauge's client")
-    transcript.user("let's try 2")
-    run("memory", "archive", str(transcript.path))
-    text = start(run)
-    assert '(2 h ago): "let\'s try 2" · to the agent\'s "2. Wait in the gauge\'s client"\n' in text, text
-
-
 def test_a_start_gets_only_written_memories(run: Run) -> None:
     chosen = "Recent decisions: the gateway keeps its operational context in one file since two drifted apart"
     lines = [
