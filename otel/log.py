@@ -50,14 +50,16 @@ BUSY_MS = 400  # how long events wait for another writer; they can stay in the s
 
 def new_event(action: str, *, now: int, **details: Unpack[Details]) -> Event:
     """A new event of the time `now` (ms): redacted, with names on one line, within the limits of size."""
-    session = details.get("session") or _session_variable() or _role_name(details.get("role", "interactive"))
+    session = details.get("session") or _variable(
+        "SLOG_SESSION_ID", "JOELCLAW_SESSION_ID", "JOELCLAW_SESSION_HANDLE", "PI_SESSION_HANDLE"
+    )
     system = details.get("system") or _variable("SLOG_SYSTEM_ID", "JOELCLAW_SYSTEM_ID") or host()
     success, metadata = details.get("success", True), details.get("metadata")
     duration_ms, error = details.get("duration_ms"), details.get("error")
     event: Event = {
         "id": identifier(details.get("id", "")) or clock.uuid7(),
         "timestamp": now,
-        "sessionId": identifier(session),
+        "sessionId": identifier(session or _role_name(details.get("role", "interactive"))),
         "systemId": identifier(system) or "unknown",
         "level": parse_level(details.get("level", "info")) or "info",
         "source": _name(details.get("source", "")) or "cli",
@@ -123,7 +125,7 @@ def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int = 1
     for event in events:
         try:
             stored += not _append(db, event, debug_limit)
-        except (ValueError, TypeError, ArithmeticError, AttributeError):
+        except (ValueError, TypeError, ArithmeticError, AttributeError, LookupError):
             pass  # another program wrote this event to the spool; it must not keep back the others
     return stored
 
@@ -226,10 +228,6 @@ def as_words(text: str) -> str:
     return " ".join(text.lower().translate(words.SPACES).split())
 
 
-def _session_variable() -> str:
-    return _variable("SLOG_SESSION_ID", "JOELCLAW_SESSION_ID", "JOELCLAW_SESSION_HANDLE", "PI_SESSION_HANDLE")
-
-
 def _variable(*names: str) -> str:
     """The first of these environment variables that is set."""
     return next(filter(None, (os.environ.get(name, "").strip() for name in names)), "")
@@ -273,22 +271,18 @@ def _json_value(value: object, depth: int = 0) -> Any:
 
 
 def _bounded(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Redacted metadata of at most `MAX_METADATA_BYTES`: long entries are cut first, then entries are left out."""
+    """Redacted metadata of at most `MAX_METADATA_BYTES`: of a larger one, the long entries are cut, or all left out."""
     redacted: dict[str, Any] = redact_value(_json_value(dict(metadata)))  # type: ignore[assignment]  # dict in, dict out
     if _size(redacted) <= MAX_METADATA_BYTES:
         return redacted
-    max_entry_bytes = 1_000
-    bounded: dict[str, Any] = {}
-    total = 200  # for "_cut"
-    for key, value in redacted.items():
-        size = _size({key: value})
-        if size > max_entry_bytes:
-            value = f"{value[:max_entry_bytes] if isinstance(value, str) else ''}… [cut: {size} bytes]"
-        total += _size({key: value})
-        if total > MAX_METADATA_BYTES:
-            return {**bounded, "_cut": f"{len(redacted) - len(bounded)} more entries"}
-        bounded[key] = value
-    return bounded
+    sizes = {key: _size({key: value}) for key, value in redacted.items()}
+    bounded = {
+        key: value
+        if sizes[key] <= 1_000
+        else f"{value[:900] if isinstance(value, str) else ''}… [cut: {sizes[key]} bytes]"
+        for key, value in redacted.items()
+    }
+    return bounded if _size(bounded) <= MAX_METADATA_BYTES else {"_cut": f"{len(bounded)} more entries"}
 
 
 def _size(value: object) -> int:
@@ -345,7 +339,13 @@ def _read(folder: str, prefix: str) -> tuple[list[Event], list[str]]:
         if not name.startswith(prefix) or SET_ASIDE in name:
             continue
         try:
-            events |= {event["id"]: event for event in _events_of(path)}
+            for line in files.read_file(path, MAX_SPOOL_BYTES * 2).splitlines():
+                try:
+                    event = json_text.loads(line)
+                    if isinstance(event["timestamp"], int):
+                        events[event["id"]] = event
+                except (ValueError, TypeError, LookupError):  # another program has damaged the line
+                    pass
             read.append(path)
         except OSError:  # it belongs to root, it is no file, or another process has stored it by now
             try:
@@ -353,23 +353,3 @@ def _read(folder: str, prefix: str) -> tuple[list[Event], list[str]]:
             except OSError:
                 pass
     return sorted(events.values(), key=lambda event: event["timestamp"]), read
-
-
-def _events_of(path: str) -> list[Event]:
-    """The events of a file of the spool, without lines that another program has damaged."""
-    events: list[Event] = []
-    for line in files.read_file(path, MAX_SPOOL_BYTES * 2).splitlines():
-        try:
-            event = json_text.loads(line)
-        except json_text.InvalidJSON:
-            continue
-        names = ("id", "sessionId", "systemId", "level", "source", "component", "action")
-        if (
-            isinstance(event, dict)
-            and all(isinstance(event.get(name), str) for name in names)
-            and isinstance(event.get("timestamp"), int)
-            and isinstance(event.get("success"), bool)
-            and isinstance(event.get("metadata"), dict)
-        ):
-            events.append(event)  # type: ignore[arg-type]  # its fields were checked
-    return events

@@ -8,8 +8,8 @@ remembers the last answer.
 import logging
 import os
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from importlib import metadata
 from typing import Any
 from uuid import UUID
@@ -21,17 +21,13 @@ from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk._logs import LogRecordLimits, ReadableLogRecord
+from opentelemetry.sdk.metrics import Counter, Histogram, MeterProvider
 from opentelemetry.sdk.metrics.export import (
     AggregationTemporality,
-    Gauge,
-    Histogram,
-    HistogramDataPoint,
+    InMemoryMetricReader,
     Metric,
     MetricsData,
-    NumberDataPoint,
     ResourceMetrics,
-    ScopeMetrics,
-    Sum,
 )
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanLimits
@@ -62,6 +58,7 @@ METRICS = {
 }
 """The unit of each metric and what it measures."""
 
+_BUCKETS = (5, 10, 25, 50, 75, 100, 250, 500, 750, 1_000, 2_500, 5_000, 7_500, 10_000)  # ms; the SDK's defaults
 _SCHEMA = Schemas.V1_44_0.value
 _SCOPE = InstrumentationScope("joelclaw", VERSION, _SCHEMA)
 
@@ -73,30 +70,31 @@ class Sender:
         logger = logging.getLogger("opentelemetry")  # it would print warnings to stderr
         logger.addHandler(logging.NullHandler())
         logger.propagate = False
-        exporters = {
+        exporters: dict[str, tuple[Any, Callable[[Sequence[Event]], Any]]] = {
             "logs": (OTLPLogExporter, log_records),
             "traces": (OTLPSpanExporter, spans),
             "metrics": (OTLPMetricExporter, metrics),
         }
-        exporter, records = exporters[signal]
+        exporter, self._records = exporters[signal]
         self._session = _Session()
-        self._exporter: Any = exporter(endpoint=url, session=self._session)
-        self._records: Callable[[Sequence[Event]], Any] = records
+        self._exporter = exporter(endpoint=url, session=self._session)
 
     def send(self, events: Sequence[Event]) -> tuple[int, str, bool]:
         """How many records or, for metrics, events were sent; the error, if any; and whether the batch was refused.
 
-        Nothing is sent if no event has a record.
+        Nothing is sent if no event has a record. A batch that cannot be encoded counts as refused.
         """
-        records = self._records(events)
-        if not records:
-            return 0, "", False
-        self._session.forget()
+        session = self._session
+        session.answer = session.fault = None
+        records: Any = ()
         try:
+            records = self._records(events)
+            if not records:
+                return 0, "", False
             self._exporter.export(records)
         except Exception as fault:
-            self._session.fault = fault
-        error, is_refused = self._session.outcome()
+            session.fault = session.fault or fault
+        error, is_refused = session.outcome()
         return len(events) if isinstance(records, MetricsData) else len(records), error, is_refused
 
     def close(self) -> None:
@@ -110,9 +108,16 @@ class _Session(requests.Session):
     answer: requests.Response | None = None
     fault: Exception | None = None
 
-    def forget(self) -> None:
-        """Forget the last answer."""
+    def request(self, *args: Any, **options: Any) -> requests.Response:
+        """Send a request."""
         self.answer = self.fault = None
+        try:
+            self.answer = super().request(*args, **options)
+        except Exception as fault:
+            self.fault = fault
+            # Not an error that the SDK would retry for ten seconds: the cursor says when to try again.
+            raise RuntimeError("no answer") from None
+        return self.answer
 
     def outcome(self) -> tuple[str, bool]:
         """The error of the last request, "" if it was accepted, and whether it would be refused again."""
@@ -124,23 +129,11 @@ class _Session(requests.Session):
             return "connection refused" if is_down else one_line(f"no connection: {fault}"), False
         if answer is None:  # nothing was sent
             return one_line(f"the batch could not be encoded: {fault or 'too large'}"), True
-        if 200 <= answer.status_code < 300:
+        if answer.ok and answer.status_code < 300:
             return "", False
-        message = f"HTTP {answer.status_code} {answer.reason or ''}".strip()
-        if answer.text and "protobuf" not in answer.headers.get("content-type", ""):
-            message += f": {answer.text[:1_200]}"
-        return one_line(message), answer.status_code in (400, 413)
-
-    def request(self, *args: Any, **options: Any) -> requests.Response:
-        """Send a request."""
-        self.forget()
-        try:
-            self.answer = super().request(*args, **options)
-        except Exception as fault:
-            self.fault = fault
-            # Not an error that the SDK would retry for ten seconds: the cursor says when to try again.
-            raise RuntimeError("no answer") from None
-        return self.answer
+        is_text = "protobuf" not in answer.headers.get("content-type", "")
+        message = f"HTTP {answer.status_code} {answer.reason or ''}: {answer.text[:1_200] if is_text else ''}"
+        return one_line(message).rstrip(" :"), answer.status_code in (400, 413)
 
 
 def log_records(events: Sequence[Event]) -> list[ReadableLogRecord]:
@@ -162,15 +155,11 @@ def spans(events: Sequence[Event]) -> list[ReadableSpan]:
 
 def metrics(events: Sequence[Event]) -> MetricsData:
     """The metrics in `METRICS`: sums of these events alone (delta), and the present size of the store."""
-    by_system: dict[str, list[Event]] = {}
-    for event in events:
-        by_system.setdefault(event["systemId"], []).append(event)
-    resources = _resources(events)
-    by_resource = [(resources[system], _system_metrics(group)) for system, group in by_system.items()]
-    by_resource[-1][1].append(_store_size(events[-1]))
-    return MetricsData(
-        [ResourceMetrics(resource, [ScopeMetrics(_SCOPE, found, _SCHEMA)], _SCHEMA) for resource, found in by_resource]
-    )
+    found = [
+        _metrics_of([event for event in events if event["systemId"] == system], resource)
+        for system, resource in _resources(events).items()
+    ]
+    return MetricsData(found)
 
 
 def one_line(text: str, limit: int = 300) -> str:
@@ -185,11 +174,10 @@ def _resources(events: Iterable[Event]) -> dict[str, Resource]:
     sdk = {"language": "python", "name": "opentelemetry", "version": metadata.version("opentelemetry-sdk")}
     resources = {}
     for system in dict.fromkeys(event["systemId"] for event in events):
-        digits = words.fingerprint(f"{files.home()}\n{system}")
         about = {
             "service.name": "joelclaw",
             "service.version": VERSION,
-            "service.instance.id": str(UUID(hex=f"{digits[:12]}8{digits[13:16]}8{digits[17:]}")),
+            "service.instance.id": str(UUID(hex=words.fingerprint(f"{files.home()}\n{system}"), version=5)),
             "host.name": system,
             "joelclaw.system.id": system,
             **{f"telemetry.sdk.{name}": value for name, value in sdk.items()},
@@ -203,7 +191,7 @@ def _log_record(event: Event, limits: LogRecordLimits) -> LogRecord:
     trace = _trace_id(event)
     span = _span_id(event["id"]) if event["action"] in SPAN_NAMES else 0
     flags = TraceFlags(TraceFlags.SAMPLED if trace else TraceFlags.DEFAULT)
-    attributes = {f"joelclaw.metadata.{key}": _encodable(value) for key, value in _details(event)}
+    attributes = {f"joelclaw.metadata.{key}": value for key, value in _details(event)}
     if "duration_ms" in event:
         attributes["joelclaw.duration_ms"] = event["duration_ms"]
     attributes |= _attributes(event)  # last: of too many attributes, the first are dropped
@@ -247,7 +235,7 @@ def _spans(event: Event, resource: Resource, limits: SpanLimits) -> Iterator[Rea
             isinstance(value, list) and all(isinstance(item, str) for item in value)
         )
         if value is not None:  # a span's attributes are neither maps nor null
-            about[f"joelclaw.metadata.{key}"] = _encodable(value) if is_plain else json_text.dumps(value)
+            about[f"joelclaw.metadata.{key}"] = value if is_plain else json_text.dumps(value)
     shared = _attributes(event)
     if SPAN_NAMES[event["action"]] == "recall":
         shared["gen_ai.operation.name"] = "retrieval"
@@ -259,7 +247,7 @@ def _spans(event: Event, resource: Resource, limits: SpanLimits) -> Iterator[Rea
     error = {"error.type": shared["error.type"]} if "error.type" in shared else {}
     # Name, start, end, attributes, and whether it failed: of the event, then of its steps.
     rows = [(_span_name(event), start, end, {**bounded, "log.record.uid": event["id"]}, not event["success"])]
-    for name, began, ended in _steps(event):
+    for name, began, ended in event["metadata"].get("steps", ()):
         first, last = (min(start + int(ms * 1_000_000), end) for ms in (began, ended))
         is_failed = name == event["metadata"].get("step")
         rows.append((name, first, last, {**own, **(error if is_failed else {})}, is_failed))
@@ -292,37 +280,43 @@ def _span_name(event: Event) -> str:
     return str(about.get("command") or name) if name == "command" else name
 
 
-def _steps(event: Event) -> list[tuple[str, float, float]]:
-    """Name, start and end (ms after the start of the event's span) of its steps, in the order in which they began."""
-    steps = event["metadata"].get("steps")
-    return [
-        (step[0], step[1], step[2])
-        for step in (steps if isinstance(steps, list) else ())
-        if isinstance(step, list) and len(step) == 3 and isinstance(step[0], str)
-        and all(isinstance(ms, (int, float)) for ms in step[1:]) and 0 <= step[1] <= step[2]
-    ]  # fmt: skip
-
-
-def _system_metrics(events: Sequence[Event]) -> list[Metric]:
+def _metrics_of(events: Sequence[Event], resource: Resource) -> ResourceMetrics:
     """The metrics of a machine's events, from the time of the first event to that of the last."""
-    times = [event["timestamp"] * 1_000_000 for event in events]
-    start, end = min(times), max(times)
-    delta = AggregationTemporality.DELTA
-    values: dict[str, dict[tuple[tuple[str, Any], ...], list[float]]] = {}
+    reader = InMemoryMetricReader(dict.fromkeys((Counter, Histogram), AggregationTemporality.DELTA))
+    meter = MeterProvider([reader], resource, shutdown_on_exit=False).get_meter("joelclaw", VERSION, _SCHEMA)
+    instruments: dict[str, Callable[[float, dict[str, Any]], None]] = {}
     for event in events:
         for name, value, attributes in _measurements(event):
-            values.setdefault(name, {}).setdefault(tuple(attributes.items()), []).append(value)
-    metrics = []
-    for name, points in values.items():
-        unit, description = METRICS[name]
-        data: Histogram | Sum
-        if unit in ("ms", "s"):
-            data = Histogram([_histogram(dict(key), of, unit, start, end) for key, of in points.items()], delta)
-        else:
-            numbers = [NumberDataPoint(dict(key), start, end, sum(of)) for key, of in points.items()]
-            data = Sum(numbers, delta, is_monotonic=True)
-        metrics.append(Metric(name, description, unit, data))
-    return metrics
+            unit, description = METRICS[name]
+            if name in instruments:
+                pass
+            elif unit in ("ms", "s"):
+                bounds = [ms / (1000 if unit == "s" else 1) for ms in _BUCKETS]
+                instruments[name] = meter.create_histogram(
+                    name, unit, description, explicit_bucket_boundaries_advisory=bounds
+                ).record
+            else:
+                instruments[name] = meter.create_counter(name, unit, description).add
+            instruments[name](value, attributes)
+    unit, description = METRICS["joelclaw.store.size"]
+    path = os.path.join(files.home(), files.STORE)
+    size = sum(os.path.getsize(path + suffix) for suffix in ("", "-wal") if os.path.exists(path + suffix))
+    meter.create_gauge("joelclaw.store.size", unit, description).set(size)
+    data = reader.get_metrics_data()
+    times = [event["timestamp"] * 1_000_000 for event in events]
+    ((of_resource),) = data.resource_metrics if data else ()
+    ((of_scope),) = of_resource.scope_metrics
+    timed = [_at(metric, min(times), max(times)) for metric in of_scope.metrics]
+    return replace(of_resource, scope_metrics=[replace(of_scope, metrics=timed)], schema_url=_SCHEMA)
+
+
+def _at(metric: Metric, start: int, end: int) -> Metric:
+    """The metric with these times (ns) instead of those at which the SDK has added it up."""
+    points: Any = [
+        replace(point, start_time_unix_nano=start, time_unix_nano=end, exemplars=[])
+        for point in metric.data.data_points
+    ]
+    return replace(metric, data=replace(metric.data, data_points=points))
 
 
 def _measurements(event: Event) -> Iterator[tuple[str, float, dict[str, Any]]]:
@@ -343,45 +337,9 @@ def _measurements(event: Event) -> Iterator[tuple[str, float, dict[str, Any]]]:
     if event["action"] in ("memory.recall.completed", "memory.recall.injected", "task.recalled") and hits is not None:
         yield "joelclaw.recalls", 1, {**action, "joelclaw.recall.has_hits": bool(hits)}
     if "inject" in event["action"]:
-        yield "joelclaw.injected.tokens", _amount(about, "estimatedTokens"), action
+        yield "joelclaw.injected.tokens", about.get("estimatedTokens", 0), action
     if "archivedBytes" in about:
-        yield "joelclaw.archived", _amount(about, "archivedBytes"), client
-
-
-def _amount(about: Mapping[str, Any], name: str) -> int:
-    """A number in metadata, 0 if it cannot be one: other programs emit such events, too."""
-    value = about.get(name)
-    return value if type(value) is int and 0 <= value < 1 << 53 else 0
-
-
-def _store_size(last: Event) -> Metric:
-    unit, description = METRICS["joelclaw.store.size"]
-    path = os.path.join(files.home(), files.STORE)
-    size = sum(os.path.getsize(path + suffix) for suffix in ("", "-wal") if os.path.exists(path + suffix))
-    at = last["timestamp"] * 1_000_000
-    return Metric("joelclaw.store.size", description, unit, Gauge([NumberDataPoint({}, at, at, size)]))
-
-
-def _histogram(
-    attributes: dict[str, Any], values: Sequence[float], unit: str, start: int, end: int
-) -> HistogramDataPoint:
-    # the SDK's defaults, in ms
-    buckets = [0, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1_000, 2_500, 5_000, 7_500, 10_000]
-    bounds = [bound / 1000 for bound in buckets[1:]] if unit == "s" else buckets
-    counts = [0] * (len(bounds) + 1)
-    for value in values:
-        counts[bisect_left(bounds, value)] += 1
-    return HistogramDataPoint(
-        attributes=attributes,
-        start_time_unix_nano=start,
-        time_unix_nano=end,
-        count=len(values),
-        sum=sum(values),
-        bucket_counts=counts,
-        explicit_bounds=bounds,
-        min=min(values),
-        max=max(values),
-    )
+        yield "joelclaw.archived", about["archivedBytes"], client
 
 
 def _attributes(event: Event) -> dict[str, Any]:
@@ -408,18 +366,10 @@ def _error_type(event: Event) -> str:
     code = event["metadata"].get("code")
     if isinstance(code, str) and 0 < len(code) <= 80:
         return code
-    exception = r"[A-Za-z_][\w.]{0,80}(?:Error|Exception|Failure|Timeout|Exit|Interrupt)"
-    name = re.match(rf"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|{exception})(?::|$)", event.get("error", ""))
+    name = re.match(
+        r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Za-z_][\w.]{0,80}(?:Error|Exception))(?::|$)", event.get("error", "")
+    )
     return name[1] if name else "_OTHER"
-
-
-def _encodable(value: Any) -> Any:
-    """The value with integers of more than 64 bits as text: OTLP cannot encode them."""
-    if isinstance(value, dict):
-        return {key: _encodable(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_encodable(item) for item in value]
-    return str(value) if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63 else value
 
 
 def _session(event: Event) -> str:

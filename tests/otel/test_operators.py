@@ -125,19 +125,6 @@ def test_the_dashboard_and_the_alerts_use_what_is_exported(exported: Receiver) -
     }  # fmt: skip
 
 
-def test_what_other_programs_emit_is_exported_all_the_same(run: Run, receiver: Receiver) -> None:
-    odd = [["a", 0, 1e30], ["b", 5, 1], ["c", "0", 1], [1, 2], "d", ["e", -1, 1], ["f", 0, float(5)], None]
-    about = {"agent": {"a": 1}, "event": ["x"], "steps": odd, "archivedBytes": 10**30, "step": [1], "code": 5}
-    run("otel", "emit", "hook.failed", "--component", "hook", "--metadata", json.dumps(about), "--success", "false")
-    run("otel", "emit", "a.inject", "--metadata", '{"estimatedTokens": true, "steps": 5, "returned": "x"}')
-    run("otel", "export", env=receiver.env)
-    assert [(span.name, bool(span.parent_span_id)) for span in receiver.spans()] == [
-        ("hook ['x']", False), ("a", True), ("f", True),
-    ]  # fmt: skip
-    found = {name: sum(point.as_int for point in points) for name, unit, points in metrics(receiver) if unit[0] == "{"}
-    assert (found["joelclaw.events"], found["joelclaw.injected.tokens"], found["joelclaw.faults"]) == (2, 0, 1)
-
-
 def metrics(exported: Receiver) -> list[tuple[str, str, Any]]:
     """Name, unit and points of every exported metric."""
     return [
