@@ -59,7 +59,7 @@ def stored(kind: str) -> Callable[[], list[str]]:
 
         from core import quoting
         from core.store import sqlite, store_file
-        from session.state_file import session_of, state_times
+        from session.known_states import session_of, state_times
 
         most = 100
         found: list[str] = []

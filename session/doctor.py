@@ -33,7 +33,8 @@ from session import backup, doctor_hooks, own_command
 from session.doctor_hooks import Finding, error, note, warning
 from session.install import plan
 from session.install.client_settings import settings_of
-from session.state_file import list_states, state_times, states_folder
+from session.known_states import list_states, state_times
+from session.state import states_folder
 
 FIXABLE = doctor_hooks.FIXABLE | {"MODES_OPEN", "STALE_FILES"}
 SUBJECTS = ("command", "store", "home", "switches", "settings", "model", "cluster", "exporter")

@@ -12,14 +12,17 @@ import time
 import clients
 from core import TYPE_CHECKING, clock, files
 from core.errors import Failure
+from session.known_states import sessions_with_timers
 from session.record import IDLE_RUN
 from session.session import COMPONENT, Session
-from session.state import PATH_CHARS, Damaged, SessionState, TooNew
-from session.state_file import (
+from session.state import (
+    PATH_CHARS,
+    Damaged,
+    SessionState,
+    TooNew,
     has_state,
     load_state,
     read_state,
-    sessions_with_timers,
     state_in,
     state_lock,
     work_lock,

@@ -26,10 +26,10 @@ from core.store import documents, forgotten
 from core.store import events as stored_events
 from core.store import sessions as stored_sessions
 from memory.gate import is_own
+from session.known_states import session_of, state_times
 from session.record import zone_of
 from session.requests import last_request, opening
-from session.state import SessionState
-from session.state_file import has_state, read_state, session_of, state_times
+from session.state import SessionState, has_state, read_state
 
 NOT_FOUND = "SESSION_NOT_FOUND"
 

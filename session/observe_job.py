@@ -12,8 +12,7 @@ import time
 
 from core import TYPE_CHECKING, background, clock, files
 from core.errors import Failure
-from session.state import stored_id
-from session.state_file import state_failure, work_folder, work_lock
+from session.state import state_failure, stored_id, work_folder, work_lock
 
 if TYPE_CHECKING:
     from typing import Any, Literal

@@ -22,8 +22,9 @@ from memory import curate
 from otel import log
 from recall.vectors import document_vector
 from session import backup, known_sessions
+from session.known_states import hide_state, remove_state, session_of, updated_at
 from session.reactions import daily_log
-from session.state_file import hide_state, remove_state, session_of, state_lock, updated_at
+from session.state import state_lock
 
 NOT_SEARCHED = {
     "ids": "backups; other memories, prompts and events that repeat parts of it: purge them with --match TEXT",

@@ -17,8 +17,17 @@ import time
 from core import TYPE_CHECKING, clock, files, json_text
 from core.errors import Failure
 from otel import log
-from session.state import SessionState, role_name
-from session.state_file import LOCK_WAIT_S, has_state, is_hidden, load_state, read_state, state_lock, write_state
+from session.state import (
+    LOCK_WAIT_S,
+    SessionState,
+    has_state,
+    is_hidden,
+    load_state,
+    read_state,
+    state_lock,
+    stored_line,
+    write_state,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -73,7 +82,7 @@ class Session:
     ) -> None:  # fmt: skip
         self.id = session_id
         self.config = config
-        self.role = role_name(role) if role else ""
+        self.role = stored_line(role) if role else ""
         self.agent = agent
         self.now = clock.now_ms()
         self.store = SessionStore(config, self.now)

@@ -1,15 +1,19 @@
-"""The state of a session: its fields and their bounds. Hot path.
+"""The state of a session: its fields and their bounds, its file `sessions/<id>.json`, and its lock. Hot path.
 
-The state is stored as JSON (`session.state_file`). Times are ms since the epoch.
+The file is read and replaced as a whole while the lock is held. A file that does not fit is renamed, never deleted, and
+the session goes on with an empty state. Times are ms since the epoch. `session.known_states` looks at many sessions.
 """
 
 from __future__ import annotations
 
-from core import TYPE_CHECKING
+import os
+
+from core import TYPE_CHECKING, files, json_text
+from core.errors import Failure, os_failure
 from core.quoting import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from types import TracebackType
     from typing import Any, TypedDict
 
     class Message(TypedDict):
@@ -62,8 +66,6 @@ if TYPE_CHECKING:
         text: str
         memoryIds: list[str]
 
-    Reader = Callable[[Any], Any]
-
 
 VERSION = 1
 GATEWAY = "gateway"
@@ -78,8 +80,64 @@ FILE_CHARS = 200
 HITS_KEPT = 5
 TERMS_KEPT = 12
 PATH_CHARS = 1_000  # a path that is used must not lose its start
+SUFFIX = ".json"
+FORGOTTEN = ".forgotten"  # after the name of the state of a forgotten session
+TIMERS = "timers"  # the folder of the marks of sessions with an idle timer
+LOCK_WAIT_S = 5.0  # twice the usual deadline of a hook, which may hold the lock
+_MAX_BYTES = 1_000_000
 _LONGEST_ID = 200
-_ROLE_CHARS = 60
+
+# The fields of the file: an int is a text of at most as many characters, `int` and `bool` are such values, `float` is a
+# number or null, a pair is a list of at most as many values, the last of which are kept, and a dictionary is an object;
+# the name "*" stands for any name.
+_MEMORY = {"id": 80, "text": 160, "category": 40, "score": float}
+_FIELDS: dict[str, Any] = {
+    "version": int,
+    "sessionId": _LONGEST_ID,
+    "role": 60,
+    "agent": 40,
+    "cwd": 400,
+    "checkpoint": {
+        "currentTask": TASK_CHARS,
+        "filesModified": (FILES_SHOWN, FILE_CHARS),
+        "recallHits": (HITS_KEPT, 160),
+        "recallQueries": (3, 160),
+        "compactionCount": int,
+        "contextPercentAtCapture": float,
+    },
+    "messages": (MESSAGES_KEPT, {"text": 240, "hash": 80, "isShort": bool}),
+    "files": (FILES_KEPT, FILE_CHARS),
+    "contextTokens": float,
+    "contextLimit": float,
+    "warmZoneEntered": bool,
+    "hotZoneEntered": bool,
+    "recallCache": (3, {"query": 160, "hash": 80, "hits": (HITS_KEPT, _MEMORY), "at": int}),
+    "taskHash": 80,
+    "recalledHash": 80,
+    "writtenHash": 80,
+    "taskMemoryIds": (20, 80),
+    "lastCompactionAt": float,
+    "lastInjectionAt": float,
+    "injectedScopes": (40, 80),
+    "toldNames": (60, 80),
+    "injectedKinds": {"*": float},
+    "givenTexts": {"*": 4_000},
+    "injectedMemories": (40, 80),
+    "pendingFeedback": (16, {"id": 80, "terms": (TERMS_KEPT, 40), "used": int, "asked": bool, "turns": int}),
+    "lastMessageAt": float,
+    "lastRefreshAt": float,
+    "halfRefreshed": bool,
+    "noteOwed": bool,
+    "signpost": {"text": 10_000, "memoryIds": (HITS_KEPT, 80)},
+    "idleTimer": {"scheduledAt": int, "dueAt": int, "ratio": float, "cwd": PATH_CHARS, "transcript": PATH_CHARS},
+    "turnBeganAt": float,
+    "counts": dict.fromkeys(("saves", "flushes", "recalls", "writes", "injections", "userMessages"), int),
+    "startedAt": int,
+    "updatedAt": int,
+}
+_OR_NULL = ("signpost", "idleTimer")
+# The attribute of each field: `warm_zone_entered` for warmZoneEntered.
+_ATTRIBUTES = {key: "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key) for key in _FIELDS}
 
 
 class Damaged(Exception):
@@ -90,129 +148,28 @@ class TooNew(Exception):
     """A newer joelclaw wrote the file; `args[0]` is its version."""
 
 
-def _checked(value: Any, *kinds: type) -> Any:
+def _fitted(value: Any, form: Any, name: str = "") -> Any:
+    """The value of a field within its bounds; None is a field that is missing. Raises Damaged."""
+    if isinstance(form, tuple):
+        most, of_each = form
+        return [_fitted(item, of_each, name) for item in _checked(value or [], name, list)[-most:]]
+    if isinstance(form, dict):
+        if value is None and name in _OR_NULL:
+            return None
+        known = _checked(value or {}, name, dict)
+        if "*" in form:
+            return {key[:40]: _fitted(item, form["*"], name) for key, item in [*known.items()][-16:]}
+        return {key: _fitted(known.get(key), inner, key) for key, inner in form.items()}
+    if isinstance(form, type):
+        empty = None if form is float else form()
+        return empty if value is None else _checked(value, name, form, *([int] if form is float else []))
+    return _checked("" if value is None else value, name, str)[:form]
+
+
+def _checked(value: Any, name: str, *kinds: type) -> Any:
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        raise Damaged(f"it is not of type {kinds[0].__name__}")
+        raise Damaged(f"{name} is not of type {kinds[0].__name__}")
     return value
-
-
-def _text(most: int) -> Reader:
-    return lambda value: "" if value is None else _checked(value, str)[:most]
-
-
-def _texts(most: int, characters: int) -> Reader:
-    return lambda value: [_checked(item, str)[:characters] for item in _checked(value or [], list)[-most:]]
-
-
-def _times(value: Any) -> Any:
-    last = list(_checked(value or {}, dict).items())[-16:]
-    return {name[:40]: _checked(at, int, float) for name, at in last}
-
-
-def _texts_by_kind(value: Any) -> Any:
-    texts = list(_checked(value or {}, dict).items())[-5:]
-    # a text in part would lose the end of its frame
-    return {kind[:40]: text for kind, text in texts if len(_checked(text, str)) <= 4_000}
-
-
-def _flag(value: Any) -> Any:
-    return False if value is None else _checked(value, bool)
-
-
-def _whole(value: Any) -> Any:
-    return 0 if value is None else _checked(value, int)
-
-
-def _number(value: Any) -> Any:
-    return None if value is None else _checked(value, int, float)
-
-
-def _object(fields: dict[str, Reader]) -> Reader:
-    def read(value: Any) -> Any:
-        known = _checked(value or {}, dict)
-        found: dict[str, Any] = {}
-        for name, read_field in fields.items():
-            try:
-                found[name] = read_field(known.get(name))
-            except Damaged as damaged:
-                raise Damaged(f"{name}: {damaged}") from None
-        return found
-
-    return read
-
-
-def _object_or_none(fields: dict[str, Reader]) -> Reader:
-    read = _object(fields)
-    return lambda value: None if value is None else read(value)
-
-
-def _objects(most: int, fields: dict[str, Reader]) -> Reader:
-    read = _object(fields)
-    return lambda value: [read(item) for item in _checked(value or [], list)[-most:]]
-
-
-# What reads each field of the file: it cuts a value to its bound, or raises Damaged; None is a field that is missing.
-_MEMORY = {"id": _text(80), "text": _text(160), "category": _text(40), "score": _number}
-_FIELDS: dict[str, Reader] = {
-    "version": _whole,
-    "sessionId": _text(_LONGEST_ID),
-    "role": _text(_ROLE_CHARS),
-    "agent": _text(40),
-    "cwd": _text(400),
-    "checkpoint": _object(
-        {
-            "currentTask": _text(TASK_CHARS),
-            "filesModified": _texts(FILES_SHOWN, FILE_CHARS),
-            "recallHits": _texts(HITS_KEPT, 160),
-            "recallQueries": _texts(3, 160),
-            "compactionCount": _whole,
-            "contextPercentAtCapture": _number,
-        }
-    ),
-    "messages": _objects(MESSAGES_KEPT, {"text": _text(240), "hash": _text(80), "isShort": _flag}),
-    "files": _texts(FILES_KEPT, FILE_CHARS),
-    "contextTokens": _number,
-    "contextLimit": _number,
-    "warmZoneEntered": _flag,
-    "hotZoneEntered": _flag,
-    "recallCache": _objects(
-        3, {"query": _text(160), "hash": _text(80), "hits": _objects(HITS_KEPT, _MEMORY), "at": _whole}
-    ),
-    "taskHash": _text(80),
-    "recalledHash": _text(80),
-    "writtenHash": _text(80),
-    "taskMemoryIds": _texts(20, 80),
-    "lastCompactionAt": _number,
-    "lastInjectionAt": _number,
-    "injectedScopes": _texts(40, 80),
-    "toldNames": _texts(60, 80),
-    "injectedKinds": _times,
-    "givenTexts": _texts_by_kind,
-    "injectedMemories": _texts(40, 80),
-    "pendingFeedback": _objects(
-        16, {"id": _text(80), "terms": _texts(TERMS_KEPT, 40), "used": _whole, "asked": _flag, "turns": _whole}
-    ),
-    "lastMessageAt": _number,
-    "lastRefreshAt": _number,
-    "halfRefreshed": _flag,
-    "noteOwed": _flag,
-    "signpost": _object_or_none({"text": _text(10_000), "memoryIds": _texts(HITS_KEPT, 80)}),
-    "idleTimer": _object_or_none(
-        {
-            "scheduledAt": _whole,
-            "dueAt": _whole,
-            "ratio": _number,
-            "cwd": _text(PATH_CHARS),
-            "transcript": _text(PATH_CHARS),
-        }
-    ),
-    "turnBeganAt": _number,
-    "counts": _object(dict.fromkeys(("saves", "flushes", "recalls", "writes", "injections", "userMessages"), _whole)),
-    "startedAt": _whole,
-    "updatedAt": _whole,
-}
-# The attribute of each field: `warm_zone_entered` for warmZoneEntered.
-_ATTRIBUTES = {key: "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key) for key in _FIELDS}
 
 
 class SessionState:
@@ -285,11 +242,8 @@ class SessionState:
 
     def to_json(self) -> dict[str, Any]:
         """The state as its file has it, every list and text within its bound."""
-        value: dict[str, Any] = {}
-        for key, read in _FIELDS.items():
-            value[key] = read(getattr(self, _ATTRIBUTES[key]))
-        value["sessionId"] = self.session_id  # never cut: it names the file
-        return value
+        value = {key: _fitted(getattr(self, _ATTRIBUTES[key]), form, key) for key, form in _FIELDS.items()}
+        return {**value, "sessionId": self.session_id}  # never cut: it names the file
 
     def copy(self) -> SessionState:
         """A copy, which later changes do not reach."""
@@ -355,11 +309,129 @@ class SessionState:
         return f"gateway.{name}" if self.is_gateway else name
 
     def _fill(self, value: dict[str, Any]) -> None:
-        for key, read in _FIELDS.items():
-            try:
-                setattr(self, _ATTRIBUTES[key], read(value.get(key)))
-            except Damaged as damaged:
-                raise Damaged(f"{key}: {damaged}") from None
+        for key, form in _FIELDS.items():
+            setattr(self, _ATTRIBUTES[key], _fitted(value.get(key), form, key))
+
+
+def states_folder() -> str:
+    """The folder of the state files."""
+    return os.path.join(files.home(), "sessions")
+
+
+def state_path(session_id: str) -> str:
+    """The state file of a session."""
+    return os.path.join(states_folder(), files.safe_name(session_id) + SUFFIX)
+
+
+def has_state(session_id: str) -> bool:
+    """Whether a session has a state file."""
+    return os.path.lexists(state_path(session_id))
+
+
+def work_folder() -> str:
+    """The folder of the locks of background work on sessions, with a folder for each kind of work."""
+    return os.path.join(states_folder(), ".work")
+
+
+def work_lock(session_id: str, kind: str) -> str:
+    """The lock file of a kind of background work for a session."""
+    return os.path.join(work_folder(), kind, files.safe_name(session_id))
+
+
+def lock_path(session_id: str) -> str:
+    """The file of a session's lock."""
+    return os.path.join(states_folder(), ".locks", files.safe_name(session_id))
+
+
+class state_lock:  # noqa: N801  # reads as the statement it is
+    """`with state_lock(session_id):` no other process reads or writes the state.
+
+    Raises Failure: STATE_BUSY after `wait_s` seconds, or what an error of the file system means.
+    """
+
+    def __init__(self, session_id: str, wait_s: float = LOCK_WAIT_S) -> None:
+        self._lock = files.FileLock(lock_path(session_id), wait_s)
+
+    def __enter__(self) -> None:
+        try:
+            self._lock.__enter__()
+        except files.LockTimeout:
+            raise Failure("STATE_BUSY", "another process is writing this session's state", "try again") from None
+        except OSError as error:
+            raise state_failure(error) from None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._lock.__exit__(kind, error, trace)
+        if isinstance(error, OSError):
+            raise state_failure(error) from None
+
+
+def read_state(session_id: str) -> SessionState | None:
+    """The state on disk, None if there is none. Raises Failure: STATE_TOO_NEW, STATE_DAMAGED or STATE_UNREADABLE."""
+    path = state_path(session_id)
+    try:
+        return state_in(path)
+    except FileNotFoundError:
+        return None
+    except TooNew as newer:
+        message = f"{path} has version {newer.args[0]}; this joelclaw knows {VERSION}"
+        fix = "upgrade joelclaw, or point JOELCLAW_HOME at another folder"
+        raise Failure("STATE_TOO_NEW", message, fix) from None
+    except Damaged as damaged:
+        fix = "the next `joelclaw checkpoint save` of this session sets it aside and starts anew"
+        raise Failure("STATE_DAMAGED", f"{path} is damaged: {damaged.args[0]}", fix) from None
+    except OSError as error:
+        raise state_failure(error) from None
+
+
+def state_in(path: str) -> SessionState:
+    """The state in a file of the sessions' folder. Raises Damaged, TooNew or OSError."""
+    data = files.read_file(path, _MAX_BYTES + 1)
+    try:
+        value = json_text.loads(data.decode()) if len(data) <= _MAX_BYTES else None
+    except (json_text.InvalidJSON, UnicodeDecodeError) as error:
+        raise Damaged(str(error)) from None
+    session = value.get("sessionId") if isinstance(value, dict) else None
+    if not isinstance(session, str) or state_path(session) != path:
+        raise Damaged("it is not the state of this session")
+    return SessionState.from_json(value, session)
+
+
+def load_state(session_id: str) -> tuple[SessionState | None, str]:
+    """The state on disk, and the path to which a file was renamed that is damaged or cannot be read, or "".
+
+    Call it within `state_lock`. A hook that ran as root leaves a file that its user cannot read.
+    """
+    try:
+        return read_state(session_id), ""
+    except Failure as failure:
+        if failure.code == "STATE_TOO_NEW":
+            raise
+    return None, files.set_aside(state_path(session_id))
+
+
+def write_state(state: SessionState, text: str = "") -> None:
+    """Replace the state on disk; `text` is its JSON, if the caller has it. Call it within `state_lock`."""
+    path, mark = state_path(state.session_id), work_lock(state.session_id, TIMERS)
+    updated_ns = state.updated_at * 1_000_000
+    if state.idle_timer is not None:
+        files.touch_private(mark)
+    files.write_whole(path, (text or json_text.dumps(state.to_json())).encode())
+    os.utime(path, ns=(updated_ns, updated_ns))  # so that lists can be sorted without reading the files
+    if state.idle_timer is None:
+        files.remove(mark)
+
+
+def is_hidden(session_id: str) -> bool:
+    """Whether a session was forgotten or purged, so that nothing of it may be kept."""
+    return os.path.exists(state_path(session_id) + FORGOTTEN)
+
+
+def state_failure(error: OSError) -> Failure:
+    """What an error of the file system means to the user."""
+    return os_failure(error, "STATE", states_folder())
 
 
 def stored_id(session_id: str) -> str:
@@ -373,11 +445,6 @@ def stored_id(session_id: str) -> str:
 
         return "hash-" + fingerprint(session_id)
     return plain
-
-
-def role_name(role: str) -> str:
-    """A role for the state, within its bound."""
-    return stored_line(role)[:_ROLE_CHARS]
 
 
 def stored_line(text: str) -> str:

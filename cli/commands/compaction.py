@@ -24,8 +24,8 @@ from core.quoting import shown_line
 from core.store import sessions as stored_sessions
 from session import idle as idle_compaction
 from session.compaction import preparation, session_tree, summary
-from session.state import role_name, stored_id
-from session.state_file import list_states, read_state, session_of, state_times, unknown_session
+from session.known_states import list_states, session_of, state_times
+from session.state import read_state, stored_id, stored_line
 
 if TYPE_CHECKING:
     from session.compaction.session_tree import Node
@@ -81,7 +81,8 @@ def show(id: Annotated[str | None, session_argument("Session id (default: list a
     if state is None and (whole := stored_sessions.only_one(name, map(session_of, state_times()))):
         state = read_state(whole)
     if state is None:
-        raise unknown_session(id)
+        fix = "see `joelclaw checkpoint show`"
+        raise Failure("SESSION_NOT_FOUND", f"there is no session {id[:80]!r}", fix)
     return Answer(state.to_json())
 
 
@@ -360,7 +361,7 @@ def schedule(
         return Answer(idle_compaction.cancel(session_id))
     folder, ratio = os.path.abspath(cwd) if cwd else "", idle_compaction.ratio(percent, None, None)
     result = idle_compaction.schedule(
-        session_id, config.load(), ratio, minutes=minutes or 0, agent=role_name(agent or ""), cwd=folder
+        session_id, config.load(), ratio, minutes=minutes or 0, agent=stored_line(agent or ""), cwd=folder
     )
     cancel_step = step(f"joelclaw idle schedule --cancel --session {quoted(session_id)}", "when a message arrives")
     return Answer(result, [cancel_step, _RUN_STEP] if result["scheduled"] else [])

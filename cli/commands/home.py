@@ -16,7 +16,7 @@ from memory.write import clean_name
 from otel import log
 from otel.log import host, new_event
 from session import backup as backups
-from session.state_file import expire_states
+from session.known_states import expire_states
 
 app = typer.Typer()
 store = group(app, "store", "Prune the local store; set up, fill and read a Typesense cluster.")

@@ -39,7 +39,8 @@ from memory.write import MAX_CHARS
 from otel import log
 from recall.names import CALL_PREFIX
 from session import known_sessions
-from session.state_file import bring_back_state, hide_state, state_lock
+from session.known_states import bring_back_state, hide_state
+from session.state import state_lock
 
 if TYPE_CHECKING:
     import apsw

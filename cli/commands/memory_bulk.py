@@ -21,8 +21,8 @@ from core.store import forgotten, sessions, sqlite
 from memory import curate
 from memory.archive import ingest, transcript_files
 from memory.archive.transcript_files import Archived, KnownFiles
-from session.state import stored_id
-from session.state_file import bring_back_state, state_lock
+from session.known_states import bring_back_state
+from session.state import state_lock, stored_id
 
 app = typer.Typer()
 

@@ -24,8 +24,7 @@ from otel import log
 from otel.log import new_event
 from session.install import plan
 from session.install.client_settings import settings_of
-from session.state import stored_id
-from session.state_file import has_state
+from session.state import has_state, stored_id
 
 if TYPE_CHECKING:
     from session.install.client_settings import Settings

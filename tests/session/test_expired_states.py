@@ -100,7 +100,6 @@ def test_commands_do_not_read_all_states(talk: Run, home: Path, monkeypatch: pyt
     copies(home, 300)
     for path in (home / "sessions").glob("copy-*.json"):
         files.os.utime(path, (1, 1))
-    talk("idle", "list", env=at(101))  # looks through the states of an older version once
     read: list[str] = []
     original = files.read_file
 
@@ -121,15 +120,3 @@ def test_lists_are_right_even_if_all_files_were_copied(talk: Run, home: Path) ->
     listed = talk("session", "list", "--limit", "4", env=at(101)).result
     assert [row["sessionId"] for row in listed["sessions"]] == ["new", "old", "copy-0000", "copy-0001"]
     assert listed["count"] == 32
-
-
-def test_timers_of_an_older_version_are_found(talk: Run, home: Path) -> None:
-    timer = {"scheduledAt": NOW_MS, "dueAt": NOW_MS, "ratio": 0.8, "cwd": "/", "transcript": ""}
-    copies(home, 3, idleTimer=timer, agent="pi", lastMessageAt=None, turnBeganAt=None)
-    assert [row["sessionId"] for row in talk("idle", "list", env=at(0)).result["timers"]] == [
-        "copy-0000", "copy-0001", "copy-0002",
-    ]  # fmt: skip
-    talk("idle", "schedule", "--cancel", "--session", "copy-0001", env=at(101))
-    talk("idle", "schedule", "--session", "new", "--percent", "90", "--minutes", "9", "--agent", "pi", env=at(101))
-    listed = [row["sessionId"] for row in talk("idle", "list", env=at(101)).result["timers"]]
-    assert listed == ["copy-0000", "copy-0002", "new"]

@@ -17,7 +17,7 @@ from otel.log import new_event
 from session.hook import Hook
 from session.reactions import recovery, refresh
 from session.session import Session
-from session.state_file import read_state
+from session.state import read_state
 
 TASK = "Fix the memory use of the buoyline importer"
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
