@@ -12,7 +12,6 @@ import time
 import clients
 from core import TYPE_CHECKING, clock, files
 from core.errors import Failure
-from session.known_states import sessions_with_timers
 from session.record import IDLE_RUN
 from session.session import COMPONENT, Session
 from session.state import (
@@ -143,6 +142,8 @@ def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
     now = clock.now_ms()
     known = switches.load()[0] if enabled_only and files.has_switches() else None
     rows = []
+    from session.known_states import sessions_with_timers
+
     for path in sessions_with_timers():
         try:
             state = state_in(path)
