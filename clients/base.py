@@ -52,7 +52,6 @@ if TYPE_CHECKING:
         reserve: int | None  # tokens kept free for the answer
         keep: int | None  # tokens of the newest messages that stay unchanged
         enabled: bool  # it compacts by itself
-        dropped: tuple[tuple[str, str], ...]  # a project's file that is ignored, and its fault
 
 
 NOTICE = "compaction-notice"  # the kind of a text that is for the user, not for the model
@@ -240,9 +239,9 @@ class Client:
         parts = (pattern.rpartition("/") for pattern in self.transcripts)
         return [(os.path.join(self.home(), folder), name) for folder, _, name in parts]
 
-    def compaction(self, folder: str) -> CompactionSettings:  # noqa: ARG002  # for subclasses
-        """What its own settings say about compactions, for a session in a folder."""
-        return {"reserve": None, "keep": None, "enabled": True, "dropped": ()}
+    def compaction(self) -> CompactionSettings:
+        """What its own settings say about compactions."""
+        return {"reserve": None, "keep": None, "enabled": True}
 
     def context_window(self, models: Sequence[str], used: int, config: Config) -> int:
         """The window in tokens: from our settings, the client's own variable, or the model's name, in this order."""

@@ -61,9 +61,9 @@ class OpenClaw(Pi):
         """A database for each agent."""
         return [(os.path.join(self.home(), "agents"), "openclaw-agent.sqlite")]
 
-    def compaction(self, folder: str) -> CompactionSettings:
+    def compaction(self) -> CompactionSettings:
         """Nothing: its own settings do not keep anyone from compacting a session by a command."""
-        return ExtensionClient.compaction(self, folder)
+        return ExtensionClient.compaction(self)
 
     def _message_entries(self, message: dict[str, Any], at: int | None, stable_id: str) -> list[Entry]:
         """As pi's; but a prompt may come from OpenClaw itself or from another session."""

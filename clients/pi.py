@@ -18,14 +18,13 @@ from clients.entries import (
     with_node,
 )
 from clients.extension import ExtensionClient
-from core import TYPE_CHECKING, files
+from core import TYPE_CHECKING
+from core.files import start_of
 
 if TYPE_CHECKING:
     from typing import Any
 
     from clients.base import CompactionSettings
-
-SETTINGS_FILE = "settings.json"
 
 
 class Pi(ExtensionClient):
@@ -151,36 +150,14 @@ class Pi(ExtensionClient):
                 found.append(result_entry(part.get("id"), string(part.get("error")), status == "error"))
         return found
 
-    def compaction(self, folder: str) -> CompactionSettings:
-        """What the user's `settings.json` says about compactions, and over it the project's.
-
-        The project's file belongs to a repository: it is read within the project and ignored if it is faulty. It may
-        set numbers and switch compactions off, but not on again against the user.
-        """
-        if not folder or "\0" in folder:
-            return super().compaction(folder)
-        from core import project
-
-        max_bytes = 65_536
-        try:
-            own = _compaction_table(files.read_file(os.path.join(self.home(), SETTINGS_FILE), max_bytes + 1))
-        except (OSError, ValueError):  # pi ignores such a file, too
-            own = {}
-        root = project.real_root(folder)
-        path = os.path.join(folder, self.project_folder, SETTINGS_FILE)
-        shared: dict[str, Any] = {}
-        dropped: tuple[tuple[str, str], ...] = ()
-        try:
-            shared = _compaction_table(project.read_file(path, root, max_bytes))
-        except project.UnusableFile as fault:
-            dropped = ((path, fault.reason),)
-        except ValueError:
-            dropped = ((path, "is not a JSON object"),)
+    def compaction(self) -> CompactionSettings:
+        """What the user's `settings.json` says about compactions. pi ignores a faulty file, too."""
+        settings = parsed(start_of(os.path.join(self.home(), "settings.json"), 65_536))
+        own = table(table(settings).get("compaction"))
         return {
-            "reserve": _token_setting("reserveTokens", shared, own),
-            "keep": _token_setting("keepRecentTokens", shared, own),
-            "enabled": own.get("enabled") is not False and shared.get("enabled") is not False,
-            "dropped": dropped,
+            "reserve": _token_setting(own.get("reserveTokens")),
+            "keep": _token_setting(own.get("keepRecentTokens")),
+            "enabled": own.get("enabled") is not False,
         }
 
 
@@ -249,19 +226,7 @@ def _texts(value: object) -> list[str]:
     return list(dict.fromkeys(text for text in value if isinstance(text, str))) if isinstance(value, list) else []
 
 
-def _compaction_table(data: bytes | None) -> dict[str, Any]:
-    """The table `compaction` of a settings file, or an empty table. Raises ValueError if it is no JSON object."""
-    if data is None or not data.strip():
-        return {}
-    value = parsed(data)
-    if value is None:
-        raise ValueError(SETTINGS_FILE)
-    return table(value.get("compaction"))
-
-
-def _token_setting(name: str, shared: dict[str, Any], own: dict[str, Any]) -> int | None:
-    """A number of tokens from the project's file, else from the user's. More than 100 million are a mistake."""
-    for value in (shared.get(name), own.get(name)):
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 100_000_000:
-            return int(value)
-    return None
+def _token_setting(value: object) -> int | None:
+    """A number of tokens; more than 100 million are a mistake."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return int(value) if is_number and 0 <= value <= 100_000_000 else None  # type: ignore[operator,call-overload]

@@ -101,7 +101,7 @@ def set_timer(
         return "off"
     cwd = cwd or state.cwd
     state.idle_timer = None
-    if not clients.row(state.agent).compaction(cwd)["enabled"]:
+    if not clients.row(state.agent).compaction()["enabled"]:
         return "switched-off"
     if used is None:
         return "percent-unknown"
@@ -154,7 +154,7 @@ def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
             continue
         session = state.session_id
         timer_status = status(state, now, in_progress=_is_locked(session))
-        is_off = enabled_only and not clients.row(state.agent).compaction(timer["cwd"])["enabled"]
+        is_off = enabled_only and not clients.row(state.agent).compaction()["enabled"]
         is_off = is_off or (known is not None and switches.current_off_period(known, session, state.cwd) is not None)
         if timer_status != "none" and not is_off:
             rows.append({

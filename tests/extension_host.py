@@ -80,7 +80,8 @@ class Host:
 
     def source(self, client: str) -> str:
         """The extension as we install it."""
-        return entries.extension(client_settings.settings_of(clients.row(client)), "joelclaw")
+        settings = client_settings.settings_of(clients.row(client))
+        return next(text for _, text, _ in entries.own_files(settings, "joelclaw", project=False))
 
     def answers(self, delay: float = 0, **texts: str) -> None:
         """Install a fake `joelclaw` that answers each event with its text after `delay` seconds."""

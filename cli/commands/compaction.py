@@ -17,7 +17,7 @@ from cli.commands import hot
 from cli.declarations import OneOf, Percent, Raw, Session, group, session_argument
 from cli.input import required_session
 from cli.output import Answer, is_for_person, is_terminal, quoted, step, template, write_out, wrong_usage
-from core import config, files
+from core import config
 from core.command import Interrupts, model_from_config
 from core.errors import Failure
 from core.quoting import shown_line
@@ -164,14 +164,13 @@ class _Session:
     def __init__(self, transcript: str, client: str | None = None, *, at: str = "", keep_recent: int | None = None):
         self.transcript = session_tree.read(transcript, client or "", at)
         self.settings = config.load()
-        own = clients.row(self.transcript.client).compaction(self.transcript.cwd or files.current_folder())
+        own = clients.row(self.transcript.client).compaction()
         self.settings.suggest("compaction.reserve_tokens", own["reserve"])
         self.settings.suggest("compaction.keep_recent_tokens", own["keep"])
         default = self.settings.get_int("compaction.keep_recent_tokens")
         self.keep_recent = default if keep_recent is None else keep_recent
         self.is_enabled = own["enabled"]
         self.problems = list(self.transcript.problems)
-        self.problems += [f"{path} is left out: it {reason}" for path, reason in own["dropped"]]
         self.about: dict[str, Any] = {"transcript": self.transcript.path, "client": self.transcript.client}
 
     def limits(self, window: int | None = None, reserve: int | None = None) -> preparation.Limits:

@@ -16,7 +16,6 @@ import clients
 from clients import content
 from clients.base import NOTICE
 from core import TYPE_CHECKING
-from core.errors import Failure
 from core.store.sources import open_source
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     from clients import Client
     from clients.base import HookEvent, Text
-    from clients.entries import Entry
     from core.config import Config
     from core.store.sources import Source
     from session.session import ContextUsage, Session
@@ -144,18 +142,18 @@ def notify(config: Config) -> dict[str, Any]:
 
 def context_usage(path: str, agent: str, *, model: str = "", config: Config) -> ContextUsage:
     """How full the context is, by the newest usage or compaction in the last 4 MiB of a transcript, else estimated."""
-    found = _Newest()
+    client = clients.row(agent)
+    tokens, found = None, _Newest()
     try:
-        client = clients.with_transcript(agent)
         with open_source(path) as source:
-            found.read(source, client)
-            if found.tokens is None:
-                found.tokens, found.source = _estimate(source, client, found.boundary), "estimate"
-    except (OSError, ValueError, Failure):
-        found.tokens, found.source = None, "none"
-    tokens = found.tokens
+            _read_newest(found, source, client)
+            tokens = found.tokens
+            if tokens is None:
+                tokens, found.source = _estimate(source, client, found.boundary), "estimate"
+    except (OSError, ValueError):
+        tokens, found.source = None, "none"
     used = tokens or 0 if found.source != "estimate" else 0
-    window = found.window or clients.row(agent).context_window((model, found.model), used, config)
+    window = found.window or client.context_window((model, found.model), used, config)
     if tokens is not None and found.source == "estimate":
         tokens = min(tokens, window)
     percent = round(tokens * 100 / window, 2) if tokens is not None else None
@@ -194,47 +192,36 @@ class _Newest:
         self.model = ""
         self.boundary: int | None = None
         """Offset of the line of a compaction that does not say how large the context is after it."""
-        self.is_edited = False  # the client has changed the context since the usage was reported
 
-    def read(self, source: Source, client: Client) -> None:
-        """Find the newest usage or compaction, and the window if the client writes it."""
-        snapshot, written_at = "", 0
-        older = lines_backward(source, MAX_BYTES)
-        for offset, line in older:
-            if not any(mark in line for mark in client.context_marks):
-                continue
-            entries = client.entries(content.parsed(line) or {})  # a line may be half written
-            if not self.window:
-                self.window = max((entry.window for entry in entries), default=0)
-            if entries and entries[0].kind == "history" and not snapshot:
-                snapshot, written_at = entries[0].id, offset
-            if not self._is_decided:
-                self._take(entries, offset)
-                if self.source == "usage" and snapshot and not any(snapshot.encode() in line for _, line in older):
+
+def _read_newest(found: _Newest, source: Source, client: Client) -> None:
+    """Find the newest usage or compaction, and the window if the client writes it."""
+    snapshot, written_at = "", None
+    older = lines_backward(source, MAX_BYTES)
+    for offset, line in older:
+        if not any(mark in line for mark in client.context_marks):
+            continue
+        entries = client.entries(content.parsed(line) or {})  # a line may be half written
+        found.window = found.window or max((entry.window for entry in entries), default=0)
+        if entries and entries[0].kind == "history" and not snapshot:
+            snapshot, written_at = entries[0].id, offset
+        if found.tokens is None and found.boundary is None:
+            newest = next((entry for entry in reversed(entries) if entry.tokens or entry.kind == "compaction"), None)
+            if newest is not None and newest.kind == "usage":
+                found.tokens, found.source, found.model = newest.tokens, "usage", newest.model
+                if snapshot and not any(snapshot.encode() in line for _, line in older):
                     # The history was compressed after this usage. If the session was only resumed, the snapshot is
                     # also further up.
-                    self.tokens, self.source, self.boundary = None, "none", written_at
-            if self._is_decided and (self.window or not client.has_window):
-                return
-        if not self._is_decided and snapshot:
-            self.boundary = written_at
-
-    @property
-    def _is_decided(self) -> bool:
-        return self.tokens is not None or self.boundary is not None
-
-    def _take(self, entries: list[Entry], offset: int) -> None:
-        for entry in reversed(entries):
-            self.is_edited |= entry.kind == "context_edit"
-            if entry.kind == "usage" and entry.tokens and not self.is_edited:
-                self.tokens, self.source, self.model = entry.tokens, "usage", entry.model
-                return
-            if entry.kind == "compaction":
-                if entry.tokens_after:
-                    self.tokens, self.source = entry.tokens_after, "boundary"
-                else:
-                    self.boundary = offset
-                return
+                    found.tokens, found.source, found.boundary = None, "none", written_at
+            elif newest is not None and newest.tokens_after:
+                found.tokens, found.source = newest.tokens_after, "boundary"
+            elif newest is not None:
+                found.boundary = offset
+        is_decided = found.tokens is not None or found.boundary is not None
+        if is_decided and (found.window or not client.has_window):
+            return
+    if found.tokens is None and found.boundary is None:
+        found.boundary = written_at
 
 
 def _estimate(source: Source, client: Client, boundary: int | None) -> int:
@@ -244,11 +231,9 @@ def _estimate(source: Source, client: Client, boundary: int | None) -> int:
     for offset, line in lines_backward(source, MAX_BYTES):
         entries = client.entries(content.parsed(line) or {})
         identifier = entries[0].id if entries else ""
-        if identifier and identifier in seen:
-            continue  # an earlier state of a message that was counted
-        seen.update((identifier, entries[0].edits) if entries else ())
-        is_excluded = bool(entries) and entries[0].kind == "shell" and entries[0].is_meta
-        count += 0 if is_excluded else content.characters([entry.content for entry in entries])
+        if not (identifier and identifier in seen):  # else an earlier state of a message that was counted
+            seen.add(identifier)
+            count += content.characters([entry.content for entry in entries])
         if offset == boundary:
             break
     return -(-count // 4)

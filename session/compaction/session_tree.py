@@ -91,7 +91,6 @@ class Transcript:
     nodes: tuple[Node, ...]  # the active branch, oldest first
     tree: dict[str, Node]  # every node of every branch, by id
     model: str = ""
-    cwd: str = ""
     problems: tuple[str, ...] = ()  # the first 20 things that could not be read; the rest is a partial result
 
     def last_compaction(self) -> int:
@@ -113,12 +112,11 @@ def read(path: str, client: str = "", leaf: str = "") -> Transcript:
     values, problems = _values(path)
     whose = clients.row(client or _client_of(values, path))
     tree: dict[str, Node] = {}
-    newest = model = cwd = ""
+    newest = model = ""
     for value in values:
         entries = tuple(whose.entries(value))
         head = entries[0]
         model = next((entry.model for entry in entries if entry.model), model)
-        cwd = cwd or head.folder
         if head.id:
             newest = head.id
             tree[newest] = Node(head.id, head.parent, value, entries, ROLES.get(head.kind))
@@ -130,7 +128,7 @@ def read(path: str, client: str = "", leaf: str = "") -> Transcript:
         problems.append(
             f"the branch begins at {first.id}: {first.parent}, its parent, is not in the file or follows it"
         )
-    return Transcript(whose.name, path, tuple(branch), tree, model, cwd, tuple(problems[:20]))
+    return Transcript(whose.name, path, tuple(branch), tree, model, tuple(problems[:20]))
 
 
 def path_to(leaf: str, tree: Mapping[str, Node]) -> list[Node]:

@@ -86,42 +86,10 @@ class Codex:
         return [self._line({"message": "unused", "replacement_history": history}, "compacted")]
 
 
-class Pi:
-    """Lines as pi writes them."""
-
-    agent = "pi"
-    tells_size_after = False
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def _line(self, message: dict[str, Any]) -> dict[str, Any]:
-        self.count += 1
-        return {"type": "message", "id": f"{self.count:08x}", "parentId": "0", "timestamp": STAMP, "message": message}
-
-    def prompt(self, text: str) -> dict[str, Any]:
-        return self._line({"role": "user", "content": [{"type": "text", "text": text}]})
-
-    def answer(self, tokens: int, stop: str = "stop") -> dict[str, Any]:
-        usage = {"input": tokens - 1, "cacheRead": 1, "cacheWrite": 0, "totalTokens": tokens}
-        return self._line({"role": "assistant", "content": [], "model": "mock-1", "usage": usage, "stopReason": stop})
-
-    def aborted(self) -> dict[str, Any]:
-        return self.answer(77, "aborted")
-
-    def outcome(self, text: str) -> dict[str, Any]:
-        return self._line({"role": "toolResult", "toolCallId": "c", "content": [{"type": "text", "text": text}]})
-
-    def boundary(self, summary: str, after: int | None = None, first_kept: str = "") -> list[dict[str, Any]]:
-        self.count += 1
-        line = {"type": "compaction", "id": f"{self.count:08x}", "parentId": "0", "timestamp": STAMP}
-        return [{**line, "summary": summary, "tokensBefore": 99_000, "firstKeptEntryId": first_kept}]
+Client = Claude | Codex
 
 
-Client = Claude | Codex | Pi
-
-
-@pytest.fixture(params=[Claude, Codex, Pi], ids=["claude", "codex", "pi"])
+@pytest.fixture(params=[Claude, Codex], ids=["claude", "codex"])
 def client(request: pytest.FixtureRequest) -> Client:
     client_: Client = request.param()
     return client_
@@ -171,18 +139,6 @@ def test_claude_records_the_size_after_a_compaction(tmp_path: Path) -> None:
     client = Claude()
     lines = [client.answer(184_297), *client.boundary("s" * 400, 5504), client.prompt("go")]
     assert usage_of(tmp_path / "t", "claude", lines) == usage(5504, "boundary")
-
-
-def test_pi_edits_what_the_model_sees(tmp_path: Path) -> None:
-    """A usage from before the edit describes another context; what is omitted is not counted."""
-    pi = Pi()
-    failed = pi.outcome("x" * 4000)
-    edit = {"type": "context_edit", "id": "e", "parentId": "0", "targetId": failed["id"], "replacement": None}
-    lines = [pi.prompt("y" * 400), pi.answer(150_000), failed, edit]
-    assert usage_of(tmp_path / "t", "pi", lines) == usage(100, "estimate")
-    lines[-1] = {**edit, "replacement": {"content": "z" * 40}}
-    assert usage_of(tmp_path / "t", "pi", lines) == usage(110, "estimate")
-    assert usage_of(tmp_path / "t", "pi", [*lines, pi.answer(700)]) == usage(700)
 
 
 def test_codex_records_its_window_before_or_after_its_usage(tmp_path: Path) -> None:
@@ -255,14 +211,13 @@ def test_a_long_transcript_costs_no_more_than_a_short_one(tmp_path: Path, monkey
 
 
 @pytest.mark.skipif(not PAYLOADS.is_dir(), reason="the recorded transcripts are not in this checkout")
-@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "pi"])
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini"])
 def test_recorded_sessions_never_show_usage_from_before_their_compaction(tmp_path: Path, agent: str) -> None:
     lines = (PAYLOADS / agent / "session.jsonl").read_bytes().splitlines(keepends=True)
     marks = {
         "claude": b"compact_boundary",
         "codex": b'"compacted"',
         "gemini": b"<state_snapshot>",
-        "pi": b'"compaction"',
     }
     edge = next(at for at, line in enumerate(lines) if marks[agent] in line)
     shown = []

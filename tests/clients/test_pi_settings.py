@@ -1,7 +1,6 @@
 """pi's `settings.json` applies if our settings do not say how much a compaction keeps."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -50,47 +49,28 @@ def pi(run: Run, home: Path, tmp_path: Path) -> Folders:
     return Folders(run, home, tmp_path)
 
 
-def test_precedence_is_flags_our_settings_project_user(pi: Folders) -> None:
+def test_precedence_is_flags_our_settings_pis(pi: Folders) -> None:
     assert pi.tokens() == (16_384, 20_000)
     pi.own(reserveTokens=9_000, keepRecentTokens=7_000)
     assert pi.tokens() == (9_000, 7_000)
-    pi.project(reserveTokens=8_000)
-    assert pi.tokens() == (8_000, 7_000)
     pi.ours("[compaction]\nkeep_recent_tokens = 6000\n")
-    assert pi.tokens() == (8_000, 6_000)
+    assert pi.tokens() == (9_000, 6_000)
     assert pi.tokens(JOELCLAW_COMPACTION_RESERVE_TOKENS="5000") == (5_000, 6_000)
     assert pi.tokens("--reserve", "4000", "--keep-recent", "3000") == (4_000, 3_000)
 
 
-@pytest.mark.parametrize("kind", ["link", "pipe", "device", "large", "damaged", "folder"])
-def test_a_project_file_that_is_not_regular_is_ignored(pi: Folders, tmp_path: Path, kind: str) -> None:
-    pi.own(reserveTokens=9_000)
-    at = pi.repo / ".pi" / "settings.json"
-    if kind == "link":
-        (tmp_path / "elsewhere.json").write_text('{"compaction": {"reserveTokens": 1}}')
-        at.symlink_to(tmp_path / "elsewhere.json")
-    elif kind == "pipe":
-        os.mkfifo(at)
-    elif kind == "device":
-        at.symlink_to("/dev/zero")
-    elif kind == "large":
-        at.write_text('{"compaction": {"reserveTokens": 1}}' + " " * 70_000)
-    elif kind == "folder":
-        at.mkdir()
-    else:
-        at.write_text('{"compaction": {"reserveTokens": 1}')
-    prepared = pi.ask("prepare")
-    assert prepared["settings"]["reserveTokens"] == 9_000
-    (problem,) = prepared["problems"]
-    assert problem.startswith(f"{at} is left out: it ")
-
-
-def test_a_project_can_switch_compaction_off_but_not_on(pi: Folders) -> None:
-    pi.project(enabled=False)
-    assert pi.ask("decide")["enabled"] is False
+def test_compactions_can_be_switched_off(pi: Folders) -> None:
+    pi.project(enabled=False, reserveTokens=7)
+    decided = pi.ask("decide")
+    assert (decided["enabled"], decided["reserve"]) == (True, 16_384), "a repository decides nothing"
     pi.own(enabled=False)
-    pi.project(enabled=True)
     assert pi.ask("decide")["enabled"] is False
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"compaction": 7}', '{"compaction": {"reserveTokens": "many"}}'])
+def test_faulty_settings_are_ignored(pi: Folders, text: str) -> None:
+    (pi.agent / "settings.json").write_text(text)
+    assert pi.tokens() == (16_384, 20_000)
 
 
 def hook(pi: Folders, event: str) -> None:

@@ -170,7 +170,8 @@ def test_every_call_of_a_script_is_a_call(run: Run, tmp_path: Path, home: Path) 
     rollout.script(
         1,
         f"""await tools.apply_patch("{patch}");
-        const rs = await Promise.all(["make lint", "make test"].map(cmd => tools.exec_command({{cmd}})));
+        const run = {{cmd: "make test"}}, lint = tools.exec_command({{cmd: "make lint"}});
+        const rs = await Promise.all([lint, tools.exec_command(run)]);
         text(JSON.stringify(rs))""",
     )
     changes = {"/w/hive/comb.py": {"type": "update", "unified_diff": "@@ -1,1 +1,1 @@\n-a\n+wax_cell = 6\n"}}
