@@ -57,6 +57,7 @@ SCROLL = [
 ]
 # Modules outside `clients/` that name one all the same, and the words around the name.
 EXCEPTIONS = {
+    "cli/commands/compaction.py": " of pi",  # the rules of a compaction are pi's
     "core/redaction/tokens.py": " pi ",  # Stripe's payment intents begin so
     "core/redaction/values.py": "qwen",  # the name of a model
     "core/command.py": "claude -p",  # an example of a command that the user may set
