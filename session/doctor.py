@@ -39,7 +39,6 @@ from session.state import states_folder
 FIXABLE = doctor_hooks.FIXABLE | {"MODES_OPEN", "STALE_FILES"}
 SUBJECTS = ("command", "store", "home", "switches", "settings", "model", "cluster", "exporter")
 LITTLE_DISK_BYTES = 200_000_000
-HARDLY_ANY_DISK_BYTES = 20_000_000
 
 
 @dataclass
@@ -121,13 +120,8 @@ def _sorted(findings: Sequence[Finding], subjects: Sequence[str]) -> list[Findin
 
 def check_command(examination: Examination) -> Iterator[Finding]:
     """Versions, and whether `joelclaw` on the PATH is this installation."""
-    packages = ("typesense", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "mcp")
-    examination.facts |= {
-        "version": VERSION,
-        "python": ".".join(map(str, sys.version_info[:3])),
-        "sqlite": apsw.sqlite_lib_version(),
-        "extras": {name: _version(name) for name in packages},
-    }
+    python = ".".join(map(str, sys.version_info[:3]))
+    examination.facts |= {"version": VERSION, "python": python, "sqlite": apsw.sqlite_lib_version()}
     own, found = own_command.path(), shutil.which(own_command.NAME)
     examination.subjects["command"] = {"path": own, "version": VERSION, "onPath": found}
     if found and own and os.path.realpath(found) != os.path.realpath(own):
@@ -184,12 +178,11 @@ def check_store(examination: Examination) -> Iterator[Finding]:
         about["error"] = {"code": failure.code, "message": failure.message, "fix": failure.fix}
         yield _finding("store", failure)
     about["schema"] = counted["schema"]
-    waiting_events = len(log.spooled_in(files.home()))
     examination.facts |= {
         "home": files.home(),
         "store": about,
         "counts": counted["counts"],
-        "events": {**counted["events"], "waiting": waiting_events},
+        "events": {**counted["events"], "waiting": len(log.spooled_in(files.home()))},
         "embedding": {"vectors": counted["vectors"]},
     }
     examination.subjects["store"] = {name: about[name] for name in ("path", "exists", "schema", "knownSchema")}
@@ -239,8 +232,7 @@ def check_vectors(examination: Examination) -> Iterator[Finding]:
 def check_home(examination: Examination) -> Iterator[Finding]:
     """The disk of the home, whether it can be written, the modes of its files, leftovers, and a full spool."""
     home = folder = files.home()
-    about: dict[str, Any] = {"path": home, "exists": os.path.isdir(home), "freeBytes": None}
-    examination.subjects["home"] = about
+    examination.subjects["home"] = {"path": home, "exists": os.path.isdir(home)}
     paths = [os.path.join(home, name) for name in ("", "store.db", "store.db-wal", "sessions", "cache", "spool")]
     path = next((path for path in paths if os.path.exists(path) and not os.access(path, os.W_OK)), "")
     if path and not any(finding.code == "STORE_READ_ONLY" for finding in examination.findings):
@@ -249,28 +241,22 @@ def check_home(examination: Examination) -> Iterator[Finding]:
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
     with suppress(OSError):
-        disk = os.statvfs(folder)
-        free = about["freeBytes"] = disk.f_bavail * disk.f_frsize
+        free = shutil.disk_usage(folder).free
         if free <= LITTLE_DISK_BYTES:
-            severity = error if free < HARDLY_ANY_DISK_BYTES else warning
             message = f"the disk of {folder} has {free / 1_000_000:,.0f} MB left"
-            yield severity("DISK_LOW", "home", message, "free some space: what cannot be written is lost")
-    is_user_folder = os.path.realpath(home) == os.path.realpath(os.path.expanduser("~"))
+            yield warning("DISK_LOW", "home", message, "free some space: what cannot be written is lost")
     readable, damaged, leftovers = files.examine(home)
-    readable = [] if is_user_folder else readable
-    leftovers += backup.leftovers()
     for severity, code, paths, text, fix in (
         (warning, "MODES_OPEN", readable, "others can read {}", "joelclaw doctor --fix"),
-        (note, "STALE_FILES", leftovers, "killed processes left {}", "joelclaw doctor --fix"),
+        (note, "STALE_FILES", leftovers + backup.leftovers(), "killed processes left {}", "joelclaw doctor --fix"),
         (note, "FILES_SET_ASIDE", damaged, "{} could not be read and were set aside", "look at them, then delete them"),
     ):
         if paths:
             shown = ", ".join(os.path.relpath(path, home) for path in paths[:3])
             more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
             yield severity(code, "home", text.format(f"{shown}{more} in {home}"), fix)
-    waiting = about["spooledEvents"] = examination.facts["events"]["waiting"]
     if len(files.start_of(log.spool_path(), log.MAX_SPOOL_BYTES * 2)) > log.MAX_SPOOL_BYTES:
-        message = f"the spool is full: {waiting} events wait to be stored"
+        message = f"the spool is full: {examination.facts['events']['waiting']} events wait to be stored"
         yield warning("EVENTS_WAIT", "home", message, "joelclaw otel list")
 
 
@@ -291,8 +277,7 @@ def check_sessions(examination: Examination) -> Iterator[Finding]:
 
 def check_switches(examination: Examination) -> Iterator[Finding]:
     """Switches that are off here, and whether this folder is excluded."""
-    about = examination.facts["switches"] = {"off": [], "excluded": []}
-    examination.subjects["switches"] = about
+    about = examination.facts["switches"] = examination.subjects["switches"] = {"off": [], "excluded": []}
     try:
         known = examination.switches = switches.read()
     except switches.Damaged as damage:
@@ -328,15 +313,11 @@ def check_model(examination: Examination) -> Iterator[Finding]:
         return
     command = examination.settings.get_str("model.command").strip()
     examination.subjects["model"] = {"used": bool(command), "command": command or None}
-    message = ""
-    try:
-        program = shlex.split(command)[0] if command else ""
-        if program and not find_program(os.path.expanduser(program)):
-            message = f"the model's command `{program}` does not exist, so nothing is observed"
-    except (ValueError, IndexError):
-        message = f"model.command is not a command line: {command[:100]}"
-    if message:
-        yield error("MODEL_COMMAND_GONE", "model", message, "correct `command` in the table [model] of config.toml")
+    with suppress(ValueError):  # not a command line
+        if not command or find_program(os.path.expanduser(shlex.split(command)[0])):
+            return
+    message = f"model.command is `{command[:100]}`, which is no command that can be found: nothing is observed"
+    yield error("MODEL_COMMAND_GONE", "model", message, "correct `command` in the table [model] of config.toml")
 
 
 def check_cluster(examination: Examination) -> Iterator[Finding]:
@@ -350,8 +331,7 @@ def check_cluster(examination: Examination) -> Iterator[Finding]:
     if settings is None:
         return
     is_used = store["backend"] == "typesense" or waiting is not None
-    about: dict[str, Any] = {"used": is_used, "nodes": [], "waiting": waiting}
-    examination.subjects["cluster"] = about
+    about = examination.subjects["cluster"] = {"used": is_used, "nodes": [], "waiting": waiting}
     if not is_used:
         return
     try:
@@ -361,14 +341,12 @@ def check_cluster(examination: Examination) -> Iterator[Finding]:
         yield _finding("cluster", failure)
         return
     for url in nodes:
-        reason = ""
+        about["nodes"].append({"url": url, "answers": True})
         try:
             cluster.SearchClient([url], "", limit_s=2.0).ping()
         except Failure as failure:
-            reason = failure.message.rpartition(": ")[2]
-        about["nodes"].append({"url": url, "answers": not reason})
-        if reason:
-            message = f"{url} does not answer ({reason}); writes wait here and recall reads the local file"
+            about["nodes"][-1]["answers"] = False
+            message = f"{url} does not answer ({failure.message}): writes wait here, and recall reads the local file"
             yield warning("CLUSTER_UNREACHABLE", "cluster", message, "check the node, then `joelclaw store push`")
 
 
@@ -388,32 +366,28 @@ def check_exporter(examination: Examination) -> Iterator[Finding]:
 
 
 def check_clients(examination: Examination) -> Iterator[Finding]:
-    """The hooks of each client: their installation, a test run, and their recent calls."""
-    names, known = examination.names, examination.switches
+    """The hooks of each client, tried and as they were called, and sessions that cannot be read."""
+    known = examination.switches
     calls: list[Called] = []
     with suppress(Failure):  # `check_store` reports it
         calls = doctor_hooks.calls(examination.db, clock.now_ms() - clock.DAY_MS)
     for client in clients.rows():
-        if names and client.name not in names:
+        if examination.names and client.name not in examination.names:
             continue
-        result = doctor_hooks.check(client, project=examination.project)
+        result = doctor_hooks.Checked(client, project=examination.project)
         if not (examination.project or result.facts["installed"] or result.findings):
-            of_project = doctor_hooks.check(client, project=True)
+            of_project = doctor_hooks.Checked(client, project=True)
             result = of_project if of_project.facts["installed"] else result
+        kept = transcript_files.find((), client.name, every=True) if client.session_file else []
+        for reason, count in Counter(transcript_files.unreadable(kept).values()).items():
+            message = f"{count} of {len(kept)} sessions cannot be archived: {reason}"
+            fix = "afterwards run `joelclaw memory archive --all`"
+            result.findings.append(warning("SESSIONS_UNREADABLE", client.name, message, fix))
         about = result.facts
-        result.findings += _unreadable_sessions(client.name)
-        if names or about["present"] or about["installed"] or result.findings:
+        if examination.names or about["present"] or about["installed"] or result.findings:
             yield from result.findings
-            yield from doctor_hooks.check_calls(client, calls, result, known["silences"] if known else [])
+            yield from doctor_hooks.check_calls(result, calls, known["silences"] if known else [])
             examination.clients[client.name] = {**about, "events": doctor_hooks.events(client, calls)}
-
-
-def _unreadable_sessions(name: str) -> Iterator[Finding]:
-    """Sessions that a client keeps in a form that cannot be read here."""
-    kept = transcript_files.find((), name, every=True) if name in clients.keeping_files() else []
-    for reason, count in Counter(transcript_files.unreadable(kept).values()).items():
-        message = f"{count} of {len(kept)} sessions cannot be archived: {reason}"
-        yield warning("SESSIONS_UNREADABLE", name, message, "afterwards run `joelclaw memory archive --all`")
 
 
 CHECKS: tuple[Callable[[Examination], Iterator[Finding]], ...] = (
@@ -441,8 +415,10 @@ def _repair(examination: Examination) -> list[Finding]:
         if name in broken and (about["present"] or about["installed"])
     ]
     codes = {finding.code for finding in examination.findings}
-    repairs += [("MODES_OPEN", "home", _close_modes)] if "MODES_OPEN" in codes else []
-    repairs += [("STALE_FILES", "home", _delete_leftovers)] if "STALE_FILES" in codes else []
+    if "MODES_OPEN" in codes:
+        repairs.append(("MODES_OPEN", "home", _close_modes))
+    if "STALE_FILES" in codes:
+        repairs.append(("STALE_FILES", "home", _delete_leftovers))
     done = []
     for code, subject, repair in repairs:
         try:
@@ -467,18 +443,6 @@ def _close_modes() -> str:
 
 def _delete_leftovers() -> str:
     return f"{files.sweep_temporary(files.home()) + backup.sweep()} leftovers were deleted"
-
-
-def _version(distribution: str) -> str | None:
-    """The version of an installed distribution, None if it is not installed.
-
-    `importlib.metadata` would load the package `email`, which takes as long as three bare starts of Python.
-    """
-    name = distribution.replace("-", "_")
-    for folder in sys.path:
-        for path in glob(f"{escape(folder or '.')}/{name}-*.dist-info"):
-            return os.path.basename(path).removeprefix(f"{name}-").removesuffix(".dist-info")
-    return None
 
 
 def _size(path: str) -> int:

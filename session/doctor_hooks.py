@@ -7,19 +7,17 @@ and a second run without the shell shows why.
 
 import json
 import os
-import re
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import apsw
 
-import clients
 from clients import Client
 from core import clock, files, switches
 from core.command import Command, Ended
@@ -34,10 +32,7 @@ from session.install.client_settings import settings_of
 from session.install.entries import Entry
 
 MAX_SECONDS = 5.0  # for a run; a client waits longer
-FIXABLE = frozenset({
-    "HOOK_COMMAND_GONE", "HOOK_COMMAND_NOT_EXECUTABLE", "HOOK_INTERPRETER_GONE", "HOOK_FAILS",
-    "HOOKS_REMOVED", "HOOKS_MISSING", "HOOKS_OUTDATED",
-})  # fmt: skip
+FIXABLE = frozenset({"HOOK_COMMAND_GONE", "HOOK_FAILS", "HOOKS_REMOVED", "HOOKS_MISSING", "HOOKS_OUTDATED"})
 """Installing again repairs these; a copy of the client's file is kept."""
 OUTCOMES = {"failed": "failed", "degraded": "did only part of its work", "late": "was late"}
 
@@ -61,15 +56,6 @@ warning = partial(Finding, "warning")
 error = partial(Finding, "error")
 
 
-@dataclass
-class Checked:
-    """Facts and findings about a client. `facts` is printed; `since` is when its file was last written, in ms."""
-
-    facts: dict[str, Any]
-    findings: list[Finding] = field(default_factory=list)
-    since: int | None = None
-
-
 class Run(NamedTuple):
     """One run of a hook: how it ended, how long it took, and the events it left: action and error."""
 
@@ -78,72 +64,94 @@ class Run(NamedTuple):
     events: list[tuple[str, str]]
 
 
-def check(client: Client, *, project: bool) -> Checked:
-    """Check the hooks of a client. A fault here does not keep other clients from being checked."""
-    path = settings_of(client).path(project=project)
-    unknown = dict.fromkeys(("present", "installed", "current", "version", "command", "enabled", "trusted", "trialMs"))
-    result = Checked({"scope": "project" if project else "user", "path": path, **unknown})
-    try:
-        result.findings += _check(client, result, project=project)
-    except Exception as fault:
-        if os.environ.get("JOELCLAW_DEBUG"):
-            raise
-        message = f"it cannot be checked: {type(fault).__name__}: {fault}"
-        fix = "run it again with JOELCLAW_DEBUG=1 and report what it prints"
-        result.findings.append(error("NOT_EXAMINED", client.name, message, fix))
-    return result
+class Checked:
+    """Facts and findings about a client's hooks. `facts` is printed; `since` is when its file was last written (ms)."""
 
+    def __init__(self, client: Client, *, project: bool) -> None:
+        self.client = client
+        self.project = project
+        self.settings = settings_of(client)
+        self.since: int | None = None
+        path = self.settings.path(project=project)
+        names = ("present", "installed", "current", "version", "command", "enabled", "trusted", "trialMs")
+        self.facts = {"scope": "project" if project else "user", "path": path, **dict.fromkeys(names)}
+        self.findings = list(self._check(path))
 
-def _check(client: Client, result: Checked, *, project: bool) -> Iterator[Finding]:
-    settings, name, about, path = settings_of(client), client.name, result.facts, result.facts["path"]
-    install = f"joelclaw install {name}{' --project' * project}"
-    listed = plan.installation_row(settings, project)
-    about |= {key: listed[key] for key in ("present", "installed", "current", "version")}
-    try:
-        installed = plan.installed_in(settings, path)
-        if listed["installed"] is None:  # another of its files cannot be read
-            raise Failure("", listed["notes"][-1], f"repair that file, then run `{install}`")
-    except Failure as failure:
-        code = "SETTINGS_UNREADABLE" if failure.code == "INSTALL_FAILED" else "SETTINGS_DAMAGED"
-        fix = failure.fix.replace("; nothing was changed", "").replace("run this", "run `joelclaw doctor`")
-        yield error(code, name, f"the client cannot read its settings: {failure.message}", fix)
-        return
-    is_twice, other = False, settings.path(project=not project)
-    with suppress(Failure):
-        is_twice = other != path and bool(plan.installed_in(settings, other))
-    if not installed:
-        if plan.Receipt.load(path) is not None or listed["installed"]:
-            message = f"joelclaw was installed in {path} but its hooks are gone"
-            yield error("HOOKS_REMOVED", name, message, install)
-        elif about["present"] and not is_twice:
-            yield note("NOT_INSTALLED", name, f"{name} is here, but joelclaw is not installed in it", install)
-        return
-    result.since = os.stat(path).st_mtime_ns // 1_000_000
-    about["command"] = installed[0].executable
-    may_run = listed["current"] or not project  # a project's file may name any command
-    missing = [event.name for event in settings.events if event.name not in {entry.place.event for entry in installed}]
-    if missing:
-        message = f"no hook is installed for {', '.join(missing)}: those events are neither recorded nor answered"
-        yield error("HOOKS_MISSING", name, message, install)
-    elif not listed["current"] and command_fault(installed[0].executable) is None:
-        receipt = plan.Receipt.load(path)
-        version = f", written by version {receipt.version}" if receipt is not None else ""
-        message = f"the installed entries differ from those of this version{version}"
-        yield warning("HOOKS_OUTDATED", name, message, install)
-    if is_twice:
-        message = "joelclaw is installed for the user and for this project: every event is reported twice"
-        yield warning("HOOKS_TWICE", name, message, f"joelclaw uninstall {name} --project")
-    off = settings.switched_off(project=project)
-    untrusted = settings.untrusted([entry.place for entry in installed], project=project)
-    yield from (error("HOOKS_DISABLED", name, obstacle.message, obstacle.fix) for obstacle in off)
-    yield from (error("TRUST_MISSING", name, obstacle.message, obstacle.fix) for obstacle in untrusted)
-    about["enabled"], about["trusted"] = not off, not untrusted
-    if may_run:
-        about["trialMs"], finding = _run_entries(client, installed, install)
-        yield from [finding] if finding else []
-    else:
-        message = f"{path} belongs to the project, differs from what an installation writes, and was not run"
-        yield warning("HOOK_NOT_TRIED", name, message, install)
+    def _check(self, path: str) -> Iterator[Finding]:
+        settings, name, about, project = self.settings, self.client.name, self.facts, self.project
+        install = f"joelclaw install {name}{' --project' * project}"
+        listed = plan.installation_row(settings, project)
+        about |= {key: listed[key] for key in ("present", "installed", "current", "version")}
+        try:
+            installed = plan.installed_in(settings, path)
+            if listed["installed"] is None:  # another of its files cannot be read
+                raise Failure("", listed["notes"][-1], f"repair that file, then run `{install}`")
+        except Failure as failure:
+            code = "SETTINGS_UNREADABLE" if failure.code == "INSTALL_FAILED" else "SETTINGS_DAMAGED"
+            fix = failure.fix.replace("; nothing was changed", "").replace("run this", "run `joelclaw doctor`")
+            yield error(code, name, f"the client cannot read its settings: {failure.message}", fix)
+            return
+        is_twice, other = False, settings.path(project=not project)
+        with suppress(Failure):
+            is_twice = other != path and bool(plan.installed_in(settings, other))
+        if not installed:
+            if plan.Receipt.load(path) is not None or listed["installed"]:
+                message = f"joelclaw was installed in {path} but its hooks are gone"
+                yield error("HOOKS_REMOVED", name, message, install)
+            elif about["present"] and not is_twice:
+                yield note("NOT_INSTALLED", name, f"{name} is here, but joelclaw is not installed in it", install)
+            return
+        self.since = os.stat(path).st_mtime_ns // 1_000_000
+        executable = about["command"] = installed[0].executable
+        hooked = {entry.place.event for entry in installed}
+        missing = [event.name for event in settings.events if event.name not in hooked]
+        if missing:
+            message = f"no hook is installed for {', '.join(missing)}: those events are neither recorded nor answered"
+            yield error("HOOKS_MISSING", name, message, install)
+        elif not listed["current"] and shutil.which(executable):
+            message = "the installed entries differ from those of this version"
+            yield warning("HOOKS_OUTDATED", name, message, install)
+        if is_twice:
+            message = "joelclaw is installed for the user and for this project: every event is reported twice"
+            yield warning("HOOKS_TWICE", name, message, f"joelclaw uninstall {name} --project")
+        off = settings.switched_off(project=project)
+        untrusted = settings.untrusted([entry.place for entry in installed], project=project)
+        yield from (error("HOOKS_DISABLED", name, obstacle.message, obstacle.fix) for obstacle in off)
+        yield from (error("TRUST_MISSING", name, obstacle.message, obstacle.fix) for obstacle in untrusted)
+        about["enabled"], about["trusted"] = not off, not untrusted
+        if project and not listed["current"]:  # a project's file may name any command
+            message = f"{path} belongs to the project, differs from what an installation writes, and was not run"
+            yield warning("HOOK_NOT_TRIED", name, message, install)
+        elif not shutil.which(executable):
+            message = f"the hooks of {name} do nothing: {executable} is gone, or cannot be executed"
+            # In a project's file, joelclaw goes by its bare name.
+            fix = f"joelclaw install {name}" if os.sep in executable else "put joelclaw on this user's PATH"
+            yield error("HOOK_COMMAND_GONE", name, message, fix)
+        else:
+            yield from self._try(installed[0], install)  # the others run the same command
+
+    def _try(self, entry: Entry, install: str) -> Iterator[Finding]:
+        """Run a hook; yields its fault."""
+        client, event = self.client, entry.place.event
+        kind = event or next(name for name, kind in client.events.items() if kind == "start")
+        direct = [entry.executable, "hook", client.name, kind]
+        run = _run(direct if client.extension else [*self.settings.shell(), entry.command], client, kind)
+        if not run.events and run.ended.reason != "timeout":  # the shell command hides stderr
+            run = _run(direct, client, kind)._replace(events=[])
+        self.facts["trialMs"] = run.ms
+        what = f"the hook for {event}" if entry.command else "the command of the extension"
+        reinstall = f"run `{entry.executable} status`; if that fails too, reinstall joelclaw"
+        action, reason = run.events[-1] if run.events else ("", "")
+        if run.ended.reason == "timeout":
+            message = f"{what} did not answer within {MAX_SECONDS:g} s and was stopped"
+            yield error("HOOK_HANGS", client.name, message, reinstall)
+        elif not run.events:
+            message = f"{what} does not reach joelclaw: {entry.executable}: {run.ended.explain()}"
+            yield error("HOOK_FAILS", client.name, message, install)
+        elif action in ("hook.failed", "hook.timeout"):
+            yield error("HOOK_FAILS", client.name, f"{what} failed: {reason}", reinstall)
+        elif action == "hook.degraded":
+            yield warning("HOOK_DEGRADED", client.name, f"{what} did only part of its work: {reason}", reinstall)
 
 
 def calls(db: apsw.Connection | None, since: int) -> list[Called]:
@@ -171,8 +179,12 @@ def events(client: Client, calls: Sequence[Called]) -> list[dict[str, Any]]:
     ]
 
 
-def check_calls(client: Client, calls: Sequence[Called], checked: Checked, periods: list[Any]) -> Iterator[Finding]:
-    """Hooks that did not do all their work in the last day, and hooks that are not called though the client is used."""
+def check_calls(checked: Checked, calls: Sequence[Called], periods: list[Any]) -> Iterator[Finding]:
+    """Hooks that did not do all their work in the last day, and hooks that are not called though the client is used.
+
+    `periods`: in which something was switched off.
+    """
+    client = checked.client
     own = [called for called in calls if called.agent == client.name]
     for called in own:
         for outcome, what in OUTCOMES.items():
@@ -186,7 +198,7 @@ def check_calls(client: Client, calls: Sequence[Called], checked: Checked, perio
     if checked.since is None:
         return
     last_call = max((called.last for called in own), default=0)
-    transcripts = transcript_files.find((), client.name, every=True) if client.name in clients.keeping_files() else ()
+    transcripts = transcript_files.find((), client.name, every=True) if client.session_file else ()
     written = max((file.changed // 1_000_000 for file in transcripts), default=0)
     if written and switches.is_in_period(periods, written):
         return
@@ -201,85 +213,30 @@ def check_calls(client: Client, calls: Sequence[Called], checked: Checked, perio
         yield note("HOOK_NEVER_CALLED", client.name, "no hook has run yet", f"use {client.title} once")
 
 
-def command_fault(executable: str) -> tuple[str, str] | None:
-    """Why a path, or a name on the PATH, cannot be run: a code and a message. None if it seems to be fine."""
-    path = executable if os.sep in executable else shutil.which(executable)
-    if not path:
-        return "HOOK_COMMAND_GONE", f"no `{executable}` is on the PATH"
-    if not os.path.exists(path):
-        return "HOOK_COMMAND_GONE", f"{path} {'leads nowhere' if os.path.islink(path) else 'is gone'}"
-    if not os.path.isfile(path) or not os.access(path, os.X_OK):
-        return "HOOK_COMMAND_NOT_EXECUTABLE", f"{path} is not executable"
-    head = files.start_of(path, 1_024)
-    wrapped = re.match(r"""#![^\n]*\n'''exec' (?:"([^"\n]+)"|([^ \n]+))""", head)  # pip's wrapper for long paths
-    plain = re.match(r"#! *(/\S+)", head)
-    interpreter = (wrapped[1] or wrapped[2]) if wrapped else plain[1] if plain else ""
-    if interpreter and not os.access(interpreter, os.X_OK):
-        return "HOOK_INTERPRETER_GONE", f"{path} exists, but its interpreter {interpreter} is gone"
-    return None
-
-
-def _run_entries(client: Client, installed: Sequence[Entry], fix: str) -> tuple[int | None, Finding | None]:
-    """Run the first hook. Returns its time in ms and its fault."""
-    for executable in dict.fromkeys(entry.executable for entry in installed):
-        if fault := command_fault(executable):
-            code, message = fault
-            # In a project's file, joelclaw goes by its bare name.
-            fix = f"joelclaw install {client.name}" if os.sep in executable else "put joelclaw on this user's PATH"
-            return None, error(code, client.name, f"the hooks of {client.name} do nothing: {message}", fix)
-    entry = installed[0]  # the others run the same command
-    event = entry.place.event or next(name for name, kind in client.events.items() if kind == "start")
-    direct = [entry.executable, "hook", client.name, event]
-    words = direct if client.extension else [*settings_of(client).shell(), entry.command]
-    run = _run(words, client, event)
-    if not run.events and run.ended.reason != "timeout":  # the shell command hides stderr
-        run = _run(direct, client, event)._replace(events=[])
-    return run.ms, _fault_of(client, entry, run, fix)
-
-
-def _fault_of(client: Client, entry: Entry, run: Run, fix: str) -> Finding | None:
-    """The fault that an entry's run shows."""
-    event = entry.place.event
-    what = f"the hook for {event}" if entry.command else "the command of the extension"
-    reinstall = f"run `{entry.executable} status`; if that fails too, reinstall joelclaw"
-    if run.ended.reason == "timeout":
-        message = f"{what} did not answer within {MAX_SECONDS:g} s and was stopped"
-        return error("HOOK_HANGS", client.name, message, reinstall)
-    if not run.events:
-        message = f"{what} does not reach joelclaw: {entry.executable}: {run.ended.explain()}"
-        return error("HOOK_FAILS", client.name, message, fix)
-    action, reason = run.events[-1]
-    if action in ("hook.failed", "hook.timeout"):
-        return error("HOOK_FAILS", client.name, f"{what} failed: {reason}", reinstall)
-    if action == "hook.degraded":
-        return warning("HOOK_DEGRADED", client.name, f"{what} did only part of its work: {reason}", reinstall)
-    return None
-
-
 def _run(words: list[str], client: Client, event: str) -> Run:
     """Run a hook in a temporary home, with what the client would send: a session without a transcript."""
     with tempfile.TemporaryDirectory(prefix="joelclaw-doctor-", ignore_cleanup_errors=True) as folder:
         home = os.path.join(folder, "home")
         empty = files.private_folder(os.path.join(folder, "empty"))  # a login shell may look for programs here
-        environment = {**_environment(), "JOELCLAW_HOME": home}
-        kind = client.events.get(event, "")
+        # The client's environment, without variables of ours that would lead out of the temporary home.
+        ours = ("JOELCLAW", "SLOG", "PI_SESSION", "OTEL_", "TYPESENSE")
+        kept = ("JOELCLAW_HOOK_DEADLINE_MS", "JOELCLAW_NOW_MS")
+        known = {name: value for name, value in os.environ.items() if name in kept or not name.startswith(ours)}
         payload: dict[str, Any] = {"session_id": "joelclaw-doctor", "cwd": "/"}
         if client.extension:
             payload |= {**dict.fromkeys(("transcript_path", "percent", "tokens", "window")), "messages": []}
         else:
             by_kind = {"start": {"source": "startup"}, "end": {"reason": "other"}, "prompt": {"prompt": ""}}
-            payload |= {"transcript_path": "", "hook_event_name": event, **by_kind.get(kind, {})}
+            payload |= {
+                "transcript_path": "",
+                "hook_event_name": event,
+                **by_kind.get(client.events.get(event, ""), {}),
+            }
         began = time.monotonic()
         data = json.dumps(payload).encode()
+        environment = {**known, "JOELCLAW_HOME": home}
         ended = Command(words, MAX_SECONDS, empty, environment, data, max_bytes=1_000_000).run()
         ms = round((time.monotonic() - began) * 1000)
         spooled = log.spooled_in(home)
         events = [(event["action"], event.get("error", "")) for event in spooled if event["component"] == "hook"]
         return Run(ended, ms, stored_events.hook_traces(home) or events)
-
-
-def _environment() -> dict[str, str]:
-    """The client's environment, without variables of ours that would lead out of the temporary home."""
-    ours = ("JOELCLAW", "SLOG", "PI_SESSION", "OTEL_", "TYPESENSE")
-    kept = ("JOELCLAW_HOOK_DEADLINE_MS", "JOELCLAW_NOW_MS")
-    return {name: value for name, value in os.environ.items() if name in kept or not name.startswith(ours)}

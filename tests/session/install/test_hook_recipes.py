@@ -1,4 +1,4 @@
-"""The loop in docs/examples works through compactions and faults; a hook that cannot be started is explained."""
+"""The loop in docs/examples works through compactions and faults, and our own hooks are recognised."""
 
 import subprocess
 import sys
@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from conftest import JOELCLAW, PATIENCE_S, ROOT, Attempt, Run, clean_environment
 
-from session import doctor_hooks
 from session.install import entries
 
 LOOP = (ROOT / "docs/examples/joelclaw_loop.sh").read_text(encoding="utf-8")
@@ -99,34 +98,6 @@ def test_the_shell_loop_works_without_joelclaw(client: Client) -> None:
         client.break_joelclaw(fault)
         done = loop(client, "compact\n")
         assert (done.code, done.out) == (0, "[compact]\n"), fault
-
-
-def script(path: Path, text: str, mode: int = 0o755) -> str:
-    path.write_text(text)
-    path.chmod(mode)
-    return str(path)
-
-
-def test_reasons_why_a_command_cannot_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "joelclaw"
-    assert doctor_hooks.command_fault(str(path)) == ("HOOK_COMMAND_GONE", f"{path} is gone")
-    path.symlink_to(tmp_path / "nowhere")
-    assert doctor_hooks.command_fault(str(path)) == ("HOOK_COMMAND_GONE", f"{path} leads nowhere")
-    path.unlink()
-    not_executable = ("HOOK_COMMAND_NOT_EXECUTABLE", f"{path} is not executable")
-    path.mkdir()
-    assert doctor_hooks.command_fault(str(path)) == not_executable
-    path.rmdir()
-    assert doctor_hooks.command_fault(script(path, "#!/bin/sh\n", 0o644)) == not_executable
-    path.chmod(0o755)
-    assert doctor_hooks.command_fault(str(path)) is None
-    wrapped = f'#!/bin/sh\n\'\'\'exec\' "{tmp_path}/python" "$0" "$@"\n'  # as installers write it around a long path
-    for text in (f"#!{tmp_path}/python -I\n", wrapped):
-        script(path, text)
-        gone = f"{path} exists, but its interpreter {tmp_path}/python is gone"
-        assert doctor_hooks.command_fault(str(path)) == ("HOOK_INTERPRETER_GONE", gone)
-    monkeypatch.setenv("PATH", str(tmp_path / "none"))
-    assert doctor_hooks.command_fault("joelclaw") == ("HOOK_COMMAND_GONE", "no `joelclaw` is on the PATH")
 
 
 @pytest.mark.parametrize(("command", "called", "ours"), [
