@@ -17,7 +17,6 @@ from core import TYPE_CHECKING
 from core.names import names_in
 from core.project import branch_and_commit, current_places
 from core.quoting import as_code, clip, clip_evenly, clip_path, cost, enclose, one_line
-from core.store import sessions
 from core.store.branches import History
 from session import command_runs, own_command
 from session import places as name_places
@@ -37,16 +36,13 @@ if TYPE_CHECKING:
     from core.records import Call, Place
     from core.records import Session as ArchivedSession
     from session.session import Session
-    from session.state import GivenNote, Memory, Message, SessionState
+    from session.state import Memory, Message, SessionState
 
 HEADING = "## Session Recovery"
 SOURCE = "session-recovery"
 MOST_QUERIES = 2
-_TALK_SIZES = (
-    # tokens of the task, files, memories, tokens of each memory, queries; tried in this order
-    (200, 5, 3, 150, 3), (60, 5, 3, 38, 3), (60, 3, 3, 33, 3), (40, 2, 2, 25, 1), (30, 1, 0, 0, 0), (20, 0, 0, 0, 0),
-    (0, 1, 0, 0, 0),
-)  # fmt: skip
+_TALK_SIZES = ((200, 5, 3, 150), (60, 3, 3, 33), (40, 2, 2, 25), (20, 1, 0, 0), (0, 1, 0, 0))
+"""Sizes of a note, tried in turn: tokens of the task, files, memories and queries, and tokens of each memory."""
 
 
 class Note:
@@ -76,60 +72,22 @@ def react(event: HookEvent, session: Session) -> Reaction:
         skipped = state.compaction_event("compaction.inject.skipped")
         session.queue_event(session.event(skipped, {**about, "reason": "rapid-recompaction"}))
         return Reaction("rapid-recompaction", about=about)
-    if not (state.task or state.files or state.recall_cache or _archived(session)):
-        state.note_owed = False
-        return Reaction(NO_CHECKPOINT, about=about)
     note = _compose(event, session)
     state.note_owed = False
     if not note.content:
-        return Reaction(NO_RESULTS, about=about)
+        return Reaction(NO_RESULTS if state.task or state.files else NO_CHECKPOINT, about=about)
     about |= {
         "filesCount": note.files, "recallHitsCount": len(note.memories), "queriesCount": len(note.queries),
         "timeSinceSessionStartMs": max(0, session.now - state.started_at),
     }  # fmt: skip
-    given: GivenNote = {"text": note.content, "memoryIds": [memory["id"] for memory in note.memories]}
     state.last_injection_at = session.now
-    state.signpost = given
+    state.signpost = {"text": note.content, "memoryIds": [memory["id"] for memory in note.memories]}
     session.must_store_events = True
 
     from session.reactions.injection import Injection, give
 
     name = state.compaction_event("compaction.inject")
     return give(Injection(_kind(state), note.content, note.memories, name, about), session, began)
-
-
-def _compose(event: HookEvent, session: Session) -> Note:
-    """The note from what the session did; from its state if it did too little. It may be empty."""
-    state, store = session.state, session.store
-    agent, max_tokens = session.agent or state.agent, session.config.get_int("inject.max_tokens")
-    messages = store.read("work", lambda db: _last_messages(db, state), state.messages)
-    short = [entry for entry in reversed(messages) if entry["isShort"]]  # the others may quote foreign text
-    requests = [query for query in dict.fromkeys(task_query([entry]) for entry in short) if query]
-    with fault_boundary(session.store, "work"):
-        db = store.reading()
-        note = None
-        if db is not None:
-            kept = _kept_by_client(event, session)
-            note = work_note(db, session, kept=kept, more_queries=requests)
-        if note is not None:
-            return note
-    memories, queries = _memories_and_queries(session, requests)
-    # Of a longer prompt before the last, all may be pasted.
-    own = [entry for entry in messages[:-1] if entry["isShort"]] + messages[-1:]
-    return talk_note(task_text(own) or state.task, state.files_modified, memories, queries, max_tokens, agent)
-
-
-def _archived(session: Session) -> bool:
-    """Whether anything of the session is in the archive."""
-    return session.store.read("work", lambda db: sessions.by_id(db, session.id), None) is not None
-
-
-def _last_messages(db: apsw.Connection, state: SessionState) -> list[Message]:
-    """The last prompts; from the archive if no hook has seen any, as when an old session goes on."""
-    if state.messages:
-        return state.messages
-    said = History(db, state.session_id).conversation(MESSAGE_CHARS)
-    return [entry for _, text in said if (entry := message(text))][-MESSAGES_KEPT:]
 
 
 def _last_note(session: Session) -> Reaction:
@@ -147,15 +105,49 @@ def _last_note(session: Session) -> Reaction:
     return Reaction("injected", texts=[{"customType": kind, "content": content}], about=about)
 
 
-def _kept_by_client(event: HookEvent, session: Session) -> str:
-    """What the client left in the context word for word, if its session file says so."""
-    if not event["transcript"]:
-        return ""
-    with fault_boundary(session.store, "kept"):
-        from session.compaction import kept_text
+def _kind(state: SessionState) -> str:
+    return "gateway-recovery" if state.is_gateway else "compaction-recovery"
 
-        return kept_text(event["transcript"], session.agent)[-200_000:]
-    return ""
+
+def _compose(event: HookEvent, session: Session) -> Note:
+    """The note from what the session did; from its state if it did too little. It may be empty."""
+    state, store = session.state, session.store
+    messages = state.messages or store.read("work", lambda db: _archived_messages(db, state), state.messages)
+    short = [entry for entry in reversed(messages) if entry["isShort"]]  # the others may quote foreign text
+    requests = [query for query in dict.fromkeys(task_query([entry]) for entry in short) if query]
+
+    def read(db: apsw.Connection) -> Note | None:
+        kept = ""  # what the client left in the context word for word, if its session file says so
+        if event["transcript"]:
+            with fault_boundary(store, "kept"):
+                from session.compaction import kept_text
+
+                kept = kept_text(event["transcript"], session.agent)[-200_000:]
+        return work_note(db, session, kept=kept, more_queries=requests)
+
+    note = store.read("work", read, None)
+    if note is not None:
+        return note
+    answers = {
+        query: store.recall(query, session.project, everywhere=state.is_gateway, with_turns=True) or []
+        for query in requests
+    }
+    memories = state.recalled_memories
+    if not memories and any(answers.values()):
+        from session.reactions.injection import select
+
+        memories = select([hit for hits in answers.values() for hit in hits], state)
+    # Of a longer prompt before the last, all may be pasted.
+    task = task_text([entry for entry in messages[:-1] if entry["isShort"]] + messages[-1:]) or state.task
+    queries = [query for query, hits in answers.items() if hits]
+    max_tokens = session.config.get_int("inject.max_tokens")
+    return talk_note(task, state.files_modified, memories, queries, max_tokens, session.agent or state.agent)
+
+
+def _archived_messages(db: apsw.Connection, state: SessionState) -> list[Message]:
+    """The last prompts of a session of which no hook has seen any, as when an old session goes on."""
+    said = History(db, state.session_id).conversation(MESSAGE_CHARS)
+    return [entry for _, text in said if (entry := message(text))][-MESSAGES_KEPT:]
 
 
 def talk_note(
@@ -164,42 +156,19 @@ def talk_note(
     """The note of a session that only talked, within `max_tokens` estimated tokens; empty if nothing is known."""
     paths = [path for path in map(one_line, reversed(files)) if path]
     shown = [memory for memory in memories if one_line(memory["text"])]
-    for task_tokens, most_files, most_memories, memory_tokens, most_queries in _TALK_SIZES:
-        lines = [HEADING]
-        parts = one_line(task).split(JOINT)
-        task_line = clip_evenly(parts, JOINT, 200 if task_tokens else 0, task_tokens)
+    for task_tokens, most_files, most, memory_tokens in _TALK_SIZES:
+        task_line = clip_evenly(one_line(task).split(JOINT), JOINT, 200 if task_tokens else 0, task_tokens)
         named = [clip(clip_path(path, 120), 120, tokens=40) for path in paths[:most_files]]
-        related = [clip(one_line(memory["text"]), 150, memory_tokens) for memory in shown[:most_memories]]
-        asked = list(queries[:most_queries])
-        commands = [f"`{own_command.recall(query, agent)}`" for query in asked]
-        lines += [f"**Task:** {task_line}"] if task_line else []
+        related = [f"- {clip(one_line(memory['text']), 150, memory_tokens)}" for memory in shown[:most]]
+        commands = [f"`{own_command.recall(query, agent)}`" for query in queries[:most]]
+        lines = [f"**Task:** {task_line}"] if task_line else []
         lines += [f"**Modified:** {', '.join(named)}"] if named else []
-        lines += ["**Related memories:**", *(f"- {line}" for line in related)] if related else []
+        lines += ["**Related memories:**", *related] if related else []
         lines += ["**Deeper context:** " + " or ".join(commands)] if commands else []
-        content = enclose(SOURCE, lines)
-        if len(lines) > 1 and cost(content) <= max_tokens:
-            return Note(content, len(named), asked, shown[: len(related)])
+        content = enclose(SOURCE, [HEADING, *lines])
+        if lines and cost(content) <= max_tokens:
+            return Note(content, len(named), queries[:most], shown[: len(related)])
     return Note()
-
-
-def _memories_and_queries(session: Session, requests: Sequence[str]) -> tuple[list[Memory], list[str]]:
-    """The memories for the task, and the requests that have answers."""
-    state, project = session.state, session.project
-    answers = {
-        query: session.store.recall(query, project, everywhere=state.is_gateway, with_turns=True) or []
-        for query in requests
-    }
-    answered = [query for query, hits in answers.items() if hits]
-    memories = state.recalled_memories
-    if not memories and answered:
-        from session.reactions.injection import select
-
-        memories = select([hit for hits in answers.values() for hit in hits], state)
-    return memories, answered
-
-
-def _kind(state: SessionState) -> str:
-    return "gateway-recovery" if state.is_gateway else "compaction-recovery"
 
 
 def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Sequence[str]) -> Note | None:
@@ -220,69 +189,44 @@ def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Se
     calls = history.calls()
     every = history.places()
     checkout = session.get("worktree", "")
-    names = history.names()
-    places = name_places.ranked(names, every, session["calls"], names_in(summary)[0], checkout)
-    files = {place["file"] for place in every} | history.paths()
-    shown_as = name_places.short_names(sorted(files))
+    places = name_places.ranked(history.names(), every, session["calls"], names_in(summary)[0], checkout)
+    shown_as = name_places.short_names(sorted({place["file"] for place in every} | history.paths()))
     max_tokens = call.config.get_int("inject.max_tokens")
     request = open_request(db, session, calls)
     work = _work_lines(history, session, request, summary, shown_as, room=round(max_tokens * 4 * 0.42))
     folder = checkout or session["folder"]
-    existing = _existing_files(folder, places)
-    queries = file_queries([place for place in places if place["file"] in existing], shown_as)
-    draft = _Draft(work, queries or list(more_queries), max_tokens, call.agent or call.state.agent)
-    current = current_places(folder, _first_files(places, draft.room), time.monotonic() + 0.1)
-    if not draft.fit(current, shown_as, call.state.recalled_memories):
+    files = list(dict.fromkeys(place["file"] for place in places))[:12]
+    if os.path.isdir(folder):
+        files = [file for file in files if os.path.lexists(os.path.join(folder, file))]
+    queries = (file_queries([place for place in places if place["file"] in files], shown_as) or [*more_queries])[
+        :MOST_QUERIES
+    ]
+
+    def framed(lines: Sequence[str], queries: Sequence[str]) -> str:
+        agent = call.agent or call.state.agent
+        commands = [f"`{own_command.recall(query, agent)}`" for query in queries if as_code(query)]
+        return enclose(SOURCE, [HEADING, *lines, *(["**More:** " + ", ".join(commands)] if commands else [])])
+
+    # characters for places and memories
+    room = (max_tokens - cost(framed([*work, "**Where:**"], queries))) * 4 - 4
+    first = list(dict.fromkeys(place["file"] for place in places))[: name_places.MOST_FILES * 2]
+    wanted = [place for place in places if place["file"] in first][: max(room, 0) // 6]
+    current = current_places(folder, wanted, time.monotonic() + 0.1)
+    for size in (room, room // 2, 0):  # it is in half of the room if its letters are not ASCII
+        where = name_places.lines_of_note(current, shown_as, max(size, 0))
+        left = size - sum(len(line) + 1 for line in where)
+        remembered, memories = _memory_lines(call.state.recalled_memories, left)
+        body = [*work, *(["**Where:**", *where] if where else []), *remembered]
+        content = framed(body, queries)
+        if cost(content) <= max_tokens:
+            break
+    if not body or cost(content) > max_tokens or (len(body) == 1 and body == work and is_in_summary(summary, work[0])):
         return Note()
-    if len(draft.body) == 1 and draft.body == work and is_in_summary(summary, work[0]):
-        return Note()
-    draft.add_queries(more_queries)
-    return Note(draft.content, draft.files, draft.queries, draft.memories)
-
-
-class _Draft:
-    """A note that is fitted into its budget: first the lines of work, then places, then memories, then queries."""
-
-    def __init__(self, work: Sequence[str], queries: Sequence[str], max_tokens: int, agent: str) -> None:
-        self._work = work
-        self._agent = agent
-        self._max_tokens = max_tokens
-        self.queries = list(queries)[:MOST_QUERIES]
-        self.body: list[str] = []
-        self.memories: list[Memory] = []
-        self.files = 0
-        self.content = self._enclosed([*work, "**Where:**"], self.queries)
-        self.room = (max_tokens - cost(self.content)) * 4 - 4
-        """Characters for places and memories."""
-
-    def fit(self, places: Sequence[Place], shown_as: Mapping[str, str], memories: Sequence[Memory]) -> bool:
-        """Fill the room; returns whether there is anything to say within the budget."""
-        room = self.room
-        while True:
-            where = name_places.lines_of_note(places, shown_as, max(room, 0))
-            remembered, self.memories = _memory_lines(memories, room - sum(len(line) + 1 for line in where))
-            self.body = [*self._work, *(["**Where:**", *where] if where else []), *remembered]
-            self.files = len(where)
-            self.content = self._enclosed(self.body, self.queries)
-            over = cost(self.content) - self._max_tokens
-            if not self.body or (over > 0 and room <= 0):
-                return False
-            if over <= 0:
-                return True
-            room -= over * 4 + 4
-
-    def add_queries(self, more: Sequence[str]) -> None:
-        """Add queries in the rest of the budget, if there are fewer than two."""
-        for query in more[:MOST_QUERIES] if len(self.queries) < MOST_QUERIES else ():
-            queries = list(dict.fromkeys([*self.queries, query]))
-            content = self._enclosed(self.body, queries)
-            if cost(content) <= self._max_tokens:
-                self.queries, self.content = queries, content
-
-    def _enclosed(self, lines: Sequence[str], queries: Sequence[str]) -> str:
-        commands = [f"`{own_command.recall(query, self._agent)}`" for query in queries if as_code(query)]
-        more = ["**More:** " + ", ".join(commands)] if commands else []
-        return enclose(SOURCE, [HEADING, *lines, *more])
+    for query in more_queries:
+        with_query = framed(body, [*queries, query])
+        if len(queries) < MOST_QUERIES and query not in queries and cost(with_query) <= max_tokens:
+            queries, content = [*queries, query], with_query
+    return Note(content, len(where), queries, memories)
 
 
 def file_queries(places: Sequence[Place], shown_as: Mapping[str, str]) -> list[str]:
@@ -369,19 +313,6 @@ def _running_line(calls: Sequence[Call]) -> str:
             process = f", as {call['error']}" if call["error"] else ""
             return f"**Running:** {code} in the background{process}" if len(code) <= 90 else ""
     return ""
-
-
-def _existing_files(folder: str, places: Sequence[Place]) -> set[str]:
-    """The first files of the places that exist; all of them if there is no such folder."""
-    files = list(dict.fromkeys(place["file"] for place in places))[:12]
-    has_folder = os.path.isdir(folder)
-    return {file for file in files if not has_folder or os.path.lexists(os.path.join(folder, file))}
-
-
-def _first_files(places: Sequence[Place], room: int) -> list[Place]:
-    """The places of the first files, no more than `room` characters hold."""
-    files = list(dict.fromkeys(place["file"] for place in places))[: name_places.MOST_FILES * 2]
-    return [place for place in places if place["file"] in files][: max(room, 0) // 6]
 
 
 def _memory_lines(memories: Sequence[Memory], room: int) -> tuple[list[str], list[Memory]]:
