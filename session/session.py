@@ -101,6 +101,8 @@ class Session:
         """Save the state of a new session even if the event changed nothing in it."""
         self.must_store_events = False
         """Store the events at the end of this call: a recall looks them up to find its session."""
+        self.reaction_began = time.monotonic()
+        """When the reaction that runs now began."""
         self._wait_s = wait_s
         self._creates_state = creates_state
         self._lock: state_lock | None = None

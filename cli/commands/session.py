@@ -24,7 +24,7 @@ from recall import engine
 from recall.query import Query
 from session import known_sessions, own_command
 from session import lost as losses
-from session.reactions.startup import lines_left
+from session.reactions.memories import lines_left
 from session.session import SessionStore, errors_of
 from session.state import stored_id
 

@@ -9,6 +9,7 @@ below.
 from __future__ import annotations
 
 import os
+import time
 
 import clients
 from core import TYPE_CHECKING
@@ -104,12 +105,14 @@ def _may_refresh(event: HookEvent, session: Session) -> bool:
 
 def run(name: str, event: HookEvent, session: Session, **options: Any) -> Reaction:
     """Run a reaction; a fault is added to the session's, under the reaction's name."""
+    session.reaction_began = time.monotonic()
     with fault_boundary(session.store, name):
         if name in _HERE:
             return _HERE[name](event, session)
+        module, function = _IN_MEMORIES.get(name, (name, "react"))
         # Without a name in `fromlist` that the module has, Python would return the package.
-        module = __import__(f"session.reactions.{name}", fromlist=["__name__"])
-        reaction: Reaction = module.react(event, session, **options)
+        react = getattr(__import__(f"session.reactions.{module}", fromlist=["__name__"]), function)
+        reaction: Reaction = react(event, session, **options)
         return reaction
     return Reaction(FAILED)
 
@@ -170,24 +173,20 @@ def _observe(event: HookEvent, session: Session) -> Reaction:
 
 def _give_known_fix(event: HookEvent, session: Session) -> Reaction:
     """What got an earlier session out of the very same error; once for each error."""
-    import time
-
     from core import words
     from core.quoting import enclose
     from session import past_runs
-    from session.reactions.injection import Injection, give
+    from session.reactions.injection import give
 
-    began, state, project = time.perf_counter(), session.state, session.project_in(event["cwd"])
-    scope = f"error {words.fingerprint(event['error'])[:12]}"
+    error, state, project = event["error"], session.state, session.project_in(event["cwd"])
+    scope = f"error {words.fingerprint(error)[:12]}"
     if scope in state.injected_scopes:
         return Reaction(ALREADY)
-    lines = session.store.read(
-        "fix", lambda db: past_runs.way_out(db, event["error"], project, without=session.id), list[str]()
-    )
+    lines = session.store.read("fix", lambda db: past_runs.way_out(db, error, project, without=session.id), None)
     if not lines:
         return Reaction(NO_RESULTS)
     state.injected_scopes = [*state.injected_scopes, scope]
-    return give(Injection("known-fix", enclose("known-fix", lines), [], "error.fix.injected", {}), session, began)
+    return give(session, "known-fix", enclose("known-fix", lines), about={})
 
 
 _HERE = {
@@ -197,3 +196,4 @@ _HERE = {
     "idle": _set_idle_timer,
     "observe": _observe,
 }
+_IN_MEMORIES = {"startup": ("memories", "at_start"), "project": ("memories", "at_edit")}

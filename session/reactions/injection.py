@@ -32,51 +32,43 @@ if TYPE_CHECKING:
     Verdict = tuple[str, Literal["echo", "fizzle"], int]
     """A memory's id, the outcome, and how many of its words the agent said."""
 
+MEMORY_ENFORCER = "memory-enforcer"  # the component of events about starts
 TEXT_CHARS = 200  # of a memory that is given
 FEWEST_TERMS = 3  # a memory with fewer distinctive words is not judged
 
 
-class Injection:
-    """A composed text for the agent, and what its event says."""
-
-    __slots__ = ("about", "component", "content", "event_about", "event_name", "kind", "memories", "query")
-
-    def __init__(
-        self, kind: str, content: str, memories: Sequence[Memory], event_name: str, about: Mapping[str, Any]
-    ) -> None:
-        self.kind = kind
-        self.content = content
-        self.memories = memories
-        self.event_name = event_name
-        self.about = about
-        self.event_about: Mapping[str, Any] = {}
-        """What the event says and the result of a command does not."""
-        self.component = ""
-        self.query = ""
-        """The query of the recall: if the agent says its words, that does not show that it used a memory."""
+_EVENTS = {
+    "memory-recall": "memory.recall.injected",
+    "system-knowledge": "system_knowledge.injected",
+    "context-refresh": "context.refresh.injected",
+    "project-context": "project.context.injected",
+    "known-fix": "error.fix.injected",
+}
+"""The event of each kind of text; any other is a recovery note."""
 
 
-def give(injection: Injection, session: Session, began: float) -> Reaction:
+def give(
+    session: Session, kind: str, content: str, memories: Sequence[Memory] = (), *, about: Mapping[str, Any],
+    query: str = "",
+) -> Reaction:  # fmt: skip
     """Hand a text to the agent: count it, remember its memories so that their use can be seen, and queue its event.
 
-    `began` is the `time.perf_counter()` at which the reaction began.
+    `query` is that of the recall: if the agent says its words, that does not show that it used a memory.
     """
-    state, content, memories = session.state, injection.content, injection.memories
+    state = session.state
     identifiers = [memory["id"] for memory in memories]
     state.counts["injections"] += 1
     if memories:
         state.injected_memories = [*state.injected_memories, *identifiers]
-        await_use(state, memories, injection.query)
+        await_use(state, memories, query)
     about = {
-        **injection.about, "memoryIds": identifiers, "contentChars": len(content), "estimatedTokens": cost(content),
-        "duration_ms": round((time.perf_counter() - began) * 1000, 2),
+        **about, "memoryIds": identifiers, "contentChars": len(content), "estimatedTokens": cost(content),
+        "duration_ms": round((time.monotonic() - session.reaction_began) * 1000, 2),
     }  # fmt: skip
-    metadata = {**about, **injection.event_about}
-    event = session.injected_event(
-        injection.event_name, metadata, injection.kind, content, component=injection.component
-    )
-    session.queue_event(event)
-    return Reaction("injected", texts=[{"customType": injection.kind, "content": content}], about=about)
+    name = _EVENTS.get(kind) or state.compaction_event("compaction.inject")
+    component = MEMORY_ENFORCER if kind in ("memory-recall", "system-knowledge") else ""
+    session.queue_event(session.injected_event(name, about, kind, content, component=component))
+    return Reaction("injected", texts=[{"customType": kind, "content": content}], about=about)
 
 
 def select(hits: Sequence[Hit], state: SessionState) -> list[Memory]:

@@ -61,7 +61,7 @@ class Note:
 
 def react(event: HookEvent, session: Session) -> Reaction:
     """The note, unless nothing is known of the session or the last note is still in the context."""
-    began, state = time.perf_counter(), session.state
+    state = session.state
     if (event["kind"] == "start" and not state.note_owed) or asks_for_last_note(event, session):
         return _last_note(session)
     if session.before is None:
@@ -84,10 +84,9 @@ def react(event: HookEvent, session: Session) -> Reaction:
     state.signpost = {"text": note.content, "memoryIds": [memory["id"] for memory in note.memories]}
     session.must_store_events = True
 
-    from session.reactions.injection import Injection, give
+    from session.reactions.injection import give
 
-    name = state.compaction_event("compaction.inject")
-    return give(Injection(_kind(state), note.content, note.memories, name, about), session, began)
+    return give(session, _kind(state), note.content, note.memories, about=about)
 
 
 def _last_note(session: Session) -> Reaction:

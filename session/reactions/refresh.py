@@ -10,8 +10,6 @@ block each time, with what happened meanwhile, which replaces the block before. 
 
 from __future__ import annotations
 
-import time
-
 from core import TYPE_CHECKING
 from core.clock import HOUR_MS, MINUTE_MS
 from core.names import names_in_order
@@ -39,7 +37,7 @@ _OWN_COMPONENTS = (
 
 def react(event: HookEvent, session: Session) -> Reaction:
     """The text for a prompt, or for a context that became half full."""
-    began, state = time.perf_counter(), session.state
+    state = session.state
     message = event["messages"][-1].strip() if event["kind"] == "prompt" and event["messages"] else ""
     is_on = bool(session.config.get_float("refresh.minutes"))
     names = _new_names(message, state) if is_on else []
@@ -58,7 +56,7 @@ def react(event: HookEvent, session: Session) -> Reaction:
     if hits is None:
         return Reaction(FAILED, about=about)
 
-    from session.reactions.injection import Injection, fit, give, select, written_to_be_kept
+    from session.reactions.injection import fit, give, select, written_to_be_kept
 
     is_timed = trigger != "named"
     kept = written_to_be_kept(hits, state)
@@ -91,9 +89,7 @@ def react(event: HookEvent, session: Session) -> Reaction:
     named = [name for memory in shown for name in named_in.get(memory["id"], ())]
     state.told_names = [*state.told_names, *dict.fromkeys((*placed, *notes, *named))]
     content = content or enclose("context-refresh", ["## Context Refresh", *above])
-    injection = Injection("context-refresh", content, shown, "context.refresh.injected", about)
-    injection.event_about, injection.query = {"reason": trigger}, query
-    return give(injection, session, began)
+    return give(session, "context-refresh", content, shown, about=about, query=query)
 
 
 def trigger_of(message: str, session: Session) -> str:

@@ -8,7 +8,7 @@ import pytest
 from conftest import NOW, Run
 
 from core import config
-from session.reactions.project import names_file, scope_of
+from session.reactions.memories import names_file, scope_of
 
 FACTS = (
     "The worker in packages/system-bus/src/drain_worker.ts must be restarted after each deploy, it keeps old functions",

@@ -51,7 +51,6 @@ def test_the_text_holds_memories(run: Run) -> None:
     assert metadata.pop("memoryIds") == result["memoryIds"]
     assert metadata.pop("duration_ms") >= 0
     assert metadata == {
-        "reason": "interval",
         "trigger": "interval",
         "query": TASK,
         "contentChars": len(result["content"]),
