@@ -12,7 +12,7 @@ import time
 
 import clients
 from clients import content
-from core import TYPE_CHECKING, files, json_text, words
+from core import TYPE_CHECKING, files, words
 from core.errors import Failure
 from core.redaction import redact
 from core.store import sessions as stored_progress
@@ -22,7 +22,6 @@ from memory.archive import Limits, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
 
     import apsw
 
@@ -115,7 +114,7 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested, pro
         piece.only_grows = reader.only_grows
         if not reader.fill(piece, offset):
             return
-        stored = _store(archive, reader.source, position, piece, reader.head(piece.end))
+        stored = archive.store(reader.source, position, piece, reader.head(piece.end))
         if stored is None:  # another process was faster: continue from its offset
             tries += 1
             continue
@@ -144,7 +143,7 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
         for entry in piece.new_of(entries):
             if admission is None or admission.follow([entry], entry.at):
                 piece.add(entry)
-        stored = _store(archive, source, position, piece, "")
+        stored = archive.store(source, position, piece, "")
         if stored is not None:
             ingested.add(piece, stored)
             break
@@ -172,19 +171,6 @@ def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: 
             head = _head(read, offset)
     with sqlite.transaction(db):
         stored_progress.save_transcript_position(db, source, offset, head, carry.to_json(), origin.now)
-
-
-def _store(
-    archive: SessionArchive, source: str, position: Position | None, piece: Piece, head: str
-) -> tuple[int, int, int] | None:
-    """`SessionArchive.store`; it also notes that an output was cut, for `doctor`."""
-    if piece.calls.is_cut:
-        path = os.path.join(_cut_outputs(), words.fingerprint(source))
-        try:
-            files.write_whole(path, json_text.dumps({"source": source, "cut": True}).encode("utf-8", "surrogatepass"))
-        except OSError:  # a full disk
-            pass
-    return archive.store(source, position, piece, head)
 
 
 class _Reader:
@@ -280,8 +266,6 @@ class _Reader:
             begun_by = entries[0].parent_session if is_side and entries else ""
             admitted = self._admission.follow(entries, at, owner or begun_by, piece.end)
             numbered = [(number, entry) for number, entry in numbered if entry in admitted]
-        if self._limits.deadline is not None and len(line) > content.LARGE_BYTES:
-            piece.calls.is_cut |= _cut_texts(entry for _, entry in numbered)
         own = piece.begin_line(entries[0], owner, is_tree=self._client.is_tree) if entries else piece
         for number, entry in numbered:
             if entry.kept_in and (text := self._kept_output(entry.kept_in)):
@@ -329,25 +313,6 @@ def source_of(path: str) -> str:
     return "hash-" + words.fingerprint(real) if redact(plain)[1] or plain != real else plain
 
 
-def cut_transcripts() -> list[tuple[str, str]]:
-    """The transcripts whose outputs were stored in part, and the files that record this."""
-    from glob import escape, glob
-
-    paths = sorted(glob(os.path.join(escape(_cut_outputs()), "*")))
-    return [(str(record["source"]), path) for path in paths if (record := _record(path)).get("cut")]
-
-
-def _cut_outputs() -> str:
-    return os.path.join(files.home(), "sessions", ".work", "slow")
-
-
-def _record(path: str) -> dict[str, Any]:
-    try:
-        return content.table(json_text.loads(files.start_of(path, 100_000)))
-    except json_text.InvalidJSON:
-        return {}
-
-
 def _admission(origin: Origin, read: Source | None = None) -> Admission | None:
     """Which entries may be archived; None: all of them, as long as there are no switches."""
     if not files.has_switches():
@@ -355,35 +320,6 @@ def _admission(origin: Origin, read: Source | None = None) -> Admission | None:
     from memory.archive import admission
 
     return admission.of_session(origin, clients.row(origin.agent), read)
-
-
-def _cut_texts(entries: Iterable[Entry]) -> bool:
-    """Cut what a hook has no time to redact, and return whether there was any: of long texts, those that are full of
-    possible secrets, and what follows the first 200,000 characters of all of them."""
-    from memory.archive.texts import END_CHARS, in_part, is_dense
-
-    room, is_cut = 200_000, False
-
-    def shorter(text: str) -> str:
-        nonlocal room, is_cut
-        if len(text) > 3 * END_CHARS and (len(text) > room or is_dense(text)):
-            is_cut = True
-            # the ends cost time, too
-            enough = room > 3 * END_CHARS
-            cut = in_part(text, lambda part: redact(part)[0]) if enough else f"[{len(text)} characters left out]"
-            room -= len(cut)
-            return cut
-        room -= len(text)
-        return text
-
-    for entry in entries:
-        entry.text, entry.command = shorter(entry.text), shorter(entry.command)
-        if entry.given is not None:
-            entry.given = shorter(content.given_text(entry.given))
-        for hunk in entry.hunks:  # the lines of an edit and their signs belong together
-            if shorter(hunk.text) != hunk.text:
-                hunk.text = hunk.signs = ""
-    return is_cut
 
 
 def unreadable(path: str, reason: object) -> Failure:

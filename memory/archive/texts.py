@@ -36,18 +36,17 @@ def start(text: str, most: int, command: str = "", path: str = "") -> str:
     return (kept if len(text) <= most + MARGIN else kept[:-MARGIN])[:most]
 
 
-def both_ends(text: str, most: int, command: str = "", path: str = "", *, whole: bool = True) -> tuple[str, bool]:
+def both_ends(text: str, most: int, command: str = "", path: str = "") -> str:
     """The text without secrets; of a text longer than `most` the head and the tail, half of it each.
 
-    With `whole=False`, a text that is dense with secrets is cut much shorter, since redacting it would take seconds;
-    then the second value is True.
+    A long text that is dense with secrets is cut much shorter, since redacting it would take seconds.
     """
-    if len(text) > (most if whole else 16_000):  # redacting fewer characters is quick, however dense they are
-        if not whole and is_dense(text[: most // 2] + text[most // 2 :][-most // 2 :]):
-            return in_part(text, lambda part: plain(part, command, path)), True
-        if len(text) > most:
-            return in_part(text, lambda part: plain(part, command, path), most // 2, MARGIN), False
-    return plain(text, command, path), False
+    # redacting fewer characters is quick, however dense they are
+    if len(text) > 16_000 and is_dense(text[: most // 2] + text[most // 2 :][-most // 2 :]):
+        return in_part(text, lambda part: plain(part, command, path))
+    if len(text) > most:
+        return in_part(text, lambda part: plain(part, command, path), most // 2, MARGIN)
+    return plain(text, command, path)
 
 
 def bounded(text: str) -> str:
