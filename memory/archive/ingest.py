@@ -21,15 +21,15 @@ from core.words import clean
 from memory.archive import Limits, Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import apsw
 
+    from clients.base import Client
     from clients.entries import Entry
     from core.store.sources import Source
     from memory.archive.admission import Admission
-    from memory.archive.forks import Shared
-    from memory.archive.session_archive import Piece, Position, SessionArchive
+    from memory.archive.session_archive import Piece, Position, SessionArchive, Shared
 
 PIECE_BYTES = 256 * 1024  # of a piece in a hook, which checks its deadline after each; a longer line is read, too
 MAX_TRIES = 8  # to store a piece while other processes store theirs
@@ -46,7 +46,7 @@ class Ingested:
         self.calls = 0  # new calls
         self.bytes = 0  # read
         self.bad_lines = 0  # that hold no JSON object
-        self.shared: list[Shared] = []  # episodes that other sessions claim, too: see `memory.archive.forks`
+        self.shared: list[Shared] = []  # episodes that other sessions claim, too: see `session_archive.settle`
         self.is_rewound = False  # the user went back to an earlier entry
         self.is_forgotten = False  # the session was forgotten or purged, and nothing of it may be kept
         self.entries: list[Entry] = []  # the last 400, for the feedback about memories
@@ -111,7 +111,6 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested, pro
         if ingested.is_forgotten:
             return
         piece = Piece(archive, carry)
-        piece.only_grows = reader.only_grows
         if not reader.fill(piece, offset):
             return
         stored = archive.store(reader.source, position, piece, reader.head(piece.end))
@@ -150,29 +149,6 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
     return ingested
 
 
-def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: Origin) -> None:
-    """Note that nothing of what a client has sent or written so far is archived: it was said in an excluded folder.
-
-    This is for clients that do not write the folder of an entry.
-    """
-    from memory.archive.session_archive import Carry, clean_name, identifier_of
-
-    source = "session:" + clean_name(origin.session) if entries else source_of(path)
-    position = stored_progress.transcript_position(db, source)
-    offset, head, text = position or (0, "", "")
-    carry = Carry.from_json(text)
-    for entry in entries:
-        if entry.kind in ("prompt", "answer"):
-            carry.passed = identifier_of(entry, clean_name(origin.session), b"", 0)
-    if not entries:
-        with sources.open_source(path) as read:
-            while lines := content.read_lines(read, offset, PIECE_BYTES):
-                offset = lines[-1][1]
-            head = _head(read, offset)
-    with sqlite.transaction(db):
-        stored_progress.save_transcript_position(db, source, offset, head, carry.to_json(), origin.now)
-
-
 class _Reader:
     """Reads the new lines of a transcript in pieces.
 
@@ -184,7 +160,6 @@ class _Reader:
         self._path = path
         self.origin = origin
         self._read = read
-        self.only_grows = read.only_grows
         self._limits = limits
         self._client = clients.with_transcript(origin.agent)
         name = os.path.splitext(os.path.basename(sources.plain_path(path)))[0]
@@ -203,9 +178,7 @@ class _Reader:
                 return offset, carry
         begin = self._read.read(PIECE_BYTES, 0) if self._client.fork_marks else b""
         if any(mark in begin for mark in self._client.fork_marks):
-            from memory.archive import forks
-
-            offset, self._skipped = forks.end_of_copies(self._read, self._path, self._client)
+            offset, self._skipped = _end_of_copies(self._read, self._path, self._client)
             return offset, ""
         return 0, ""
 
@@ -320,6 +293,59 @@ def _admission(origin: Origin, read: Source | None = None) -> Admission | None:
     from memory.archive import admission
 
     return admission.of_session(origin, clients.row(origin.agent), read)
+
+
+def _end_of_copies(read: Source, path: str, client: Client) -> tuple[int, Entry | None]:
+    """The offset after the lines with which a fork repeats its parent's transcript, 0 if it repeats none; its first
+    entry, with the time of the last of these lines.
+
+    This is for a client whose entries have no ids. A line of the parent that is younger than the fork is no original.
+    """
+    first, _ = next(iter(content.read_lines(read, 0, PIECE_BYTES)), (b"", 0))
+    heads = clients.entries_of(client, content.parsed(first) or {})[:1]
+    parent = heads[0].copied_from if heads else ""
+    original = _transcript_of(parent, path, client) if parent and parent not in os.path.basename(path) else ""
+    if not original:
+        return 0, None
+    try:
+        other = sources.open_source(original)
+    except OSError:
+        return 0, None
+    with other:
+        end, began = 0, heads[0].at or 0
+        heads[0].at = 0
+        theirs = _history(other, client)
+        for _, payload, line_end in _history(read, client):
+            # A subagent gets no calls, no thoughts, and perhaps only the last turns of its parent.
+            known = (
+                line for line in theirs if line[1] == payload or (end and content.table(line[1]).get("role") == "user")
+            )
+            at, said, _ = next(known, (0, None, 0))
+            if said != payload or at > began:
+                break
+            end, heads[0].at = line_end, at
+        return end, heads[0]
+
+
+def _transcript_of(session: str, path: str, client: Client) -> str:
+    """The transcript of another session, in the same folder or among those that the client keeps; "" if it is gone."""
+    from glob import escape, iglob
+
+    places: list[str] = []
+    for folder, pattern in client.histories():
+        name = pattern.replace("*", f"*{escape(session)}") + "*"
+        places = [f"{escape(os.path.dirname(path))}/{name}", *places, f"{escape(folder)}/**/{name}"]
+    return next((match for place in places for match in iglob(place, recursive=True)), "")
+
+
+def _history(read: Source, client: Client) -> Iterator[tuple[int, object, int]]:
+    """The lines that a fork copies: the time, the payload, and the offset after the line."""
+    offset = 0
+    while lines := content.read_lines(read, offset, PIECE_BYTES):
+        for line, offset in lines:
+            value = content.parsed(line) or {}
+            if value.get("type") in client.copied_types:
+                yield content.parse_timestamp(value.get("timestamp")) or 0, value.get("payload"), offset
 
 
 def unreadable(path: str, reason: object) -> Failure:

@@ -12,25 +12,26 @@ from clients.entries import Entry
 from core import TYPE_CHECKING, json_text, words
 from core.project import repository_of
 from core.redaction import redact
-from core.store import calls, documents, folders, sessions, sqlite
+from core.store import branches, calls, documents, folders, sessions, sqlite
 from core.words import clean
 from memory import gate
-from memory.archive import Origin, branches, texts
+from memory.archive import Origin, texts
 from memory.archive.calls import LAST_CALL, SessionCalls
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     import apsw
 
     from core.records import Document, Session
     from core.store.branches import Mark
-    from memory.archive.forks import Shared
 
     Position = tuple[int, str, str]
     """How far a transcript is archived: the offset, a fingerprint of the file's beginning, and the carry as JSON."""
+    Shared = tuple[str, str, str, str]
+    """The id of an episode, the session that has it, another session that claims it, and its context there."""
 
 COLLECTION = "episodes"
 
@@ -90,9 +91,8 @@ class SessionArchive:
                 copy.archive.store_copy(copy)
             counts = self._store_piece(piece)
             piece.carry.mark, piece.carry.leaf, piece.is_rewound = branches.follow(
-                self.db, self.session, piece.nodes, (piece.carry.mark, piece.carry.leaf),
-                is_first=piece.is_first, only_grows=piece.only_grows,
-            )  # fmt: skip
+                self.db, self.session, piece.nodes, (piece.carry.mark, piece.carry.leaf)
+            )
             carry = piece.carry.to_json()
             if before != (piece.end, head, carry):
                 sessions.save_transcript_position(self.db, source, piece.end, head, carry, self._now)
@@ -196,6 +196,54 @@ class SessionArchive:
         return True
 
 
+def settle(db: apsw.Connection, shared: Sequence[Shared], *, vectors: bool, is_live: bool = False) -> None:
+    """Give each episode that was found in several sessions to the one in which it first appeared.
+
+    That is the parent, if a transcript names it; else the session that first said something of its own. The calls that
+    the others copied are deleted. Opens a transaction.
+
+    Args:
+        is_live: the claiming session is running. If it has said nothing of its own yet, it is a new fork and gets none.
+    """
+    holders: dict[str, set[str]] = {}
+    contexts: dict[tuple[str, str], str] = {}
+    for identifier, stored, claiming, context in shared:
+        holders.setdefault(identifier, set()).update((stored, claiming))
+        contexts[identifier, claiming] = context
+    groups: dict[frozenset[str], list[str]] = {}
+    for identifier, claimants in holders.items():
+        groups.setdefault(frozenset(claimants), []).append(identifier)
+    with sqlite.transaction(db):
+        signatures = vectors and documents.has_signatures(db)
+        for group, identifiers in groups.items():
+            owner = _first_holder(db, group, holders, is_live=is_live)
+            for identifier in identifiers if owner else ():
+                turn = documents.by_id(db, identifier)
+                if turn is None or turn["forgotten_at"] is not None or turn["session_id"] in ("", owner):
+                    continue
+                turn["context"] = contexts.get((identifier, owner), "")
+                vector = document_vector(turn["text"], turn["context"])
+                sessions.give_episode(db, turn, owner, vector, signatures=signatures)
+            for session in group:
+                documents.renew_segments(db, session)
+                if owner and session != owner:
+                    calls.drop_copies(db, session, owner)
+                    sessions.note_fork(db, session, owner)
+                branches.mark_abandoned(db, session)
+
+
+def _first_holder(db: apsw.Connection, group: Iterable[str], shared: Iterable[str], *, is_live: bool) -> str:
+    """The session in which the shared episodes first appeared; "" to leave them where they are."""
+    known = {session: sessions.by_id(db, session) for session in group}
+    roots = [name for name, session in known.items() if not session or session.get("parent") not in known]
+    began = {session: sessions.first_episode_at(db, session, shared) for session in roots or group}
+    times = {session: at for session, at in began.items() if at is not None}
+    if len(began) > 1 and len(times) < len(began) and is_live:
+        return ""
+    ended = {session: record["updated_at"] for session, record in known.items() if record}
+    return min(began, key=lambda session: (times.get(session, 0), ended.get(session, 0), session))
+
+
 class Piece:
     """A piece of a session, read and redacted, before it is stored. It continues the piece before it.
 
@@ -222,7 +270,6 @@ class Piece:
         self._node: branches.Node | None = None  # of the line that is being added
         # of a transcript:
         self.end = 0  # the offset after the piece
-        self.only_grows = True
         self.bad_lines = 0  # lines that hold no JSON object
 
     def begin_line(self, head: Entry, owner: str = "", *, is_tree: bool = False) -> Piece:
@@ -241,10 +288,15 @@ class Piece:
             self.carry.kind = "fork"
         if owner and owner == self.carry.parent:
             self.forked_at = max(self.forked_at, head.at or 0)
-        self._node = branches.Node(head, is_tree=is_tree, has_parents=self.carry.has_parents)
+        content = ("prompt", "answer", "call", "result", "shell", "compaction", "summary")
+        is_root = is_tree and bool(head.id) and not head.parent and self.carry.has_parents
+        parent = head.parent if is_tree else None
+        node = branches.Node(head.id, parent, is_content=head.kind in content, is_root=is_root)
+        node.take_back(head.turns, head.rewound_to)
+        self._node = node
         self.carry.has_parents |= bool(head.parent)
         if not head.is_side:
-            self.nodes.append(self._node)
+            self.nodes.append(node)
         if owner and owner not in self.copies:
             self.copies[owner] = Piece(self.archive.of(owner), "", is_copy=True)
         piece = self.copies[owner] if owner else self
@@ -293,8 +345,6 @@ class Piece:
         known = self.carry.last.id if self.carry.last else ""
         for number in range(len(messages) - 1, -1, -1):
             identifier = identifier_of(entries[messages[number]], self._session, b"", 0)
-            if identifier == self.carry.passed:
-                return entries[messages[number + 1] :] if number + 1 < len(messages) else ()
             if identifier == known:
                 return entries[messages[number] :]
         return entries
@@ -396,13 +446,12 @@ class Carry:
     """What a piece leaves to the next piece of its session."""
 
     __slots__ = (
-        "folder", "has_parents", "kind", "last", "leaf", "mark", "parent", "passed", "prompt", "typed_ahead", "work",
+        "folder", "has_parents", "kind", "last", "leaf", "mark", "parent", "prompt", "typed_ahead", "work",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.prompt = ""  # the beginning of the turn's prompt
         self.last: Message | None = None  # the last message
-        self.passed = ""  # id of the last message that is never archived
         self.parent = ""  # the session that began this one
         self.kind = "main"
         self.folder = ""  # that the last line which names one names
@@ -427,7 +476,6 @@ class Carry:
                 for name in ("prompt", "before", "after", "body"):
                     setattr(carry.last, name, str(row[name]))
             carry.prompt = str(value["prompt"])
-            carry.passed = str(value.get("passed", ""))
             carry.typed_ahead.waiting = [*map(str, value["queue"])]
             carry.typed_ahead.given = [*map(str, value["handed"])]
             carry.work = {str(key): str(what) for key, what in value["work"].items()}
@@ -453,7 +501,6 @@ class Carry:
             "mark": [*self.mark], "leaf": [*self.leaf],
             "parents": self.has_parents, "parent": self.parent, "kind": self.kind, "folder": self.folder,
         }  # fmt: skip
-        value |= {"passed": self.passed} if self.passed else {}
         return json_text.dumps(value)
 
     def leave_out_quotes(self, purged: set[str]) -> None:
