@@ -110,7 +110,6 @@ def run(path: str, call: Callable[[], Answer | int | None], *, as_json: bool) ->
         if debugging and not isinstance(error, Failure):
             raise
         code = report(path, error, as_json=as_json)
-    report_corrected_modes(quiet=False)
     if code == 0 and not path.startswith(_WITHOUT_JOBS):
         start_due_jobs()
     return code
@@ -122,7 +121,7 @@ def start_due_jobs() -> None:
         from core import background, config
 
         settings = config.load()
-        report_unknown_settings((*settings.unknown, *config.unknown_variables()), quiet=False)
+        report_unknown_settings(settings.unknown, quiet=False)
         background.start_due(settings)
     except Exception:  # the command has succeeded, and the next command tries again
         if os.environ.get("JOELCLAW_DEBUG"):
@@ -172,7 +171,6 @@ def hook(words: Sequence[str]) -> int:
                 _print_answer(hook.empty())
         except BaseException:  # stdout is closed
             pass
-    report_corrected_modes(quiet=True)
     return 0
 
 
@@ -229,22 +227,6 @@ def report_unknown_settings(unknown: Sequence[tuple[str, str]], *, quiet: bool) 
     log.spool(events)
     if not quiet:
         tell(shown("".join(f"joelclaw: {event['metadata']['message']}\n" for event in events)))
-
-
-def report_corrected_modes(*, quiet: bool) -> None:
-    """Report that other users could read files of the home: as an event and, unless `quiet`, on stderr."""
-    paths = files.take_corrected()
-    if not paths:
-        return
-    from core import clock
-    from otel import log
-
-    about = {"count": len(paths), "first": paths[:5]}
-    log.spool(
-        [log.new_event("home.modes.corrected", component="home", level="warn", metadata=about, now=clock.now_ms())]
-    )
-    if not quiet:
-        tell(f"joelclaw: others could read {len(paths)} files or folders in {files.home()}; now only you can\n")
 
 
 # The process

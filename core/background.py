@@ -133,7 +133,7 @@ def _start_daily_prune(config: Config) -> None:
     """Start `store prune` once a day. The time of the store's lock file, which is created with it, says when it ran."""
     store_lock = os.path.join(files.home(), "store.db.lock")
     now = time.time()  # compared with a time of the file system, so not with our clock, which tests can freeze
-    limits = ("retention.events_days", "retention.events_mb", "retention.sessions_days", "retention.episodes_days")
+    limits = ("retention.events_days", "retention.events_mb", "retention.sessions_days")
     try:
         age_s = now - os.stat(store_lock).st_mtime
         if 0 <= age_s * 1000 < clock.DAY_MS or not any(map(config.get_int, limits)):

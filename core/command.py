@@ -230,15 +230,10 @@ class Model:
         if ended.reason == "timeout":
             fix = "raise model.timeout_seconds in config.toml, or use a faster model"
             raise Failure("MODEL_TIMEOUT", f"{name} did not answer within {timeout_s:g} s", fix)
-        if ended.reason == "too-long":
-            message = f"{name} answered more than {max_bytes} bytes"
-            raise Failure("MODEL_TOO_LONG", message, "check what the command prints")
-        by_hand = "run it by hand with a prompt on stdin; it must write to stdout"
-        if ended.reason or ended.status != 0:
-            raise Failure("MODEL_FAILED", f"{name}: {_one_line(ended.explain())}", by_hand)
         text = ended.output.decode("utf-8", "replace").replace("\0", "\ufffd").removeprefix("\ufeff").strip()
-        if not text:
-            raise Failure("MODEL_EMPTY", f"{name} answered nothing", by_hand)
+        if ended.reason or ended.status != 0 or not text:
+            fix = "run it by hand with a prompt on stdin; it must write to stdout"
+            raise Failure("MODEL_FAILED", f"{name}: {_one_line(ended.explain())}", fix)
         return text
 
     def _words(self) -> list[str]:
@@ -278,5 +273,5 @@ def model_not_configured() -> Failure:
 
 def _one_line(text: str) -> str:
     """Foreign text for a message: redacted, without control characters, and short."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in clean(text)).split())
-    return clip(redact(line)[0], 300)
+    line = "".join(character if character.isprintable() else " " for character in clean(text))
+    return clip(redact(" ".join(line.split()))[0], 300)

@@ -40,38 +40,26 @@ class Setting:
     def parse(self, name: str, given: Value | None, source: str) -> Value:
         """A given value as this setting's type; None means not a single value. Raises Failure: CONFIG_INVALID."""
         kind = type(self.default)
-        if kind is str:
-            if isinstance(given, str) and (not self.choices or given in self.choices):
-                return given
-        elif kind is bool:
-            if isinstance(given, bool):
-                return given
-            if isinstance(given, str) and source == ENVIRONMENT:  # which holds only text
-                if given.strip().lower() in ("true", "1", "yes", "on"):
-                    return True
-                if given.strip().lower() in ("false", "0", "no", "off"):
-                    return False
-        elif given is not None and not isinstance(given, bool):
+        if kind is str and isinstance(given, str) and (not self.choices or given in self.choices):
+            return given
+        if kind is bool and isinstance(given, str) and source == ENVIRONMENT:  # which holds only text
+            words = dict.fromkeys(("true", "1", "yes", "on"), True) | dict.fromkeys(("false", "0", "no", "off"), False)
+            given = words.get(given.strip().lower(), given)
+        if kind is bool and isinstance(given, bool):
+            return given
+        if kind in (int, float) and given is not None and not isinstance(given, bool):
             try:
                 number = float(given)
                 if self.low <= number <= self.high and (kind is float or number == int(number)):
                     return int(number) if kind is int else number
             except (ValueError, OverflowError):
                 pass
+        bounds = f"from {self.low:.12g} to {self.high:.12g}"
+        kinds = {str: "text", bool: "true or false", int: f"a whole number {bounds}", float: f"a number {bounds}"}
+        allowed = f"one of {', '.join(self.choices)}" if self.choices else kinds[kind]
         shown = "a list, a table, a date or a number that is too long" if given is None else repr(given)
-        message = f"{source}: {name} is {shown}, which is not {self.allowed()}"
-        raise Failure("CONFIG_INVALID", message, f"set {name} to {self.allowed()}")
-
-    def allowed(self) -> str:
-        """The allowed values, in words."""
-        if self.choices:
-            return "one of " + ", ".join(self.choices)
-        if isinstance(self.default, bool):
-            return "true or false"
-        if isinstance(self.default, str):
-            return "text"
-        kind = "a whole number" if isinstance(self.default, int) else "a number"
-        return f"{kind} from {self.low:.12g} to {self.high:.12g}"
+        message = f"{source}: {name} is {shown}, which is not {allowed}"
+        raise Failure("CONFIG_INVALID", message, f"set {name} to {allowed}")
 
 
 SETTINGS: dict[str, Setting] = {
@@ -118,7 +106,6 @@ SETTINGS: dict[str, Setting] = {
     "retention.sessions_days": Setting(
         90, "age at which session states expire, in days; 0 never", 0, 36_500, user_only=True
     ),
-    "retention.episodes_days": Setting(0, "age at which episodes expire, in days; 0 never", 0, 36_500, user_only=True),
 }
 OUTSIDE_VARIABLES = ("TYPESENSE_", "OTEL_")
 """Beginnings of the variables of the cluster and the collector, which the table `[environment]` may set."""
@@ -181,29 +168,25 @@ def load() -> Config:
     path = os.path.join(files.home(), "config.toml")
     table = _table(path) if os.path.lexists(path) else {}
     values: dict[str, Value] = {}
-    for name in sorted(table, key=SETTINGS.__contains__):  # if a file has both spellings, the current name wins
-        current = FORMER_NAMES.get(name, name)
-        if current in SETTINGS:
-            values[current] = SETTINGS[current].parse(name, table[name], path)
-    for name in (*FORMER_NAMES, *SETTINGS):
-        given = os.environ.get(variable(name))
-        if given:
-            current = FORMER_NAMES.get(name, name)
-            values[current] = SETTINGS[current].parse(name, given, ENVIRONMENT)
     scopes: dict[str, str] = {}
     unknown: list[tuple[str, str]] = []
     for name, value in table.items():
         section, _, key = name.partition(".")
-        if section == "scopes" or (section == "environment" and key.startswith(OUTSIDE_VARIABLES)):
-            if not isinstance(value, str):
-                message = f"{path}: {name} is {value!r}, which is not text"
-                raise Failure("CONFIG_INVALID", message, f"set {name} to text")
-            if section == "scopes":
-                scopes[key] = value
-            else:
-                os.environ.setdefault(key, value)
-        elif name not in SETTINGS and name not in FORMER_NAMES:  # misspelled, removed, or of a later version
-            unknown.append((path, name))
+        current = FORMER_NAMES.get(name, name)
+        if current in SETTINGS:
+            values[current] = SETTINGS[current].parse(name, value, path)
+        elif section != "scopes" and not (section == "environment" and key.startswith(OUTSIDE_VARIABLES)):
+            unknown.append((path, name))  # misspelled, removed, or of a later version
+        elif not isinstance(value, str):
+            raise Failure("CONFIG_INVALID", f"{path}: {name} is {value!r}, which is not text", f"set {name} to text")
+        elif section == "scopes":
+            scopes[key] = value
+        else:
+            os.environ.setdefault(key, value)
+    for name in (*FORMER_NAMES, *SETTINGS):
+        if given := os.environ.get(variable(name)):
+            current = FORMER_NAMES.get(name, name)
+            values[current] = SETTINGS[current].parse(name, given, ENVIRONMENT)
     return Config(values, scopes, tuple(unknown))
 
 
@@ -223,14 +206,6 @@ def distrust_environment(folder: str) -> list[str]:
     return ignored
 
 
-def unknown_variables() -> tuple[tuple[str, str], ...]:
-    """Environment variables that look like settings but are not."""
-    sections = tuple({variable(name.partition(".")[0]) + "_" for name in SETTINGS})
-    ours = [name for name in os.environ if name.startswith(sections) and name != "JOELCLAW_IDLE_RUN"]
-    known = {variable(name) for name in (*FORMER_NAMES, *SETTINGS)} if ours else set()
-    return tuple((ENVIRONMENT, name) for name in ours if name not in known)
-
-
 def describe_unknown(place: str, name: str) -> str:
     """A line about an unknown setting: `FILE: recall.min_scor: unknown; did you mean recall.min_score`."""
     if place == HOOK_ENVIRONMENT:
@@ -243,20 +218,10 @@ def describe_unknown(place: str, name: str) -> str:
 
 
 def closest_setting(name: str) -> str:
-    """The setting that was probably meant, "" if none is similar. `min_score` means `recall.min_score`."""
+    """The setting that was probably meant, "" if none is similar."""
     from difflib import get_close_matches
 
-    def spelling(name: str) -> str:  # `reserveTokens`, `reserve-tokens` and `reserve_tokens` are the same
-        return name[:80].removeprefix("JOELCLAW_").lower().replace("_", "").replace("-", "")
-
-    names = [variable(setting) for setting in SETTINGS] if name.startswith("JOELCLAW_") else SETTINGS
-    settings = {spelling(setting): setting for setting in names}
-    given = spelling(name)
-    if given not in settings:
-        same_key = [known for known in settings if known.rpartition(".")[2] == given.rpartition(".")[2]]
-        close = get_close_matches(given, settings, 1, 0.75)
-        given = close[0] if close else same_key[0] if len(same_key) == 1 else ""
-    return settings.get(given, "")
+    return next(iter(get_close_matches(name[:80], SETTINGS, 1, 0.75)), "")
 
 
 def _table(path: str) -> dict[str, Any]:
@@ -276,10 +241,9 @@ def _table(path: str) -> dict[str, Any]:
 
     try:
         table = _flat(tomllib.loads(files.read_file(path).decode().removeprefix("\ufeff")))
-    except OSError as error:
-        raise Failure("CONFIG_INVALID", f"{path}: {error.strerror}", f"move {path} away, or make it readable") from None
-    except ValueError as error:
-        raise Failure("CONFIG_INVALID", f"{path}: {error}", f"fix {path}, or move it away") from None
+    except (OSError, ValueError) as error:
+        fix = f"move {path} away, or fix it"
+        raise Failure("CONFIG_INVALID", f"{path}: {getattr(error, 'strerror', error)}", fix) from None
     try:
         files.write_whole(cache, json_text.dumps({"key": key, "table": table}).encode())
     except (OSError, TypeError, ValueError):
@@ -291,12 +255,7 @@ def _flat(tables: dict[str, Any]) -> dict[str, Any]:
     """`section.key` → value; None for a list, a date, a nested table and an integer of more than 64 bits."""
     flat: dict[str, Any] = {}
     for section, inner in tables.items():
-        if isinstance(inner, dict):
-            flat.update({f"{section}.{key}": value for key, value in inner.items()})
-        else:
-            flat[section] = inner
-    return {name: value if _is_single(value) else None for name, value in flat.items()}
-
-
-def _is_single(value: Any) -> bool:
-    return isinstance(value, (str, float)) or (isinstance(value, int) and value.bit_length() <= 64)
+        for key, value in inner.items() if isinstance(inner, dict) else [("", inner)]:
+            is_single = isinstance(value, (str, float)) or (isinstance(value, int) and value.bit_length() <= 64)
+            flat[f"{section}.{key}" if key else section] = value if is_single else None
+    return flat

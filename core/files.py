@@ -1,7 +1,7 @@
 """Private files: their paths, how they are written atomically, and how damaged files are set aside; the home's files.
 
-Folders are 0700 and files 0600 whatever the umask, because they hold what people said. If a copied backup made them
-wider, the next write closes them again.
+Folders are 0700 and files 0600 whatever the umask, because they hold what people said. If a copied backup has opened
+the home, the next write closes it again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import stat
 import time
 
 from core import TYPE_CHECKING, clock
-from core.errors import Failure, NotAFile
+from core.errors import NotAFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,8 +32,6 @@ _OURS = frozenset(
 )
 is_read_only = False
 """Set by `doctor` and `status`: this process writes no file in the home."""
-corrected: list[str] = []
-"""Paths whose permissions `put_right` has closed."""
 shell_path: list[str] = []
 """PATH as the caller's shell has it: see `find_no_program_here`."""
 
@@ -102,34 +100,30 @@ def open_file(path: str, flags: int = os.O_RDONLY) -> int:
     With `os.O_CREAT`, a missing file is created, but not where a link leads.
     """
     flags |= os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    require_file(path)
     try:
         descriptor = os.open(path, flags & ~os.O_CREAT)
     except FileNotFoundError:
-        if os.path.islink(path):
-            raise _not_a_file(path) from None
         if not flags & os.O_CREAT:
             raise
         descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o600)
         os.fchmod(descriptor, 0o600)
-    except OSError as error:
-        if error.errno in (errno.EISDIR, errno.ENXIO, errno.ENODEV, errno.ELOOP):
-            raise _not_a_file(path) from None
-        raise
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # it was replaced meanwhile
         os.close(descriptor)
-        raise _not_a_file(path)
+        raise NotAFile(errno.EINVAL, "it is not a file", path)
     return descriptor
 
 
 def require_file(path: str) -> None:
     """Raise NotAFile if there is something else than a file at the path. Nothing is opened."""
+    kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFDIR: "a folder", stat.S_IFSOCK: "a socket"}
     try:
-        if stat.S_ISREG(os.stat(path).st_mode):
-            return
-    except FileNotFoundError:
-        if not os.path.islink(path):
-            return
-    raise _not_a_file(path)
+        kind = stat.S_IFMT(os.stat(path).st_mode)
+        what = "" if kind == stat.S_IFREG else kinds.get(kind, "a device")
+    except OSError:
+        what = f"a link that leads to no file ({os.readlink(path)})" if os.path.islink(path) else ""
+    if what:
+        raise NotAFile(errno.EINVAL, f"it is {what} instead of a file", path)
 
 
 def read_file(path: str, most: int = -1) -> bytes:
@@ -138,19 +132,9 @@ def read_file(path: str, most: int = -1) -> bytes:
         return file.read(most)
 
 
-def _not_a_file(path: str) -> NotAFile:
-    """The kind of thing at a path that should be a file, in words."""
-    kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFDIR: "a folder", stat.S_IFSOCK: "a socket"}
-    try:
-        kind = kinds.get(stat.S_IFMT(os.stat(path).st_mode), "a device")
-    except OSError:
-        kind = f"a link that leads to no file ({os.readlink(path)})" if os.path.islink(path) else "gone"
-    return NotAFile(errno.EINVAL, f"it is {kind} instead of a file", path)
-
-
 def touch_private(path: str) -> None:
     """Create an empty 0600 file, and its folder, unless it exists. Raises NotAFile."""
-    _put_right(path)
+    _close_home(path)
     if not os.path.exists(path):
         private_folder(os.path.dirname(path))
         os.close(open_file(path, os.O_WRONLY | os.O_CREAT))
@@ -158,7 +142,7 @@ def touch_private(path: str) -> None:
 
 def write_whole(path: str, data: bytes) -> None:
     """Replace a file by rename, so that a reader sees the old or the new content, never a part."""
-    _put_right(private_folder(os.path.dirname(path)))
+    _close_home(private_folder(os.path.dirname(path)))
     temporary = f"{path}.{os.getpid()}.{time.monotonic_ns()}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -186,35 +170,24 @@ def remove(*paths: str) -> None:
             pass
 
 
-def start_of(path: str, most: int, *, links: bool = True) -> str:
+def start_of(path: str, most: int) -> str:
     """The first `most` bytes of a regular file as text, "" for anything else: reading a pipe would never end."""
     try:
-        with open(open_file(path, os.O_RDONLY if links else os.O_NOFOLLOW), "rb", buffering=0) as file:
-            return file.read(most).decode("utf-8", "replace")
+        return read_file(path, most).decode("utf-8", "replace")
     except (OSError, ValueError):
         return ""
 
 
-def take_corrected() -> list[str]:
-    """Paths in the home whose permissions this process has closed; each is returned once."""
-    found = corrected[:]
-    corrected.clear()
-    return found
-
-
-def _put_right(path: str) -> None:
-    """Close the home if it, or this path in it, is open to others."""
+def _close_home(path: str) -> None:
+    """Before writing to a path: close the home to others, if it is open."""
     if is_read_only:
         raise PermissionError(0, "nothing is written while the home is examined", path)
     root = home()
-    if root != os.path.expanduser("~"):
-        for checked in (root, path) if path.startswith(root) else (root,):
-            if is_open_to_others(checked):
-                corrected.extend(put_right(root, checked))
-                return
+    if _is_open(root) and root != os.path.expanduser("~"):
+        close_all(root)
 
 
-def is_open_to_others(path: str) -> bool:
+def _is_open(path: str) -> bool:
     """Whether group or others have access."""
     try:
         return bool(os.stat(path).st_mode & OTHERS)
@@ -257,7 +230,7 @@ def open_lock(path: str) -> int:
     """A descriptor of a lock file, which is created."""
     if is_read_only:
         return open_file(path, os.O_RDWR)
-    _put_right(path)
+    _close_home(path)
     return open_anew(path)
 
 
@@ -301,22 +274,19 @@ class FileLock:
         return self
 
     def _is_taken(self) -> bool:
-        """Take the lock, if no other process holds it. Raises Failure: LOCKS_MISSING."""
+        """Take the lock, if no other process holds it. Raises OSError."""
         while True:
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return False
-            except OSError as error:
-                self._close()
-                fix = "keep the memory on a local disk (JOELCLAW_HOME), or mount this one with locks"
-                message = f"the file system of {self._path} does not support locks: {error.strerror}"
-                raise Failure("LOCKS_MISSING", message, fix) from None
-            try:
                 if os.path.samestat(os.fstat(self._descriptor), os.stat(self._path)):
                     return True
+            except BlockingIOError:
+                return False
             except FileNotFoundError:
                 pass
+            except OSError:  # the file system has no locks
+                self._close()
+                raise
             self._close()  # the file was removed meanwhile, with the state of its session
             self._descriptor = open_lock(self._path)
 
@@ -347,24 +317,23 @@ def is_in_homes(name: str) -> bool:
     """Whether an entry of the home is ours, including locks, damaged files and leftovers."""
     if _is_temporary(name):
         name = name.rsplit(".", 2)[0].rstrip("0123456789").removesuffix(".")
-    return name.partition(".damaged-")[0].removesuffix(".lock") in _OURS or name.startswith("store.db")
-
-
-def put_right(root: str, seen: str) -> list[str]:
-    """Close the home and our files in it to others, except links; returns the paths that others could reach."""
-    if not os.path.isdir(root):
-        return []
-    is_reachable = os.stat(root).st_mode & OTHERS
-    closed = _close(root, seen)
-    if os.stat(seen).st_mode & OTHERS:
-        return []
-    closed += close_all(root)
-    return closed if is_reachable else []
+    return name.partition(SET_ASIDE)[0].removesuffix(".lock") in _OURS or name.startswith(STORE)
 
 
 def close_all(root: str) -> list[str]:
-    """Close all our files in a home to others; returns their paths in it."""
-    return [closed for path in entries(root) for closed in _close(root, path)]
+    """Close the home and all our files in it to others; returns those that were open."""
+    closed = []
+    for path in _open_entries(root):
+        try:
+            os.chmod(path, stat.S_IMODE(os.stat(path).st_mode) & ~OTHERS)
+            closed.append(path)
+        except OSError:  # another user's, or gone by now
+            pass
+    return closed
+
+
+def _open_entries(root: str) -> Iterator[str]:
+    return (path for path in entries(root) if _is_open(path) and (path == root or not os.path.islink(path)))
 
 
 def entries(root: str, onerror: Callable[[OSError], None] | None = None) -> Iterator[str]:
@@ -380,57 +349,29 @@ def entries(root: str, onerror: Callable[[OSError], None] | None = None) -> Iter
 def examine(root: str) -> tuple[list[str], list[str], list[str]]:
     """Paths of ours in a home: those that others can read, those that were set aside, and leftovers of killed writers.
 
-    Files in a private folder count as private: `sessions` may hold thousands, and each is looked at only once.
+    In a private home, others can read nothing: `sessions` may hold thousands of files, which are then not looked at.
     """
-    readable, aside, leftovers = [], [], []
-    stale_s = 3600  # no writer takes an hour: a killed writer left the file
-    folders = [root]
-    while folders:
-        folder = folders.pop()
-        may_hold_leftovers = os.path.relpath(folder, root) in (".", "sessions", "cache", "installs")
+    readable = list(_open_entries(root)) if _is_open(root) else []
+    paths = list(entries(root))
+    stale_before = time.time() - 3600  # no writer takes an hour: a killed writer left the file
+    leftovers = []
+    for path in filter(_is_temporary, paths):
+        if path.startswith(os.path.join(root, "workspace")):  # may hold the user's own files
+            continue
         try:
-            is_open = bool(os.lstat(folder).st_mode & OTHERS)
-            readable += [folder] if is_open else []
-            for entry in os.scandir(folder):
-                if folder == root and not is_in_homes(entry.name):
-                    continue
-                if ".damaged-" in entry.name:
-                    aside.append(entry.path)
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.path)
-                    continue
-                if (is_open or folder == root) and not entry.is_symlink() and entry.stat().st_mode & OTHERS:
-                    readable.append(entry.path)
-                if may_hold_leftovers and _is_temporary(entry.name) and entry.is_file(follow_symlinks=False):
-                    is_stale = entry.stat(follow_symlinks=False).st_mtime < time.time() - stale_s
-                    leftovers += [entry.path] if is_stale else []
-        except OSError:  # another user's, or gone by now
-            pass
-    return sorted(readable), sorted(aside), sorted(leftovers)
-
-
-def _close(root: str, path: str) -> list[str]:
-    """The path in the home, if there were permissions to remove."""
-    try:
-        mode = os.lstat(path).st_mode
-        if mode & OTHERS and not stat.S_ISLNK(mode):
-            os.chmod(path, stat.S_IMODE(mode) & ~OTHERS)
-            return [os.path.relpath(path, root)]
-    except OSError:  # another user's, or gone by now
-        pass
-    return []
+            status = os.lstat(path)
+        except OSError:  # gone by now
+            continue
+        if stat.S_ISREG(status.st_mode) and status.st_mtime < stale_before:
+            leftovers.append(path)
+    return readable, [path for path in paths if SET_ASIDE in os.path.basename(path)], leftovers
 
 
 def sweep_temporary(home: str) -> int:
     """Remove files that killed writers left in the home more than an hour ago; returns how many."""
-    swept = 0
-    for path in examine(home)[2]:
-        try:
-            os.unlink(path)
-            swept += 1
-        except OSError:  # another process sweeps too
-            pass
-    return swept
+    leftovers = examine(home)[2]
+    remove(*leftovers)
+    return len(leftovers)
 
 
 def _is_temporary(name: str) -> bool:

@@ -1,24 +1,23 @@
-"""Projects: to which a folder belongs, how a project's files are read, and where a name is in them now. Hot path.
+"""Projects: to which a folder belongs, and where a name is in its files now. Hot path.
 
 All worktrees and clones of a repository are the same project. It is named after the host and path of the remote
 `origin`, on GitHub only `owner/name`; without a remote after the repository's folder; if the folder is gone after
 its path (`X/.worktrees/…`, `X-worktrees/X-…`). Older memories have the folder's name, or no host. A submodule is part
 of the repository around it.
 
-A repository may contain links to anywhere, pipes without a writer and endless devices. `read_file` opens none of them.
+A repository may contain links to anywhere, pipes without a writer and endless devices. None of them is read.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 import time
 
-from core import TYPE_CHECKING
+from core import TYPE_CHECKING, files
 from core.files import start_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from core.records import Place
 
@@ -26,7 +25,7 @@ OUTSIDE = ("/", "~", "../")
 """Prefixes of paths that `relative` leaves outside the folder."""
 MAX_LEVELS = 40  # parent folders that are looked at
 MAX_GIT_FILE_BYTES = 65_536
-_NAME_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+MAX_SOURCE_BYTES = 1 << 20  # of a file in which names are looked up
 _WORKTREE_MARKS = ("/.worktrees/", "/.claude/worktrees/", ".worktrees/")  # between a repository's path and a worktree
 
 
@@ -228,7 +227,7 @@ def _name_of_url(url: str) -> str:
     """`host/owner/name` of a remote's URL, in lower case, without `.git` or GitHub's host; of a path its last part."""
     scheme, separator, rest = url.partition("://")
     host = ""
-    if separator and scheme.lower() in ("https", "http", "ssh", "git", "git+ssh", "git+https", "ssh+git"):
+    if separator and scheme.lower() != "file":
         host, _, path = rest.partition("/")
     elif separator or url.startswith(("/", ".", "~")) or ":" not in url.partition("/")[0]:
         path = _root_of_repository(rest if separator else url.rstrip("/")).rstrip("/").rpartition("/")[2]
@@ -243,73 +242,25 @@ def _name_of_url(url: str) -> str:
     return name if len(name) <= 200 else ""
 
 
-class UnusableFile(Exception):
-    """A project's file that is not read; `reason` says why, without its content."""
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path} {reason}")
-        self.path = path
-        self.reason = reason
-
-
 def real_root(folder: str) -> str:
     """The real path of the repository around a folder, or of the folder itself. The user's home is no repository."""
-    real = at = os.path.realpath(folder)
+    real = os.path.realpath(folder)
+    top = folder_of(real)
     home = os.path.realpath(os.path.expanduser("~"))
-    for _ in range(MAX_LEVELS):
-        if at == home or at == os.path.dirname(at):
-            break
-        if os.path.lexists(os.path.join(at, ".git")):
-            return at
-        at = os.path.dirname(at)
-    return real
+    return real if home == top or is_below(home, top) else top
 
 
 def is_inside(path: str, folder: str) -> bool:
     """Whether a path is in the repository around a folder. One that contains the user's home does not count."""
     root = real_root(folder or ".")
-    if not os.path.lexists(root + "/.git"):
-        return False
-    user_home = os.path.realpath(os.path.expanduser("~"))
-    return is_below(os.path.realpath(path), root) and user_home != root and not is_below(user_home, root)
+    home = os.path.realpath(os.path.expanduser("~"))
+    holds_home = home == root or is_below(home, root)
+    return os.path.lexists(root + "/.git") and is_below(os.path.realpath(path), root) and not holds_home
 
 
 def is_below(path: str, folder: str) -> bool:
     """Whether a real path is below a real folder."""
     return path.startswith(folder.rstrip("/") + "/")
-
-
-def read_file(path: str, root: str, max_bytes: int) -> bytes | None:
-    """The content of a file in the project at `root` (a real path); None if it does not exist.
-
-    Raises UnusableFile: it is outside the project, not a regular file, too large or unreadable.
-    """
-    try:
-        os.lstat(path)
-        real = os.path.realpath(path)
-        status = os.lstat(real)
-    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: no file can have this path
-        return None
-    except OSError as error:
-        raise UnusableFile(path, f"cannot be read: {error.strerror}") from None
-    if not is_below(real, root):
-        raise UnusableFile(path, "is a link that leads out of the project")
-    if not stat.S_ISREG(status.st_mode):
-        raise UnusableFile(path, "is not a regular file")
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    try:
-        with open(os.open(real, flags), "rb") as file:
-            opened = os.fstat(file.fileno())
-            if (opened.st_dev, opened.st_ino) != (status.st_dev, status.st_ino):
-                raise UnusableFile(path, "was replaced while it was read")
-            data = b"" if status.st_size > max_bytes else file.read(max_bytes + 1)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise UnusableFile(path, f"cannot be read: {error.strerror}") from None
-    if status.st_size > max_bytes or len(data) > max_bytes:
-        raise UnusableFile(path, f"is larger than {max_bytes // 1024} KiB")
-    return data
 
 
 # The lines of a working tree on which names occur now
@@ -336,74 +287,57 @@ def current_lines(folder: str, places: Sequence[Place], deadline: float) -> list
         if time.monotonic() >= deadline:
             break
         try:
-            data = read_file(os.path.join(root, file), root, 1 << 20) or b""
-        except UnusableFile:
+            path = os.path.realpath(os.path.join(root, file))
+            data = files.read_file(path, MAX_SOURCE_BYTES + 1) if is_below(path, root) else b""
+        except (OSError, ValueError):
             continue
-        for index in by_file[file] if data else ():
-            if time.monotonic() >= deadline:
-                break
-            match = _nearest_line(data, places[index])
+        lines = data.decode("utf-8", "replace").split("\n") if 0 < len(data) <= MAX_SOURCE_BYTES else []
+        for index in by_file[file]:
+            match = _nearest_line(lines, places[index])
             if match is not None:
                 current[index] = match
     return [current[index] for index in sorted(current)]
 
 
 def excerpt(line: str, name: str, max_chars: int) -> str:
-    """A line of a file, cut to `max_chars` around a name, and further if the rest may hold a secret."""
+    """A line of a file, cut to `max_chars` around a name; no longer than to the name if it may hold a secret."""
     from core.quoting import CUT
     from core.redaction import may_hold_secret
 
     text = " ".join(line.split())
     at = max(text.find(name), 0)
-    if may_hold_secret(text):  # keep the name and the plain characters after it
-        end = at + len(name)
-        while end < len(text) and (text[end].isalnum() or text[end] in " _.,:;()[]*"):
-            end += 1
-        parts = (text[:end].rstrip(), text[at:end].rstrip())
-        text = next((part for part in parts if not may_hold_secret(part)), "")
-        at = max(text.find(name), 0)
-    if len(text) > max_chars:
-        if at + len(name) > max_chars - len(CUT):
-            text = CUT + text[max(0, at - 20) :].lstrip()
-        if len(text) > max_chars:
-            text = text[: max_chars - len(CUT)].rstrip() + CUT
-    return text
+    if may_hold_secret(text):
+        text = text[: at + len(name)]
+        text = "" if may_hold_secret(text) else text
+    if len(text) > max_chars and at + len(name) > max_chars - len(CUT):
+        text = CUT + text[max(0, at - 20) :].lstrip()
+    return text if len(text) <= max_chars else text[: max_chars - len(CUT)].rstrip() + CUT
 
 
-def _nearest_line(data: bytes, place: Place) -> tuple[Place, str] | None:
+def _nearest_line(lines: Sequence[str], place: Place) -> tuple[Place, str] | None:
     """The line with the name that is nearest to its former line; if it was a definition, a definition comes first."""
     from core.names import defined_in
 
     name = place["name"]
     if not name:
-        last_line = data.count(b"\n") + 1
-        return ({**place, "line": min(place["line"], last_line)}, "")
-    best: tuple[bool, int] | None = None
-    line, text = 0, ""
-    for number, raw in _lines_with(data, name.encode("utf-8", "surrogatepass")):
-        candidate = raw.decode("utf-8", "replace")
-        rank = (place["defines"] and defined_in(candidate) != name, abs(number - place["line"]))
-        if best is None or rank < best:
-            best, line, text = rank, number, candidate
-    if best is None:
+        return ({**place, "line": min(place["line"], len(lines))}, "")
+    numbers = [number for number, line in enumerate(lines, 1) if _has_word(line, name)]
+    nearest = sorted(numbers, key=lambda number: abs(number - place["line"]))
+    if not nearest:
         return None
-    return {**place, "line": line, "defines": place["defines"] and not best[0]}, text
+    line = nearest[0]
+    if place["defines"]:
+        line = next((number for number in nearest if defined_in(lines[number - 1]) == name), 0) or line
+    text = lines[line - 1]
+    return {**place, "line": line, "defines": place["defines"] and defined_in(text) == name}, text
 
 
-def _lines_with(data: bytes, name: bytes) -> Iterator[tuple[int, bytes]]:
-    """The first lines that have a name as a whole word, with their numbers; long lines are cut around it."""
-    number, counted, matches = 1, 0, 0
-    max_matches = 400  # with more, the right line cannot be distinguished from the others
-    at = data.find(name)
-    while at >= 0 and matches < max_matches:
-        end = at + len(name)
-        if (not at or data[at - 1] not in _NAME_BYTES) and (end == len(data) or data[end] not in _NAME_BYTES):
-            number += data.count(b"\n", counted, at)
-            counted = at
-            line_start = data.rfind(b"\n", 0, at) + 1
-            line_end = data.find(b"\n", end)
-            line_end = line_end if line_end >= 0 else len(data)
-            matches += 1
-            yield number, data[max(line_start, at - 2_000) : min(line_end, end + 2_000)]
-            end = line_end
-        at = data.find(name, end)
+def _has_word(line: str, name: str) -> bool:
+    """Whether a line has a name as a whole word."""
+    at = line.find(name)
+    while at >= 0:
+        around = line[max(at - 1, 0) : at] + line[at + len(name) : at + len(name) + 1]
+        if not any(character.isalnum() or character == "_" for character in around):
+            return True
+        at = line.find(name, at + 1)
+    return False

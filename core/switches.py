@@ -109,60 +109,44 @@ def is_excluded(switches: Switches, cwd: str) -> bool:
 
 def turn_off(scope: Scope, name: str) -> tuple[OffPeriod, bool]:
     """Switch something off. Returns its period and whether it was on before. Raises Failure: SWITCHES_UNWRITABLE."""
-    with _Locked() as switches:
+    with _Edited() as switches:
         for period in switches["silences"]:
             if _covers(period, scope, name) and period["until"] is None:
                 return period, False
         new: OffPeriod = {"scope": scope, "name": name, "since": clock.now_ms(), "until": None}
         switches["silences"].append(new)
-        _write(switches)
     return new, True
 
 
 def turn_on(scope: Scope, name: str) -> bool:
     """Switch something on again; returns whether it was off. Raises as `turn_off`."""
-    with _Locked() as switches:
-        periods = switches["silences"]
-        current = [period for period in periods if _covers(period, scope, name) and period["until"] is None]
+    with _Edited() as switches:
+        periods = [period for period in switches["silences"] if _covers(period, scope, name)]
+        current = [period for period in periods if period["until"] is None]
         for period in current:
             period["until"] = max(clock.now_ms(), period["since"])
-        past_periods = 500  # that are kept
-        too_old = [period for period in periods if period["until"] is not None][:-past_periods]
-        switches["silences"] = [period for period in periods if period not in too_old]
-        if current:
-            _write(switches)
     return bool(current)
 
 
 def rename_project(former: str, name: str) -> int:
     """Rename a project in all periods; returns in how many. Raises as `turn_off`."""
-    with _Locked() as switches:
+    with _Edited() as switches:
         renamed = [row for row in switches["silences"] if row["scope"] == "project" and row["name"] == former]
         for row in renamed:
             row["name"] = name
-        if renamed:
-            _write(switches)
     return len(renamed)
 
 
-def exclude(folder: str) -> bool:
-    """Never archive sessions of a folder (a real path); returns whether that is new. Raises as `turn_off`."""
-    with _Locked() as switches:
-        is_new = folder not in switches["excluded"]
-        if is_new:
-            switches["excluded"] = sorted([*switches["excluded"], folder])
-            _write(switches)
-    return is_new
+def set_excluded(folder: str, *, is_excluded: bool) -> bool:
+    """Never archive sessions of a folder (a real path), or archive them again; returns whether that is a change.
 
-
-def include(folder: str) -> bool:
-    """Archive sessions of a folder again; returns whether it was excluded. Raises as `turn_off`."""
-    with _Locked() as switches:
-        was_excluded = folder in switches["excluded"]
-        if was_excluded:
-            switches["excluded"] = [path for path in switches["excluded"] if path != folder]
-            _write(switches)
-    return was_excluded
+    Raises as `turn_off`.
+    """
+    with _Edited() as switches:
+        before = set(switches["excluded"])
+        after = before | {folder} if is_excluded else before - {folder}
+        switches["excluded"] = sorted(after)
+    return after != before
 
 
 def _covers(period: OffPeriod, scope: Scope, name: str) -> bool:
@@ -176,10 +160,10 @@ def _is_project(stored: str, name: str) -> bool:
     return project.same(stored, name) or (bool(stored) and stored == project.without_host(name))
 
 
-class _Locked:
-    """`with _Locked() as switches:` reads the file under its lock. Raises Failure: SWITCHES_UNWRITABLE."""
+class _Edited:
+    """`with _Edited() as switches:` reads the file under its lock, and writes what was changed. Raises Failure."""
 
-    __slots__ = ("_lock",)
+    __slots__ = ("_before", "_lock", "_switches")
 
     def __enter__(self) -> Switches:
         self._lock = files.FileLock(path() + ".lock", wait_s=2.0)
@@ -187,16 +171,19 @@ class _Locked:
             self._lock.__enter__()
         except (OSError, files.LockTimeout) as error:
             raise _unwritable(error) from None
-        return load()[0]
+        self._switches = load()[0]
+        self._before = json_text.dumps(self._switches)
+        return self._switches
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._lock.__exit__()
-        if isinstance(error, OSError):
-            raise _unwritable(error) from None
-
-
-def _write(switches: Switches) -> None:
-    files.write_whole(path(), json_text.dumps(switches).encode("utf-8", "surrogatepass"))
+        try:
+            changed = json_text.dumps(self._switches)
+            if error is None and changed != self._before:
+                files.write_whole(path(), changed.encode("utf-8", "surrogatepass"))
+        except OSError as fault:
+            raise _unwritable(fault) from None
+        finally:
+            self._lock.__exit__()
 
 
 def _unwritable(error: Exception) -> Failure:

@@ -114,7 +114,6 @@ class _Import:
         try:
             if self.preview:
                 db = sqlite.open_in_memory(sqlite.open_reading())
-                db.authorizer = None
             else:
                 db = sqlite.open_writing(busy_ms=self.config.get_int("store.busy_ms"), durable=True)
             vectors = sqlite.load_vectors(db)

@@ -297,11 +297,8 @@ def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:
     elif "injected" in event:
         stored_events.record_injection(db, event)
     if not _matters(event) and stored_events.debug_count(db, event, 60_000) >= debug_limit:
-        return DUPLICATE if stored_events.exists(db, event["id"]) else NOISE
-    if not stored_events.insert(db, event, search_text(event)):
-        return DUPLICATE
-    stored_events.count_recalled(db, event)
-    return ""
+        return NOISE
+    return "" if stored_events.insert(db, event, search_text(event)) else DUPLICATE
 
 
 def _matters(event: Event) -> bool:

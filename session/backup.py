@@ -63,7 +63,7 @@ def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str
         manifest = _unpack(file, work)
         store = os.path.join(work, STORE)
         if os.path.exists(store):
-            if store_file.examine(store).counts != manifest["counts"]:
+            if store_file.examine(store)[1] != manifest["counts"]:
                 raise _damaged("its store does not match the manifest")
             store_file.set_wal(store)
         if not verify_only:
@@ -143,7 +143,8 @@ def _work_folder(path: str, kind: str) -> Iterator[str]:
 def _write_tar(home: str, path: str, store: str) -> dict[str, Any]:
     """Write the backup of a home; returns its manifest. `store` is a path for a copy of the store."""
     members: list[dict[str, Any]] = []
-    schema, counts = 0, {}
+    schema = 0
+    counts: dict[str, int] = {}
     with _new_file(path) as file:
         with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, format=tarfile.PAX_FORMAT) as tar:
             for name in _members(home):
@@ -153,8 +154,7 @@ def _write_tar(home: str, path: str, store: str) -> dict[str, Any]:
                     continue
                 members.append(_add(tar, name, io.BytesIO(data)))
             if store_file.copy(store):
-                examined = store_file.examine(store)
-                schema, counts = examined.schema, examined.counts
+                schema, counts = store_file.examine(store)
                 with open(store, "rb") as member:
                     members.append(_add(tar, STORE, member))
             manifest = {"format": FORMAT, "joelclaw": VERSION, "schema": schema, "createdAt": clock.iso(clock.now_ms())}

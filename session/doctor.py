@@ -26,7 +26,7 @@ from core.command import find_program
 from core.errors import Failure
 from core.store import cluster, cluster_sync, folders, sqlite, store_file
 from core.store.events import Called
-from memory.archive import transcript_files
+from memory.archive import ingest, transcript_files
 from otel import export, log
 from recall import vectors
 from session import backup, doctor_hooks, own_command
@@ -142,8 +142,7 @@ def check_settings(examination: Examination) -> Iterator[Finding]:
     getters = {str: settings.get_str, bool: settings.get_bool, int: settings.get_int, float: settings.get_float}
     values = {name: getters[type(setting.default)](name) for name, setting in config.SETTINGS.items()}
     changed = {name: value for name, value in values.items() if value != config.SETTINGS[name].default}
-    unknown = (*settings.unknown, *config.unknown_variables())
-    about |= {"changed": changed, "unknown": [config.describe_unknown(*setting) for setting in unknown[:20]]}
+    about |= {"changed": changed, "unknown": [config.describe_unknown(*setting) for setting in settings.unknown[:20]]}
     examination.subjects["settings"]["changed"] = sorted(changed)
 
 
@@ -164,7 +163,7 @@ def check_store(examination: Examination) -> Iterator[Finding]:
         db = sqlite.open_reading()
         if db is not None:
             counted |= store_file.contents(db, now=clock.now_ms())
-            if not db.filename:  # a migrated copy in memory: show the schema of the file
+            if not db.filename:  # an upgraded copy in memory: show the schema of the file
                 file = apsw.Connection(path) if os.path.exists(path + "-wal") else sqlite.open_unchanged(path)
                 counted["schema"] = int(file.execute("PRAGMA user_version").get)
                 file.close()
@@ -188,6 +187,9 @@ def check_store(examination: Examination) -> Iterator[Finding]:
     examination.subjects["store"] = {name: about[name] for name in ("path", "exists", "schema", "knownSchema")}
     if (lost := backup.lost_store(examination.db)) is not None:
         yield _finding("store", lost)
+    for transcript, record in ingest.cut_transcripts():
+        message = f"long outputs of {transcript} are archived in part: they took too long or look like secrets"
+        yield warning("OUTPUT_LEFT_OUT", "store", message, f"nothing to do; rm {record} hides this")
     if examination.db is None:
         return
     if faults := store_file.faults(examination.db):
@@ -196,7 +198,7 @@ def check_store(examination: Examination) -> Iterator[Finding]:
             f"left with `joelclaw memory export`, move {path} away, and import it again"
         )
         yield error("STORE_DAMAGED", "store", f"{path} is damaged: {'; '.join(faults)}", fix)
-    figures = asdict(store_file.figures(examination.db))
+    figures = store_file.figures(examination.db)
     examination.subjects["store"] |= {**figures, "newest": clock.iso(figures["newest"] or None)}
 
 

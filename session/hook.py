@@ -166,7 +166,8 @@ class Hook:
         is_excluded = session.is_excluded(cwd)
         if session.before is None and not is_excluded and project.repository_of(cwd):
             session.store.write("folder", lambda db: _note_folder(db, cwd), None)
-        if is_excluded or not (items or event["transcript"]):
+        names_folders = not items and client.folder_mark
+        if (is_excluded and names_folders) or not (items or event["transcript"]):
             return
         from core.store import sources
 
@@ -181,6 +182,9 @@ class Hook:
             from memory.archive import Limits, Origin, ingest
 
             origin = Origin(session.agent, session.id, cwd, now=session.now, vectors=session.store.has_vectors)
+            if is_excluded:
+                ingest.pass_over(db, event["transcript"], items, origin)
+                return ()
             if items:
                 ingest.ingest_entries(db, items, origin)
                 return items
@@ -193,9 +197,9 @@ class Hook:
             if ingested.is_rewound:
                 leave_out_abandoned(session, db)
             if ingested.shared:
-                from memory.archive.session_archive import settle
+                from memory.archive import forks
 
-                settle(db, ingested.shared, vectors=origin.vectors, is_live=True)
+                forks.settle(db, ingested.shared, vectors=origin.vectors, is_live=True)
             self._archived_bytes = ingested.bytes
             if event["kind"] in ("turn", "end"):
                 for path in client.side_transcripts(event["transcript"]):

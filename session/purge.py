@@ -29,7 +29,7 @@ from session.state import state_lock
 NOT_SEARCHED = {
     "ids": "backups; other memories, prompts and events that repeat parts of it: purge them with --match TEXT",
     "sessions": "backups; other sessions and events that repeat what they said: purge it with --match TEXT",
-    "match": "backups; other spellings, encoded text, and text whose words are joined by other characters",
+    "match": "backups; names of folders; other spellings, encoded text, words that are joined by other characters",
 }
 
 
@@ -67,9 +67,8 @@ class Purge:
                 hide_state(session)  # the state itself was deleted
         self._selection = deletion.erase(self._db, self._criteria, at=clock.now_ms(), embed=document_vector)
         if self._criteria.phrases and not self._criteria.has_ids:
-            holds, named = self._criteria.holds, self._sweep.named_only
-            named.update(f"{files.STORE}: {column}" for column in deletion.columns_holding(self._db))
-            named.update(name for path, name in _home_files() if holds(name, _read(path)))
+            holds = self._criteria.holds
+            self._sweep.named_only.update(name for path, name in _home_files() if holds(name, _read(path)))
         store_file.wipe(self._db)
         backup.sweep()
         return self.result(done=True)

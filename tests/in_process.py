@@ -219,10 +219,8 @@ def _streams() -> Iterator[None]:
 @contextlib.contextmanager
 def _module_state() -> Iterator[None]:
     """Reset what our modules keep until the end of a process, and switch off the deadline, which would end ours."""
-    from core import files
     from session.hook import Deadline
 
-    files.take_corrected()  # left behind by tests of that module
     watch, connections = Deadline._watch, {id(db) for db in apsw.connections()}
     Deadline._watch = lambda _: None  # type: ignore[method-assign]
     try:

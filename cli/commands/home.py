@@ -28,7 +28,6 @@ _SERVICES = {"server": _ABSENT, "worker": _ABSENT, "agent_mail": _ABSENT, "lates
 """The services in the `status` of the mirrored CLI. None of them exists here."""
 _LANES = ["flowing-reflections", "flowing-observations", "curated-pages"]
 """The lanes of a composed recall (`recall_composed`)."""
-_EXPIRES = ("episodes", "toolCalls")
 
 
 @app.command("status")
@@ -168,14 +167,14 @@ def prune(
         raise Failure("STORE_EMPTY", "nothing is stored yet", "see joelclaw status")
     try:
         db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=False)
-        expiry = deletion.expiry(db, settings, "retention.sessions_days", background=in_background)
+        expiry = deletion.expiry(settings, "retention.sessions_days")
         preview = {} if in_background or confirmed else deletion.prune(db, settings, background=False, dry_run=True)
         if confirmed is False:
             preview["sessionStates"] = expire_states(expiry, dry_run=True)
             return Answer(preview, [step("joelclaw store prune --yes", "delete it")])
         # States go without a question: what they led to is in the store.
-        expired = preview and (preview["events"]["byAge"], preview["events"]["bySize"], *map(preview.get, _EXPIRES))
-        if any(expired) and not may_delete(Answer(preview, message="Would be deleted permanently:")):
+        expired = preview and preview["events"]["byAge"] + preview["events"]["bySize"]
+        if expired and not may_delete(Answer(preview, message="Would be deleted permanently:")):
             return Answer({}, message="Cancelled; nothing was deleted.")
         result = deletion.prune(db, settings, background=in_background, dry_run=False)
         result["sessionStates"] = expire_states(expiry, dry_run=False)
@@ -184,7 +183,7 @@ def prune(
             return 0
         raise
     metadata = {"events": result["events"]["byAge"] + result["events"]["bySize"]}
-    metadata |= {name: result[name] for name in ("episodes", "toolCalls", "sessionStates")}
+    metadata["sessionStates"] = result["sessionStates"]
     freed = result["bytes"]["before"] - result["bytes"]["after"]
     if any(metadata.values()) or freed > 0:
         metadata["bytes"] = freed

@@ -1,6 +1,6 @@
 """Deletion for good: by age and size (retention, daily and by `store prune`), and of chosen texts (purge).
 
-Retention deletes whatever exceeds the settings `retention.*`. A purge empties or deletes the rows that match, so that
+Retention deletes events that exceed the settings `retention.*`. A purge empties or deletes the rows that match, so that
 no byte of their text stays in the store's file. The id of a purged memory and the number of a tool call stay, so that
 reading the transcript again does not bring them back.
 """
@@ -18,8 +18,8 @@ import apsw
 from core import clock, files, json_text
 from core.config import Config
 from core.project import names_of
-from core.store import calls, cluster_sync, documents, events, forgotten, sessions, sqlite, store_file
-from core.store.sqlite import LISTED, marks, row_range
+from core.store import calls, documents, events, forgotten, sessions, sqlite, store_file
+from core.store.sqlite import LISTED, marks
 from core.store.store_file import PAUSE_S
 
 AT_ONCE = 1_000  # events per transaction
@@ -64,7 +64,7 @@ class Criteria:
 
 @dataclass
 class Selection:
-    """The rows to purge: by kind (`KINDS`, `QUOTING`) their keys."""
+    """The rows to purge: by kind (`KINDS`) their keys."""
 
     rows: dict[str, list[tuple[Any, ...]]]
     ids: list[str]
@@ -83,16 +83,19 @@ class Selection:
 
 
 class _Kind(NamedTuple):
-    """Rows of a table: their keys, the expressions that conditions are about, and how they are purged."""
+    """Rows of a table: their keys, the expressions that conditions are about, and how they are purged.
+
+    Rows without a `session` are looked for by text only.
+    """
 
     keys: str
     table: str
-    session: str
-    at: str
     texts: str
+    purge: str = ""
+    session: str = ""
+    at: str = "0"
     kept: str = "false"
     """Rows that were purged before."""
-    purge: str = ""
 
 
 def folded(text: str) -> str:
@@ -118,10 +121,14 @@ def select(db: apsw.Connection, criteria: Criteria) -> Selection:
     times: list[int] = []
     size = 0
     for name, kind in KINDS.items():
-        rows = _rows(db, kind, name, criteria)
+        where, values = _condition(db, kind, name, criteria)
+        columns = f"{kind.keys}, {kind.at}, bytes({kind.texts})"
+        query = f"SELECT {columns} FROM {kind.table} WHERE ({where}) AND NOT ({kind.kept})"
+        rows: list[tuple[Any, ...]] = list(db.execute(query, values))
         found[name] = [row[:-2] for row in rows]
-        size += sum(row[-1] for row in rows)
         times += [row[-2] for row in rows if row[-2] and row[-2] > 0]
+        if kind.session:  # other rows only repeat the texts
+            size += sum(row[-1] for row in rows)
     listed = json_text.dumps([key[0] for key in found["memories"]])
     about = list(db.execute(f"SELECT id, session_id FROM document WHERE rowid IN {LISTED}", (listed,)))
     selection = Selection(found, [str(identifier) for identifier, _ in about], [], bytes=size, times=times)
@@ -148,8 +155,6 @@ def select(db: apsw.Connection, criteria: Criteria) -> Selection:
         (listed, of_sessions, ids),
     )
     selection.projects = sorted(name for (name,) in names if name)
-    for name, (keys, table, texts, _) in QUOTING.items():
-        found[name] = list(db.execute(f"SELECT {keys} FROM {table} WHERE holds({texts})")) if criteria.phrases else []
     if criteria.has_ids or criteria.before is not None:  # turns around them repeat their beginnings
         around = f"SELECT rowid FROM document WHERE context <> '' AND session_id IN {LISTED}"
         found["contexts"] += db.execute(around, (json_text.dumps(sorted(selection.touched)),))
@@ -180,15 +185,11 @@ def erase(db: apsw.Connection, criteria: Criteria, *, at: int, embed: Callable[[
         for session, number in found["toolCalls"]:
             calls.forget(db, session, number)
         db.executemany("DELETE FROM evidence WHERE document = ?", [(identifier,) for identifier in selection.ids])
-        statements = {name: kind.purge for name, kind in KINDS.items()} | {
-            name: row[3] for name, row in QUOTING.items()
-        }
-        for name, statement in statements.items():
-            if statement:
-                db.executemany(statement, found[name])
-        gone = (
-            "true" if criteria.whole_sessions else "number > 0 OR value = '{}'"
-        )  # the call's number stays in its session
+        for name, kind in KINDS.items():
+            if kind.purge:
+                db.executemany(kind.purge, found[name])
+        # a call's number stays in its session
+        gone = "true" if criteria.whole_sessions else "number > 0 OR value = '{}'"
         db.executemany(f"DELETE FROM forgotten WHERE id = ? AND ({gone})", found["forgotten"])
         db.execute("DELETE FROM tally WHERE documents = 0")  # it names their projects
         if criteria.project and criteria.whole_sessions:
@@ -199,99 +200,45 @@ def erase(db: apsw.Connection, criteria: Criteria, *, at: int, embed: Callable[[
     return selection
 
 
-def columns_holding(db: apsw.Connection) -> list[str]:
-    """The columns, as `table.column`, that still hold a phrase of the last `select`: names of folders and files."""
-    tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL %' ORDER BY name"
-    holding: list[str] = []
-    for (table,) in db.execute(tables).fetchall():
-        columns = [str(name) for (name,) in db.execute("SELECT name FROM pragma_table_info(?)", (table,))]
-        flags = ", ".join(f'max(holds("{name}"))' for name in columns)
-        row = db.execute(f'SELECT {flags} FROM "{table}"').fetchone() or ()
-        holding += [f"{table}.{name}" for name, holds in zip(columns, row, strict=True) if holds]
-    return holding
-
-
-def prune_events(db: apsw.Connection, before: int) -> tuple[int, int]:
-    """Delete events, hook calls and injected texts older than `before` (ms); the numbers of deleted and left events."""
-    deleted = 0
-    while True:
-        with sqlite.transaction(db):
-            forgotten.expire(db, before, only_hooks=True)
-            gone = events.delete_older(db, before, AT_ONCE)
-            most = max(gone, events.delete_hook_calls(db, before, AT_ONCE))
-            left = events.count(db) if most < AT_ONCE else 0
-        deleted += gone
-        if most < AT_ONCE:
-            return deleted, left
-        time.sleep(PAUSE_S)
-
-
-def expiry(db: apsw.Connection, config: Config, name: str, *, background: bool) -> int:
-    """The time (ms) before which data expires by a setting in days; 0 for none, and if the clock may be wrong."""
+def expiry(config: Config, name: str) -> int:
+    """The time (ms) before which data expires by a setting in days; 0 for none."""
     days = config.get_int(name)
-    if not days or (background and not _is_clock_plausible(db)):
-        return 0
-    return max(0, clock.now_ms() - days * clock.DAY_MS)
+    return max(0, clock.now_ms() - days * clock.DAY_MS) if days else 0
 
 
 def prune(db: apsw.Connection, config: Config, *, background: bool, dry_run: bool) -> dict[str, Any]:
-    """Delete whatever exceeds the settings, and return free pages to the disk; `dry_run`: only count it.
+    """Delete the events that exceed the settings; `dry_run`: only count them.
 
-    In the background, no hook may have to wait for it.
+    Finishes a purge that was killed. Not in the background, where hooks would have to wait for it: returns free pages
+    to the disk.
     """
     before = store_file.sizes(db)[0]
     most_bytes = config.get_int("retention.events_mb") * 1_000_000
-    events_before = expiry(db, config, "retention.events_days", background=background)
-    episodes_before = expiry(db, config, "retention.episodes_days", background=background)
-    episodes = tool_calls = 0
-    wiped = False
+    events_before = expiry(config, "retention.events_days")
+    is_owed = store_file.is_owed(db)
     if dry_run:
         by_age = int(db.execute("SELECT count(*) FROM event WHERE timestamp < ?", (events_before,)).get)
         by_size = len(_surplus_events(db, most_bytes, since=events_before))
-        if episodes_before:
-            episodes = int(db.execute(f"SELECT count(*) {_OLD_EPISODES}", (episodes_before,)).get)
-            of_old = f"outcome <> '{calls.FORGOTTEN}' AND session_id IN (SELECT id FROM {_OLD_SESSIONS})"
-            tool_calls = int(db.execute(f"SELECT count(*) FROM call WHERE {of_old}", (episodes_before,)).get)
-            hidden = "SELECT count(*) FROM forgotten WHERE kind = 'call' AND at < ?"
-            tool_calls += int(db.execute(hidden, (episodes_before,)).get)
     else:
         files.sweep_temporary(files.home())
-        by_age = prune_events(db, events_before)[0] if events_before else 0
-        by_size = _delete_events(db, _surplus_events(db, most_bytes))
-        if episodes_before:
-            episodes = _delete_episodes(db, episodes_before)
-            tool_calls = _delete_sessions(db, episodes_before)
+        by_age = _delete_old_events(db, events_before) if events_before else 0
+        surplus = _surplus_events(db, most_bytes)
+        by_size = len(surplus)
+        for start in range(0, by_size, AT_ONCE):
             with sqlite.transaction(db):
-                tool_calls += forgotten.expire(db, episodes_before)
-        wiped = store_file.is_owed(db)
-        if wiped:
+                db.executemany("DELETE FROM event WHERE seq = ?", [(seq,) for seq in surplus[start : start + AT_ONCE]])
+            time.sleep(PAUSE_S)
+        if is_owed or (not background and store_file.sizes(db)[1] >= 4_000_000):
             store_file.wipe(db)
-        elif not store_file.give_back(db) and store_file.sizes(db)[1] >= 4_000_000 and not background:
-            store_file.rewrite(db)  # the file cannot return single pages
     size, free = store_file.sizes(db)
-    names = ("retention.events_days", "retention.events_mb", "retention.sessions_days", "retention.episodes_days")
+    names = ("retention.events_days", "retention.events_mb", "retention.sessions_days")
     return {
         "dryRun": dry_run,
-        "events": {"byAge": by_age, "bySize": by_size, "all": events.count(db)},
-        "episodes": episodes,
-        "toolCalls": tool_calls,
+        "events": {"byAge": by_age, "bySize": by_size, "all": events.count_after(db, 0)},
         "bytes": {"before": before, "after": size, "free": free},
-        "purgeFinished": wiped,
+        "purgeFinished": is_owed and not dry_run,
         "settings": {name: config.get_int(name) for name in names},
     }
-
-
-def _is_clock_plausible(db: apsw.Connection) -> bool:
-    """If anything was stored in the last 30 days but not in the last hour.
-
-    Otherwise the clock may have jumped, and ages are not believed; a day later they are.
-    """
-    now = clock.now_ms()
-    query = (
-        "SELECT EXISTS (SELECT 1 FROM event WHERE timestamp BETWEEN ?1 AND ?2)"
-        " OR EXISTS (SELECT 1 FROM document WHERE created_at BETWEEN ?1 AND ?2)"
-    )
-    return bool(db.execute(query, (now - 30 * clock.DAY_MS, now - clock.HOUR_MS)).get)
 
 
 def _surplus_events(db: apsw.Connection, most_bytes: int, since: int = 0) -> list[int]:
@@ -305,114 +252,66 @@ def _surplus_events(db: apsw.Connection, most_bytes: int, since: int = 0) -> lis
     return [int(seq) for (seq,) in db.execute(query, (since, most_bytes))] if most_bytes else []
 
 
-def _delete_events(db: apsw.Connection, numbers: list[int]) -> int:
-    for start in range(0, len(numbers), AT_ONCE):
-        with sqlite.transaction(db):
-            db.executemany("DELETE FROM event WHERE seq = ?", [(seq,) for seq in numbers[start : start + AT_ONCE]])
-        time.sleep(PAUSE_S)
-    return len(numbers)
-
-
-def _delete_episodes(db: apsw.Connection, before: int) -> int:
-    """Delete old episodes from this file and return how many; a cluster, and its other machines, keep theirs."""
-    # by time: `memory archive --all` reads the newest sessions first, so rows are in another order
-    query = f"SELECT rowid, session_id {_OLD_EPISODES} ORDER BY created_at, rowid LIMIT 100"
-    has_vectors = sqlite.load_vectors(db)
+def _delete_old_events(db: apsw.Connection, before: int) -> int:
+    """Delete events, hook calls and injected texts older than `before` (ms); returns the number of events."""
     deleted = 0
     while True:
         with sqlite.transaction(db):
-            signatures = has_vectors and documents.has_signatures(db)
-            rows: list[Any] = db.execute(query, (before,)).fetchall()
-            with cluster_sync.without_outbox(db):
-                for rowid, _ in rows:
-                    documents.remove(db, rowid, signatures=signatures)
-            for session in {session for _, session in rows if session}:
-                documents.renew_segments(db, session)
-        if not rows:
-            break
-        deleted += len(rows)
+            forgotten.expire_hooks(db, before)
+            gone, others = events.delete_older(db, before, AT_ONCE)
+        deleted += gone
+        if max(gone, others) < AT_ONCE:
+            return deleted
         time.sleep(PAUSE_S)
-    if deleted >= documents.MERGE_AFTER:
-        store_file.merge(db, "lexicon")
-    return deleted
 
 
-def _delete_sessions(db: apsw.Connection, before: int) -> int:
-    """Delete the work of sessions without activity since `before`; returns the number of their calls."""
-    deleted = 0
-    for (session,) in db.execute(f"SELECT id FROM {_OLD_SESSIONS}", (before,)).fetchall():
-        with sqlite.transaction(db):
-            deleted += sessions.drop(db, str(session))
-            db.execute("DELETE FROM node WHERE session_id = ?", (session,))
-        time.sleep(PAUSE_S)
-    return deleted
-
-
-# `+rowid` makes SQLite use the index of times, not walk the collection. What waits for a cluster stays, because other
-# machines would never get it.
-_OLD_EPISODES = (
-    "FROM document WHERE +rowid BETWEEN {} AND {} AND forgotten_at IS NULL AND created_at < ?"
-    " AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.id = document.id)"
-).format(*row_range("episodes"))
-_OLD_SESSIONS = f"session WHERE updated_at < ? AND updated_at <> {sessions.FORGOTTEN}"
 _WITH_SESSION = "LEFT JOIN session ON session.id = session_id"
 KINDS = {
     "memories": _Kind(
-        "rowid", "document", "session_id", "created_at", "text, title, path, tags, history",
-        f"text = '' AND write_reason = '{PURGED}'",
+        "rowid", "document", "text, title, path, tags, history",
         "UPDATE document SET text = '', context = '', title = '', path = '', fingerprint = '', session_id = '',"
         f" project = '', source = '', tags = '[]', history = '[]', write_reason = '{PURGED}' WHERE rowid = ?",
+        "session_id", "created_at", f"text = '' AND write_reason = '{PURGED}'",
     ),
     "toolCalls": _Kind(
-        "session_id, number", f"call {_WITH_SESSION}", "session_id", "coalesce(at, session.updated_at)",
-        "tool, file, command, error, passage", f"outcome = '{calls.FORGOTTEN}'",
+        "session_id, number", f"call {_WITH_SESSION}", "tool, file, command, error, passage", "", "session_id",
+        "coalesce(at, session.updated_at)", f"outcome = '{calls.FORGOTTEN}'",
     ),
     "summaries": _Kind(
-        "session_id, call", f"compaction {_WITH_SESSION}", "session_id", "at", "summary",
-        f"summary IN ('', '{sessions.PURGED_SUMMARY}')",
+        "session_id, call", f"compaction {_WITH_SESSION}", "summary",
         f"UPDATE compaction SET summary = '{sessions.PURGED_SUMMARY}' WHERE session_id = ? AND call = ?",
+        "session_id", "at", f"summary IN ('', '{sessions.PURGED_SUMMARY}')",
     ),
     "plans": _Kind(
-        "id", "session", "id", "updated_at", "plan", f"plan IN ('[]', '{sessions.PURGED_PLAN}')",
-        f"UPDATE session SET plan = '{sessions.PURGED_PLAN}' WHERE id = ?",
+        "id", "session", "plan", f"UPDATE session SET plan = '{sessions.PURGED_PLAN}' WHERE id = ?",
+        "id", "updated_at", f"plan IN ('[]', '{sessions.PURGED_PLAN}')",
     ),
     "events": _Kind(
-        "seq", "event", "session_id", "timestamp", "error, metadata, search_text",
-        purge="DELETE FROM event WHERE seq = ?",
+        "seq", "event", "error, metadata, search_text", "DELETE FROM event WHERE seq = ?", "session_id", "timestamp",
     ),
-    "injectedTexts": _Kind(
-        "id", "injection", "session_id", "at", "text", purge="DELETE FROM injection WHERE id = ?",
-    ),
+    "injectedTexts": _Kind("id", "injection", "text", "DELETE FROM injection WHERE id = ?", "session_id", "at"),
     "hookCalls": _Kind(
-        "session_id, id", "hook_call", "session_id", "at", "error",
-        purge="DELETE FROM hook_call WHERE session_id = ? AND id = ?",
+        "session_id, id", "hook_call", "error", "DELETE FROM hook_call WHERE session_id = ? AND id = ?",
+        "session_id", "at",
     ),
-    "forgotten": _Kind("id", "forgotten", "session_id", "at", "value", forgotten.IS_EMPTY, forgotten.EMPTY),
-}  # fmt: skip
-QUOTING = {
-    "contexts": ("rowid", "document", "context", ""),
-    "names": ("session_id, name", "name", "name, place", "DELETE FROM name WHERE session_id = ? AND name = ?"),
-    "places": (
+    "forgotten": _Kind("id", "forgotten", "value", forgotten.EMPTY, "session_id", "at", forgotten.IS_EMPTY),
+    "contexts": _Kind("rowid", "document", "context"),
+    "names": _Kind("session_id, name", "name", "name, place", "DELETE FROM name WHERE session_id = ? AND name = ?"),
+    "places": _Kind(
         "file_id, name", "place JOIN place_file ON id = file_id", "name, path",
         "DELETE FROM place WHERE file_id = ? AND name = ?",
     ),
-    "edits": ("id", "place_file", "path", "DELETE FROM edit WHERE file_id = ?"),
-    "files": ("id", "place_file", "path", "DELETE FROM place_file WHERE id = ?"),
-    "carries": ("source", "transcript", "carry", "UPDATE transcript SET carry = '' WHERE source = ?"),
-    "refusals": ("id", "outbox", "refusal", "UPDATE outbox SET refusal = '' WHERE id = ?"),
+    "edits": _Kind("id", "place_file", "path", "DELETE FROM edit WHERE file_id = ?"),
+    "files": _Kind("id", "place_file", "path", "DELETE FROM place_file WHERE id = ?"),
+    "carries": _Kind("source", "transcript", "carry", "UPDATE transcript SET carry = '' WHERE source = ?"),
+    "refusals": _Kind("id", "outbox", "refusal", "UPDATE outbox SET refusal = '' WHERE id = ?"),
 }  # fmt: skip
-"""Kind → keys, table, texts, and how it is purged. Rows that are looked for by text only."""
-
-
-def _rows(db: apsw.Connection, kind: _Kind, name: str, criteria: Criteria) -> list[tuple[Any, ...]]:
-    """The rows of a kind that meet the criteria: their keys, their time (ms) and the bytes of their texts."""
-    where, values = _condition(db, kind, name, criteria)
-    columns = f"{kind.keys}, {kind.at}, bytes({kind.texts})"
-    return list(db.execute(f"SELECT {columns} FROM {kind.table} WHERE ({where}) AND NOT ({kind.kept})", values))
 
 
 def _condition(db: apsw.Connection, kind: _Kind, name: str, criteria: Criteria) -> tuple[str, list[Any]]:
     """SQL and its parameters for the rows of a kind that meet the criteria."""
+    if not kind.session:
+        return (f"holds({kind.texts})" if criteria.phrases else "false"), []
     if criteria.has_ids:
         if name == "memories":
             return f"id IN {LISTED}", [json_text.dumps(sorted(criteria.documents))]

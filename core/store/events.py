@@ -26,7 +26,10 @@ COLUMNS = (
 
 
 def insert(db: apsw.Connection, event: Event, search_text: str) -> bool:
-    """Store an event, to be found by its lower-case `search_text`; False if its id is stored already."""
+    """Store an event, to be found by its lower-case `search_text`; False if its id is stored already.
+
+    The memories that it injected count as recalled.
+    """
     db.execute(
         "INSERT INTO event (id, timestamp, session_id, system_id, level, source, component, action, duration_ms,"
         " success, error, metadata, search_text) VALUES (:id, :timestamp, :sessionId, :systemId, :level, :source,"
@@ -36,19 +39,11 @@ def insert(db: apsw.Connection, event: Event, search_text: str) -> bool:
             "metadata": json_text.dumps(event["metadata"]), "search_text": search_text,
         },
     )  # fmt: skip
-    return bool(db.changes())
-
-
-def count_recalled(db: apsw.Connection, event: Event) -> None:
-    """Count the memories that an event injected as recalled."""
+    is_new = bool(db.changes())
     recalled = [identifier for identifier in event.get("recalled") or () if isinstance(identifier, str)]
-    if recalled:
+    if is_new and recalled:
         documents.count_recall(db, recalled, event["timestamp"])
-
-
-def exists(db: apsw.Connection, identifier: str) -> bool:
-    """Whether an event has this id."""
-    return db.execute("SELECT 1 FROM event WHERE id = ?", (identifier,)).fetchone() is not None
+    return is_new
 
 
 def debug_count(db: apsw.Connection, event: Event, window_ms: int) -> int:
@@ -90,20 +85,20 @@ def tally(db: apsw.Connection, query: EventQuery) -> list[tuple[str, str, str, s
     return list(db.execute(counted, values))
 
 
-def count(db: apsw.Connection) -> int:
-    """The number of events."""
-    return int(db.execute("SELECT count(*) FROM event").get)
-
-
 def count_after(db: apsw.Connection, number: int) -> int:
     """The number of events that were stored after this number."""
     return int(db.execute("SELECT count(*) FROM event WHERE seq > ?", (number,)).get)
 
 
-def delete_older(db: apsw.Connection, before: int, batch: int) -> int:
-    """Delete at most `batch` events older than `before` (ms); returns how many."""
+def delete_older(db: apsw.Connection, before: int, batch: int) -> tuple[int, int]:
+    """Delete at most `batch` events older than `before` (ms), and as many hook calls and texts; returns the numbers."""
     db.execute("DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE timestamp < ? LIMIT ?)", (before, batch))
-    return db.changes()
+    deleted = db.changes()
+    hooks = "(session_id, id) IN (SELECT session_id, id FROM hook_call WHERE at < ? LIMIT ?)"
+    db.execute(f"DELETE FROM hook_call WHERE {hooks}", (before, batch))
+    others = db.changes()
+    db.execute("DELETE FROM injection WHERE id IN (SELECT id FROM injection WHERE at < ? LIMIT ?)", (before, batch))
+    return deleted, others + db.changes()
 
 
 class Cursor(Record):
@@ -256,15 +251,6 @@ def sessions_with_hooks(db: apsw.Connection) -> list[str]:
         " WHERE known.id IS NOT NULL) SELECT id FROM known WHERE id <> ''"
     )
     return [str(row[0]) for row in rows]
-
-
-def delete_hook_calls(db: apsw.Connection, before: int, batch: int) -> int:
-    """Delete at most `batch` hook calls and as many texts older than `before`; returns how many."""
-    hooks = "(session_id, id) IN (SELECT session_id, id FROM hook_call WHERE at < ? LIMIT ?)"
-    db.execute(f"DELETE FROM hook_call WHERE {hooks}", (before, batch))
-    dropped = db.changes()
-    db.execute("DELETE FROM injection WHERE id IN (SELECT id FROM injection WHERE at < ? LIMIT ?)", (before, batch))
-    return dropped + db.changes()
 
 
 def forget_hook_calls(db: apsw.Connection, session: str) -> None:

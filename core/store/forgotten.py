@@ -1,6 +1,6 @@
 """Forgotten sessions and tool calls. Their rows are kept as JSON in a table that only this module and a purge read.
 
-So no other query has to leave them out. They are put back by `bring_back`, expire like sessions, and go with a purge.
+So no other query has to leave them out. They are put back by `bring_back`, and go with a purge.
 What a purge has emptied stays empty. Functions that write belong inside the caller's transaction.
 """
 
@@ -117,16 +117,10 @@ def admit_again(db: apsw.Connection, session: str, source: str) -> None:
     db.execute("UPDATE transcript SET head = '' WHERE source = ?", (source,))
 
 
-def expire(db: apsw.Connection, before: int, *, only_hooks: bool = False) -> int:
-    """Delete the kept rows of sessions and calls without activity since `before` (ms), or only their hooks.
-
-    Returns the number of calls.
-    """
-    kinds = (*events.OF_HOOKS,) if only_hooks else ("session", "place", "edit", "document", *TABLES)
-    where = f"at < ? AND kind IN ({marks(kinds)})"
-    count = int(db.execute(f"SELECT count(*) FROM forgotten WHERE kind = 'call' AND {where}", (before, *kinds)).get)
-    db.execute(f"DELETE FROM forgotten WHERE {where}", (before, *kinds))
-    return count
+def expire_hooks(db: apsw.Connection, before: int) -> None:
+    """Delete the kept hook calls and injected texts of sessions without activity since `before` (ms)."""
+    kinds = events.OF_HOOKS
+    db.execute(f"DELETE FROM forgotten WHERE at < ? AND kind IN ({marks(kinds)})", (before, *kinds))
 
 
 def _keep(db: apsw.Connection, about: tuple[str, str, int, int], kind: str, rows: Iterable[Any]) -> None:

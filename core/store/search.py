@@ -179,22 +179,17 @@ class LocalCandidates:
         size = self.size()
         scores: dict[int, float] = {}
         for term in terms:
-            weights = self.rows_with(self._forms(term) or quoted(term))
+            weights: dict[int, float] = {}
+            for columns, weight in (("{text parts}", 1.0), ("{context}", CONTEXT_WEIGHT)):
+                match = f"{columns} : ({self._forms(term) or quoted(term)})"
+                for (rowid,) in self._db.execute("SELECT rowid FROM lexicon WHERE lexicon MATCH ?", (match,)):
+                    weights.setdefault(rowid, weight)
             idf = small_idf(len(weights), size)
             for rowid, weight in weights.items():
                 scores[rowid] = scores.get(rowid, 0.0) + weight * idf
         codes = _codes(filters)
         admitted = [rowid for rowid in scores if rowid >> COLLECTION_SHIFT in codes]
         return {rowid: scores[rowid] for rowid in (admitted if rows is None else rows.among(admitted))}
-
-    def rows_with(self, match: str) -> dict[int, float]:
-        """The rows that match, each with 1, or with less if only the text around it does."""
-        weights: dict[int, float] = {}
-        for columns, weight in (("{text parts}", 1.0), ("{context}", CONTEXT_WEIGHT)):
-            where = f"{columns} : ({match})"
-            for (rowid,) in self._db.execute("SELECT rowid FROM lexicon WHERE lexicon MATCH ?", (where,)):
-                weights.setdefault(rowid, weight)
-        return weights
 
     def _match(self, terms: Sequence[str]) -> str:
         """A query for any of the terms; in a large memory, for as many of the rarest as are affordable."""

@@ -59,7 +59,7 @@ def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
     try:
         files.touch_private(where)
         db = _connect(where, busy_ms)
-        db.execute("PRAGMA synchronous = " + ("FULL" if durable else "NORMAL"))
+        set_durability(db, durable, busy_ms=busy_ms)
         if schema_of(db) != SCHEMA:
             _upgrade(db, where, busy_ms)
         return db
@@ -72,7 +72,7 @@ def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
 def open_reading() -> apsw.Connection | None:
     """The store for reading, or None if there is none. Raises Failure.
 
-    An old store is upgraded. If it cannot be written, an upgraded copy in memory is returned.
+    An old store is upgraded; while the home is examined (`files.is_read_only`), a copy of it in memory.
     """
     where = path()
     try:
@@ -86,14 +86,7 @@ def open_reading() -> apsw.Connection | None:
             return db
         if version > SCHEMA:
             raise too_new(where, version)
-        if files.is_read_only:
-            return open_in_memory(db)
-        try:
-            return open_writing(busy_ms=1000, durable=True)
-        except Failure as failure:
-            if not version or failure.code not in ("STORE_READ_ONLY", "STORE_FULL", "STORE_BUSY"):
-                raise
-            return open_in_memory(db)
+        return open_in_memory(db) if files.is_read_only else open_writing(busy_ms=1000, durable=True)
     except (apsw.Error, OSError) as error:
         raise as_failure(error) from None
 
@@ -125,15 +118,13 @@ def open_or_empty() -> apsw.Connection:
 
 
 def open_in_memory(source: apsw.Connection | None = None) -> apsw.Connection:
-    """An empty store in memory; with a `source`, an upgraded copy of it that can only be read."""
+    """An empty store in memory; with a `source`, an upgraded copy of it."""
     db = apsw.Connection(":memory:")
     if source is not None:
         _refuse_foreign(source, path())
         with db.backup("main", source, "main") as running:
             running.step(-1)
     _take_steps(db)
-    if source is not None:
-        db.authorizer = _only_read
     return db
 
 
@@ -257,14 +248,6 @@ def as_failure(error: apsw.Error | OSError) -> Failure:
     where = path()
     if isinstance(error, OSError):
         return os_failure(error, "STORE", files.home())
-    if isinstance(error, (apsw.BusyError, apsw.IOError)):
-        try:  # SQLite reports missing lock support as a lock of another process
-            with files.FileLock(where + ".lock", 0):
-                pass
-        except (OSError, files.LockTimeout):
-            pass
-        except Failure as failure:
-            return failure
     return explained(_store_code(error, where), where, error)
 
 
@@ -359,11 +342,6 @@ def _refuse_foreign(db: apsw.Connection, where: str) -> None:
     ours = "name = 'document'" if version else "true"  # of an older version the first step's table must be there
     if bool(db.execute(f"SELECT count(*) FROM sqlite_schema WHERE {ours}").get) != bool(version):
         raise explained("STORE_FOREIGN", where)
-
-
-def _only_read(action: int, _table: str | None, _column: str | None, database: str | None, _by: str | None) -> int:
-    changes = (apsw.SQLITE_INSERT, apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE)
-    return apsw.SQLITE_DENY if action in changes and database == "main" else apsw.SQLITE_OK
 
 
 def _store_code(error: apsw.Error, where: str) -> str:

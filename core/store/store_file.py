@@ -3,45 +3,21 @@
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from core import clock, files
 from core.errors import Failure, explained
 from core.store import sqlite
-from core.store.sqlite import COLLECTIONS, NAME_OF, apsw, fetch_dicts, fold_log, log_bytes, reported, row_range
+from core.store.sqlite import COLLECTIONS, NAME_OF, apsw, fetch_dicts, log_bytes, reported, row_range
 
 VERDICTS = ("total", "allow", "hold", "discard", "forgotten")
 PAUSE_S = 0.01  # between transactions, for other writers
-
-
-@dataclass(frozen=True)
-class Figures:
-    """Bytes of the store, of its log and of its free pages; the newest time in it (ms), or None."""
-
-    size: int
-    log: int
-    free: int
-    newest: int | None
-
-
-@dataclass(frozen=True)
-class Examined:
-    """An intact store file: its schema, and the number of rows by table."""
-
-    schema: int
-    counts: dict[str, int]
 
 
 def contents(db: apsw.Connection, *, now: int) -> dict[str, Any]:
     """Count everything, and list the newest events; `now` in ms. Raises Failure if a page cannot be read."""
     newest = "SELECT timestamp AS ts, action, level, success FROM event ORDER BY timestamp DESC, seq DESC LIMIT 5"
     errors = "SELECT count(*) FROM event WHERE timestamp >= ? AND level IN ('error', 'fatal')"
-    # what the table `tally`, which triggers maintain, should hold; every page of documents is read
-    documents = (
-        "(SELECT rowid >> 40 AS collection, forgotten_at IS NOT NULL AS forgotten, write_verdict AS verdict,"
-        " count(*) AS documents FROM document GROUP BY 1, 2, 3)"
-    )
     with sqlite.reported():
         spaces = dict(db.execute("SELECT name, (SELECT count(*) FROM vector WHERE space = code) FROM vector_space"))
         last: list[dict[str, Any]] = fetch_dicts(db, newest, ())
@@ -50,7 +26,7 @@ def contents(db: apsw.Connection, *, now: int) -> dict[str, Any]:
             event["success"] = bool(event["success"])
         return {
             "schema": sqlite.schema_of(db),
-            "counts": counts(db, documents),
+            "counts": counts(db),
             "vectors": spaces,
             "events": {
                 "total": int(db.execute("SELECT count(*) FROM event").get),
@@ -79,10 +55,10 @@ def vector_extension() -> str | None:
         db.close()
 
 
-def counts(db: apsw.Connection, tally: str = "tally") -> dict[str, dict[str, int]]:
-    """Per collection: the number of documents by verdict, and of forgotten ones. `tally`: the table to count from."""
+def counts(db: apsw.Connection) -> dict[str, dict[str, int]]:
+    """Per collection: the number of documents by verdict, and of forgotten ones."""
     result = {name: dict.fromkeys(VERDICTS, 0) for name in COLLECTIONS}
-    rows = db.execute(f"SELECT collection, forgotten, verdict, sum(documents) FROM {tally} GROUP BY 1, 2, 3")
+    rows = db.execute("SELECT collection, forgotten, verdict, sum(documents) FROM tally GROUP BY 1, 2, 3")
     for code, forgotten, verdict, number in rows:
         entry = result[NAME_OF[code]]
         for counted in ("forgotten",) if forgotten else ("total", verdict):
@@ -144,12 +120,13 @@ def faults(db: apsw.Connection) -> list[str]:
     return [] if rows == ["ok"] else rows
 
 
-def figures(db: apsw.Connection) -> Figures:
-    """Sizes and the newest time."""
+def figures(db: apsw.Connection) -> dict[str, int | None]:
+    """Bytes of the store (`size`), of its `log` and of its `free` pages; its `newest` time (ms), or None."""
     newest = "SELECT max(timestamp) AS at FROM event UNION ALL SELECT max(created_at) FROM document"
     with reported():
         size, free = sizes(db)
-        return Figures(size, log_bytes(), free, db.execute(f"SELECT max(at) FROM ({newest})").get)
+        latest = db.execute(f"SELECT max(at) FROM ({newest})").get
+        return {"size": size, "log": log_bytes(), "free": free, "newest": latest}
 
 
 def sizes(db: apsw.Connection) -> tuple[int, int]:
@@ -173,40 +150,13 @@ def wipe(db: apsw.Connection) -> None:
     with reported():
         for name in ("lexicon", "call_lexicon", "segment_lexicon"):
             merge(db, name)
-        rewrite(db)
-        if not _retry(lambda: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0] == 0):
+        db.execute("PRAGMA auto_vacuum = INCREMENTAL").fetchall()
+        is_rewritten = _retry(lambda: db.execute("VACUUM").fetchall() is not None)
+        if not is_rewritten or not _retry(lambda: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0] == 0):
             message = "everything was deleted, but another process has the store open, and its log may still hold text"
             raise Failure("PURGE_UNFINISHED", message, "stop that process, then run joelclaw store prune")
         with sqlite.transaction(db):
             db.execute("DELETE FROM upkeep WHERE name = 'wipe'")
-
-
-def give_back(db: apsw.Connection) -> bool:
-    """Return free pages at the end of the file to the disk, if it was created that way; whether it became smaller."""
-    before, free = sizes(db)
-    is_incremental = int(db.execute("PRAGMA auto_vacuum").get) == 2
-    if not is_incremental:
-        return False
-    with reported():
-        left = free
-        while left:
-            with sqlite.transaction(db):
-                db.execute("PRAGMA incremental_vacuum(500)").fetchall()
-            free, left = left, sizes(db)[1]
-            if left >= free:
-                break
-            time.sleep(PAUSE_S)
-        fold_log(db, over=0)
-    return before > sizes(db)[0]
-
-
-def rewrite(db: apsw.Connection) -> None:
-    """Write the whole file anew without free pages; writers wait."""
-    with reported():
-        db.execute("PRAGMA auto_vacuum = INCREMENTAL").fetchall()
-        if not _retry(lambda: db.execute("VACUUM").fetchall() is not None):
-            db.execute("VACUUM").fetchall()
-        fold_log(db, over=0)
 
 
 def merge(db: apsw.Connection, name: str) -> None:
@@ -228,7 +178,6 @@ def copy(target: str) -> bool:
     source = sqlite.open_reading()
     if source is None:
         return False
-    source.authorizer = None  # of an old store in memory, which may only be read
     os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     try:
         source.execute("VACUUM INTO ?", (target,)).fetchall()
@@ -242,8 +191,11 @@ def copy(target: str) -> bool:
     return True
 
 
-def examine(path: str) -> Examined:
-    """Check every page of a store file that no process has open; nothing is written. Raises Failure."""
+def examine(path: str) -> tuple[int, dict[str, int]]:
+    """Check every page of a store file that no process has open; returns its schema, and its rows by table.
+
+    Nothing is written. Raises Failure.
+    """
     try:
         db = sqlite.open_unchanged(path)
         try:
@@ -258,8 +210,7 @@ def examine(path: str) -> Examined:
                 fix = "name a file that `joelclaw backup` wrote"
                 raise Failure("STORE_FOREIGN", f"{path} is not a joelclaw store", fix)
             counted = names & {"document", "event", "session", "call", "compaction", "transcript", "vector"}
-            counts = {name: int(db.execute(f"SELECT count(*) FROM {name}").get) for name in sorted(counted)}
-            return Examined(schema, counts)
+            return schema, {name: int(db.execute(f"SELECT count(*) FROM {name}").get) for name in sorted(counted)}
         finally:
             db.close()
     except apsw.Error as error:

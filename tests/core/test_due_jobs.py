@@ -89,7 +89,6 @@ LIMITS = ("events_days", "events_mb", "sessions_days")
     (-1, {}, False, DAY_S),
     (DAY_S, dict.fromkeys(["retention." + name for name in LIMITS], 0), False, 0),
     (DAY_S, {"retention.events_days": 0}, True, DAY_S), (DAY_S, {"retention.events_mb": 0}, True, DAY_S),
-    (DAY_S, {"retention.events_days": 0, "retention.events_mb": 0, "retention.episodes_days": 1}, True, DAY_S),
 ])  # fmt: skip
 def test_old_data_is_pruned_once_a_day(
     begun: list[Any], home: Path, monkeypatch: pytest.MonkeyPatch, waited_s: int, config_says: Any, starts: bool,

@@ -1,4 +1,4 @@
-"""A project's file is read only if it is regular, inside the project and small enough; writing respects hard links."""
+"""The root of a project; reading and writing respect hard links."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import pytest
 from claude_transcript import Transcript
 from conftest import Run
 
-from core.project import UnusableFile, read_file, real_root
+from core.project import real_root
 
 
 @pytest.fixture
@@ -19,45 +19,6 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "project"
     (folder / ".git").mkdir(parents=True)
     return Path(os.path.realpath(folder))
-
-
-def reason(path: Path, root: Path, max_bytes: int = 10) -> str:
-    with pytest.raises(UnusableFile) as raised:
-        read_file(str(path), str(root), max_bytes)
-    assert raised.value.path == str(path) and str(raised.value) == f"{path} {raised.value.reason}"
-    return raised.value.reason
-
-
-def test_a_file_is_read_up_to_its_maximum_size(root: Path) -> None:
-    path = root / "a"
-    for size in (0, 1, 9, 10):
-        path.write_bytes(b"x" * size)
-        assert read_file(str(path), str(root), 10) == b"x" * size
-    path.write_bytes(b"x" * 1025)
-    assert read_file(str(path), str(root), 1025) == b"x" * 1025
-    assert reason(path, root, 1024) == "is larger than 1 KiB"
-
-
-def test_a_file_that_is_replaced_while_it_is_read_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = root / "a"
-    path.write_bytes(b"x")
-    (root / "other").write_bytes(b"y")
-    open_file = os.open
-    monkeypatch.setattr(os, "open", lambda name, flags, *mode: open_file(str(root / "other"), flags, *mode))
-    assert reason(path, root) == "was replaced while it was read"
-
-
-def test_anything_but_a_regular_file_of_the_project_is_refused(root: Path) -> None:
-    (root.parent / "outside").write_bytes(b"x")
-    (root / "inside").write_bytes(b"y")
-    (root / "out").symlink_to(root.parent / "outside")
-    (root / "in").symlink_to("inside")
-    (root / "loop").symlink_to("loop")
-    os.mkfifo(root / "pipe")
-    assert reason(root / "out", root) == "is a link that leads out of the project"
-    assert reason(root / "pipe", root) == reason(root / ".git", root) == "is not a regular file"
-    assert read_file(str(root / "in"), str(root), 10) == b"y"
-    assert reason(root.parent / "outside", root) == "is a link that leads out of the project"
 
 
 def test_the_root_of_a_folder_is_its_repository_but_never_the_home(

@@ -8,7 +8,7 @@ import apsw
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import PATIENCE_S, Run, attempt
-from faults import paused
+from faults import WITHOUT_RELATIONS, paused
 
 ROWIDS = {"call": "rowid", "place_file": "id", "place": "file_id", "edit": "file_id", "segment": "rowid"}
 """Columns whose numbers say nothing."""
@@ -175,6 +175,19 @@ def test_what_was_forgotten_before_by_itself_stays_forgotten(run: Run, home: Pat
     assert found_by(home)["call"] and run("memory", "show", call).result["command"]
 
 
+def test_a_session_that_version_0_2_0_forgot_has_its_memories_back(
+    run: Run, home: Path, transcript: Transcript
+) -> None:
+    run("memory", "forget", "--session", SESSION)
+    db = apsw.Connection(str(home / "store.db"))
+    db.execute(f"DROP TABLE forgotten; PRAGMA user_version = 14; {WITHOUT_RELATIONS}")  # it kept only the memories
+    db.close()
+    result = run("memory", "forget", "--undo", SESSION).result
+    assert len(result["restored"]) == 2 and found_by(home)["turn"]
+    run("memory", "archive", str(transcript.path))
+    assert found_by(home)["call"] and found_by(home)["name"]
+
+
 @pytest.mark.parametrize("words", [
     ("--session", SESSION), ("--session", SESSION[:8]), ("--match", "MERLIN_cache"), ("--before", "2999-01-01"),
     ("--project", "gateway"), (f"call:{SESSION}:1",),
@@ -192,17 +205,6 @@ def test_a_purge_deletes_what_was_forgotten(
     attempt(home, "memory", "forget", "--undo", SESSION)
     run("memory", "archive", str(transcript.path))
     assert not found_by(home)["call"]
-
-
-def test_what_is_hidden_expires_like_the_session(run: Run, home: Path, transcript: Transcript) -> None:
-    run("memory", "forget", "--session", SESSION)
-    (home / "config.toml").write_text("[retention]\nepisodes_days = 1\n")
-    run("store", "prune", "--yes", env={"JOELCLAW_NOW_MS": "1890000000000"})
-    db = apsw.Connection(str(home / "store.db"))
-    assert db.execute("SELECT count(*) FROM forgotten").get == 0
-    db.close()
-    run("memory", "archive", str(transcript.path))
-    assert not found_by(home)["call"], "it stays forgotten"
 
 
 def test_a_killed_forget_or_undo_can_be_repeated(run: Run, home: Path, transcript: Transcript) -> None:

@@ -204,7 +204,7 @@ def test_nothing_is_stored_of_a_reply_that_is_not_in_the_form(
 
 @pytest.mark.parametrize(("command", "code"), [
     ("", "MODEL_NOT_CONFIGURED"), ("no-such-model", "MODEL_NOT_FOUND"),
-    ("sh -c 'echo out of credit >&2; exit 7'", "MODEL_FAILED"), ("true", "MODEL_EMPTY"),
+    ("sh -c 'echo out of credit >&2; exit 7'", "MODEL_FAILED"), ("true", "MODEL_FAILED"),
 ])  # fmt: skip
 def test_a_model_that_fails(run: Run, home: Path, transcript: Transcript, command: str, code: str) -> None:
     done = run("memory", "observe", str(transcript.path), "--command", command, ok=False)

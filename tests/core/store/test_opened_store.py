@@ -42,26 +42,6 @@ def test_an_older_store_is_migrated_when_read(db: apsw.Connection, store: Path) 
     reading.close()
 
 
-@pytest.mark.parametrize("code", ["STORE_BUSY", "STORE_FULL", "STORE_READ_ONLY", "STORE_DAMAGED"])
-def test_an_older_read_only_store_is_still_read(
-    db: apsw.Connection, monkeypatch: pytest.MonkeyPatch, code: str
-) -> None:
-    def refuse(**_: Any) -> None:
-        raise Failure(code, "why", "wait")
-
-    last = 10
-    db.execute(f"PRAGMA user_version = {last};" + WITHOUT_COLUMNS)
-    monkeypatch.setattr(sqlite, "open_writing", refuse)
-    if code == "STORE_DAMAGED":
-        assert code_of(sqlite.open_reading) == code
-        return
-    reading = sqlite.open_reading()
-    assert reading.execute("SELECT count(*) FROM pragma_table_info('name') WHERE name = 'written'").get == 1
-    with pytest.raises(Failure) as raised, sqlite.transaction(reading):
-        reading.execute("DELETE FROM name")
-    assert raised.value.code == "STORE_READ_ONLY", "what was copied is only to be read"
-
-
 @pytest.mark.parametrize(("error", "code"), [
     (apsw.NotADBError("x"), "STORE_DAMAGED"), (apsw.CorruptError("x"), "STORE_DAMAGED"),
     (apsw.SQLError("a blob read error of it"), "STORE_DAMAGED"), (apsw.FullError("x"), "STORE_FULL"),
