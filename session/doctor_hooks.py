@@ -104,7 +104,7 @@ class Checked:
         self.since = os.stat(path).st_mtime_ns // 1_000_000
         executable = about["command"] = installed[0].executable
         hooked = {entry.place.event for entry in installed}
-        missing = [event.name for event in settings.events if event.name not in hooked]
+        missing = [event for event in settings.events if event not in hooked]
         if missing:
             message = f"no hook is installed for {', '.join(missing)}: those events are neither recorded nor answered"
             yield error("HOOKS_MISSING", name, message, install)

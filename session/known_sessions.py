@@ -265,8 +265,7 @@ def report(db: apsw.Connection, session: str, config: Config) -> Row:
 
 def _hook_figures(hooks: Sequence[Row]) -> Row:
     """The durations (ms) and outcomes of hooks; `late`: the empty answer was given at the deadline."""
-    outcomes = [hook["outcome"] for hook in hooks]
-    counts = {name: outcomes.count(name) for name in ("ok", "degraded", "failed", "late")}
+    counts = {name: sum(hook["outcome"] == name for hook in hooks) for name in ("ok", "degraded", "failed", "late")}
     times = sorted(hook["ms"] for hook in hooks if hook["ms"] is not None)
     median = round(times[(len(times) - 1) // 2], 1) if times else None
     return {"count": len(hooks), "totalMs": round(sum(times), 1), "p50": median, **counts}

@@ -7,7 +7,7 @@ and the compaction, `again` says that it was used again since, and `get` is the 
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import apsw
@@ -96,12 +96,10 @@ def recall_command(text: str, session: str) -> str:
     """The command that recalls a name, a path, a command or an error in a session; a shell runs it unchanged."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     most = 80  # characters
-    while len(line) > most and " " not in line and "/" in line:  # the end of a path says more
-        line = line.partition("/")[2]
+    if len(line) > most and " " not in line and "/" in line:  # the end of a path says more
+        line = line[-most:].partition("/")[2] or line
     line = line[:most].lstrip("- ").rstrip()
-    # a shell acts on these between double quotes
-    query = shlex.quote(line) if not line or not set('"$`\\!').isdisjoint(line) else f'"{line}"'
-    return f"{own_command.word()} recall {query} --session {shlex.quote(session)} --limit 3"
+    return f"{own_command.word()} recall {shlex.quote(line)} --session {shlex.quote(session)} --limit 3"
 
 
 class _Summary:
@@ -169,50 +167,37 @@ class _Work:
                 last[file] = call
                 weight = self._faded(3.0 if edited else 1.0, call["number"])
                 weights[file] = weights.get(file, 0.0) + weight
-        found = [
-            {
+        return _ranked(
+            (weights[file], {
                 "file": file, "reads": uses[file][False], "edits": uses[file][True], **self._age(call),
                 "again": file in again, "get": recall_command(file, self._session),
-            }
+            })
             for file, call in last.items()
             if not self._summary.has_file(file)
-        ]  # fmt: skip
-        return sorted(found, key=lambda entry: (entry["again"], -weights[entry["file"]]))
+        )  # fmt: skip
 
     def names(self) -> list[Entry]:
         """Names with a known place, by their fading weight; those that came back since are at the end."""
         rows = {row["name"]: row for row in self._names if row["first"] <= self._last}
-        missing = [
-            place
-            for place in self._places
-            if place["name"] in rows
-            and not self._summary.has_name(place["name"])
-            and not place["file"].startswith(OUTSIDE)
-        ]
-        best: dict[str, Place] = {}
-        for place in sorted(self._current(missing), key=lambda place: (place["defines"], place["number"])):
-            best[place["name"]] = place
+        places: dict[str, list[Place]] = {}
+        for place in self._places:
+            is_missing = place["name"] in rows and not self._summary.has_name(place["name"])
+            if is_missing and not place["file"].startswith(OUTSIDE):
+                places.setdefault(place["file"], []).append(place)
+        until = time.monotonic() + 2.0  # for reading files, whose lines may have moved
+        current = [place for inside in places.values() for place in current_places(self._folder, inside, until)]
+        best = {place["name"]: place for place in sorted(current, key=lambda it: (it["defines"], it["number"]))}
         prompts = {call["number"]: call["prompt"] for call in self._before}
-        ranked: list[tuple[bool, float, str, Entry]] = []
-        for name, place in best.items():
-            row = rows[name]
-            again, last = row["last"] > self._last, min(row["last"], self._last)
+        found = []
+        for name, place in sorted(best.items()):
+            row, last = rows[name], min(rows[name]["last"], self._last)
             entry = {
                 "name": name, "place": f"{place['file']}:{place['line']}", "uses": row["calls"],
                 "promptsBefore": max(0, self.prompts - prompts.get(last, 0)), "callsBefore": self._last - last,
-                "again": again, "get": recall_command(name, self._session),
+                "again": row["last"] > self._last, "get": recall_command(name, self._session),
             }  # fmt: skip
-            ranked.append((again, -self._faded(row["weight"], row["last"]), name, entry))
-        return [entry for *_, entry in sorted(ranked, key=lambda row: row[:3])]
-
-    def _current(self, places: Sequence[Place]) -> Iterator[Place]:
-        """The places as the files are now, file by file; files are read for two seconds at most."""
-        until = time.monotonic() + 2.0
-        by_file: dict[str, list[Place]] = {}
-        for place in places:
-            by_file.setdefault(place["file"], []).append(place)
-        for inside in by_file.values():
-            yield from current_places(self._folder, inside, until)
+            found.append((self._faded(row["weight"], row["last"]), entry))
+        return _ranked(found)
 
     def commands(self) -> list[Entry]:
         """Commands as they ran last, by how often and how recently; a check counts four times.
@@ -233,18 +218,16 @@ class _Work:
                 weight = self._faded(4.0 if command_runs.is_check(command) else 1.0, call["number"])
                 weights[key] = weights.get(key, 0.0) + weight
         found = []
-        for key, calls in sorted(runs.items(), key=lambda run: -weights[run[0]]):
-            call = calls[-1]
-            command = self._in_folder(call["command"])
-            if self._summary.has_line(command):
-                continue
+        for key, calls in runs.items():
+            call, command = calls[-1], self._in_folder(calls[-1]["command"])
             doing = [" ".join(step["words"]) for step in shell_command.steps(call["command"]) if not step["looks"]]
-            found.append({
+            entry = {
                 "command": command, "outcome": shell_command.reliable_outcome(call["command"], call["outcome"]),
                 "error": _reason(call), "runs": len(calls), **self._age(call),
                 "again": key in again, "get": recall_command(doing[0], self._session),
-            })  # fmt: skip
-        return sorted(found, key=lambda entry: bool(entry["again"]))
+            }  # fmt: skip
+            found += [] if self._summary.has_line(command) else [(weights[key], entry)]
+        return _ranked(found)
 
     def errors(self) -> list[Entry]:
         """Failures whose subject no later command succeeded with, the latest first, each once."""
@@ -305,6 +288,11 @@ class _Work:
 
     def _faded(self, weight: float, number: int) -> float:
         return weight * fading(max(0, self._last - number))
+
+
+def _ranked(weighted: Iterable[tuple[float, Entry]]) -> list[Entry]:
+    """The entries by their weight; those that were used again since are last."""
+    return [entry for _, entry in sorted(weighted, key=lambda row: (row[1]["again"], -row[0]))]
 
 
 def _reason(call: Call) -> str:

@@ -12,7 +12,7 @@ import time
 
 from core import TYPE_CHECKING, background, clock, files
 from core.errors import Failure
-from session.state import state_failure, stored_id, work_folder, work_lock
+from session.state import stored_id, work_folder, work_lock
 
 if TYPE_CHECKING:
     from typing import Any, Literal
@@ -58,23 +58,18 @@ def observe(config: Config, model: Model, session: str, transcript: str) -> dict
 
     Raises Failure: OBSERVE_*, MODEL_*, SESSION_NOT_FOUND.
     """
-    lock = files.FileLock(work_lock(session, LOCK), 0)
     try:
-        lock.__enter__()
+        with files.FileLock(work_lock(session, LOCK), 0):
+            return _observe(config, model, session, "command", "", transcript)
     except files.LockTimeout:
         fix = "wait for it; the next run continues where it stops"
         raise Failure("OBSERVE_BUSY", "another process is observing this session", fix) from None
-    except OSError as error:
-        raise state_failure(error) from None
-    try:
-        return _Observation(config, session, "command").run(model, transcript)
-    finally:
-        lock.__exit__()
 
 
 def observe_next(config: Config, *, has_limit: bool) -> dict[str, Any]:
     """In a background job: observe the session that has waited longest, and start a job for the next."""
     from core.command import model_from_config
+    from core.store import sources
 
     model = model_from_config(config) if is_on(config) else None
     if model is None:  # it was switched off in the meantime
@@ -87,12 +82,8 @@ def observe_next(config: Config, *, has_limit: bool) -> dict[str, Any]:
 
         signal.alarm(LIMIT_S)
     (session, trigger, agent, transcript), lock = taken
-    from core.store import sources
-
     try:
-        return _Observation(config, session, trigger, agent).run(
-            model, transcript if sources.existing(transcript) else ""
-        )
+        return _observe(config, model, session, trigger, agent, transcript if sources.existing(transcript) else "")
     finally:
         lock.__exit__(None, None, None)
         background.release_lock()
@@ -100,76 +91,65 @@ def observe_next(config: Config, *, has_limit: bool) -> dict[str, Any]:
             _start_job()
 
 
-class _Observation:
-    """One run over a session: archives its transcript, observes it, and records what happened as events."""
+def _observe(config: Config, model: Model, session: str, trigger: str, agent: str, transcript: str) -> dict[str, Any]:
+    """Archive a session's transcript, if it is given, observe the session, and record that as events."""
+    from memory.observe import Observer, new_report
+    from otel import log
+    from otel.log import new_event
 
-    def __init__(self, config: Config, session: str, trigger: str, agent: str = "") -> None:
-        from memory.observe import new_report
+    began, report = time.monotonic(), new_report()
 
-        self._config = config
-        self._session = session
-        self._trigger = trigger
-        self._agent = agent
-        self._is_command = trigger == "command"
-        self._began = time.monotonic()
-        self._report = new_report()
-
-    def run(self, model: Model, transcript: str) -> dict[str, Any]:
-        """Returns the result of `memory observe`."""
-        from memory.observe import Observer
-
-        report = self._report
-        try:
-            db, has_vectors, archived = self._archive(transcript)
-            observer = Observer(db, self._session, model, self._config, report, vectors=has_vectors)
-            observer.run(lambda turns, tokens: self._record("started", {"turns": turns, "tokens": tokens}))
-        except BaseException as error:
-            about = f"{error.code}: {error.message}" if isinstance(error, Failure) else type(error).__name__
-            self._record("failed", report, about)
-            if isinstance(error, Failure) and report["ranges"]:
-                error.message += f" (ranges of turns before it that are stored: {len(report['ranges'])})"
-            raise
-        unchanged = not (report["turns"] or report["passedTurns"] or report["left"]["turns"])
-        self._record("unchanged" if unchanged else "completed", report)
-        result = {"session": self._session, "unchanged": unchanged, **report}
-        if transcript and self._is_command:
-            result |= {name: archived[name] for name in ("episodes", "badLines")}
-        return result
-
-    def _archive(self, transcript: str) -> tuple[apsw.Connection, bool, dict[str, Any]]:
-        """The open store, whether it has vectors, and the result of archiving the transcript."""
-        from core.store import sessions, sqlite
-        from memory.archive import ingest, transcript_files
-
-        busy_ms = self._config.get_int("store.busy_ms")
-        db = sqlite.open_writing(busy_ms=busy_ms, durable=False)
-        has_vectors = sqlite.load_vectors(db)
-        archived = transcript_files.Archived().result
-        if transcript:
-            identity = stored_id if self._is_command else lambda _: self._session
-            archiver = transcript_files.Archiver(db, identity, self._agent)
-            archived = transcript_files.ingest_all(archiver, [transcript_files.File(transcript)]).result
-        sqlite.set_durability(db, True, busy_ms=busy_ms)  # the model's answers cost money
-        if self._is_command and archived["skipped"]:
-            raise ingest.unreadable(transcript, archived["skipped"][0]["reason"])
-        if self._is_command and not transcript and not sessions.episodes(db, self._session, 0, 1):
-            about = f"no turns of a session {self._session[:80]!r} are archived"
-            fix = "name its transcript, or archive it with joelclaw memory archive"
-            raise Failure("SESSION_NOT_FOUND", about, fix)
-        return db, has_vectors, archived
-
-    def _record(self, action: str, about: dict[str, Any], error: str = "") -> None:
-        from otel import log
-        from otel.log import new_event
-
-        metadata = {"trigger": self._trigger, **{name: value for name, value in about.items() if name != "ranges"}}
-        took_ms = None if action == "started" else round((time.monotonic() - self._began) * 1000)
+    def record(action: str, about: dict[str, Any], error: str = "") -> None:
+        metadata = {"trigger": trigger, **{name: value for name, value in about.items() if name != "ranges"}}
+        took_ms = None if action == "started" else round((time.monotonic() - began) * 1000)
         level = "error" if error else "debug" if action == "unchanged" else "info"
         event = new_event(
             f"memory.observe.{action}", source="cli", component="observe", level=level, success=not error,
-            error=error or None, metadata=metadata, duration_ms=took_ms, session=self._session, now=clock.now_ms(),
+            error=error or None, metadata=metadata, duration_ms=took_ms, session=session, now=clock.now_ms(),
         )  # fmt: skip
         log.store_spooled([event])
+
+    try:
+        db, has_vectors, archived = _archive(config, session, trigger, agent, transcript)
+        observer = Observer(db, session, model, config, report, vectors=has_vectors)
+        observer.run(lambda turns, tokens: record("started", {"turns": turns, "tokens": tokens}))
+    except BaseException as error:
+        record(
+            "failed", report, f"{error.code}: {error.message}" if isinstance(error, Failure) else type(error).__name__
+        )
+        if isinstance(error, Failure) and report["ranges"]:
+            error.message += f" (ranges of turns before it that are stored: {len(report['ranges'])})"
+        raise
+    unchanged = not (report["turns"] or report["passedTurns"] or report["left"]["turns"])
+    record("unchanged" if unchanged else "completed", report)
+    result = {"session": session, "unchanged": unchanged, **report}
+    if transcript and trigger == "command":
+        result |= {name: archived[name] for name in ("episodes", "badLines")}
+    return result
+
+
+def _archive(
+    config: Config, session: str, trigger: str, agent: str, transcript: str
+) -> tuple[apsw.Connection, bool, dict[str, Any]]:
+    """The open store, whether it has vectors, and the result of archiving the transcript."""
+    from core.store import sessions, sqlite
+    from memory.archive import ingest, transcript_files
+
+    busy_ms, is_command = config.get_int("store.busy_ms"), trigger == "command"
+    db = sqlite.open_writing(busy_ms=busy_ms, durable=False)
+    has_vectors = sqlite.load_vectors(db)
+    archived = transcript_files.Archived().result
+    if transcript:
+        archiver = transcript_files.Archiver(db, stored_id if is_command else lambda _: session, agent)
+        archived = transcript_files.ingest_all(archiver, [transcript_files.File(transcript)]).result
+    sqlite.set_durability(db, True, busy_ms=busy_ms)  # the model's answers cost money
+    if is_command and archived["skipped"]:
+        raise ingest.unreadable(transcript, archived["skipped"][0]["reason"])
+    if is_command and not transcript and not sessions.episodes(db, session, 0, 1):
+        about = f"no turns of a session {session[:80]!r} are archived"
+        fix = "name its transcript, or archive it with joelclaw memory archive"
+        raise Failure("SESSION_NOT_FOUND", about, fix)
+    return db, has_vectors, archived
 
 
 def _start_job() -> None:

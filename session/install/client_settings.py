@@ -30,14 +30,6 @@ def settings_of(client: Client) -> "Settings":
     return classes.get(client.name, Settings)(client)
 
 
-class Event(NamedTuple):
-    """An event that has a hook of ours. `matcher` selects the tools after which it is called, "" for all."""
-
-    name: str
-    timeout: int
-    matcher: str
-
-
 class Place(NamedTuple):
     """The place of a hook in a client's settings: event, number of the group, position in the group; both from 0."""
 
@@ -69,6 +61,7 @@ class Settings:
     plugins_file = ""  # the settings in which the client wants our extension switched on
     servers_file = ""  # below the folder: the file with its MCP servers, if it starts any
     servers_key = "mcpServers"  # in that file, the table of the servers
+    server_fields: Mapping[str, Any] = {}  # of a server, besides its command
     rules_heading = "joelclaw: recall may run without asking (written by joelclaw install, removed by uninstall)"
     has_projects = True  # a project can have settings with our hooks
     asks_trust = False  # it runs a project's hooks only in a folder that the user trusts
@@ -77,18 +70,10 @@ class Settings:
         self.client = client
         self.name = client.name
         self.file = client.settings_file
-        self.timeout = client.hook_timeout
+        self.events = (
+            tuple(client.events) if client.hook_timeout else ()
+        )  # with a hook; none if our extension is loaded
         self.applies = self.applies.format(title=client.title)
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """The events that get a hook; none for a client that loads our extension."""
-        ended = {"end": self.end_timeout or self.timeout}
-        return tuple(
-            Event(name, ended.get(kind, self.timeout), self.client.edit_tools if kind == "tool" else "")
-            for name, kind in self.client.events.items()
-            if self.timeout
-        )
 
     def path(self, *, project: bool) -> str:
         """The file that we write our hooks, or our extension, to."""
@@ -105,7 +90,7 @@ class Settings:
 
     def server(self, command: str) -> dict[str, Any]:
         """Our MCP server, as the client's file has it."""
-        return {"command": command, "args": ["mcp"]}
+        return {"command": command, "args": ["mcp"], **self.server_fields}
 
     def confirmed(self) -> list[str]:
         """What the client itself says about an installation that was just made, if it has a command for that."""
@@ -160,6 +145,7 @@ class ClaudeSettings(ClaudeForm):
 
     rule = "Bash({}:*)"
     servers_file = ".claude.json"
+    server_fields: Mapping[str, Any] = {"type": "stdio"}  # as `claude mcp add` writes it
 
     def servers(self, *, project: bool) -> str:
         """In a project, a file next to its folder; else a file in the user's home or in the configured folder."""
@@ -167,10 +153,6 @@ class ClaudeSettings(ClaudeForm):
             return os.path.abspath(".mcp.json")
         home = os.environ.get(self.client.home_variable) or os.path.expanduser("~")
         return os.path.abspath(os.path.join(home, self.servers_file))
-
-    def server(self, command: str) -> dict[str, Any]:
-        """With its type, as `claude mcp add` writes it."""
-        return {"type": "stdio", **super().server(command)}
 
 
 class QwenSettings(ClaudeForm):
@@ -189,14 +171,11 @@ class CopilotSettings(ClaudeForm):
     allowed = ()
     project_file = "copilot/settings.json"
     servers_file = "mcp-config.json"
+    server_fields: Mapping[str, Any] = {"type": "local", "tools": ["*"]}
 
     def servers(self, *, project: bool) -> str:
         """In a project, GitHub's file for all clients."""
         return self.below("mcp.json" if project else self.servers_file, project=project)
-
-    def server(self, command: str) -> dict[str, Any]:
-        """With the tools that are switched on."""
-        return {"type": "local", **super().server(command), "tools": ["*"]}
 
 
 class CodexSettings(Settings):
@@ -208,12 +187,9 @@ class CodexSettings(Settings):
     skill = "skills/joelclaw/SKILL.md"
     servers_file = "config.toml"
     servers_key = "mcp_servers"
+    server_fields: Mapping[str, Any] = {"env_vars": ["JOELCLAW_HOME"]}  # which Codex would not pass on
     asks_trust = True
     review = "start `codex` once and choose `Trust all and continue`, or trust them later with `/hooks`"
-
-    def server(self, command: str) -> dict[str, Any]:
-        """With the variable that Codex would not pass on."""
-        return {**super().server(command), "env_vars": ["JOELCLAW_HOME"]}
 
     def notes(self, *, project: bool) -> list[str]:
         """How to trust the hooks, and whether they are switched off."""
@@ -276,10 +252,6 @@ class GeminiSettings(Settings):
         prefixes = ", ".join(json.dumps(shlex.join(words)) for words in commands)
         rule = f'toolName = "run_shell_command"\ncommandPrefix = [{prefixes}]\ndecision = "allow"\npriority = 100'
         return f"# {self.rules_heading}\n[[rule]]\n{rule}\n"
-
-    def shell(self) -> tuple[str, ...]:
-        """Bash, whatever the user's shell is."""
-        return ("bash", "-c")
 
     def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # both files count for either
         """`hooksConfig` of the project or, if it has none, of the user, and our label in its list."""

@@ -162,12 +162,19 @@ class Entries:
     def _hook_groups(self, command: str) -> dict[str, dict[str, Any]]:
         """The hook group of each event. If joelclaw is gone, the client sees neither a message nor a status:
         Claude Code takes 2 for a refusal."""
-        line = f"{shlex.quote(command)} hook {self.client.name} 2>/dev/null || :"
-        label = {"name": self.client.label} if self.client.label else {}
-        groups = {}
-        for event in self.client.events:
-            hook = {"type": "command", **label, "command": line, "timeout": event.timeout}
-            groups[event.name] = {**({"matcher": event.matcher} if event.matcher else {}), "hooks": [hook]}
+        settings, client = self.client, self.client.client
+        line = f"{shlex.quote(command)} hook {client.name} 2>/dev/null || :"
+        groups: dict[str, dict[str, Any]] = {}
+        for event in settings.events:
+            kind = client.events[event]
+            hook: dict[str, Any] = {
+                "type": "command",
+                **({"name": settings.label} if settings.label else {}),
+                "command": line,
+            }
+            hook["timeout"] = (settings.end_timeout if kind == "end" else 0) or client.hook_timeout
+            groups[event] = {"matcher": client.edit_tools} if kind == "tool" and client.edit_tools else {}
+            groups[event]["hooks"] = [hook]
         return groups
 
     def _replace_rules(self, value: Any, command: str, *, mcp: bool) -> None:
@@ -185,9 +192,8 @@ class Entries:
     def _replace_hooks(self, value: Any, wanted: dict[str, dict[str, Any]]) -> None:
         """Replace our hooks by the groups of `wanted`, each at the place of the old group."""
         hooks = _container(value, dict, "hooks")
-        ours = {event.name for event in self.client.events}
         for event in dict.fromkeys((*hooks, *wanted)):
-            if event not in ours and not isinstance(hooks[event], list):
+            if event not in self.client.events and not isinstance(hooks[event], list):
                 continue
             kept: list[Any] = []
             place = None
