@@ -5,7 +5,7 @@ change is one transaction: a Failure means that nothing was changed. An id may b
 id has.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -36,24 +36,15 @@ def find(db: apsw.Connection | None, identifier: str) -> Document:
     """
     document = documents.by_id(db, identifier) if db is not None else None
     if document is None and db is not None and len(identifier) >= MIN_ID_CHARS:
-        names = documents.ids_beginning(db, identifier, 11)
+        names = documents.ids_beginning(db, identifier, 10)
         if len(names) > 1:
-            shortest = ", ".join(_distinct_beginning(name, names) for name in names[:10])
-            message = f"several ids start with {identifier}: {shortest}"
-            raise Failure("MEMORY_AMBIGUOUS", message, "give one of these beginnings, or a whole id")
+            message = f"several ids start with {identifier}: {', '.join(names)}"
+            raise Failure("MEMORY_AMBIGUOUS", message, "give a longer beginning, or a whole id")
         document = documents.by_id(db, names[0]) if names else None
     if document is None:
         fix = "see `joelclaw memory list`; an id's beginning works if no other id begins with it; nothing was changed"
         raise Failure("MEMORY_NOT_FOUND", f"there is no memory with the id {identifier}", fix)
     return document
-
-
-def _distinct_beginning(identifier: str, others: Sequence[str]) -> str:
-    """The shortest beginning of an id that only it has among others, or the whole id."""
-    for length in range(MIN_ID_CHARS, len(identifier)):
-        if sum(other.startswith(identifier[:length]) for other in others) == 1:
-            return identifier[:length]
-    return identifier
 
 
 def find_call(db: apsw.Connection | None, identifier: str) -> dict[str, Any]:
@@ -82,9 +73,13 @@ def _no_call(identifier: str) -> Failure:
 
 def refuse_purged(document: Document) -> None:
     """Raise Failure MEMORY_PURGED for a purged memory, whose row remains only so that it is not imported again."""
-    if document["write_reason"] == PURGED and not document["text"]:
+    if _is_purged(document):
         message = f"{document['id']} was purged: its text was deleted for good"
         raise Failure("MEMORY_PURGED", message, "restore a backup from before, if any")
+
+
+def _is_purged(document: Document) -> bool:
+    return document["write_reason"] == PURGED and not document["text"]
 
 
 def _find_observation(db: apsw.Connection, identifier: str, *, superseded: bool = False) -> Document:
@@ -339,14 +334,13 @@ def forget(
     Raises Failure MEMORY_NOT_FOUND; with `undo` also MEMORY_PURGED, and MEMORY_FORGOTTEN for a call of a session that
     was forgotten.
     """
+    ids = list(dict.fromkeys(identifiers))
     with sqlite.transaction(db):
-        ids = list(dict.fromkeys(identifiers))
-        hidden = [known_call(db, name) for name in ids if name.startswith(CALL_PREFIX)]
-        memories = {
-            memory["id"]: memory for name in ids if not name.startswith(CALL_PREFIX) for memory in [find(db, name)]
-        }
-        changed = [name for name, _, _, is_hidden in hidden if is_hidden == undo]
-        for name, session, number, _ in hidden:
+        calls = [known_call(db, name) for name in ids if name.startswith(CALL_PREFIX)]
+        memories = [find(db, name) for name in ids if not name.startswith(CALL_PREFIX)]
+        changed = [name for name, _, _, is_hidden in calls if is_hidden == undo]
+        changed += [memory["id"] for memory in memories if (memory["forgotten_at"] is not None) == undo]
+        for name, session, number, _ in calls:
             if name in changed and undo:
                 if sessions.is_forgotten(db, session):
                     fix = f"bring the session back first: joelclaw memory forget --undo {session}"
@@ -354,32 +348,26 @@ def forget(
                 forgotten.bring_back(db, session, number)
             elif name in changed:
                 forgotten.hide_call(db, session, number, now=now)
-        _hide(db, memories.values(), now=now, vectors=vectors, undo=undo)
-        changed += [name for name, memory in memories.items() if (memory["forgotten_at"] is not None) == undo]
-    names = [*(name for name, *_ in hidden), *memories]
-    purged = [name for name, memory in memories.items() if memory["write_reason"] == PURGED and not memory["text"]]
+        _hide(db, memories, now=now, vectors=vectors, undo=undo)
+    names = [*(name for name, *_ in calls), *(memory["id"] for memory in memories)]
     return {
         "ids": names, "restored" if undo else "forgotten": changed,
         "unchanged": [name for name in names if name not in changed], "undo": undo,
-        "purged": purged,
+        "purged": [memory["id"] for memory in memories if _is_purged(memory)],
     }  # fmt: skip
 
 
-def _hide(db: apsw.Connection, memories: Iterable[Document], *, now: int, vectors: bool, undo: bool) -> None:
+def _hide(db: apsw.Connection, memories: Sequence[Document], *, now: int, vectors: bool, undo: bool) -> None:
     """Hide those of these memories that are visible, or bring back the others. Raises Failure MEMORY_PURGED."""
     signatures = vectors and documents.has_signatures(db)
-    changed: dict[str, None] = {}  # sessions
     for memory in memories:
         if undo:
             refuse_purged(memory)
-        if (memory["forgotten_at"] is not None) != undo:
-            continue
-        if undo:
+        if undo and memory["forgotten_at"] is not None:
             write.store(db, {**memory, "forgotten_at": None, "updated_at": now}, vectors=vectors)
-        else:
+        elif not undo and memory["forgotten_at"] is None:
             documents.forget(db, memory["rowid"], now, signatures=signatures)
-        changed[memory["session_id"]] = None
-    for session in changed:
+    for session in {memory["session_id"] for memory in memories}:
         documents.renew_segments(db, session)
 
 
@@ -406,22 +394,15 @@ def forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool
 
 
 def undo_forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool) -> dict[str, Any]:
-    """Undo `forget_session`. A session that version 0.2.0 forgot has its memories back, and its transcript is read
-    again. Raises Failure MEMORY_PURGED."""
+    """Undo `forget_session`. Raises Failure MEMORY_PURGED if nothing of the session was kept."""
     with sqlite.transaction(db):
         was_forgotten = sessions.is_forgotten(db, session)
         kept = forgotten.bring_back(db, session) if was_forgotten else []
         if kept is None:
-            kept = documents.forgotten_of_session(db, session)
-            if not kept and not documents.of_session(db, session):
-                fix = f"if its transcript still exists: joelclaw memory archive --again {session}"
-                raise Failure("MEMORY_PURGED", f"session {session} was deleted for good", fix)
-            for source in sessions.transcripts_naming(db, session):
-                forgotten.admit_again(db, session, source)
-        found = [memory for identifier in kept if (memory := documents.by_id(db, identifier)) is not None]
-        memories = [
-            memory for memory in found if memory["forgotten_at"] is not None and memory["write_reason"] != PURGED
-        ]
+            fix = f"if its transcript still exists: joelclaw memory archive --again {session}"
+            raise Failure("MEMORY_PURGED", f"session {session} was deleted for good", fix)
+        memories = [memory for name in kept if (memory := documents.by_id(db, name)) and not _is_purged(memory)]
+        memories = [memory for memory in memories if memory["forgotten_at"] is not None]
         _hide(db, memories, now=now, vectors=vectors, undo=True)
         known = sessions.by_id(db, session)
         begun = sessions.subagents(db, session, forgotten=True)
@@ -440,7 +421,7 @@ def admit_again(db: apsw.Connection, session: str, source: str, *, now: int, vec
         for number in forgotten.hidden_calls(db, session):
             forgotten.bring_back(db, session, number)
         found = [documents.by_id(db, identifier) for identifier in documents.forgotten_of_session(db, session)]
-        _hide(db, filter(None, found), now=now, vectors=vectors, undo=True)
+        _hide(db, [*filter(None, found)], now=now, vectors=vectors, undo=True)
         forgotten.admit_again(db, session, source)
 
 

@@ -2,13 +2,13 @@
 
 `allow`: a durable fact. `hold`: ambiguous, stored but not injected. `discard`: noise, stored but shown only on request.
 
-An annotation in front of the text decides (the mirrored CLI's form). Otherwise, rules recognise other texts:
-talk about the work, questions, machine output. They do not guess which sentence was a decision.
+An annotation in front of the text decides (the mirrored CLI's form). Otherwise, rules recognise talk about the work,
+questions, and texts without words. They do not guess which sentence was a decision.
 """
 
 from __future__ import annotations
 
-from core import TYPE_CHECKING, json_text, words
+from core import TYPE_CHECKING, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,24 +32,22 @@ MAX_CHARS_READ = 4_000  # the rules look at the beginning of a text
 NOT_REMEMBERED = "not remembered: write it as a sentence that says what and why"  # the hint for a discarded text
 
 # How agents open a turn that talks about the work (the mirrored CLI's noise filter, and real transcripts), in lower
-# case: announcing a step, summing up, acknowledging, calling a tool.
-_TALK = {
-    "tool call": ("<toolcall", "<tool_call", "<tool_use", "<function_calls", "<invoke", "<tool_result"),
-    "plan": tuple(
-        "## plan summary | # plan summary | **plan summary | plan summary: | should i: | should i | shall i | let me"
-        " | now let me | i'll now | i will now | now i'll | now i will | now i need to | next, i'll | next i'll |"
-        " next, i will | first, i'll | first, let me | i'll start by | i'll begin by |"
-        " i need to check | would you like me to | do you want me to | let's start by | todo: | fixme:".split(" | ")
-    ),
-    "summary": tuple(
-        "i've updated | i've reviewed | i've completed | i've finished | i've implemented | i've added | i've fixed |"
-        " i've created | i've made | i've gone | i've read | i've analyzed | i've analysed | i have reviewed | i have"
-        " completed | i have updated | i have implemented | i understand that | i understand you | here's a summary |"
-        " here is a summary | here's what i | here is what i | here's the plan | here is the plan | in summary, | to"
-        " summarize | to summarise | to recap | based on my review | based on your request | you're absolutely right |"
-        " you are absolutely | i'm going to | i am going to".split(" | ")
-    ),
-}
+# case: calling a tool, announcing a step, summing up.
+_TOOL_CALLS = ("<toolcall", "<tool_call", "<tool_use", "<function_calls", "<invoke", "<tool_result")
+_PLANS = tuple(
+    "## plan summary | # plan summary | **plan summary | plan summary: | should i: | should i | shall i | let me"
+    " | now let me | i'll now | i will now | now i'll | now i will | now i need to | next, i'll | next i'll |"
+    " next, i will | first, i'll | first, let me | i'll start by | i'll begin by |"
+    " i need to check | would you like me to | do you want me to | let's start by | todo: | fixme:".split(" | ")
+)
+_SUMMARIES = tuple(
+    "i've updated | i've reviewed | i've completed | i've finished | i've implemented | i've added | i've fixed |"
+    " i've created | i've made | i've gone | i've read | i've analyzed | i've analysed | i have reviewed | i have"
+    " completed | i have updated | i have implemented | i understand that | i understand you | here's a summary |"
+    " here is a summary | here's what i | here is what i | here's the plan | here is the plan | in summary, | to"
+    " summarize | to summarise | to recap | based on my review | based on your request | you're absolutely right |"
+    " you are absolutely | i'm going to | i am going to".split(" | ")
+)
 # Followed by punctuation or nothing: "Perfect forward secrecy" is not an acknowledgement.
 ACKNOWLEDGEMENTS = tuple(
     "done | all done | ok | okay | sure | sure thing | got it | understood | great | great question | good"
@@ -99,12 +97,10 @@ CATEGORY_WORDS = {
 
 
 def judge(text: str) -> Verdict:
-    """The verdict on a trimmed text. The short preference "use pnpm" becomes "Preference: use pnpm"."""
+    """The verdict on a trimmed text."""
     annotated = _annotation(text)
     if annotated is not None:
         return annotated
-    if _is_short_preference(text):
-        text = f"Preference: {text}"
     verdict, confidence, reason = _judge_by_rules(text)
     return {
         "text": text, "verdict": verdict, "confidence": confidence, "reason": reason, "category": "", "fallback": True,
@@ -135,7 +131,10 @@ def is_noise(text: str) -> bool:
     """Whether a text is talk about the work, or one of our own injections (ADR-0204): never injected."""
     lower = _folded(text).strip()
     headings = ("## plan summary", "should i:", *OWN_HEADINGS)
-    return not lower or any(heading in lower for heading in headings) or bool(_talk(lower))
+    opens_as_talk = (
+        begins_with(lower, (*_TOOL_CALLS, *_PLANS, *_SUMMARIES)) or _after_acknowledgement(lower) is not None
+    )
+    return not lower or opens_as_talk or any(heading in lower for heading in headings)
 
 
 def is_own(text: str) -> bool:
@@ -150,16 +149,39 @@ def begins_with(lower: str, phrases: Sequence[str]) -> bool:
     )
 
 
-def _folded(text: str) -> str:
-    return text[:MAX_CHARS_READ].lower().replace("’", "'")
+def _judge_by_rules(text: str) -> tuple[str, float, str]:
+    """Verdict, confidence and reason of a text without annotation."""
+    if width(text) < MIN_WIDTH:
+        return "discard", 0.9, "too short to say anything"
+    lower = _folded(text)
+    if lower.startswith("task: "):  # ADR-0203, stage 2: written in the hot zone
+        return "allow", 0.8, "the task of a session"
+    verdict = _judge_talk(lower)
+    if verdict:
+        return verdict
+    if not any(map(_is_word, lower.split())):
+        return "discard", 0.85, "no words that say what it is about"
+    question = lower.rstrip("?？؟ ")
+    has_statement = any(end in question for end in (". ", "! ", ".\n", "\n", "。", "！", ": "))
+    if lower[-1] in "?？؟" and not has_statement:
+        return "hold", 0.7, "a question without its answer"
+    return "allow", 0.65, "a statement"
 
 
-def _talk(lower: str) -> str:
-    """The kind of talk about the work that a text in lower case opens with; "" for none."""
-    for kind, phrases in _TALK.items():
-        if begins_with(lower, phrases):
-            return kind
-    return "acknowledgement" if _after_acknowledgement(lower) is not None else ""
+def _judge_talk(lower: str) -> tuple[str, float, str] | None:
+    """The verdict on a text in lower case that opens as talk about the work; None for any other text."""
+    if begins_with(lower, _TOOL_CALLS):
+        return "discard", 0.85, "a tool call, not a statement"
+    if begins_with(lower, _SUMMARIES):
+        return "hold", 0.75, "an assistant's summary of its own work"
+    if begins_with(lower, _PLANS) and not lower.startswith("let me know"):
+        verdict = "hold" if len(lower) > 240 else "discard"  # a long text may contain a fact
+        return verdict, 0.8, "announces a step and states no fact"
+    rest = _after_acknowledgement(lower)
+    if rest is None:
+        return None
+    is_bare = width(rest.strip(_PAUSES + " ")) < MIN_WIDTH
+    return ("discard", 0.85, "an acknowledgement") if is_bare else ("hold", 0.7, "opens as an acknowledgement")
 
 
 def _after_acknowledgement(lower: str) -> str | None:
@@ -171,6 +193,16 @@ def _after_acknowledgement(lower: str) -> str | None:
     return None
 
 
+def _is_word(chunk: str) -> bool:
+    """Whether a chunk is a word of some language, apart from punctuation and hyphens."""
+    bare = chunk.strip(".,;:!?()[]{}\"'`*_#-–—…").replace("-", "").replace("/", "").replace("'", "")
+    return len(bare) > 1 and bare.isalpha() if bare.isascii() else any(map(str.isalpha, bare))
+
+
+def _folded(text: str) -> str:
+    return text[:MAX_CHARS_READ].lower().replace("’", "'")
+
+
 def _annotation(text: str) -> Verdict | None:
     """The verdict of `[gate=allow confidence=.9 category=jc:x reason=why] text`, perhaps behind a marker; else None."""
     has_marker = text.startswith(("🔴", "🟡", "🟢"))  # the mirrored CLI's priorities
@@ -180,18 +212,16 @@ def _annotation(text: str) -> Verdict | None:
         return None
     import re
 
-    keys = "gate|verdict|confidence|conf|category|reason"
-    field = rf"""(?:^|[\s,;])({keys})\s*=\s*("[^"]*"|'[^']*'|.*?)(?=[\s,;]+(?:{keys})\s*=|[\s,;]*$)"""
-    head = re.match(r"""\[((?:=\s*"[^"]*"|=\s*'[^']*'|[^\]])*)\]""", body[:600])
-    fields: dict[str, str] = {}
-    for name, value in re.findall(field, head[1], re.IGNORECASE | re.DOTALL) if head else ():
-        fields.setdefault(name.lower(), value[1:-1] if value[:1] in ("'", '"') and value[-1] == value[0] else value)
+    head = re.match(r"""\[((?:"[^"]*"|'[^']*'|[^\]])*)\]""", body[:600])
+    parts = re.split(r"(?i)\b(gate|verdict|confidence|conf|category|reason)\s*=", head[1] if head else "")
+    fields = {
+        name.lower(): value.strip(" ,;\t\n").strip("\"'") for name, value in zip(parts[1::2], parts[2::2], strict=True)
+    }
     verdict = (fields.get("gate") or fields.get("verdict") or "").lower()
     if head is None or verdict not in VERDICTS:
         return None
-    given = fields.get("confidence") or fields.get("conf") or ""
     try:
-        confidence = float(given[:-1]) / 100 if given.endswith("%") else float(given)
+        confidence = float(fields.get("confidence") or fields.get("conf") or "")
     except ValueError:
         confidence = -1.0
     return {
@@ -199,96 +229,6 @@ def _annotation(text: str) -> Verdict | None:
         "verdict": verdict,
         "confidence": confidence if 0 <= confidence <= 1 else 0.65,  # the mirrored CLI's, if none is given
         "reason": " ".join(fields.get("reason", "").split())[:120] or "annotated",  # the mirrored CLI's bound
-        "category": fields.get("category", "").strip(),
+        "category": fields.get("category", ""),
         "fallback": False,
     }
-
-
-def _is_short_preference(text: str) -> bool:
-    """Whether a text too short for a statement is a verb and a name: "use pnpm"."""
-    if width(text) >= MIN_WIDTH:
-        return False
-    verb, *names = text.lower().rstrip(".!").split() or [""]
-    no_names = ("not", "mind", "ok", "yes", "no", "again", "more", "less", *words.STOP_WORDS)
-    return verb in ("use", "prefer", "avoid", "never", "always") and any(
-        len(name) > 1 and name not in no_names for name in names
-    )
-
-
-def _judge_by_rules(text: str) -> tuple[str, float, str]:
-    """Verdict, confidence and reason of a text without annotation."""
-    if width(text) < MIN_WIDTH:
-        return "discard", 0.9, "too short to say anything"
-    lower = _folded(text)
-    if lower.startswith("task: "):  # ADR-0203, stage 2: written in the hot zone
-        return "allow", 0.8, "the task of a session"
-    verdict = _judge_talk(lower) or _judge_output(text[:MAX_CHARS_READ])
-    if verdict:
-        return verdict
-    question = lower.rstrip("?？؟ ")
-    has_statement = any(end in question for end in (". ", "! ", ".\n", "\n", "。", "！", ": "))
-    if lower[-1] in "?？؟" and not has_statement:
-        return "hold", 0.7, "a question without its answer"
-    return "allow", 0.65, "a statement"
-
-
-def _judge_talk(lower: str) -> tuple[str, float, str] | None:
-    kind = _talk(lower)
-    if kind == "tool call":
-        return "discard", 0.85, "a tool call, not a statement"
-    if kind == "summary":
-        return "hold", 0.75, "an assistant's summary of its own work"
-    if kind == "plan" and not lower.startswith("let me know"):
-        verdict = "hold" if len(lower) > 240 else "discard"  # a long text may contain a fact
-        return verdict, 0.8, "announces a step and states no fact"
-    if kind != "acknowledgement":
-        return None
-    is_bare = width((_after_acknowledgement(lower) or "").strip(_PAUSES + " ")) < MIN_WIDTH
-    return ("discard", 0.85, "an acknowledgement") if is_bare else ("hold", 0.7, "opens as an acknowledgement")
-
-
-def _judge_output(text: str) -> tuple[str, float, str] | None:
-    """The verdict on machine output: data, numbers and ids, log lines, readings; None for anything else."""
-    if text[0] in "{[" and _is_data(text):
-        return "discard", 0.85, "data without a sentence in it"
-    chunks = text.split()
-    word_count = sum(map(_is_word, chunks))
-    if not word_count or len(set(text) - {" ", "\n", "\t"}) <= 2:
-        return "discard", 0.85, "no words that say what it is about"
-    if all(_is_log_line(line) for line in text.splitlines() if line.strip()):
-        return "hold", 0.75, "log lines, not a statement"
-    if word_count <= sum(map(_is_reading, chunks)):
-        return "hold", 0.65, "readings without a statement"
-    return None
-
-
-def _is_data(text: str) -> bool:
-    """Whether a text is JSON without a string of four words or more."""
-    try:
-        json_text.loads(text)
-    except json_text.InvalidJSON:
-        return False
-    return not any(string.count(" ") >= 3 for string in text.split('"')[1::2])
-
-
-def _is_word(chunk: str) -> bool:
-    """Whether a chunk is a word of some language, apart from punctuation and hyphens."""
-    bare = chunk.strip(".,;:!?()[]{}\"'`*_#-–—…").replace("-", "").replace("/", "").replace("'", "")
-    return len(bare) > 1 and bare.isalpha() if bare.isascii() else any(map(str.isalpha, bare))
-
-
-def _is_reading(chunk: str) -> bool:
-    """Whether a chunk is a number with its name or unit: `cpu=93%`, `12ms`, `4.2MB`."""
-    bare = chunk.strip(",;()[]").lower()
-    if "=" in bare:
-        return any(map(str.isdigit, bare))
-    number = bare.rstrip("%abcghikmnpstu/µ")
-    return number != bare and number[:1].isdigit() and number.replace(".", "").isdigit()
-
-
-def _is_log_line(line: str) -> bool:
-    """Whether a line begins as loggers print it: a time with seconds, then a level, perhaps in brackets."""
-    head = line.replace("[", " ").replace("]", " ").replace("|", " ").lower().split()[:4]
-    levels = "info debug warn warning error err trace fatal notice critical".split()
-    level = next((at for at, chunk in enumerate(head) if chunk.strip(":,") in levels), 0)
-    return any(chunk.count(":") >= 2 and sum(map(str.isdigit, chunk)) >= 6 for chunk in head[:level])

@@ -22,19 +22,14 @@ from recall.names import CALL_PREFIX, call_by_id
 MAX_LINES = 20_000  # of a session: the last lines are read
 MAX_LINE_CHARS = 600
 
-# The lists of an extraction: their titles, how many lines, and the words of the lines in them.
+# The lists of an extraction (the mirrored CLI's), and the words of the lines in them.
 _TOPICS = {
-    "decisions": ("Decisions", 12, r"we (?:will|chose)|decid\w+|decision|chosen|agreed|instead|rather than|because"
-                                   r"|root cause|trade-?off|adr"),
-    "outputsReceipts": ("Outputs / receipts", 12, r"result\w*|output|returned|commit(?:ted)?|passed|created|written"
-                                                  r"|printed|status|exit(?:ed)?|id"),
-    "verification": ("Verification", 12, r"tests?|pytest|vitest|jest|checks?|verif\w+|lint|build|tsc|mypy|ruff|smoke"
-                                         r"|passe[sd]"),
-    "blockers": ("Blockers", 12, r"block(?:ed|er|s)|fail(?:ed|s|ure)?|errors?|missing|denied|refused|timed? ?out|cannot"
-                                 r"|can't|stuck|unavailable"),
-    "nextActions": ("Next actions", 10, r"next (?:step|action|up)|todo|follow-? ?up|remain(?:s|ing)|still (?:to|open)"
-                                        r"|left to do|hand-?off"),
-}  # fmt: skip
+    "decisions": r"we (?:will|chose)|decid\w+|decision|chosen|agreed|instead|rather than|because|root cause|adr",
+    "outputsReceipts": r"result\w*|output|returned|commit(?:ted)?|passed|created|written|printed|status|exit(?:ed)?",
+    "verification": r"tests?|pytest|vitest|jest|checks?|verif\w+|lint|build|tsc|mypy|ruff|smoke|passe[sd]",
+    "blockers": r"block(?:ed|er|s)|fail(?:ed|s|ure)?|errors?|missing|denied|refused|timed? ?out|cannot|can't|stuck",
+    "nextActions": r"next (?:step|action|up)|todo|follow-? ?up|remain(?:s|ing)|still (?:to|open)|left to do|hand-?off",
+}
 
 
 class Line(NamedTuple):
@@ -112,13 +107,12 @@ def _notes(db: apsw.Connection, row: dict[str, Any], privacy: str) -> dict[str, 
     """The observations of a session, with the keys of the mirrored CLI's observation pages."""
     _, first, last = sessions.episode_times(db, row["id"])
     gist, noted = sessions.subject_and_notes(db, row["id"], 20)
-    decision = _pattern("decisions")
     return {
         "machine": row["machineId"], "agent": row["client"], "started": row["startedAt"],
         "ended": clock.iso(last or None), "started_at": first, "tokens": None, "privacy": privacy,
         "repos": [row["project"]] if row["project"] else [], "slug": row["id"],
         "gist": " ".join(gist.split())[:MAX_LINE_CHARS], "observations": noted,
-        "decisions": [text for text in noted if decision.search(text)], "open_questions": [], "url": None,
+        "decisions": [text for text in noted if _is_about("decisions", text)], "open_questions": [], "url": None,
         "snippet": row["snippets"][0],
     }  # fmt: skip
 
@@ -235,15 +229,14 @@ def extract(session: Transcript, query: str) -> dict[str, Any]:
         "commandsRun": _shown([line for line in chosen if line.command], 16),
         "filesTouched": list(files)[:80],
     }
-    for key, (_, count, _) in _TOPICS.items():
-        pattern = _pattern(key)
-        found = [line for line in chosen if pattern.search(line.text) or (key == "blockers" and line.failed)]
-        extraction[key] = _shown(found, count)
+    for topic in _TOPICS:
+        found = [line for line in chosen if _is_about(topic, line.text) or (topic == "blockers" and line.failed)]
+        extraction[topic] = _shown(found, 12)
     return {**extraction, "redacted": session.redacted}
 
 
-def _pattern(topic: str) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{_TOPICS[topic][2]})\b", re.IGNORECASE)
+def _is_about(topic: str, text: str) -> bool:
+    return re.search(rf"(?i)\b(?:{_TOPICS[topic]})\b", text) is not None
 
 
 def _shown(lines: Iterable[Line], most: int) -> list[dict[str, object]]:
@@ -253,14 +246,10 @@ def _shown(lines: Iterable[Line], most: int) -> list[dict[str, object]]:
 def markdown(extraction: dict[str, Any]) -> str:
     """An extraction as Markdown: a heading for each list, a bullet for each line."""
     lines = ["# Session extraction", ""]
-    for name, key in (
-        ("session", "sessionId"), ("client", "client"), ("started", "startedAt"), ("folder", "folder"),
-        ("query", "query"), ("lines", "lineCount"), ("redacted", "redacted"),
-    ):  # fmt: skip
-        lines.append(f"- {name}: {extraction[key] or '–'}")
-    titles = {"userPrompts": "User prompts", "commandsRun": "Commands run", "filesTouched": "Files touched"}
-    titles |= {key: title for key, (title, *_) in _TOPICS.items()} | {"evidence": "Evidence"}
-    for key, title in titles.items():
+    facts = {key: value for key, value in extraction.items() if not isinstance(value, list)}
+    lines += [f"- {key}: {value or '–'}" for key, value in facts.items()]
+    for key in [key for key in extraction if key not in facts]:
+        title = re.sub("(?=[A-Z])", " ", key).capitalize()
         lines += ["", f"## {title}", ""]
         for entry in extraction[key] or ["none found"]:
             is_text = isinstance(entry, str)

@@ -90,7 +90,11 @@ def compose(draft: Draft, redacted: list[str], *, now: int) -> Document:
     document["path"] = clean_name(draft.written_in, redacted) if is_global(document) else ""
     document["observation_type"] = "observation_text"
     set_category(document, clean_name(draft.category, redacted), verdict["category"])
-    set_verdict(document, verdict)
+    document["write_verdict"] = verdict["verdict"]
+    document["write_confidence"] = verdict["confidence"]
+    document["write_reason"] = verdict["reason"]
+    document["write_gate_version"] = "v1"
+    document["write_gate_fallback"] = verdict["fallback"]
     set_fingerprint(document)
     return document
 
@@ -156,15 +160,6 @@ def set_category(document: Document, given: str, annotated: str) -> None:
     document["category_id"] = category
     document["category_confidence"] = confidence
     document["category_source"] = source
-
-
-def set_verdict(document: Document, verdict: gate.Verdict) -> None:
-    """Set the fields of the write gate."""
-    document["write_verdict"] = verdict["verdict"]
-    document["write_confidence"] = verdict["confidence"]
-    document["write_reason"] = verdict["reason"]
-    document["write_gate_version"] = "v1"
-    document["write_gate_fallback"] = verdict["fallback"]
 
 
 def set_ungated(document: Document, reason: str) -> None:
@@ -240,60 +235,46 @@ def _category_strength(document: Document) -> int:
     return {"keyword": 1, "annotation": 2, "flag": 3}.get(source, 0)
 
 
-def write_task(db: apsw.Connection, draft: Draft, known_ids: Sequence[str], *, now: int, vectors: bool) -> str:
+def write_task(db: apsw.Connection, draft: Draft, *, now: int, vectors: bool) -> str:
     """Write a session's current task into its task memory, keeping its earlier tasks; returns the memory's id.
 
-    A session has a single task memory. It is created if there is none, or if the user forgot it. `known_ids`
-    are those that the session remembers writing; the draft's last tag marks task memories.
+    A session has a single task memory, which the draft's last tag marks. The ids follow from the session's, so that a
+    process that was killed finds its memory again. After the user forgot a task memory, the next is created.
     """
     with sqlite.transaction(db):
-        older, free_id = _task_memory(db, clean_name(draft.session, []), known_ids, draft.tags[-1])
+        session, number, older = clean_name(draft.session, []), 0, None
+        while number == 0 or (older is not None and not _is_current(older, draft.tags[-1])):
+            number += 1
+            digits = words.fingerprint(f"session-task\0{session}\0{number}")
+            identifier = f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
+            older = documents.by_id(db, identifier)
         if older is not None:
-            draft.text = _with_earlier(draft.text, older["text"], MAX_TASK_CHARS)
-        fresh = compose(draft, [], now=now)
+            draft.text = _with_earlier(draft.text, older["text"])
+        document = compose(draft, [], now=now)
         if older is None:
-            fresh["id"] = free_id
-            return place(db, fresh, now=now, vectors=vectors)[0]["id"]
-        if fresh["text"] != older["text"]:
-            document = replacing(older, fresh, now)
-            document["tags"] = list(dict.fromkeys([*older["tags"], *fresh["tags"]]))
-            document["project"] = fresh["project"] or older["project"]
+            document["id"] = identifier
+            return place(db, document, now=now, vectors=vectors)[0]["id"]
+        if document["text"] != older["text"]:
+            document = replacing(older, document, now)
+            document["project"] = document["project"] or older["project"]
             document["merged_count"] = older["merged_count"] + 1
-            document["supersedes"] = older["supersedes"]
             store(db, document, vectors=vectors)
-        return older["id"]
+        return identifier
 
 
-def _task_memory(db: apsw.Connection, session: str, known_ids: Sequence[str], tag: str) -> tuple[Document | None, str]:
-    """The session's task memory, or None, and an id for a new memory.
-
-    The ids follow from the session's, so that a process that was killed before it saved them finds its memory again.
-    """
-    candidates: list[Document] = []
-    while True:
-        digits = words.fingerprint(f"session-task\0{session}\0{len(candidates) + 1}")
-        free_id = f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
-        document = documents.by_id(db, free_id)
-        if document is None:
-            break
-        candidates.append(document)
-    candidates += [document for known in known_ids if (document := documents.by_id(db, known)) is not None]
-    for document in reversed(candidates):
-        is_own = document["session_id"] == session and tag in document["tags"]
-        if is_own and document["forgotten_at"] is None and not document["superseded_by"]:
-            return document, free_id
-    return None, free_id
+def _is_current(document: Document, tag: str) -> bool:
+    return tag in document["tags"] and document["forgotten_at"] is None and not document["superseded_by"]
 
 
-def _with_earlier(text: str, before: str, max_chars: int) -> str:
+def _with_earlier(text: str, before: str) -> str:
     """The new task, followed by the messages of the memory's old text that it lacks, newest first."""
     last_task, _, earlier_tasks = before.partition(_EARLIER_TASKS)
     new = _task_messages(text)
-    earlier: list[str] = []
-    for message in (*reversed(_task_messages(last_task)), *earlier_tasks.split(" | ")):
-        if message and not any(_same_message(message, other) for other in (*new, *earlier)):
-            earlier.append(message)
-    while earlier and len(text) + len(_EARLIER_TASKS) + len(" | ".join(earlier)) > max_chars:
+    earlier = [
+        message for message in (*reversed(_task_messages(last_task)), *earlier_tasks.split(" | "))
+        if message and not any(other.startswith(message.removesuffix("…")) for other in new)
+    ]  # fmt: skip
+    while earlier and len(text) + len(_EARLIER_TASKS) + len(" | ".join(earlier)) > MAX_TASK_CHARS:
         earlier.pop()
     return text + _EARLIER_TASKS + " | ".join(earlier) if earlier else text
 
@@ -302,12 +283,6 @@ def _task_messages(task: str) -> list[str]:
     """The messages of `Task: message | message | Files: path, path`, oldest first."""
     without_files = task.rpartition(" | Files: ")[0] if " | Files: " in task else task
     return without_files.removeprefix("Task: ").split(" | ")
-
-
-def _same_message(first: str, second: str) -> bool:
-    """Whether two messages are the same, perhaps cut at different lengths (marked by "…")."""
-    left, right = first.removesuffix("…"), second.removesuffix("…")
-    return left == right or (first != left and right.startswith(left)) or (second != right and left.startswith(right))
 
 
 # Near duplicates

@@ -4,12 +4,8 @@ An episode is an archived message: a prompt, or a text of the agent. In a sessio
 in any other session part of a conversation.
 
 1. candidates: the best by words (BM25) and by meaning (cosine of static vectors), from the store or the cluster
-2. scores: both on an absolute scale, 0 to 1, so that a score means the same for every query and backend
-3. segments: an episode also counts by the 4,000 characters of its session around it, since the words of a question
-   are spread over several messages
-4. factors: stage and length of a message, age or the time that the query names, project, use, and words of the query
-   that no document has
-5. conclusions: the message that ends a turn comes before its prompt and the steps to it
+2. a score of each, 0 to 1, so that it means the same for every query and backend: see `Ranking.score`
+3. conclusions: the message that ends a turn comes before its prompt and the steps to it
 
 `recall.engine` then applies `reasons_to_drop` and `restatement_factor`. Numbers without another reason were tuned on
 the first 84 questions of docs/figures.md, which reports two further sets of questions about sessions. A number was
@@ -26,7 +22,7 @@ from core.clock import DAY_MS
 from recall.times import span_named
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from core.records import Document, Filters, Traits
     from core.store.search import LocalCandidates
@@ -36,6 +32,7 @@ if TYPE_CHECKING:
 LEXICAL_SCALE = 0.7  # of the BM25 that scores .5: see `half_score`
 MAX_MEANING = 0.35  # the most that meaning scores in a large store; words find more than static vectors do
 SMALL_STORE = 200  # documents: in a store of that size an absent word counts half, since it lacks most words anyway
+MIN_SCORE = 0.05  # what scores less shares only common words with the query
 
 
 class Ranked:
@@ -73,33 +70,37 @@ class Ranking:
 
         Candidates are the best `lexical` by the terms and the best `semantic` by the vector (b"" for none).
         """
-        all_candidates = source.candidates(terms, vector, filters, lexical, semantic)
+        candidates = {c["rowid"]: c for c in source.candidates(terms, vector, filters, lexical, semantic)}
         size = source.size()  # a cluster knows it only after the search
-        half = half_score(LEXICAL_SCALE, len(terms), size)
-        scores = {c["rowid"]: combined(c["bm25"], c["cosine"], half) for c in all_candidates}
-        min_score = 0.05  # what scores less shares only common words with the query
-        candidates = {c["rowid"]: c for c in all_candidates if scores[c["rowid"]] >= min_score}
-        if not candidates:
+        smallness = SMALL_STORE / (size + SMALL_STORE)
+        half = half_score(len(terms), size)
+        scores = {rowid: combined(c["bm25"], half, c["cosine"], MAX_MEANING) for rowid, c in candidates.items()}
+        rowids = [rowid for rowid, score in scores.items() if score >= MIN_SCORE]
+        # Some document always contains one of the query's words. If the others are in none, it is about something else.
+        absent = source.absent(self._query_terms) if rowids else 1.0
+        known = 1 - absent * (1 - smallness)
+        if not rowids or (absent == 1 and max(scores.values()) * known < MIN_SCORE):
             return []
-        absent = source.absent(self._query_terms)
-        known = known_factor(absent, size)
-        if absent == 1 and max(scores.values()) * known < min_score:
-            return []  # no document has a word of the query, and none is close enough by meaning
-        segment_scores, segment_trust = _segment_scores(source, list(candidates), terms)
+        segments = _segment_scores(source, rowids, terms)
         ranked = []
-        for traits in source.traits(list(candidates)):
+        for traits in source.traits(rowids):
             candidate = candidates[traits["rowid"]]
-            # Traits say how much meaning may count. They are read only for candidates with the minimum score.
-            raw = combined(candidate["bm25"], candidate["cosine"], half, _max_meaning(traits, size))
-            score = raw * stage_factor(traits)
-            if traits["rowid"] in segment_scores:
-                weight = segment_trust * _segment_weight(traits)
-                score = (1 - weight) * score + weight * segment_scores[traits["rowid"]]
+            raw = combined(candidate["bm25"], half, candidate["cosine"], _max_meaning(traits, smallness))
             boost = _boost(traits)
-            score *= self._time_factor(traits) * self._scope.factor(traits["project"], traits["session"]) * boost
-            ranked.append(Ranked(min(score, 1.0) * known, raw, boost, traits))
+            score = min(self._score(traits, raw, segments.get(traits["rowid"])) * boost, 1.0) * known
+            ranked.append(Ranked(score, raw, boost, traits))
         ranked.sort(key=lambda entry: (-entry.score, -entry.traits["confirmed_at"], entry.traits["rowid"]))
         return raise_conclusions(ranked)
+
+    def _score(self, traits: Traits, raw: float, segment: tuple[float, float] | None) -> float:
+        """The score of a document: raw × stage, averaged with its segment, × time × project."""
+        score = raw * _stage_factor(traits)
+        if segment is not None:
+            around, trust = segment
+            # A conversation spreads an answer over several messages. At work, a single message sums up the result.
+            weight = trust * (0.45 if _is_work(traits) else 0.65)
+            score = (1 - weight) * score + weight * around
+        return score * self._time_factor(traits) * self._scope.factor(traits["project"], traits["session"])
 
     def newest(self, source: LocalCandidates, filters: Filters) -> list[Ranked]:
         """The newest documents, without words to look for: steps of the agent after prompts and answers."""
@@ -120,9 +121,9 @@ class Ranking:
         return age_factor(traits["collection"], self._now - traits["confirmed_at"], self._episode_decay)
 
 
-def half_score(scale: float, term_count: int, text_count: int) -> float:
+def half_score(term_count: int, text_count: int) -> float:
     """The BM25 that scores .5. It grows with the query, and with the number of texts as an idf does."""
-    return scale * float(max(term_count, 1) ** 0.5) * max(log(1.0 + text_count), 0.5)
+    return LEXICAL_SCALE * float(max(term_count, 1) ** 0.5) * max(log(1.0 + text_count), 0.5)
 
 
 def saturated(bm25: float, half: float) -> float:
@@ -130,43 +131,40 @@ def saturated(bm25: float, half: float) -> float:
     return bm25 / (bm25 + half) if bm25 > 0 else 0.0
 
 
-def combined(bm25: float, cosine: float | None, half: float, max_meaning: float = MAX_MEANING) -> float:
+def combined(bm25: float, half: float, cosine: float | None, max_meaning: float) -> float:
     """The probabilistic sum of words and meaning, 0 to 1; `cosine` is None without vectors."""
-    score = saturated(bm25, half)
     unrelated = 0.3  # the cosine below which texts have nothing in common
     paraphrase = 0.8  # texts with a higher cosine say the same
-    if cosine is not None and cosine > unrelated:
-        similarity = min(1.0, (cosine - unrelated) / (paraphrase - unrelated))
-        score += max_meaning * similarity * (1 - score)
-    return score
+    similarity = min(max(((cosine or 0.0) - unrelated) / (paraphrase - unrelated), 0.0), 1.0)
+    score = saturated(bm25, half)
+    return score + max_meaning * similarity * (1 - score)
 
 
-def known_factor(absent: float, size: int) -> float:
-    """The share of every score that remains if a share `absent` of the query's words is in none of `size` documents.
+def _max_meaning(traits: Traits, smallness: float) -> float:
+    """The most that meaning can score for a document; for memories and work it falls as the store grows.
 
-    Such a query is about something else: some document always contains one of its words.
+    In a small store most words are rare, so that a word in common says little. Work is full of identifiers, which have
+    no vectors.
     """
-    return 1 - absent * size / (size + SMALL_STORE)
+    if traits["collection"] != "episodes":
+        return MAX_MEANING * (1 + smallness)
+    max_in_large_store = 0.2 if _is_work(traits) else MAX_MEANING
+    return max_in_large_store + (MAX_MEANING - max_in_large_store) * smallness
 
 
-def usage_boost(priority: float, recall_count: int) -> float:
-    """The contract's boost: max(.35, (1 + .15·priority) · (1 + min(.3, .06·ln(1 + recalls)))), priority -1 to 1."""
-    clamped = min(max(priority, -1.0), 1.0)
-    return max(0.35, (1 + 0.15 * clamped) * (1 + min(0.3, 0.06 * log(1 + max(recall_count, 0)))))
+def _segment_scores(source: LocalCandidates, rowids: list[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
+    """The score of the 4,000 characters around each episode, and how far to trust it, 0 to 1, by the episode's row.
+
+    The words of a question are spread over several messages. A cluster has no segments.
+    """
+    around = source.around(rowids, terms)
+    count = source.segments() if around else 0
+    half = half_score(len(terms), count) / 2  # a segment is ten times as long, which lowers its BM25
+    trust = count / (count + 25)  # BM25 needs many texts to know rare words from common ones
+    return {rowid: (saturated(bm25, half), trust) for rowid, bm25 in around.items()}
 
 
-def age_factor(collection: str, age_ms: int, episode_decay: float) -> float:
-    """The share of a score that age leaves. Knowledge does not age."""
-    days = max(age_ms, 0) / DAY_MS
-    if collection == "observations":
-        # The mirrored CLI's decay, but an old fact that matches well is still the answer.
-        return max(exp(-0.01 * days), 0.4)
-    if collection == "episodes":
-        return 1 - episode_decay * (1 - exp(-days / 30))  # mostly within a month
-    return 1.0
-
-
-def stage_factor(traits: Traits) -> float:
+def _stage_factor(traits: Traits) -> float:
     """The share of its score that a message of work keeps: less for prompts, steps and short texts."""
     if not _is_work(traits):
         return 1.0
@@ -182,80 +180,51 @@ def _is_work(traits: Traits) -> bool:
     return traits["stage"] not in ("", "question")
 
 
-def _max_meaning(traits: Traits, size: int) -> float:
-    """The most that meaning can score for a document; for memories and work it falls as the store grows.
-
-    In a small store most words are rare, so that a word in common says little. Work is full of identifiers, which have
-    no vectors.
-    """
-    smallness = SMALL_STORE / (size + SMALL_STORE)
-    if traits["collection"] != "episodes":
-        return MAX_MEANING * (1 + smallness)
-    if not _is_work(traits):
-        return MAX_MEANING
-    max_in_large_store = 0.2
-    return max_in_large_store + (MAX_MEANING - max_in_large_store) * smallness
-
-
-def _segment_scores(source: LocalCandidates, rowids: list[int], terms: Sequence[str]) -> tuple[dict[int, float], float]:
-    """The scores of the segments around episodes, by the episodes' rows, and how far to trust them, 0 to 1.
-
-    A cluster has no segments.
-    """
-    around = source.around(rowids, terms)
-    count = source.segments() if around else 0
-    half = half_score(LEXICAL_SCALE / 2, len(terms), count)  # a segment is ten times as long, which lowers its BM25
-    scores = {rowid: saturated(bm25, half) for rowid, bm25 in around.items()}
-    return scores, count / (count + 25)  # BM25 needs many texts to know rare words from common ones
-
-
-def _segment_weight(traits: Traits) -> float:
-    """The weight of an episode's segment, compared with its own text.
-
-    A conversation spreads an answer over several messages. At work, a single message sums up the result.
-    """
-    return 0.45 if _is_work(traits) else 0.65
-
-
 def _boost(traits: Traits) -> float:
-    """The boost by use. The recalls of an episode do not count: it is recalled along with others of its session."""
+    """The contract's boost: max(.35, (1 + .15·priority) · (1 + min(.3, .06·ln(1 + recalls)))), priority -1 to 1.
+
+    The recalls of an episode do not count: it is recalled along with others of its session.
+    """
     recalls = 0 if traits["collection"] == "episodes" else traits["recall_count"]
-    return usage_boost(traits["retrieval_priority"], recalls)
+    priority = min(max(traits["retrieval_priority"], -1.0), 1.0)
+    return max(0.35, (1 + 0.15 * priority) * (1 + min(0.3, 0.06 * log(1 + max(recalls, 0)))))
+
+
+def age_factor(collection: str, age_ms: int, episode_decay: float) -> float:
+    """The share of a score that age leaves. Knowledge does not age."""
+    days = max(age_ms, 0) / DAY_MS
+    if collection == "observations":
+        # The mirrored CLI's decay, but an old fact that matches well is still the answer.
+        return max(exp(-0.01 * days), 0.4)
+    if collection == "episodes":
+        return 1 - episode_decay * (1 - exp(-days / 30))  # mostly within a month
+    return 1.0
 
 
 def raise_conclusions(ranked: Sequence[Ranked]) -> list[Ranked]:
     """The documents, best first, after each conclusion got the best score of the messages that it concludes.
 
-    On equal scores, messages of work and raised replies come before all others, and the later archived of them first.
+    The last message of a turn of work concludes the six messages before it. In a conversation, a reply concludes the
+    question before it. A conclusion must have .8 of a message's own score: otherwise it is about something else. On
+    equal scores, conclusions and other messages of work come first, the later archived before the earlier.
     """
     by_row = {(entry.traits["session"], entry.traits["rowid"]): entry for entry in ranked}
-    scores = [_concluding_score(entry, by_row) for entry in ranked]  # all of them, before any is changed
-    keys: list[tuple[float, bool, int]] = []
-    for entry, score in zip(ranked, scores, strict=True):
-        puts_last_first = _is_work(entry.traits) or score != entry.score
-        keys.append((-score, not puts_last_first, -entry.traits["rowid"] if puts_last_first else 0))
-        entry.score = score
-    order = sorted(range(len(ranked)), key=keys.__getitem__)  # stable
-    return [ranked[at] for at in order]
-
-
-def _concluding_score(own: Ranked, by_row: Mapping[tuple[str, int], Ranked]) -> float:
-    """The score of a document, or the best score among the messages that it concludes, if that is higher.
-
-    The last message of a turn of work concludes the six messages before it. In a conversation, a reply concludes the
-    question before it. A conclusion must have .8 of a message's own score: otherwise it is about something else.
-    """
-    session, row, is_work = own.traits["session"], own.traits["rowid"], _is_work(own.traits)
-    # The rows of a session follow each other, unless another session was archived in between.
-    row_count = 6 if own.traits["stage"] == "ended" else 0 if is_work else 1
-    best = own.score
-    for earlier_row in range(row - row_count, row):
-        earlier = by_row.get((session, earlier_row))
-        if earlier is None or not (is_work or earlier.traits["stage"] == "question"):
-            continue
-        if own.score >= 0.8 * earlier.score:
-            best = max(best, earlier.score)
-    return best
+    scores: dict[int, float] = {}
+    order: dict[int, int] = {}
+    for own in ranked:
+        session, row, is_work = own.traits["session"], own.traits["rowid"], _is_work(own.traits)
+        # The rows of a session follow each other, unless another session was archived in between.
+        row_count = 6 if own.traits["stage"] == "ended" else 0 if is_work else 1
+        before = [by_row.get((session, earlier)) for earlier in range(row - row_count, row)]
+        concluded = [
+            earlier.score for earlier in before
+            if earlier and (is_work or earlier.traits["stage"] == "question") and own.score >= 0.8 * earlier.score
+        ]  # fmt: skip
+        scores[row] = max([own.score, *concluded])
+        order[row] = row if is_work or scores[row] > own.score else 0
+    for own in ranked:
+        own.score = scores[own.traits["rowid"]]
+    return sorted(ranked, key=lambda entry: (-entry.score, -order[entry.traits["rowid"]]))
 
 
 def restatement_factor(document: Document, asked: Sequence[str], scope: Scope) -> float:

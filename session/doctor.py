@@ -26,7 +26,7 @@ from core.command import find_program
 from core.errors import Failure
 from core.store import cluster, cluster_sync, folders, sqlite, store_file
 from core.store.events import Called
-from memory.archive import ingest, transcript_files
+from memory.archive import transcript_files
 from otel import export, log
 from recall import vectors
 from session import backup, doctor_hooks, own_command
@@ -187,9 +187,6 @@ def check_store(examination: Examination) -> Iterator[Finding]:
     examination.subjects["store"] = {name: about[name] for name in ("path", "exists", "schema", "knownSchema")}
     if (lost := backup.lost_store(examination.db)) is not None:
         yield _finding("store", lost)
-    for transcript, record in ingest.cut_transcripts():
-        message = f"long outputs of {transcript} are archived in part: they took too long or look like secrets"
-        yield warning("OUTPUT_LEFT_OUT", "store", message, f"nothing to do; rm {record} hides this")
     if examination.db is None:
         return
     if faults := store_file.faults(examination.db):

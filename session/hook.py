@@ -166,8 +166,7 @@ class Hook:
         is_excluded = session.is_excluded(cwd)
         if session.before is None and not is_excluded and project.repository_of(cwd):
             session.store.write("folder", lambda db: _note_folder(db, cwd), None)
-        names_folders = not items and client.folder_mark
-        if (is_excluded and names_folders) or not (items or event["transcript"]):
+        if is_excluded or not (items or event["transcript"]):
             return
         from core.store import sources
 
@@ -182,9 +181,6 @@ class Hook:
             from memory.archive import Limits, Origin, ingest
 
             origin = Origin(session.agent, session.id, cwd, now=session.now, vectors=session.store.has_vectors)
-            if is_excluded:
-                ingest.pass_over(db, event["transcript"], items, origin)
-                return ()
             if items:
                 ingest.ingest_entries(db, items, origin)
                 return items
@@ -197,9 +193,9 @@ class Hook:
             if ingested.is_rewound:
                 leave_out_abandoned(session, db)
             if ingested.shared:
-                from memory.archive import forks
+                from memory.archive.session_archive import settle
 
-                forks.settle(db, ingested.shared, vectors=origin.vectors, is_live=True)
+                settle(db, ingested.shared, vectors=origin.vectors, is_live=True)
             self._archived_bytes = ingested.bytes
             if event["kind"] in ("turn", "end"):
                 for path in client.side_transcripts(event["transcript"]):

@@ -71,15 +71,8 @@ def schedule(
 
 def cancel(session_id: str) -> dict[str, Any]:
     """Remove a session's timer. Returns what the command prints."""
-    result = {"sessionId": session_id, "known": has_state(session_id), "cancelled": False}
-    if result["known"]:
-        with state_lock(session_id):
-            state, _ = load_state(session_id)
-            if state is not None and state.idle_timer is not None:
-                state.idle_timer = None
-                write_state(state)
-                result["cancelled"] = True
-    return result
+    is_known = has_state(session_id)
+    return {"sessionId": session_id, "known": is_known, "cancelled": is_known and _remove_timer(session_id)[1]}
 
 
 def ratio(percent: float | None, tokens: int | None, window: int | None) -> float | None:
@@ -137,7 +130,7 @@ def status(state: SessionState, now: int, *, in_progress: bool) -> Status:
 
 def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
     """The timers, the soonest first. With `enabled_only`, without sessions that are switched off."""
-    from core import switches
+    from core import background, switches
 
     now = clock.now_ms()
     known = switches.load()[0] if enabled_only and files.has_switches() else None
@@ -153,7 +146,8 @@ def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
         if timer is None:
             continue
         session = state.session_id
-        timer_status = status(state, now, in_progress=_is_locked(session))
+        in_progress = not background.wait_for_lock(work_lock(session, "idle"), 0)
+        timer_status = status(state, now, in_progress=in_progress)
         is_off = enabled_only and not clients.row(state.agent).compaction()["enabled"]
         is_off = is_off or (known is not None and switches.current_off_period(known, session, state.cwd) is not None)
         if timer_status != "none" and not is_off:
@@ -169,19 +163,18 @@ def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool) -
     """Compact sessions as they come due, until interrupted. Returns counts and the last 100 results."""
     results: list[dict[str, Any]] = []
     counts = {"completed": 0, "failed": 0, "skipped": 0}
-    retry_at: dict[str, int] = {}
+    tried: set[tuple[str, int]] = set()  # in case a timer cannot be removed
     while not interrupts.came():
-        now, rows = clock.now_ms(), timers(enabled_only=True)
-        for row in rows:
-            session, timer_status = row["sessionId"], row["standing"]
+        for row in timers(enabled_only=True):
             if interrupts.came():
                 break
-            result = None
-            if timer_status == "due" and retry_at.get(session, 0) <= now:
-                result = compact(session, config, interrupts, report)
-                retry_at[session] = now if result is None else now + 60_000  # in case its state could not be written
-            elif once and timer_status in ("turn-running", "in-progress"):
-                result = {"sessionId": session, "agent": row["agent"], "outcome": "skipped", "reason": timer_status}
+            timer, result = (row["sessionId"], row["scheduledAt"]), None
+            if row["standing"] == "due" and timer not in tried:
+                if result := compact(row["sessionId"], config, interrupts, report):
+                    tried.add(timer)
+            elif once and row["standing"] in ("turn-running", "in-progress"):
+                about = {"sessionId": row["sessionId"], "agent": row["agent"]}
+                result = {**about, "outcome": "skipped", "reason": row["standing"]}
             if result is not None:
                 counts[result["outcome"]] += 1
                 results = [*results, result][-100:]
@@ -193,15 +186,62 @@ def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool) -
 
 def compact(session_id: str, config: Config, interrupts: Interrupts, report: Report) -> dict[str, Any] | None:
     """Compact a session; None if its timer is no longer due. Faults become events."""
+    from core.command import Command
+    from session import compaction
+
+    lock = files.FileLock(work_lock(session_id, "idle"), 0.1)  # a listing may hold it for a moment
+    began = time.monotonic()
+    state = SessionState(session_id, "interactive", 0)
+    result: dict[str, Any] = {"sessionId": session_id, "agent": "", "outcome": "completed"}
+    about: dict[str, Any] = {}
+    ended: Ended | None = None
+    error = ""
     try:
-        with files.FileLock(work_lock(session_id, "idle"), 0.1) as lock:  # a listing may hold it for a moment
-            return _compact(session_id, lock, config, interrupts, report)
+        with lock:
+            stored = read_state(session_id)
+            timer = stored.idle_timer if stored is not None else None
+            if stored is None or timer is None or status(stored, clock.now_ms(), in_progress=False) != "due":
+                return None  # a message or a compaction came first
+            state, result["agent"], scheduled_at = stored, stored.agent, timer["scheduledAt"]
+            about = {"ratio": timer["ratio"], "scheduledAt": scheduled_at}
+            try:
+                began_in, compactions = transcript_facts(timer["transcript"], state.agent)
+                # Claude Code finds a session by the folder where it began, not by the folder that its hooks report.
+                folder = began_in or timer["cwd"] or state.cwd
+                words = _command(state, folder, timer["transcript"], config)
+                _record("started", state, {**about, "command": words[0]})
+                report("started", {**result, "command": words, "cwd": folder})
+                if config.get_bool("compaction.notify_on_start"):
+                    compaction.start_notify_command(config)
+                environment = {**os.environ, IDLE_RUN: "1"}
+                command = Command(words, seconds=COMPACTION_SECONDS, cwd=folder, environment=environment, lock=lock)
+                ended = command.run(interrupts)
+                error = "" if ended.status == 0 and not ended.reason else ended.explain()
+                after = read_state(session_id)
+                is_reported = after is not None and (after.last_compaction_at or 0) > scheduled_at
+                # Claude Code exits with 0 even if there was nothing to compact, or no model to do it.
+                must_show = not error and compactions is not None and not is_reported
+                if must_show and transcript_facts(timer["transcript"], state.agent)[1] == compactions:
+                    error = f"the command succeeded, but the session is not compacted; {ended.explain()}"
+            finally:
+                is_stopped = ended is not None and ended.reason == "stopped"
+                after, _ = (read_state(session_id), False) if is_stopped else _remove_timer(session_id, scheduled_at)
+                times = (after.last_message_at, after.turn_began_at) if after is not None else ()
+                about["exitStatus"] = ended.status if ended is not None else None
+                about["messageMeanwhile"] = any(at is not None and at > scheduled_at for at in times)
     except files.LockTimeout:
         return None
-    except Exception as fault:
-        error = _error_text(fault)
-        _record("failed", SessionState(session_id, "interactive", 0), {}, error=error)
-        return {"sessionId": session_id, "agent": "", "outcome": "failed", "error": error}
+    except Failure as failure:
+        error = f"{failure.code}: {failure.message}"
+    except Exception as fault:  # the next session is compacted all the same
+        error = f"{type(fault).__name__}: {fault}"
+    result |= {name: about[name] for name in ("exitStatus", "messageMeanwhile") if name in about}
+    result["ms"] = round((time.monotonic() - began) * 1000)
+    if error:
+        result |= {"outcome": "failed", "error": error}
+    _record(result["outcome"], state, about, error=error, duration_ms=result["ms"])
+    report("finished", result)
+    return result
 
 
 def transcript_facts(path: str, agent: str) -> tuple[str, int | None]:
@@ -215,20 +255,19 @@ def transcript_facts(path: str, agent: str) -> tuple[str, int | None]:
     client = clients.row(agent)
     if not client.session_file or not client.reports_compactions or not sources.existing(path):
         return "", None
-    folder, compactions, number, offset = "", 0, 0, 0
+    folder, compactions, offset = "", 0, 0
     try:
         with sources.open_source(path) as source:
             while lines := read_lines(source, offset, 1024 * 1024):
+                # The first lines say in which folder the session began; any other line counts only with a mark.
+                first = 100 if offset == 0 else 0
                 offset = lines[-1][1]
-                for line, _ in lines:
-                    number += 1
-                    # The first lines say in which folder the session began; any other line counts only with a mark.
-                    if number > 100 and not any(mark in line for mark in client.context_marks):
-                        continue
-                    for entry in client.entries(parsed(line) or {}):
-                        if entry.folder and not folder and os.path.isdir(entry.folder):
-                            folder = entry.folder
-                        compactions += entry.kind == "compaction"
+                for number, (line, _) in enumerate(lines):
+                    if number < first or any(mark in line for mark in client.context_marks):
+                        for entry in client.entries(parsed(line) or {}):
+                            if entry.folder and not folder and os.path.isdir(entry.folder):
+                                folder = entry.folder
+                            compactions += entry.kind == "compaction"
     except OSError:
         pass
     return folder, compactions
@@ -241,81 +280,16 @@ def _stored_path(path: str) -> str:
     return redact(clean(path))[0][:PATH_CHARS]
 
 
-def _is_locked(session_id: str) -> bool:
-    """Whether a process compacts the session: an `idle run`, or a command that outlived it."""
-    path = work_lock(session_id, "idle")
-    if not os.path.exists(path):
-        return False
-    try:
-        with files.FileLock(path, 0):
-            return False
-    except files.LockTimeout:
-        return True
-
-
-def _compact(
-    session_id: str, lock: files.FileLock, config: Config, interrupts: Interrupts, report: Report
-) -> dict[str, Any] | None:
-    from core.command import Command
-    from session import compaction
-
-    began = time.monotonic()
-    state = read_state(session_id)
-    timer = state.idle_timer if state is not None else None
-    if state is None or timer is None:
-        return None
-    if status(state, clock.now_ms(), in_progress=False) != "due":
-        return None  # a message or a compaction came first
-    scheduled_at, transcript = timer["scheduledAt"], timer["transcript"]
-    result: dict[str, Any] = {"sessionId": session_id, "agent": state.agent, "outcome": "completed"}
-    about = {"ratio": timer["ratio"], "scheduledAt": scheduled_at}
-    ended: Ended | None = None
-    try:
-        began_in, compactions = transcript_facts(transcript, state.agent)
-        # Claude Code finds a session by the folder where it began, not by the folder that its hooks report.
-        folder = began_in or timer["cwd"] or state.cwd
-        words = _command(state, folder, transcript, config)
-        _record("started", state, {**about, "command": words[0]})
-        report("started", {**result, "command": words, "cwd": folder})
-        if config.get_bool("compaction.notify_on_start"):
-            compaction.start_notify_command(config)
-        environment = {**os.environ, IDLE_RUN: "1"}
-        command = Command(words, seconds=COMPACTION_SECONDS, cwd=folder, environment=environment, lock=lock)
-        ended = command.run(interrupts)
-        error = "" if ended.status == 0 and not ended.reason else ended.explain()
-        after = read_state(session_id)
-        is_reported = after is not None and (after.last_compaction_at or 0) > scheduled_at
-        # Claude Code exits with 0 even if there was nothing to compact, or no model to do it.
-        must_show = not error and compactions is not None and not is_reported
-        if must_show and transcript_facts(transcript, state.agent)[1] == compactions:
-            error = f"the command succeeded, but the session is not compacted; {ended.explain()}"
-    except Exception as fault:  # the next session is compacted all the same
-        error = _error_text(fault)
-    outcome = {
-        "exitStatus": ended.status if ended is not None else None,
-        "messageMeanwhile": _finish(session_id, scheduled_at, again=ended is not None and ended.reason == "stopped"),
-    }
-    result |= {**outcome, "ms": round((time.monotonic() - began) * 1000)}
-    if error:
-        result |= {"outcome": "failed", "error": error}
-    _record(result["outcome"], state, {**about, **outcome}, error=error, duration_ms=result["ms"])
-    report("finished", result)
-    return result
-
-
-def _finish(session_id: str, scheduled_at: int, *, again: bool) -> bool:
-    """Remove the timer unless it shall run `again`. Returns whether a message came meanwhile."""
-    try:
-        with state_lock(session_id):
-            state, _ = load_state(session_id)
-            timer = state.idle_timer if state is not None else None
-            if state is not None and timer is not None and timer["scheduledAt"] == scheduled_at and not again:
-                state.idle_timer = None
-                write_state(state)
-    except (Failure, OSError):
-        return False
-    times = (state.last_message_at, state.turn_began_at) if state is not None else ()
-    return any(at is not None and at > scheduled_at for at in times)
+def _remove_timer(session_id: str, scheduled_at: int | None = None) -> tuple[SessionState | None, bool]:
+    """Remove the timer of a session, if it was set at this time. Returns the state, and whether it was removed."""
+    with state_lock(session_id):
+        state, _ = load_state(session_id)
+        timer = state.idle_timer if state is not None else None
+        if state is None or timer is None or scheduled_at not in (None, timer["scheduledAt"]):
+            return state, False
+        state.idle_timer = None
+        write_state(state)
+        return state, True
 
 
 def _command(state: SessionState, folder: str, transcript: str, config: Config) -> list[str]:
@@ -344,10 +318,6 @@ def _command(state: SessionState, folder: str, transcript: str, config: Config) 
         return split_command(template, values)
     except ValueError as error:
         raise Failure("CONFIG_INVALID", f"idle.command: {error}", "correct idle.command") from None
-
-
-def _error_text(fault: Exception) -> str:
-    return f"{fault.code}: {fault.message}" if isinstance(fault, Failure) else f"{type(fault).__name__}: {fault}"
 
 
 def _record(

@@ -7,6 +7,7 @@ its duration, tokens and, for an injection, the text as the agent got it and the
 
 import shlex
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
@@ -37,6 +38,18 @@ Row = dict[str, Any]
 Moment = tuple[int, Row]
 """The time in ms since the epoch, and the printed row."""
 
+MOMENTS = {
+    "compaction.extract.warm": ("zone", "warm from {percent} on"),
+    "compaction.extract.hot": ("zone", "hot, at {percent}"),
+    "compaction.checkpoint": ("checkpoint", "the task"),
+    "compaction.inject.skipped": ("skipped", "no note: {reason}"),
+    "memory.recall.completed": ("recall", "{returned} found: “{query}”"),
+    "task.recalled": ("recall", "{returned} found: “{query}”"),
+    "memory.echo": ("feedback", "used, the agent said {termsMatched} of its words: {memory}"),
+    "memory.fizzle": ("feedback", "ignored: {memory}"),
+}
+"""Events that are moments: the kind, and the text with values of the event. Faults are moments too."""
+
 
 @dataclass(slots=True)
 class KnownSession:
@@ -45,11 +58,11 @@ class KnownSession:
     id: str
     updated_at: int
     """When it was last active (ms). Until its state is read, it may be less recent than that."""
-    archived: Session | None
-    problem: str = ""
+    archived: Session | None = None
     hooks: dict[str, Any] | None = None
     state: SessionState | None = None
-    is_read: bool = True
+    problem: str = ""
+    is_read: bool = False
 
     def read(self) -> "KnownSession":
         """Read its state, if it has a state file."""
@@ -59,18 +72,16 @@ class KnownSession:
                 self.state = read_state(self.id)
             except Failure as failure:
                 self.problem = failure.message
-            archived_at = self.archived["updated_at"] if self.archived else 0
-            self.updated_at = max(archived_at, self.state.updated_at if self.state else 0)
+            times = [self.state.updated_at] if self.state else []
+            times += [self.archived["updated_at"]] if self.archived else []
+            self.updated_at = max(times, default=self.hooks["last"] if self.hooks else 0)
         return self
 
     @property
     def client(self) -> str:
         """The client that it belongs to, "" if unknown."""
         client = (self.archived["client"] if self.archived else "") or (self.hooks["client"] if self.hooks else "")
-        if client:
-            return client
-        state = self.read().state
-        return state.agent if state else ""
+        return client or (state.agent if (state := self.read().state) else "")
 
     @property
     def project(self) -> str:
@@ -89,12 +100,13 @@ def known_sessions(db: apsw.Connection) -> list[KnownSession]:
     }
     for path, at in state_times().items():
         name = session_of(path)
-        session = sessions.setdefault(name, KnownSession(name, at, None))
-        session.updated_at, session.is_read = max(session.updated_at, at), False
+        session = sessions.setdefault(name, KnownSession(name, at))
+        session.updated_at = max(session.updated_at, at)
     for name in stored_events.sessions_with_hooks(db):
-        if name not in sessions or sessions[name].archived is None:
-            hooks = stored_events.hook_call_extent(db, name)
-            sessions.setdefault(name, KnownSession(name, hooks["last"] if hooks else 0, None)).hooks = hooks
+        session = sessions.setdefault(name, KnownSession(name, 0))
+        if session.archived is None:
+            session.hooks = stored_events.hook_call_extent(db, name)
+            session.updated_at = max(session.updated_at, session.hooks["last"] if session.hooks else 0)
     for name in stored_sessions.forgotten_ids(db):  # and it went on since
         sessions.pop(name, None)
     return list(sessions.values())
@@ -103,15 +115,19 @@ def known_sessions(db: apsw.Connection) -> list[KnownSession]:
 def with_id(db: apsw.Connection, identifier: str) -> KnownSession:
     """The session with exactly this id. No state is read."""
     archived, hooks = stored_sessions.by_id(db, identifier), stored_events.hook_call_extent(db, identifier)
-    return KnownSession(identifier, 0, archived, hooks=hooks, is_read=False)
+    return KnownSession(identifier, 0, archived, hooks)
 
 
 def of(db: apsw.Connection, *, project: str = "", client: str = "", since: int = 0) -> list[KnownSession]:
     """The sessions of a project and a client that were active since a time (ms); "" and 0 mean any."""
-    sessions = [session for session in known_sessions(db) if session.updated_at >= since]
-    sessions = [session for session in sessions if not since or session.read().updated_at >= since]
-    sessions = [session for session in sessions if not client or session.client == client]
-    return [session for session in sessions if not project or projects.same(project, session.project)]
+    return [
+        session
+        for session in known_sessions(db)
+        if session.updated_at >= since
+        and (not since or session.read().updated_at >= since)
+        and (not client or session.client == client)
+        and (not project or projects.same(project, session.project))
+    ]
 
 
 def newest_first(sessions: Iterable[KnownSession]) -> Iterator[KnownSession]:
@@ -138,20 +154,18 @@ def rows(
 def summary_row(db: apsw.Connection, session: KnownSession, config: Config) -> dict[str, Any]:
     """A session as a list prints it."""
     state, archived = session.state, session.archived
-    percent = state.percent if state else None
-    turns = state.counts["userMessages"] if state else 0
-    started = state.started_at if state else session.hooks["first"] if session.hooks else 0
-    compactions = state.compaction_count if state else 0
-    task = state.messages[-1]["text"] if state and state.messages else ""
-    parent = archived.get("parent", "") if archived else ""
+    turns, compactions, started, task = 0, 0, session.hooks["first"] if session.hooks else 0, ""
+    if state is not None:
+        turns, compactions, started = state.counts["userMessages"], state.compaction_count, state.started_at
+        task = state.messages[-1]["text"] if state.messages else ""
     if archived is not None:
         turns = max(turns, archived["prompts"])
         compactions = max(compactions, len(stored_sessions.compactions(db, session.id)))
-        spoken, first, _ = stored_sessions.episode_times(db, session.id)
-        if spoken and first:
-            started = min(started or first, first)
+        first = stored_sessions.episode_times(db, session.id)[1]
+        started = min(started or first, first or started)
         prompts = [] if task else [prompt["text"] for prompt in stored_sessions.timed_prompts(db, session.id, 12)]
         task = task or opening(last_request(prompts) or (prompts[-1] if prompts else ""), 200)
+    percent, parent = state.percent if state else None, archived.get("parent", "") if archived else ""
     return {
         "sessionId": session.id,
         "title": stored_sessions.title(db, session.id) if archived else "",
@@ -212,9 +226,8 @@ def newest(db: apsw.Connection, project: str) -> tuple[str, str]:
 
 def report(db: apsw.Connection, session: str, config: Config) -> Row:
     """Everything that is known about a session."""
-    archived = stored_sessions.by_id(db, session)
     known = with_id(db, session).read()
-    state, summary = known.state, summary_row(db, known, config)
+    archived, state = known.archived, known.state
     hooks, events = stored_events.hook_calls(db, session), stored_events.of_session(db, session)
     injections = stored_events.injections(db, session)
     prompts = [
@@ -225,31 +238,20 @@ def report(db: apsw.Connection, session: str, config: Config) -> Row:
     calls = stored_calls.times(db, session)
     outcomes = _memory_outcomes(events, injections)
     texts = documents.beginnings(db, [*outcomes], 160)
-    compactions = _compaction_moments(events, stored_sessions.compactions(db, session))
-    moments = [_injection_moment(injection, outcomes, texts) for injection in injections] + compactions
+    moments = [_injection_moment(injection, outcomes, texts) for injection in injections]
+    moments += _compaction_moments(events, stored_sessions.compactions(db, session))
     moments += _event_moments(events, {injection["id"] for injection in injections}, texts) + _hook_moments(hooks)
     turns = _turns(hooks, prompts, calls, moments)
     for turn in turns:
         turn["zone"] = zone_of(turn["contextPercent"], config)
-    times = [row["at"] for rows in (hooks, events, prompts) for row in rows] + [at for at, _, _ in calls]
-    times += [state.started_at, state.updated_at] if state else []
-    times = [at for at in (*times, archived["updated_at"] if archived else 0) if at > 0]
-    percents = [summary["contextPercent"], *(hook["percent"] for hook in reversed(hooks))]
-    percent = next((percent for percent in percents if percent is not None), None)
     uses = [outcome for outcome in outcomes.values() if outcome]
     return {
-        **summary,
+        **summary_row(db, known, config),
         "role": state.role if state else "",
         "folder": (archived["folder"] if archived else "") or (state.cwd if state else ""),
         "folders": archived.get("folders", []) if archived else [],
-        "startedAt": clock.iso(min(times, default=None)),
-        "updatedAt": clock.iso(max(times, default=None)),
-        "contextPercent": percent,
-        "zone": zone_of(percent, config),
         "turnCount": sum(turn["number"] > 0 for turn in turns),
-        "toolCalls": len(calls),
         "failedCalls": sum(failed for _, _, failed in calls),
-        "compactions": max(summary["compactions"], len(compactions)),
         "recalls": sum(event["action"] in ("memory.recall.completed", "task.recalled") for event in events),
         "injections": {
             "count": len(injections),
@@ -286,37 +288,17 @@ def _event_moments(events: Sequence[Row], injected: Container[str], texts: Mappi
     """The moments of a session's events, without those of injections, hooks and compactions."""
     moments = []
     for event in events:
-        action = event["action"].removeprefix("gateway.")
-        if event["id"] not in injected and event["component"] != "hook" and action != "compaction.before":
-            kind, text = _described(action, event, texts)
-            if kind:
-                has_time = kind in ("recall", "event", "error")
-                moments.append(_moment(event["at"], kind, text, ms=event["ms"] if has_time else None))
+        about, action = event["metadata"], event["action"].removeprefix("gateway.")
+        is_shown = event["id"] not in injected and event["component"] != "hook" and about.get("returned") != 0
+        is_fault = event["level"] in ("warn", "error", "fatal")
+        kind, form = MOMENTS.get(action, ("error", "{action}: {error}") if is_fault else ("", ""))
+        if is_shown and kind:
+            memory = str(about.get("memoryId", ""))
+            values = defaultdict(str, about, action=event["action"], error=event["error"])
+            values |= {"percent": _percent(about.get("percent")), "memory": texts.get(memory) or memory}
+            text, has_time = form.format_map(values), kind in ("recall", "error")
+            moments.append(_moment(event["at"], kind, text, ms=event["ms"] if has_time else None))
     return moments
-
-
-def _described(action: str, event: Row, texts: Mapping[str, str]) -> tuple[str, str]:
-    """The kind and the text of an event; ("", "") for an event that is not shown."""
-    about = event["metadata"]
-    memory = str(about.get("memoryId", ""))
-    found = f"{about.get('returned', 0)} found: “{about.get('query', '')}”"
-    used = f"used, the agent said {about.get('termsMatched', 0)} of its words"
-    known = {
-        "compaction.extract.warm": ("zone", f"warm from {_percent(about.get('percent'))} on"),
-        "compaction.extract.hot": ("zone", f"hot, at {_percent(about.get('percent'))}"),
-        "compaction.checkpoint": ("checkpoint", "the task is in memory" if about.get("written") else "the task"),
-        "compaction.inject.skipped": ("skipped", f"no note: {about.get('reason', '')}"),
-        "memory.recall.started": ("", ""),
-        "memory.recall.completed": ("recall", found) if about.get("returned") else ("", ""),
-        "task.recalled": ("recall", found) if about.get("returned") else ("", ""),
-        "memory.echo": ("feedback", f"{used}: {texts.get(memory) or memory}"),
-        "memory.fizzle": ("feedback", f"ignored: {texts.get(memory) or memory}"),
-    }
-    if action in known:
-        return known[action]
-    values = ", ".join(f"{key} {clip(str(value), 80)}" for key, value in about.items())
-    details = f": {event['error']}" if event["error"] else f" ({values})" if values else ""
-    return "error" if event["level"] in ("warn", "error", "fatal") else "event", f"{event['action']}{details}"
 
 
 def _injection_moment(injection: Row, outcomes: Mapping[str, str], texts: Mapping[str, str]) -> Moment:

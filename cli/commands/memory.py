@@ -49,23 +49,23 @@ app = typer.Typer()
 memory = group(app, "memory", "Write, find, move and forget memories.")
 
 MemoryId = Annotated[str, memory_argument("Its id, or the beginning of it")]
-Tags = Annotated[str, Option(metavar="CSV", help="Comma-separated tags")]
-Source = Annotated[str, Option(help="Where it comes from")]
+MemoryIds = Annotated[list[str] | None, memory_argument("Ids of memories or tool calls; with --undo also of a session")]
+Tags = Annotated[str, Option("--tags", "-t", metavar="CSV", help="Its tags")]
+Source = Annotated[str, Option("--source", "-s", help="Where it comes from")]
+Text = Annotated[str | None, Argument(metavar="TEXT", help="The text (- reads it from stdin)")]
+TAGS = stored("tags")
 
 
 @memory.command("write")
 def write(
-    text: Annotated[str | None, Argument(metavar="TEXT", help="The observation (- reads it from stdin)")] = None,
-    category: Annotated[
-        str, Option("--category", "-c", help="Its category (default: derived from its words, or ops)")
-    ] = "",
-    tags: Annotated[str, Option("--tags", "-t", metavar="CSV", help="Comma-separated tags")] = "",
-    source: Annotated[str, Option("--source", "-s", help="Where it comes from")] = "cli",
+    text: Text = None,
+    category: Annotated[str, Option("--category", "-c", help="Its category (default: derived from its words)")] = "",
+    tags: Tags = "",
+    source: Source = "cli",
     session: Annotated[str, session_option("The session it was learned in")] = "",
     project: Annotated[str, project_option("Its project (default: the session's, else the folder's)")] = "",
     type: Annotated[
-        Literal["observation", "lesson", "pattern", "failed_target"],
-        Option(help="Becomes a tag, unless it is `observation`"),
+        Literal["observation", "lesson", "pattern", "failed_target"], Option(help="Becomes a tag")
     ] = "observation",
     for_all: Annotated[bool, Option("--global", help="Recall it in every project")] = False,
 ) -> Answer:
@@ -75,7 +75,7 @@ def write(
 
 @app.command("note")
 def note(
-    text: Annotated[str | None, Argument(metavar="TEXT", help="The note (- reads it from stdin)")] = None,
+    text: Text = None,
     source: Source = "cli",
     tags: Tags = "",
 ) -> Answer:
@@ -113,33 +113,25 @@ def stats() -> Answer:
 
 @memory.command("list")
 def list_(
-    tag: Annotated[
-        list[str] | None, Option("--tag", "-t", help="Only those with all of these tags", autocompletion=stored("tags"))
-    ] = None,
+    tag: Annotated[list[str] | None, Option("--tag", "-t", help="Only with this tag", autocompletion=TAGS)] = None,
     category: Category = None,
     project: Annotated[str | None, project_option("Only this project (NAME or OWNER/NAME)")] = None,
-    all: Annotated[
-        bool,
-        Option("--all", help="Include tasks of sessions, and memories forgotten, superseded, held back or discarded"),
-    ] = False,
+    all: Annotated[bool, Option("--all", help="Also tasks, and what is forgotten, superseded or not allowed")] = False,
     limit: Annotated[int, limit_option("Memories per page", 1000)] = 30,
     page: Annotated[int, Option(min=1, max=1_000_000, help="Page number")] = 1,
 ) -> Answer:
     """List the observations that recall may return, newest first, with their ids."""
-    filters = {"category": category, "project": project}
-    options = {**filters, "tag": tag or [], "all": all, "limit": limit, "page": page}
-    result = curate.listing(sqlite.open_or_empty(), options)
-    steps = [_show_step(result["memories"][0]["id"])] if result["memories"] else []
+    filters = {"category": category, "project": project, "tag": tag or [], "all": all}
+    result = curate.listing(sqlite.open_or_empty(), {**filters, "limit": limit, "page": page})
+    steps = [_show_step(row["id"]) for row in result["memories"][:1]]
     if result["found"] > page * limit:
-        words = ["joelclaw memory list", *(f"--tag {quoted(wanted)}" for wanted in tag or [])]
-        words += [f"--{name} {quoted(value)}" for name, value in filters.items() if value]
-        words += ["--all"] if all else []
-        steps.append(step(" ".join([*words, f"--limit {limit} --page {page + 1}"]), "the next page"))
+        params = {"page": {"description": "which page, with the same filters", "value": page + 1, "default": 1}}
+        steps.append(step("joelclaw memory list --page <page>", "the next page", params))
     return Answer(result, steps or [step("joelclaw memory stats", "what is stored")])
 
 
 @memory.command("show")
-def show(id: Annotated[str, memory_argument("Its id")], verbatim: Verbatim = False) -> Answer | int:
+def show(id: MemoryId, verbatim: Verbatim = False) -> Answer | int:
     """Show everything known about a memory or a tool call."""
     db = sqlite.open_reading()
     if id.startswith(CALL_PREFIX):
@@ -154,23 +146,17 @@ def show(id: Annotated[str, memory_argument("Its id")], verbatim: Verbatim = Fal
     if verbatim:
         return write_verbatim(document["text"])
     result = curate.to_view(document)
-    undo = " --undo" if result["forgotten"] else ""
-    about = "bring it back" if result["forgotten"] else "remove it from memory"
-    steps = [step(f"joelclaw memory forget{undo} {result['id']}", about)]
-    if result["supersededBy"] and not result["forgotten"]:
-        steps.append(step(f"joelclaw memory supersede {result['id']} --undo", "bring it back"))
-    return Answer(result, steps)
+    undo, about = (" --undo", "bring it back") if result["forgotten"] else ("", "remove it from memory")
+    return Answer(result, [step(f"joelclaw memory forget{undo} {result['id']}", about)])
 
 
 @memory.command("edit")
 def edit(
     id: MemoryId,
-    text: Annotated[str | None, Argument(metavar="TEXT", help="The new text (- reads it from stdin)")] = None,
-    add_tags: Annotated[str, Option(metavar="CSV", help="Comma-separated tags to add")] = "",
-    remove_tags: Annotated[str, Option(metavar="CSV", help="Comma-separated tags to remove")] = "",
-    pin: Annotated[
-        bool | None, Option("--pin/--unpin", help="Pin it, so that its score does not drop with age")
-    ] = None,
+    text: Text = None,
+    add_tags: Annotated[str, Option(metavar="CSV", help="Tags to add")] = "",
+    remove_tags: Annotated[str, Option(metavar="CSV", help="Tags to remove")] = "",
+    pin: Annotated[bool | None, Option("--pin/--unpin", help="Pin it: its score does not drop with age")] = None,
 ) -> Answer:
     """Change a memory's text or tags, or pin it; the old text stays in its history."""
     if text is None and pin is None and not (add_tags or remove_tags):
@@ -178,26 +164,19 @@ def edit(
     new_text = _given_text(text) if text is not None else None
     db, about = open_writing(id)
     result: dict[str, Any] = {}
-    steps = []
     if add_tags or remove_tags:
         result |= curate.tag(db, id, add=add_tags.split(","), remove=remove_tags.split(","))
     if pin is not None:
         result |= curate.pin(db, id, undo=not pin)
-        steps.append(step(f"joelclaw memory edit {result['id']} --{'unpin' if pin else 'pin'}", "undo this"))
-        steps.append(step("joelclaw memory list --tag pinned", "what is pinned"))
     if new_text is not None:
         result |= curate.edit(db, id, new_text, **about)
-        command = f"joelclaw memory supersede {result['id']} <text>"
-        steps.append(template(command, "replace it with a new text", "the text that replaces it"))
-    return Answer(result, [_show_step(result["id"]), *steps])
+    return Answer(result, [_show_step(result["id"])])
 
 
 @memory.command("supersede")
 def supersede(
-    id: Annotated[str, memory_argument("The id of the memory that is no longer true")],
-    text: Annotated[
-        str | None, Argument(metavar="TEXT", help="The text that replaces it (- reads it from stdin)")
-    ] = None,
+    id: MemoryId,
+    text: Text = None,
     undo: Annotated[bool, Option("--undo", help="Bring back the old memory and forget its replacement")] = False,
 ) -> Answer:
     """Replace a memory that is no longer true."""
@@ -221,9 +200,7 @@ def supersede(
 
 @memory.command("forget")
 def forget(
-    ids: Annotated[
-        list[str] | None, memory_argument("Ids of memories or tool calls; with --undo also of sessions")
-    ] = None,
+    ids: MemoryIds = None,
     session: Annotated[str | None, session_option("Everything from a session")] = None,
     undo: Annotated[bool, Option("--undo", help="Bring them back")] = False,
 ) -> Answer:
@@ -231,41 +208,23 @@ def forget(
     if bool(ids) == bool(session):
         message = "--session takes no ids" if ids else "no memory was given"
         raise wrong_usage(message, "give ids, or --session ID for all of a session")
-    db = sqlite.open_or_empty()
-    results = []
-    memories = list(ids or ())
     if session and not undo:
-        results.append(_forget_session(session))
-    elif undo:
-        for given in [session] if session else ids or []:
-            is_memory = not session and documents.by_id(db, given) is not None
-            if not is_memory and (name := forgotten.whole_id(db, given)):
-                results.append(_bring_back_session(name))
-                memories = [other for other in memories if other != given]
-        if session and not results:
-            fix = "to forget it, leave out --undo; `joelclaw session list` lists the sessions that are known"
+        return _forget_session(session)
+    given = session or (ids or [""])[0]
+    db = sqlite.open_or_empty()
+    if undo and (session or documents.by_id(db, given) is None):
+        if name := forgotten.whole_id(db, given):
+            return _bring_back_session(name)
+        if session:
+            fix = "to forget it, leave out --undo; joelclaw session list lists the sessions that are known"
             raise Failure("SESSION_NOT_FOUND", f"no session {session[:80]!r} was forgotten", fix)
-    if memories:
-        writing, about = open_writing("" if memories[0].startswith(CALL_PREFIX) else memories[0])
-        results.append(curate.forget(writing, memories, undo=undo, **about))
-    result = results[0]
-    for more in results[1:]:
-        result |= {name: [*value, *more.get(name, [])] for name, value in result.items() if isinstance(value, list)}
-    if "session" not in result:
-        reverse = "" if undo else " --undo"
-        return Answer(result, [step(f"joelclaw memory forget{reverse} {' '.join(result['ids'][:500])}", "undo this")])
-    name = quoted(result["session"])
-    counts = f"{counted(len(result['ids']), 'memory')} and {counted(result['toolCalls'], 'tool call')}"
-    if undo:
-        message = f"Brought back {counts} of session {name}."
-        return Answer(result, [step(f"joelclaw memory forget --session {name}", "undo this")], message=message)
-    message = f"Hid {counts} of session {name}. Nothing of it is archived until you bring it back."
-    if result["unchanged"]:
-        message = f"Session {name} was forgotten before."
-    return Answer(result, [step(f"joelclaw memory forget --undo {name}", "undo this")], message=message)
+    db, about = open_writing("" if given.startswith(CALL_PREFIX) else given)
+    result = curate.forget(db, ids or [], undo=undo, **about)
+    reverse = "" if undo else " --undo"
+    return Answer(result, [step(f"joelclaw memory forget{reverse} {' '.join(result['ids'][:500])}", "undo this")])
 
 
-def _forget_session(given: str) -> dict[str, Any]:
+def _forget_session(given: str) -> Answer:
     # Store the session's pending events first, so that they are forgotten too.
     log.store_spooled(busy_ms=config.load().get_int("store.busy_ms"))
     db, about = open_writing()
@@ -273,23 +232,33 @@ def _forget_session(given: str) -> dict[str, Any]:
     with state_lock(session):
         result = curate.forget_session(db, session, **about)
         hide_state(session)
-    return result
+    message = f"Hid {_amount(result)}. Nothing of it is archived until you bring it back."
+    if result["unchanged"]:
+        message = "This session was forgotten before."
+    return Answer(result, [step(f"joelclaw memory forget --undo {quoted(session)}", "undo this")], message=message)
 
 
-def _bring_back_session(session: str) -> dict[str, Any]:
+def _bring_back_session(session: str) -> Answer:
     db, about = open_writing()
     with state_lock(session):
         bring_back_state(session)  # first: if this is killed, the session is still forgotten, and can be brought back
         try:
-            return curate.undo_forget_session(db, session, **about)
+            result = curate.undo_forget_session(db, session, **about)
         except Failure:
             hide_state(session)
             raise
+    again = step(f"joelclaw memory forget --session {quoted(session)}", "undo this")
+    return Answer(result, [again], message=f"Brought back {_amount(result)}.")
+
+
+def _amount(result: dict[str, Any]) -> str:
+    counts = f"{counted(len(result['ids']), 'memory')} and {counted(result['toolCalls'], 'tool call')}"
+    return f"{counts} of session {quoted(result['session'])}"
 
 
 @memory.command("purge")
 def purge(
-    ids: Annotated[list[str] | None, memory_argument("Their ids")] = None,
+    ids: MemoryIds = None,
     session: Annotated[str | None, session_option("Everything from a session")] = None,
     project: Annotated[str, project_option("Everything from a project")] = "",
     before: Annotated[str, Option(metavar="DATE", help="Everything older than this day")] = "",
@@ -320,14 +289,13 @@ def purge(
 def _check_filters(ids: list[str], filters: dict[str, str]) -> None:
     """Raise a Failure if a purge cannot be made of these words."""
     least_match = 3  # characters of --match
-    before = filters["before"]
     if bool(ids) == any(filters.values()):
         message = "ids and filters cannot be used together" if ids else "no memory was given"
         raise wrong_usage(message, "give ids, or some of --session, --project, --before and --match")
     if filters["match"] and len(folded(filters["match"])) < least_match:
         raise wrong_usage("--match is too short", f"give {least_match} characters or more")
-    if before and clock.local_period(before) is None:
-        raise wrong_usage(f"--before is {before[:60]!r}, which is not a date", "give it as 2026-01-31")
+    if filters["before"] and clock.local_period(filters["before"]) is None:
+        raise wrong_usage(f"--before {filters['before'][:60]!r} is not a date", "give it as 2026-01-31")
 
 
 def _preview(result: dict[str, Any], actions: Sequence[Any] = ()) -> Answer:

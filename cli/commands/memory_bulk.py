@@ -29,7 +29,7 @@ app = typer.Typer()
 
 @app.command("import")
 def import_(
-    file: Annotated[str, Argument(metavar="FILE", help="The file (- for stdin)")],
+    file: Annotated[str, Argument(metavar="FILE", help="The file (- for JSON lines on stdin)")],
     format: Annotated[Literal["auto", "ours", "markdown"], Option(help="Its format (auto: from its name)")] = "auto",
     preview: Annotated[bool, Option("--preview", help="Only report what would be stored")] = False,
 ) -> Answer:
@@ -42,48 +42,37 @@ def import_(
     form: str = format
     if form == "auto":
         form = transfer.LINES if file == "-" else transfer.detect_format(file)
-    is_ours = form == transfer.LINES
     about: dict[str, Any] = {"preview": preview, "now": clock.now_ms(), "config": config.load()}
-    if is_ours:
+    message, failed = "", 0
+    if form == transfer.LINES:
         with open_input(file, "JSON lines") as handle:
             size = None if file == "-" else os.fstat(handle.fileno()).st_size
             with progress_bar("importing", size, in_bytes=True) as (_, advance):
-                lines = numbered_lines(handle, 16 * 1024 * 1024)
-                report = transfer.import_lines(lines, **about, progress=advance)
+                report = transfer.import_lines(numbered_lines(handle, 16 * 1024 * 1024), **about, progress=advance)
         report_unknown_keys(report["ignored"], transfer.LINE_KEYS)
-    elif file == "-":
-        raise wrong_usage(f"{form} is read from a file", "name the file; stdin takes only joelclaw's own JSON lines")
+        if failed := report["failed"]:
+            first, lines = report["errors"][0], report["lines"]
+            message = f"{failed} of {lines} lines are no memories; line {first['line']}: {first['reason']}"
+            if failed == lines:
+                raise Failure("IMPORT_FAILED", message, 'give a JSON object per line, such as {"text": "..."}')
     else:
+        if file == "-":
+            raise wrong_usage(f"{form} is read from a file", "name the file; stdin takes only JSON lines")
         with progress_bar("importing") as (_, advance):
             report = transfer.import_markdown(file, **about, progress=advance)
-    _refuse_nothing(file, form, report, is_ours=is_ours)
-    following = step("joelclaw memory list --all" if is_ours else "joelclaw memory list", "what is stored")
+        if not report["items"]:
+            why = "".join(f": {item['where']}: {item['reason']}" for item in report["leftOut"][:1])
+            raise Failure("IMPORT_FAILED", f"nothing in {file} can be imported as {form}{why}", "name its --format")
+    following = step("joelclaw memory list --all", "what is stored")
     if preview:
         following = step(f"joelclaw memory import {quoted(file)} --format {form}", "import it")
-    if preview or not (is_ours and report["failed"]):
-        return Answer({"file": file, **report}, [following])
-    bad = ", ".join(str(error["line"]) for error in report["errors"])
-    bad += ", …" * (report["failed"] > len(report["errors"]))
-    message = f"{report['failed']} of {report['lines']} lines were left out (line {bad}); the others are stored."
-    return Answer({"file": file, **report}, [following], exit_code=FAILED, message=message)
-
-
-def _refuse_nothing(file: str, form: str, report: dict[str, Any], *, is_ours: bool) -> None:
-    """Raise IMPORT_FAILED if nothing of a file could be imported."""
-    if is_ours and 0 < report["failed"] == report["lines"]:
-        first = report["errors"][0]
-        message = f"none of {report['lines']} lines is a memory; line {first['line']}: {first['reason']}"
-        raise Failure("IMPORT_FAILED", message, 'give a JSON object per line, such as {"text": "..."}')
-    if not is_ours and not report["items"]:
-        why = "".join(f": {item['where']}: {item['reason']}" for item in report["leftOut"][:1])
-        raise Failure("IMPORT_FAILED", f"nothing in {file} can be imported as {form}{why}", "name its --format")
+    is_incomplete = bool(failed) and not preview
+    return Answer({"file": file, **report}, [following], exit_code=FAILED * is_incomplete, message=message)
 
 
 @app.command("export")
 def export(
-    collection: Annotated[
-        str | None, Option(metavar="NAMES", help="Only observations, episodes or knowledge (comma-separated)")
-    ] = None,
+    collection: Annotated[str | None, Option(metavar="NAMES", help="Only observations, episodes or knowledge")] = None,
 ) -> int:
     """Print every memory as JSON lines that `memory import` takes, oldest first."""
     from cli.commands.recall_hot import parse_collections
@@ -104,24 +93,17 @@ def archive(
         list[str] | None, Argument(metavar="PATH", help="Transcripts, or folders of them; with --again also sessions")
     ] = None,
     all: Annotated[bool, Option("--all", help="Every transcript that the clients keep")] = False,
-    agent: Annotated[
-        str, Option(metavar="NAME", help="The agent that wrote them (default: detected from their lines)")
-    ] = "",
+    agent: Annotated[str, Option(metavar="NAME", help="The agent that wrote them (default: detected)")] = "",
     again: Annotated[bool, Option("--again", help="Also what was forgotten or purged")] = False,
 ) -> Answer:
-    """Archive session files. Without PATH, report how many are not archived yet, and ask whether to archive them."""
+    """Archive session files. Without PATH, report how many are not archived, and ask whether to archive them."""
     if paths or all:
         return archive_files(paths or [], agent, all=all, again=again)
     if agent or again:
         fix = "name files or folders, or give --all for those that the clients keep"
         raise wrong_usage("no transcript is named", fix)
     offered, actions = offer_past_sessions()
-    if "archived" in offered:
-        return Answer(offered["archived"], actions)
-    history = offered["history"]
-    message = f"{describe(history)}." if history["sessions"] else "All past sessions that can be read are archived."
-    message += "".join(f" {count:,} cannot be read: {reason}." for reason, count in history["unreadable"].items())
-    return Answer(offered, actions, message=message)
+    return Answer(offered.get("archived", offered), actions)
 
 
 def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = False) -> Answer:
@@ -162,9 +144,8 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
         about = f"none of {result['skippedCount']} files could be archived; {first['path']}: {first['reason']}"
         raise _nothing_archived(about)
     actions, message = [step("joelclaw recall <query>", "find what was said")], ""
-    if left_out := result["forgotten"]:
-        message = f"{left_out} session{'s were' if left_out > 1 else ' was'} forgotten: --again archives "
-        message += "them." if left_out > 1 else "it."
+    if result["forgotten"]:
+        message = f"{counted(result['forgotten'], 'session')} forgotten before: --again archives what is named."
         words = " ".join(["--all"] * all + [quoted(path) for path in paths])
         actions.append(step(f"joelclaw memory archive --again {words}", message))
     return Answer(result, actions, message=message)
@@ -232,18 +213,10 @@ def past_sessions() -> dict[str, Any]:
     left = {name: [file for file in some if file.path not in reasons] for name, some in left.items()}
     size = sum(file.size for some in left.values() for file in some)
     counts = {name: len(some) for name, some in left.items() if some}
-    seconds = max(1, round(size / archived_per_second))
     return {
-        "sessions": sum(counts.values()), "clients": counts, "bytes": size, "seconds": seconds,
-        "unreadable": dict(Counter(reasons.values())),
+        "sessions": sum(counts.values()), "clients": counts, "bytes": size,
+        "seconds": max(1, round(size / archived_per_second)), "unreadable": dict(Counter(reasons.values())),
     }  # fmt: skip
-
-
-def describe(history: dict[str, Any]) -> str:
-    """`past_sessions` in a line."""
-    count = counted(history["sessions"], "past session")
-    size = f"{history['bytes'] / 1e6:,.1f} MB, about {history['seconds']} s"
-    return f"{count} found ({', '.join(history['clients'])}), {size}"
 
 
 def offer_past_sessions(*, yes: bool = False, no: bool = False) -> tuple[dict[str, Any], list[Any]]:
@@ -253,30 +226,34 @@ def offer_past_sessions(*, yes: bool = False, no: bool = False) -> tuple[dict[st
     steps = [step("joelclaw doctor", f"{counted(unread, 'past session')} cannot be read")] * bool(unread)
     if not history["sessions"]:
         return {"history": history}, steps
+    size = f"{history['bytes'] / 1e6:,.1f} MB, about {history['seconds']} s"
+    about = f"{counted(history['sessions'], 'past session')} found ({', '.join(history['clients'])}), {size}"
     agrees = yes and not no
     if is_for_person() and os.isatty(0) and not (yes or no):
         from cli.terminal import confirm
 
-        agrees = confirm(f"{describe(history)}: archive them now?", default=True)
+        agrees = confirm(f"{about}: archive them now?", default=True)
     if agrees:
         done = archive_files([], "", all=True)
         return {"history": history, "archived": done.result}, [*done.next_actions, *steps]
-    return {"history": history}, [step("joelclaw memory archive --all", describe(history)), *steps]
+    return {"history": history}, [step("joelclaw memory archive --all", about), *steps]
 
 
 @app.command("observe")
 def observe(
     transcript: Annotated[str, Argument(metavar="TRANSCRIPT", help="A transcript, which is archived first")] = "",
     session: Annotated[str, session_option("A session that has been archived")] = "",
-    command: Annotated[
-        str, Option(metavar="CMD", help="The command that runs the model (default: model.command)")
-    ] = "",
+    command: Annotated[str, Option(metavar="CMD", help="Runs the model (default: model.command)")] = "",
 ) -> Answer:
     """Have a model record facts worth remembering from a session."""
     from session import observe_job
 
+    if bool(transcript) == bool(session):
+        raise wrong_usage("name either a transcript or a session", "give TRANSCRIPT, or --session ID")
+    if transcript and not os.path.isfile(transcript):
+        raise wrong_usage(f"there is no file {transcript}", "name a transcript, or give --session ID")
+    session_id = observe_job.session_name(transcript_files.look_at(transcript)[1] if transcript else session)
     settings = config.load()
-    session_id = _observed_session(transcript, session)
     model = model_from_config(settings, command)
     if model is None:
         raise model_not_configured()
@@ -284,17 +261,3 @@ def observe(
     rest = step(f"joelclaw memory observe --session {quoted(session_id)}", "continue with the rest")
     recent = step("joelclaw memory recent", "what is remembered now")
     return Answer(result, [rest if result["left"]["turns"] else recent])
-
-
-def _observed_session(transcript: str, session: str) -> str:
-    """The id in the store of the session that is given, by a transcript or by its id."""
-    from session.observe_job import session_name
-
-    if bool(transcript) == bool(session):
-        raise wrong_usage("name either a transcript or a session", "give TRANSCRIPT, or --session ID")
-    if not transcript:
-        return session_name(session)
-    if not os.path.exists(transcript) or os.path.isdir(transcript):
-        problem = "is a folder" if os.path.isdir(transcript) else "does not exist"
-        raise wrong_usage(f"{transcript} {problem}", "name a transcript, or give --session ID")
-    return session_name(transcript_files.look_at(transcript)[1])

@@ -37,16 +37,10 @@ LIST_STEP = step("joelclaw install --list", "list the installations")
 
 Agents = Annotated[
     list[str] | None,
-    Argument(
-        metavar="AGENT",
-        parser=OneOf(*clients.NAMES, "all"),
-        help=f"{', '.join(clients.NAMES)}, or all that are found on this machine",
-    ),
+    Argument(metavar="AGENT", parser=OneOf(*clients.NAMES, "all"), help=f"{', '.join(clients.NAMES)} or all"),
 ]
 OfProject = Annotated[bool, Option("--project", help="For this folder's project instead of the user")]
-Confirmed = Annotated[
-    bool | None, Option("--yes/--dry-run", "-y", help="Answer yes to every question, or only show what would change")
-]
+Confirmed = Annotated[bool | None, Option("--yes/--dry-run", "-y", help="Do not ask, or only show what would change")]
 
 
 @app.command("install")
@@ -54,22 +48,18 @@ def install(
     agents: Agents = None,
     project: OfProject = False,
     confirmed: Confirmed = None,
-    mcp: Annotated[bool, Option("--mcp", help="Also add the MCP server, if the client supports it")] = False,
+    mcp: Annotated[bool, Option("--mcp", help="Also add the MCP server")] = False,
     archive: Annotated[
-        bool | None,
-        Option("--archive/--no-archive", help="Archive past sessions, or do not (default: ask on a terminal)"),
+        bool | None, Option("--archive/--no-archive", help="Archive past sessions, or do not (default: ask)")
     ] = None,
     list: Annotated[bool, Option("--list", help="Show where joelclaw is installed")] = False,
 ) -> Answer:
     """Add joelclaw to an agent's settings; offer to archive past sessions."""
     if list:
-        if agents:
-            raise wrong_usage("--list takes no client names", "leave the names out")
         return _list_installs()
     if mcp and confirmed is not False and importlib.util.find_spec("mcp") is None:
-        wanted, command = mcp_requirement()
-        about = f"the MCP server needs the package {wanted!r}, which is not installed for {sys.executable}"
-        raise Failure("INSTALL_FAILED", about, f"run `{command}`, then this again; nothing was changed")
+        about = f"the MCP server needs the package `mcp`, which is not installed for {sys.executable}"
+        raise Failure("INSTALL_FAILED", about, f"run `{mcp_command()}`, then this again; nothing was changed")
     result, is_done = _change("install", agents or [], confirmed, project=project, mcp=mcp)
     if not is_done:
         return Answer(result, view=VIEW)
@@ -82,12 +72,11 @@ def install(
 def uninstall(agents: Agents = None, project: OfProject = False, confirmed: Confirmed = None) -> Answer:
     """Remove joelclaw from an agent's settings; the memory stays."""
     result, is_done = _change("uninstall", agents or [], confirmed, project=project)
-    steps = [LIST_STEP] if is_done else []
     home = files.home()
     if is_done and os.path.isdir(home):
         result["memoryLeft"] = home
-        steps.append(step(f"rm -r {quoted(home)}", "also delete the memory permanently"))
-    return Answer(result, steps, view=VIEW)
+        return Answer(result, [step(f"rm -r {quoted(home)}", "also delete the memory permanently")], view=VIEW)
+    return Answer(result, view=VIEW)
 
 
 def _list_installs() -> Answer:
@@ -124,99 +113,75 @@ def _change(
         result["agents"] = [_describe(verb, of_client, {}) for of_client in shown]
         if confirmed is False:
             return result, False
-        if any(file_plan.changed for of_client in shown for file_plan in of_client) and not _agrees(verb, result):
-            return {**result, "declined": True}, False
+        if any(file_plan.changed for of_client in shown for file_plan in of_client):
+            from cli import views
+            from cli.terminal import confirm, print_items
+
+            print_items(views.changes(file for agent in result["agents"] for file in (agent, *agent["also"])))
+            if not confirm(f"{verb}?"):
+                return {**result, "declined": True}, False
     result["agents"] = []
     with plan.locked():
         for of_client in shown or plans():
-            backups = plan.carry_out(of_client)
-            about = _describe(verb, of_client, backups)
+            about = _describe(verb, of_client, plan.carry_out(of_client))
             about["notes"] += of_client[0].client.confirmed() if verb == "install" else []
             result["agents"].append(about)
     return result, True
 
 
-def _agrees(verb: str, result: dict[str, Any]) -> bool:
-    from cli import views
-    from cli.terminal import confirm, print_items
-
-    print_items(views.changes(file for agent in result["agents"] for file in (agent, *agent["also"])))
-    return confirm(f"{verb}?")
-
-
 def _choose(verb: str, names: list[str], *, of_project: bool) -> tuple[list["Settings"], list[dict[str, str]]]:
     """The clients that are named, and with `all` those that are skipped and why."""
-    if names and "all" not in names:
+    if "all" not in names:
+        if not names:
+            raise wrong_usage("no agent was named", f"name some of {', '.join(clients.NAMES)}, or all")
         return [settings_of(clients.row(name)) for name in names], []
-    if len(names) > 1:
-        raise wrong_usage("`all` and a name cannot be used together", "name some clients, or give just `all`")
     chosen, skipped = [], []
     for client in map(settings_of, clients.rows()):
-        if reason := _why_skipped(verb, client, of_project=of_project):
+        reason = ""
+        if of_project and not client.has_projects:
+            reason = "it reads no settings of a project"
+        elif verb == "install" and not client.present():
+            reason = f"there is neither {client.client.home()} nor a command `{client.name}`"
+        elif verb == "uninstall" and plan.installation_row(client, of_project)["installed"] is False:
+            reason = "not installed"
+        if reason:
             skipped.append({"agent": client.name, "reason": reason})
         else:
             chosen.append(client)
-    if not names:
-        found = [client.name for client in chosen]
-        place = "found here" if verb == "install" else "installed"
-        choices = [*found, *["--all"] * (len(found) > 1)]
-        calls = " or ".join(f"`joelclaw {verb} {name}`" for name in choices)
-        about = f"no agent was named; {place}: {', '.join(found) or 'none'}"
-        raise wrong_usage(about, f"run {calls}" if calls else f"name some of {', '.join(clients.NAMES)}")
     return chosen, skipped
 
 
-def _why_skipped(verb: str, client: "Settings", *, of_project: bool) -> str:
-    """Why `all` does not mean this client; "" if it does."""
-    if of_project and not client.has_projects:
-        return "it reads no settings of a project"
-    if verb == "install":
-        is_here = client.present()
-        return "" if is_here else f"there is neither {client.client.home()} nor a command `{client.name}`"
-    # A file that cannot be read (None) is reported when it is to be changed.
-    return "not installed" if plan.installation_row(client, of_project)["installed"] is False else ""
-
-
 def _describe(verb: str, plans: list["Plan"], backups: dict[str, str | None]) -> dict[str, Any]:
-    """The result for a client."""
-    first, *others = [_describe_file(file_plan, backups) for file_plan in plans]
+    """The result for a client. A file of ours that is added or removed as a whole is described instead of shown."""
+    every = []
+    for file_plan in plans:
+        changed = file_plan.changed and file_plan.path in backups
+        file = {"path": file_plan.path, "changed": changed, "created": changed and file_plan.before is None}
+        file |= {"backup": backups.get(file_plan.path), "diff": file_plan.diff()}
+        if file_plan.is_whole_file:
+            file |= {"bytes": len(file_plan.after or file_plan.before or b""), "what": file_plan.purpose}
+        every.append(file)
     notes = list(dict.fromkeys(note for file_plan in plans for note in file_plan.notes))
-    if verb == "uninstall" and not notes and not any(file_plan.changed for file_plan in plans):
-        notes = ["joelclaw was not installed there"]
     result = {
-        "agent": plans[0].client.name, "scope": "project" if plans[0].project else "user", **first,
-        "changed": any(file["changed"] for file in (first, *others)),
-        "also": [file for file in others if file["changed"] or file["diff"]], "notes": notes,
+        "agent": plans[0].client.name, "scope": "project" if plans[0].project else "user", **every[0],
+        "changed": any(file["changed"] for file in every),
+        "also": [file for file in every[1:] if file["changed"] or file["diff"]], "notes": notes,
     }  # fmt: skip
     if verb == "uninstall" and backups:
         result["backupsLeft"] = [name for file_plan in plans for name in plan.useful_backups(file_plan.path)]
     return result
 
 
-def _describe_file(file_plan: "Plan", backups: dict[str, str | None]) -> dict[str, Any]:
-    """The changes of a file. A file of ours that is added or removed as a whole is described instead of shown."""
-    changed = file_plan.changed and file_plan.path in backups
-    result = {"path": file_plan.path, "changed": changed, "created": changed and file_plan.before is None}
-    result |= {"backup": backups.get(file_plan.path), "diff": file_plan.diff()}
-    if file_plan.is_whole_file:
-        result |= {"bytes": len(file_plan.after or file_plan.before or b""), "what": file_plan.purpose}
-    return result
-
-
 # off, on, exclude
 
-OneSession = Annotated[str | None, session_option("This session (default: the session that runs this command)")]
+OneSession = Annotated[str | None, session_option("This session (default: the one that runs this command)")]
 OneProject = Annotated[bool, Option("--project", help="The folder's project (default if no session is known)")]
 Everywhere = Annotated[bool, Option("--everywhere", help="All sessions")]
 
 
-@app.command(
-    "off",
-    help="Turn joelclaw off for a session, a project or everything: hooks do not inject, recall, archive or save "
-    "anything.",
-)
+@app.command("off")
 def off(session: OneSession = None, project: OneProject = False, everywhere: Everywhere = False) -> Answer:
-    """Turn joelclaw off for a session, a project or everything."""
+    """Turn joelclaw off: its hooks do not inject, recall, archive or save anything."""
     scope, name, chosen_by = _scope(session, project, everywhere)
     damaged = switches.load()[1]
     switched, changed = switches.turn_off(scope, name)
@@ -224,6 +189,8 @@ def off(session: OneSession = None, project: OneProject = False, everywhere: Eve
         "scope": scope, "name": name, "off": True, "chosenBy": chosen_by, "since": clock.iso(switched["since"]),
         "changed": changed,
     }  # fmt: skip
+    if scope == "session" and not (has_state(name) or _archived_session(name)):
+        result["known"] = False
     message = "is off: hooks do not inject, recall, archive or save anything; recall and memory write still work."
     return _switched("switch.off", result, [step(_on_command(scope, name), "resume")], message, damaged)
 
@@ -247,33 +214,23 @@ def _switched(action: str, result: dict[str, Any], steps: list[Any], message: st
     """The answer, after the event is stored. `damaged` is the name of a file of switches that was set aside."""
     scope, name = result["scope"], result["name"]
     if result["changed"]:
-        metadata = {"scope": scope, "name": name}
-        event = new_event(action, source="cli", component="switch", metadata=metadata, now=clock.now_ms())
-        log.store_spooled([event])
+        about = {"scope": scope, "name": name}
+        log.store_spooled([new_event(action, component="switch", metadata=about, now=clock.now_ms())])
     message = f"{'Everything' if scope == 'everywhere' else f'The {scope} {name}'} {message}"
-    if scope == "session" and not (has_state(name) or _archived_session(name)):
-        result["known"] = False
-        message += " No session with this id is known yet."
     return Answer({**result, **({"setAside": damaged} if damaged else {})}, steps, message=message)
 
 
 def _scope(session: str | None, of_project: bool, everywhere: bool) -> "tuple[switches.Scope, str, str]":
     """The scope to switch, its name, and how it was chosen: by a `flag`, the current `session` or the `folder`."""
-    given = (session or "").strip()
     if (session is not None) + of_project + everywhere > 1:
         raise wrong_usage("--session, --project and --everywhere cannot be used together", "give one of them")
-    if session is not None and not given:
-        raise wrong_usage("--session is empty", "give its id")
     if everywhere:
         return "everywhere", "", "flag"
-    current = given or ("" if of_project else current_session())
-    if current:
-        name = stored_id(current)
-        whole = name if has_state(name) else _archived_session(name) or name
-        return "session", whole, "flag" if given else "session"
-    folder_project = ""
-    with suppress(OSError):  # the folder was deleted
-        folder_project = project.name_of(os.getcwd())
+    current = session if session is not None else "" if of_project else current_session()
+    if current or session is not None:
+        name = stored_id(current.strip())
+        return "session", name if has_state(name) else _archived_session(name) or name, "flag" if session else "session"
+    folder_project = project.name_of(files.current_folder())
     if not folder_project:
         about = "the command runs in no session, and the current folder belongs to no project"
         raise Failure("SWITCH_NO_SCOPE", about, "go to a folder of the project, or give --session ID or --everywhere")
@@ -311,10 +268,6 @@ def exclude(
         again = step("joelclaw memory archive --all", "archive the sessions from the meantime")
         changed = switches.set_excluded(path, is_excluded=False)
         return Answer({"path": path, "excluded": False, "changed": changed, "archivedBefore": []}, [again])
-    return _exclude(folder)
-
-
-def _exclude(folder: str | None) -> Answer:
     path = os.path.realpath(folder or ".")
     if folder is None and f"{os.path.realpath(os.path.expanduser('~'))}/".startswith(f"{path.rstrip('/')}/"):
         raise wrong_usage(f"{path} is your home: all your projects are in it", "name it, if that is what you want")
@@ -366,21 +319,9 @@ def completion(
         return Answer(None, text=file.read().rstrip("\n"))
 
 
-def mcp_requirement() -> tuple[str, str]:
-    """The package of the MCP server with the bounds of this version, and the command that adds it here."""
-    from importlib import metadata
-
-    wanted = "mcp"
-    try:
-        for line in metadata.requires("joelclaw") or ():
-            name, _, marker = line.partition(";")
-            if marker.strip(" '\"").endswith("mcp") and name.startswith("mcp"):
-                bounds = name.replace(" ", "").removeprefix("mcp").split(",")
-                wanted = "mcp" + ",".join(sorted(bounds, reverse=True))  # the lower bound first, as we wrote it
-    except metadata.PackageNotFoundError:  # run from a checkout
-        pass
-    if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
-        return wanted, shlex.join(["pipx", "inject", "joelclaw", wanted])
+def mcp_command() -> str:
+    """The command that adds the package of the MCP server to this installation."""
+    pip = ["uv", "pip", "install", "--python", sys.executable]
     if importlib.util.find_spec("pip") is not None:
-        return wanted, shlex.join([sys.executable, "-m", "pip", "install", wanted])
-    return wanted, shlex.join(["uv", "pip", "install", "--python", sys.executable, wanted])
+        pip = [sys.executable, "-m", "pip", "install"]
+    return shlex.join([*pip, "mcp>=2.3,<3"])  # as in pyproject.toml

@@ -1,5 +1,12 @@
-"""The marks of a session's entries and its rewinds, as `memory.archive.branches` explains them; what a fork shares with
-its parents. Hot path.
+"""Which part of a session was abandoned when the user went back, and what a fork shares with its parents. Hot path.
+
+A transcript only grows at its end. If the user goes back, the next prompt names an earlier entry as its parent, or the
+client notes what was taken back. Whatever was said in between is abandoned, until a later prompt continues it.
+
+A mark tells how far a session was stored up to an entry: the number of the last call and the row of the last episode,
+which both only grow along a transcript. A rewind is a pair of marks: the end of the transcript at that
+time, and the entry that the user went back to. The live branch is what these leave: up to the last rewind's target, in
+the part before it up to the target of that part's own rewind, and so on.
 
 An abandoned episode has the tag `abandoned`, an abandoned call a column. Functions that write belong inside the
 caller's transaction.
@@ -7,12 +14,12 @@ caller's transaction.
 
 from __future__ import annotations
 
-from core import TYPE_CHECKING, json_text
+from core import TYPE_CHECKING, json_text, words
 from core.store import calls, documents, sessions
-from core.store.sqlite import ALL, LISTED, row_range
+from core.store.sqlite import ALL, row_range
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     import apsw
@@ -24,6 +31,8 @@ if TYPE_CHECKING:
     Rewind = tuple[Mark, Mark]
     """Where the transcript ended, and the mark that the user went back to."""
 
+START = (0, 0)
+
 
 def rewinds(db: apsw.Connection, session: str) -> list[Rewind]:
     """The rewinds of a session, in order."""
@@ -31,55 +40,111 @@ def rewinds(db: apsw.Connection, session: str) -> list[Rewind]:
     return [((begin[0], begin[1]), (target[0], target[1])) for begin, target in stored]
 
 
-def save_rewinds(db: apsw.Connection, session: str, given: Sequence[Rewind]) -> None:
-    """Store `rewinds`."""
-    db.execute("UPDATE session SET branches = ? WHERE id = ?", (json_text.dumps(given), session))
+class Node:
+    """An entry in the tree of a session, with the ids of its episodes and the keys of its calls."""
+
+    __slots__ = ("calls", "episodes", "id", "is_content", "is_prompt", "is_root", "parent", "rewound_to", "turns")
+
+    def __init__(self, identifier: str, parent: str | None, *, is_content: bool, is_root: bool) -> None:
+        self.id = _number(identifier)
+        self.parent = None if parent is None else _number(parent)  # None if the order of the lines counts
+        self.is_content = is_content  # else it may be the first after a rewind, in front of the prompt
+        self.is_root = is_root  # it has no parent, but earlier entries have
+        self.is_prompt = False
+        self.turns = 0  # that the user took back
+        self.rewound_to = 0  # the first entry that the user took back
+        self.episodes: list[str] = []
+        self.calls: list[str] = []
+
+    def take_back(self, turns: int, first: str) -> None:
+        """Note that the user took back the last turns, or everything from an entry on."""
+        self.turns, self.rewound_to = turns, _number(first)
 
 
-def mark_of(db: apsw.Connection, session: str, node: int) -> Mark | None:
+def follow(
+    db: apsw.Connection, session: str, nodes: Sequence[Node], ends: tuple[Mark, Mark]
+) -> tuple[Mark, Mark, bool]:
+    """Store the marks of new nodes and note rewinds. Reading nodes again changes nothing.
+
+    Args:
+        ends: the mark before the first node, and the mark after the last line that was a node of the tree; a queued
+            prompt may come in between.
+
+    Returns both marks after the last node, and whether the user went back.
+    """
+    at, leaf = ends
+    found = rewinds(db, session)
+    known = len(found)
+    rows = _numbers_of(
+        db, "SELECT id, rowid FROM document WHERE id", [name for node in nodes for name in node.episodes]
+    )
+    keys = [key for node in nodes for key in node.calls]
+    numbers = _numbers_of(db, "SELECT key, number FROM call WHERE session_id = ?2 AND key", keys, session)
+    for node in nodes:
+        parent = START if node.is_root and node.is_prompt else _mark_of(db, session, node.parent or 0)
+        behind = parent if parent is not None and parent < leaf else None
+        if node.turns or node.rewound_to:
+            target = _taken_back(db, session, node, found)
+        else:
+            target = behind if node.is_prompt else None
+        if target is not None and (at, target) not in found:
+            found.append((at, target))
+        calls_of_node = [numbers[key] for key in node.calls if key in numbers]
+        rows_of_node = [rows[name] for name in node.episodes if name in rows]
+        at = (max([at[0], *calls_of_node]), max([at[1], *rows_of_node]))
+        if node.id or node.parent is None:
+            leaf = at
+        if node.id:
+            _save_mark(db, session, node.id, at if node.is_content or behind is None else behind, node)
+        elif node.is_prompt and rows_of_node:
+            _save_mark(db, session, -max(rows_of_node), at, node)
+    if len(found) > known:
+        db.execute("UPDATE session SET branches = ? WHERE id = ?", (json_text.dumps(found), session))
+        mark_abandoned(db, session)
+    return at, leaf, len(found) > known
+
+
+def _taken_back(db: apsw.Connection, session: str, node: Node, found: Sequence[Rewind]) -> Mark | None:
+    """The mark to which a client notes that the user went back; None if it is unknown."""
+    if node.rewound_to:
+        first = _mark_of(db, session, node.rewound_to)
+        if first is None:
+            return None
+    else:
+        query = "SELECT calls, episode FROM node WHERE session_id = ? AND is_prompt ORDER BY episode"
+        live = live_ranges(found)
+        prompts = [
+            (int(number), int(row))
+            for number, row in db.execute(query, (session,))
+            if any(begin[1] < row <= end[1] for begin, end in live)
+        ]
+        if node.turns > len(prompts):
+            return None
+        first = prompts[-node.turns]
+    target = (first[0], first[1] - 1)  # before that prompt
+    for begin, earlier in reversed(found):
+        if begin == target:  # it was the first after a rewind
+            target = earlier
+    return target
+
+
+def _number(identifier: str) -> int:
+    return int(words.fingerprint(identifier)[:15], 16) if identifier else 0
+
+
+def _mark_of(db: apsw.Connection, session: str, node: int) -> Mark | None:
     """The mark of an entry, None if the entry is unknown."""
-    row = db.execute("SELECT calls, episode FROM node WHERE session_id = ? AND id = ?", (session, node)).fetchone()
+    query = "SELECT calls, episode FROM node WHERE session_id = ? AND id = ?"
+    row = db.execute(query, (session, node)).fetchone() if node else None
     return (int(row[0]), int(row[1])) if row else None
 
 
-def save_marks(db: apsw.Connection, session: str, marks: Iterable[tuple[int, Mark, bool]]) -> None:
-    """Store the marks of entries, each with whether it is a prompt."""
-    rows = [(session, node, *mark, is_prompt) for node, mark, is_prompt in marks]
-    db.executemany("INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?)", rows)
+def _save_mark(db: apsw.Connection, session: str, number: int, mark: Mark, node: Node) -> None:
+    db.execute("INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?)", (session, number, *mark, node.is_prompt))
 
 
-def prompt_marks(db: apsw.Connection, session: str) -> list[Mark]:
-    """The marks of a session's prompts, in order."""
-    query = "SELECT calls, episode FROM node WHERE session_id = ? AND is_prompt ORDER BY episode"
-    return [(int(number), int(episode)) for number, episode in db.execute(query, (session,))]
-
-
-def rows_of(db: apsw.Connection, episodes: Iterable[str]) -> dict[str, int]:
-    """The rows of episodes by id."""
-    query = f"SELECT id, rowid FROM document WHERE id IN {LISTED}"
-    return dict(db.execute(query, (json_text.dumps(list(episodes)),)))
-
-
-def are_between(db: apsw.Connection, session: str, begin: int, end: int, others: Iterable[int]) -> bool:
-    """Whether a session has episodes between two rows, except others and its title."""
-    return bool(
-        db.execute(
-            f"SELECT EXISTS (SELECT 1 FROM document WHERE session_id = ? AND session_id <> '' AND +rowid > ?"
-            f" AND +rowid < ? AND rowid NOT IN {LISTED} AND text NOT LIKE '{sessions.TITLE}: %')",
-            (session, max(begin, row_range("episodes")[0] - 1), end, json_text.dumps(list(others))),
-        ).get
-    )
-
-
-def last_call(db: apsw.Connection, session: str) -> int:
-    """The number of a session's last call, 0 if it has none."""
-    return int(db.execute("SELECT coalesce(max(number), 0) FROM call WHERE session_id = ?", (session,)).get)
-
-
-def numbers_of(db: apsw.Connection, session: str, keys: Iterable[str]) -> dict[str, int]:
-    """The numbers of a session's calls by key."""
-    query = f"SELECT key, number FROM call WHERE session_id = ? AND key IN {LISTED}"
-    return dict(db.execute(query, (session, json_text.dumps(list(keys)))))
+def _numbers_of(db: apsw.Connection, query: str, names: Sequence[str], *values: str) -> dict[str, int]:
+    return dict(db.execute(f"{query} IN (SELECT value FROM json_each(?1))", (json_text.dumps(list(names)), *values)))
 
 
 def live_ranges(rewinds: Sequence[Rewind], end: Mark = (ALL, ALL)) -> list[tuple[Mark, Mark]]:
@@ -89,7 +154,7 @@ def live_ranges(rewinds: Sequence[Rewind], end: Mark = (ALL, ALL)) -> list[tuple
         if begin < end:
             ranges.append((begin, end))
             end = target
-    return [*ranges, ((0, 0), end)]
+    return [*ranges, (START, end)]
 
 
 class Part:
@@ -224,8 +289,9 @@ class History:
         return found
 
 
-def mark_abandoned(db: apsw.Connection, session: str, live: Sequence[tuple[Mark, Mark]]) -> None:
-    """Mark the episodes and calls outside the live ranges (each without its first mark), and unmark those inside."""
+def mark_abandoned(db: apsw.Connection, session: str) -> None:
+    """Mark the episodes and calls of a session that are not on its live branch, and unmark the others."""
+    live = live_ranges(rewinds(db, session))
     is_live = _within("number", live, 0)
     db.execute(f"UPDATE call SET abandoned = NOT {is_live} WHERE session_id = ? AND abandoned = {is_live}", (session,))
     is_live = _within("rowid", live, 1)

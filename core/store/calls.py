@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FORGOTTEN = "forgotten"  # the outcome of a call that was forgotten
 EMPTIED = "tool = '', file = '', command = '', error = '', passage = '', outcome = ?"
 MOST_SCORED = 5_000  # matches of a frequent word that get a BM25: the newest
-LIVE = "abandoned = 0"  # not from before the user went back: see `memory.archive.branches`
+LIVE = "abandoned = 0"  # not from before the user went back: see `core.store.branches`
 OWN_COLUMNS = "session_id AS session, number, key, prompt, at, tool, file, command, outcome, error, passage, abandoned"
 COLUMNS = f"{OWN_COLUMNS}, call.project"
 WITH_SESSION = (

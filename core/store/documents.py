@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 STATIC_SPACE = 1  # number of the static space among the vectors; every store has it
 MERGE_AFTER = 500  # new documents after which the lexical index is merged
 PINNED = "pinned"  # tag of a memory that a person pinned: it does not decay and never goes stale
-ABANDONED = "abandoned"  # tag of an episode from before the user went back: see `memory.archive.branches`
+ABANDONED = "abandoned"  # tag of an episode from before the user went back: see `core.store.branches`
 SYNC = "knowledge-sync"  # `source` of a synced section; the sync never removes imported documents
 
 

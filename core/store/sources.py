@@ -30,8 +30,6 @@ class Unreadable(OSError):
 class Source:
     """A file whose bytes can be read in any order. Close it, or use it in a `with` statement."""
 
-    only_grows = True  # else its client may remove messages from it
-
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
@@ -59,9 +57,8 @@ class Stream(Source):
 
     _KEPT = 1024 * 1024  # bytes before the last offset that can be read again
 
-    def __init__(self, begin: Callable[[], Blocks], descriptor: int = -1, *, only_grows: bool = False) -> None:
+    def __init__(self, begin: Callable[[], Blocks], descriptor: int = -1) -> None:
         super().__init__(descriptor)
-        self.only_grows = only_grows
         self._begin = begin
         self._blocks = begin()
         self._start = b""
@@ -159,7 +156,7 @@ def open_source(path: str) -> Source:
         if not kind:
             return Source(descriptor)
         _decompressor()
-        return Stream(lambda: _decompressed(descriptor), descriptor, only_grows=True)
+        return Stream(lambda: _decompressed(descriptor), descriptor)
     except BaseException:
         os.close(descriptor)
         raise

@@ -16,7 +16,7 @@ from core.shell_command import has_reliable_status, place_in, place_of, reliable
 from core.store import calls as stored_calls
 from core.store import sessions
 from memory.archive.places import SessionPlaces, shown_lines
-from memory.archive.texts import both_ends, file_path, is_error_line, one_line, passage_of, plain, start
+from memory.archive.texts import both_ends, file_path, is_dense, is_error_line, one_line, passage_of, plain, start
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -78,17 +78,16 @@ class CallDraft:
         self.command = start(call.command.strip(), MAX_COMMAND_CHARS)
         if prints_secret(call.command, target):
             self.printing = (call.command[:MAX_READ_CHARS], target)
-        self.given = both_ends(given_text(call.given), MAX_READ_CHARS)[0]
+        self.given = both_ends(given_text(call.given), MAX_READ_CHARS)
         self.given_names = self._names(self.given)
         self.key = self.key or call_key(f"{self.tool}\0{self.at}\0{self.given}")
 
-    def finish(self, text: str, outcome: str, process: str) -> bool:
-        """Note what it returned and the process that goes on; returns whether parts of the text were left out."""
-        self.returned, is_cut = both_ends(text, MAX_READ_CHARS, *self.printing, whole=False)
+    def finish(self, text: str, outcome: str, process: str) -> None:
+        """Note what it returned and the process that goes on."""
+        self.returned = both_ends(text, MAX_READ_CHARS, *self.printing)
         self.returned_names = self._names(self.returned)
         self.set_outcome(outcome, self.returned)
         self.error = start(process, 100) if process.isalnum() else self.error
-        return is_cut
 
     def set_outcome(self, outcome: str, text: str) -> None:
         """Note the outcome, and for a failure the reason, from a redacted text."""
@@ -105,7 +104,10 @@ class CallDraft:
     def edit(self, hunks: Sequence[Hunk]) -> None:
         """Note what it changed in files."""
         for hunk in hunks:
-            hunk.file, hunk.text = file_path(hunk.file), plain(hunk.text)
+            hunk.file = file_path(hunk.file)
+            if len(hunk.text) > 16_000 and is_dense(hunk.text):
+                hunk.text = hunk.signs = ""  # to redact it takes too long
+            hunk.text = plain(hunk.text)
         self.hunks = list(hunks)
 
     def _names(self, text: str) -> list[tuple[str, bool]]:
@@ -122,7 +124,6 @@ class SessionCalls:
     """
 
     def __init__(self, pending: dict[str, str], folder: str, *, is_copy: bool = False) -> None:
-        self.is_cut = False  # parts of an output were left out
         self._is_copy = is_copy
         self.project = ""  # of the entries that are added
         self._pending = pending
@@ -264,7 +265,7 @@ class SessionCalls:
                 failed = False
             process, shown_process = "", ""
         outcome = RUNNING if process else "failed" if failed else "" if result.failed is None and not asked else "ok"
-        self.is_cut |= draft.finish(text, outcome, shown_process)
+        draft.finish(text, outcome, shown_process)
         if process:
             self._remember(RUNS + process, draft.key)
             if printed:
@@ -284,7 +285,7 @@ class SessionCalls:
                 del self._pending[RUNS + process]
             outcome = "stopped" if failed is None else "failed" if failed else "ok"
             draft = self._draft(key)
-            reason = both_ends(text, MAX_READ_CHARS, *draft.printing, whole=False)[0] if failed else ""
+            reason = both_ends(text, MAX_READ_CHARS, *draft.printing) if failed else ""
             draft.set_outcome(outcome, reason)
         return False
 

@@ -1,12 +1,12 @@
-"""The line of a failed call's output that says why it failed. Imported only if a call failed.
+"""The line of an output that says why a call failed, with its place and its test. Imported only for failures.
 
-Each tool has its own form: a compiler names file and line, a test runner the test and the value it got, Python the
-error after its frames. A runner's own report (`task failed`, `exit status 1`) is used only if there is nothing else.
-Each class below reads the form of one kind of tool.
+Each line gets a score: a place with a message says most, then a line that begins like an error, then any line with a
+word for errors. A line that only reports that something failed (`exit status 1`) is the last choice. If the output
+names a failed test, only the part about it is searched.
 """
 
 import re
-from itertools import pairwise
+from itertools import takewhile
 
 from core.names import is_file
 from core.quoting import clip, clip_ends
@@ -14,276 +14,157 @@ from memory.archive.texts import is_error_line
 
 ERROR_CHARS = 240  # of the line that is stored
 MAX_LINE_CHARS = 4_000
-NEAR_LINES = 12  # after an error, in which its place or its values follow
+NEAR_LINES = 12  # around an error, in which its place or its values are named
 # What a task runner puts in front of each line: `[lint:go] `, `@acme/core test: `.
-TASK_PREFIX = re.compile(r"^(?:\[[\w:.@/ -]+\] |[@\w/.-]+ \w[\w:.-]*: )")
+TASK_PREFIX = re.compile(r"^(?:\[[\w:.@/ -]+\] |[@\w/][\w/.-]* \w[\w:.-]*: )")
 PLACE = re.compile(r"(?P<file>(?:[A-Za-z]:)?[^\s:()\"'`…]+\.\w{1,6})(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\))(?=[:\s)]|$)")
-SOURCE_LINE = re.compile(r"^\s*(?:>\s*)?\d*\s*(?:[|│┃→]|\d+ [|│┃])")
+POINTER = re.compile(r"\s*(?:-->|└─|╭─\[|❯|at\b[^(]*?\(?)\s?([^\s()]+\.\w+:\d+(?::\d+)?)|(\S+\.py:\d+): \w+$")
+FRAME = re.compile(r'\s+File "(.+)", line (\d+)')
+SOURCE_LINE = re.compile(r"\s*(?:>\s*)?\d*\s*(?:[|│┃→]|\d+ [|│┃])")
 DEPENDENCY = re.compile(
     r"node_modules|site-packages|dist-packages|/lib/python\d|<frozen|<string>|/pkg/mod/|/go/\d|/\.cargo/|node:"
+)
+FAILED_TEST = re.compile(
+    r"\s*(?:--- FAIL: (?P<go>\S+)|● (?P<jest>.+)|FAIL\s+\S+\.\w+ > (?P<vitest>.+)|\(fail\) (?P<bun>.+?)(?: \[.+\])?$)"
+)
+GO_MESSAGE = re.compile(r"\s+(?:[\w.-]+_test\.go|assertions\.go):\d+: ?")
+NO_ERROR = re.compile(r"[: ]*(?:#|\+0x|in |\W*warn|note|info\b|remark|debug)", re.IGNORECASE)  # after a place
+ERROR_BEGINS = re.compile(
+    r"(?:\S+: )?(?:[\w.]*(?:Error|Exception)\b[^:]{0,40}:|(?:panic|fatal|error(?:\[\w+\])?):? |E  |✖|× |\*\* \("
+    r"|CONFLICT \(|expect\(|\^ this|thread '.*panicked at)",
+    re.IGNORECASE,
 )
 # Lines that say that something failed, but not why.
 HEADER = re.compile(
     r"^</?\w+>|^\s*(?:FAIL|ok|PASS|#|\?)(?:\s|$)|^\s*(?:={3}|---|✓|\(pass\)|[>$] |hint:|Traceback )"
     r"|\[(?:build|setup) failed\]|\btask failed|make(?:\[\d+\])?: \*\*\*|ERR_PNPM_RECURSIVE|ELIFECYCLE"
-    r"|exit(?:ed)?(?: with)? (?:status|code)|\bwith exit code|error: script |error: command .* failed$"
+    r"|exit(?:ed)?(?: with)? (?:status|code)|error: (?:script |command .* failed$|could not apply)"
     r"|^npm (?:err!|error)\s*(?:code|path|workspace|location|command|errno|lifecycle|signal|a complete|$)"
     r"|^\s*(?:\S+ )?found \d+ |^\W*\d+ (?:issues?|errors?|problems?|failed|failing|pass)|test suites?:|tests?:\s+\d"
-    r"|some errors were emitted|husky - |pre-commit script|run with (?:--verbose|`?RUST)|automatic merge failed"
-    r"|error: could not apply|no fixes applied|could not compile|aborting due to|too many errors",
+    r"|some errors were emitted|husky - |pre-commit script|automatic merge failed|could not compile",
     re.IGNORECASE,
+)
+# What the client or a program says about the call itself.
+OF_CALL = re.compile(
+    r"(?:command timed out|exec_command failed|apply_patch verification failed)"
+    r"|[\w./-]+: (?:[^:]+: )*(?:No such file or directory|Permission denied|unrecognized)",
+    re.IGNORECASE,
+)
+# The reports of test runners in an output of a call that succeeded; those that name a test come first.
+VERDICTS = (
+    re.compile(r"--- FAIL: \S|FAILED \S+\.py\b|\(fail\) \S|FAIL\s+\S+\.\w|FAIL\t\S"),
+    re.compile(
+        r"test result: FAILED|(?:=+ .*|Tests:?\s+.*)?\b[1-9]\d* failed\b.*(?: =+| in [\d.]+s|total)$|.*task failed$"
+    ),
 )
 
 
 def error_line(output: str) -> str:
-    """Why a call failed, on one line: with file and line or with the test, if the output names them."""
-    text = _without_colours(output)
-    # half a line follows what the client left out
-    text = re.sub(r"(?m)^\.\.\. \[\d+ characters truncated\] \.\.\.$\s*|…\d+ (?:tokens|chars) truncated…", "…", text)
-    lines = [_shortened(line.rstrip()) for line in text.splitlines() if line.strip()]
-    if len(lines) > 4000:
-        lines = lines[:2000] + lines[-2000:]
-    for line in (*lines[:2], *lines[-2:]):  # what the client says about the call
-        if line.lower().startswith(("command timed out", "exec_command failed", "apply_patch verification failed")):
-            return _cut(line)
-    for line in lines[:3]:  # what a program says about its arguments
-        if re.match(r"[\w./-]+: (?:[^:]+: )?(?:No such file or directory|Permission denied|unrecognized)", line):
-            return _cut(line)
-    for find in (_conflict, _python_error, _pytest_error, Compiler.errors, GoTest.error, JsTest.error, _marked_line):
-        if found := find(lines):
-            return _cut(found)
-    package = next((line for line in lines if line.startswith("FAIL\t")), "")
-    plain = (line for line in lines if not _is_header(line))
-    return _cut(package or next(plain, lines[0] if lines else ""))
+    """Why a call failed, on one line: with the test, or with file and line, if the output names them."""
+    lines = _lines_of(output)
+    if of_call := next(filter(OF_CALL.match, (*lines[:3], *lines[-2:])), ""):
+        return _cut(of_call)
+    test, part = _failed_test(lines)
+    lines = part or lines
+    if not lines:
+        return ""
+    scores = [_score(line) for line in lines]
+    # a failed test of Go has its logs before what failed it
+    at = len(scores) - 1 - scores[::-1].index(max(scores)) if max(scores) > 4 else scores.index(max(scores))
+    return _cut(f"{clip(test, 60)}: " * bool(test) + _place_of(lines, at) + _whole(lines, at))
 
 
 def verdict_line(output: str) -> str:
     """The failure that a test runner or a Go build reports in the output of a call that itself succeeded, such as a
     pipe: its place, or the line that says so; "" if nothing failed."""
-    signs = (  # what names a test comes first
-        r"--- FAIL: \S", r"FAILED \S+\.py\b", r"\(fail\) \S", r"FAIL\s+\S+\.\w", r"test result: FAILED", r"FAIL\t\S",
-        r"=+ .*\b[1-9]\d* failed\b.* =+$", r"[1-9]\d* failed\b.* in [\d.]+s", r"Tests:?\s+.*\b[1-9]\d* failed\b",
-        r"\[[\w:.-]+\] ERROR task failed$",
-    )  # fmt: skip
-    whole = [line.rstrip()[:MAX_LINE_CHARS] for line in _without_colours(output).splitlines() if line.strip()]
-    lines = [line.strip() for line in whole]
-    for sign in signs:
-        if found := next(filter(re.compile(sign).match, lines), ""):
-            return _cut(next(filter(PLACE.search, (Compiler.errors(whole), GoTest.error(whole))), found))
-    package = re.compile(r"# [\w.-]+(?:/[\w.-]+)*(?: \[.+\])?$")
-    return _cut(next((below for line, below in pairwise(lines) if package.match(line) and PLACE.match(below)), ""))
+    lines = _lines_of(output)
+    for verdict in VERDICTS:
+        if found := next((line.strip() for line in lines if verdict.match(line.strip())), ""):
+            error = error_line(output)
+            return error if PLACE.search(error) else _cut(found)
+    build = re.search(r"(?m)^# [\w.-]+(?:/[\w.-]+)*(?: \[.+\])?\n(\S+:\d+:.*)$", output)
+    return _cut(build[1]) if build and PLACE.match(build[1]) else ""
 
 
-class Compiler:
-    """Compilers and linters: `a.go:3:1: undefined: x`, `a.ts(3,1): error …`, an error above its place, and the
-    reports of biome and eslint under the name of a file."""
-
-    MOST = 3  # errors of an output
-    message = re.compile(r"(?::| -)?\s+(?P<text>\S.*)$")
-    # after a place: a package, a frame, a warning
-    no_error = re.compile(r": #|\+0x|in |\W*warn|note|info\b|remark|debug", re.IGNORECASE)
-    heading = re.compile(r"\s*(?:error(?:\[\w+\])?:|\*\* \(|error )")
-    pointer = re.compile(r"^\s*(?:-->|└─|╭─\[|at) ?(\S+\.\w+:\d+(?::\d+)?)")
-    eslint = re.compile(r"\s+(\d+:\d+)\s+error\s+(.*)")
-
-    @classmethod
-    def errors(cls, lines: list[str]) -> str:
-        """The first errors, up to three."""
-        found: list[str] = []
-        for at, line in enumerate(lines):
-            bare = TASK_PREFIX.sub("", line)
-            if SOURCE_LINE.match(bare) or GoTest.message.match(line) or DEPENDENCY.search(bare):
-                continue
-            near = lines[at + 1 : at + NEAR_LINES]
-            place = PLACE.match(bare)
-            if place and is_file(place["file"]):
-                error = cls._at(bare, place.end(), near)
-            elif cls.heading.match(bare) and not HEADER.search(bare):
-                pointer = next(filter(None, map(cls.pointer.match, _indented(near))), None)
-                error = f"{pointer[1]}: {bare.strip()}" if pointer else ""
-            else:
-                error = cls._under_file(bare, near[:3])
-            if found and (len(found) == cls.MOST or len(" · ".join([*found, error])) > ERROR_CHARS):
-                break
-            found += [error] * bool(error)
-        return " · ".join(found)
-
-    @classmethod
-    def _at(cls, line: str, end: int, near: list[str]) -> str:
-        """The error that follows a place, which ends at `end`; "" if it is none."""
-        found = cls.message.match(line, end)
-        text = found["text"] if found else ""
-        if text.endswith("━"):  # biome: this is the rule
-            return cls._crossed(line[:end], near[:3])
-        if not text or HEADER.search(text) or cls.no_error.match(text):
-            return ""
-        whole = line.strip()
-        for more in near[:6]:  # a quoted text of several lines
-            if whole.count("`") % 2 == 0:
-                break
-            whole = f"{whole} {more.strip()}"
-        return whole
-
-    @classmethod
-    def _under_file(cls, line: str, near: list[str]) -> str:
-        file, _, more = line.partition(" ")
-        if not is_file(file):
-            return ""
-        if more.endswith("━"):
-            return cls._crossed(file.removeprefix("./"), near)
-        found = cls.eslint.match(near[0]) if near and not more else None
-        return f"{file}:{found[1]}: {found[2]}" if found else ""
-
-    @staticmethod
-    def _crossed(place: str, near: list[str]) -> str:
-        text = next((line for line in near if line.strip()[:1] in ("×", "✖")), "")
-        return f"{place}: {text.strip(' ×✖')}" if text else ""
+def _lines_of(output: str) -> list[str]:
+    """The lines that are not blank, without colours; of very many the first and the last."""
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output)
+    lines = [line.rstrip()[:MAX_LINE_CHARS] for line in text.splitlines() if line.strip()]
+    return lines if len(lines) <= 4000 else lines[:2000] + lines[-2000:]
 
 
-class GoTest:
-    """`go test`, with testify."""
-
-    failed = re.compile(r"^\s*--- FAIL: (\S+)")
-    running = re.compile(r"^=== (?:RUN|CONT|NAME|PAUSE)\s+(\S+)")
-    message = re.compile(r"^\s+([\w.-]+\.go:\d+: ?.*)$")
-    cut_message = re.compile(r"^…[\w.-]*_test\.go:\d+: \S")  # after what the client left out
-    frame = re.compile(r"\t(?:.*/)?([\w.-]+\.go:\d+) \+0x")
-    testify_place = re.compile(r"\s+Error Trace:\s+(\S+)")
-    testify = re.compile(r"\s+(Error|Test|Messages|):?\s+\t?(.*)")
-
-    @classmethod
-    def error(cls, lines: list[str]) -> str:
-        """The first failed test, its innermost part, and the last message of it."""
-        messages: dict[str, list[str]] = {}
-        failed: list[str] = []
-        test = ""
-        for at, line in enumerate(lines):
-            if begins := cls.running.match(line):
-                test = begins[1]
-            elif ends := cls.failed.match(line):
-                test = ends[1]
-                failed.append(test)
-            elif line.startswith("panic: ") and failed:
-                frames = (cls.frame.match(below) for below in lines[at:] if not DEPENDENCY.search(below))
-                place = next((f" ({frame[1]})" for frame in frames if frame), "")
-                return f"{failed[-1]}: {line.partition(' [recovered')[0]}{place}"
-            elif message := cls.message.match(line):
-                messages.setdefault(test, []).append(message[1].strip())
-            elif (traced := cls.testify_place.match(line)) and messages.get(test):
-                messages[test][-1] = cls._testify_error(lines[at + 1 : at + NEAR_LINES], traced[1])
-        for name in sorted(failed, key=lambda name: (not messages.get(name), -name.count("/"))):
-            own = messages.get(name, [])
-            # what failed a test is its last message; its logs before come from other files
-            telling = [message for message in own if "_test.go:" in message] or own
-            return f"{clip(name, 40)}: {telling[-1]}" if telling else f"--- FAIL: {name}"
-        # without -v only failed tests print anything
-        return "" if test else next(filter(cls.cut_message.match, lines), "")
-
-    @classmethod
-    def _testify_error(cls, lines: list[str], place: str) -> str:
-        """Place, error and message of testify, which prints labels and texts in two columns."""
-        parts: dict[str, str] = {}
-        label = ""
-        for line in lines:
-            found = cls.testify.match(line)
-            if not found:
-                break
-            label = found[1] or label
-            parts[label] = f"{parts.get(label, '')} {found[2].strip()}".strip()
-        return f"{place.rpartition('/')[2]}: {parts.get('Error', '')} {parts.get('Messages', '')}"
+def _failed_test(lines: list[str]) -> tuple[str, list[str]]:
+    """The first failed test, its innermost part, and the lines about it: those below its name, or those above."""
+    marks = [(at, found) for at, line in enumerate(lines) if (found := FAILED_TEST.match(TASK_PREFIX.sub("", line)))]
+    for number, (at, found) in enumerate(marks):
+        name = next(filter(None, found.groups()))
+        after = marks[number + 1] if number + 1 < len(marks) else (len(lines), None)
+        if after[1] and str(after[1]["go"]).startswith(f"{name}/"):
+            continue
+        running = [n for n, line in enumerate(lines[:at]) if line.startswith("=== ") and line.endswith(f" {name}")]
+        begin = running[-1] if running else marks[number - 1][0] if number else -1
+        above = list(takewhile(lambda line: not line.startswith("=== "), lines[begin + 1 : at]))
+        above = above if running or found["bun"] else []
+        below = lines[at + 1 : after[0]]
+        for part in (above, below) if found["bun"] else (below, above):
+            if part and max(map(_score, part)) > (4 if found["go"] else 2):
+                return name.replace(" › ", " > ").rpartition(" > ")[2], part
+    return "", []
 
 
-class JsTest:
-    """jest, vitest and bun."""
+def _score(line: str) -> int:
+    """How much a line says about the cause: 5 a message of a Go test, 4 a place with a message, 3 it begins like an
+    error, 2 it has a word for errors or names a package, 1 it is a plain line, 0 a header or a line of source code."""
+    bare = TASK_PREFIX.sub("", line)
+    if POINTER.match(bare):
+        return 1
+    if GO_MESSAGE.match(line):
+        return 5
+    if line.startswith("FAIL\t"):
+        return 2
+    if HEADER.search(bare) or SOURCE_LINE.match(bare):
+        return 0
+    place = PLACE.match(bare)
+    if place and is_file(place["file"]) and not DEPENDENCY.search(bare):
+        text = bare[place.end() :]
+        return 4 if text.strip(" :-") and not NO_ERROR.match(text) and not text.endswith("━") else 1
+    if re.match(r"\s+\d+:\d+\s+error\s", bare):  # eslint
+        return 4
+    if ERROR_BEGINS.match(bare.lstrip()):
+        return 3
+    return 2 if is_error_line(line) else 1
 
-    failed = re.compile(
-        r"^\s*(?:● (?P<jest>.+)|FAIL\s+\S+\.\w+ > (?P<vitest>.+)|\(fail\) (?P<bun>.+?)(?: \[[\d.]+m?s\])?)$"
-    )
-    raised = re.compile(r"\s*(?:[\w.]*Error\b.*?:|error:|expect\(|\^ this)")
-    values = re.compile(r"\s*(?:Expected|Received)\b.*:")
 
-    @classmethod
-    def error(cls, lines: list[str]) -> str:
-        """The first failed test, with its error and the values that it compared."""
-        for at, line in enumerate(lines):
-            found = cls.failed.match(TASK_PREFIX.sub("", line))
-            if not found:
-                continue
-            name = str(next(filter(None, found.groups()))).replace(" › ", " > ").rpartition(" > ")[2]
-            near = lines[at + 1 : at + 30]
-            if found["bun"]:  # it names the test at the end
-                ends = [n for n in range(at) if lines[n].lstrip().startswith(("(pass)", "(fail)"))]
-                near = lines[ends[-1] + 1 if ends else 0 : at + 2]
-            errors = [n for n, near_line in enumerate(near) if cls.raised.match(near_line)]
-            error = next((n for n in errors if not HEADER.search(near[n])), errors[0] if errors else -1)
-            if error < 0:
-                return name
-            values = [line.strip() for line in near[error + 1 : error + NEAR_LINES] if cls.values.match(line)]
-            return f"{clip(name, 80)}: {', '.join([near[error].strip(' ^'), *values[:2]])}"
+def _place_of(lines: list[str], at: int) -> str:
+    """The place that the lines around an error name for it; "" if it names a place itself."""
+    if PLACE.search(lines[at]):
         return ""
+    if re.match(r"\s+\d+:\d+\s", lines[at]):  # eslint
+        return next((f"{above}:" for above in lines[at::-1] if is_file(above)), "")
+    above, below = lines[max(0, at - NEAR_LINES) : at][::-1], lines[at + 1 : at + 1 + NEAR_LINES]
+    for line in below:
+        if (found := POINTER.match(line)) and not DEPENDENCY.search(line):
+            return f"{found[1] or found[2]}: "
+    frames = (found for line in above if (found := FRAME.match(line)) and not DEPENDENCY.search(line))
+    if frame := next(frames, None):
+        return f"{frame[1]}:{frame[2]}: "
+    heading = above[0].removeprefix("at ") if above and above[0].endswith("━") else ""  # biome
+    return f"{heading.partition(' ')[0]}: " if heading else ""
 
 
-def _conflict(lines: list[str]) -> str:
-    """A merge conflict of git."""
-    return next((line.strip() for line in lines if re.match(r"\s*CONFLICT \(", line)), "")
-
-
-def _python_error(lines: list[str]) -> str:
-    """The error after the last traceback, with the innermost frame that is no dependency."""
-    begins = [at for at, line in enumerate(lines) if line.lstrip().startswith("Traceback (most recent")]
-    if not begins:
-        return ""
-    place, at = "", begins[-1]
-    depth = len(lines[at]) - len(lines[at].lstrip())
-    for line in lines[at + 1 :]:
-        if frame := re.match(r'\s+File "(.+)", line (\d+)', line):
-            place = f"{frame[1]}:{frame[2]}: " if not DEPENDENCY.search(frame[1]) else place
-        elif len(line) - len(line.lstrip()) <= depth:
-            return place + line.strip()
-    return ""
-
-
-def _pytest_error(lines: list[str]) -> str:
-    """The first `E` line of pytest and the place below it."""
-    for at, line in enumerate(lines):
-        if line.startswith("E  "):
-            places = (PLACE.match(below) for below in lines[at + 1 :])
-            place = next((found[0] + ": " for found in places if found and found["file"].endswith(".py")), "")
-            return place + line[1:].strip()
-    return ""
-
-
-def _marked_line(lines: list[str]) -> str:
-    """The first line that begins like an error, else the first with a word for errors; no headers."""
-    begin = re.compile(
-        r"^\s*(?:\S+: )?(?:[\w.]*(?:Error|Exception)\b[^:]{0,40}|panic|fatal|error(?:\[\w+\])?|✖|× "
-        r"|thread '.*panicked at.*):?\s",
-        re.IGNORECASE,
-    )
-    telling = [line for line in lines if not _is_header(line) and not SOURCE_LINE.match(line)]
-    begins = (line for line in telling if begin.match(line) and is_error_line(line))
-    line = next(begins, "") or next(filter(is_error_line, telling), "")
-    if line.endswith(":") and line != telling[-1]:
-        line = f"{line} {telling[telling.index(line) + 1].strip()}"
-    return line
-
-
-def _is_header(line: str) -> bool:
-    return bool(HEADER.search(TASK_PREFIX.sub("", line)))
-
-
-def _indented(lines: list[str]) -> list[str]:
-    """The first lines that belong to the line above them."""
-    end = next((at for at, line in enumerate(lines) if line[:1] not in (" ", "\t", "|", "│")), len(lines))
-    return lines[:end]
-
-
-def _without_colours(text: str) -> str:
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
-
-
-def _shortened(line: str) -> str:
-    return line if len(line) <= MAX_LINE_CHARS else line[: MAX_LINE_CHARS // 2] + "…" + line[-MAX_LINE_CHARS // 2 :]
+def _whole(lines: list[str], at: int) -> str:
+    """An error with the lines in which it goes on, or the values that a test compared."""
+    near = lines[at + 1 : at + NEAR_LINES]
+    bare = TASK_PREFIX.sub("", lines[at])
+    whole = (bare if PLACE.match(bare) else lines[at].removeprefix("E  ")).strip(" \t×✖^")
+    if GO_MESSAGE.match(lines[at]):
+        depth = len(lines[at]) - len(lines[at].lstrip())
+        end = next((n for n, line in enumerate(near) if len(line) - len(line.lstrip()) <= depth), len(near))
+        whole = re.sub(r"Error Trace:\s*\S+|\b(?:Error|Messages):|Test:\s*\S+", "", " ".join([whole, *near[:end]]))
+    elif whole.endswith(":") and near and not SOURCE_LINE.match(near[0]):
+        whole = f"{whole} {near[0].strip()}"
+    values = [line.strip() for line in near if re.match(r"\s*(?:Expected|Received)\b.*:", line)]
+    return ", ".join([whole, *values[:2]])
 
 
 def _cut(line: str) -> str:

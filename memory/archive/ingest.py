@@ -12,7 +12,7 @@ import time
 
 import clients
 from clients import content
-from core import TYPE_CHECKING, files, json_text, words
+from core import TYPE_CHECKING, files, words
 from core.errors import Failure
 from core.redaction import redact
 from core.store import sessions as stored_progress
@@ -21,16 +21,15 @@ from core.words import clean
 from memory.archive import Limits, Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import apsw
 
+    from clients.base import Client
     from clients.entries import Entry
     from core.store.sources import Source
     from memory.archive.admission import Admission
-    from memory.archive.forks import Shared
-    from memory.archive.session_archive import Piece, Position, SessionArchive
+    from memory.archive.session_archive import Piece, Position, SessionArchive, Shared
 
 PIECE_BYTES = 256 * 1024  # of a piece in a hook, which checks its deadline after each; a longer line is read, too
 MAX_TRIES = 8  # to store a piece while other processes store theirs
@@ -47,7 +46,7 @@ class Ingested:
         self.calls = 0  # new calls
         self.bytes = 0  # read
         self.bad_lines = 0  # that hold no JSON object
-        self.shared: list[Shared] = []  # episodes that other sessions claim, too: see `memory.archive.forks`
+        self.shared: list[Shared] = []  # episodes that other sessions claim, too: see `session_archive.settle`
         self.is_rewound = False  # the user went back to an earlier entry
         self.is_forgotten = False  # the session was forgotten or purged, and nothing of it may be kept
         self.entries: list[Entry] = []  # the last 400, for the feedback about memories
@@ -112,10 +111,9 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested, pro
         if ingested.is_forgotten:
             return
         piece = Piece(archive, carry)
-        piece.only_grows = reader.only_grows
         if not reader.fill(piece, offset):
             return
-        stored = _store(archive, reader.source, position, piece, reader.head(piece.end))
+        stored = archive.store(reader.source, position, piece, reader.head(piece.end))
         if stored is None:  # another process was faster: continue from its offset
             tries += 1
             continue
@@ -144,47 +142,11 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
         for entry in piece.new_of(entries):
             if admission is None or admission.follow([entry], entry.at):
                 piece.add(entry)
-        stored = _store(archive, source, position, piece, "")
+        stored = archive.store(source, position, piece, "")
         if stored is not None:
             ingested.add(piece, stored)
             break
     return ingested
-
-
-def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: Origin) -> None:
-    """Note that nothing of what a client has sent or written so far is archived: it was said in an excluded folder.
-
-    This is for clients that do not write the folder of an entry.
-    """
-    from memory.archive.session_archive import Carry, clean_name, identifier_of
-
-    source = "session:" + clean_name(origin.session) if entries else source_of(path)
-    position = stored_progress.transcript_position(db, source)
-    offset, head, text = position or (0, "", "")
-    carry = Carry.from_json(text)
-    for entry in entries:
-        if entry.kind in ("prompt", "answer"):
-            carry.passed = identifier_of(entry, clean_name(origin.session), b"", 0)
-    if not entries:
-        with sources.open_source(path) as read:
-            while lines := content.read_lines(read, offset, PIECE_BYTES):
-                offset = lines[-1][1]
-            head = _head(read, offset)
-    with sqlite.transaction(db):
-        stored_progress.save_transcript_position(db, source, offset, head, carry.to_json(), origin.now)
-
-
-def _store(
-    archive: SessionArchive, source: str, position: Position | None, piece: Piece, head: str
-) -> tuple[int, int, int] | None:
-    """`SessionArchive.store`; it also notes that an output was cut, for `doctor`."""
-    if piece.calls.is_cut:
-        path = os.path.join(_cut_outputs(), words.fingerprint(source))
-        try:
-            files.write_whole(path, json_text.dumps({"source": source, "cut": True}).encode("utf-8", "surrogatepass"))
-        except OSError:  # a full disk
-            pass
-    return archive.store(source, position, piece, head)
 
 
 class _Reader:
@@ -198,7 +160,6 @@ class _Reader:
         self._path = path
         self.origin = origin
         self._read = read
-        self.only_grows = read.only_grows
         self._limits = limits
         self._client = clients.with_transcript(origin.agent)
         name = os.path.splitext(os.path.basename(sources.plain_path(path)))[0]
@@ -217,9 +178,7 @@ class _Reader:
                 return offset, carry
         begin = self._read.read(PIECE_BYTES, 0) if self._client.fork_marks else b""
         if any(mark in begin for mark in self._client.fork_marks):
-            from memory.archive import forks
-
-            offset, self._skipped = forks.end_of_copies(self._read, self._path, self._client)
+            offset, self._skipped = _end_of_copies(self._read, self._path, self._client)
             return offset, ""
         return 0, ""
 
@@ -280,8 +239,6 @@ class _Reader:
             begun_by = entries[0].parent_session if is_side and entries else ""
             admitted = self._admission.follow(entries, at, owner or begun_by, piece.end)
             numbered = [(number, entry) for number, entry in numbered if entry in admitted]
-        if self._limits.deadline is not None and len(line) > content.LARGE_BYTES:
-            piece.calls.is_cut |= _cut_texts(entry for _, entry in numbered)
         own = piece.begin_line(entries[0], owner, is_tree=self._client.is_tree) if entries else piece
         for number, entry in numbered:
             if entry.kept_in and (text := self._kept_output(entry.kept_in)):
@@ -329,25 +286,6 @@ def source_of(path: str) -> str:
     return "hash-" + words.fingerprint(real) if redact(plain)[1] or plain != real else plain
 
 
-def cut_transcripts() -> list[tuple[str, str]]:
-    """The transcripts whose outputs were stored in part, and the files that record this."""
-    from glob import escape, glob
-
-    paths = sorted(glob(os.path.join(escape(_cut_outputs()), "*")))
-    return [(str(record["source"]), path) for path in paths if (record := _record(path)).get("cut")]
-
-
-def _cut_outputs() -> str:
-    return os.path.join(files.home(), "sessions", ".work", "slow")
-
-
-def _record(path: str) -> dict[str, Any]:
-    try:
-        return content.table(json_text.loads(files.start_of(path, 100_000)))
-    except json_text.InvalidJSON:
-        return {}
-
-
 def _admission(origin: Origin, read: Source | None = None) -> Admission | None:
     """Which entries may be archived; None: all of them, as long as there are no switches."""
     if not files.has_switches():
@@ -357,33 +295,57 @@ def _admission(origin: Origin, read: Source | None = None) -> Admission | None:
     return admission.of_session(origin, clients.row(origin.agent), read)
 
 
-def _cut_texts(entries: Iterable[Entry]) -> bool:
-    """Cut what a hook has no time to redact, and return whether there was any: of long texts, those that are full of
-    possible secrets, and what follows the first 200,000 characters of all of them."""
-    from memory.archive.texts import END_CHARS, in_part, is_dense
+def _end_of_copies(read: Source, path: str, client: Client) -> tuple[int, Entry | None]:
+    """The offset after the lines with which a fork repeats its parent's transcript, 0 if it repeats none; its first
+    entry, with the time of the last of these lines.
 
-    room, is_cut = 200_000, False
+    This is for a client whose entries have no ids. A line of the parent that is younger than the fork is no original.
+    """
+    first, _ = next(iter(content.read_lines(read, 0, PIECE_BYTES)), (b"", 0))
+    heads = clients.entries_of(client, content.parsed(first) or {})[:1]
+    parent = heads[0].copied_from if heads else ""
+    original = _transcript_of(parent, path, client) if parent and parent not in os.path.basename(path) else ""
+    if not original:
+        return 0, None
+    try:
+        other = sources.open_source(original)
+    except OSError:
+        return 0, None
+    with other:
+        end, began = 0, heads[0].at or 0
+        heads[0].at = 0
+        theirs = _history(other, client)
+        for _, payload, line_end in _history(read, client):
+            # A subagent gets no calls, no thoughts, and perhaps only the last turns of its parent.
+            known = (
+                line for line in theirs if line[1] == payload or (end and content.table(line[1]).get("role") == "user")
+            )
+            at, said, _ = next(known, (0, None, 0))
+            if said != payload or at > began:
+                break
+            end, heads[0].at = line_end, at
+        return end, heads[0]
 
-    def shorter(text: str) -> str:
-        nonlocal room, is_cut
-        if len(text) > 3 * END_CHARS and (len(text) > room or is_dense(text)):
-            is_cut = True
-            # the ends cost time, too
-            enough = room > 3 * END_CHARS
-            cut = in_part(text, lambda part: redact(part)[0]) if enough else f"[{len(text)} characters left out]"
-            room -= len(cut)
-            return cut
-        room -= len(text)
-        return text
 
-    for entry in entries:
-        entry.text, entry.command = shorter(entry.text), shorter(entry.command)
-        if entry.given is not None:
-            entry.given = shorter(content.given_text(entry.given))
-        for hunk in entry.hunks:  # the lines of an edit and their signs belong together
-            if shorter(hunk.text) != hunk.text:
-                hunk.text = hunk.signs = ""
-    return is_cut
+def _transcript_of(session: str, path: str, client: Client) -> str:
+    """The transcript of another session, in the same folder or among those that the client keeps; "" if it is gone."""
+    from glob import escape, iglob
+
+    places: list[str] = []
+    for folder, pattern in client.histories():
+        name = pattern.replace("*", f"*{escape(session)}") + "*"
+        places = [f"{escape(os.path.dirname(path))}/{name}", *places, f"{escape(folder)}/**/{name}"]
+    return next((match for place in places for match in iglob(place, recursive=True)), "")
+
+
+def _history(read: Source, client: Client) -> Iterator[tuple[int, object, int]]:
+    """The lines that a fork copies: the time, the payload, and the offset after the line."""
+    offset = 0
+    while lines := content.read_lines(read, offset, PIECE_BYTES):
+        for line, offset in lines:
+            value = content.parsed(line) or {}
+            if value.get("type") in client.copied_types:
+                yield content.parse_timestamp(value.get("timestamp")) or 0, value.get("payload"), offset
 
 
 def unreadable(path: str, reason: object) -> Failure:

@@ -11,26 +11,25 @@ from __future__ import annotations
 from clients.entries import Entry
 from core import TYPE_CHECKING, json_text, words
 from core.project import repository_of
-from core.redaction import redact
-from core.store import calls, documents, folders, sessions, sqlite
-from core.words import clean
+from core.store import branches, calls, documents, folders, sessions, sqlite
 from memory import gate
-from memory.archive import Origin, branches, texts
+from memory.archive import Origin, texts
 from memory.archive.calls import LAST_CALL, SessionCalls
+from memory.archive.texts import clean_name, identifier_of
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+    from collections.abc import Iterable, Sequence
 
     import apsw
 
     from core.records import Document, Session
     from core.store.branches import Mark
-    from memory.archive.forks import Shared
 
     Position = tuple[int, str, str]
     """How far a transcript is archived: the offset, a fingerprint of the file's beginning, and the carry as JSON."""
+    Shared = tuple[str, str, str, str]
+    """The id of an episode, the session that has it, another session that claims it, and its context there."""
 
 COLLECTION = "episodes"
 
@@ -38,11 +37,11 @@ COLLECTION = "episodes"
 class SessionArchive:
     """Stores the messages and calls of a session."""
 
-    def __init__(self, db: apsw.Connection, origin: Origin, fork: str = "") -> None:
+    def __init__(self, db: apsw.Connection, origin: Origin, session: str = "", fork: str = "") -> None:
         self.db = db
         self._origin = origin
         self._fork = fork  # the session from whose transcript copies are read, "" for a session's own
-        self.session = clean_name(origin.session)
+        self.session = clean_name(session or origin.session)
         known = folders.note(db, origin.cwd)
         self.project, self.folder = clean_name(known.project), clean_name(known.folder)
         self._projects: dict[str, str] = {}  # by folder
@@ -61,9 +60,7 @@ class SessionArchive:
 
     def of(self, session: str) -> SessionArchive:
         """The archive of a session from which this one copied entries."""
-        origin = self._origin
-        about: dict[str, Any] = {"now": origin.now, "vectors": origin.vectors, "again": origin.again}
-        return SessionArchive(self.db, Origin(origin.agent, session, origin.cwd, **about), self.session)
+        return SessionArchive(self.db, self._origin, session, self.session)
 
     def has_forgotten(self, session: str) -> bool:
         """Whether another session was forgotten, so that copies of its entries are left out, too."""
@@ -90,9 +87,8 @@ class SessionArchive:
                 copy.archive.store_copy(copy)
             counts = self._store_piece(piece)
             piece.carry.mark, piece.carry.leaf, piece.is_rewound = branches.follow(
-                self.db, self.session, piece.nodes, (piece.carry.mark, piece.carry.leaf),
-                is_first=piece.is_first, only_grows=piece.only_grows,
-            )  # fmt: skip
+                self.db, self.session, piece.nodes, (piece.carry.mark, piece.carry.leaf)
+            )
             carry = piece.carry.to_json()
             if before != (piece.end, head, carry):
                 sessions.save_transcript_position(self.db, source, piece.end, head, carry, self._now)
@@ -142,12 +138,14 @@ class SessionArchive:
         return added, updated
 
     def _update(self, older: Document, newer: Document, vector: bytes) -> bool:
-        """Grow a stored episode, take it back from a fork, or note that another session has the episode, too.
+        """Extend a stored episode, take it back from a fork, or note that another session has it, too.
 
-        Returns whether it changed.
+        Reading a transcript again removes nothing. Returns whether the episode changed.
         """
         stored = older["session_id"]
-        if stored not in ("", self.session) and older["collection"] == COLLECTION:
+        if older["collection"] != COLLECTION:
+            return False
+        if stored not in ("", self.session):
             if not self._fork:
                 self.shared.append((newer["id"], stored, self.session, newer["context"]))
             if stored != self._fork:
@@ -155,7 +153,16 @@ class SessionArchive:
             older = {**older, "context": newer["context"]}
             sessions.give_episode(self.db, older, self.session, vector, signatures=self._vectors)
             older["session_id"] = self.session
-        return self._grow(older, newer, vector)
+        keeps = older["text"].startswith(newer["text"]) and not newer["text"].startswith(sessions.TITLE)
+        text = older["text"] if keeps else newer["text"]
+        context = newer["context"] if newer["context"].startswith(older["context"]) else older["context"]
+        grown: Document = {**older, "text": text, "context": context}
+        if older["forgotten_at"] is not None or grown == older:
+            return False
+        if (text, context) != (newer["text"], newer["context"]):
+            vector = document_vector(text, context)
+        documents.replace(self.db, _categorised(grown), vector, signatures=self._vectors)
+        return True
 
     def _session(self, piece: Piece) -> Session:
         named = list(piece.folders) or ([] if piece.carry.folder else [self._origin.cwd])
@@ -168,8 +175,7 @@ class SessionArchive:
 
     def document(self, message: Message) -> tuple[Document, bytes]:
         """A message as a document, with its vector."""
-        last_ms = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
-        when = message.at if isinstance(message.at, int) and 0 <= message.at <= last_ms else self._now
+        when = self._now if message.at is None else message.at
         document = documents.blank(COLLECTION, message.id, f"{message.role}: {message.body}", when)
         document["context"] = message.context()
         document["observation_type"] = "episode"
@@ -180,20 +186,53 @@ class SessionArchive:
         document["write_reason"] = "archived"
         return _categorised(document), document_vector(document["text"], document["context"])
 
-    def _grow(self, older: Document, newer: Document, vector: bytes) -> bool:
-        """Extend a stored episode; reading a transcript again removes nothing. Returns whether it grew."""
-        if older["forgotten_at"] is not None or older["collection"] != COLLECTION:
-            return False
-        keeps = older["text"].startswith(newer["text"]) and not newer["text"].startswith(sessions.TITLE)
-        text = older["text"] if keeps else newer["text"]
-        context = newer["context"] if newer["context"].startswith(older["context"]) else older["context"]
-        grown: Document = {**older, "text": text, "context": context}
-        if grown == older:
-            return False
-        if (text, context) != (newer["text"], newer["context"]):
-            vector = document_vector(text, context)
-        documents.replace(self.db, _categorised(grown), vector, signatures=self._vectors)
-        return True
+
+def settle(db: apsw.Connection, shared: Sequence[Shared], *, vectors: bool, is_live: bool = False) -> None:
+    """Give each episode that was found in several sessions to the one in which it first appeared.
+
+    That is the parent, if a transcript names it; else the session that first said something of its own. The calls that
+    the others copied are deleted. Opens a transaction.
+
+    Args:
+        is_live: the claiming session is running. If it has said nothing of its own yet, it is a new fork and gets none.
+    """
+    holders: dict[str, set[str]] = {}
+    contexts: dict[tuple[str, str], str] = {}
+    for identifier, stored, claiming, context in shared:
+        holders.setdefault(identifier, set()).update((stored, claiming))
+        contexts[identifier, claiming] = context
+    groups: dict[frozenset[str], list[str]] = {}
+    for identifier, claimants in holders.items():
+        groups.setdefault(frozenset(claimants), []).append(identifier)
+    with sqlite.transaction(db):
+        signatures = vectors and documents.has_signatures(db)
+        for group, identifiers in groups.items():
+            owner = _first_holder(db, group, holders, is_live=is_live)
+            for identifier in identifiers if owner else ():
+                turn = documents.by_id(db, identifier)
+                if turn is None or turn["forgotten_at"] is not None or turn["session_id"] in ("", owner):
+                    continue
+                turn["context"] = contexts.get((identifier, owner), "")
+                vector = document_vector(turn["text"], turn["context"])
+                sessions.give_episode(db, turn, owner, vector, signatures=signatures)
+            for session in group:
+                documents.renew_segments(db, session)
+                if owner and session != owner:
+                    calls.drop_copies(db, session, owner)
+                    sessions.note_fork(db, session, owner)
+                branches.mark_abandoned(db, session)
+
+
+def _first_holder(db: apsw.Connection, group: Iterable[str], shared: Iterable[str], *, is_live: bool) -> str:
+    """The session in which the shared episodes first appeared; "" to leave them where they are."""
+    known = {session: sessions.by_id(db, session) for session in group}
+    roots = [name for name, session in known.items() if not session or session.get("parent") not in known]
+    began = {session: sessions.first_episode_at(db, session, shared) for session in roots or group}
+    times = {session: at for session, at in began.items() if at is not None}
+    if len(began) > 1 and len(times) < len(began) and is_live:
+        return ""
+    ended = {session: record["updated_at"] for session, record in known.items() if record}
+    return min(began, key=lambda session: (times.get(session, 0), ended.get(session, 0), session))
 
 
 class Piece:
@@ -208,6 +247,7 @@ class Piece:
         self._session = archive.session
         self.carry = Carry.from_json(carry)
         self.is_first = not carry and not is_copy
+        self._typed_ahead = TypedAhead(self.carry.queue, self.carry.handed)
         self.calls = SessionCalls(self.carry.work, archive.folder, is_copy=is_copy)
         self.copies: dict[str, Piece] = {}  # what a fork copied, by the session that said it
         self.entries: list[Entry] = []
@@ -222,7 +262,6 @@ class Piece:
         self._node: branches.Node | None = None  # of the line that is being added
         # of a transcript:
         self.end = 0  # the offset after the piece
-        self.only_grows = True
         self.bad_lines = 0  # lines that hold no JSON object
 
     def begin_line(self, head: Entry, owner: str = "", *, is_tree: bool = False) -> Piece:
@@ -241,10 +280,15 @@ class Piece:
             self.carry.kind = "fork"
         if owner and owner == self.carry.parent:
             self.forked_at = max(self.forked_at, head.at or 0)
-        self._node = branches.Node(head, is_tree=is_tree, has_parents=self.carry.has_parents)
-        self.carry.has_parents |= bool(head.parent)
+        content = ("prompt", "answer", "call", "result", "shell", "compaction", "summary")
+        is_root = is_tree and bool(head.id) and not head.parent and self.carry.parents
+        parent = head.parent if is_tree else None
+        node = branches.Node(head.id, parent, is_content=head.kind in content, is_root=is_root)
+        node.take_back(head.turns, head.rewound_to)
+        self._node = node
+        self.carry.parents |= bool(head.parent)
         if not head.is_side:
-            self.nodes.append(self._node)
+            self.nodes.append(node)
         if owner and owner not in self.copies:
             self.copies[owner] = Piece(self.archive.of(owner), "", is_copy=True)
         piece = self.copies[owner] if owner else self
@@ -270,9 +314,9 @@ class Piece:
                 if self._node and entry.kind == "prompt" and not entry.call:
                     self._node.is_prompt = True
                 is_new_prompt = entry.kind == "prompt" and identifier not in self._by_id
-                if not (is_new_prompt and self.carry.typed_ahead.note_prompt(body)):
+                if not (is_new_prompt and self._typed_ahead.note_prompt(body)):
                     self._add_message(entry, identifier, body)
-        elif entry.kind == "queue" and (text := self.carry.typed_ahead.follow(entry.operation, entry.text)):
+        elif entry.kind == "queue" and (text := self._typed_ahead.follow(entry.operation, entry.text)):
             typed = Entry("prompt", entry.at, text=text)
             # identified by its text and time, since lines that give several to the model at once are all alike
             self._add_message(typed, identifier_of(typed, self._session, b"", 0), texts.bounded(text))
@@ -293,8 +337,6 @@ class Piece:
         known = self.carry.last.id if self.carry.last else ""
         for number in range(len(messages) - 1, -1, -1):
             identifier = identifier_of(entries[messages[number]], self._session, b"", 0)
-            if identifier == self.carry.passed:
-                return entries[messages[number + 1] :] if number + 1 < len(messages) else ()
             if identifier == known:
                 return entries[messages[number] :]
         return entries
@@ -361,25 +403,26 @@ class TypedAhead:
     A client also queues its own notices; their text is "".
     """
 
-    __slots__ = ("given", "waiting")
-
-    def __init__(self) -> None:
-        self.waiting: list[str] = []  # texts, the oldest first; the last twenty
-        self.given: list[str] = []  # fingerprints; the last twenty
+    def __init__(self, waiting: list[str], given: list[str]) -> None:
+        self.waiting = waiting  # texts, the oldest first; the last twenty
+        self.given = given  # fingerprints; the last twenty
 
     def follow(self, operation: str, text: str) -> str:
         """Apply an operation; returns the text that becomes a message by it, or ""."""
+        first = ""
         if operation == "enqueue":
-            self.waiting = [*self.waiting, texts.bounded(text)][-20:]
+            self.waiting.append(texts.bounded(text))
+            del self.waiting[:-20]
         elif operation == "popAll":
             self.waiting.clear()
         elif self.waiting:
             first = self.waiting.pop(0)
-            if operation == "remove" and first:
-                is_repeated = self.note_prompt(first)  # typed twice, it is archived once
-                self.given = [*self.given, words.fingerprint(first)][-20:]
-                return "" if is_repeated else first
-        return ""
+        if operation != "remove" or not first:
+            return ""
+        is_repeated = self.note_prompt(first)  # typed twice, it is archived once
+        self.given.append(words.fingerprint(first))
+        del self.given[:-20]
+        return "" if is_repeated else first
 
     def note_prompt(self, text: str) -> bool:
         """Note that the model has a prompt; returns whether it was archived before, so that this is the second time."""
@@ -393,24 +436,20 @@ class TypedAhead:
 
 
 class Carry:
-    """What a piece leaves to the next piece of its session."""
-
-    __slots__ = (
-        "folder", "has_parents", "kind", "last", "leaf", "mark", "parent", "passed", "prompt", "typed_ahead", "work",
-    )  # fmt: skip
+    """What a piece leaves to the next piece of its session. Except for `last`, the attributes are stored by name."""
 
     def __init__(self) -> None:
         self.prompt = ""  # the beginning of the turn's prompt
-        self.last: Message | None = None  # the last message
-        self.passed = ""  # id of the last message that is never archived
         self.parent = ""  # the session that began this one
         self.kind = "main"
         self.folder = ""  # that the last line which names one names
         self.mark: Mark = branches.START  # of the last entry
         self.leaf: Mark = branches.START  # of the last entry in the tree
-        self.has_parents = False  # entries name their parent
-        self.typed_ahead = TypedAhead()
+        self.parents = False  # entries name their parent
+        self.queue: list[str] = []  # as `TypedAhead.waiting`
+        self.handed: list[str] = []  # as `TypedAhead.given`
         self.work: dict[str, str] = {}  # what `SessionCalls` carries
+        self.last: Message | None = None  # the last message
 
     @classmethod
     def from_json(cls, text: str) -> Carry:
@@ -422,72 +461,34 @@ class Carry:
         carry = cls()
         try:
             value = json_text.loads(text)
-            for row in value["drafts"][-1:]:
+            for name, default in list(vars(carry).items()):
+                if name != "last":
+                    setattr(carry, name, type(default)(value.get(name, default)))
+            for row in value["drafts"]:
                 carry.last = Message(row["id"], row["role"], row["at"], str(row.get("project", "")))
                 for name in ("prompt", "before", "after", "body"):
                     setattr(carry.last, name, str(row[name]))
-            carry.prompt = str(value["prompt"])
-            carry.passed = str(value.get("passed", ""))
-            carry.typed_ahead.waiting = [*map(str, value["queue"])]
-            carry.typed_ahead.given = [*map(str, value["handed"])]
-            carry.work = {str(key): str(what) for key, what in value["work"].items()}
-            carry.parent = str(value.get("parent", ""))
-            carry.folder = str(value.get("folder", ""))
-            carry.kind = str(value.get("kind", "main"))
-            number, row = value.get("mark", branches.START)
-            carry.mark = (int(number), int(row))
-            number, row = value.get("leaf", carry.mark)
-            carry.leaf = (int(number), int(row))
-            carry.has_parents = bool(value.get("parents"))
         except (TypeError, ValueError, KeyError, AttributeError, json_text.InvalidJSON):
             return cls()
         return carry
 
     def to_json(self) -> str:
         """The text to store."""
+        value = dict(vars(self))
+        last = value.pop("last")
         names = ["id", "role", "at", "prompt", "before", "after", "body", "project"]
-        drafts = [{name: getattr(self.last, name) for name in names}] if self.last else []
-        queue, handed = self.typed_ahead.waiting, self.typed_ahead.given
-        value = {
-            "prompt": self.prompt, "drafts": drafts, "queue": queue, "handed": handed, "work": self.work,
-            "mark": [*self.mark], "leaf": [*self.leaf],
-            "parents": self.has_parents, "parent": self.parent, "kind": self.kind, "folder": self.folder,
-        }  # fmt: skip
-        value |= {"passed": self.passed} if self.passed else {}
-        return json_text.dumps(value)
+        return json_text.dumps(value | {"drafts": [{name: getattr(last, name) for name in names}] if last else []})
 
     def leave_out_quotes(self, purged: set[str]) -> None:
         """Remove the texts that may quote purged episodes, which are given by their ids."""
         self.prompt = ""
-        self.typed_ahead.waiting = []
+        self.queue.clear()
         if self.last and self.last.id in purged:
             self.last = None
         elif self.last:
             self.last.prompt = ""
             self.last.before = ""
             self.last.after = ""
-
-
-def identifier_of(entry: Entry, session: str, line: bytes, number: int) -> str:
-    """The message's own id, or a hash if it has none or if the id is long or looks like a secret."""
-    given = entry.stable_id
-    if entry.origin:  # clients may write it twice
-        if entry.origin == "subagent" and len(entry.text) > 200:  # a report, which a fork may have copied
-            session = ""
-        return "ep-" + words.fingerprint(f"{session}\0{entry.origin}\0{entry.text}")
-    if not given:
-        role = "user" if entry.kind == "prompt" else "assistant"
-        about = line.decode("utf-8", "replace") if line else f"{role}\0{entry.text}\0{entry.at}"
-        return "ep-" + words.fingerprint(f"{session}\0{number}\0{about}")
-    plain = clean(given).replace("\0", "\ufffd")
-    if plain != given or len(plain) > 200 or plain.split() != [plain] or redact(plain)[1]:
-        return "ep-" + words.fingerprint(given)
-    return plain
-
-
-def clean_name(text: str) -> str:
-    """A short field on one line, without secrets."""
-    return " ".join(redact(" ".join(clean(text).replace("\0", "").split()))[0].split())[:400]
 
 
 def _categorised(document: Document) -> Document:

@@ -6,13 +6,15 @@ together with a margin beyond the cut, and nothing of that margin is kept.
 
 from __future__ import annotations
 
-from core import TYPE_CHECKING
+from core import TYPE_CHECKING, words
 from core.quoting import clip
 from core.redaction import NAME_PARTS, redact, redact_call
 from core.words import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from clients.entries import Entry
 
 MAX_BODY_CHARS = 4000  # of a message; if it is longer, its head and its tail are kept
 MAX_PASSAGE_CHARS = 30_000
@@ -36,18 +38,17 @@ def start(text: str, most: int, command: str = "", path: str = "") -> str:
     return (kept if len(text) <= most + MARGIN else kept[:-MARGIN])[:most]
 
 
-def both_ends(text: str, most: int, command: str = "", path: str = "", *, whole: bool = True) -> tuple[str, bool]:
+def both_ends(text: str, most: int, command: str = "", path: str = "") -> str:
     """The text without secrets; of a text longer than `most` the head and the tail, half of it each.
 
-    With `whole=False`, a text that is dense with secrets is cut much shorter, since redacting it would take seconds;
-    then the second value is True.
+    A long text that is dense with secrets is cut much shorter, since redacting it would take seconds.
     """
-    if len(text) > (most if whole else 16_000):  # redacting fewer characters is quick, however dense they are
-        if not whole and is_dense(text[: most // 2] + text[most // 2 :][-most // 2 :]):
-            return in_part(text, lambda part: plain(part, command, path)), True
-        if len(text) > most:
-            return in_part(text, lambda part: plain(part, command, path), most // 2, MARGIN), False
-    return plain(text, command, path), False
+    # redacting fewer characters is quick, however dense they are
+    if len(text) > 16_000 and is_dense(text[: most // 2] + text[most // 2 :][-most // 2 :]):
+        return in_part(text, lambda part: plain(part, command, path))
+    if len(text) > most:
+        return in_part(text, lambda part: plain(part, command, path), most // 2, MARGIN)
+    return plain(text, command, path)
 
 
 def bounded(text: str) -> str:
@@ -77,6 +78,28 @@ def file_path(path: str) -> str:
         return path
     line = "".join(char if char.isprintable() else " " for char in path).replace("`", "'")
     return redact(" ".join(line.split()))[0][:most]  # joined, it may look like a secret
+
+
+def clean_name(text: str) -> str:
+    """A short field on one line, without secrets."""
+    return " ".join(redact(" ".join(clean(text).replace("\0", "").split()))[0].split())[:400]
+
+
+def identifier_of(entry: Entry, session: str, line: bytes, number: int) -> str:
+    """The message's own id, or a hash if it has none or if the id is long or looks like a secret."""
+    given = entry.stable_id
+    if entry.origin:  # clients may write it twice
+        if entry.origin == "subagent" and len(entry.text) > 200:  # a report, which a fork may have copied
+            session = ""
+        return "ep-" + words.fingerprint(f"{session}\0{entry.origin}\0{entry.text}")
+    if not given:
+        role = "user" if entry.kind == "prompt" else "assistant"
+        about = line.decode("utf-8", "replace") if line else f"{role}\0{entry.text}\0{entry.at}"
+        return "ep-" + words.fingerprint(f"{session}\0{number}\0{about}")
+    plain = clean(given).replace("\0", "\ufffd")
+    if plain != given or len(plain) > 200 or plain.split() != [plain] or redact(plain)[1]:
+        return "ep-" + words.fingerprint(given)
+    return plain
 
 
 def passage_of(text: str, found: Sequence[tuple[int, str]], *, failed: bool) -> str:

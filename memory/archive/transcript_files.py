@@ -328,9 +328,9 @@ def ingest_all(
         if known is not None and is_final:
             known.note(file, result.client, result.reason)
     if shared:
-        from memory.archive import forks
+        from memory.archive.session_archive import settle
 
-        forks.settle(db, shared, vectors=sqlite.load_vectors(db))
+        settle(db, shared, vectors=sqlite.load_vectors(db))
     documents.renew_due_segments(db)
     if report.result["episodes"]["added"] >= documents.MERGE_AFTER:
         from core.store import store_file

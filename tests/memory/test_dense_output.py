@@ -51,37 +51,24 @@ def stored(run: Run, home: Path, tmp_path: Path) -> Callable[..., str]:
     return archive
 
 
-def complaints(run: Run) -> list[str]:
-    """What status and doctor say of outputs that were left out."""
-    messages: list[str] = []
-    for command, field in (("status", "problems"), ("doctor", "findings")):
-        result = run(command, "--json").json["result"]
-        messages += [problem["message"] for problem in result[field] if problem["code"] == "OUTPUT_LEFT_OUT"]
-    return messages
-
-
 @pytest.mark.parametrize("size", [20_000, 100_000])
 @pytest.mark.parametrize("name", TEXTS)
-def test_both_ends_are_kept_and_status_reports_it(
-    run: Run, stored: Callable[..., str], tmp_path: Path, name: str, size: int
-) -> None:
+def test_only_both_ends_are_kept(stored: Callable[..., str], name: str, size: int) -> None:
     output = stored(within(text(name, size)))
     assert "head_of_harbour" in output and "tail_of_harbour" in output
     assert "middle_of_harbour" not in output and PASSWORD not in output
-    first, second = complaints(run)
-    assert str(tmp_path / "s.jsonl") in first and "secrets" in first and first == second
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_smaller_one_is_kept_whole(run: Run, stored: Callable[..., str], name: str) -> None:
+def test_a_smaller_one_is_kept_whole(stored: Callable[..., str], name: str) -> None:
     output = stored(within(text(name, 14_000)))
-    assert "middle_of_harbour" in output and PASSWORD not in output and not complaints(run)
+    assert "middle_of_harbour" in output and PASSWORD not in output
 
 
-def test_a_large_one_with_some_secrets_is_kept_whole(run: Run, stored: Callable[..., str]) -> None:
+def test_a_large_one_with_some_secrets_is_kept_whole(stored: Callable[..., str]) -> None:
     lines = "".join(f"harbour.py:{n}: the token of the tide table {n} was read\n" for n in range(1_500))
     output = stored(within(lines + f"password={PASSWORD}2\n" * 20 + lines))
-    assert "middle_of_harbour" in output and PASSWORD not in output and not complaints(run)
+    assert "middle_of_harbour" in output and PASSWORD not in output
 
 
 ROWS: dict[str, tuple[str, str]] = {

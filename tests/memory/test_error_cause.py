@@ -9,7 +9,7 @@ CAUSES = {
     "go build": (
         "Exit code 1\n# acme.dev/tide/gauge [acme.dev/tide/gauge.test]\ngauge/read_test.go:88:12: undefined: json\n"
         "gauge/read_test.go:90:2: undefined: json\nFAIL\tacme.dev/tide/gauge [build failed]\nFAIL",
-        "gauge/read_test.go:88:12: undefined: json · gauge/read_test.go:90:2: undefined: json",
+        "gauge/read_test.go:88:12: undefined: json",
     ),
     "tsc": (
         "> acme@1.0.0 check\n> tsc --noEmit\nsrc/tide.ts(12,5): error TS2304: Cannot find name 'gauge'.\n"
@@ -28,7 +28,7 @@ CAUSES = {
     ),
     "eslint": (
         "/w/src/tide.ts\n  12:5  error  'gauge' is not defined  no-undef\n\n✖ 1 problem (1 error, 0 warnings)",
-        "/w/src/tide.ts:12:5: 'gauge' is not defined no-undef",
+        "/w/src/tide.ts:12:5 error 'gauge' is not defined no-undef",
     ),
     # tests: which, and what it got
     "go test": (
@@ -61,13 +61,14 @@ CAUSES = {
         "FAIL src/tide.test.ts\n  ● tides › are read\n\n    expect(received).toBe(expected) // Object.is equality\n\n"
         "    Expected: 4\n    Received: 2\n\n      at Object.<anonymous> (src/tide.test.ts:12:5)\n\n"
         "Tests:       1 failed, 3 passed",
-        "are read: expect(received).toBe(expected) // Object.is equality, Expected: 4, Received: 2",
+        "are read: src/tide.test.ts:12:5: expect(received).toBe(expected) // Object.is equality, Expected: 4,"
+        " Received: 2",
     ),
     "vitest": (
         " FAIL  src/tide.test.ts > tides > are read\n"
         "AssertionError: expected 2 to be 4 // Object.is equality\n ❯ src/tide.test.ts:12:5\n"
         " Tests  1 failed | 3 passed (4)\n ELIFECYCLE  Test failed.",
-        "are read: AssertionError: expected 2 to be 4 // Object.is equality",
+        "are read: src/tide.test.ts:12:5: AssertionError: expected 2 to be 4 // Object.is equality",
     ),
     # others
     "git merge": (
@@ -119,11 +120,7 @@ RED = (
 
 
 @pytest.mark.parametrize(("printed", "verdict"), [
-    (
-        LINTED,
-        "gauge/read_test.go:373:16: string `low` has 5 occurrences (goconst)"
-        " · gauge/read_test.go:407:16: string `high` has 5 occurrences (goconst)",
-    ),
+    (LINTED, "gauge/read_test.go:373:16: string `low` has 5 occurrences (goconst)"),
     (RED, "TestGauge/low: gauge_test.go:128: tide not found"),
     ("--- FAIL: TestGauge (0.00s)\nFAIL\tacme.dev/tide\t3s\n", "--- FAIL: TestGauge (0.00s)"),
     ("src/tide.py:3:8: F401 unused\n", ""),

@@ -8,7 +8,7 @@ import apsw
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import PATIENCE_S, Run, attempt
-from faults import WITHOUT_RELATIONS, paused
+from faults import paused
 
 ROWIDS = {"call": "rowid", "place_file": "id", "place": "file_id", "edit": "file_id", "segment": "rowid"}
 """Columns whose numbers say nothing."""
@@ -173,19 +173,6 @@ def test_what_was_forgotten_before_by_itself_stays_forgotten(run: Run, home: Pat
     assert run("memory", "show", call, ok=False).json["error"]["code"] == "MEMORY_NOT_FOUND"
     assert run("memory", "forget", "--undo", call, turn).result["restored"] == [call, turn]
     assert found_by(home)["call"] and run("memory", "show", call).result["command"]
-
-
-def test_a_session_that_version_0_2_0_forgot_has_its_memories_back(
-    run: Run, home: Path, transcript: Transcript
-) -> None:
-    run("memory", "forget", "--session", SESSION)
-    db = apsw.Connection(str(home / "store.db"))
-    db.execute(f"DROP TABLE forgotten; PRAGMA user_version = 14; {WITHOUT_RELATIONS}")  # it kept only the memories
-    db.close()
-    result = run("memory", "forget", "--undo", SESSION).result
-    assert len(result["restored"]) == 2 and found_by(home)["turn"]
-    run("memory", "archive", str(transcript.path))
-    assert found_by(home)["call"] and found_by(home)["name"]
 
 
 @pytest.mark.parametrize("words", [

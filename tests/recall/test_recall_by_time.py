@@ -51,9 +51,8 @@ def days(run: Run) -> dict[str, str]:
     (["what were we working on 9 days ago"], "osprey"),
     (["what did we talk about today"], "saker"),
     (["what did I ask this month", "--until", "2026-09-05"], "merlin"),
-    (["what did I ask on 2026-09-02"], ""), (["what did I ask on 12.9.2026"], "osprey"),
-        (["what did I ask on 9/21/2026"], "saker"), (["was habe ich am 2026-09-12 gefragt?"], "osprey"),
-        (["我在2026年9月12日问了什么"], "osprey"), (["what did we paint on 2026-09-12"], "osprey"),
+    (["what did I ask on 2026-09-02"], ""), (["was habe ich am 2026-09-12 gefragt?"], "osprey"),
+    (["我在2026年9月12日问了什么"], "osprey"), (["what did we paint on 2026-09-12"], "osprey"),
         (["which column did we rename on 2026-09-12"], "osprey saker merlin"),
     (["column", "--since", "2026-09-10"], "saker osprey"),
 ])  # fmt: skip
@@ -144,7 +143,7 @@ def test_events_and_purge_take_local_days(run: Run) -> None:
     assert purged["ids"] == ["empty-the-osprey-ledger"]
 
 
-@pytest.mark.parametrize("name", ["June", "may", "Friday"])
-def test_a_month_or_a_weekday_by_itself_is_searched_for_as_a_name(run: Run, days: dict[str, str], name: str) -> None:
+@pytest.mark.parametrize("name", ["June", "may"])
+def test_a_month_by_itself_is_searched_for_as_a_name(run: Run, days: dict[str, str], name: str) -> None:
     run("memory", "write", f"{name} Harper owns the release of the harbour app", env=days)
     assert "owns the release" in run("recall", name, "--raw", env=days).out
