@@ -256,19 +256,23 @@ class History:
                 found[name["name"]] = name
         return list(found.values())
 
-    def episodes(self, most: int, until: int) -> list[tuple[str, str, int]]:
+    def episodes(self, most: int, until: int = ALL) -> list[tuple[str, str, int]]:
         """As `sessions.last_episodes`."""
         read = [
             sessions.last_episodes(self._db, part.session, most, until=until, live=part.turns) for part in self._parts
         ]
         return [turn for turns in read for turn in turns][-most:]
 
-    def conversation(self, characters: int, last: int = 400) -> list[tuple[int, str]]:
-        """As `sessions.conversation`."""
-        read = [
-            sessions.conversation(self._db, part.session, characters, last, live=part.turns) for part in self._parts
-        ]
-        return [message for messages in read for message in messages][-last:]
+    def conversation(self, characters: int) -> list[tuple[int, str]]:
+        """The last messages by time: the time and a prompt's beginning, or "" for an answer of the agent."""
+        spoken = [(at, text) for _, text, at in self.episodes(400) if text.startswith(("user: ", "assistant: "))]
+        prompts = [(at, text[6 : 6 + characters] if text.startswith("user: ") else "") for at, text in spoken]
+        return sorted(prompts, key=lambda message: message[0])
+
+    def last_answer(self, until: int) -> str:
+        """The agent's last answer up to a time."""
+        answers = (text for _, text, _ in reversed(self.episodes(400, until)) if text.startswith("assistant: "))
+        return next(answers, "").removeprefix("assistant: ")
 
     def paths(self) -> set[str]:
         """The files in which a name was shown or something edited."""

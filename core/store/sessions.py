@@ -218,7 +218,16 @@ def is_archived(db: apsw.Connection, session: str) -> bool:
 
 def whole_id(db: apsw.Connection, given: str) -> str:
     """The archived session with this id, or the only one whose id begins with it, "" for none. See `only_one`."""
-    return given if is_archived(db, given) else only_one(given, _ids_beginning(db, given))
+    if is_archived(db, given):
+        return given
+    end = given + "\U0010ffff"
+    rows = db.execute(
+        "SELECT DISTINCT session_id FROM document WHERE session_id >= ? AND session_id < ? AND session_id <> ''"
+        " AND +rowid BETWEEN ? AND ? UNION SELECT id FROM session WHERE id >= ? AND id < ?"
+        " EXCEPT SELECT id FROM session WHERE updated_at = ? ORDER BY 1 LIMIT 11",
+        (given, end, *row_range("episodes"), given, end, FORGOTTEN),
+    )
+    return only_one(given, [str(row[0]) for row in rows])
 
 
 def only_one(given: str, ids: Iterable[str]) -> str:
@@ -228,18 +237,6 @@ def only_one(given: str, ids: Iterable[str]) -> str:
         shown = ", ".join(found[:10]) + (" and more" if len(found) > 10 else "")
         raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {shown}", "give a longer id")
     return found[0] if found else ""
-
-
-def _ids_beginning(db: apsw.Connection, start: str) -> list[str]:
-    """The first archived sessions whose id begins like this, in order, without forgotten ones."""
-    end = start + "\U0010ffff"
-    rows = db.execute(
-        "SELECT DISTINCT session_id FROM document WHERE session_id >= ? AND session_id < ? AND session_id <> ''"
-        " AND +rowid BETWEEN ? AND ? UNION SELECT id FROM session WHERE id >= ? AND id < ?"
-        " EXCEPT SELECT id FROM session WHERE updated_at = ? ORDER BY 1 LIMIT 11",
-        (start, end, *row_range("episodes"), start, end, FORGOTTEN),
-    )
-    return [str(row[0]) for row in rows]
 
 
 def with_recovery_note(db: apsw.Connection, text: str, most: int) -> list[str]:
@@ -291,16 +288,6 @@ def timed_prompts(db: apsw.Connection, session: str, last: int = ALL) -> list[di
     prompts: list[dict[str, Any]] = fetch_dicts(db, f"{query} ORDER BY rowid DESC LIMIT ?", (session, last))
     prompts.reverse()  # those of the same time stay as they were stored
     return sorted(prompts, key=lambda prompt: prompt["at"])
-
-
-def conversation(
-    db: apsw.Connection, session: str, characters: int, last: int = 400, *, live: str = LIVE_TURN
-) -> list[tuple[int, str]]:
-    """A session's last messages by time: the time and a prompt's beginning, or "" for an answer of the agent."""
-    begin = "CASE WHEN text LIKE 'user: %' THEN substr(text, 7, ?) ELSE '' END"
-    spoken = "AND (text LIKE 'user: %' OR text LIKE 'assistant: %')"
-    query = f"SELECT created_at, rowid, {begin} {_ALL_TURNS} AND {live} {spoken} ORDER BY rowid DESC LIMIT ?"
-    return [(at, text) for at, _, text in sorted(db.execute(query, (characters, session, last)))]
 
 
 def episode_times(db: apsw.Connection, session: str) -> tuple[int, int, int]:

@@ -46,26 +46,22 @@ class Admission:
         self._folder = self._default
         self._client = client
         self._read = read
-        self._offset = 0  # up to which the transcript was followed
         self._at: int | None = None  # of the last entry with a time
         self._by_folder: dict[tuple[str, str], tuple[bool, list[OffPeriod]]] = {}
 
-    def go_on_at(self, offset: int) -> None:
-        """The next line begins at an offset of the transcript: find out in which folder."""
-        if self._read is not None and self._needs_folder and (offset != self._offset or not offset):
-            before = _last_folder(self._read, offset, self._client)
-            self._folder = before or next(folders_in(self._read, self._client), self._default)
+    def go_on_in(self, folder: str) -> None:
+        """Note the folder of the line before the next one; if that is unknown, it is the first that a line names."""
+        if self._read is not None and self._needs_folder:
+            self._folder = folder or next(folders_in(self._read, self._client), self._default)
 
-    def follow(self, entries: list[Entry], at: int | None, owner: str = "", end: int = 0) -> list[Entry]:
+    def follow(self, entries: list[Entry], at: int | None, owner: str = "") -> list[Entry]:
         """The admitted entries of a line.
 
         Args:
             at: the time of the line, ms since the epoch; None: that of the line before it.
             owner: the session from which the line was copied, if it is a copy.
-            end: the offset after the line.
         """
         head = entries[0] if entries else None
-        self._offset = end
         self._at = at if at is not None else self._at
         if head is not None and head.folder:
             self._folder = head.folder
@@ -134,19 +130,3 @@ def folders_in(read: Source, client: Client) -> Iterator[str]:
                 if folder := content.string((content.parsed(b'{"":' + name + b"}") or {}).get("")):
                     yield folder
             place = block.find(mark, place + len(mark))
-
-
-def _last_folder(read: Source, offset: int, client: Client) -> str:
-    """The folder in the last line before an offset that names one; "" if there is none."""
-    mark, rest = client.folder_mark, b""
-    while mark and offset > 0:
-        begin = max(0, offset - BLOCK_BYTES)
-        lines = (read.read(offset - begin, begin) + rest).split(b"\n")
-        rest = lines.pop(0) if begin else b""
-        for line in reversed(lines):
-            if mark in line and (value := content.parsed(line)) is not None:
-                for entry in clients.entries_of(client, value)[:1]:
-                    if entry.folder:
-                        return entry.folder
-        offset = begin
-    return ""

@@ -48,7 +48,6 @@ class Ingested:
         self.bad_lines = 0  # that hold no JSON object
         self.shared: list[Shared] = []  # episodes that other sessions claim, too: see `session_archive.settle`
         self.is_rewound = False  # the user went back to an earlier entry
-        self.is_forgotten = False  # the session was forgotten or purged, and nothing of it may be kept
         self.entries: list[Entry] = []  # the last 400, for the feedback about memories
 
     def add(self, piece: Piece, stored: tuple[int, int, int]) -> None:
@@ -95,10 +94,11 @@ def ingest_file(
 
 def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested, progress: Callable[[int], None]) -> None:
     """Read and store piece by piece, until nothing is left or a limit is reached."""
+    name = source_of(reader.path)
     archive: SessionArchive | None = None
     tries = 0
     while tries < MAX_TRIES:
-        position = stored_progress.transcript_position(db, reader.source)
+        position = stored_progress.transcript_position(db, name)
         offset, carry = reader.continued_from(position)
         # Before most prompts there is nothing new: then neither the session's archive nor what it needs is imported.
         if not reader.has_new(offset):
@@ -107,17 +107,16 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested, pro
             from memory.archive.session_archive import Piece, SessionArchive
 
             archive = SessionArchive(db, reader.origin)
-        ingested.is_forgotten = stored_progress.is_forgotten(db, archive.session)
-        if ingested.is_forgotten:
+            ingested.shared = archive.shared
+        if stored_progress.is_forgotten(db, archive.session):
             return
         piece = Piece(archive, carry)
         if not reader.fill(piece, offset):
             return
-        stored = archive.store(reader.source, position, piece, reader.head(piece.end))
+        stored = archive.store(name, position, piece, reader.head(piece.end))
         if stored is None:  # another process was faster: continue from its offset
             tries += 1
             continue
-        ingested.shared = archive.shared
         ingested.add(piece, stored)
         ingested.bytes += piece.end - offset
         progress(piece.end - offset)
@@ -131,33 +130,35 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
 
     ingested = Ingested(origin.agent)
     archive = SessionArchive(db, origin)
-    source = "session:" + archive.session
+    name = "session:" + archive.session
     for _ in range(MAX_TRIES):
-        ingested.is_forgotten = stored_progress.is_forgotten(db, archive.session)
-        if ingested.is_forgotten:
+        if stored_progress.is_forgotten(db, archive.session):
             break
-        position = stored_progress.transcript_position(db, source)
+        position = stored_progress.transcript_position(db, name)
         piece = Piece(archive, position[2] if position else "")
         admission = _admission(origin)
         for entry in piece.new_of(entries):
             if admission is None or admission.follow([entry], entry.at):
                 piece.add(entry)
-        stored = archive.store(source, position, piece, "")
+        stored = archive.store(name, position, piece, "")
         if stored is not None:
             ingested.add(piece, stored)
             break
     return ingested
 
 
-class _Reader:
-    """Reads the new lines of a transcript in pieces.
+def source_of(path: str) -> str:
+    """The name under which a file's offset is stored: its real path, or a hash of a path that looks like a secret."""
+    real = sources.real_path(path)
+    plain = clean(real)
+    return "hash-" + words.fingerprint(real) if redact(plain)[1] or plain != real else plain
 
-    The attribute `source` is the name under which its position is stored, and `origin` the session that it is of.
-    """
+
+class _Reader:
+    """Reads the new lines of a transcript (`path`) of a session (`origin`) in pieces."""
 
     def __init__(self, read: Source, path: str, origin: Origin, limits: Limits) -> None:
-        self.source = source_of(path)
-        self._path = path
+        self.path = path
         self.origin = origin
         self._read = read
         self._limits = limits
@@ -176,15 +177,19 @@ class _Reader:
             offset, head, carry = position
             if offset > 0 and self._read.read(1, offset - 1) == b"\n" and self.head(offset) == head:
                 return offset, carry
-        begin = self._read.read(PIECE_BYTES, 0) if self._client.fork_marks else b""
-        if any(mark in begin for mark in self._client.fork_marks):
-            offset, self._skipped = _end_of_copies(self._read, self._path, self._client)
-            return offset, ""
-        return 0, ""
+        offset = 0
+        if self._begins_with(self._client.fork_marks):
+            offset, self._skipped = _end_of_copies(self._read, self.path, self._client)
+        return offset, ""
+
+    def _begins_with(self, marks: Sequence[bytes]) -> bool:
+        """Whether the first piece of the transcript contains one of these marks."""
+        begin = self._read.read(PIECE_BYTES, 0) if marks else b""
+        return any(mark in begin for mark in marks)
 
     def head(self, offset: int) -> str:
         """A fingerprint of the first kilobyte before an offset: it identifies the file."""
-        return _head(self._read, offset)
+        return words.fingerprint(self._read.read(min(offset, 1024), 0).decode("latin-1"))
 
     def has_new(self, offset: int) -> bool:
         """Whether enough bytes follow `offset`. For a hook, up to 16 KB without a message are nothing new."""
@@ -193,30 +198,29 @@ class _Reader:
         size = self._read.size() - offset
         if size < max(self._limits.min_bytes, 1):
             return False
-        if size > 16 * 1024:
-            return True
-        new = self._read.read(size, offset)
-        return any(mark in new for mark in self._client.said_marks)
+        new = self._read.read(size, offset) if size <= 16 * 1024 else b""
+        return not new or any(mark in new for mark in self._client.said_marks)
 
     def is_over(self, size: int) -> bool:
         """Whether a limit is reached after `size` bytes."""
-        deadline, most = self._limits.deadline, self._limits.max_bytes
-        if deadline is not None and time.monotonic() >= deadline:
-            return True
-        return most is not None and size + PIECE_BYTES > most
+        most = self._limits.max_bytes
+        return self._is_late() or (most is not None and size + PIECE_BYTES > most)
+
+    def _is_late(self) -> bool:
+        return self._limits.deadline is not None and time.monotonic() >= self._limits.deadline
 
     def fill(self, piece: Piece, offset: int) -> bool:
         """Add the lines after `offset` to a piece, until the deadline, and set its end; False if there is none."""
-        deadline = self._limits.deadline
         piece.end = offset
         if self._skipped is not None and piece.is_first:
             piece.begin_line(self._skipped)
             piece.forked_at = self._skipped.at or 0
         if self._admission is not None:
-            self._admission.go_on_at(offset)
-        lines = content.read_lines(self._read, offset, 1024 * 1024 if deadline is None else PIECE_BYTES)
+            self._admission.go_on_in(piece.carry.folder)
+        most = 1024 * 1024 if self._limits.deadline is None else PIECE_BYTES
+        lines = content.read_lines(self._read, offset, most)
         for number, (line, end) in enumerate(lines, 1):
-            if piece.end > offset and deadline is not None and time.monotonic() >= deadline:
+            if piece.end > offset and self._is_late():
                 break
             piece.end = end
             if line.strip():
@@ -224,66 +228,45 @@ class _Reader:
         return piece.end > offset
 
     def _add(self, piece: Piece, line: bytes, following: Iterable[bytes]) -> None:
+        """Add a line to the piece of its session; `following` are the next lines."""
+        client = self._client
         value = content.parsed(line)
         if value is None:
             piece.bad_lines += 1
             return
-        is_side = self._client.is_side(self._path)
-        entries = self._client.side_entries(value) if is_side else clients.entries_of(self._client, value)
-        if entries and entries[0].kind == "prompt" and self._client.typed_marks:
-            entries[0].text = self._client.typed_text(entries[0], following if self._repeats_prompts() else None)
-        owner = self._owner(entries)
-        numbered = [(number, entry) for number, entry in enumerate(entries) if not entry.is_meta]
+        is_side = client.is_side(self.path)
+        entries = client.side_entries(value) if is_side else clients.entries_of(client, value)
+        if not entries:
+            return
+        head = entries[0]
+        if head.kind == "prompt" and client.typed_marks:
+            head.text = client.typed_text(head, following if self._begins_with(client.typed_marks) else None)
+        owner = head.copied_from or (head.session if self._is_named_by_session else "")
+        if owner == self.origin.session:
+            owner = ""
+        admitted = [entry for entry in entries if not entry.is_meta]
         if self._admission is not None:
-            at = content.parse_timestamp(value.get("timestamp"))
-            begun_by = entries[0].parent_session if is_side and entries else ""
-            admitted = self._admission.follow(entries, at, owner or begun_by, piece.end)
-            numbered = [(number, entry) for number, entry in numbered if entry in admitted]
-        own = piece.begin_line(entries[0], owner, is_tree=self._client.is_tree) if entries else piece
-        for number, entry in numbered:
-            if entry.kept_in and (text := self._kept_output(entry.kept_in)):
-                entry.text = text
-            own.add(entry, line, number)
-
-    def _repeats_prompts(self) -> bool:
-        """Whether the transcript also has what the user typed in lines of its own."""
-        begin = self._read.read(PIECE_BYTES, 0)
-        return any(mark in begin for mark in self._client.typed_marks)
+            about = owner or (head.parent_session if is_side else "")
+            allowed = self._admission.follow(entries, content.parse_timestamp(value.get("timestamp")), about)
+            admitted = [entry for entry in admitted if entry in allowed]
+        own = piece.begin_line(head, owner, is_tree=client.is_tree)
+        for entry in admitted:
+            if entry.kept_in:
+                entry.text = self._kept_output(entry.kept_in) or entry.text
+            own.add(entry, line, entries.index(entry))
 
     def _kept_output(self, name: str) -> str:
         """An output that the client keeps in a file of its own next to the transcript: its head and its tail."""
-        folder, _, _ = self._path.partition(f"{os.sep}subagents{os.sep}")
+        folder, _, _ = self.path.partition(f"{os.sep}subagents{os.sep}")
         path = os.path.join(os.path.splitext(folder)[0], "tool-results", os.path.basename(name))
         half = 200_000  # bytes
         try:
             with sources.open_source(path) as output:
-                left_out = output.size() - 2 * half
-                head, tail = output.read(half, 0), output.read(half, half + max(0, left_out))
+                left_out = max(0, output.size() - 2 * half)
+                between = f"\n[{left_out} bytes left out]\n".encode() if left_out else b""
+                return (output.read(half, 0) + between + output.read(half, half + left_out)).decode("utf-8", "replace")
         except (OSError, ValueError):
             return ""
-        between = f"\n[{left_out} bytes left out]\n".encode() if left_out > 0 else b""
-        return (head + between + tail).decode("utf-8", "replace")
-
-    def _owner(self, entries: list[Entry]) -> str:
-        """The session from which a fork has copied a line; "" if the line is the session's own."""
-        if not entries:
-            return ""
-        head = entries[0]
-        copied_from = head.copied_from
-        if not copied_from and self._is_named_by_session and head.session != self.origin.session:
-            copied_from = head.session
-        return "" if copied_from == self.origin.session else copied_from
-
-
-def _head(read: Source, offset: int) -> str:
-    return words.fingerprint(read.read(min(offset, 1024), 0).decode("latin-1"))
-
-
-def source_of(path: str) -> str:
-    """The name under which a file's offset is stored: its real path, or a hash of a path that looks like a secret."""
-    real = sources.real_path(path)
-    plain = clean(real)
-    return "hash-" + words.fingerprint(real) if redact(plain)[1] or plain != real else plain
 
 
 def _admission(origin: Origin, read: Source | None = None) -> Admission | None:
