@@ -52,13 +52,9 @@ class Node:
         self.is_root = is_root  # it has no parent, but earlier entries have
         self.is_prompt = False
         self.turns = 0  # that the user took back
-        self.rewound_to = 0  # the first entry that the user took back
+        self.rewound_to = ""  # id of the first entry that the user took back
         self.episodes: list[str] = []
         self.calls: list[str] = []
-
-    def take_back(self, turns: int, first: str) -> None:
-        """Note that the user took back the last turns, or everything from an entry on."""
-        self.turns, self.rewound_to = turns, _number(first)
 
 
 def follow(
@@ -107,7 +103,7 @@ def follow(
 def _taken_back(db: apsw.Connection, session: str, node: Node, found: Sequence[Rewind]) -> Mark | None:
     """The mark to which a client notes that the user went back; None if it is unknown."""
     if node.rewound_to:
-        first = _mark_of(db, session, node.rewound_to)
+        first = _mark_of(db, session, _number(node.rewound_to))
         if first is None:
             return None
     else:
@@ -268,11 +264,6 @@ class History:
         spoken = [(at, text) for _, text, at in self.episodes(400) if text.startswith(("user: ", "assistant: "))]
         prompts = [(at, text[6 : 6 + characters] if text.startswith("user: ") else "") for at, text in spoken]
         return sorted(prompts, key=lambda message: message[0])
-
-    def last_answer(self, until: int) -> str:
-        """The agent's last answer up to a time."""
-        answers = (text for _, text, _ in reversed(self.episodes(400, until)) if text.startswith("assistant: "))
-        return next(answers, "").removeprefix("assistant: ")
 
     def paths(self) -> set[str]:
         """The files in which a name was shown or something edited."""

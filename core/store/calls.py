@@ -62,7 +62,7 @@ def forget(db: apsw.Connection, session: str, number: int) -> bool:
         return False
     db.execute("DELETE FROM call_lexicon WHERE rowid = ?", row)
     db.execute("DELETE FROM name WHERE session_id = ? AND first = ? AND last = ?", (session, number, number))
-    drop_call_places(db, session, number)
+    drop_places(db, session, number)
     return True
 
 
@@ -295,18 +295,11 @@ def save_places(db: apsw.Connection, session: str, given: Iterable[Place], edite
     )
 
 
-def drop_places(db: apsw.Connection, session: str) -> None:
-    """Delete all places and edits of a session."""
+def drop_places(db: apsw.Connection, session: str, number: int | None = None) -> None:
+    """Delete the places and edits of a session, or only of one of its calls, and the files without any others."""
+    of_session = "file_id IN (SELECT id FROM place_file WHERE session_id = ?1)"
     for table in ("place", "edit"):
-        db.execute(f"DELETE FROM {table} WHERE file_id IN (SELECT id FROM place_file WHERE session_id = ?)", (session,))
-    db.execute("DELETE FROM place_file WHERE session_id = ?", (session,))
-
-
-def drop_call_places(db: apsw.Connection, session: str, number: int) -> None:
-    """Delete the places and edits of a call, and files without any others."""
-    for table in ("place", "edit"):
-        of_session = "file_id IN (SELECT id FROM place_file WHERE session_id = ?)"
-        db.execute(f"DELETE FROM {table} WHERE number = ? AND {of_session}", (number, session))
+        db.execute(f"DELETE FROM {table} WHERE {of_session} AND (?2 IS NULL OR number = ?2)", (session, number))
     used = " OR ".join(f"EXISTS (SELECT 1 FROM {table} WHERE file_id = id)" for table in ("place", "edit"))
     db.execute(f"DELETE FROM place_file WHERE session_id = ? AND NOT ({used})", (session,))
 

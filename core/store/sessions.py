@@ -393,11 +393,6 @@ def episodes(db: apsw.Connection, session: str, after: int, most: int) -> list[E
     return fetch_dicts(db, sql, (session, after, most))
 
 
-def episode(db: apsw.Connection, session: str, rowid: int) -> Episode | None:
-    """The episode in this row, unless it was forgotten."""
-    return next((found for found in episodes(db, session, rowid - 1, 1) if found["rowid"] == rowid), None)
-
-
 def unobserved(db: apsw.Connection, session: str, after: int) -> tuple[int, int]:
     """The number of a session's episodes after a row, and of their characters."""
     query = f"SELECT count(*), coalesce(sum(length(text)), 0) {_TURNS} AND +rowid > ?"

@@ -105,9 +105,12 @@ class Events(Source):
         super().__init__(-1)
         self._db = db
         self._session = session
-        db.execute("BEGIN")  # what the client writes meanwhile is not seen
         query = "SELECT seq, coalesce(event_utf8_bytes, octet_length(event_json)) + 1 FROM transcript_events"
-        rows: list[Any] = db.execute(f"{query} WHERE session_id = ? ORDER BY seq", (session,)).fetchall()
+        try:
+            db.execute("BEGIN")  # what the client writes meanwhile is not seen
+            rows: list[Any] = db.execute(f"{query} WHERE session_id = ? ORDER BY seq", (session,)).fetchall()
+        except _sql_error() as error:
+            raise Unreadable(str(error)) from None
         self._numbers = [number for number, _ in rows]
         self._begins: list[int] = [0, *accumulate(length for _, length in rows)]  # of the lines, and the end
 
@@ -311,43 +314,27 @@ def sessions_in(database: str) -> list[tuple[str, str, int, int]]:
 
     Raises Unreadable.
     """
-    db = _open_database(database)
-    try:
-        rows = db.execute(_kind_of(db)).fetchall()
-    except _sql_error() as error:
-        raise Unreadable(str(error)) from None
-    finally:
-        db.close()
-    states = ((str(session), f"{at} {size} {more}", at, size) for session, at, size, more in rows)
-    return [(f"{database}#{session}", state, int(at or 0), int(size or 0)) for session, state, at, size in states]
+    states = [
+        (str(session), f"{at} {size} {more}", int(at or 0), int(size or 0))
+        for session, at, size, more in _rows(database, _sessions_query(database))
+    ]
+    return [(f"{database}#{session}", state, at, size) for session, state, at, size in states]
 
 
 def session_key(path: str) -> str:
     """The key by which OpenClaw's commands name the session in its database; "" if there is none."""
     file, session = _split(path)
     try:
-        db = _open_database(file)
-    except (OSError, _sql_error()):
+        rows = _rows(file, "SELECT session_key FROM session_windows WHERE session_id = ?", session)
+    except OSError:
         return ""
-    try:
-        return str(db.execute("SELECT session_key FROM session_windows WHERE session_id = ?", (session,)).get or "")
-    except _sql_error():
-        return ""
-    finally:
-        db.close()
+    return str(rows[0][0]) if rows else ""
 
 
 def _session_in(file: str, session: str) -> Source:
     """A session in a database, or in a file with several. Raises Unreadable."""
-    if kind_of(file) == "database":
-        db = _open_database(file)
-        try:
-            if _kind_of(db) == _EVENTS:
-                return Events(db, session)
-        except _sql_error() as error:
-            db.close()
-            raise Unreadable(str(error)) from None
-        db.close()
+    if kind_of(file) == "database" and _sessions_query(file) == _EVENTS:
+        return Events(_open_database(file), session)
     return Stream(lambda: _session_lines(file, session))
 
 
@@ -386,9 +373,21 @@ def _sql_error() -> type[Exception]:
     return StoreError
 
 
-def _kind_of(db: apsw.Connection) -> str:
+def _rows(database: str, query: str, *values: str) -> list[tuple[Any, ...]]:
+    """The rows of a query. Raises Unreadable."""
+    try:
+        db = _open_database(database)
+        try:
+            return db.execute(query, values).fetchall()
+        finally:
+            db.close()
+    except _sql_error() as error:
+        raise Unreadable(str(error)) from None
+
+
+def _sessions_query(database: str) -> str:
     """The query of a database's sessions, which tells its kind. Raises Unreadable."""
-    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    tables = {name for (name,) in _rows(database, "SELECT name FROM sqlite_master WHERE type = 'table'")}
     if tables >= {"session", "message", "part"}:
         return _MESSAGES
     if "transcript_events" in tables:

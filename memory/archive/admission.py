@@ -72,8 +72,11 @@ class Admission:
 
     def _admits_entry(self, entry: Entry, owner: str) -> bool:
         """Whether a call works in an admitted folder; a summary must not quote entries that were left out."""
-        if entry.kind == "call" and (folder := _folder_of_call(entry)):
-            return self._admits(os.path.join(self._folder, folder), owner)
+        if entry.kind == "call":
+            given = content.table(entry.given)
+            names = (content.string(given.get(key)) for key in ("workdir", "directory", "dir_path", "cwd"))
+            folder = next(filter(None, names), "")
+            return not folder or self._admits(os.path.join(self._folder, folder), owner)
         if entry.kind in ("summary", "branch_summary") and self._switches["excluded"] and self._read is not None:
             return not any(self._is_excluded(folder) for folder in folders_in(self._read, self._client))
         return True
@@ -91,13 +94,6 @@ class Admission:
 
     def _is_excluded(self, folder: str) -> bool:
         return switches.is_excluded(self._switches, folder)
-
-
-def _folder_of_call(call: Entry) -> str:
-    """The folder in which a tool is told to work; "" if it is that of the session."""
-    given = content.table(call.given)
-    names = (content.string(given.get(key)) for key in ("workdir", "directory", "dir_path", "cwd"))
-    return next(filter(None, names), "")
 
 
 def has_excluded_folder(path: str, agent: str, known: Switches) -> bool:

@@ -49,7 +49,6 @@ class SessionArchive:
         self._now = origin.now
         self._vectors = origin.vectors
         self.shared: list[Shared] = []  # episodes that other sessions claim, too
-        self._forgotten: dict[str, bool] = {}  # other sessions
 
     def project_of(self, folder: str) -> str:
         """The project of an entry that names its folder: that of its repository, else that of the session."""
@@ -61,12 +60,6 @@ class SessionArchive:
     def of(self, session: str) -> SessionArchive:
         """The archive of a session from which this one copied entries."""
         return SessionArchive(self.db, self._origin, session, self.session)
-
-    def has_forgotten(self, session: str) -> bool:
-        """Whether another session was forgotten, so that copies of its entries are left out, too."""
-        if session not in self._forgotten:
-            self._forgotten[session] = sessions.is_forgotten(self.db, session)
-        return self._forgotten[session]
 
     def store(self, source: str, before: Position | None, piece: Piece, head: str) -> tuple[int, int, int] | None:
         """Store a piece and the position after it, unless the stored position is no longer `before`, or the session was
@@ -284,7 +277,7 @@ class Piece:
         is_root = is_tree and bool(head.id) and not head.parent and self.carry.parents
         parent = head.parent if is_tree else None
         node = branches.Node(head.id, parent, is_content=head.kind in content, is_root=is_root)
-        node.take_back(head.turns, head.rewound_to)
+        node.turns, node.rewound_to = head.turns, head.rewound_to
         self._node = node
         self.carry.parents |= bool(head.parent)
         if not head.is_side:
@@ -299,7 +292,7 @@ class Piece:
 
     def add(self, entry: Entry, line: bytes = b"", number: int = 0) -> None:
         """Add the `number`th entry of a line."""
-        if self.carry.kind == "subagent" and self.archive.has_forgotten(self.carry.parent):
+        if self.carry.kind == "subagent" and sessions.is_forgotten(self.archive.db, self.carry.parent):
             return
         self.entries.append(entry)
         self.calls.project = self.archive.project_of(self.carry.folder)

@@ -220,16 +220,11 @@ def unreadable(files: Iterable[File]) -> dict[str, str]:
 def of_session(db: apsw.Connection, session: str) -> list[str]:
     """The transcripts of a session that still exist."""
     named = [path for path in map(sources.existing, stored_progress.transcripts_naming(db, session)) if path]
-    return named or [
-        file.path for file in find((), "", every=True) if session in file.path or session in _session_of(file.path)
-    ]
-
-
-def _session_of(path: str) -> str:
-    try:
-        return look_at(path)[1]
-    except Failure:
-        return ""
+    for file in () if named else find((), "", every=True):
+        with suppress(Failure):
+            if session in file.path or session in look_at(file.path)[1]:
+                named.append(file.path)
+    return named
 
 
 def _below(folder: str, *patterns: str) -> Iterator[str]:
