@@ -53,6 +53,9 @@ class Failure(Exception):
         self.fix = fix
         self.exit_code = exit_code
 
+    def __reduce__(self) -> tuple[type[Failure], tuple[str, str, str, int]]:
+        return Failure, (self.code, self.message, self.fix, self.exit_code)
+
 
 class NotAFile(OSError):
     """Something else is in place of a file: a folder, a named pipe, a device, or a link that leads nowhere."""

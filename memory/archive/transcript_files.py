@@ -1,13 +1,13 @@
 """Transcripts on disk: finding them, telling whose they are and which have changed, and ingesting many. Not hot.
 
 A file is not opened if its size, its times of change and its number in the file system are as they were when the
-archive had all of it. A file that changed less than two seconds before it was read may change again within the same
-tick of a coarse clock, so its state is not stored.
+archive had all of it.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -51,7 +51,6 @@ class File:
         self.key = words.fingerprint(sources.real_path(path))
         self.stamp, changed, self.size = state
         self.changed = changed * 1_000_000
-        self.settles = self.changed + 2_000_000_000
         if self.stamp:
             return
         try:
@@ -59,7 +58,6 @@ class File:
         except (OSError, ValueError):
             return
         self.changed = status.st_mtime_ns
-        self.settles = max(status.st_mtime_ns, status.st_ctime_ns) + 2_000_000_000
         if S_ISREG(status.st_mode):
             self.size = status.st_size
             self.stamp = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
@@ -124,7 +122,7 @@ class KnownFiles:
     def note(self, file: File, client: str, reason: str) -> None:
         """Note that the archive has all of a client's transcript, or its reason to skip a file."""
         self.noted += 1
-        if file.stamp and file.settles <= self._now * 1_000_000:
+        if file.stamp:
             self._new[file.key] = {
                 "path": file.key, "stamp": file.stamp, "asked": self._agent, "client": client, "reason": reason,
                 "seen_at": self._now,
@@ -269,9 +267,8 @@ def look_at(path: str, agent: str = "", known: Iterable[str] = ()) -> tuple[str,
         raise ingest.unreadable(path, SUBAGENT)
     elif client.named_by_file:
         # A fork begins with lines of its parent. In a copy under another name, the last line decides.
-        lengths = [len(part) for part in name.split("-")]
-        is_uuid = lengths == [8, 4, 4, 4, 12] and not name.lower().strip("0123456789abcdef-")
-        is_own = is_uuid or any(head.session == name for head in heads)
+        is_uuid = re.fullmatch("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", name, re.IGNORECASE)
+        is_own = bool(is_uuid) or any(head.session == name for head in heads)
         last = [] if is_own else _some_lines(path, last=True)[::-1]
         tails = (entries[0] for line in last if (entries := clients.entries_of(client, line)))
         session = name if is_own else _first_session(tails) or session
@@ -425,11 +422,8 @@ def _admitted_folder(file: File, agent: str, cwd: str) -> tuple[str, Ingested | 
 _process_workers: list[Archiver] = []  # in a forked process its worker
 
 
-def _archive_in_process(file: File) -> tuple[File, Ingested | tuple[str, str, str]]:
-    try:
-        return file, _process_workers[0].archive(file)
-    except Failure as failure:  # its pickle would only have the message
-        return file, (failure.code, failure.message, failure.fix)
+def _archive_in_process(file: File) -> tuple[File, Ingested]:
+    return file, _process_workers[0].archive(file)
 
 
 def _results(
@@ -448,8 +442,6 @@ def _results(
     from multiprocessing import get_context
 
     with get_context("fork").Pool(count, worker.begin_in_process) as pool:
-        for file, found in pool.imap_unordered(_archive_in_process, files):
-            if isinstance(found, tuple):
-                raise Failure(*found)
+        for file, result in pool.imap_unordered(_archive_in_process, files):
             progress(file.size)
-            yield file, found
+            yield file, result
