@@ -148,11 +148,12 @@ def _write_tar(home: str, path: str, store: str) -> dict[str, Any]:
     with _new_file(path) as file:
         with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, format=tarfile.PAX_FORMAT) as tar:
             for name in _members(home):
+                path = os.path.join(home, name)
                 try:
-                    data = files.read_file(os.path.join(home, name))
+                    data, changed = files.read_file(path), os.stat(path).st_mtime
                 except FileNotFoundError:  # a session was cleared meanwhile, or the spool emptied
                     continue
-                members.append(_add(tar, name, io.BytesIO(data)))
+                members.append(_add(tar, name, io.BytesIO(data), changed))
             if store_file.copy(store):
                 schema, counts = store_file.examine(store)
                 with open(store, "rb") as member:
@@ -171,12 +172,12 @@ def _new_file(path: str) -> IO[bytes]:
     return file
 
 
-def _add(tar: tarfile.TarFile, name: str, file: IO[bytes]) -> dict[str, Any]:
+def _add(tar: tarfile.TarFile, name: str, file: IO[bytes], changed: float = 0) -> dict[str, Any]:
     digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # a file that was opened
     member = tarfile.TarInfo(name)
     member.size = file.seek(0, os.SEEK_END)
     member.mode = 0o600
-    member.mtime = clock.now_ms() // 1000
+    member.mtime = changed  # in s; that of a state says when the session was active
     file.seek(0)
     tar.addfile(member, file)
     return {"name": name, "bytes": member.size, "sha256": digest}
@@ -213,6 +214,7 @@ def _unpack(file: str, folder: str) -> dict[str, Any]:
                 with _new_file(path) as target:
                     shutil.copyfileobj(content, target, 1 << 18)
                 with open(path, "rb") as written:
+                    os.utime(path, (member.mtime, member.mtime))
                     unpacked[name] = member.size, hashlib.file_digest(written, "sha256").hexdigest()
         for code, name, newest in (("BACKUP_TOO_NEW", "format", FORMAT), ("STORE_TOO_NEW", "schema", sqlite.SCHEMA)):
             if int(manifest[name]) > newest:

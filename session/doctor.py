@@ -60,17 +60,7 @@ class Examination:
 
 
 def run(names: Sequence[str] = (), *, project: bool = False, fix: bool = False) -> dict[str, Any]:
-    """Run all checks. With `fix`, make safe repairs, check again, and add each repair as a finding `ok`.
-
-    Raises Failure: DOCTOR_NO_FOLDER, DOCTOR_NO_PROJECT.
-    """
-    try:
-        folder = os.getcwd()
-    except OSError:
-        raise Failure("DOCTOR_NO_FOLDER", "the current folder is gone", "change to a folder that exists") from None
-    if project and os.path.realpath(folder) == os.path.realpath(os.path.expanduser("~")):
-        message = f"{folder} is your home folder, not a project"
-        raise Failure("DOCTOR_NO_PROJECT", message, "run this in a project's folder, or without --project")
+    """Run all checks. With `fix`, make safe repairs, check again, and add each repair as a finding `ok`."""
     examination = _examine(names, project=project)
     if fix and (done := _repair(examination)):
         examination = _examine(names, project=project)
@@ -84,7 +74,7 @@ def run(names: Sequence[str] = (), *, project: bool = False, fix: bool = False) 
         "findings": [asdict(finding) for finding in findings],
         "clients": examination.clients,
         "subjects": {name: examination.subjects[name] for name in SUBJECTS if name in examination.subjects},
-        "folder": folder,
+        "folder": os.getcwd(),
         "facts": examination.facts,
     }
 
@@ -229,9 +219,8 @@ def check_home(examination: Examination) -> Iterator[Finding]:
     """The disk of the home, whether it can be written, the modes of its files, leftovers, and a full spool."""
     home = folder = files.home()
     examination.subjects["home"] = {"path": home, "exists": os.path.isdir(home)}
-    paths = [os.path.join(home, name) for name in ("", "store.db", "store.db-wal", "sessions", "cache", "spool")]
-    path = next((path for path in paths if os.path.exists(path) and not os.access(path, os.W_OK)), "")
-    if path and not any(finding.code == "STORE_READ_ONLY" for finding in examination.findings):
+    paths = [os.path.join(home, name) for name in ("", files.STORE, "sessions", "cache", "spool")]
+    if path := next((path for path in paths if os.path.exists(path) and not os.access(path, os.W_OK)), ""):
         fix = f"chmod -R u+rwX {shlex.quote(home)}, as its owner; or set JOELCLAW_HOME to your own folder"
         yield error("HOME_READ_ONLY", "home", f"{path} cannot be written: nothing new is stored", fix)
     while not os.path.isdir(folder):
@@ -410,11 +399,9 @@ def _repair(examination: Examination) -> list[Finding]:
         for name, about in examination.clients.items()
         if name in broken and (about["present"] or about["installed"])
     ]
-    codes = {finding.code for finding in examination.findings}
-    if "MODES_OPEN" in codes:
-        repairs.append(("MODES_OPEN", "home", _close_modes))
-    if "STALE_FILES" in codes:
-        repairs.append(("STALE_FILES", "home", _delete_leftovers))
+    for code, repair in (("MODES_OPEN", _close_modes), ("STALE_FILES", _delete_leftovers)):
+        if any(finding.code == code for finding in examination.findings):
+            repairs.append((code, "home", repair))
     done = []
     for code, subject, repair in repairs:
         try:

@@ -10,7 +10,6 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import Any
 
@@ -39,6 +38,7 @@ Moment = tuple[int, Row]
 """The time in ms since the epoch, and the printed row."""
 
 MOMENTS = {
+    "compaction.before": ("compaction", "at {percent}{tokens}"),
     "compaction.extract.warm": ("zone", "warm from {percent} on"),
     "compaction.extract.hot": ("zone", "hot, at {percent}"),
     "compaction.checkpoint": ("checkpoint", "the task"),
@@ -132,14 +132,7 @@ def of(db: apsw.Connection, *, project: str = "", client: str = "", since: int =
 
 def newest_first(sessions: Iterable[KnownSession]) -> Iterator[KnownSession]:
     """The sessions, the most recently active first. Only the states of those that are asked for are read."""
-    waiting = [(-session.updated_at, session.id, session) for session in sessions]
-    heapify(waiting)
-    while waiting:
-        before, _, session = heappop(waiting)
-        if -session.read().updated_at == before:
-            yield session
-        else:  # it is older than its file
-            heappush(waiting, (-session.updated_at, session.id, session))
+    return (session.read() for session in sorted(sessions, key=lambda session: (-session.updated_at, session.id)))
 
 
 def rows(
@@ -239,8 +232,12 @@ def report(db: apsw.Connection, session: str, config: Config) -> Row:
     outcomes = _memory_outcomes(events, injections)
     texts = documents.beginnings(db, [*outcomes], 160)
     moments = [_injection_moment(injection, outcomes, texts) for injection in injections]
-    moments += _compaction_moments(events, stored_sessions.compactions(db, session))
-    moments += _event_moments(events, {injection["id"] for injection in injections}, texts) + _hook_moments(hooks)
+    moments += _event_moments(events, {injection["id"] for injection in injections}, texts)
+    moments += [
+        _moment(hook["at"], "error", f"hook {hook['event']} {hook['outcome']}: {hook['error']}", ms=hook["ms"])
+        for hook in hooks
+        if hook["outcome"] != "ok"
+    ]
     turns = _turns(hooks, prompts, calls, moments)
     for turn in turns:
         turn["zone"] = zone_of(turn["contextPercent"], config)
@@ -285,7 +282,7 @@ def _memory_outcomes(events: Sequence[Row], injections: Sequence[Row]) -> dict[s
 
 
 def _event_moments(events: Sequence[Row], injected: Container[str], texts: Mapping[str, str]) -> list[Moment]:
-    """The moments of a session's events, without those of injections, hooks and compactions."""
+    """The moments of a session's events, without those of injections and hooks."""
     moments = []
     for event in events:
         about, action = event["metadata"], event["action"].removeprefix("gateway.")
@@ -293,11 +290,14 @@ def _event_moments(events: Sequence[Row], injected: Container[str], texts: Mappi
         is_fault = event["level"] in ("warn", "error", "fatal")
         kind, form = MOMENTS.get(action, ("error", "{action}: {error}") if is_fault else ("", ""))
         if is_shown and kind:
-            memory = str(about.get("memoryId", ""))
+            memory, tokens = str(about.get("memoryId", "")), about.get("contextTokens")
+            percent = about.get("percent", about.get("contextPercent"))
             values = defaultdict(str, about, action=event["action"], error=event["error"])
-            values |= {"percent": _percent(about.get("percent")), "memory": texts.get(memory) or memory}
-            text, has_time = form.format_map(values), kind in ("recall", "error")
-            moments.append(_moment(event["at"], kind, text, ms=event["ms"] if has_time else None))
+            values["percent"] = f"{percent:.0f} %" if isinstance(percent, (int, float)) else "a context of unknown size"
+            values["tokens"] = f", {tokens:,} tokens" if isinstance(tokens, int) else ""
+            values["memory"] = texts.get(memory) or memory
+            has_time = kind in ("recall", "error")
+            moments.append(_moment(event["at"], kind, form.format_map(values), ms=event["ms"] if has_time else None))
     return moments
 
 
@@ -315,32 +315,6 @@ def _injection_moment(injection: Row, outcomes: Mapping[str, str], texts: Mappin
         ],
     }
     return _moment(injection["at"], "injection", heading, ms=injection["ms"], **details)
-
-
-def _compaction_moments(events: Sequence[Row], archived: Sequence[Row]) -> list[Moment]:
-    """The compactions that hooks reported, and those that only the transcript has."""
-    reported = [event for event in events if event["action"].removeprefix("gateway.") == "compaction.before"]
-    moments = []
-    for event in reported:
-        tokens = event["metadata"].get("contextTokens")
-        size = f", {tokens:,} tokens" if isinstance(tokens, int) else ""
-        percent = _percent(event["metadata"].get("contextPercent"))
-        moments.append(_moment(event["at"], "compaction", f"at {percent}{size}"))
-    others = archived[: max(0, len(archived) - len(reported))]  # the oldest: the hooks were installed later
-    return [*moments, *(_moment(row["at"], "compaction", "(from the transcript)") for row in others)]
-
-
-def _hook_moments(hooks: Sequence[Row]) -> list[Moment]:
-    """Starts of the session, and hooks that did not do all their work."""
-    moments = []
-    for hook in hooks:
-        if hook["outcome"] != "ok":
-            text = f"hook {hook['event'] or 'of an unknown event'} {hook['outcome']}: {hook['error']}"
-            moments.append(_moment(hook["at"], "error", text, ms=hook["ms"]))
-        elif hook["kind"] == "start":
-            text = f"the client starts ({hook['event']})"
-            moments.append(_moment(_start_of(hook), "start", text, ms=hook["ms"]))
-    return moments
 
 
 def _moment(at: int, kind: str, text: str, *, ms: float | None = None, **details: Any) -> Moment:
@@ -363,52 +337,41 @@ def _turns(
         turn_at(_start_of(hook))["hooks"].append(hook)
     for at, prompt, failed in calls:
         (turn_at(at) if at else turns[min(prompt, len(turns) - 1)])["calls"].append(failed)
-    order = {"start": 0, "compaction": 2, "skipped": 3, "injection": 3}  # of moments with the same time
+    order = {"compaction": 2, "skipped": 3, "injection": 3}  # of moments with the same time
     for at, moment in sorted(moments, key=lambda moment: (moment[0], order.get(moment[1]["kind"], 1))):
         turn_at(at)["moments"].append(moment)
-    end = max([hook["at"] for hook in hooks[-1:]] + [at for at, _, _ in calls[-1:]] + times[-1:])
+    ends = [*times[1:], max([hook["at"] for hook in hooks[-1:]] + [at for at, _, _ in calls[-1:]] + times[-1:])]
     rows = []
-    for number, ((start, text), turn) in enumerate(zip(starts, turns, strict=True)):
-        if number == 0 and not any(turn.values()):
-            continue
-        at = start or (_start_of(turn["hooks"][0]) if turn["hooks"] else 0)
-        until = times[number + 1] if number + 1 < len(times) else end
+    for number, ((at, text), end, turn) in enumerate(zip(starts, ends, turns, strict=True)):
         percents = [hook["percent"] for hook in turn["hooks"] if hook["percent"] is not None]
-        rows.append(
-            {
-                "number": number,
-                "at": clock.iso(at) if at else (turn["moments"][0]["at"] if turn["moments"] else "unknown"),
-                "seconds": round(max(0, until - at) / 1000, 1) if at else None,
-                "prompt": text,
-                "contextPercent": round(percents[-1], 1) if percents else None,
-                "toolCalls": len(turn["calls"]),
-                "failedCalls": sum(turn["calls"]),
-                "hooks": len(turn["hooks"]),
-                "hookMs": round(sum(hook["ms"] or 0 for hook in turn["hooks"]), 1),
-                "moments": turn["moments"],
-            }
-        )
+        at = at or (_start_of(turn["hooks"][0]) if turn["hooks"] else 0)
+        row = {
+            "number": number,
+            "at": clock.iso(at or None),
+            "seconds": round(max(0, end - at) / 1000, 1) if at else None,
+            "prompt": text,
+            "contextPercent": round(percents[-1], 1) if percents else None,
+            "toolCalls": len(turn["calls"]),
+            "failedCalls": sum(turn["calls"]),
+            "hooks": len(turn["hooks"]),
+            "hookMs": round(sum(hook["ms"] or 0 for hook in turn["hooks"]), 1),
+            "moments": turn["moments"],
+        }
+        rows += [row] if number or any(turn.values()) else []
     return rows
 
 
 def _prompt_times(hooks: Sequence[Row], prompts: Sequence[Row]) -> list[tuple[int, str]]:
     """The time and the text of each prompt. A hook's prompt and an archived prompt within `apart_ms` are the same."""
-    from_hooks = [_start_of(hook) for hook in hooks if hook["kind"] == "prompt"]
-    texts: dict[int, str] = dict.fromkeys(from_hooks, "")
+    texts: dict[int, str] = dict.fromkeys((_start_of(hook) for hook in hooks if hook["kind"] == "prompt"), "")
     apart_ms, characters = 30_000, 240
     for prompt in prompts:
-        close = [at for at in from_hooks if abs(at - prompt["at"]) <= apart_ms and not texts[at]]
-        at = min(close, key=lambda at: abs(at - prompt["at"])) if close else prompt["at"]
-        if not texts.get(at):
-            texts[at] = clip(" ".join(prompt["text"][: 20 * characters].split()), characters)
+        close = [at for at, text in texts.items() if abs(at - prompt["at"]) <= apart_ms and not text]
+        at = min(close, key=lambda at: abs(at - prompt["at"]), default=prompt["at"])
+        texts[at] = texts.get(at) or clip(" ".join(prompt["text"][: 20 * characters].split()), characters)
     return sorted(texts.items())
 
 
 def _start_of(hook: Row) -> int:
     """When a hook began, in ms since the epoch. Its event is made at its end."""
     return int(hook["at"]) - int(hook["ms"] or 0)
-
-
-def _percent(value: object) -> str:
-    is_known = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return f"{value:.0f} %" if is_known else "a context of unknown size"

@@ -168,7 +168,7 @@ def _describe(verb: str, plans: list["Plan"], backups: dict[str, str | None]) ->
         "also": [file for file in every[1:] if file["changed"] or file["diff"]], "notes": notes,
     }  # fmt: skip
     if verb == "uninstall" and backups:
-        result["backupsLeft"] = [name for file_plan in plans for name in plan.useful_backups(file_plan.path)]
+        result["backupsLeft"] = [name for file_plan in plans for name in plan.backups_of(file_plan.path)]
     return result
 
 

@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import Any
 
 from core import VERSION, clock, files
-from core.errors import Failure, NotAFile
+from core.errors import Failure
 from core.project import is_below, real_root
 from session import own_command
 from session.install import entries, settings_text
@@ -106,11 +106,8 @@ class Plan:
                 created = self.before is None or (ours.are_in(value) and self._is_created)
                 self._write_receipt(text.encode(), created=created)
             self.notes = self._hook_notes() if ours.has_hooks else []
-            if ours.is_other_server_in(wanted):
-                self.notes += [self._other_server()] * mcp
-            elif self.project and ours.is_server_in(wanted):
-                about = "for anyone who uses this project without `joelclaw`, the client reports that its server failed"
-                self.notes.append(f"{about} to start")
+            if mcp and ours.is_other_server_in(wanted):
+                self.notes.append(self._other_server())
 
     def take_out(self) -> None:
         """Plan the file from before the installation, or else the text without our entries; no file if it was ours."""
@@ -170,7 +167,7 @@ class Plan:
 
     def _original(self, rest: Any) -> bytes | None:
         """The newest backup that holds what the file holds without our entries; None if there is none."""
-        for name in reversed(_backups(self.path)):
+        for name in reversed(backups_of(self.path)):
             with suppress(UnicodeDecodeError, Failure, Malformed):
                 data = _read(name) or b""
                 value = settings_text.parsed(data.decode(), self._syntax)
@@ -262,14 +259,12 @@ def carry_out(plans: Sequence[Plan]) -> dict[str, str | None]:
     return backups
 
 
-def useful_backups(path: str) -> list[str]:
-    """Delete the backups that equal the file; returns the others, the oldest first."""
-    now = _read(path)
-    for name in _backups(path):
-        with suppress(Failure):
-            if _read(name) == now:
-                files.remove(name)
-    return _backups(path)
+def backups_of(path: str) -> list[str]:
+    """All backups of a file, the oldest first."""
+    stem = path + BACKUP_SUFFIX
+    found = [name for name in glob(escape(stem) + "*") if name.removeprefix(stem).isdecimal()]
+    regular = [name for name in found if os.path.isfile(name) and not os.path.islink(name)]
+    return sorted(regular, key=lambda name: int(name.removeprefix(stem)))
 
 
 def _plans(client: Settings, project: bool, *, mcp: bool, remove: bool) -> list[Plan]:
@@ -319,11 +314,9 @@ def _read(path: str) -> bytes | None:
         return files.read_file(path)
     except FileNotFoundError:
         return None
-    except NotAFile:
-        raise Failure("INSTALL_FAILED", f"{path} is not a file", "move it and run this again") from None
     except OSError as error:
-        fix = f"make {path} readable and run this again"
-        raise Failure("INSTALL_FAILED", f"{path} cannot be read: {error.strerror}", fix) from None
+        fix = f"make {path} a readable file, or move it, and run this again"
+        raise Failure("INSTALL_FAILED", f"{path} cannot be read: {error.strerror or error}", fix) from None
 
 
 def _decoded(path: str, data: bytes | None) -> str:
@@ -342,10 +335,10 @@ def _carry_out(plan: Plan) -> str | None:
     mode = None if plan.before is None else os.stat(plan.target).st_mode & 0o7777
     backup = None
     if plan.before is not None and plan.backs_up:
-        known = [int(name.rpartition("-")[2]) for name in _backups(plan.path)]
+        known = [int(name.rpartition("-")[2]) for name in backups_of(plan.path)]
         backup = f"{plan.path}{BACKUP_SUFFIX}{max(clock.now_ms(), *(at + 1 for at in known), 0)}"
         _create(backup, plan.before, mode)
-        for name in _backups(plan.path)[1:-1]:  # the first is from before our first change
+        for name in backups_of(plan.path)[1:-1]:  # the first is from before our first change
             files.remove(name)
     folder = os.path.dirname(plan.target)
     if plan.after is not None:
@@ -358,6 +351,8 @@ def _carry_out(plan: Plan) -> str | None:
         temporary = f"{plan.target}.{os.getpid()}.{time.monotonic_ns()}.tmp"
         _create(temporary, plan.after, mode if mode is not None or plan.project else 0o600)
         os.replace(temporary, plan.target)
+        if plan.new_receipt is None:
+            files.remove(*(name for name in backups_of(plan.path) if _read(name) == plan.after))
         return backup
     os.unlink(plan.target)
     with suppress(OSError):  # a folder that is not empty
@@ -386,14 +381,6 @@ def _create(path: str, data: bytes, mode: int | None) -> None:
 def _write_failure(path: str, error: OSError) -> Failure:
     fix = f"make {os.path.dirname(str(error.filename or path))} writable and run this again"
     return Failure("INSTALL_FAILED", f"{path} cannot be written: {error.strerror or error}", fix)
-
-
-def _backups(path: str) -> list[str]:
-    """All backups of a file, the oldest first."""
-    stem = path + BACKUP_SUFFIX
-    found = [name for name in glob(escape(stem) + "*") if name.removeprefix(stem).isdecimal()]
-    regular = [name for name in found if os.path.isfile(name) and not os.path.islink(name)]
-    return sorted(regular, key=lambda name: int(name.removeprefix(stem)))
 
 
 def _fingerprint(data: bytes | None) -> str:
