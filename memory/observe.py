@@ -127,16 +127,12 @@ class Observer:
     def _observe(self, part: Range, seconds: float) -> bool:
         """Ask about a range and store the observations; False if the run's time was over first."""
         report = self.report
-        began = time.monotonic()
         try:
             reply = self.model(part.prompt, seconds=seconds)
         except Failure as failure:
-            if failure.code == "MODEL_TIMEOUT" and time.monotonic() - began >= seconds:  # the run's time cut it short
-                if report["ranges"]:
-                    return False  # the model has answered before, so it is not at fault
-                failure.fix = "name a faster model"
+            if failure.code == "MODEL_TIMEOUT" and report["ranges"]:
+                return False  # the model has answered before, so it is not at fault
             raise
-        tokens = _tokens(part.prompt) + _tokens(reply)
         try:
             items, is_cut = parse(reply)
         except NotTheFormError as reason:
@@ -151,14 +147,16 @@ class Observer:
                 ) from None
             self._store(part, [])
             report["passedTurns"] += len(part.episodes)
-        else:
-            self._store(part, items)
-            turns, first, last = len(part.episodes), part.episodes[0]["id"], part.episodes[-1]["id"]
-            report["turns"] += turns
-            report["rangeCount"] += 1
-            about = {"turns": turns, "tokens": tokens, "observations": len(items), "cut": is_cut}
-            report["ranges"].append({"from": first, "to": last, **about})
+            return True
+        self._store(part, items)
+        turns, tokens = len(part.episodes), _tokens(part.prompt) + _tokens(reply)
+        report["turns"] += turns
         report["tokens"] += tokens
+        report["rangeCount"] += 1
+        report["ranges"].append({
+            "from": part.episodes[0]["id"], "to": part.episodes[-1]["id"], "turns": turns, "tokens": tokens,
+            "observations": len(items), "cut": is_cut,
+        })  # fmt: skip
         return True
 
     def _store(self, part: Range, items: Sequence[Item]) -> None:
@@ -220,49 +218,40 @@ def _turn(episode: Episode) -> tuple[str, str, int]:
 
 def parse(reply: str) -> tuple[list[Item], bool]:
     """The observations of a reply, and whether it broke off; then the last observation is dropped."""
-    text = re.sub(r"(?s)<(think|thinking)>.*?</\1>", "", reply)
-    text = re.sub(r"(?i)```[a-z]{0,12}", "", text)  # fences
-    text = re.sub(r"(?i)</?[a-z]{0,12}\Z", "", text)  # half a tag
+    text = re.sub(r"(?s)<(think|thinking)>.*?</\1>|```[a-z]{0,12}", "", reply)
     # A tag within backticks is talk about the form. Bounded repetitions keep the search linear.
-    tag_form = rf"(?i)(?<!`)<[ \t]{{0,3}}(/?)[ \t]{{0,3}}({_TAG_NAMES})\b[^<>]{{0,200}}>"
-    tags = list(re.finditer(tag_form, text))
-    opened = [number for number, tag in enumerate(tags) if not _closes(tag) and tag[2].lower() == "observations"]
-    tags = tags[opened[-1] if opened else 0 :]  # before, the form was only spoken of
-    if not tags:
+    tag = rf"(?i)(?<!`)<[ \t]{{0,3}}(/?)[ \t]{{0,3}}({_TAG_NAMES})\b[^<>]{{0,200}}>"
+    _, *parts = re.split(tag, re.sub(r"</?[A-Za-z]{0,12}\Z", "", text))
+    tags = [(bool(slash), name.lower()) for slash, name in zip(parts[::3], parts[1::3], strict=True)]
+    opened = [number for number, tag in enumerate(tags) if tag == (False, "observations")]
+    if not opened:
         raise NotTheFormError("it holds no <observations>")
-    items: list[Item] = []
-    for tag, following in zip(tags, [*tags[1:], None], strict=True):
-        if not _closes(tag):
-            items += _items(tag[2].lower(), text[tag.end() : following.start() if following else len(text)])
-    is_whole = _closes(tags[-1]) and tags[-1][2].lower() in ("observations", "segment")
-    if not _closes(tags[-1]):
+    items = [
+        item
+        for number in range(opened[-1], len(tags)) if not tags[number][0]  # before, the form was only spoken of
+        for item in _items(tags[number][1], parts[3 * number + 2])
+    ]  # fmt: skip
+    is_whole = tags[-1] in ((True, "observations"), (True, "segment"))
+    if not tags[-1][0]:
         del items[-1:]  # it may be cut
     if not items and not is_whole:
         raise NotTheFormError("it ends before the first observation")
     return items[:200], not is_whole
 
 
-def _closes(tag: re.Match[str]) -> bool:
-    return bool(tag[1]) or tag[0].endswith("/>")
-
-
 def _items(name: str, text: str) -> list[Item]:
-    """The observations in an element: the whole of a narrative, otherwise each bullet, or each line without bullets."""
+    """The observations in an element: the whole of a narrative, otherwise each bullet."""
     types = {"narrative": "segment_narrative", "facts": "segment_fact", "fact": "segment_fact"}  # the mirrored CLI's
     bullet = re.compile(r"(?:[-*•–+]|\(?\d{1,3}[.)])[ \t]+")
     annotation = re.compile(r"(?i)(?:[🔴🟡🟢]\ufe0f?\s*)?\[\s*(?:gate|verdict)\s*=[^\]]{0,600}(\]?)")
-    lines = [line for line in map(str.strip, text.splitlines()) if line]
-    lines = [line for line in lines if not re.fullmatch(r"(?i)</?[a-z][\w-]{0,40}/?>", line)]
-    begins = [bool(bullet.match(line) or annotation.match(line)) for line in lines]
     groups = [""]
-    for line, is_begin in zip(lines, begins, strict=True):
-        if name != "narrative" and (is_begin or not any(begins)):
+    for line in map(str.strip, text.splitlines()):
+        if name != "narrative" and (bullet.match(line) or annotation.match(line)):
             groups.append("")
         groups[-1] += f" {line}"
     items = []
-    for group in map(str.strip, groups):
-        start = bullet.match(group)
-        content = " ".join(html.unescape(group[start.end() if start else 0 :]).split())
+    for group in groups:
+        content = " ".join(html.unescape(bullet.sub("", group.strip(), count=1)).split())
         head = annotation.match(content)
         if any(map(str.isalnum, content[head.end() if head and head[1] else 0 :])):  # else it says nothing
             items.append(Item(types.get(name, "observation_text"), _shortened(content, 2_000)))

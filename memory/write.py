@@ -327,9 +327,7 @@ def says_same(first: Tokens, second: Tokens) -> bool:
     words of the shorter text must appear in the longer text, in the same order, and the longer may add only plain
     words, no names, numbers or words that change the meaning.
     """
-    if first.key == second.key or (first.content and first.content == second.content):
-        return True
-    shorter, longer = sorted((first.content, second.content), key=len)
+    shorter, longer = sorted((first.tokens, second.tokens), key=len)
     if len(set(shorter)) < 0.85 * len(set(longer)):  # the mirrored CLI's bound
         return False
     added = []
@@ -344,33 +342,22 @@ def says_same(first: Tokens, second: Tokens) -> bool:
     return all(word.isalpha() and word.islower() and word not in _QUALIFIERS for word in (*added, *rest))
 
 
-# "The user prefers dark mode" says the same as "User prefers dark mode".
-_FILLERS = frozenset(
-    "a an the this that these those is are was were be been being am has have had do does did and of as it its there"
-    " so also too very really quite just simply actually basically currently now indeed please already still".split()
-)
-
-
 class Tokens:
-    """A text in a form that can be compared.
+    """A text in a form that can be compared: its words without punctuation and case, and `key`, all in one."""
 
-    `key` is the text without white space, punctuation and case; `content` are its stems without filler words.
-    """
-
-    __slots__ = ("content", "key")
+    __slots__ = ("key", "tokens")
 
     def __init__(self, text: str) -> None:
         opening, closing = "([{\"'`*_<“‘«„:;,", ")]}\"'`*_>”’».,;:!…。，；：！、"
         bullets = "- – — • * · ... … 🔴 🟡 🟢".split()
-        key: list[str] = []
+        self.tokens: list[str] = []
         for chunk in text.split():
             bare = chunk.rstrip("?？").lstrip(opening).rstrip(closing)
             is_question = bool(bare) and chunk[-1] in "?？"
             bare = bare or chunk
             if bare not in bullets:
-                key += [_folded(bare), "?"] if is_question else [_folded(bare)]
-        self.key = " ".join(key)
-        self.content = [_stem(token) for token in key if token not in _FILLERS]
+                self.tokens += [_folded(bare), "?"] if is_question else [_folded(bare)]
+        self.key = " ".join(self.tokens)
 
 
 def _folded(word: str) -> str:
@@ -382,18 +369,11 @@ def _folded(word: str) -> str:
     return lower if lower[0] != "-" and lower.replace("'", "").replace("-", "").isalpha() else word
 
 
-def _stem(token: str) -> str:
-    for suffix in ("ing", "ed", "es", "s") if token.isascii() and token.isalpha() and token.islower() else ():
-        if token.endswith(suffix) and len(token) - len(suffix) >= 4:  # "is" and "used" are no plurals or past tenses
-            return token[: -len(suffix)]
-    return token
-
-
 # Words that negate, limit or qualify a statement, in the languages of the notes we have seen.
-_QUALIFIERS = frozenset(map(_stem, (
+_QUALIFIERS = frozenset(
     "no not never none nothing nobody nowhere neither nor cannot without unless except hardly barely rarely seldom only"
     " if when while until since before after instead but however though half twice almost nearly all some few many most"
     " every each any both either always sometimes often must may might should nicht kein keine keinen nie niemals ohne"
     " ne pas jamais sans nunca jamás sin não sem non mai senza не нет никогда без inte aldrig utan ingen ikke aldri"
-    " niet geen nooit zonder nie bez hayır değil"
-).split()))  # fmt: skip
+    " niet geen nooit zonder nie bez hayır değil".split()
+)

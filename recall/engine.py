@@ -8,10 +8,7 @@
 
 from __future__ import annotations
 
-from time import localtime, strftime
-
 from core import TYPE_CHECKING, clock, words
-from core.clock import DAY_MS
 from core.store import sessions
 from core.store.documents import ABANDONED
 from core.store.search import LocalCandidates
@@ -142,24 +139,6 @@ class _Recall:
         first, last = between or (0, named[1])
         return max(first, named[0]), min(last, named[1] - 1)
 
-    def _said_on_day(self, hits: list[Hit]) -> list[Hit]:
-        """The hits; if none of them is of the day that the query names, or names it, what was said on that day."""
-        about = self.ranking.span
-        if about is None or about.start is None or self.calls or self.query.between:
-            return hits
-        if any(about.factor(ranked.traits["confirmed_at"]) == 1 for ranked in self.ranked[: self.limit]):
-            return hits
-        first, end = period_named(words_of_time(self.text), self.now, exactly=True) or (0, 0)
-        date = strftime("%Y-%m-%d", localtime(first / 1000))
-        if not 0 < end - first < 1.5 * DAY_MS or any(date in hit["observation"] for hit in hits):
-            return hits
-        local = LocalCandidates(self.db, vectors=False)
-        ranked = self.ranking.newest(local, {**self.filters, "between": (first, end - 1)})
-        if not ranked:
-            return hits
-        self.ranked, self.source = ranked, local
-        return self._trusted_hits()
-
     def _filters_applied(self) -> list[str]:
         query, between = self.query, self.filters["between"]
         is_narrowed = query.collections and not set(query.collections).issuperset(COLLECTIONS)
@@ -208,11 +187,20 @@ class _Recall:
             self.ranked = self.ranking.newest(self.source, self.filters)
             return self._trusted_hits()
         if not names.is_single:
-            return self._said_on_day(self._search(terms, by_meaning=True))
+            return self._search(terms, by_meaning=True) or self._said_then()
         hits = self._search(names.phrases, condition=names.in_text)
         if not self.ranked and not self.calls:
             hits = self._search(terms, condition=names.parts_in_text)
-        return hits or self._said_on_day(hits)
+        return hits
+
+    def _said_then(self) -> list[Hit]:
+        """What was said at the time that the query names, since its other words may be in another language."""
+        period = period_named(words_of_time(self.text), self.now, exactly=True)
+        if period is None or self.calls or self.query.between:
+            return []
+        self.source = LocalCandidates(self.db, vectors=False)
+        self.ranked = self.ranking.newest(self.source, {**self.filters, "between": (period[0], period[1] - 1)})
+        return self._trusted_hits()
 
     def _search(
         self, terms: list[str], *, by_meaning: bool = False, condition: Callable[[str], bool] | None = None
@@ -309,16 +297,15 @@ class _Recall:
         # Characters of five hits; more hits get more. Longer answers use up the context that recall is to save.
         room = 820 if names.is_single else 1_000 if self.is_lean else 1_800
         left = max(room, used) * max(self.limit, 5) // 5 - used
-        needed = [len(item["observation"]) if isinstance(item, dict) else call_chars for item in chosen]
         hits: list[Hit] = []
         for at, item in enumerate(chosen):
             if used and left < min_chars:
                 break
-            share = _equal_share(left, needed[at:])
+            others = len(chosen) - at - 1
+            share = left // (others + 1) - 1
             if at == 0:  # the first hit holds the answer as often as the next four
-                others = (min_chars + 1) * (len(needed) - 1)
-                share = max(share, min(int(2.5 * share), left - others))
-            share = max(min_chars, share - 1)
+                share = min(int(2.5 * share), left - (min_chars + 1) * others)
+            share = max(min_chars, share)
             if not isinstance(item, dict):
                 hits.append(item.hit(share))
             elif len(item["observation"]) <= share:
@@ -339,15 +326,3 @@ def _repeats(document: Document, text_words: set[str], hit: Hit, hit_words: set[
     is_of_session = document["session_id"] != "" and hit["project"] == document["project"]
     longer = max(len(text_words), len(hit_words), 8)  # two short answers are not a repetition
     return is_of_session and len(text_words & hit_words) >= 0.75 * longer
-
-
-def _equal_share(room: int, needed: Sequence[int]) -> int:
-    """The most characters that each text may have, if those that need less leave the rest to the others."""
-    left = room
-    ascending = sorted(needed)
-    for at, length in enumerate(ascending):
-        equal = left // (len(ascending) - at)
-        if length > equal:
-            return equal
-        left -= length
-    return max(room, ascending[-1])

@@ -160,22 +160,12 @@ class CallMatch:
             return False
         return command.startswith(text) or any(f"{mark} {text}" in command for mark in ("&&", "||", ";", "|"))
 
-    def substance(self) -> int:
-        """How much a match shows: 3 work on the file asked for, 2 lines that contain it, 1 an error, 0 nothing."""
-        call, first = self.call, self.wanted[0]
-        if self.begins_command(first):
-            return 2
-        if call["file"] and call["passage"] and f"/{call['file'].lower()}".endswith(f"/{first.lower()}"):
-            return 3
-        return 2 if contains(call["passage"], self.wanted) else int(contains(call["error"], self.wanted))
-
     def essence(self) -> str:
-        """What distinguishes a match: the command, the file, or the words right after the name in its passage."""
-        call = self.call
-        if self.substance() != 2 or self.begins_command(self.wanted[0]):
+        """What distinguishes a match: the command or the file, and the words right after the name in its passage."""
+        call, lower = self.call, self.call["passage"].lower()
+        place = next((at for word in self.wanted if (at := lower.find(word.lower())) >= 0), -1)
+        if place < 0 or self.begins_command(self.wanted[0]):
             return call["command"] or f"{call['tool']} {call['file']}"
-        lower = call["passage"].lower()
-        place = next((at for word in self.wanted if (at := lower.find(word.lower())) >= 0), 0)
         return " ".join(words.split(call["passage"][max(0, place - 8) : place + 52]))
 
 
@@ -190,10 +180,10 @@ def matching_calls(
     for match in matches:
         match.score = match.raw * scope.factor(match.call["project"], match.call["session"])
 
-    def order(match: CallMatch) -> tuple[float, bool, bool, int, int, int]:
-        call, substance = match.call, -match.substance()
+    def order(match: CallMatch) -> tuple[float, bool, bool, int, int]:
+        call = match.call
         is_foreign = call["project"] != scope.prefer
-        return -match.score, match.is_abandoned, is_foreign, substance, -(call["at"] or 0), -call["rowid"]
+        return -match.score, match.is_abandoned, is_foreign, -(call["at"] or 0), -call["rowid"]
 
     different: dict[str, CallMatch] = {}
     for match in sorted(matches, key=order):

@@ -307,7 +307,6 @@ def items(reply: str) -> list[tuple[str, str]]:
     WHOLE.replace("</narrative>", "").replace("</facts>", ""),
     WHOLE.replace("</segment>", "").replace("</narrative>", ""),
     WHOLE.replace("observations>", "OBSERVATIONS >").replace("<facts>", '<Facts lang="en">').replace("\n", "\r\n"),
-    WHOLE.replace("<observations>", "").replace("</observations>", ""),
     re.sub(r"\n- (🔴|\[)", r"\n1. \1", WHOLE),
     WHOLE.replace("\n- 🔴", "\n🔴").replace("- [gate", "[gate"),
     WHOLE.replace("It retries three", "It retries\n  three").replace("Redis may", "Redis &#109;ay"),

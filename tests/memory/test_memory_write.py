@@ -184,7 +184,7 @@ def test_text_of_a_project_does_not_get_into_a_global_memory(run: Run, places: d
     first = write(run, "--global", cwd=places["alpha"], text=long)
     near = write(run, cwd=places["beta"], text=long + " indeed")
     assert near["merged"] is False and near["project"] == "acme/beta"
-    assert write(run, cwd=places["beta"], text=long + " really")["mergedInto"] == near["id"] != first["id"]
+    assert write(run, cwd=places["beta"], text=long + " indeed really")["mergedInto"] == near["id"] != first["id"]
     assert write(run, "--global", text=long + " actually")["mergedInto"] == first["id"]
 
 

@@ -52,7 +52,7 @@ def days(run: Run) -> dict[str, str]:
     (["what did we talk about today"], "saker"),
     (["what did I ask this month", "--until", "2026-09-05"], "merlin"),
     (["what did I ask on 2026-09-02"], ""), (["was habe ich am 2026-09-12 gefragt?"], "osprey"),
-    (["我在2026年9月12日问了什么"], "osprey"), (["what did we paint on 2026-09-12"], "osprey"),
+    (["我在2026年9月12日问了什么"], "osprey"),
         (["which column did we rename on 2026-09-12"], "osprey saker merlin"),
     (["column", "--since", "2026-09-10"], "saker osprey"),
 ])  # fmt: skip
