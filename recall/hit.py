@@ -132,12 +132,11 @@ def snippet(text: str, wanted: Sequence[str], room: int) -> str:
     lines = [line for line in map(str.strip, text.splitlines()) if line]
     if not lines or len(text) <= room:
         return "\n".join(lines)
-    wanted = [word for word in wanted if word]
 
     def value(line: str) -> float:
         """Earlier words count more, and so does the same case."""
         folded = line.lower()
-        ranks = ((rank, word) for rank, word in enumerate(reversed(wanted), 1) if word.lower() in folded)
+        ranks = ((rank, word) for rank, word in enumerate(reversed(wanted), 1) if word and word.lower() in folded)
         return sum(rank * (2.0 if word in line else 1.5) for rank, word in ranks)
 
     values = [value(line) for line in lines]
@@ -147,36 +146,27 @@ def snippet(text: str, wanted: Sequence[str], room: int) -> str:
 
 def _cut(line: str, wanted: Sequence[str], room: int) -> str:
     """The part of a long line around the first wanted word that it contains, with CUT at each cut end."""
-    folded = line.lower() if len(line.lower()) == len(line) else ""  # folding may lengthen a text
-    places = ((line.find(word) if word in line else folded.find(word.lower()), len(word)) for word in wanted)
-    place, length = next((position for position in places if position[0] >= 0), (0, 0))
+    folded = line.lower()
+    place = next((at for word in wanted if (at := folded.find(word.lower())) >= 0), 0)
     inner = room - 2 * len(CUT)
-    before = int(max(0, inner - length) * 0.3)  # what follows a match says more than what precedes it
+    before = inner * 3 // 10  # what follows a match says more than what precedes it
     start = max(0, min(place - before, len(line) - inner))
-    end = start + inner
-    if start <= len(CUT):  # the mark would replace nothing longer than itself
-        start, end = 0, inner + len(CUT)
-    elif end >= len(line) - len(CUT):
-        start, end = len(line) - inner - len(CUT), len(line)
-    return (CUT if start else "") + line[start:end] + (CUT if end < len(line) else "")
+    return CUT * (start > 0) + line[start : start + inner] + CUT * (start + inner < len(line))
 
 
 def _widened(lines: Sequence[str], at: int, room: int) -> str:
-    """A line, and those after and before it in turn while they fit; the last may be cut."""
-    shown, left = [lines[at]], room - len(lines[at])
-    after, before = [*lines[at + 1 :]], [*lines[:at]]
-    while after or before:
-        if after:
-            line = after.pop(0)
-            if len(line) >= left:
-                line = line[: left - 1 - len(CUT)].rstrip() + CUT if left > 12 + len(CUT) else ""
-                after.clear()
-            if line:
-                shown.append(line)
-                left -= len(line) + 1
-        if before and len(before[-1]) < left:
-            shown.insert(0, before.pop())
-            left -= len(shown[0]) + 1
-        else:
-            before.clear()
-    return "\n".join(shown)
+    """A line, and those after and before it in turn while they fit."""
+    first, last = at, at + 1
+    left = room - len(lines[at])
+    is_full = False
+    while not is_full:
+        is_full = True
+        if last < len(lines) and len(lines[last]) < left:
+            left -= len(lines[last]) + 1
+            last += 1
+            is_full = False
+        if first and len(lines[first - 1]) < left:
+            first -= 1
+            left -= len(lines[first]) + 1
+            is_full = False
+    return "\n".join(lines[first:last])
