@@ -24,7 +24,9 @@ from clients.content import (
 )
 from clients.entries import (
     Entry,
+    Hunk,
     Step,
+    content_hunks,
     edit_entries,
     plan_entries,
     process_end,
@@ -151,8 +153,6 @@ class Claude(Client):
             return []
 
     def _answer_entries(self, line: dict[str, Any], at: int | None) -> list[Entry]:
-        planning_tools = ("TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList")
-        stopping_tools = {"KillShell": "shell_id", "KillBash": "shell_id", "TaskStop": "task_id"}
         message = table(line.get("message"))
         given, model = message.get("content"), string(message.get("model"))
         answer = Entry("answer", at, text=text_of(given), content=given, stable_id=_stable_id(line), model=model)
@@ -161,14 +161,9 @@ class Claude(Client):
             if part.get("type") != "tool_use":
                 continue
             tool, fields = string(part.get("name")), table(part.get("input"))
-            # the text of a plan is an entry of its own
-            about = {key: value for key, value in fields.items() if tool not in planning_tools and key != "output_mode"}
-            call = self.tool_call(part.get("id"), tool, about, at, whole=tool == "Write")
+            call = self.tool_call(part.get("id"), tool, fields, at)
             if tool == "BashOutput":
                 call.process = string(fields.get("bash_id"))
-            elif tool in stopping_tools:
-                process = string(fields.get(stopping_tools[tool])) or string(fields.get("shell_id"))
-                others.append(process_end(process, "", None))
             found.append(call)
             others += _plan(call.call, tool, fields)
         keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
@@ -303,12 +298,15 @@ def _edits(call: object, result: dict[str, Any]) -> list[Entry]:
     """What a call changed; a new file has its content instead of a patch."""
     if "structuredPatch" not in result:
         return []
-    from clients import edits
-
     file = string(result.get("filePath"))
-    hunks = edits.of_patch(file, result["structuredPatch"])
+    hunks = []
+    for row in rows(result["structuredPatch"]):
+        lines = map(string, given) if isinstance(given := row.get("lines"), list) else ()
+        start = whole(row.get("newStart")) + (row.get("newLines") == 0)
+        hunks.append(Hunk(file, start, [(line[:1], line[1:]) for line in lines if line[:1] in ("+", "-", " ")]))
+    hunks = [hunk for hunk in hunks if hunk.start and hunk.signs.strip()]
     if not hunks and result.get("type") == "create":
-        hunks = edits.of_content(file, string(result.get("content")))
+        hunks = content_hunks(file, string(result.get("content")))
     return edit_entries(call, hunks)
 
 

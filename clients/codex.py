@@ -23,12 +23,14 @@ from clients.content import (
 from clients.entries import (
     COMMAND_KEYS,
     Entry,
+    Hunk,
     call_entry,
+    content_hunks,
+    diff_hunks,
     edit_entries,
     plan_entries,
     process_end,
     result_entry,
-    summary_entry,
     usage_entry,
     with_node,
 )
@@ -130,12 +132,6 @@ class Codex(Client):
             return _results(payload)
         if kind in calls:
             return self._call_entries(payload, at)
-        if kind == "reasoning":
-            kinds = ("summary_text", "reasoning_text", "text")
-            texts = (text_of(payload.get(name), kinds) for name in ("summary", "content"))
-            thought = next(filter(None, texts), "")
-            content = [{"type": "thinking", "thinking": thought}]
-            return [Entry("answer", at, content=content)] if thought else []
         if kind != "message":
             return []
         entry = Entry("answer", at, content=given)
@@ -201,14 +197,10 @@ def _event_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
     kind, info = payload.get("type"), table(payload.get("info"))
     window = whole(payload.get("model_context_window")) or whole(info.get("model_context_window"))
     if kind == "patch_apply_end" and payload.get("success") is True:
-        from clients import edits
-
-        return edit_entries(payload.get("call_id"), edits.of_changes(payload.get("changes")))
+        return edit_entries(payload.get("call_id"), _changed_hunks(payload.get("changes")))
     item = table(payload.get("item"))
     if kind == "item_completed" and item.get("type") == "FileChange" and item.get("status") == "completed":
-        from clients import edits
-
-        return edit_entries(item.get("id"), edits.of_changes(item.get("changes")))
+        return edit_entries(item.get("id"), _changed_hunks(item.get("changes")))
     # other commands have their exit code in the output of their call
     if (
         kind == "item_completed"
@@ -232,25 +224,21 @@ def _event_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
 
 def _compaction_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
     """A compaction, and what it leaves in the context: a message with the summary, and the history around it."""
-    message = string(payload.get("message"))
-    history = rows(payload.get("replacement_history"))
-    seen = [_seen(row) for row in history] or message
-    fields = (row.get(name) for row in history for name in ("content", "text", "arguments", "input", "output"))
+    message, history = string(payload.get("message")), rows(payload.get("replacement_history"))
+    fields = [row.get(name) for row in history for name in ("content", "text", "arguments", "input", "output")]
     texts = [text for text in (message, *(text_of(field, TEXT_KINDS) for field in fields)) if text]
-    found = [Entry("compaction", at, content=seen)]
-    for row in history:
-        text = typed(row.get("content"), ("input_text", "text"))
-        if row.get("role") == "user" and text not in ("", message.strip()):
-            found.append(Entry("prompt", at, text=text, is_meta=True))  # a copy
-    if texts:
-        found.append(summary_entry("\n".join(texts), at))
-        found[-1].content = None  # it is the compaction's
+    return [Entry("compaction", at, content=fields or message), Entry("summary", at, text="\n".join(texts))]
+
+
+def _changed_hunks(changes: object) -> list[Hunk]:
+    """What `apply_patch` changed: a table of files, each with its unified diff or its content."""
+    found: list[Hunk] = []
+    for path, change in table(changes).items():
+        about = table(change)
+        found += diff_hunks(string(about.get("move_path")) or path, string(about.get("unified_diff")))
+        if about.get("type") == "add":
+            found += content_hunks(path, string(about.get("content")))
     return found
-
-
-def _seen(row: dict[str, Any]) -> list[Any]:
-    """What the model sees of a response item."""
-    return [row.get(name) for name in ("content", "arguments", "input", "output", "action")]
 
 
 def _call_id(payload: dict[str, Any]) -> str:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, Literal
 
-    from clients.edits import Hunk
-
     Kind = Literal[
         "prompt", "answer", "call", "result", "edit", "process_end", "turn_end", "plan", "queue", "usage",
         "compaction", "summary", "history", "rollback", "shell", "note", "branch_summary", "system", "context_edit",
@@ -125,6 +123,28 @@ class Step:
         self.status = status  # pending, in_progress, completed, or the client's own word
 
 
+class Hunk:
+    """Neighbouring lines that an edit changed."""
+
+    __slots__ = ("file", "signs", "start", "text")
+
+    def __init__(self, file: str, start: int, lines: list[tuple[str, str]]) -> None:
+        self.file = file
+        self.start = start  # number of the first line after the edit
+        self.signs = "".join([sign for sign, _ in lines])  # of each line: "+", "-" or " "
+        self.text = "\n".join([text for sign, text in lines if sign != "-"])  # the lines after the edit
+
+    def changed_lines(self) -> tuple[int, int]:
+        """The first and the last new line. If the hunk only deletes lines, both are the line after the gap."""
+        number = self.start
+        first = last = 0
+        for sign in self.signs:
+            if sign != " ":
+                first, last = first or number, max(last, number)
+            number += sign != "-"
+        return first, last
+
+
 def with_node(
     entries: list[Entry], at: int | None, identifier: object = "", parent: object = "", *, client: str = ""
 ) -> list[Entry]:
@@ -174,11 +194,7 @@ def usage_entry(used: object, names: Iterable[str], model: object = "", window: 
 
 def diff_entries(call: object, file: str, diff: object) -> list[Entry]:
     """What a call changed in a file, by a unified diff."""
-    if not isinstance(diff, str) or not diff:
-        return []
-    from clients import edits
-
-    return edit_entries(call, edits.of_unified(file, diff))
+    return edit_entries(call, diff_hunks(file, string(diff)))
 
 
 def edit_entries(call: object, hunks: list[Hunk], max_hunks: int = 60) -> list[Entry]:
@@ -193,3 +209,32 @@ def plan_entries(call: object, steps: object, *text_keys: str) -> list[Entry]:
         if text := next((string(row.get(key)) for key in text_keys if row.get(key)), ""):
             entry.steps.append(Step(str(number), text, string(row.get("status"))))
     return [entry] if entry.steps or steps == [] else []
+
+
+def content_hunks(file: str, text: str, max_lines: int = 2000) -> list[Hunk]:
+    """A file that was written as a whole: its first lines."""
+    lines = text.removesuffix("\n").split("\n", max_lines)[:max_lines]
+    return [Hunk(file, 1, [("+", line) for line in lines])] if file and text else []
+
+
+def diff_hunks(file: str, diff: str) -> list[Hunk]:
+    """A unified diff of one file."""
+    found: list[tuple[int, list[tuple[str, str]]]] = []
+    left = 0
+    for line in diff.split("\n"):
+        if line.startswith("@@ "):
+            start, left = hunk_at(line)
+            found.append((start + (left == 0), []))
+        elif found and (line[:1] in "+- " if line else left):  # an empty line may have lost its space
+            left -= line[:1] != "-"
+            found[-1][1].append((line[:1] or " ", line[1:]))
+    hunks = (Hunk(file, start, lines) for start, lines in found if start)
+    return [hunk for hunk in hunks if hunk.signs.strip()]
+
+
+def hunk_at(header: str) -> tuple[int, int]:
+    """The first line and the number of lines that a hunk has in the new file, from its header `@@ -1,2 +1,3 @@`."""
+    start, comma, count = header.partition("+")[2].partition(" ")[0].partition(",")
+    if not start[:8].isdecimal() or not (count or "1")[:8].isdecimal():
+        return 0, 0
+    return int(start[:8]), int(count[:8]) if comma else 1

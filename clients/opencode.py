@@ -12,6 +12,7 @@ from clients.content import parse_timestamp, paths, rows, string, table, whole
 from clients.entries import (
     Entry,
     call_entry,
+    content_hunks,
     diff_entries,
     edit_entries,
     plan_entries,
@@ -96,9 +97,7 @@ class OpenCode(ExtensionClient):
         if is_done:
             changed = diff_entries(identifier, call.target, about.get("diff"))
             if tool == "write" and not changed:
-                from clients import edits
-
-                changed = edit_entries(identifier, edits.of_content(call.target, string(given.get("content"))))
+                changed = edit_entries(identifier, content_hunks(call.target, string(given.get("content"))))
             found += changed
         if tool == "todowrite":
             found += plan_entries(identifier, given.get("todos"), "content")

@@ -11,6 +11,8 @@ import os
 from clients.content import parse_timestamp, parsed, rows, string, table, text_of, typed, whole
 from clients.entries import (
     Entry,
+    Hunk,
+    content_hunks,
     edit_entries,
     plan_entries,
     result_entry,
@@ -120,9 +122,7 @@ class Pi(ExtensionClient):
             call = self._call_entry(part, at)
             found.append(call)
             if call.tool == "write":  # its result does not show the lines
-                from clients import edits
-
-                hunks = edits.of_content(call.target, string(table(call.given).get("content")))
+                hunks = content_hunks(call.target, string(table(call.given).get("content")))
                 edits_made += edit_entries(call.call, hunks)
         found += edits_made
         stop = message.get("stopReason")
@@ -174,10 +174,27 @@ def _result_entries(message: dict[str, Any]) -> list[Entry]:
     ]
     found = [result]
     if diff := string(details.get("diff")):
-        from clients import edits
-
-        found += edit_entries(call, edits.of_numbered("", diff))
+        found += edit_entries(call, _numbered_hunks(diff))
     return [*found, *plan_entries(call, steps, "text", "content")]
+
+
+def _numbered_hunks(diff: str) -> list[Hunk]:
+    """A diff with numbered lines: `+ 12 text`. Removed lines have their old numbers."""
+    found: list[Hunk] = []
+    group: list[tuple[str, str]] = []
+    start = moved = 0
+    for line in [*diff.split("\n"), ""]:
+        digits, _, text = line[1:].lstrip(" ").partition(" ")
+        sign, number = line[:1], int(digits) if digits.isdecimal() and len(digits) < 8 else 0
+        if sign in ("+", "-") and number:
+            if all(other != sign for other, _ in group):
+                start = number if sign == "+" else start or number + moved
+            group.append((sign, text))
+        elif group:
+            found.append(Hunk("", start, group))
+            moved += sum(1 if sign == "+" else -1 for sign, _ in group)
+            group, start = [], 0
+    return found
 
 
 def _shell(message: dict[str, Any]) -> Entry:

@@ -89,7 +89,7 @@ class Qwen(Client):
                 continue
             about = part["functionCall"]
             tool, given = string(about.get("name")), about.get("args")
-            call = self.tool_call(about.get("id"), tool, given, at, whole=tool == "write_file")
+            call = self.tool_call(about.get("id"), tool, given, at)
             if tool in self.reading_tools:
                 call.first_line = whole(table(given).get("offset")) + 1  # its offset counts from 0
             found.append(call)

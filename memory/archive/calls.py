@@ -7,7 +7,7 @@ transcript again changes nothing. A name is stored with the line in which its se
 from __future__ import annotations
 
 from clients.content import given_text
-from clients.entries import Entry
+from clients.entries import Entry, Hunk
 from core import TYPE_CHECKING, words
 from core.names import is_file, names_in_order
 from core.project import relative, worktree_of
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.edits import Hunk
     from core.records import Call, Name, Session
 
 MAX_COMMAND_CHARS = 1000

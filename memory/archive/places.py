@@ -6,7 +6,7 @@ A place is kept as it was last seen. Whoever gives it to the agent looks it up i
 
 from __future__ import annotations
 
-from clients.edits import hunk_at
+from clients.entries import hunk_at
 from core import TYPE_CHECKING, shell_command
 from core.names import defined_in, is_file, names_by_line
 from core.project import relative
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.edits import Hunk
+    from clients.entries import Hunk
     from core.records import Edit, Place
 
     Line = tuple[str, int, str, bool]
