@@ -97,7 +97,7 @@ class Session:
         parsed = (session_tree.parsed(line) for line in self.lines)
         self.records = [record if isinstance(record, dict) else {} for record in parsed]
         client = clients.detect(self.records[:_FIRST_LINES])
-        if client is None:
+        if not client:
             raise NoTranscript(f"{self.path} is no session of {clients.either(clients.keeping_files())}")
         self.client = client
         heads = [

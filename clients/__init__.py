@@ -40,9 +40,9 @@ def keeping_files() -> tuple[str, ...]:
     return tuple(sorted(name for name in (*NAMES, *READ_ONLY) if row(name).session_file))
 
 
-def with_entries() -> tuple[str, ...]:
+def taking_summaries() -> tuple[str, ...]:
     """The names of the clients whose sessions we can compact ourselves."""
-    return tuple(client.name for client in rows() if client.has_entries)
+    return tuple(client.name for client in rows() if client.takes_summary)
 
 
 def with_transcript(name: str) -> Client:
@@ -56,41 +56,28 @@ def with_transcript(name: str) -> Client:
 def entries_of(client: Client, line: dict[str, Any]) -> list[Entry]:
     """The entries of a line, also if another program wrote it in one of the forms of `clients.generic`."""
     if ("v" in line and "agent" in line) or ("session" in line and "role" in line):
-        from clients.generic import Generic, is_documented, is_short_form
-
-        if is_documented(line) or is_short_form(line):
-            return Generic().entries(line)
+        generic = row("generic")
+        if generic.wrote(line):
+            return generic.entries(line)
     return client.entries(line)
 
 
-def detect(lines: Iterable[object]) -> str | None:
-    """The name of the client that wrote these lines; None if no line has a form that we know."""
-    from clients.generic import Generic, is_documented, is_short_form
-
-    generic = Generic()
-    candidates = [row(name) for name in keeping_files() if name != generic.name]
-    unknown = None
+def detect(lines: Iterable[object]) -> str:
+    """The name of the client that wrote these lines, or of the agent that one in our own form names; "" if unknown."""
+    generic, names = row("generic"), keeping_files()
     for line in lines:
         if not isinstance(line, dict):
             continue
-        is_ours = is_short_form(line) or is_documented(line)
-        if not is_ours and (found := next((client.name for client in candidates if client.wrote(line)), "")):
+        if generic.wrote(line):
+            agent = text_field(line, "agent", 40).lower()
+            named = next((name for name in names if agent.startswith(name)), agent)
+            return named if named.replace("-", "").isalnum() else generic.name
+        if found := next((name for name in names if row(name).wrote(line)), ""):
             return found
-        if unknown is None and (is_ours or generic.wrote(line)):
-            named = text_field(line, "agent", 40).lower()
-            unknown = next((name for name in (*NAMES, *READ_ONLY) if named.startswith(name)), named)
-        if is_ours:
-            break
-    return unknown if unknown is None or unknown.replace("-", "").isalnum() else generic.name
+    return ""
 
 
 def either(words: Iterable[str]) -> str:
     """`a, b or c`."""
     *most, last = words
     return f"{', '.join(most)} or {last}" if most else last
-
-
-__all__ = [
-    "NAMES", "READ_ONLY", "Client", "detect", "either", "entries_of", "keeping_files", "row", "rows", "text_field",
-    "with_entries", "with_transcript",
-]  # fmt: skip

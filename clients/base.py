@@ -105,7 +105,6 @@ class Client:
     shell_tools: tuple[str, ...] = ()  # tools that run a command
     path_keys: tuple[str, ...] = ("file_path",)  # fields of a tool's input that name its file
     is_tree = False  # entries name their parent; else the order of the lines counts
-    has_entries = False  # its entries are pi's, so that `joelclaw compaction` can read them
 
     # how it runs
     window = 200_000  # tokens in the context of its usual model

@@ -209,11 +209,9 @@ def _messages(text: str) -> list[tuple[Origin, str]]:
         for part in text.split(f"<{name}")[1:]:
             end = ">" if part.startswith(">") else '">'  # of the tag
             body = part.partition(end)[2].partition(f"</{name}>")[0]
-            value = parsed(body)
-            if value is not None:  # a request or a notice of the client
-                keys = ("subject", "description", "content", "message", "text", "summary", "reason")
-                is_idle = string(value.get("type")).startswith("idle")
-                body = "" if is_idle else "\n".join(string(value[key]) for key in keys if value.get(key))
+            if (value := parsed(body)) is not None:  # a request or a notice of the client
+                is_idle = string(value.pop("type", "")).startswith("idle")
+                body = "" if is_idle else "\n".join(filter(None, map(string, value.values())))
             found.append(("teammate", body))
     return found or [("teammate", text.partition(":")[2])]
 

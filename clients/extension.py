@@ -74,8 +74,6 @@ def message_entries(message: dict[str, Any], agent: str) -> list[Entry]:
     calls, others = [], []
     for number, tool in enumerate(rows(message.get("tools"))):
         files, given = _texts(tool, "files"), given_text(tool.get("given"))
-        if len(given) > 4_000:  # both ends of a long input
-            given = f"{given[:2_000]}\n{given[-2_000:]}"
         call = call_entry(f"{identifier}/{number}", text_field(tool, "name"), given, files, text_field(tool, "command"))
         if target := text_field(tool, "target"):
             call.read_files = [] if files else [target]

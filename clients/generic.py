@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from clients.base import HookEvent
     from clients.entries import Kind
 
-ROLES: dict[str, Kind] = {"user": "prompt", "human": "prompt"}
-ROLES |= dict.fromkeys(("assistant", "agent", "model", "ai"), "answer")
-SESSION_KEYS = ("session", "session_id", "sessionId")
-FILE_KEYS = ("file_path", "filePath", "path", "file")
+ROLES: dict[str, Kind] = {"user": "prompt", "assistant": "answer"}
 
 
 class Generic(ExtensionClient):
@@ -35,20 +32,13 @@ class Generic(ExtensionClient):
 
     def wrote(self, line: dict[str, Any]) -> bool:
         """Whether a line is in one of the forms."""
-        if is_short_form(line):
-            return True
-        has_content = isinstance(line.get("text", line.get("content")), (str, list)) or "tool" in line
-        return bool(_first(line, *SESSION_KEYS)) and _role(line) in (*ROLES, "tool") and has_content
+        return is_short_form(line) or is_documented(line)
 
     def read(self, payload: dict[str, Any], name: str) -> HookEvent:
-        """Read a payload, which may also be a line of a session."""
-        is_line = _role(payload) in (*ROLES, "tool") and not rows(payload.get("entries"))
-        if is_line and not name:
-            name = "prompt" if ROLES.get(_role(payload)) == "prompt" else "turn_end"
+        """Read a payload."""
         event = super().read({**payload, "entries": []}, name)
-        event["session"] = _first(payload, *SESSION_KEYS)
-        for line in [payload] if is_line else rows(payload.get("entries"))[-400:]:
-            event["items"] += self.entries(line)
+        event["session"] = text_field(payload, "session") or event["session"]
+        event["items"] = [entry for line in rows(payload.get("entries"))[-400:] for entry in self.entries(line)]
         prompts = [entry.text for entry in event["items"] if entry.kind == "prompt" and entry.text]
         event["messages"] = [*event["messages"], *prompts][-32:]
         event["files"] = list(dict.fromkeys([*event["files"], *(it for entry in event["items"] for it in entry.files)]))
@@ -59,21 +49,19 @@ class Generic(ExtensionClient):
         """The entries of a line."""
         if is_short_form(line):
             return _short_entries(line)
-        role, at = _role(line), _time(line, "time", "timestamp", "at")
-        given = line.get("text", line.get("content"))
+        role, at, identifier = string(line.get("role")), parse_timestamp(line.get("time")), string(line.get("id"))
         found: list[Entry] = []
-        if text := typed(given, ("text", None)) if role in ROLES else "":
-            found = [Entry(ROLES[role], at, text=text, content=given)]
-        identifier = string(line.get("id"))
+        if text := typed(line.get("text"), ("text", None)) if role in ROLES else "":
+            found = [Entry(ROLES[role], at, text=text, content=line["text"])]
         if tool := string(line.get("tool")):
             call = identifier or words.fingerprint(f"{at}\0{tool}\0{line.get('input')}")
-            found += _call_entries(call, tool, line.get("input"), at)
+            found.append(_call(call, tool, line.get("input"), at))
             output = line.get("output")
             if output is not None or "ok" in line:
                 found.append(result_entry(call, "\n".join(texts_in(output)), line.get("ok") is False))
         found = with_node(found, at, identifier)
         head = found[0]
-        head.session, head.folder = _first(line, *SESSION_KEYS), _first(line, "cwd", "folder")
+        head.session, head.folder = text_field(line, "session"), text_field(line, "cwd")
         if head.kind in ("prompt", "answer") and (identifier or at):
             about = f"{head.session}\0{identifier or at}\0{head.kind}\0{head.text}"
             head.stable_id = f"generic:{words.fingerprint(about)}"  # the same from a hook and from a file
@@ -87,49 +75,32 @@ def is_short_form(line: dict[str, Any]) -> bool:
 
 def is_documented(line: dict[str, Any]) -> bool:
     """Whether a line is in our own form, which no client uses."""
-    return isinstance(line.get("session"), str) and _role(line) in (*ROLES, "tool") and bool({"role", "tool"} & {*line})
+    return isinstance(line.get("session"), str) and line.get("role") in (*ROLES, "tool")
 
 
 def _short_entries(line: dict[str, Any]) -> list[Entry]:
-    role, at, given = string(line.get("type")), _time(line, "ts"), line.get("content")
+    role, at, given = line["type"], parse_timestamp(line.get("ts")), line.get("content")
     text = typed(given, ("text", None))
     found = [Entry(ROLES[role], at, text=text, content=given)] if text else []
     for number, part in enumerate(rows(given)):
         if part.get("type") == "tool_use":
             call = string(part.get("id")) or f"{line.get('id', '')}{line.get('ts')}/{number}"
-            found += _call_entries(call, string(part.get("name")), part.get("input"), at)
+            found.append(_call(call, string(part.get("name")), part.get("input"), at))
             if part.get("result") is not None:
                 result = table(part["result"])
                 failed = result.get("status") == "error" or result.get("is_error") is True or bool(result.get("error"))
                 output = result.get("output", result.get("error", part["result"]))
                 found.append(result_entry(call, "\n".join(texts_in(output)), failed))
     found = with_node(found, at, line.get("id"))
-    found[0].folder, found[0].session = _first(line, "cwd"), _first(line, *SESSION_KEYS)
+    found[0].folder = text_field(line, "cwd")
     return found
 
 
-def _call_entries(call: str, tool: str, given: object, at: int | None) -> list[Entry]:
+def _call(call: str, tool: str, given: object, at: int | None) -> Entry:
     """A call of an unknown tool, with the command or the file in its input. Its name shows whether it writes."""
     command = next((string(table(given).get(key)) for key in COMMAND_KEYS if table(given).get(key)), "")
-    name = tool.lower()
-    if isinstance(given, str) and any(word in name for word in ("bash", "shell", "sh", "exec", "terminal", "command")):
-        command = given
-    writes = any(word in name for word in ("write", "edit", "patch", "create", "replace"))
-    files = paths(given, *FILE_KEYS)
+    writes = any(word in tool.lower() for word in ("write", "edit", "patch", "create", "replace"))
+    files = paths(given, "file_path", "filePath", "path", "file")
     entry = call_entry(call, tool, given, files if writes else [], command, at=at)
     entry.read_files = [] if writes else files
-    return [entry]
-
-
-def _role(line: dict[str, Any]) -> str:
-    return string(line.get("role") or line.get("speaker") or line.get("type")).lower()
-
-
-def _first(line: dict[str, Any], *keys: str) -> str:
-    return next((text for key in keys if (text := text_field(line, key))), "")
-
-
-def _time(line: dict[str, Any], *keys: str) -> int | None:
-    value = next((line[key] for key in keys if line.get(key)), None)
-    at = parse_timestamp(value)
-    return at * 1000 if at is not None and isinstance(value, (int, float)) and value < 1e11 else at  # seconds
+    return entry

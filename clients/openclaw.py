@@ -32,7 +32,6 @@ class OpenClaw(Pi):
     shell_tools = ("exec",)
     shows_notices = False
     forgets_texts = True
-    has_entries = False
     takes_summary = False
     compact_command = "openclaw sessions compact {key}"  # seen to work with 2026.9.6; it needs a running gateway
 

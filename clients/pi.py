@@ -46,7 +46,6 @@ class Pi(ExtensionClient):
     path_keys = ("path", "file_path")
     shell_tools = ("bash",)
     reading_tools = ("read",)
-    has_entries = True
     is_tree = True
     takes_summary = True
 

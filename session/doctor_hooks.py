@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 import apsw
 
-from clients import Client
+from clients.base import Client
 from core import clock, files, switches
 from core.command import Command, Ended
 from core.errors import Failure

@@ -144,7 +144,7 @@ def hook(
 
 Transcript = Annotated[str, Argument(metavar="TRANSCRIPT", help="A session file of pi")]
 Client = Annotated[
-    str | None, Option("--client", parser=OneOf(*clients.with_entries()), help="Who wrote it (default: detected)")
+    str | None, Option("--client", parser=OneOf(*clients.taking_summaries()), help="Who wrote it (default: detected)")
 ]
 Reserve = Annotated[int | None, Option("--reserve", min=0, help="Tokens to keep free (default: the setting's)")]
 KeepRecent = Annotated[

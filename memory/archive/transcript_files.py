@@ -249,7 +249,7 @@ def look_at(path: str, agent: str = "", known: Iterable[str] = ()) -> tuple[str,
     first = _some_lines(path)
     if not first:
         raise ingest.unreadable(path, NO_LINES)
-    agent = agent or clients.detect(first) or ""
+    agent = agent or clients.detect(first)
     if not agent:
         raise ingest.unreadable(path, NO_CLIENT)
     client = clients.with_transcript(agent)

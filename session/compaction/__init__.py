@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Literal
 
-    from clients import Client
-    from clients.base import HookEvent, Text
+    from clients.base import Client, HookEvent, Text
     from core.config import Config
     from core.store.sources import Source
     from session.session import ContextUsage, Session
@@ -164,22 +163,15 @@ def kept_text(path: str, agent: str) -> str:
     """What the last compaction left in the context word for word, if the client records its first kept entry."""
     client = clients.row(agent)
     texts: list[str] = []
-    first_kept = ""
     most = 8 * 1024 * 1024  # bytes: a context holds less
     with open_source(path) as source:
-        for _, line in lines_backward(source, most):
-            entries = client.entries(content.parsed(line) or {})
-            if not first_kept:
-                compaction = next((entry for entry in entries if entry.kind == "compaction"), None)
-                if compaction is not None and not compaction.first_kept:
-                    return ""
-                first_kept = compaction.first_kept if compaction is not None else ""
-                continue
+        lines = (client.entries(content.parsed(line) or {}) for _, line in lines_backward(source, most))
+        compaction = next((entry for entries in lines for entry in entries if entry.kind == "compaction"), None)
+        for entries in lines if compaction is not None and compaction.first_kept else ():
             texts += reversed(content.texts_in([entry.content for entry in entries if entry.kind != "system"]))
-            if entries and entries[0].id == first_kept:
+            if compaction is not None and entries and entries[0].id == compaction.first_kept:
                 return "\n".join(reversed(texts))
-        is_whole = source.size() <= most
-    return "" if is_whole else "\n".join(reversed(texts))  # else it begins further up
+    return ""
 
 
 class _Newest:

@@ -228,7 +228,7 @@ def _values(path: str) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def _client_of(values: list[dict[str, Any]], path: str) -> str:
-    whose, known = clients.detect(values[:1000]), clients.with_entries()
+    whose, known = clients.detect(values[:1000]), clients.taking_summaries()
     if whose in known:
         return whose
     if whose:

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from clients import Client
+from clients.base import Client
 from core import files
 from core.command import Command
 from session import own_command

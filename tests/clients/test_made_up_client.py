@@ -17,7 +17,7 @@ import clients
 
 ROOMS = ("cli", "clients", "core", "memory", "otel", "recall", "session")
 MODULE = """
-from clients import Client
+from clients.base import Client
 from clients.entries import Entry, usage_entry, with_node
 
 

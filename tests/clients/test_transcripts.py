@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import clients
+from clients.base import Client
 from clients.entries import Entry
 
 CLAUDE, CODEX, GEMINI, PI = (clients.row(name) for name in ("claude", "codex", "gemini", "pi"))
@@ -257,7 +258,7 @@ trees = st.recursive(
 )
 
 
-def check_marks(client: clients.Client, line: Any) -> None:
+def check_marks(client: Client, line: Any) -> None:
     """A line without any of a client's marks has nothing of what they stand for."""
     data = json.dumps(line).encode()
     entries = client.entries(line)
