@@ -85,7 +85,7 @@ def _record_turn(event: HookEvent, session: Session) -> None:
     messages = event["messages"]
     if session.is_excluded(event["cwd"]):
         messages = []
-    elif len(messages) > 1 and (session.was_off(event["cwd"]) or session.was_excluded):
+    elif session.has_switches:
         messages = messages[-1:]  # the earlier ones may have been typed while it was off, or in an excluded folder
     if kind == "prompt" and event["messages"] and event["messages"][-1].strip():
         state.last_message_at = now
@@ -96,23 +96,15 @@ def _record_turn(event: HookEvent, session: Session) -> None:
     state.cwd = _path(event["cwd"]) or state.cwd
     paths = [path for given in event["files"][-FILES_KEPT:] if (path := _path(given))]
     state.files = list(dict.fromkeys([*reversed(paths), *reversed(state.files)]))[:FILES_KEPT][::-1]
-    if session.usage is not None:
-        _record_usage(state, session.usage)
+    if usage := session.usage:  # figures that are not known stay as they were
+        state.context_tokens = state.context_tokens if usage["tokens"] is None else usage["tokens"]
+        state.context_limit = state.context_limit if usage["window"] is None else usage["window"]
+        state.percent = state.percent if usage["percent"] is None else usage["percent"]
     state.counts["flushes" if kind == "before_compaction" else "saves"] += 1
     state.updated_at = now
     session.plan = _plan(event, session)
     state.warm_zone_entered = state.warm_zone_entered or "warm" in session.plan.entered
     state.hot_zone_entered = state.hot_zone_entered or "hot" in session.plan.entered
-
-
-def _record_usage(state: SessionState, usage: ContextUsage) -> None:
-    """Record the figures that are known, and keep the others as they were."""
-    if usage["tokens"] is not None:
-        state.context_tokens = usage["tokens"]
-    if usage["window"] is not None:
-        state.context_limit = usage["window"]
-    if usage["percent"] is not None:
-        state.percent = usage["percent"]
 
 
 def _record_messages(state: SessionState, new: Sequence[Message]) -> None:
@@ -201,36 +193,27 @@ def _plan(event: HookEvent, session: Session) -> TaskPlan:
         recall_reason = write_reason = "turn-begins"
     elif session.is_excluded(state.cwd):  # a task in the state was recorded in another folder
         recall_reason = write_reason = "excluded"
+    elif not is_flush and zone in ("cold", "unknown"):
+        recall_reason = write_reason = "below-warm" if zone == "cold" else "percent-unknown"
     else:
-        recall_reason = _recall_reason(state, zone, query, is_flush=is_flush)
-        write_reason = _write_reason(state, zone, is_flush=is_flush)
+        recall_reason = _recall_reason(state, query, is_flush=is_flush)
+        write_reason = "unchanged" if state.task_hash == state.written_hash else "new-task"
+        write_reason = write_reason if state.task else "no-task"
+        write_reason = write_reason if is_flush or zone == "hot" else "not-hot"
     plan = TaskPlan(zone, entered, query, recall_reason, write_reason, is_flush=is_flush)
     plan.trigger = event["source"] if is_flush else ""
     return plan
 
 
-def _recall_reason(state: SessionState, zone: Zone, query: str, *, is_flush: bool) -> str:
-    """Recall for a new task in the warm and hot zones, and before a compaction if nothing was recalled so far."""
+def _recall_reason(state: SessionState, query: str, *, is_flush: bool) -> str:
+    """Recall for a new task, and before a compaction only if nothing was recalled so far."""
     if is_flush and state.recall_cache:
         return "cached"
-    if not is_flush and zone in ("cold", "unknown"):
-        return "below-warm" if zone == "cold" else "percent-unknown"
     if not state.task_hash:
         return "no-task"
     if state.task_hash == state.recalled_hash:
         return "unchanged"
     return "new-task" if query else "query-too-short"
-
-
-def _write_reason(state: SessionState, zone: Zone, *, is_flush: bool) -> str:
-    """Write a new task in the hot zone and before a compaction."""
-    if not is_flush and zone in ("cold", "unknown"):
-        return "below-warm" if zone == "cold" else "percent-unknown"
-    if not is_flush and zone == "warm":
-        return "not-hot"
-    if not state.task:
-        return "no-task"
-    return "unchanged" if state.task_hash == state.written_hash else "new-task"
 
 
 def zone_of(percent: float | None, config: Config) -> Zone:
@@ -250,17 +233,18 @@ def message(text: str) -> Message | None:
         return None
     known = redact(text[:4_000])[0]
     line = one_line(known)
-    is_short = _is_short_without_quotation(text)
+    if not line:
+        return None
     # A long prompt is identified by its beginning and its length.
-    return (
-        {"text": clip(line, MESSAGE_CHARS), "hash": fingerprint(f"{len(text)}:{known}"), "isShort": is_short}
-        if line
-        else None
-    )
+    identity = fingerprint(f"{len(text)}:{known}")
+    return {"text": clip(line, MESSAGE_CHARS), "hash": identity, "isShort": _is_short_without_quotation(text)}
 
 
 def _is_short_without_quotation(text: str) -> bool:
-    """Whether a prompt is a line of at most 120 characters without a quotation, so that it holds no foreign text."""
+    """Whether a prompt is a line of at most 120 characters without a quotation, so that it holds no foreign text.
+
+    Three words are no quotation, and neither are six characters of a script that writes no blanks between words.
+    """
     if "\n" in text or len(text) > 120 or text.startswith((">", "<", "@")):
         return False
     quoted = text.translate(dict.fromkeys(map(ord, "“”„«»‹›「」『』《》‘‚`"), '"')).replace("’ ", '" ')
@@ -268,12 +252,10 @@ def _is_short_without_quotation(text: str) -> bool:
         quoted = quoted.replace(apostrophe, apostrophe.replace("'", '"'))
     # whoever is quoted is often named before a colon: "Robin, 9:15: …"
     said = quoted.replace("：", ": ").partition(": ")[2]
-    return all(_is_brief(part) for part in (said, *quoted.split('"')[1::2]))
-
-
-def _is_brief(text: str) -> bool:
-    """Whether these are at most three words, or six characters of a script that writes no blanks between words."""
-    return len(text.split()) <= 3 and sum(sign >= "\u2e80" for sign in text) <= 6
+    return all(
+        len(part.split()) <= 3 and sum(sign >= "\u2e80" for sign in part) <= 6
+        for part in (said, *quoted.split('"')[1::2])
+    )
 
 
 def new_messages(known: Sequence[Message], sent: Sequence[Message]) -> list[Message]:
@@ -312,10 +294,9 @@ def task_query(messages: Sequence[Message]) -> str:
     parts = [part for entry in messages[-2:] if (part := _searchable(entry["text"]))]
     longest = 120
     if len(parts) == 2 and len(parts[0]) + len(parts[1]) >= longest:  # both get half, or what the other leaves
-        room = max(longest // 2, longest - 1 - len(parts[0]))
-        parts[1] = _cut_at_word(parts[1], room)
-        parts[0] = _cut_at_word(parts[0], longest - 1 - len(parts[1]))
-    query = _searchable(_cut_at_word(" ".join(part for part in parts if part), longest))
+        parts[1] = _searchable(clip(parts[1], max(longest // 2, longest - 1 - len(parts[0]))))
+        parts[0] = _searchable(clip(parts[0], longest - 1 - len(parts[1])))
+    query = _searchable(clip(" ".join(filter(None, parts)), longest))
     return query if len(query) >= 5 else ""
 
 
@@ -324,15 +305,6 @@ def _searchable(text: str) -> str:
     text = " ".join(word for word in text.split() if "[redacted:" not in word)
     line = one_line(text.translate({ord(character): " " for character in '"$\\!'}))
     return line.lstrip("-").lstrip().removesuffix("…")
-
-
-def _cut_at_word(text: str, characters: int) -> str:
-    if len(text) <= characters:
-        return text
-    head = text[:characters]
-    if text[characters] != " " and " " in head[characters // 2 :]:
-        head = head[: head.rindex(" ")]
-    return head.rstrip()
 
 
 def _path(path: str) -> str:

@@ -221,15 +221,10 @@ class Session:
         names = [self.id, parent] if parent else [self.id]
         return any(switches.current_off_period(known, name, folder) is not None for name in names)
 
-    def was_off(self, cwd: str) -> bool:
-        """Whether the session was switched off at some time since it began."""
-        if (known := self._known_switches()) is None:
-            return False
-        from core import switches
-
-        began = self.before.started_at if self.before is not None else 0
-        periods = switches.off_periods(known, self.id, cwd or self._known_folder())
-        return any(period["until"] is None or period["until"] > began for period in periods)
+    @property
+    def has_switches(self) -> bool:
+        """Whether the user has switched anything off, or excluded a folder."""
+        return self._known_switches() is not None
 
     def is_excluded(self, cwd: str = "") -> bool:
         """Whether nothing of it may be kept: it was forgotten, or its folder (`cwd`, else the state's) is excluded."""
@@ -240,11 +235,6 @@ class Session:
         from core import switches
 
         return switches.is_excluded(known, cwd or self._known_folder())
-
-    @property
-    def was_excluded(self) -> bool:
-        """Whether the last event of the session was in an excluded folder."""
-        return self.before is not None and bool(self.before.cwd) and self.is_excluded(self.before.cwd)
 
     def may_quote_excluded(self, transcript: str) -> bool:
         """Whether a summary of the session may quote what was said in an excluded folder, by its transcript."""
