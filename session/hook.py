@@ -87,7 +87,7 @@ class Hook:
                 self._texts = self._handle(event, session)
                 self.claim()
                 session.save()
-                session.spool([self._completed()])
+                session.spool([self._completed(session)])
         self.claim()
         return client.answer(event, self._texts)
 
@@ -103,14 +103,13 @@ class Hook:
 
     def close(self) -> None:
         """After the answer: store the events, unless the client waits for this hook, and start background jobs."""
-        session, event = self._session, self._event
-        if session is not None and event is not None:
-            is_awaited = _is_answered(event, session)
-            if not is_awaited or session.must_store_events or session.has_unspooled_events:
-                session.store_events()
+        if self._session is not None and self._event is not None:
+            is_awaited = _is_answered(self._event, self._session)
+            if not is_awaited or self._session.must_store_events or self._session.has_unspooled_events:
+                self._session.store_events()
         if self._deadline is not None:
             self._deadline.stop()
-        if session is not None:
+        if self._session is not None:
             background.start_due(self._config)
 
     @property
@@ -137,27 +136,30 @@ class Hook:
 
     def _handle(self, event: HookEvent, session: Session) -> list[Text]:
         """Record an event, archive, and run the reactions; returns the texts."""
-        if event["kind"] == "before_compaction":
-            texts = _cancellation(event, session)
-            if texts:
+        client, kind = clients.row(session.agent), event["kind"]
+        if kind == "before_compaction" and client.takes_summary:
+            from session import compaction
+
+            if texts := compaction.cancel(event, session):  # a second compaction right after the first
                 return texts
-        is_compaction = event["kind"] == "before_compaction"
-        if event["kind"] in TURN_KINDS:
+        is_compaction = kind == "before_compaction"
+        if kind in TURN_KINDS:
             session.usage = self._usage = _usage(event, session)
             is_compaction = _record_unreported_compaction(event, session) or is_compaction
         record(event, session)
         session.save()
         self._archive(event, session)
-        if clients.row(session.agent).logs_compactions and any(row.kind == "compaction" for row in session.entries):
+        if client.logs_compactions and any(row.kind == "compaction" for row in session.entries):
             record({**event, "kind": "after_compaction"}, session)
         texts = reactions.run_due(event, session)
-        if is_compaction:
-            texts += _announcements(event, session)
-        if event["kind"] == "before_branch":
+        if (is_compaction and _is_answered(event, session)) or kind == "before_branch":
             from session import compaction
 
-            texts += compaction.offer_summary(event, session)
-        return _in_every_turn(event, session, texts) if clients.row(session.agent).forgets_texts else texts
+            with fault_boundary(session.store, "summary"):
+                texts += compaction.offer_summary(event, session)
+            with fault_boundary(session.store, "notify"):
+                texts += compaction.announce(session.agent, session.config) if is_compaction else []
+        return _in_every_turn(event, session, texts) if client.forgets_texts else texts
 
     def _archive(self, event: HookEvent, session: Session) -> None:
         """Archive the new messages and calls: those in the payload, else those in the transcript."""
@@ -165,7 +167,9 @@ class Hook:
         client = clients.row(session.agent)
         is_excluded = session.is_excluded(cwd)
         if session.before is None and not is_excluded and project.repository_of(cwd):
-            session.store.write("folder", lambda db: _note_folder(db, cwd), None)
+            from core.store import folders
+
+            session.store.write("folder", lambda db: folders.note(db, cwd), None)
         if is_excluded or not (items or event["transcript"]):
             return
         from core.store import sources
@@ -219,15 +223,15 @@ class Hook:
         error = f"no answer within {self._seconds():g} s"
         log.spool([self._own_event("hook.timeout", "error", {}, error=error)])
 
-    def _completed(self) -> Event:
+    def _completed(self, session: Session) -> Event:
         chars = sum(len(text["content"]) for text in self._texts)
-        about = {"injected": [text["customType"] for text in self._texts], "contentChars": chars}
-        if self._archived_bytes:
-            about["archivedBytes"] = self._archived_bytes
-        for first in self._session.faults if self._session is not None else ():
-            error = f"{first['code']}: {first['message']}"
-            return self._own_event("hook.degraded", "warn", {**about, "step": first["step"]}, error=error)
-        return self._own_event("hook.completed", "debug", about)
+        about: dict[str, Any] = {"injected": [text["customType"] for text in self._texts], "contentChars": chars}
+        about |= {"archivedBytes": self._archived_bytes} if self._archived_bytes else {}
+        if not session.faults:
+            return self._own_event("hook.completed", "debug", about)
+        first = session.faults[0]
+        error = f"{first['code']}: {first['message']}"
+        return self._own_event("hook.degraded", "warn", {**about, "step": first["step"]}, error=error)
 
     def _own_event(self, action: str, level: str, more: dict[str, Any], error: str = "") -> Event:
         """An event about this call."""
@@ -272,34 +276,30 @@ class Deadline:
     def claim_or_wait(self) -> None:
         """Claim the answer; after the deadline, wait until the watcher ends the process."""
         if not self.claim():
-            time.sleep(60)  # far longer than the watcher needs: see `grace`
+            time.sleep(60)  # far longer than the watcher needs
 
     def stop(self) -> None:
         """The work is done: end the watcher."""
         self._stopped.release()
 
     def _watch(self) -> None:
-        wait = poll_s = 0.05
-        while wait > 0:
-            if self._stopped.acquire(timeout=min(wait, poll_s)):
+        while (left := self._began + self.seconds - time.monotonic()) > 0:
+            if self._stopped.acquire(timeout=min(left, 0.05)):
                 return
-            wait = self._began + self.seconds - time.monotonic()
         # On a slow machine the deadline is set later; then printing and storing take longer, too.
         grace = max(0.3, 0.15 * self.seconds)
-        if not self.claim():
-            if self._stopped.acquire(timeout=grace):
-                return
-            os._exit(0)
-        try:
-            start_new_thread(_end_after, (grace,))
-            self._late()
-        finally:
-            os._exit(0)
+        if self.claim():
+            start_new_thread(self._end_after, (grace,))
+            try:
+                self._late()
+            finally:
+                os._exit(0)
+        self._end_after(grace)
 
-
-def _end_after(seconds: float) -> None:
-    time.sleep(seconds)
-    os._exit(0)
+    def _end_after(self, seconds: float) -> None:
+        """End the process after so many seconds, unless its work is done by then."""
+        if not self._stopped.acquire(timeout=seconds):
+            os._exit(0)
 
 
 def _payload(data: bytes) -> dict[str, Any]:
@@ -310,12 +310,6 @@ def _payload(data: bytes) -> dict[str, Any]:
     if not isinstance(payload, dict):
         raise Failure("INVALID_JSON", "stdin is JSON but not an object", "")
     return payload
-
-
-def _note_folder(db: apsw.Connection, cwd: str) -> None:
-    from core.store import folders
-
-    folders.note(db, cwd)
 
 
 def _is_answered(event: HookEvent, session: Session) -> bool:
@@ -375,26 +369,3 @@ def _in_every_turn(event: HookEvent, session: Session, texts: list[Text]) -> lis
     state.given_texts = {**known, **{text["customType"]: text["content"] for text in texts}}
     all_texts: list[Text] = [{"customType": kind, "content": text} for kind, text in state.given_texts.items()]
     return all_texts if event["kind"] == "prompt" else []
-
-
-def _cancellation(event: HookEvent, session: Session) -> list[Text]:
-    """The texts that cancel a second compaction right after the first; [] to let it go on."""
-    if not clients.row(session.agent).takes_summary:
-        return []
-    from session import compaction
-
-    return compaction.cancel(event, session)
-
-
-def _announcements(event: HookEvent, session: Session) -> list[Text]:
-    """The texts for a client that takes our summary, or announces the compaction to its user."""
-    if not _is_answered(event, session):
-        return []
-    from session import compaction
-
-    texts: list[Text] = []
-    with fault_boundary(session.store, "summary"):
-        texts += compaction.offer_summary(event, session)
-    with fault_boundary(session.store, "notify"):
-        texts += compaction.announce(session.agent, session.config)
-    return texts
