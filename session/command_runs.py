@@ -28,6 +28,14 @@ _CHANGES = frozenset(
     " upload flushall wipe seed load schema shutdown reboot restart mkfs unpublish install".split()
 )
 
+# What an agent does once it is done with what failed before, and the names of tasks that run all checks.
+_GOES_ON = frozenset("commit merge rebase cherry-pick push am revert".split())
+_ALL_CHECKS = frozenset("check checks ci all verify validate precommit".split())
+
+_FORMATTERS = frozenset("fmt format gofmt goimports prettier black rustfmt".split())
+_INSTALLERS = frozenset("npm pnpm yarn bun pip pip3 uv go cargo mix bundle gem brew apt apt-get poetry mise".split())
+_INSTALLS = frozenset("install add i ci get sync update upgrade download tidy mod remove uninstall".split())
+
 
 def failing(calls: Sequence[Call], edits: Sequence[Edit] = ()) -> Call | None:
     """The last command that failed and is still open. Behind a pipe, a command may print a failure and end with "ok".
@@ -46,7 +54,8 @@ def failing(calls: Sequence[Call], edits: Sequence[Edit] = ()) -> Call | None:
         if call["outcome"] != "failed" and not printed:
             for step in filter(shell_command.does, steps):
                 closed |= subjects_of(step)
-                if _goes_on(step) or _runs_all_checks(step):
+                goes_on = step["program"] in {"git", "gh"} and step["verb"] in _GOES_ON
+                if goes_on or not _ALL_CHECKS.isdisjoint(_words(kind_of(step))):
                     return None
             continue
         failed = list(filter(_checks_work, steps)) if printed else _may_have_failed(steps)
@@ -113,17 +122,13 @@ def working(calls: Sequence[Call], *, known: str) -> list[tuple[Call, int]]:
 
 
 def running(calls: Sequence[Call]) -> list[Call]:
-    """Commands in the background that were not seen to end, in the last 150 calls and since the last long pause."""
-    found: list[Call] = []
-    later = 0
-    for call in calls[:-151:-1]:
-        at = call["at"] or 0
-        if at and later and later - at > 2 * HOUR_MS:  # the session can hardly have the process any more
-            break
-        later = at or later
-        if call["outcome"] == "running" and call["command"]:
-            found.append(call)
-    return found[::-1]
+    """Commands in the background that were not seen to end, among the last 150 calls of the last two hours."""
+    latest = max((call["at"] or 0 for call in calls[-150:]), default=0)
+    return [
+        call
+        for call in calls[-150:]
+        if call["outcome"] == "running" and call["command"] and latest - (call["at"] or latest) <= 2 * HOUR_MS
+    ]
 
 
 def unrun_line(
@@ -160,16 +165,15 @@ def unrun_line(
 
 
 def _unrun(edits: Sequence[Edit], calls: Sequence[Call]) -> dict[str, list[tuple[int, int]]]:
-    """By file, the lines edited after the last check, or after a small program that names their module.
+    """By file, the lines edited after the last check; prose and files outside the project are left out.
 
-    The file with the most edits comes first. Prose and files outside the project are left out.
+    The file with the most edits comes first.
     """
     last = next((call["number"] for call in reversed(calls) if is_check(call["command"])), 0)
     found: dict[str, list[tuple[int, int]]] = {}
     for edit in sorted(edits, key=lambda edit: -edit["number"]):
-        is_prose = edit["file"].endswith((".md", ".mdx", ".rst", ".txt", ".adoc"))
-        is_source = not is_prose and not edit["file"].startswith(OUTSIDE)
-        if edit["number"] > last and is_source and not _is_run_since(edit, calls):
+        is_source = not edit["file"].endswith((".md", ".mdx", ".rst", ".txt", ".adoc"))
+        if edit["number"] > last and is_source and not edit["file"].startswith(OUTSIDE):
             found.setdefault(edit["file"], []).append((edit["first"], edit["last"]))
     most_first = sorted(found, key=lambda file: -len(found[file]))  # among equals, the last edited file first
     return {file: _joined(found[file]) for file in most_first}
@@ -192,20 +196,16 @@ def is_failure(error: str) -> bool:
 def is_form(command: str, steps: Sequence[Step]) -> bool:
     """Whether a command may be run again: its outcome is known, it changes no work, and names nothing temporary."""
     one_off = ("tmp/", "mktemp", "<<", "$(", "`", "[redacted", "TMPDIR", "nohup")
-    if (
-        len(command) > FORM_CHARS
-        or any(sign in command for sign in one_off)
-        or not shell_command.has_reliable_status(command)
-    ):
+    if len(command) > FORM_CHARS or any(sign in command for sign in one_off):
         return False
-    for step in steps:
-        if not _CHANGES.isdisjoint(_words(" ".join(step["words"]))) or step["mark"] == "&":
-            return False
-        if step["program"] in {"git", "gh", "sed", "perl"} or any(map(_is_id, step["words"])):
-            return False
-        if any(not target.isdigit() and target != "/dev/null" for target in step["targets"]):
-            return False
-    return True
+    return shell_command.has_reliable_status(command) and not any(
+        step["program"] in {"git", "gh", "sed", "perl"}
+        or step["mark"] == "&"
+        or not _CHANGES.isdisjoint(_words(" ".join(step["words"])))
+        or any(map(_is_id, step["words"]))
+        or any(not target.isdigit() and target != "/dev/null" for target in step["targets"])
+        for step in steps
+    )
 
 
 def is_plain(command: str) -> bool:
@@ -245,17 +245,6 @@ def _changes_failing_line(edit: Edit, failure: Call) -> bool:
     return False
 
 
-def _goes_on(step: Step) -> bool:
-    """Whether a step shows that the agent is done with what failed before: it commits, merges or pushes."""
-    verbs = {"commit", "merge", "rebase", "cherry-pick", "push", "am", "revert"}
-    return step["program"] in {"git", "gh"} and step["verb"] in verbs
-
-
-def _runs_all_checks(step: Step) -> bool:
-    names = {"check", "checks", "ci", "all", "verify", "validate", "precommit"}
-    return not names.isdisjoint(_words(kind_of(step)))
-
-
 def _unproven(steps: Sequence[Step]) -> list[Step]:
     """The steps that may have failed although the command ended well: of `a && b | tail`, all but a."""
     ends = max((at for at, step in enumerate(steps) if step["mark"] == "&&"), default=-1)
@@ -288,34 +277,9 @@ def _may_have_failed(steps: Sequence[Step]) -> list[Step]:
 def _checks_work(step: Step) -> bool:
     """Whether a step checks the work: it does something, and neither manages sources or packages nor formats."""
     program, words = step["program"], step["verb"].split()
-    if program in {"git", "gh"} or not shell_command.does(step):
+    if program in {"git", "gh"} or not shell_command.does(step) or not _FORMATTERS.isdisjoint((program, *words)):
         return False
-    if any(
-        word in {"fmt", "format", "gofmt", "goimports", "prettier", "black", "rustfmt"} for word in (program, *words)
-    ):
-        return False
-    is_installer = program in {
-        "npm", "pnpm", "yarn", "bun", "pip", "pip3", "uv", "go", "cargo", "mix", "bundle", "gem", "brew", "apt",
-        "apt-get", "poetry", "mise",
-    }  # fmt: skip
-    installs = bool(words) and words[0] in {
-        "install", "add", "i", "ci", "get", "sync", "update", "upgrade", "download", "tidy", "mod", "remove",
-        "uninstall",
-    }  # fmt: skip
-    return not (is_installer and installs)
-
-
-def _is_run_since(edit: Edit, calls: Sequence[Call]) -> bool:
-    """Whether a later program within a command names the module: `python3 -c "from alerts import due"`."""
-    module = edit["file"].rpartition("/")[2].partition(".")[0]
-    later = (call["command"] for call in calls if call["number"] > edit["number"] and module in call["command"])
-    programs = " ".join(
-        " ".join(step["words"])
-        for command in later
-        for step in shell_command.steps(command)
-        if step["program"] in shell_command.INTERPRETERS
-    )
-    return module in "".join(sign if sign.isalnum() or sign == "_" else " " for sign in programs).split()
+    return program not in _INSTALLERS or not words or words[0] not in _INSTALLS
 
 
 def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
