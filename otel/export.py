@@ -54,16 +54,16 @@ def run(config: Config) -> list[dict[str, Any]] | None:
     except files.LockTimeout:
         fix = "wait for it, or look at `joelclaw otel export --status`"
         raise Failure("OTEL_EXPORT_BUSY", "another process is exporting", fix) from None
+    parts = [f"sent: {place['signal']} {place['sent']}" for place in done if place["sent"]]
     errors = [
         f"{place['signal']} to {place['endpoint']}: {place['error']} ({place['waiting']} events wait)"
         for place in done
         if "error" in place
     ]
-    if not errors:
-        return done
-    sent = [f"sent: {place['signal']} {place['sent']}" for place in done if place["sent"]]
-    fix = "check OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS and the collector; the next export sends what waits"
-    raise Failure("OTEL_EXPORT_FAILED", "; ".join(errors + sent), fix)
+    if errors:
+        fix = "check OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS and the collector; the next export sends what waits"
+        raise Failure("OTEL_EXPORT_FAILED", "; ".join(errors + parts), fix)
+    return done
 
 
 def run_in_background(config: Config) -> None:
@@ -91,26 +91,20 @@ def destinations() -> list[Destination]:
     for signal in ("logs", "traces", "metrics"):
         name = f"OTEL_{signal.upper()}_EXPORTER"
         exporter = _variable(name).lower() or "otlp"
-        if exporter not in ("otlp", "none"):
-            message = f"{name} is {exporter!r}; joelclaw only sends OTLP"
-            raise _invalid(message, f"set {name} to otlp or none")
         if exporter == "otlp":
             places.append(_destination(signal))
+        elif exporter != "none":
+            raise _invalid(f"{name} is {exporter!r}; joelclaw only sends OTLP", f"set {name} to otlp or none")
     return places
 
 
 def status(db: apsw.Connection | None, config: Config) -> dict[str, Any]:
-    """Current and former destinations and how far each is; `problem` describes a wrong variable."""
+    """The destinations and how far each is; `problem` describes a wrong variable."""
     result: dict[str, Any] = {"mode": config.get_str("otel.export"), "disabled": is_disabled(), "destinations": []}
-    current: list[Destination] = []
     try:
-        current = destinations()
+        result["destinations"] = [_cursor_row(db, _cursor(db, place)) for place in destinations()]
     except Failure as failure:
         result["problem"] = {"code": failure.code, "message": failure.message, "fix": failure.fix}
-    keys = [place.key for place in current]
-    former = [cursor for cursor in events.cursors(db) if cursor.destination not in keys] if db is not None else []
-    result["destinations"] = [_cursor_row(db, _cursor(db, place), is_current=True) for place in current]
-    result["destinations"] += [_cursor_row(db, cursor, is_current=False) for cursor in former]
     return result
 
 
@@ -126,7 +120,7 @@ def problems(status: dict[str, Any]) -> list[dict[str, str]]:
             "fix": f"run `joelclaw otel export` to try again now; {place['waiting']} events wait",
         }
         for place in status["destinations"]
-        if place["current"] and place["failures"]
+        if place["failures"]
     ]
 
 
@@ -156,7 +150,6 @@ class _Transfer:
         self._db = db
         self._cursor = self._before = cursor
         self._upto = upto
-        self._skipped = 0  # events refused since the last accepted batch
 
     def run(self, sender: "Sender") -> dict[str, Any]:
         """Send what waits and store in the cursor how it went; returns what `otel export` prints."""
@@ -165,7 +158,11 @@ class _Transfer:
         finally:
             sender.close()
         if error:
-            self._store_failure(error)
+            failures, now = self._cursor.failures + 1, clock.now_ms()
+            longest = min(300.0, 2.0 ** min(failures, 10))
+            # At random, so that many machines do not all return to a receiver at the same moment.
+            wait_s = longest * random.uniform(0.5, 1.0)  # noqa: S311  # not a secret
+            self._store(failures=failures, error=error, failed_at=now, next_try_at=now + int(wait_s * 1000))
         return {
             "signal": self._cursor.signal,
             "endpoint": self._cursor.endpoint,
@@ -183,7 +180,7 @@ class _Transfer:
         """
         most = size = _batch_size(self._cursor.signal)
         most_bytes = 1_000_000  # receivers accept a few megabytes
-        reached, refusal = self._cursor.reached, ""
+        reached, refusal, skipped = self._cursor.reached, "", 0
         while True:
             batch, last = events.next_batch(self._db, reached, self._upto, size, most_bytes)
             if not batch:
@@ -193,38 +190,21 @@ class _Transfer:
                 size = len(batch) // 2
                 continue
             if is_refused:
-                self._skipped += 1
-                refusal = error
-                if self._skipped > 5:  # in a row: the fault is the receiver's, not that of the events
+                skipped, refusal = skipped + 1, error
+                if skipped > 5:  # in a row: the fault is the receiver's, not that of the events
                     return refusal
             elif error:
                 return error
             elif count:
-                self._store_success(last, count)
-                refusal = ""
-                size = min(size * 2, most)
-            elif not self._skipped:
+                self._store(
+                    reached=last, exported=self._cursor.exported + count, rejected=self._cursor.rejected + skipped,
+                    exported_at=clock.now_ms(), failures=0, next_try_at=0,
+                    error=f"{skipped} events were refused" if skipped else "",
+                )  # fmt: skip
+                refusal, skipped, size = "", 0, min(size * 2, most)
+            elif not skipped:
                 self._store(reached=last)  # none of these events is a span
             reached = last
-
-    def _store_success(self, reached: int, count: int) -> None:
-        self._store(
-            reached=reached,
-            exported=self._cursor.exported + count,
-            rejected=self._cursor.rejected + self._skipped,
-            exported_at=clock.now_ms(),
-            failures=0,
-            error=f"{self._skipped} events were refused" if self._skipped else "",
-            next_try_at=0,
-        )
-        self._skipped = 0
-
-    def _store_failure(self, error: str) -> None:
-        failures, now = self._cursor.failures + 1, clock.now_ms()
-        longest = min(300.0, 2.0 ** min(failures, 10))
-        # At random, so that many machines do not all return to a receiver at the same moment.
-        wait_s = longest * random.uniform(0.5, 1.0)  # noqa: S311  # not a secret
-        self._store(failures=failures, error=error, failed_at=now, next_try_at=now + int(wait_s * 1000))
 
     def _store(self, **changes: Any) -> None:
         self._cursor = self._cursor.changed(**changes)
@@ -278,7 +258,7 @@ def _cursor(db: apsw.Connection | None, place: Destination) -> Cursor:
     return stored or new_cursor(place.key, place.signal, place.shown)
 
 
-def _cursor_row(db: apsw.Connection | None, cursor: Cursor, *, is_current: bool) -> dict[str, Any]:
+def _cursor_row(db: apsw.Connection | None, cursor: Cursor) -> dict[str, Any]:
     return {
         "signal": cursor.signal,
         "endpoint": cursor.endpoint,
@@ -290,5 +270,4 @@ def _cursor_row(db: apsw.Connection | None, cursor: Cursor, *, is_current: bool)
         "rejected": cursor.rejected,
         "lastExportAt": clock.iso(cursor.exported_at) if cursor.exported_at else None,
         "lastFailureAt": clock.iso(cursor.failed_at) if cursor.failed_at else None,
-        "current": is_current,
     }

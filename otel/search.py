@@ -1,6 +1,5 @@
 """Searching, counting and following the stored events."""
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -75,8 +74,11 @@ def stats(query: EventQuery, *, hours: float, now: int) -> dict[str, Any]:
         **_error_rate(counts),
         "recent15m": _error_rate(recent),
         "knowledge": {
-            "retrievals": _count_of(counts, "system_knowledge.retrieval"),
-            "watchdog_checks": _count_of(counts, "knowledge.watchdog.check"),
+            name: sum(count for action, count in counts["action"].items() if part in action)
+            for name, part in (
+                ("retrievals", "system_knowledge.retrieval"),
+                ("watchdog_checks", "knowledge.watchdog.check"),
+            )
         },
         "facets": _facets(counts),
     }
@@ -88,25 +90,20 @@ def follow(current_query: Callable[[], EventQuery], limit: int) -> Iterator[list
     The query is asked for whenever there are new events, since new sessions may belong to it.
     """
     last: int | None = None
-    inode = 0
     while True:
         events: list[Event] = []
         try:
             db = sqlite.open_reading()
+            newest = stored_events.last_seq(db) if db is not None else 0
+            if db is not None and last is None:
+                events = stored_events.newest(db, current_query(), limit)[::-1]
+            elif db is not None and newest != last:
+                query: EventQuery = {**current_query(), "since": 0}
+                after = last if last is not None and last <= newest else 0  # another store was put in place
+                events = [event for _, event in stored_events.stored_after(db, after, upto=newest, query=query)]
+            last = newest
             if db is not None:
-                if inode != (inode := os.stat(db.filename).st_ino) and last is not None:
-                    last = 0  # another store was put in place
-                newest = stored_events.last_seq(db)
-                if last is None:
-                    events = stored_events.newest(db, current_query(), limit)[::-1]
-                elif newest != last:
-                    query = current_query()
-                    since: EventQuery = {**query, "since": 0} if last else query
-                    events = [event for _, event in stored_events.stored_after(db, last, upto=newest, query=since)]
-                last = newest
                 db.close()
-            else:
-                last = last or 0
         except (sqlite.StoreError, Failure) as error:
             failure = error if isinstance(error, Failure) else sqlite.as_failure(error)
             if failure.code != "STORE_BUSY":
@@ -168,11 +165,6 @@ def _error_rate(counts: Counts) -> dict[str, Any]:
     levels = counts["level"]
     total, errors = sum(levels.values()), levels.get("error", 0) + levels.get("fatal", 0)
     return {"total": total, "errors": errors, "errorRate": round(errors / total, 4) if total else 0.0}
-
-
-def _count_of(counts: Counts, part: str) -> int:
-    """How many events have an action that contains `part`."""
-    return sum(count for action, count in counts["action"].items() if part in action)
 
 
 def _facets(counts: Counts) -> list[dict[str, Any]]:
