@@ -1,5 +1,5 @@
-"""What the commands of a session show: the failure that is still open, commands that work or run in the background, and
-edits that nothing has run since.
+"""What the commands of a session show: the failure that is still open, commands that run in the background, and edits
+that nothing has run since.
 
 Only the outcomes that the client recorded count. When in doubt, a failure counts as closed. Hot path.
 """
@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     from core.store.branches import History
 
 FORM_CHARS = 160  # a longer command is no form to run again
-# Words of commands that change or hide work, or affect others: they are never suggested.
-_CHANGES = frozenset(
-    "stash reset checkout restore clean rm rmdir mv drop push kill pkill killall commit apply truncate delete destroy"
-    " publish release deploy unlink purge prune rollback revert uninstall remove close merge rebase abort down"
-    " dropdb resetdb reopen cherry pick amend tag tee dd chmod chown ln cp mkdir touch scp rsync ssh"
-    " create update comment note post edit insert psql mysql sqlite3 redis mongosh migrate alembic downgrade upgrade"
-    " upload flushall wipe seed load schema shutdown reboot restart mkfs unpublish install".split()
-)
-
 # What an agent does once it is done with what failed before, and the names of tasks that run all checks.
 _GOES_ON = frozenset("commit merge rebase cherry-pick push am revert".split())
 _ALL_CHECKS = frozenset("check checks ci all verify validate precommit".split())
@@ -71,54 +62,6 @@ def failure_line(failure: Call, characters: int, tokens: int | None = None) -> s
     if failure["outcome"] == "ok":
         return f'**Failing:** {command or "a command"} printed "{error}"'
     return f"**Failing:** {command + ': ' if command else ''}{error}"
-
-
-def working(calls: Sequence[Call], *, known: str) -> list[tuple[Call, int]]:
-    """Commands that work, each as it was last run, with the number of other forms that failed before it.
-
-    Those used most and most recently come first, more so if other forms failed; those that occur in `known` come last.
-    Left out is a command that failed since, ran since with an unknown outcome, was not run for long, or is part of a
-    command that was run later.
-    """
-    from core.store.calls import fading
-
-    failed_forms: dict[str, set[str]] = {}
-    doubtful: set[str] = set()
-    weights: dict[str, float] = {}
-    found: dict[str, tuple[Call, int, set[str]]] = {}
-    total = calls[-1]["number"] if calls else 0
-    for call in calls:
-        command = call["command"]
-        if not command or "\n" in command:
-            continue
-        steps = shell_command.steps(command)
-        doing = [step for step in steps if shell_command.does(step)]
-        kinds = set(map(kind_of, doing))
-        for kind in kinds:
-            weights[kind] = weights.get(kind, 0.0) + fading(total - call["number"])
-        outcome = shell_command.reliable_outcome(command, call["outcome"])
-        if outcome == "failed":
-            for step in doing:
-                if len(subjects_of(step)) == 1:  # a test that fails was not the wrong command
-                    failed_forms.setdefault(kind_of(step), set()).add(" ".join(step["words"]))
-            found = {kind: entry for kind, entry in found.items() if entry[2].isdisjoint(kinds)}
-        elif not outcome:
-            doubtful |= kinds if call["outcome"] != "ok" else set(map(kind_of, _unproven(steps)))
-        elif doing and outcome == "ok" and is_form(command, steps):
-            doubtful -= kinds
-            own = {" ".join(step["words"]) for step in steps}
-            found = {kind: entry for kind, entry in found.items() if not entry[2] <= kinds}
-            found[kind_of(doing[0])] = call, max(len(failed_forms.get(kind, set()) - own) for kind in kinds), kinds
-    ranked: list[tuple[bool, float, int, tuple[Call, int]]] = []
-    for kind, (call, forms, kinds) in found.items():
-        if not doubtful.isdisjoint(kinds) or (not forms and _looks_up(call["command"])):
-            continue
-        # With these bounds, chosen on half of 29 real sessions, most of the shown commands were run again.
-        factor = 1 + min(forms, 2)
-        weight = weights[kind] * factor
-        if weight >= 0.7 and total - call["number"] <= 40 * factor:
-            ranked.append((call["command"] in known, -weight, -call["number"], (call, forms)))
-    return [entry for *_, entry in sorted(ranked, key=lambda row: row[:3])]
 
 
 def running(calls: Sequence[Call]) -> list[Call]:
@@ -193,30 +136,6 @@ def is_failure(error: str) -> bool:
     return not any(sign in lower for sign in missing)
 
 
-def is_form(command: str, steps: Sequence[Step]) -> bool:
-    """Whether a command may be run again: its outcome is known, it changes no work, and names nothing temporary."""
-    one_off = ("tmp/", "mktemp", "<<", "$(", "`", "[redacted", "TMPDIR", "nohup")
-    if len(command) > FORM_CHARS or any(sign in command for sign in one_off):
-        return False
-    return shell_command.has_reliable_status(command) and not any(
-        step["program"] in {"git", "gh", "sed", "perl"}
-        or step["mark"] == "&"
-        or not _CHANGES.isdisjoint(_words(" ".join(step["words"])))
-        or any(map(_is_id, step["words"]))
-        or any(not target.isdigit() and target != "/dev/null" for target in step["targets"])
-        for step in steps
-    )
-
-
-def is_plain(command: str) -> bool:
-    """Whether an agent would write a command anyway: it sets no variable, changes no folder, and has no long option."""
-    special = any(
-        step["program"] == "cd" or any(word[:2] == "--" for word in step["words"])
-        for step in shell_command.steps(command)
-    )
-    return not special and "=" not in command
-
-
 def kind_of(step: Step) -> str:
     """Program and verb of a step: `git commit`, `mise run lint`; of an unknown program its first plain word."""
     verb = step["verb"] or next((word for word in step["words"][1:4] if word.isalpha() and word.islower()), "")
@@ -243,18 +162,6 @@ def _changes_failing_line(edit: Edit, failure: Call) -> bool:
         if name.rpartition("/")[2] == edit["file"].rpartition("/")[2] and line.isdecimal():
             return edit["first"] <= int(line) <= edit["last"]
     return False
-
-
-def _unproven(steps: Sequence[Step]) -> list[Step]:
-    """The steps that may have failed although the command ended well: of `a && b | tail`, all but a."""
-    ends = max((at for at, step in enumerate(steps) if step["mark"] == "&&"), default=-1)
-    return [step for at, step in enumerate(steps) if at > ends or step["mark"] != "&&"]
-
-
-def _looks_up(command: str) -> bool:
-    """Whether a command only looks something up, by its first words."""
-    verbs = {"show", "list", "search", "find", "status", "view", "get", "log", "describe", "readonly"}
-    return any(word.lstrip("-") in verbs for step in shell_command.steps(command) for word in step["words"][1:4])
 
 
 def _may_have_failed(steps: Sequence[Step]) -> list[Step]:
@@ -299,9 +206,3 @@ def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 def _words(text: str) -> list[str]:
     """The words of a text: mise, run, test, ci of `mise run test:ci`."""
     return "".join(sign if sign.isalnum() else " " for sign in text.lower()).split()
-
-
-def _is_id(word: str) -> bool:
-    """Whether a word is an id, a hash or a time, which is good for a single run."""
-    bare = word.rpartition("=")[2].replace("-", "")
-    return len(bare) >= 7 and all(sign in "0123456789abcdef" for sign in bare) and any(map(str.isdigit, bare))

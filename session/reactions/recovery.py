@@ -192,7 +192,7 @@ def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Se
     shown_as = name_places.short_names(sorted({place["file"] for place in every} | history.paths()))
     max_tokens = call.config.get_int("inject.max_tokens")
     request = open_request(db, session, calls)
-    work = _work_lines(history, session, request, summary, shown_as, room=round(max_tokens * 4 * 0.42))
+    work = _work_lines(history, session, request, shown_as, room=round(max_tokens * 4 * 0.42))
     folder = checkout or session["folder"]
     files = list(dict.fromkeys(place["file"] for place in places))[:12]
     if os.path.isdir(folder):
@@ -253,7 +253,6 @@ def _work_lines(
     history: History,
     session: ArchivedSession,
     request: str,
-    summary: str,
     shown_as: Mapping[str, str],
     room: int,
 ) -> list[str]:
@@ -266,7 +265,6 @@ def _work_lines(
         _plan_line(session),
         command_runs.unrun_line(history, edits, calls, shown_as, room=110),
         command_runs.failure_line(failure, 240, 80) if failure else "",
-        _works_line(calls, summary),
         _running_line(calls),
         f"**Now:** {git_state}" if git_state else "",
     ]
@@ -289,20 +287,6 @@ def _plan_line(session: ArchivedSession) -> str:
     done = sum(status == "completed" for *_, status in steps)
     step = clip(one_line(current), 90, tokens=45)
     return f'**Plan:** {done} of {len(steps)} steps done, at: "{step}"'
-
-
-def _works_line(calls: Sequence[Call], summary: str) -> str:
-    """Commands that work, and after how many other forms; none that an agent would write anyway."""
-    shown: list[str] = []
-    room = 130
-    for call, failed in command_runs.working(calls, known=summary):
-        code = as_code(call["command"])
-        entry = code + (f" (after {failed} other form{'s' * (failed > 1)})" if failed else "")
-        is_news = failed or not command_runs.is_plain(call["command"])
-        if is_news and code and len(entry) + 2 <= room:
-            room -= len(entry) + 2
-            shown.append(entry)
-    return f"**Works:** {', '.join(shown)}" if shown else ""
 
 
 def _running_line(calls: Sequence[Call]) -> str:

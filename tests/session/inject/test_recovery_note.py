@@ -74,7 +74,6 @@ def test_the_note_reports_the_work(run: Run, path: Path) -> None:
         f'**Task:** "{TASK}" (turn ended) · then: "use four spaces there"',
         "**Edited, not run since:** tide_import.py:45-46",
         f"**Failing:** `{CHECK}`: FAILED test_waits: harbourGauge is 4.0",
-        "**Works:** `make build JOBS=1 2>&1`",
         "**Where:**",
         "- tide_import.py: next_delay:44 RetryPolicy:40 first_delay:45",
         f'**More:** `joelclaw recall "tide_import.py" --raw`, `joelclaw recall "{TASK}" --raw`',
