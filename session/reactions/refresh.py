@@ -1,8 +1,8 @@
-"""What changed in memory while a session went on, and the places of what a prompt names (ADR-0204, change 2). Hot path.
+"""What memory has on the topic of a session that goes on (ADR-0204, change 2). Hot path.
 
 A refresh comes when the context is half full, after a pause, and after half an hour; never in the first minutes of a
 session. It gives memories on the session's topic that were written or changed since, and nothing that the agent knows.
-A prompt that names a file or a function gets its place, and written memories about it.
+A prompt that names a file or a function gets the memories about it.
 
 A gateway works on all projects, for hours. It may also ask for a refresh ("what's happening?"), and gets a whole new
 block each time, with what happened meanwhile, which replaces the block before. It never gets its own words again.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import apsw
 
     from clients.base import HookEvent
-    from core.records import Event, EventQuery, Hit, Place
+    from core.records import Event, EventQuery, Hit
     from session.session import Session
     from session.state import Message, SessionState
 
@@ -51,7 +51,7 @@ def react(event: HookEvent, session: Session) -> Reaction:
         return Reaction("not-due", about={"trigger": ""})
     query, hits = _memories(message, names, session, event["cwd"], trigger=trigger, is_asked=is_asked)
     about = {"trigger": trigger, "query": query}
-    if not (query or names):
+    if not query:
         return Reaction("no-seed", about=about)
     if hits is None:
         return Reaction(FAILED, about=about)
@@ -62,13 +62,11 @@ def react(event: HookEvent, session: Session) -> Reaction:
     kept = written_to_be_kept(hits, state)
     fresh = [hit for hit in kept if hit["id"] not in state.injected_memories]
     named_in = {hit["id"]: shared for hit in fresh if (shared := _names_in(hit, names))}
-    places, placed = _places(names, session, event["cwd"]) if names else ([], [])
     notes = _vault_notes(message, state) if is_asked else {}
-    above = ["**Where it stands:**", *places] if places else []
-    above += ["**In the vault:**", *notes.values()] if notes else []
+    above = ["**In the vault:**", *notes.values()] if notes else []
     changed = _changed(session, kept) if is_timed else set()
     title, most = ("**Changed in memory:**", 3) if changed else ("**Noted about it:**", 2)
-    is_block = state.is_gateway and is_timed and bool(query)
+    is_block = state.is_gateway and is_timed
     if is_block:
         title, most = "**In memory:**", 3
         news, given = _gateway_block(session, kept, changed | {hit["id"] for hit in fresh})
@@ -77,7 +75,7 @@ def react(event: HookEvent, session: Session) -> Reaction:
         given = [hit for hit in fresh if is_asked or hit["id"] in named_in or hit["id"] in changed]
     content, shown = fit(
         "context-refresh", ["## Context Refresh", *above, title], select(given, state), mark="- [{category}] ",
-        most=most, max_tokens=(400 if is_block else 350) + cost("\n".join((*places, *notes.values()))),
+        most=most, max_tokens=(400 if is_block else 350) + cost("\n".join(notes.values())),
     )  # fmt: skip
     if is_timed:  # a prompt that names something does not put the next refresh off
         state.last_refresh_at = session.now
@@ -87,7 +85,7 @@ def react(event: HookEvent, session: Session) -> Reaction:
     if is_block:
         state.injected_kinds = {**state.injected_kinds, "context-refresh": session.now}
     named = [name for memory in shown for name in named_in.get(memory["id"], ())]
-    state.told_names = [*state.told_names, *dict.fromkeys((*placed, *notes, *named))]
+    state.told_names = [*state.told_names, *dict.fromkeys((*notes, *named))]
     content = content or enclose("context-refresh", ["## Context Refresh", *above])
     return give(session, "context-refresh", content, shown, about=about, query=query)
 
@@ -155,22 +153,6 @@ def _names_in(hit: Hit, names: Sequence[str]) -> list[str]:
     """Those of the names that the shown part of a memory has."""
     text = hit["observation"][:200]
     return [name for name, is_name in names_in_order(text) if is_name and name in names]
-
-
-def _places(names: Sequence[str], session: Session, cwd: str) -> tuple[list[str], list[str]]:
-    """Lines with the places of the names, and the names that have a place."""
-    from core.project import folder_of
-    from session import places
-
-    project = session.project_in(cwd)
-    if not project:
-        return [], []
-    folder = folder_of(session.folder(cwd))
-    found: list[Place] = session.store.read(
-        "places", lambda db: places.of_names(db, names, session=session.id, project=project, folder=folder), []
-    )
-    placed = {name for place in found for name in (place["name"], place["file"].rpartition("/")[2])}
-    return places.lines_of_names(found), [name for name in names if name in placed]
 
 
 def _changed(session: Session, hits: Sequence[Hit]) -> set[str]:
