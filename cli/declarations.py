@@ -107,6 +107,7 @@ Raw = Annotated[bool, Option("--raw", help="Print only the text, not JSON")]
 Verbatim = Annotated[bool, Option("--verbatim", help="Print only the text, exactly as stored; refused on a terminal")]
 Hours = Annotated[float, Option("--hours", min=0, max=876_000, help="How far back, in hours")]
 Session = Annotated[str | None, session_option("Session id")]
+Stdin = Annotated[bool, Option("--stdin", help="Also read a JSON object from stdin; options take precedence")]
 Percent = Annotated[float | None, Option("--percent", min=0, max=100, metavar="P", help="Context usage, 0 to 100")]
 ConfirmedDeletion = Annotated[
     bool | None, Option("--yes/--dry-run", "-y", help="Delete without asking, or only report what would be deleted")

@@ -14,7 +14,7 @@ from typer import Argument, Option
 import clients
 from cli import start
 from cli.commands import hot
-from cli.declarations import OneOf, Percent, Raw, Session, group, session_argument
+from cli.declarations import OneOf, Percent, Raw, Session, Stdin, group, session_argument
 from cli.input import required_session
 from cli.output import Answer, is_for_person, is_terminal, quoted, step, template, write_out, wrong_usage
 from core import config
@@ -52,9 +52,7 @@ def save(
     message: Annotated[list[str] | None, Message] = None,
     file: Annotated[list[str] | None, Option(metavar="PATH", help="A file that was edited")] = None,
     role: Role = None,
-    stdin: Annotated[
-        bool, Option("--stdin", help="Also read a JSON object from stdin; options take precedence")
-    ] = False,
+    stdin: Stdin = False,
 ) -> Answer:
     """Save the task at the end of a turn; recall when the context is warm, remember when it is hot."""
     return hot.save(locals())

@@ -36,9 +36,8 @@ def status() -> Answer:
     from session.doctor import run
 
     found = run()
-    names = ("severity", "code", "message", "fix")
     problems = [
-        {name: finding[name] for name in names} | {"fix": runnable(finding["fix"])}
+        {name: runnable(finding[name]) for name in ("severity", "code", "message", "fix")}
         for finding in found["findings"]
         if finding["severity"] in ("error", "warning")
     ]
@@ -69,13 +68,10 @@ def doctor(
     del result["facts"]
     for finding in result["findings"]:
         finding["fix"] = runnable(finding["fix"])
-    left = {finding["code"] for finding in result["findings"] if finding["severity"] != "ok"}
     actions = []
-    if left & FIXABLE and not fix:
+    if not fix and FIXABLE & {finding["code"] for finding in result["findings"]}:
         options = "".join(f" --client {name}" for name in client or []) + " --project" * project
         actions = [step(f"joelclaw doctor{options} --fix", "make the repairs that are safe")]
-    elif left & {"HOOK_FAILED", "HOOK_LATE"}:
-        actions = [step("joelclaw otel search hook --level warn,error", "what the hooks reported")]
     return Answer(result, actions, view="cli.views:doctor", exit_code=0 if result["healthy"] else FAILED)
 
 

@@ -34,9 +34,7 @@ Limit = Annotated[int, limit_option("Maximum number of hits")]
 def sync(
     dirs: Annotated[list[str] | None, Argument(metavar="DIR", help="Folders (default: those synced before)")] = None,
     adrs_only: Annotated[bool, Option("--adrs-only", help="Only the decision records of the vault")] = False,
-    skills_only: Annotated[
-        bool, Option("--skills-only", help="Only the folder that JOELCLAW_SKILLS_DIR names")
-    ] = False,
+    skills_only: Annotated[bool, Option("--skills-only", help="Only the folder of JOELCLAW_SKILLS_DIR")] = False,
     prune: Annotated[bool, Option("--prune", help="Also remove folders that no longer exist")] = False,
 ) -> Answer:
     """Import folders of Markdown; sections deleted there are deleted from memory."""
@@ -50,21 +48,16 @@ def sync(
     files = documents.sections_by_file(db)
     indexed["adrs"] = sum(f"/{decisions.FOLDER}/" in path for path in files)
     indexed["skills"] = sum(path.endswith("/SKILL.md") for path in files)
-    metadata = {
-        **{name: indexed[name] for name in ("files", "sections", "added", "updated", "removed", "unchanged", "ms")},
-        "skipped_count": indexed["skippedCount"],
-    }
+    metadata = {name: indexed[name] for name in ("files", "sections", "added", "updated", "removed", "unchanged", "ms")}
+    metadata["skipped_count"] = indexed["skippedCount"]
     event = new_event(
         "knowledge.sync.completed", component="knowledge-cli", metadata=metadata, duration_ms=indexed["ms"], now=now
     )
     log.store_spooled([event], db)
-    steps = []
+    steps = [template("joelclaw knowledge search <query>", "search what was imported", "what to look for")]
     if result["missing"]:
         why = "remove the sections of folders that are gone or empty"
-        steps.append(step("joelclaw knowledge sync --prune", why))
-    if indexed["sections"]:
-        command = "joelclaw knowledge search <query>"
-        steps.append(template(command, "search what was imported", "what to look for"))
+        steps.insert(0, step("joelclaw knowledge sync --prune", why))
     return Answer(result, steps)
 
 
@@ -113,49 +106,34 @@ def note(
     ] = None,
 ) -> Answer:
     """Store the result of an agent's turn, as knowledge of type turn_note."""
-    details = dict(item.partition("=")[::2] for item in detail or [])
-    number = "" if turn is None else str(turn)
-    place = {"source": source.strip(), "agent": agent.strip(), "session": session.strip(), "turn": number}
-    skip_reason = details.get("skip-reason") or None
-    skip_reasons = ("routine-heartbeat", "duplicate-signal", "no-new-information")
+    details = {name: value.strip() for name, _, value in (item.partition("=") for item in detail or [])}
+    place = {"source": source.strip(), "agent": agent.strip(), "session": session.strip()}
+    place["turn"] = "" if turn is None else str(turn)
+    skip_reason, text = details.get("skip-reason") or None, summary.strip()
     if skip_reason:
-        require_known("--skip-reason", skip_reason, skip_reasons)
-    missing = [f"--{name} is not given" for name, value in place.items() if not value]
-    text = summary.strip()
-    if not (skip_reason or text):
-        missing.append("--summary is not given, nor a --skip-reason")
-    if missing:
+        require_known("--skip-reason", skip_reason, ("routine-heartbeat", "duplicate-signal", "no-new-information"))
+    needed = place if skip_reason else {**place, "summary": text}
+    if missing := [name for name, value in needed.items() if not value]:
         example = "joelclaw knowledge note --source cli --agent me --session s1 --turn 1 --summary 'the result'"
-        raise wrong_usage(missing[0], f"give all it takes: {example}")
-    channel = details.get("channel", "").strip() or "internal"
+        raise wrong_usage(f"--{missing[0]} is not given", f"give all it takes: {example}")
+    channel = details.get("channel") or "internal"
     key = ":".join((place["source"], place["agent"], channel, place["session"], place["turn"]))
-    turn_id = details.get("turn-id", "").strip() or key
-    now = clock.now_ms()
-    steps = [step("joelclaw otel search knowledge.turn_write --hours 1", "the events of such notes")]
-    response: dict[str, Any] = {"ids": []}
-    if not skip_reason:
-        response = _store_note(turn_id, text, place, details, now)
-        words = quoted(" ".join(text.split()[:8]))
-        steps.insert(0, step(f"joelclaw knowledge search {words} --type turn_note", "find it again"))
+    turn_id, now = details.get("turn-id") or key, clock.now_ms()
+    response: dict[str, Any] = {"ids": []} if skip_reason else _store_note(turn_id, text, place, details, now)
     action = "knowledge.turn_write." + ("skipped" if skip_reason else "completed")
     metadata = {"turnId": turn_id, "agent": place["agent"], "skipReason": skip_reason}
     event = new_event(action, component="knowledge-cli", metadata=metadata, session=place["session"], now=now)
     log.store_spooled([event])
     result = {"queued": True, "event": "knowledge/turn.write.requested", "turnId": turn_id, "skipReason": skip_reason}
+    steps = [step("joelclaw otel search knowledge.turn_write --hours 1", "the events of such notes")]
     return Answer({**result, "stored": not skip_reason, "response": response}, steps)
 
 
-def _store_note(turn_id: str, summary: str, place: dict[str, str], details: dict[str, str], now: int) -> dict[str, Any]:
-    values = {name: value.strip() for name, value in details.items()}
+def _store_note(turn_id: str, summary: str, place: dict[str, str], values: dict[str, str], now: int) -> dict[str, Any]:
+    about = {"Decision": values.get("decision", "")}
+    about |= {name.title(): ", ".join(_csv(values.get(name, ""))) for name in ("evidence", "tools")}
+    about |= {name.title(): values.get(f"{name}-id", "") for name in ("loop", "story", "run")}
     usefulness = ["-".join(tag.lower().split()) for tag in _csv(values.get("usefulness", ""))]
-    about = {
-        "Decision": values.get("decision", ""),
-        "Evidence": ", ".join(_csv(values.get("evidence", ""))),
-        "Tools": ", ".join(_csv(values.get("tools", ""))),
-        "Loop": values.get("loop-id", ""),
-        "Story": values.get("story-id", ""),
-        "Run": values.get("run-id", ""),
-    }
     tags = ["turn_note", place["source"], place["agent"], values.get("channel", ""), *usefulness]
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=True)
     origin = {"session": place["session"], "project": values.get("project", ""), "tags": tags}
@@ -163,9 +141,9 @@ def _store_note(turn_id: str, summary: str, place: dict[str, str], details: dict
     return {"ids": [key], "redacted": redacted}
 
 
-def _csv(text: str, most: int = 30) -> list[str]:
-    """The different entries of a comma-separated list, at most `most`."""
-    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))[:most]
+def _csv(text: str) -> list[str]:
+    """The different entries of a comma-separated list."""
+    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
 # The vault
@@ -246,36 +224,19 @@ AdrVerb = Literal["list", "locate", "refs", "prompt", "collisions", "audit", "ra
 
 @vault.command("adr")
 def adr(
-    verb: Annotated[
-        AdrVerb | None,
-        Argument(metavar="VERB", help="list, locate, refs, prompt, collisions, audit, rank or next"),
-    ] = None,
-    query: Annotated[
-        list[str] | None, Argument(metavar="QUERY", help="A number, name or words; for `prompt`, a text with links")
-    ] = None,
-    only: Annotated[
-        str | None, Option("--status", "--band", help="Only this status (list), or this band (rank)")
-    ] = None,
+    verb: Annotated[AdrVerb | None, Argument(metavar="VERB", help=", ".join(get_args(AdrVerb)))] = None,
+    query: Annotated[list[str] | None, Argument(metavar="QUERY", help="For locate, refs and prompt")] = None,
+    only: Annotated[str | None, Option("--status", "--band", help="Only this status (list) or band (rank)")] = None,
     limit: Annotated[
-        int | None,
-        Option(
-            "--limit",
-            "--count",
-            min=1,
-            max=500,
-            help="Maximum number of records (default: 200 for list, 3 for next, else 10)",
-        ),
+        int | None, Option("--limit", "--count", min=1, max=500, help="Maximum number (default: list 200, next 3, 10)")
     ] = None,
-    unscored: Annotated[bool, Option("--unscored", help="Only records without a score (rank)")] = False,
-    all: Annotated[bool, Option("--all", help="Include records that are not open (rank)")] = False,
+    unscored: Annotated[bool, Option("--unscored", help="rank: only records without a score")] = False,
+    all: Annotated[bool, Option("--all", help="rank: also records that are not open")] = False,
 ) -> Answer:
     """Read the decision records of the vault."""
     text = " ".join(query or [])
-    takes_query = verb in ("locate", "refs", "prompt")
-    if takes_query and not text.strip():
-        raise wrong_usage(f"`vault adr {verb}` needs a query", f"run: joelclaw vault adr {verb} QUERY")
-    if query and not takes_query:
-        raise wrong_usage(f"`vault adr {verb or ''}` takes no further words", "leave it out, or use locate")
+    if bool(text.strip()) != (verb in ("locate", "refs", "prompt")):
+        raise wrong_usage(f"`vault adr {verb or ''}` takes a query only as locate, refs or prompt", "see its --help")
     root = notes.root()
     if not verb:
         verbs = {name: f"joelclaw vault adr {name}" for name in get_args(AdrVerb)}
@@ -287,17 +248,17 @@ def adr(
         if status:
             require_known("status", status, decisions.STATUSES, "INVALID_ADR_STATUS")
         return Answer(decisions.listing(records, status, limit or 200))
-    if verb == "locate":
-        return Answer(decisions.locate(records, text, min(limit or 10, 50)))
     if verb == "rank":
         if only is not None:
             require_known("band", only, tuple(decisions.BANDS))
         return Answer(decisions.rank(records, band=only or "", only_unscored=unscored, closed_too=all))
+    if verb == "locate":
+        return Answer(decisions.locate(records, text, min(limit or 10, 50)))
     if verb == "next":
         return Answer(decisions.recommend(records, min(limit or 3, 20)))
+    if verb == "collisions":
+        return Answer(decisions.collisions(records))
     if verb == "audit":
         audit = decisions.audit(root, records)
         return Answer(audit, exit_code=0 if audit["ok"] else FAILED)
-    if verb == "collisions":
-        return Answer(decisions.collisions(records))
     return Answer((decisions.refs if verb == "refs" else decisions.expand)(records, text))

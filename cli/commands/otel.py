@@ -16,6 +16,7 @@ from cli.commands import hot
 from cli.declarations import (
     Hours,
     OneOf,
+    Stdin,
     group,
     limit_option,
     project_option,
@@ -42,14 +43,12 @@ o11y = group(app, "o11y", "Show all events of a session or machine.")
 
 _LEVELS = ("debug", "info", "warn", "error", "fatal")
 
-Sources = Annotated[
-    str | None, Option("--source", metavar="CSV", help="Sources, comma-separated", autocompletion=stored("source"))
-]
+Sources = Annotated[str | None, Option("--source", metavar="CSV", help="Sources", autocompletion=stored("source"))]
 Components = Annotated[
-    str | None,
-    Option("--component", metavar="CSV", help="Components, comma-separated", autocompletion=stored("component")),
+    str | None, Option("--component", metavar="CSV", help="Components", autocompletion=stored("component"))
 ]
-Limit = Annotated[int, limit_option("Maximum number of events", 200)]
+Success = Annotated[Any, Option("--success", parser=true_or_false, metavar="true|false", help="Whether it succeeded")]
+Limit = Annotated[int, limit_option("Maximum number", 200)]
 
 
 @otel.command("emit")
@@ -63,19 +62,14 @@ def emit(
     level: Annotated[
         Literal["debug", "info", "warn", "error", "fatal"] | None, Option(help="Severity (default: info)")
     ] = None,
-    success: Annotated[
-        Any,
-        Option("--success", parser=true_or_false, metavar="true|false", help="Whether it succeeded (default: true)"),
-    ] = None,
+    success: Success = None,
     metadata: Annotated[str | None, Option(metavar="JSON", help="A JSON object")] = None,
     id: Annotated[str | None, Option(help="Its id; a second event with the same id is not stored")] = None,
-    timestamp: Annotated[
-        int | None, Option(min=0, max=253_402_300_799_999, help="When it happened, in ms since the epoch")
-    ] = None,
+    timestamp: Annotated[int | None, Option(min=0, max=253_402_300_799_999, help="In ms since the epoch")] = None,
     error: Annotated[str | None, Option(help="What went wrong")] = None,
     duration_ms: Annotated[float | None, Option(min=0, help="How long it took, in ms")] = None,
     session: Annotated[str | None, Option(metavar="ID", help="Session id (default: from the environment)")] = None,
-    stdin: Annotated[bool, Option("--stdin", help="Also read the event from stdin; options take precedence")] = False,
+    stdin: Stdin = False,
 ) -> Answer:
     """Record an event. Without ACTION, it is read from stdin as a JSON object."""
     return hot.emit(locals())
@@ -85,21 +79,15 @@ def emit(
 @otel.command("search", help="Find events by their words.")
 def search(
     query: Annotated[list[str] | None, Argument(metavar="QUERY", help="All words must match; a|b means either")] = None,
-    level: Annotated[
-        str | None, Option(metavar="CSV", help="Severities, comma-separated", autocompletion=lambda: [*_LEVELS])
-    ] = None,
+    level: Annotated[str | None, Option(metavar="CSV", help="Severities", autocompletion=lambda: [*_LEVELS])] = None,
     source: Sources = None,
     component: Components = None,
     session: Annotated[str, session_option("Only this session (its id, or the beginning of it)")] = "",
-    client: Annotated[str | None, Option(parser=OneOf(*clients.NAMES), help="Only sessions of this client")] = None,
-    project: Annotated[str, project_option("Only sessions of this project")] = "",
+    client: Annotated[str | None, Option(parser=OneOf(*clients.NAMES), help="Only this client")] = None,
+    project: Annotated[str, project_option("Only this project")] = "",
     system: Annotated[str | None, Option(metavar="ID", help="Only this machine")] = None,
-    success: Annotated[
-        Any, Option("--success", parser=true_or_false, metavar="true|false", help="Only successes, or only failures")
-    ] = None,
-    action: Annotated[
-        str | None, Option(metavar="CSV", help="Actions, comma-separated", autocompletion=stored("action"))
-    ] = None,
+    success: Success = None,
+    action: Annotated[str | None, Option(metavar="CSV", help="Actions", autocompletion=stored("action"))] = None,
     since: Annotated[str | None, Option(metavar="TIME", help="Only since then: 2w (h, d, w, mo, y), or a date")] = None,
     hours: Hours = 24,
     limit: Limit = 30,
@@ -119,7 +107,10 @@ def search(
     filters["session"] = _whole_id(session)
 
     def asked() -> "EventQuery":
-        narrowed = _sessions_of(client or "", project) if client or project else None
+        of = known_sessions.of
+        narrowed = None
+        if client or project:
+            narrowed = [row.id for row in of(sqlite.open_or_empty(), client=client or "", project=project)]
         return {**events.query(filters, clock.now_ms()), "sessions": narrowed}
 
     if follow:
@@ -147,10 +138,6 @@ def _whole_id(given: str) -> str:
         raise
 
 
-def _sessions_of(client: str, project: str) -> list[str]:
-    return [session.id for session in known_sessions.of(sqlite.open_or_empty(), client=client, project=project)]
-
-
 def _add_origins(rows: list[dict[str, Any]]) -> None:
     """Add the client and the project of its session to each event."""
     db = sqlite.open_or_empty()
@@ -162,18 +149,17 @@ def _add_origins(rows: list[dict[str, Any]]) -> None:
 
 def _follow(asked: "Callable[[], EventQuery]", limit: int) -> int:
     """Print matching events as they come, until Ctrl-C or until the reader goes away."""
+    from cli import terminal, views
+
     on_terminal = is_for_person()
-    if on_terminal:
-        from cli import terminal, views
     reader = select.poll()
     reader.register(1, 0)  # reports only that the reading end of a pipe was closed
     with suppress(KeyboardInterrupt):
         log.store_spooled()
         for found in events.follow(asked, limit):
             rows = [events.event_row(event) for event in found]
-            if rows:
-                _add_origins(rows)
-            if on_terminal and rows:
+            _add_origins(rows)
+            if on_terminal:
                 terminal.print_items(map(views.event, rows))
             elif not all(write_json(json_text.dumps(row)) for row in rows):
                 break
@@ -218,7 +204,7 @@ def of_session(
     id: Annotated[str, session_argument("The session's id")], hours: Hours = 24, limit: Limit = 50
 ) -> Answer:
     """Show the events of a session."""
-    return _events_of("session", id, hours, limit)
+    return _events_of("session", id.strip(), hours, limit)
 
 
 @o11y.command("system")
@@ -226,16 +212,14 @@ def of_system(
     id: Annotated[str, Argument(metavar="ID", help="The machine's id")], hours: Hours = 24, limit: Limit = 50
 ) -> Answer:
     """Show the events of a machine."""
-    return _events_of("system", id, hours, limit)
+    return _events_of("system", id.strip(), hours, limit)
 
 
-def _events_of(scope: str, id: str, hours: float, limit: int) -> Answer:
-    name = id.strip()
+def _events_of(scope: str, name: str, hours: float, limit: int) -> Answer:
     if not name:
         raise wrong_usage("the id is empty", f"give it: joelclaw o11y {scope} ID")
     log.store_spooled()
-    asked = events.query({"hours": hours, scope: name, "all": True}, clock.now_ms())
-    found = events.find(asked, limit=limit, page=1)
+    found = events.find(events.query({"hours": hours, scope: name, "all": True}, clock.now_ms()), limit=limit, page=1)
     _add_origins(found["events"])
     hits = [{"collection": "otel_events", **event, "timestamp": event["ts"]} for event in found["events"]]
     result = {

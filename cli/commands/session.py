@@ -51,26 +51,20 @@ def list_(
     limit: Annotated[int, limit_option("Maximum number of sessions", 10_000)] = 20,
     project: Annotated[str, project_option("Only this project")] = "",
     client: Annotated[str | None, Option(parser=CLIENT, help="Only this client")] = None,
-    hours: Annotated[float | None, Option(min=0, max=876_000, help="Only those active in the last N hours")] = None,
+    hours: Annotated[float | None, Option(min=0, max=876_000, help="How far back, in hours")] = None,
 ) -> Answer:
     """List all sessions, the most recently active first."""
     since = 0 if hours is None else int(clock.now_ms() - hours * clock.HOUR_MS)
     rows, count = known_sessions.rows(
         _store(), config.load(), limit=limit, since=since, project=project, client=client or ""
     )
-    actions = []
-    if rows:
-        about = "its id, or the beginning of it"
-        actions = [template("joelclaw session show <id>", "one session in detail", about, rows[0]["sessionId"])]
-    return Answer({"count": count, "sessions": rows}, actions)
+    about = ("joelclaw session show <id>", "one session in detail", "its id, or the beginning of it")
+    return Answer({"count": count, "sessions": rows}, [template(*about, row["sessionId"]) for row in rows[:1]])
 
 
 @session.command("show")
 def show(
-    id: Annotated[
-        str | None,
-        session_argument("Session id, or the beginning of it (default: this session, else the newest of this project)"),
-    ] = None,
+    id: Annotated[str | None, session_argument("Session id (default: this session, else the project's newest)")] = None,
     full: Annotated[bool, Option("--full", help="Show every turn, and injected texts in full")] = False,
 ) -> Answer:
     """Show a session in detail: its turns, context, injected and used memories, and the cost of hooks."""
@@ -120,7 +114,14 @@ def briefing(
         task, unfinished = "", [task, *unfinished] if task else []
     since = f"{len(latest)} sessions, the last on {clock.iso(latest[0]['updated_at'])[:10]}" if latest else None
     options: dict[str, Any] = {"category": None, "tag": [], "all": False, "page": 1, "project": name, "limit": budget}
-    entries = [_briefing_entry(row) for row in curate.listing(db, options)["memories"]]
+    entries = []
+    for memory in curate.listing(db, options)["memories"]:
+        sensitive = memory["privacy"] == "sensitive"
+        line = "[sensitive]" if sensitive else one_line(memory["observation"])
+        entries.append({
+            "title": clip(line, 80), "description": clip(line, 240), "sensitive": sensitive,
+            "pointer": f"joelclaw show {memory['id']}", "source": "observation", "updated_at": memory["at"],
+        })  # fmt: skip
     heading = {"active_arc": task or None, "frontier": " ".join(unfinished) or None, "since_last_session": since}
     result: dict[str, Any] = {
         "repo": folder, "heading": heading, "day_index": None, "entries": entries, "budget": budget,
@@ -131,18 +132,9 @@ def briefing(
         lines = [f"# {one_line(name)}"]
         lines += [f"{key.replace('_', ' ').capitalize()}: {value or '–'}" for key, value in heading.items()]
         for number, entry in enumerate(entries, 1):
-            lines.append(f"{number}. {entry['title']} — {entry['description']} ({runnable(entry['pointer'])})")
+            lines.append(f"{number}. {entry['description']} ({runnable(str(entry['pointer']))})")
         text = FramedText(enclose("memory-recall", lines))
     return Answer(result, [step("joelclaw session list", "its sessions")], text)
-
-
-def _briefing_entry(memory: dict[str, Any]) -> dict[str, Any]:
-    sensitive = memory["privacy"] == "sensitive"
-    text = "[sensitive]" if sensitive else one_line(memory["observation"])
-    return {
-        "title": clip(text, 80), "description": clip(text, 240), "sensitive": sensitive,
-        "pointer": f"joelclaw show {memory['id']}", "source": "observation", "updated_at": memory["at"],
-    }  # fmt: skip
 
 
 # lost
@@ -151,19 +143,21 @@ def _briefing_entry(memory: dict[str, Any]) -> dict[str, Any]:
 @app.command("lost")
 def lost(
     session: Annotated[
-        str | None,
-        session_argument(
-            "Session id, or the beginning of it (default: this session, else the last compacted here)", "SESSION"
-        ),
+        str | None, session_argument("Session id (default: this session, else the last compacted here)", "SESSION")
     ] = None,
-    limit: Annotated[int | None, limit_option("How many of each kind (default 5 to 8, names 40)", 1000)] = None,
+    limit: Annotated[int | None, limit_option("Maximum number", 1000)] = None,
     all: Annotated[bool, Option("--all", help="Everything of each kind")] = False,
     kind: Annotated[list[str] | None, Option("--kind", "-k", parser=KIND, help="Only this kind")] = None,
     raw: Raw = False,
 ) -> Answer:
     """Show what the last compaction dropped, and how to get each item back."""
     db = sqlite.open_reading()
-    given = _session_with_losses(db, (session or "").strip())
+    given = (session or "").strip() or session_from_environment()
+    if given:
+        given = str(stored_id(given))
+    elif (current := current_session()) and db is not None:  # else the session that was compacted last
+        known = stored_sessions.by_id(db, stored_id(current))
+        given = str(known["id"]) if known else ""
     here = "" if given else project.name_of(files.current_folder())
     result: dict[str, Any] = losses.of_project(db, given, kind or losses.KINDS, project=here)
     most = MOST_ENTRIES if all else limit
@@ -183,16 +177,6 @@ def lost(
     return Answer(result, actions, text if raw else None, message=message, view="cli.terminal:message")
 
 
-def _session_with_losses(db: Any, given: str) -> str:
-    """The id of the session that is given or current; "" for the session that was compacted last."""
-    asked = given or session_from_environment()
-    if asked:
-        return str(stored_id(asked))
-    current = current_session()
-    known = stored_sessions.by_id(db, stored_id(current)) if current and db is not None else None
-    return str(known["id"]) if known else ""
-
-
 def lost_text(result: dict[str, Any]) -> str:
     """The result of `lost` as text, a line for each entry."""
     name, about = quoting.shown_id(result["session"]), result["compaction"]
@@ -210,19 +194,15 @@ def lost_text(result: dict[str, Any]) -> str:
 
 
 def _lost_line(kind: str, entry: dict[str, Any]) -> str:
+    short = {name: clip(" ".join(value.split()), 200) for name, value in entry.items() if isinstance(value, str)}
     again = " (back since)" if entry.get("again") else ""
     if kind == "files":
-        return _short(entry["file"]) + again
+        return short["file"] + again
     if kind == "commands":
-        outcome = f"  ({entry['outcome']})" if entry["outcome"] else ""
-        return f"$ {_short(entry['command'])}{outcome}{again}"
+        return f"$ {short['command']}" + f"  ({short['outcome']})" * bool(short["outcome"]) + again
     if kind == "errors":
-        return f"{_short(entry['error'])} ({_short(entry['doing'], 80)})"
-    return _short(entry["text"])
-
-
-def _short(text: str, characters: int = 200) -> str:
-    return clip(" ".join(text.split()), characters)
+        return f"{short['error']} ({clip(short['doing'], 80)})"
+    return short["text"]
 
 
 # sessions search, sessions extract
