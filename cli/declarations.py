@@ -95,26 +95,28 @@ def memory_argument(help: str, metavar: str = "ID") -> Any:
     return Argument(metavar=metavar, help=help, autocompletion=stored("memories"))
 
 
-def limit_option(help: str, most: int = 100) -> Any:
+def limit_option(most: int = 100) -> Any:
     """An option whose value is a number of results."""
-    return Option("--limit", "-n", min=1, max=most, help=help)
+    return Option("--limit", "-n", min=1, max=most, help="Maximum number of results")
 
 
 Query = Annotated[list[str] | None, Argument(metavar="QUERY", help="What to look for")]
 RequiredQuery = Annotated[list[str], Argument(metavar="QUERY", help="What to look for")]
-Hits = Annotated[int | None, limit_option("Maximum number of hits (default: recall.limit)")]
-Raw = Annotated[bool, Option("--raw", help="Print only the text, not JSON")]
-Verbatim = Annotated[bool, Option("--verbatim", help="Print only the text, exactly as stored; refused on a terminal")]
+Hits = Annotated[int | None, limit_option()]
+Raw = Annotated[bool, Option("--raw", help="Print only the text")]
+Verbatim = Annotated[bool, Option("--verbatim", help="Print the text exactly as stored, except on a terminal")]
+ExitCode = Annotated[bool, Option("--exit-code", help="Exit 1 if nothing is found")]
+Since = Annotated[str | None, Option(metavar="TIME", help="Only what is newer: 2w (h, d, w, mo, y), or a date")]
 Hours = Annotated[float, Option("--hours", min=0, max=876_000, help="How far back, in hours")]
-Session = Annotated[str | None, session_option("Session id")]
-Stdin = Annotated[bool, Option("--stdin", help="Also read a JSON object from stdin; options take precedence")]
-Percent = Annotated[float | None, Option("--percent", min=0, max=100, metavar="P", help="Context usage, 0 to 100")]
+Session = Annotated[str | None, session_option("The session's id")]
+Stdin = Annotated[bool, Option("--stdin", help="Also read a JSON object from stdin")]
+Percent = Annotated[float | None, Option("--percent", min=0, max=100, metavar="P", help="Context usage in percent")]
 ConfirmedDeletion = Annotated[
-    bool | None, Option("--yes/--dry-run", "-y", help="Delete without asking, or only report what would be deleted")
+    bool | None, Option("--yes/--dry-run", "-y", help="Do not ask, or only show what would happen")
 ]
 Category = Annotated[
     str | None,
-    Option("--category", "-c", help="Only this category, or an alias such as ops", autocompletion=stored("categories")),
+    Option("--category", "-c", help="Only this category (ops)", autocompletion=stored("categories")),
 ]
 
 

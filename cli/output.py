@@ -22,16 +22,6 @@ if TYPE_CHECKING:
         description: str
         params: NotRequired[dict[str, dict[str, Any]]]
 
-    class Envelope(TypedDict):
-        """The JSON object that a command prints."""
-
-        ok: bool
-        command: str
-        result: Any
-        error: NotRequired[dict[str, str]]
-        fix: NotRequired[str]
-        next_actions: list[NextAction]
-
 
 class StdoutFullError(Exception):
     """Stdout cannot be written, because the disk behind it is full, for example. The text is the system's reason."""
@@ -87,44 +77,29 @@ def quoted(word: str) -> str:
 # The envelope
 
 
-def success(command: str, result: object, next_actions: list[NextAction] | None = None) -> Envelope:
-    """The envelope of a command that succeeded. `command` begins with `joelclaw `."""
-    return {"ok": True, "command": command, "result": result, "next_actions": next_actions or []}
-
-
-def failure_envelope(command: str, failure: Failure, next_actions: list[NextAction]) -> Envelope:
-    """The envelope of a command that failed."""
-    return {
-        "ok": False,
-        "command": command,
-        "result": None,
-        "error": {"message": failure.message or failure.code, "code": failure.code},
-        "fix": failure.fix,
-        "next_actions": next_actions,
-    }
+def envelope(
+    command: str, result: object, next_actions: list[NextAction], failure: Failure | None = None
+) -> dict[str, Any]:
+    """The JSON object that a command prints. The commands in its fix and next actions can be run from any folder."""
+    about: dict[str, Any] = {"ok": failure is None, "command": command, "result": result}
+    if failure is not None:
+        about["error"] = {"message": failure.message or failure.code, "code": failure.code}
+        about["fix"] = runnable(failure.fix)
+    about["next_actions"] = [{**action, "command": runnable(action["command"])} for action in next_actions]
+    return about
 
 
 def print_answer(command: str, answer: Answer) -> None:
     """Print the raw text or the envelope. Nothing in it can control a terminal or imitate markup."""
     text = answer.text
     if text is None:
-        print_envelope(success(command, answer.result, answer.next_actions))
+        write_json(json_text.pretty(envelope(command, answer.result, answer.next_actions)))
     elif text:
         if not isinstance(text, FramedText):
             from core.quoting import shown
 
             text = shown(text)
         write_out(text + "\n")
-
-
-def print_envelope(envelope: Envelope) -> None:
-    """Print an indented JSON object. The commands in its fix and next actions can be run from any folder."""
-    printed: Envelope = {**envelope}
-    if "fix" in envelope:
-        printed["fix"] = runnable(envelope["fix"])
-    actions = envelope["next_actions"]
-    printed["next_actions"] = [{**action, "command": runnable(action["command"])} for action in actions]
-    write_json(json_text.pretty(printed))
 
 
 def report(path: str, error: Exception, *, as_json: bool, helped: str | None = None) -> int:
@@ -136,7 +111,7 @@ def report(path: str, error: Exception, *, as_json: bool, helped: str | None = N
     name = f"joelclaw {path}"
     if as_json:
         words = filter(None, ("joelclaw", path if helped is None else helped, "--help"))
-        print_envelope(failure_envelope(name, failure, [step(" ".join(words), "what this command takes")]))
+        write_json(json_text.pretty(envelope(name, None, [step(" ".join(words), "what it takes")], failure)))
     else:
         from core.quoting import shown
 
@@ -223,10 +198,7 @@ def tell(text: str) -> None:
 
 def is_terminal() -> bool:
     """Whether stdout is a terminal."""
-    try:
-        return os.isatty(1)
-    except OSError:
-        return False
+    return os.isatty(1)
 
 
 def is_for_person() -> bool:
@@ -243,10 +215,3 @@ def require_known(kind: str, given: str, known: Collection[str], code: str = "US
     """Raise a Failure if a word that the caller gave is none of those known."""
     if given not in known:
         raise usage(code, f"there is no {kind} {given[:80]!r}", f"use one of {', '.join(known)}")
-
-
-def refuse_terminal() -> None:
-    """Raise a Failure if stdout is a terminal: `--verbatim` prints stored text, which could control the terminal."""
-    if is_terminal():
-        raise wrong_usage("--verbatim prints stored text unchanged, and stdout is a terminal",
-                    "write to a file or a pipe, or leave out --verbatim")  # fmt: skip

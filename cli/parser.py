@@ -8,7 +8,7 @@ all others, `cli/declarations.py` reads them from the declaration.
 
 from __future__ import annotations
 
-from cli.output import refuse_terminal, wrong_usage
+from cli.output import is_terminal, wrong_usage
 from core import TYPE_CHECKING
 from core.errors import Failure
 
@@ -30,6 +30,7 @@ _IGNORED_OPTIONS = {
 }  # fmt: skip
 """Options of the mirrored CLI that have no effect here, by the first word of the commands: each takes a value."""
 
+_IGNORED = "ignored"  # the name of the values of these options
 _SHELL_TEXT_COMMANDS = ("how", "fix")
 """Their text is a shell command or what it printed: unknown options belong to it (`how git add -p`)."""
 
@@ -56,9 +57,11 @@ class Parameter:
     help = ""
     completions: Callable[[], list[str]] | None = None
 
-    def __init__(self, name: str, **declared: Any) -> None:
-        self.name = name
+    def __init__(self, name: str = "", **declared: Any) -> None:
         self.__dict__.update(declared)
+        if self.kind == "flag":
+            self.default = declared.get("default", False)
+        self.name = name or self.flags[0].lstrip("-").replace("-", "_")
 
     def convert(self, text: str) -> Any:
         """The value of a word; raises a Failure if the parameter does not take it."""
@@ -150,8 +153,9 @@ def parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
     """The options of a call, or None if it asks for the help. Raises a Failure with the command's code."""
     try:
         options = _parse(command, words)
-        if options is not None and options.get("verbatim"):
-            refuse_terminal()
+        if options is not None and options.get("verbatim") and is_terminal():
+            about = "--verbatim prints stored text unchanged, which could control the terminal"
+            raise wrong_usage(about, "write to a file or a pipe, or leave out --verbatim")
         return options
     except Failure as failure:
         failure.code = command.code
@@ -179,7 +183,7 @@ def _parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
 def _parse_options(command: Command, words: list[str], options: dict[str, Any]) -> list[str] | None:
     """Put the values of options into `options`; returns the other words, or None if there is a flag for the help."""
     by_flag = {flag: parameter for parameter in command.parameters for flag in (*parameter.flags, *parameter.off)}
-    by_flag |= {flag: Parameter("") for flag in _IGNORED_OPTIONS.get(command.path.partition(" ")[0], ())}
+    by_flag |= {flag: Parameter(_IGNORED) for flag in _IGNORED_OPTIONS.get(command.path.partition(" ")[0], ())}
     texts: list[str] = []
     while words:
         word = words.pop(0)
@@ -210,7 +214,7 @@ def _parse_options(command: Command, words: list[str], options: dict[str, Any]) 
             raise _wrong(command, f"{flag} takes no value")
         if word != flag:  # `-vf` is `-v -f`
             words.insert(0, "-" + value)
-    options.pop("", None)  # the options that are ignored
+    options.pop(_IGNORED, None)
     return texts
 
 

@@ -195,36 +195,34 @@ def _values(parameter: Parameter) -> Sequence[str]:
 def markdown() -> str:
     """The commands as Markdown. Parameters of several commands are described once, at the beginning."""
     commands = every_command().values()
-    counts = Counter(parameter_line(parameter) for command in commands for parameter in command.parameters)
-    shared = [row for row, count in counts.items() if count > 1]
-    lines = ["## Options of several commands", "", *shared, ""]
-    groups = every_group()
+    rows = [parameter_line(parameter) for command in commands for parameter in command.parameters]
+    shared = [row for row, count in Counter(rows).items() if count > 1]
+    lines = ["## Options of several commands", "", *(f"    {row}" for row in shared)]
+    before: list[str] = []
     for command in commands:
-        group = command.path.partition(" ")[0]
-        if group in groups:
-            lines += [f"## {group}", "", groups.pop(group), ""]
         usage = usage_line(command).removeprefix("joelclaw ").removesuffix(" [options]")
-        lines += [f"{'###' if ' ' in command.path else '##'} {usage}", "", command.help, ""]
-        rows = {parameter_line(parameter): parameter for parameter in command.parameters}
-        also = [f"`{row.split('`')[1]}`{_default(rows[row])}" for row in rows if row in shared]
-        new = [row + _default(rows[row]) for row in rows if row not in shared]
-        lines += [*new, *[f"- also {' '.join(also)}"] * bool(also), ""]
-    return "\n".join(lines).rstrip()
+        lines += ["", f"## {usage}", "", command.help, ""]
+        own: list[str] = []
+        also: list[str] = []
+        for parameter in command.parameters:
+            row, default = parameter_line(parameter), parameter.default
+            shown = f"={default}" if default not in (None, "", False) and not parameter.many else ""
+            if row not in shared:
+                own.append(f"    {row}" + f" ({shown[1:]})" * bool(shown))
+            elif parameter.flags:
+                also.append(parameter.flags[0] + shown)
+        rows = [*own, *[f"    {' '.join(also)}"] * bool(also)]
+        lines += ["    the same options"] if len(also) > 5 and rows == before else rows
+        before = rows
+    return "\n".join(line for at, line in enumerate(lines) if line or lines[at - 1]).rstrip()
 
 
 def parameter_line(parameter: Parameter) -> str:
-    """A parameter as a list item, with its choices and range."""
-    names = ", ".join(f"`{flag}`" for flag in (*parameter.flags, *parameter.off)) or f"`{parameter.metavar}`"
-    notes = [f"`{'|'.join(parameter.choices)}`"] if parameter.choices and parameter.flags else []
-    if parameter.high is not None and parameter.high <= 1000 and "0 to" not in parameter.help:
-        notes.append(f"{parameter.low:g}–{parameter.high:g}")
+    """A parameter's flags or name, with its help and choices."""
+    names = ", ".join((*parameter.flags, *parameter.off)) or parameter.metavar
+    notes = ["|".join(parameter.choices)] if parameter.choices and parameter.flags else []
     notes += ["repeatable"] if parameter.many and parameter.flags else []
-    return f"- {names}: {parameter.help}" + f" ({', '.join(notes)})" * bool(notes)
-
-
-def _default(parameter: Parameter) -> str:
-    is_shown = parameter.default not in (None, "", False) and not parameter.many
-    return f" [{parameter.default}]" if is_shown else ""
+    return f"{names}: {parameter.help}" + f" ({', '.join(notes)})" * bool(notes)
 
 
 # cli/hot_table.py
@@ -258,12 +256,14 @@ def hot_table() -> str:
 
 
 def _declared(parameter: Parameter) -> dict[str, Any]:
-    """What the small parser needs to know of a parameter, without the defaults of `Parameter`."""
+    """What the small parser needs to know of a parameter, without what follows from its flags and kind."""
     names = ("kind", "default", "flags", "off", "choices", "low", "high", "many", "required", "metavar")
     values = {name: getattr(parameter, name) for name in names}
+    implied = {name: getattr(Parameter, name) for name in names}
+    implied["default"] = False if parameter.kind == "flag" else None
     if parameter.flags:
-        del values["metavar"]  # only used for arguments
-    return {"name": parameter.name, **{n: v for n, v in values.items() if v != getattr(Parameter, n)}}
+        implied |= {"metavar": parameter.metavar, "name": Parameter(flags=parameter.flags).name}
+    return {n: v for n, v in {"name": parameter.name, **values}.items() if n not in implied or v != implied[n]}
 
 
 if __name__ == "__main__":

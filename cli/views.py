@@ -8,8 +8,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from cli.commands import recall_hot
-from cli.output import Answer, quoted, step
+from cli.output import Answer, step
 from cli.terminal import View, console, label, line, pairs, plain, present, records, safe
 from core.quoting import clip, counted, shown, shown_id
 from core.words import query_terms
@@ -41,9 +40,7 @@ def hits(answer: Answer) -> View:
         answer.next_actions = [step("joelclaw recall show 1", answer.next_actions[0]["description"])]
     else:
         yield safe(f"No results for {result['query'][:120]!r}.", "yellow")
-        for about in recall_hot.unknown_filters(result):
-            yield safe(about, "yellow")
-            answer.next_actions = [step(f"joelclaw recall {quoted(result['query'])}", "the same without it")]
+        yield from (safe(about, "yellow") for about in result.get("unknownFilters", ()))
         for dropped in result["droppedDiagnostics"]:
             yield safe(f"  left out ({', '.join(dropped['reasons'])}): {dropped['observation'][:100]}", "dim")
     if "fallback" in result:

@@ -37,9 +37,9 @@ inject = group(app, "inject", "Print short texts to give to an agent.")
 compaction = group(app, "compaction", "Decide on, prepare, serialize and summarize a compaction.")
 idle = group(app, "idle", "Compact sessions while they are idle.")
 
-Role = Annotated[str | None, Option("--role", help="interactive (default), gateway or another; remembered")]
-Tokens = Annotated[int | None, Option("--tokens", min=0, help="Context usage in tokens; needs --window")]
-Window = Annotated[int | None, Option("--window", min=1, help="The model's context window in tokens")]
+Role = Annotated[str | None, Option("--role", help="interactive (default), gateway or another")]
+Tokens = Annotated[int | None, Option("--tokens", min=0, help="Context usage in tokens")]
+Window = Annotated[int | None, Option("--window", min=1, help="Context window in tokens")]
 Message = Option("--message", "-m", metavar="TEXT", help="A prompt; the oldest first")
 
 
@@ -54,7 +54,7 @@ def save(
     role: Role = None,
     stdin: Stdin = False,
 ) -> Answer:
-    """Save the task at the end of a turn; recall when the context is warm, remember when it is hot."""
+    """Save the task at the end of a turn; recall when warm, remember when hot."""
     return hot.save(locals())
 
 
@@ -67,8 +67,8 @@ def flush(
 
 
 @checkpoint.command("show")
-def show(id: Annotated[str | None, session_argument("Session id (default: list all)")] = None) -> Answer:
-    """Show everything known about a session; without ID, list all sessions with a state file."""
+def show(id: Annotated[str | None, session_argument("Its id (default: list all)")] = None) -> Answer:
+    """Show the state of a session, or list all."""
     if id is None:
         sessions = list_states()
         command, about = "joelclaw checkpoint show <id>", "everything known about a session"
@@ -98,7 +98,7 @@ def memory(
     project: Annotated[str | None, Option(help="Its project (default: the folder's)")] = None,
     raw: Raw = False,
 ) -> Answer:
-    """Print relevant memories when a session starts, once."""
+    """Print relevant memories when a session starts."""
     return hot.inject_memory(locals())
 
 
@@ -110,7 +110,7 @@ def refresh(
     percent: Percent = None,
     raw: Raw = False,
 ) -> Answer:
-    """Print memories about the current topic when a message arrives, if they are due."""
+    """Print memories about the current topic, if they are due."""
     return hot.inject_refresh(locals())
 
 
@@ -119,10 +119,10 @@ def project(
     session: Session = None,
     role: Role = None,
     file: Annotated[list[str] | None, Option(metavar="PATH", help="The file being edited")] = None,
-    cwd: Annotated[str | None, Option(metavar="DIR", help="The agent's folder (default: the current folder)")] = None,
+    cwd: Annotated[str | None, Option(metavar="DIR", help="The agent's folder")] = None,
     raw: Raw = False,
 ) -> Answer:
-    """Print memories that name a file when it is edited, once."""
+    """Print memories that name a file, once."""
     return hot.inject_project(locals())
 
 
@@ -134,7 +134,7 @@ def hook(
     ] = None,
     event: Annotated[str | None, Argument(metavar="EVENT", help="The event, if stdin does not name it")] = None,
 ) -> int:
-    """Answer an agent's event on stdin; agents call this. Always exits 0. To test it, run `joelclaw doctor`."""
+    """Answer an event on stdin; agents call this. To test it, run `joelclaw doctor`."""
     return start.hook([agent or "", event or ""])
 
 
@@ -142,17 +142,15 @@ def hook(
 
 Transcript = Annotated[str, Argument(metavar="TRANSCRIPT", help="A session file of pi")]
 Client = Annotated[
-    str | None, Option("--client", parser=OneOf(*clients.taking_summaries()), help="Who wrote it (default: detected)")
+    str | None, Option("--client", parser=OneOf(*clients.taking_summaries()), help="The client that wrote it")
 ]
-Reserve = Annotated[int | None, Option("--reserve", min=0, help="Tokens to keep free (default: the setting's)")]
-KeepRecent = Annotated[
-    int | None, Option("--keep-recent", min=0, help="Recent tokens to keep (default: the setting's)")
-]
-At = Annotated[str, Option("--at", metavar="ENTRY", help="Id of the current entry (default: the newest)")]
+Reserve = Annotated[int | None, Option("--reserve", min=0, help="Tokens to keep free")]
+KeepRecent = Annotated[int | None, Option("--keep-recent", min=0, help="Recent tokens to keep")]
+At = Annotated[str, Option("--at", metavar="ENTRY", help="Current entry (default: the newest)")]
 Instructions = Annotated[str, Option("--instructions", metavar="TEXT", help="What the summary should focus on")]
 ModelCommand = Annotated[
     str,
-    Option("--command", metavar="CMD", help="Runs the model: prompt on stdin, text on stdout (default: model.command)"),
+    Option("--command", metavar="CMD", help="Runs the model (default: model.command)"),
 ]
 
 
@@ -195,7 +193,7 @@ class _Session:
 def decide(
     transcript: Transcript, window: Window = None, reserve: Reserve = None, at: At = "", client: Client = None
 ) -> Answer:
-    """Decide whether a session should be compacted now, and why."""
+    """Decide whether a session should be compacted, and why."""
     session = _Session(transcript, client, at=at)
     limits, size = session.limits(window, reserve), preparation.context_size(session.transcript)
     reason = preparation.reason(
@@ -223,7 +221,7 @@ def prepare(
     at: At = "",
     client: Client = None,
 ) -> Answer:
-    """Find where to cut a session: what to summarize, what to keep, which files to list."""
+    """Find where to cut a session."""
     session = _Session(transcript, client, at=at, keep_recent=keep_recent)
     limits, cut = session.limits(window, reserve), session.prepared()
     settings = {"reserveTokens": limits.reserve, "keepRecentTokens": session.keep_recent, "window": limits.window}
@@ -242,13 +240,13 @@ def serialize(
     transcript: Transcript,
     part: Annotated[
         Literal["context", "branch", "summarize", "prefix"],
-        Option(help="What the model sees, the whole branch, or a part that `prepare` finds"),
+        Option(help="Which part"),
     ] = "context",
     keep_recent: KeepRecent = None,
     client: Client = None,
     raw: Raw = False,
 ) -> Answer:
-    """Print the conversation as flat text, for a model to summarize."""
+    """Print the conversation as flat text."""
     session = _Session(transcript, client, keep_recent=keep_recent)
     entries: Iterable[Node]
     if part == "context":
@@ -275,7 +273,7 @@ def summarize(
     at: At = "",
     client: Client = None,
 ) -> Answer:
-    """Write the structured summary, with your model command or else from the transcript."""
+    """Write the summary, with a model or from the transcript."""
     session = _Session(transcript, client, at=at, keep_recent=keep_recent)
     limits, cut, problems = session.limits(), session.prepared(), session.problems
     is_ready = cut.reason == "ready"
@@ -305,13 +303,13 @@ def summarize(
 @compaction.command("branch")
 def branch(
     transcript: Transcript,
-    leaf: Annotated[str, Option("--from", metavar="LEAF", help="Id of the entry to leave (default: the newest)")] = "",
-    to: Annotated[str, Option(metavar="ENTRY", help="Id of the entry to go back to")] = "",
+    leaf: Annotated[str, Option("--from", metavar="LEAF", help="The entry to leave (default: the newest)")] = "",
+    to: Annotated[str, Option(metavar="ENTRY", help="The entry to go back to")] = "",
     instructions: Instructions = "",
     command: ModelCommand = "",
     client: Client = None,
 ) -> Answer:
-    """Summarize what a session leaves behind when it goes back to an earlier entry."""
+    """Summarize what a session leaves behind when it goes back."""
     if not to:
         raise wrong_usage("--to is missing", "give --to ID, the entry to go back to")
     session = _Session(transcript, client)
@@ -345,12 +343,10 @@ _RUN_STEP = step("joelclaw idle run", "compact sessions as they come due, until 
 def schedule(
     session: Session = None,
     percent: Percent = None,
-    minutes: Annotated[
-        int | None, Option(min=1, max=525_600, help="Idle minutes (default: compaction.idle_trigger_minutes)")
-    ] = None,
-    agent: Annotated[str | None, Option(help="The client that runs it (default: the last known)")] = None,
-    cwd: Annotated[str | None, Option(metavar="DIR", help="The folder it runs in (default: the last known)")] = None,
-    cancel: Annotated[bool, Option("--cancel", help="Remove the timer, because a message arrived")] = False,
+    minutes: Annotated[int | None, Option(min=1, max=525_600, help="Default: compaction.idle_trigger_minutes")] = None,
+    agent: Annotated[str | None, Option(help="The client that runs it")] = None,
+    cwd: Annotated[str | None, Option(metavar="DIR", help="The agent's folder")] = None,
+    cancel: Annotated[bool, Option("--cancel", help="Remove the timer")] = False,
 ) -> Answer:
     """Set the session's idle timer at the end of a turn."""
     session_id = required_session(session)
@@ -366,16 +362,16 @@ def schedule(
 
 @idle.command("list")
 def list_() -> Answer:
-    """List all timers, the soonest first, and whether they are due."""
+    """List all timers, the soonest first."""
     timers = idle_compaction.timers()
     return Answer({"count": len(timers), "timers": timers}, [_RUN_STEP] if timers else [])
 
 
 @idle.command("run")
 def run(
-    once: Annotated[bool, Option("--once", help="Compact the sessions that are due now, then stop")] = False,
+    once: Annotated[bool, Option("--once", help="Only those that are due now")] = False,
 ) -> Answer:
-    """Wait, and compact sessions when their timers are due, until Ctrl-C."""
+    """Compact sessions when they are due, until Ctrl-C."""
     with Interrupts() as interrupts:
         report = _print_progress if is_terminal() else lambda _event, _about: None
         done = idle_compaction.run(config.load(), interrupts, report, once=once)

@@ -32,7 +32,7 @@ _LANES = ["flowing-reflections", "flowing-observations", "curated-pages"]
 
 @app.command("status")
 def status() -> Answer:
-    """Show the store, counts, versions, sessions and latest events. Exits 0 even with `problems`."""
+    """Show what is stored, versions and problems. Exits 0 even with problems."""
     from session.doctor import run
 
     found = run()
@@ -58,8 +58,8 @@ def status() -> Answer:
 @app.command("doctor")
 def doctor(
     client: Annotated[list[str] | None, Option(parser=CLIENT, help="Only this client")] = None,
-    project: Annotated[bool, Option("--project", help="This project's hooks instead of the user's")] = False,
-    fix: Annotated[bool, Option("--fix", help="Make the repairs that are safe")] = False,
+    project: Annotated[bool, Option("--project", help="The folder's project")] = False,
+    fix: Annotated[bool, Option("--fix", help="Make safe repairs")] = False,
 ) -> Answer:
     """Find out why nothing is remembered. Exits 1 if something does not work."""
     from session.doctor import FIXABLE, run
@@ -77,12 +77,12 @@ def doctor(
 
 @app.command("project")
 def project(
-    verb: Annotated[str, Argument(metavar="VERB", help="`list`, or `rename`, which also merges")] = "list",
+    verb: Annotated[str, Argument(metavar="VERB", help="list or rename")] = "list",
     former: Annotated[str | None, Argument(metavar="OLD", help="Its present name")] = None,
-    name: Annotated[str | None, Argument(metavar="NEW", help="Its new name, or the project to merge it into")] = None,
+    name: Annotated[str | None, Argument(metavar="NEW", help="Its new name")] = None,
     yes: Annotated[bool, Option("--yes", "-y", help="Do not ask")] = False,
 ) -> Answer:
-    """List the projects, or rename one: its memories, sessions, folders and switches follow."""
+    """List the projects, or rename or merge one."""
     from cli.terminal import agrees
 
     db = sqlite.open_reading()
@@ -127,7 +127,7 @@ def init() -> Answer:
 
 @store.command("push")
 def push() -> Answer | int:
-    """Push pending documents to the cluster. Runs by itself in the background."""
+    """Push pending documents to the cluster. Runs by itself, too."""
     from core.store import cluster_sync
 
     in_background = background.obey_limit()
@@ -153,7 +153,7 @@ def pull() -> Answer:
 def prune(
     confirmed: ConfirmedDeletion = None,
 ) -> Answer | int:
-    """Permanently delete old data according to the settings retention.*. Runs by itself once a day."""
+    """Permanently delete old data (settings retention.*). Runs by itself, too."""
     from cli.terminal import may_delete
 
     in_background = background.obey_limit()
@@ -190,10 +190,10 @@ def prune(
 
 @app.command("backup")
 def backup(
-    file: Annotated[str, Argument(metavar="FILE", help="The file to write, outside the home")],
+    file: Annotated[str, Argument(metavar="FILE", help="The file to write")],
     force: Annotated[bool, Option("--force", help="Overwrite an existing file")] = False,
 ) -> Answer:
-    """Copy memory, sessions and settings into one file; agents keep running."""
+    """Copy memory, sessions and settings into one file."""
     result = backups.write(file, force=force)
     del result["members"], result["format"]
     check = step(f"joelclaw restore {quoted(result['file'])} --verify-only", "check whether the file is intact")
@@ -203,12 +203,12 @@ def backup(
 
 @app.command("restore")
 def restore(
-    file: Annotated[str, Argument(metavar="FILE", help="A file that `backup` wrote")],
+    file: Annotated[str, Argument(metavar="FILE", help="What `backup` wrote")],
     into: Annotated[str, Option(metavar="DIR", help="The folder (default: the home)")] = "",
-    force: Annotated[bool, Option("--force", help="Replace a memory that already exists there")] = False,
-    verify_only: Annotated[bool, Option("--verify-only", help="Only report whether the backup is intact")] = False,
+    force: Annotated[bool, Option("--force", help="Replace what is there")] = False,
+    verify_only: Annotated[bool, Option("--verify-only", help="Only report whether it is intact")] = False,
 ) -> Answer:
-    """Verify a backup and replace the home with it; the current data is set aside."""
+    """Verify a backup, and replace the home with it."""
     folder = os.path.expanduser(into) or files.home()
     result = backups.restore(file, folder, force=force, verify_only=verify_only)
     if not result["restored"]:

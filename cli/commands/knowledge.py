@@ -27,17 +27,17 @@ knowledge = group(app, "knowledge", "Sync and search folders of Markdown.")
 vault = group(app, "vault", "Read and search a folder of notes.")
 
 
-Limit = Annotated[int, limit_option("Maximum number of hits")]
+Limit = Annotated[int, limit_option()]
 
 
 @knowledge.command("sync")
 def sync(
-    dirs: Annotated[list[str] | None, Argument(metavar="DIR", help="Folders (default: those synced before)")] = None,
-    adrs_only: Annotated[bool, Option("--adrs-only", help="Only the decision records of the vault")] = False,
+    dirs: Annotated[list[str] | None, Argument(metavar="DIR", help="Folders (default: the same again)")] = None,
+    adrs_only: Annotated[bool, Option("--adrs-only", help="Only the vault's decisions")] = False,
     skills_only: Annotated[bool, Option("--skills-only", help="Only the folder of JOELCLAW_SKILLS_DIR")] = False,
-    prune: Annotated[bool, Option("--prune", help="Also remove folders that no longer exist")] = False,
+    prune: Annotated[bool, Option("--prune", help="Remove folders that no longer exist")] = False,
 ) -> Answer:
-    """Import folders of Markdown; sections deleted there are deleted from memory."""
+    """Import folders of Markdown, or import them again."""
     folders = _folders(dirs or [], adrs_only, skills_only)
     now = clock.now_ms()
     with progress_bar("syncing") as (started, advance):
@@ -91,11 +91,11 @@ def search(
 
 @knowledge.command("note")
 def note(
-    source: Annotated[str, Option("--source", "-s", help="Where it comes from, such as gateway")] = "",
+    source: Annotated[str, Option("--source", "-s", help="Where it comes from")] = "",
     agent: Annotated[str, Option("--agent", "-a", help="Which agent or component")] = "",
     session: Annotated[str, Option(metavar="ID", help="Its session")] = "",
-    turn: Annotated[int | None, Option(min=0, max=1_000_000_000, help="The number of the turn")] = None,
-    summary: Annotated[str, Option(metavar="TEXT", help="The result of the turn; required without --skip-reason")] = "",
+    turn: Annotated[int | None, Option(min=0, max=1_000_000_000, help="Its number")] = None,
+    summary: Annotated[str, Option(metavar="TEXT", help="Its result, unless it is skipped")] = "",
     detail: Annotated[
         list[str] | None,
         Option(
@@ -105,7 +105,7 @@ def note(
         ),
     ] = None,
 ) -> Answer:
-    """Store the result of an agent's turn, as knowledge of type turn_note."""
+    """Store the result of an agent's turn."""
     details = {name: value.strip() for name, _, value in (item.partition("=") for item in detail or [])}
     place = {"source": source.strip(), "agent": agent.strip(), "session": session.strip()}
     place["turn"] = "" if turn is None else str(turn)
@@ -169,10 +169,10 @@ def read(
 @vault.command("search")
 def search_vault(
     query: RequiredQuery,
-    semantic: Annotated[bool, Option("--semantic", help="Search the synced sections of the vault")] = False,
+    semantic: Annotated[bool, Option("--semantic", help="By meaning, in the synced sections")] = False,
     limit: Limit = 10,
 ) -> Answer:
-    """Find notes by name and words, or with --semantic by meaning."""
+    """Find notes."""
     text, root = " ".join(query), notes.root()
     result: dict[str, Any] = {"query": text, "vault_root": root}
     steps = []
@@ -195,7 +195,7 @@ def _read_first(hits: list[dict[str, Any]]) -> list[Any]:
 
 @vault.command("ls")
 def ls(section: Annotated[str, Argument(metavar="SECTION", help="The section")] = "") -> Answer:
-    """List the sections of the vault, or the notes of projects, decisions, inbox or resources."""
+    """List the sections of the vault, or the notes of one."""
     root = notes.root()
     name = section.strip().lower()
     if not name:

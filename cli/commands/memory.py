@@ -49,7 +49,7 @@ app = typer.Typer()
 memory = group(app, "memory", "Write, find, move and forget memories.")
 
 MemoryId = Annotated[str, memory_argument("Its id, or the beginning of it")]
-MemoryIds = Annotated[list[str] | None, memory_argument("Ids of memories or tool calls; with --undo also of a session")]
+MemoryIds = Annotated[list[str] | None, memory_argument("Ids of memories or tool calls")]
 Tags = Annotated[str, Option("--tags", "-t", metavar="CSV", help="Its tags")]
 Source = Annotated[str, Option("--source", "-s", help="Where it comes from")]
 Text = Annotated[str | None, Argument(metavar="TEXT", help="The text (- reads it from stdin)")]
@@ -59,17 +59,17 @@ TAGS = stored("tags")
 @memory.command("write")
 def write(
     text: Text = None,
-    category: Annotated[str, Option("--category", "-c", help="Its category (default: derived from its words)")] = "",
+    category: Annotated[str, Option("--category", "-c", help="Its category (default: from its words)")] = "",
     tags: Tags = "",
     source: Source = "cli",
-    session: Annotated[str, session_option("The session it was learned in")] = "",
-    project: Annotated[str, project_option("Its project (default: the session's, else the folder's)")] = "",
+    session: Annotated[str, session_option("The session's id")] = "",
+    project: Annotated[str, project_option("Its project (default: the folder's)")] = "",
     type: Annotated[
         Literal["observation", "lesson", "pattern", "failed_target"], Option(help="Becomes a tag")
     ] = "observation",
     for_all: Annotated[bool, Option("--global", help="Recall it in every project")] = False,
 ) -> Answer:
-    """Store an observation, which can be recalled as soon as the command returns."""
+    """Store an observation, which can be recalled at once."""
     return hot.write_memory(locals())
 
 
@@ -79,7 +79,7 @@ def note(
     source: Source = "cli",
     tags: Tags = "",
 ) -> Answer:
-    """Save a note: an observation with the tag note."""
+    """Store an observation with the tag note."""
     return hot.note(text, source, tags)
 
 
@@ -100,14 +100,14 @@ def recent(
 
 @memory.command("scorecard")
 def scorecard(hours: Hours = 24) -> Answer:
-    """Report how well memory works: recalls with results, memories used."""
+    """Report how well memory works."""
     log.store_spooled()
     return Answer(curate.scorecard(sqlite.open_or_empty(), hours=hours, now=clock.now_ms()))
 
 
 @memory.command("stats")
 def stats() -> Answer:
-    """Count the memories by collection, verdict, category and source."""
+    """Count the memories."""
     return Answer(curate.stats(sqlite.open_or_empty()))
 
 
@@ -115,12 +115,12 @@ def stats() -> Answer:
 def list_(
     tag: Annotated[list[str] | None, Option("--tag", "-t", help="Only with this tag", autocompletion=TAGS)] = None,
     category: Category = None,
-    project: Annotated[str | None, project_option("Only this project (NAME or OWNER/NAME)")] = None,
-    all: Annotated[bool, Option("--all", help="Also tasks, and what is forgotten, superseded or not allowed")] = False,
-    limit: Annotated[int, limit_option("Memories per page", 1000)] = 30,
+    project: Annotated[str | None, project_option("Only this project")] = None,
+    all: Annotated[bool, Option("--all", help="Also tasks, and what recall does not return")] = False,
+    limit: Annotated[int, limit_option(1000)] = 30,
     page: Annotated[int, Option(min=1, max=1_000_000, help="Page number")] = 1,
 ) -> Answer:
-    """List the observations that recall may return, newest first, with their ids."""
+    """List the observations, newest first."""
     filters = {"category": category, "project": project, "tag": tag or [], "all": all}
     result = curate.listing(sqlite.open_or_empty(), {**filters, "limit": limit, "page": page})
     steps = [_show_step(row["id"]) for row in result["memories"][:1]]
@@ -158,7 +158,7 @@ def edit(
     remove_tags: Annotated[str, Option(metavar="CSV", help="Tags to remove")] = "",
     pin: Annotated[bool | None, Option("--pin/--unpin", help="Pin it: its score does not drop with age")] = None,
 ) -> Answer:
-    """Change a memory's text or tags, or pin it; the old text stays in its history."""
+    """Change a memory's text or tags, or pin it."""
     if text is None and pin is None and not (add_tags or remove_tags):
         raise wrong_usage("nothing was given to change", "give a text, --add-tags, --remove-tags, --pin or --unpin")
     new_text = _given_text(text) if text is not None else None
@@ -177,7 +177,7 @@ def edit(
 def supersede(
     id: MemoryId,
     text: Text = None,
-    undo: Annotated[bool, Option("--undo", help="Bring back the old memory and forget its replacement")] = False,
+    undo: Annotated[bool, Option("--undo", help="Undo this")] = False,
 ) -> Answer:
     """Replace a memory that is no longer true."""
     call = f"joelclaw memory supersede {quoted(id)}"
@@ -201,10 +201,10 @@ def supersede(
 @memory.command("forget")
 def forget(
     ids: MemoryIds = None,
-    session: Annotated[str | None, session_option("Everything from a session")] = None,
-    undo: Annotated[bool, Option("--undo", help="Bring them back")] = False,
+    session: Annotated[str | None, session_option("Only this session")] = None,
+    undo: Annotated[bool, Option("--undo", help="Undo this, also of a session")] = False,
 ) -> Answer:
-    """Hide memories, tool calls or a whole session; --undo brings them back."""
+    """Hide memories, tool calls or a whole session."""
     if bool(ids) == bool(session):
         message = "--session takes no ids" if ids else "no memory was given"
         raise wrong_usage(message, "give ids, or --session ID for all of a session")
@@ -259,13 +259,13 @@ def _amount(result: dict[str, Any]) -> str:
 @memory.command("purge")
 def purge(
     ids: MemoryIds = None,
-    session: Annotated[str | None, session_option("Everything from a session")] = None,
-    project: Annotated[str, project_option("Everything from a project")] = "",
-    before: Annotated[str, Option(metavar="DATE", help="Everything older than this day")] = "",
-    match: Annotated[str, Option(metavar="TEXT", help="Everything that contains this text")] = "",
+    session: Annotated[str | None, session_option("Only this session")] = None,
+    project: Annotated[str, project_option("Only this project")] = "",
+    before: Annotated[str, Option(metavar="DATE", help="Only what is older than this day")] = "",
+    match: Annotated[str, Option(metavar="TEXT", help="Only what contains this text")] = "",
     confirmed: ConfirmedDeletion = None,
 ) -> Answer:
-    """Permanently delete memories, and everything that quotes them, from every file."""
+    """Permanently delete memories, and what quotes them."""
     from cli.terminal import may_delete
     from session.purge import Purge
 

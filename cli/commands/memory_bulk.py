@@ -30,8 +30,8 @@ app = typer.Typer()
 @app.command("import")
 def import_(
     file: Annotated[str, Argument(metavar="FILE", help="The file (- for JSON lines on stdin)")],
-    format: Annotated[Literal["auto", "ours", "markdown"], Option(help="Its format (auto: from its name)")] = "auto",
-    preview: Annotated[bool, Option("--preview", help="Only report what would be stored")] = False,
+    format: Annotated[Literal["auto", "ours", "markdown"], Option(help="Its format")] = "auto",
+    preview: Annotated[bool, Option("--preview", help="Only show what would happen")] = False,
 ) -> Answer:
     """Import Markdown, or JSON lines with text, id, collection, category, tags, project and other fields.
 
@@ -74,7 +74,7 @@ def import_(
 def export(
     collection: Annotated[str | None, Option(metavar="NAMES", help="Only observations, episodes or knowledge")] = None,
 ) -> int:
-    """Print every memory as JSON lines that `memory import` takes, oldest first."""
+    """Print every memory as JSON lines, for `memory import`."""
     from cli.commands.recall_hot import parse_collections
     from memory import transfer
 
@@ -90,13 +90,13 @@ def export(
 @app.command("archive")
 def archive(
     paths: Annotated[
-        list[str] | None, Argument(metavar="PATH", help="Transcripts, or folders of them; with --again also sessions")
+        list[str] | None, Argument(metavar="PATH", help="Transcripts, or folders; with --again also sessions")
     ] = None,
-    all: Annotated[bool, Option("--all", help="Every transcript that the clients keep")] = False,
-    agent: Annotated[str, Option(metavar="NAME", help="The agent that wrote them (default: detected)")] = "",
+    all: Annotated[bool, Option("--all", help="All that the clients keep")] = False,
+    agent: Annotated[str, Option(metavar="NAME", help="The client that wrote it")] = "",
     again: Annotated[bool, Option("--again", help="Also what was forgotten or purged")] = False,
 ) -> Answer:
-    """Archive session files. Without PATH, report how many are not archived, and ask whether to archive them."""
+    """Archive transcripts. Without PATH, report how many are left, and ask."""
     if paths or all:
         return archive_files(paths or [], agent, all=all, again=again)
     if agent or again:
@@ -241,8 +241,8 @@ def offer_past_sessions(*, yes: bool = False, no: bool = False) -> tuple[dict[st
 
 @app.command("observe")
 def observe(
-    transcript: Annotated[str, Argument(metavar="TRANSCRIPT", help="A transcript, which is archived first")] = "",
-    session: Annotated[str, session_option("A session that has been archived")] = "",
+    transcript: Annotated[str, Argument(metavar="TRANSCRIPT", help="It is archived first")] = "",
+    session: Annotated[str, session_option("Only this session")] = "",
     command: Annotated[str, Option(metavar="CMD", help="Runs the model (default: model.command)")] = "",
 ) -> Answer:
     """Have a model record facts worth remembering from a session."""

@@ -14,8 +14,10 @@ from typer import Argument, Option
 import clients
 from cli.commands import hot
 from cli.declarations import (
+    ExitCode,
     Hours,
     OneOf,
+    Since,
     Stdin,
     group,
     limit_option,
@@ -48,15 +50,13 @@ Components = Annotated[
     str | None, Option("--component", metavar="CSV", help="Components", autocompletion=stored("component"))
 ]
 Success = Annotated[Any, Option("--success", parser=true_or_false, metavar="true|false", help="Whether it succeeded")]
-Limit = Annotated[int, limit_option("Maximum number", 200)]
+Limit = Annotated[int, limit_option(200)]
 
 
 @otel.command("emit")
 def emit(
-    action_word: Annotated[
-        str | None, Argument(metavar="ACTION", help="What happened, as words joined by dots")
-    ] = None,
-    action: Annotated[str | None, Option(help="The same as an option, which takes precedence")] = None,
+    action_word: Annotated[str | None, Argument(metavar="ACTION", help="Such as build.failed")] = None,
+    action: Annotated[str | None, Option(help="The same as an option")] = None,
     source: Annotated[str | None, Option(help="Where it comes from (default: cli)")] = None,
     component: Annotated[str | None, Option(help="The component (default: otel-cli)")] = None,
     level: Annotated[
@@ -64,37 +64,37 @@ def emit(
     ] = None,
     success: Success = None,
     metadata: Annotated[str | None, Option(metavar="JSON", help="A JSON object")] = None,
-    id: Annotated[str | None, Option(help="Its id; a second event with the same id is not stored")] = None,
+    id: Annotated[str | None, Option(help="Its id; the same is stored once")] = None,
     timestamp: Annotated[int | None, Option(min=0, max=253_402_300_799_999, help="In ms since the epoch")] = None,
     error: Annotated[str | None, Option(help="What went wrong")] = None,
-    duration_ms: Annotated[float | None, Option(min=0, help="How long it took, in ms")] = None,
-    session: Annotated[str | None, Option(metavar="ID", help="Session id (default: from the environment)")] = None,
+    duration_ms: Annotated[float | None, Option(min=0, help="In ms")] = None,
+    session: Annotated[str | None, Option(metavar="ID", help="The session's id")] = None,
     stdin: Stdin = False,
 ) -> Answer:
-    """Record an event. Without ACTION, it is read from stdin as a JSON object."""
+    """Record an event; without ACTION, the one on stdin."""
     return hot.emit(locals())
 
 
 @otel.command("list", help="List the newest events.")
 @otel.command("search", help="Find events by their words.")
 def search(
-    query: Annotated[list[str] | None, Argument(metavar="QUERY", help="All words must match; a|b means either")] = None,
+    query: Annotated[list[str] | None, Argument(metavar="QUERY", help="Words; a|b means either")] = None,
     level: Annotated[str | None, Option(metavar="CSV", help="Severities", autocompletion=lambda: [*_LEVELS])] = None,
     source: Sources = None,
     component: Components = None,
-    session: Annotated[str, session_option("Only this session (its id, or the beginning of it)")] = "",
+    session: Annotated[str, session_option("Only this session")] = "",
     client: Annotated[str | None, Option(parser=OneOf(*clients.NAMES), help="Only this client")] = None,
     project: Annotated[str, project_option("Only this project")] = "",
     system: Annotated[str | None, Option(metavar="ID", help="Only this machine")] = None,
     success: Success = None,
     action: Annotated[str | None, Option(metavar="CSV", help="Actions", autocompletion=stored("action"))] = None,
-    since: Annotated[str | None, Option(metavar="TIME", help="Only since then: 2w (h, d, w, mo, y), or a date")] = None,
+    since: Since = None,
     hours: Hours = 24,
     limit: Limit = 30,
     page: Annotated[int, Option(min=1, max=1_000_000, help="Page number")] = 1,
-    invert: Annotated[bool, Option("--invert", "-v", help="Only events that do not match the query")] = False,
-    follow: Annotated[bool, Option("--follow", "-f", help="Keep printing new events until Ctrl-C")] = False,
-    exit_code: Annotated[bool, Option("--exit-code", help="Exit 1 if nothing is found")] = False,
+    invert: Annotated[bool, Option("--invert", "-v", help="Only what does not match")] = False,
+    follow: Annotated[bool, Option("--follow", "-f", help="Keep printing new events")] = False,
+    exit_code: ExitCode = False,
 ) -> Answer | int:
     """List or find events."""
     if follow and exit_code:
@@ -171,7 +171,7 @@ def _follow(asked: "Callable[[], EventQuery]", limit: int) -> int:
 
 @otel.command("stats")
 def stats(source: Sources = None, component: Components = None, hours: Hours = 24) -> Answer:
-    """Count events and errors, in the last hours and in the last 15 minutes."""
+    """Count events and errors."""
     now = clock.now_ms()
     asked = events.query({"source": source, "component": component, "hours": hours, "all": True}, now)
     log.store_spooled()
@@ -181,9 +181,9 @@ def stats(source: Sources = None, component: Components = None, hours: Hours = 2
 
 @otel.command("export")
 def export(
-    status: Annotated[bool, Option("--status", help="Only report pending events and past attempts")] = False,
+    status: Annotated[bool, Option("--status", help="Only report what is pending")] = False,
 ) -> Answer | int:
-    """Send pending events to an OTLP collector (the OTEL_* variables): logs, traces and metrics."""
+    """Send pending events to an OTLP collector (OTEL_* variables)."""
     from otel import export as exporting
 
     in_background = background.obey_limit()

@@ -13,10 +13,12 @@ from typer import Argument, Option
 from cli.commands import recall_hot
 from cli.declarations import (
     Category,
+    ExitCode,
     Hits,
     Query,
     Raw,
     RequiredQuery,
+    Since,
     Verbatim,
     limit_option,
     memory_argument,
@@ -41,55 +43,42 @@ from session.state import stored_id
 app = typer.Typer()
 
 
+Composed = Annotated[str | None, Option(metavar="TEXT", help="Composed form")]
+ComposedLimit = Annotated[int | None, Option(help="Composed form: 1 to 50")]
+
+
 @app.command("recall")
 def recall(
     query: Query = None,
     limit: Hits = None,
-    min_score: Annotated[float, Option(min=0, max=1, help="Omit hits below this score")] = 0,
+    min_score: Annotated[float, Option(min=0, max=1, help="The least score of a hit")] = 0,
     raw: Raw = False,
     verbatim: Verbatim = False,
-    include_hold: Annotated[bool, Option("--include-hold", help="Include what the write gate held back")] = False,
-    include_discard: Annotated[bool, Option("--include-discard", help="Include what the write gate discarded")] = False,
-    budget: Annotated[Literal["auto", "lean", "balanced", "deep"], Option(help="How thoroughly to search")] = "auto",
+    include_hold: Annotated[bool, Option("--include-hold", help="Also what the write gate held back")] = False,
+    include_discard: Annotated[bool, Option("--include-discard", help="Also what the write gate discarded")] = False,
+    budget: Annotated[Literal["auto", "lean", "balanced", "deep"], Option(help="How thoroughly")] = "auto",
     category: Category = None,
-    tag: Annotated[
-        list[str] | None, Option(help="Only memories with all of these tags", autocompletion=stored("tags"))
-    ] = None,
+    tag: Annotated[list[str] | None, Option(help="Only with this tag", autocompletion=stored("tags"))] = None,
     collection: Annotated[
-        str | None, Option(metavar="NAMES", help="Only observations, episodes, knowledge or calls (comma-separated)")
+        str | None, Option(metavar="NAMES", help="Only observations, episodes, knowledge or calls")
     ] = None,
-    session: Annotated[str | None, session_option("Only this session (its id, or the beginning of it)")] = None,
-    project: Annotated[
-        str | None, project_option("Only this project (NAME or OWNER/NAME), and memories of no project")
-    ] = None,
-    everywhere: Annotated[bool, Option("--everywhere", help="Do not rank this folder's project first")] = False,
-    since: Annotated[
-        str | None,
-        Option(metavar="TIME", help="Only memories newer than this: 2w (h, d, w, mo, y), 2026-05-31 or 'last week'"),
-    ] = None,
-    until: Annotated[str | None, Option(metavar="TIME", help="Only memories older than this")] = None,
-    by: Annotated[
-        Literal["session"] | None, Option(help="Only the best hit of each session, and how many others it has")
-    ] = None,
-    exit_code: Annotated[bool, Option("--exit-code", help="Exit 1 if nothing is found")] = False,
-    batch: Annotated[
-        str | None, Option(metavar="FILE", help="Read one query per line (- for stdin), and print a JSON line for each")
-    ] = None,
-    request_file: Annotated[
-        str | None, Option(metavar="FILE", help="Answer a ComposedRecallRequestV1 (- for stdin; see docs/contract.md)")
-    ] = None,
-    workstream: Annotated[str | None, Option(metavar="NAME", help="With --project: the composed form's scope")] = None,
-    principal_ref: Annotated[str | None, Option(metavar="ID", help="Composed: who asks")] = None,
-    purpose: Annotated[str | None, Option(metavar="TEXT", help="Composed: what for")] = None,
-    allowed_privacy: Annotated[
-        str | None, Option(metavar="CSV", help="Composed: only memories that are public, private or sensitive")
-    ] = None,
-    include_superseded: Annotated[
-        bool, Option("--include-superseded", help="Composed: also memories that were replaced")
-    ] = False,
-    reflection_limit: Annotated[int | None, Option(help="Composed: maximum number of observed facts, 1 to 50")] = None,
-    observation_limit: Annotated[int | None, Option(help="Composed: maximum number of memories")] = None,
-    curated_limit: Annotated[int | None, Option(help="Composed: maximum number of sections of knowledge")] = None,
+    session: Annotated[str | None, session_option("Only this session")] = None,
+    project: Annotated[str | None, project_option("Only this project")] = None,
+    everywhere: Annotated[bool, Option("--everywhere", help="Rank no project first")] = False,
+    since: Since = None,
+    until: Annotated[str | None, Option(metavar="TIME", help="Only what is older")] = None,
+    by: Annotated[Literal["session"] | None, Option(help="Only the best hit of each session")] = None,
+    exit_code: ExitCode = False,
+    batch: Annotated[str | None, Option(metavar="FILE", help="A query per line (- for stdin)")] = None,
+    request_file: Annotated[str | None, Option(metavar="FILE", help="Composed form: the request (- for stdin)")] = None,
+    workstream: Composed = None,
+    principal_ref: Composed = None,
+    purpose: Composed = None,
+    allowed_privacy: Composed = None,
+    include_superseded: Annotated[bool, Option("--include-superseded", help="Composed form: also replaced")] = False,
+    reflection_limit: ComposedLimit = None,
+    observation_limit: ComposedLimit = None,
+    curated_limit: ComposedLimit = None,
 ) -> Answer | int:
     """Search memory."""
     return recall_hot.recall({**locals(), "tag": tag or []})
@@ -97,14 +86,12 @@ def recall(
 
 @app.command("show")
 def show(
-    id: Annotated[
-        str, memory_argument("The number of a hit, or the id of a memory, tool call or session", metavar="N|ID")
-    ],
-    before: Annotated[int, Option(min=0, max=1000, help="How many entries before it")] = 4,
-    after: Annotated[int, Option(min=0, max=1000, help="How many entries after it")] = 8,
+    id: Annotated[str, memory_argument("A hit's number, or an id", metavar="N|ID")],
+    before: Annotated[int, Option(min=0, max=1000, help="Entries before it")] = 4,
+    after: Annotated[int, Option(min=0, max=1000, help="Entries after it")] = 8,
     raw: Raw = False,
 ) -> Answer:
-    """Show the conversation around a hit of a recall, with its tool calls."""
+    """Show the conversation around a hit, with its tool calls."""
     last = recall_hot.last_recall()
     identifier = id
     if id.isdecimal() and len(id) <= 3:
@@ -132,18 +119,18 @@ def show(
 
 ToolQuery = Annotated[list[str], Argument(metavar="QUERY", help="A tool, or words of the command")]
 ErrorQuery = Annotated[list[str], Argument(metavar="QUERY", help="The error, or part of it")]
-Most = Annotated[int, limit_option("Maximum number of results")]
+Most = Annotated[int, limit_option()]
 
 
 @app.command("how")
 def how(query: ToolQuery, limit: Most = 5, raw: Raw = False) -> Answer:
-    """Show commands that were run before: first those of this project, starting with the latest that worked."""
+    """Show commands that were run before, this project's and those that worked first."""
     return _past(past_runs.ways, "commands", " ".join(query), limit, raw=raw)
 
 
 @app.command("fix")
 def fix(query: ErrorQuery, limit: Most = 3, raw: Raw = False) -> Answer:
-    """Show how errors like this were handled: first in this project, with the command that then worked."""
+    """Show how such errors were handled before, and the command that then worked."""
     return _past(past_runs.endings, "errors", " ".join(query), limit, raw=raw)
 
 
@@ -214,24 +201,12 @@ _Found = list[tuple[dict[str, Any], dict[str, list[str]]]]
 def search(
     query: RequiredQuery,
     collection: Annotated[
-        str,
-        Option(
-            "--collection",
-            "-c",
-            metavar="NAME",
-            help="Only vault_notes, memory_observations, run_chunks or otel_events; the beginning of a name is enough",
-        ),
+        str, Option("--collection", "-c", metavar="NAME", help=f"Only {', '.join(_COLLECTIONS)}; or the beginning")
     ] = "",
-    limit: Annotated[int, limit_option("Maximum number of hits in each collection")] = 5,
-    filter: Annotated[
-        str, Option("--filter", "-f", help="Only what matches, such as type:=adr or source:=[a,b], joined by &&")
-    ] = "",
-    facet: Annotated[
-        str, Option(help="Also count hits by type, source, project, category, tags, level or component")
-    ] = "",
-    semantic: Annotated[
-        bool, Option("--semantic", "-s", help="Has no effect: the search is always semantic, too")
-    ] = False,
+    limit: Most = 5,
+    filter: Annotated[str, Option("--filter", "-f", help="Such as type:=adr && source:=[a,b]")] = "",
+    facet: Annotated[str, Option(help=f"Also count hits by {', '.join(_FIELDS)}")] = "",
+    semantic: Annotated[bool, Option("--semantic", "-s", help="Has no effect")] = False,
 ) -> Answer:
     """Search everything: synced notes, memories, sessions and events."""
     text = " ".join(query)

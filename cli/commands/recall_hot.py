@@ -7,7 +7,7 @@ import sys
 import time
 
 from cli.input import current_session, time_range
-from cli.output import Answer, runnable, step, success, tell, template, write_json, write_verbatim, wrong_usage
+from cli.output import Answer, envelope, runnable, step, tell, template, write_json, write_verbatim, wrong_usage
 from core import TYPE_CHECKING, clock, config, files, json_text, project
 from core.errors import Failure
 from core.store import documents, sqlite
@@ -60,18 +60,15 @@ def recall(options: Mapping[str, Any]) -> Answer | int:
     _save_last(result)
     if options["verbatim"]:
         return write_verbatim("".join(found["observation"] + "\n" for found in result["hits"]))
-    raw = (
-        "\n".join(hit.line(found, result["preferredProject"] or "") for found in result["hits"])
-        if options["raw"]
-        else None
-    )
-    unknown: list[str] = []
-    if not result["hits"]:
-        unknown = unknown_filters(result)
-        if raw is not None:
-            sys.stderr.writelines(f"{line}\n" for line in unknown)
+    unknown = [] if result["hits"] else _unknown_filters(result)
+    raw = None
+    if options["raw"]:
+        raw = "\n".join(hit.line(found, result["preferredProject"] or "") for found in result["hits"])
+        sys.stderr.writelines(f"{line}\n" for line in unknown)
+    if unknown:
+        result["unknownFilters"] = unknown
     code = int(options["exit_code"] and not result["hits"])
-    return Answer(result, _next_actions(result, unknown), raw, view="cli.views:hits", exit_code=code)
+    return Answer(result, [_next_action(result, unknown)], raw, view="cli.views:hits", exit_code=code)
 
 
 def _save_last(result: dict[str, Any]) -> None:
@@ -243,7 +240,7 @@ def _batch(options: Mapping[str, Any], collections: tuple[str, ...]) -> int:
             result: dict[str, Any] = {**recalls.ask(query(text), now=clock.now_ms())}
             if file != "-":
                 result |= {"query": "", "rewrittenQuery": "", "number": number}
-            if not write_json(json_text.dumps(success("joelclaw recall", result))):
+            if not write_json(json_text.dumps(envelope("joelclaw recall", result, []))):
                 break
     recalls.save()
     return 0
@@ -269,66 +266,51 @@ def _best_by_session(result: Any, limit: int | None) -> None:
     result["count"] = len(result["hits"])
 
 
-def _next_actions(result: dict[str, Any], unknown: Sequence[str]) -> list[NextAction]:
-    hits, command, description = result["hits"], "joelclaw recall <query>", " ".join(unknown)
-    if hits:
-        command, description = "joelclaw recall show <id>", "the conversation around the best hit, with its calls"
-    elif result["droppedByTrustPass"]:
+def _next_action(result: dict[str, Any], unknown: Sequence[str]) -> NextAction:
+    if result["hits"]:
+        about = "the conversation around the best hit, with its calls"
+        return template("joelclaw recall show <id>", about, "its id", result["hits"][0]["id"])
+    command, about = "joelclaw recall <query>", "the same without it"
+    if result["droppedByTrustPass"]:
         command += " --include-hold --include-discard"
-        description = "include what the write gate held back or discarded"
+        about = "include what the write gate held back or discarded"
     elif not unknown:
         if not os.path.exists(f"{files.home()}/store.db"):
-            return [step("joelclaw memory archive", "archive the sessions your clients have")]
-        return [step("joelclaw memory stats", "what there is to recall")]
-    about, value = ("its id", hits[0]["id"]) if hits else ("the same query", result["query"][:200])
-    return [template(command, description, about, value)]
+            return step("joelclaw memory archive", "archive the sessions your clients have")
+        return step("joelclaw memory stats", "what there is to recall")
+    return template(command, about, "the same query", result["query"][:200])
 
 
-def unknown_filters(result: dict[str, Any]) -> list[str]:
-    """A sentence for each filter (project, category, session) that matches nothing stored, with suggestions."""
-    from core.store import documents, sessions, sqlite
+def _unknown_filters(result: dict[str, Any]) -> list[str]:
+    """A sentence for each filter (project, category, session) that matches nothing stored, with the nearest values.
+
+    It warns of a lost store, too.
+    """
+    from difflib import get_close_matches
+
+    from core.quoting import shown_id
+    from core.store import sessions, store_file
 
     db = sqlite.open_reading()
     if files.is_store_lost() if db is None else sqlite.replaces_lost_store(db):
-        _warn_of_lost_store(result, db)
+        from session import backup
+
+        if lost := backup.lost_store(db):
+            result["warnings"] = [runnable(f"{lost.message}; {lost.fix}")]
+            tell(f"joelclaw: {result['warnings'][0]}\n")
     if db is None:
         return []
-    projects = sorted({*documents.projects(db), *sessions.projects(db)})
-    if not projects and not sessions.latest_first(db):
-        return []
+    stored = {
+        "project": sorted({*documents.projects(db), *sessions.projects(db)}),
+        "category": list(map(short_category, store_file.largest(db, "category", 50))),
+        "session": [shown_id(session) for session, _ in sessions.latest_first(db)],
+    }
     given = dict(condition.partition(":")[::2] for condition in result["filtersApplied"])
-    nearest: dict[str, tuple[str, list[str]]] = {}  # what was asked for, and what is stored instead
-    wanted = given.get("project")
-    if wanted is not None and not any(project.same(wanted, known) for known in projects):
-        nearest["project"] = wanted, _similar(wanted, projects)
-    if "category" in given:
-        from core.store import store_file
-
-        stored = store_file.largest(db, "category", 50)
-        if given["category"] not in stored:
-            asked = result["categoryFilter"]["input"] or ""
-            nearest["category"] = asked, _similar(asked, [short_category(category) for category in stored])
-    if "session" in given and not sessions.whole_id(db, given["session"]):  # ids mean nothing: name the latest
-        from core.quoting import shown_id
-
-        nearest["session"] = given["session"], [shown_id(session) for session, _ in sessions.latest_first(db)][:5]
-    return [
-        f"No {name} {asked[:80]!r} is known; the nearest: {', '.join(values) or 'none'}."
-        for name, (asked, values) in nearest.items()
-    ]
-
-
-def _similar(given: str, known: list[str]) -> list[str]:
-    """The five values that are spelled most similarly."""
-    from difflib import get_close_matches
-
-    return get_close_matches(given, known, 5, cutoff=0.4) or known[:5]
-
-
-def _warn_of_lost_store(result: dict[str, Any], db: Any) -> None:
-    from session import backup
-
-    lost = backup.lost_store(db)
-    if lost is not None:
-        result["warnings"] = [runnable(f"{lost.message}; {lost.fix}")]
-        tell(f"joelclaw: {result['warnings'][0]}\n")
+    unknown = []
+    for name, known in stored.items():
+        wanted = short_category(given.get(name, ""))
+        is_known = sessions.whole_id(db, wanted) if name == "session" else any(project.same(wanted, it) for it in known)
+        if wanted and known and not is_known:
+            near = get_close_matches(wanted, known, 5, cutoff=0.4) or known[:5]
+            unknown.append(f"No {name} {wanted[:80]!r} is known; the nearest: {', '.join(near)}.")
+    return unknown

@@ -48,7 +48,7 @@ CHOSEN = {
 
 @session.command("list")
 def list_(
-    limit: Annotated[int, limit_option("Maximum number of sessions", 10_000)] = 20,
+    limit: Annotated[int, limit_option(10_000)] = 20,
     project: Annotated[str, project_option("Only this project")] = "",
     client: Annotated[str | None, Option(parser=CLIENT, help="Only this client")] = None,
     hours: Annotated[float | None, Option(min=0, max=876_000, help="How far back, in hours")] = None,
@@ -64,10 +64,10 @@ def list_(
 
 @session.command("show")
 def show(
-    id: Annotated[str | None, session_argument("Session id (default: this session, else the project's newest)")] = None,
-    full: Annotated[bool, Option("--full", help="Show every turn, and injected texts in full")] = False,
+    id: Annotated[str | None, session_argument("Its id (default: this one, else the newest)")] = None,
+    full: Annotated[bool, Option("--full", help="Every turn, and injected texts in full")] = False,
 ) -> Answer:
-    """Show a session in detail: its turns, context, injected and used memories, and the cost of hooks."""
+    """Show a session: its turns, context, injections, memories and hooks."""
     given, chosen = (id or "").strip(), "given"
     if not given:
         given, chosen = current_session(), "environment"
@@ -97,9 +97,9 @@ def _store() -> Any:
 
 @app.command("briefing")
 def briefing(
-    repo: Annotated[str | None, Option(metavar="DIR", help="A folder in it (default: the current folder)")] = None,
+    repo: Annotated[str | None, Option(metavar="DIR", help="Its folder (default: the current one)")] = None,
     budget: Annotated[int, Option("--budget", "-n", min=1, max=100, help="Maximum number of memories")] = 10,
-    format: Annotated[Literal["json", "text"], Option(help="JSON, or text for an agent")] = "json",
+    format: Annotated[Literal["json", "text"], Option(help="Text is for an agent")] = "json",
 ) -> Answer:
     """Show the last work in a repository, and its newest memories."""
     given = os.path.realpath(os.path.expanduser(repo or "."))
@@ -143,9 +143,9 @@ def briefing(
 @app.command("lost")
 def lost(
     session: Annotated[
-        str | None, session_argument("Session id (default: this session, else the last compacted here)", "SESSION")
+        str | None, session_argument("Its id (default: this one, else the last compacted)", "SESSION")
     ] = None,
-    limit: Annotated[int | None, limit_option("Maximum number", 1000)] = None,
+    limit: Annotated[int | None, limit_option(1000)] = None,
     all: Annotated[bool, Option("--all", help="Everything of each kind")] = False,
     kind: Annotated[list[str] | None, Option("--kind", "-k", parser=KIND, help="Only this kind")] = None,
     raw: Raw = False,
@@ -211,10 +211,10 @@ def _lost_line(kind: str, entry: dict[str, Any]) -> str:
 @sessions.command("search")
 def search(
     query: RequiredQuery,
-    limit: Annotated[int, limit_option("Maximum number of sessions")] = 8,
-    extract: Annotated[bool, Option("--extract", help="Also show what each contains about the query")] = False,
-    without_notes: Annotated[bool, Option("--raw", help="Leave out notes about the sessions")] = False,
-    runtime: Annotated[str, Option(help="Only sessions of this client")] = "",
+    limit: Annotated[int, limit_option()] = 8,
+    extract: Annotated[bool, Option("--extract", help="Also what each says about it")] = False,
+    without_notes: Annotated[bool, Option("--raw", help="Without notes about them")] = False,
+    runtime: Annotated[str, Option(help="Only this client")] = "",
 ) -> Answer:
     """Find archived sessions by their prompts, answers, commands and notes."""
     text, machine = " ".join(query), host()
@@ -254,11 +254,11 @@ def search(
 
 @sessions.command("extract")
 def extract(
-    session: Annotated[str, session_argument("Its id, the beginning of it, or its transcript file", "SESSION")],
+    session: Annotated[str, session_argument("Its id or transcript", "SESSION")],
     query: Annotated[str, Option(help="The topic (default: the session's beginning)")] = "",
-    format: Annotated[Literal["json", "markdown"], Option(help="`markdown` adds the same text as Markdown")] = "json",
+    format: Annotated[Literal["json", "markdown"], Option(help="markdown adds a text")] = "json",
 ) -> Answer:
-    """Show what an archived session contains about a topic: requests, commands, files, open ends."""
+    """Show what an archived session says about a topic."""
     transcript = archived.read(sqlite.open_reading(), session, identity=stored_id)
     extraction = archived.extract(transcript, query)
     result: dict[str, Any] = {"format": format, "extraction": extraction}

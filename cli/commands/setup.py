@@ -39,8 +39,8 @@ Agents = Annotated[
     list[str] | None,
     Argument(metavar="AGENT", parser=OneOf(*clients.NAMES, "all"), help=f"{', '.join(clients.NAMES)} or all"),
 ]
-OfProject = Annotated[bool, Option("--project", help="For this folder's project instead of the user")]
-Confirmed = Annotated[bool | None, Option("--yes/--dry-run", "-y", help="Do not ask, or only show what would change")]
+OfProject = Annotated[bool, Option("--project", help="The folder's project")]
+Confirmed = Annotated[bool | None, Option("--yes/--dry-run", "-y", help="Do not ask, or only show what would happen")]
 
 
 @app.command("install")
@@ -49,9 +49,7 @@ def install(
     project: OfProject = False,
     confirmed: Confirmed = None,
     mcp: Annotated[bool, Option("--mcp", help="Also add the MCP server")] = False,
-    archive: Annotated[
-        bool | None, Option("--archive/--no-archive", help="Archive past sessions, or do not (default: ask)")
-    ] = None,
+    archive: Annotated[bool | None, Option("--archive/--no-archive", help="Also past sessions (default: ask)")] = None,
     list: Annotated[bool, Option("--list", help="Show where joelclaw is installed")] = False,
 ) -> Answer:
     """Add joelclaw to an agent's settings; offer to archive past sessions."""
@@ -174,8 +172,8 @@ def _describe(verb: str, plans: list["Plan"], backups: dict[str, str | None]) ->
 
 # off, on, exclude
 
-OneSession = Annotated[str | None, session_option("This session (default: the one that runs this command)")]
-OneProject = Annotated[bool, Option("--project", help="The folder's project (default if no session is known)")]
+OneSession = Annotated[str | None, session_option("A session (default: this one)")]
+OneProject = Annotated[bool, Option("--project", help="The folder's project")]
 Everywhere = Annotated[bool, Option("--everywhere", help="All sessions")]
 
 
@@ -197,7 +195,7 @@ def off(session: OneSession = None, project: OneProject = False, everywhere: Eve
 
 @app.command("on")
 def on(session: OneSession = None, project: OneProject = False, everywhere: Everywhere = False) -> Answer:
-    """Turn joelclaw on again. Turns taken while it was off are never archived."""
+    """Turn joelclaw on again. What was said meanwhile is not archived."""
     scope, name, chosen_by = _scope(session, project, everywhere)
     damaged = switches.load()[1]
     result: dict[str, Any] = {"scope": scope, "name": name, "off": False, "chosenBy": chosen_by}
@@ -251,11 +249,11 @@ def _on_command(scope: str, name: str) -> str:
 
 @app.command("exclude")
 def exclude(
-    folder: Annotated[str | None, Argument(metavar="FOLDER", help="The folder (default: the current folder)")] = None,
+    folder: Annotated[str | None, Argument(metavar="FOLDER", help="Its folder (default: the current one)")] = None,
     list: Annotated[bool, Option("--list", help="Show the excluded folders")] = False,
     remove: Annotated[str | None, Option(metavar="FOLDER", help="Archive this folder again")] = None,
 ) -> Answer:
-    """Never archive sessions of a folder or its subfolders."""
+    """Never archive what happens in a folder."""
     if (folder is not None) + list + (remove is not None) > 1:
         raise wrong_usage("FOLDER, --list and --remove cannot be used together", "give one of them")
     known = switches.load()[0]["excluded"]
@@ -293,13 +291,11 @@ _SCRIPTS = {"bash": "joelclaw.bash", "zsh": "_joelclaw", "fish": "joelclaw.fish"
 def completion(
     shell: Annotated[
         Literal["bash", "zsh", "fish"] | None,
-        Argument(metavar="SHELL", help="bash, zsh or fish (default: that of $SHELL)"),
+        Argument(metavar="SHELL", help="bash, zsh or fish (default: $SHELL)"),
     ] = None,
-    offer: Annotated[
-        list[str] | None, Option(metavar="WORD", help="Print completions of the last of these words instead")
-    ] = None,
+    offer: Annotated[list[str] | None, Option(metavar="WORD", help="Complete the last of these words instead")] = None,
 ) -> Answer:
-    """Print the completion script of a shell, for use as eval "$(joelclaw completion bash)"."""
+    """Print a script: eval "$(joelclaw completion bash)"."""
     if offer:
         from cli import reference
 

@@ -214,7 +214,7 @@ def test_a_session_is_named_by_the_beginning_that_is_shown(run: Run, tmp_path: P
     assert run("memory", "show", f"call:{NEW[:3]}:1", ok=False).json["error"]["code"] == "MEMORY_NOT_FOUND"
     nothing = run("recall", "tide.py", "--session", "ffffffff")
     assert nothing.result["hits"] == []
-    assert "ffffffff" in nothing.json["next_actions"][0]["description"]
+    assert "ffffffff" in nothing.result["unknownFilters"][0]
     twin = Work(tmp_path / "d", OLD[:-1] + "0", 13, "harbour")
     twin.edit("src/tide.py", "twin = 1")
     run("memory", "archive", str(tmp_path / "d"), env=NOW)
