@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    import apsw
+
     from cli.output import NextAction
     from core.config import Config
     from core.records import Event
@@ -286,11 +288,6 @@ def _unknown_filters(result: dict[str, Any]) -> list[str]:
 
     It warns of a lost store, too.
     """
-    from difflib import get_close_matches
-
-    from core.quoting import shown_id
-    from core.store import sessions, store_file
-
     db = sqlite.open_reading()
     if files.is_store_lost() if db is None else sqlite.replaces_lost_store(db):
         from session import backup
@@ -300,17 +297,29 @@ def _unknown_filters(result: dict[str, Any]) -> list[str]:
             tell(f"joelclaw: {result['warnings'][0]}\n")
     if db is None:
         return []
-    stored = {
-        "project": sorted({*documents.projects(db), *sessions.projects(db)}),
-        "category": list(map(short_category, store_file.largest(db, "category", 50))),
-        "session": [shown_id(session) for session, _ in sessions.latest_first(db)],
-    }
+    from core.store import sessions
+
     given = dict(condition.partition(":")[::2] for condition in result["filtersApplied"])
     unknown = []
-    for name, known in stored.items():
-        wanted = short_category(given.get(name, ""))
+    for name in {"project", "category", "session"} & {*given}:
+        wanted, known = short_category(given[name]), _stored_values(db, name)
         is_known = sessions.whole_id(db, wanted) if name == "session" else any(project.same(wanted, it) for it in known)
-        if wanted and known and not is_known:
+        if known and not is_known:
+            from difflib import get_close_matches
+
             near = get_close_matches(wanted, known, 5, cutoff=0.4) or known[:5]
             unknown.append(f"No {name} {wanted[:80]!r} is known; the nearest: {', '.join(near)}.")
     return unknown
+
+
+def _stored_values(db: apsw.Connection, name: str) -> list[str]:
+    from core.quoting import shown_id
+    from core.store import sessions
+
+    if name == "project":
+        return sorted({*documents.projects(db), *sessions.projects(db)})
+    if name == "session":
+        return [shown_id(session) for session, _ in sessions.latest_first(db)]
+    from core.store import store_file
+
+    return list(map(short_category, store_file.largest(db, "category", 50)))
