@@ -123,7 +123,7 @@ def check_settings(examination: Examination) -> Iterator[Finding]:
     """Whether the settings can be read, which were changed, and which are unknown."""
     path = os.path.join(files.home(), "config.toml")
     about = examination.facts["config"] = {"file": path, "exists": os.path.exists(path), "changed": {}}
-    examination.subjects["settings"] = {"file": path, "changed": []}
+    examination.subjects["settings"] = about
     try:
         settings = examination.settings = config.load()
     except Failure as failure:
@@ -133,7 +133,6 @@ def check_settings(examination: Examination) -> Iterator[Finding]:
     values = {name: getters[type(setting.default)](name) for name, setting in config.SETTINGS.items()}
     changed = {name: value for name, value in values.items() if value != config.SETTINGS[name].default}
     about |= {"changed": changed, "unknown": [config.describe_unknown(*setting) for setting in settings.unknown[:20]]}
-    examination.subjects["settings"]["changed"] = sorted(changed)
 
 
 def check_store(examination: Examination) -> Iterator[Finding]:
@@ -174,7 +173,7 @@ def check_store(examination: Examination) -> Iterator[Finding]:
         "events": {**counted["events"], "waiting": len(log.spooled_in(files.home()))},
         "embedding": {"vectors": counted["vectors"]},
     }
-    examination.subjects["store"] = {name: about[name] for name in ("path", "exists", "schema", "knownSchema")}
+    examination.subjects["store"] = about
     if (lost := backup.lost_store(examination.db)) is not None:
         yield _finding("store", lost)
     if examination.db is None:
@@ -413,9 +412,7 @@ def _repair(examination: Examination) -> list[Finding]:
 
 def _install_again(name: str, project: bool) -> str:
     with plan.locked():
-        plans = plan.installing(settings_of(clients.row(name)), project=project)
-        plan.require_inside_project(plans)
-        backups = plan.carry_out(plans)
+        backups = plan.carry_out(plan.plans_for(settings_of(clients.row(name)), project=project))
     copy = next((f"; backup: {path}" for path in backups.values() if path), "")
     return f"our entries were rewritten in {', '.join(backups)}{copy}"
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from glob import escape, glob
 from typing import Any
 
-from core import clock, files, json_text, project
+from core import clock, files, project
 from core.config import Config
 from core.errors import Failure, reported
 from core.store import cluster_sync, deletion, forgotten, sessions, sources, sqlite, store_file
@@ -196,24 +196,19 @@ class _Sweep:
                 files.remove(path)
 
     def _clean_state(self, path: str) -> bool:
-        """Delete the state of a session that is purged, or that quotes purged text; False if it is not a state."""
+        """Delete the state of a session that is purged, or that quotes purged text; False if it is damaged."""
         session, text, criteria = session_of(path), _read(path), self._criteria
         by_age = criteria.before is not None and not (criteria.has_ids or criteria.phrases)
         is_meant = criteria.session in ("", session) and (not criteria.project or session in criteria.live)
         is_old = by_age and is_meant and 0 < updated_at(text.encode()) < (criteria.before or 0)
         quotes = criteria.holds(text) or not self._ids.isdisjoint(text.split('"'))
-        if not (session in self._sessions or is_old or quotes):
-            return text.startswith("{")
-        try:
-            state = json_text.loads(text)
-        except json_text.InvalidJSON:
+        if not text.startswith("{"):
             return False
-        if not isinstance(state, dict) or state.get("sessionId") != session:
-            return False
-        self.states.add(session)
-        self.bytes += len(text.encode())
-        if not self._dry:
-            remove_state(session)
+        if session in self._sessions or is_old or quotes:
+            self.states.add(session)
+            self.bytes += len(text.encode())
+            if not self._dry:
+                remove_state(session)
         return True
 
     def _clean_log(self, path: str) -> None:

@@ -97,12 +97,7 @@ def _change(
 
     def plans() -> list[list["Plan"]]:
         """All plans, before anything is written: if one file is refused, nothing changes."""
-        if verb == "install":
-            every = [plan.installing(client, project=project, mcp=mcp) for client in chosen]
-        else:
-            every = [plan.removing(client, project=project) for client in chosen]
-        plan.require_inside_project(file_plan for of_client in every for file_plan in of_client)
-        return every
+        return [plan.plans_for(client, project=project, mcp=mcp, remove=verb == "uninstall") for client in chosen]
 
     shown: list[list[Plan]] = []
     result: dict[str, Any] = {"agents": [], "skipped": skipped, "dryRun": confirmed is False}

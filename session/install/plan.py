@@ -8,7 +8,7 @@ import difflib
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from glob import escape, glob
@@ -176,23 +176,42 @@ class Plan:
         return None
 
 
-def installing(client: Settings, *, project: bool, mcp: bool = False) -> list[Plan]:
-    """The plans of an installation, the settings first; with `mcp` it adds our server."""
-    return _plans(client, project, mcp=mcp, remove=False)
+def plans_for(client: Settings, *, project: bool, mcp: bool = False, remove: bool = False) -> list[Plan]:
+    """The plans of an installation, which adds our server with `mcp`, or of an uninstall (`remove`).
 
-
-def removing(client: Settings, *, project: bool) -> list[Plan]:
-    """The plans of an uninstall. Files of ours that were edited stay."""
-    return _plans(client, project, mcp=False, remove=True)
-
-
-def require_inside_project(plans: Iterable[Plan]) -> None:
-    """Refuse a project's file that is a link out of the project. Raises Failure: INSTALL_REFUSED."""
-    root = real_root(os.getcwd())
+    They are for the client's own files (settings, unless it loads our extension; servers), then for those of ours, then
+    for the settings that switch our extension on. Raises Failure: INSTALL_FAILED, and INSTALL_REFUSED, for example for
+    a project's file that is a link out of the project.
+    """
+    if project and not client.has_projects:
+        about = f"{client.client.title} reads no settings of a project"
+        raise Failure("INSTALL_FAILED", about, "run this without --project; nothing was changed")
+    command = own_command.NAME if project else entries.executable()  # others use a project's files too
+    path, servers = client.path(project=project), client.servers(project=project)
+    if project and os.path.realpath(path) == os.path.realpath(client.path(project=False)):
+        fix = "run this in a project's folder, or without --project"
+        raise Failure("INSTALL_FAILED", f"{path} is the user's file, not a project's", fix)
+    plans = [Plan(client, path, project)] if client.events else []
+    # A file without anything of ours is not even parsed.
+    if servers not in ("", path) and (
+        mcp or Receipt.load(servers) or own_command.NAME.encode() in (_read(servers) or b"")
+    ):
+        plans.append(Plan(client, servers, project))
+    switches = [Plan(client, client.plugins_file, project)] if client.plugins_file else []
+    for plan in (*plans, *switches):
+        if remove:
+            plan.take_out()
+        else:
+            plan.put_in(command, mcp=mcp)
+    for file, text, purpose in entries.own_files(client, command, project=project):
+        plans.append(Plan(client, file, project))
+        plans[-1].own_file(text, purpose, remove=remove)
+    plans += switches
     for plan in plans:
-        if plan.project and not is_below(plan.target, root):
+        if project and not is_below(plan.target, real_root(os.getcwd())):
             fix = "replace it with a file, or install without --project; nothing was changed"
             raise Failure("INSTALL_REFUSED", f"{plan.path} leads out of the project to {plan.target}", fix)
+    return plans
 
 
 def installed_in(client: Settings, path: str) -> list[Entry]:
@@ -221,10 +240,10 @@ def installation_row(client: Settings, project: bool) -> dict[str, Any]:
     if project and not client.has_projects:
         return row
     try:
-        if any(plan.changed for plan in removing(client, project=project)):
+        if any(plan.changed for plan in plans_for(client, project=project, remove=True)):
             receipt = Receipt.load(path)
             row["installed"], row["version"] = True, receipt.version if receipt else None
-            row["current"] = not any(plan.changed for plan in installing(client, project=project))
+            row["current"] = not any(plan.changed for plan in plans_for(client, project=project))
             if not row["current"]:
                 row["notes"].append("another version or path of joelclaw: install it again")
     except Failure as failure:
@@ -265,35 +284,6 @@ def backups_of(path: str) -> list[str]:
     found = [name for name in glob(escape(stem) + "*") if name.removeprefix(stem).isdecimal()]
     regular = [name for name in found if os.path.isfile(name) and not os.path.islink(name)]
     return sorted(regular, key=lambda name: int(name.removeprefix(stem)))
-
-
-def _plans(client: Settings, project: bool, *, mcp: bool, remove: bool) -> list[Plan]:
-    """Plans for the client's own files (settings, unless it loads our extension; servers), then for those of ours, then
-    for the settings that switch our extension on."""
-    if project and not client.has_projects:
-        about = f"{client.client.title} reads no settings of a project"
-        raise Failure("INSTALL_FAILED", about, "run this without --project; nothing was changed")
-    command = own_command.NAME if project else entries.executable()  # others use a project's files too
-    path, servers = client.path(project=project), client.servers(project=project)
-    if project and os.path.realpath(path) == os.path.realpath(client.path(project=False)):
-        fix = "run this in a project's folder, or without --project"
-        raise Failure("INSTALL_FAILED", f"{path} is the user's file, not a project's", fix)
-    plans = [Plan(client, path, project)] if client.events else []
-    # A file without anything of ours is not even parsed.
-    if servers not in ("", path) and (
-        mcp or Receipt.load(servers) or own_command.NAME.encode() in (_read(servers) or b"")
-    ):
-        plans.append(Plan(client, servers, project))
-    switches = [Plan(client, client.plugins_file, project)] if client.plugins_file else []
-    for plan in (*plans, *switches):
-        if remove:
-            plan.take_out()
-        else:
-            plan.put_in(command, mcp=mcp)
-    for file, text, purpose in entries.own_files(client, command, project=project):
-        plans.append(Plan(client, file, project))
-        plans[-1].own_file(text, purpose, remove=remove)
-    return [*plans, *switches]
 
 
 @contextmanager
