@@ -25,6 +25,7 @@ MOST_SCORED = 5_000  # matches of a frequent word that get a BM25: the newest
 LIVE = "abandoned = 0"  # not from before the user went back: see `core.store.branches`
 OWN_COLUMNS = "session_id AS session, number, key, prompt, at, tool, file, command, outcome, error, passage, abandoned"
 COLUMNS = f"{OWN_COLUMNS}, call.project"
+_NAMES = "SELECT name, first, last, calls, weight, place, written FROM name"
 WITH_SESSION = (
     f"SELECT {OWN_COLUMNS}, call.rowid, coalesce(nullif(call.project, ''), session.project, '') AS project,"
     " coalesce(client, '') AS client,"
@@ -187,7 +188,7 @@ def fading(calls_ago: int) -> float:
 def names(db: apsw.Connection, session: str, *, every: bool = False, live: str = LIVE) -> list[Name]:
     """The identifiers and file names in the last 400 calls of a session, or in `every` call, in no order."""
     sql = (
-        "SELECT name, first, last, calls, weight, place, written FROM name WHERE session_id = ?1 AND weight > 0"
+        f"{_NAMES} WHERE session_id = ?1 AND weight > 0"
         f" AND (?2 OR last > (SELECT calls FROM session WHERE id = ?1) - ?3) AND first NOT IN {_without(live)}"
     )
     return fetch_dicts(db, sql, (session, every, 400))
@@ -195,7 +196,7 @@ def names(db: apsw.Connection, session: str, *, every: bool = False, live: str =
 
 def known_names(db: apsw.Connection, session: str, among: Iterable[str]) -> dict[str, Name]:
     """Those of these names that a session already has."""
-    sql = f"SELECT name, first, last, calls, weight, place, written FROM name WHERE session_id = ? AND name IN {LISTED}"
+    sql = f"{_NAMES} WHERE session_id = ? AND name IN {LISTED}"
     found: list[Name] = fetch_dicts(db, sql, (session, json_text.dumps(list(among))))
     return {name["name"]: name for name in found}
 
@@ -308,7 +309,16 @@ def _matching(db: apsw.Connection, match: str, filters: Filters, most: int = 200
     """The best of the matching calls, each with its BM25, best first."""
     where = ""
     parameters: list[Any] = [match]
-    for condition, values in _conditions(filters):
+    conditions: list[tuple[str, Sequence[object]]] = []
+    if session := filters.get("session"):
+        conditions.append(("session_id = ?", [session]))
+    if projects := filters.get("projects"):
+        of_session = f"session_id IN (SELECT id FROM session WHERE project IN ({marks(projects)}))"
+        of_projects = f"(project IN ({marks(projects)}) OR (project = '' AND {of_session}))"
+        conditions.append((of_projects, [*projects, *projects]))
+    if between := filters.get("between"):
+        conditions.append(("at BETWEEN ? AND ?", between))
+    for condition, values in conditions:
         where += f" AND +rowid IN (SELECT rowid FROM call WHERE {condition})"
         parameters += values
     if not where:
@@ -320,20 +330,6 @@ def _matching(db: apsw.Connection, match: str, filters: Filters, most: int = 200
     found: list[FoundCall] = fetch_dicts(db, f"{WITH_SESSION} WHERE call.rowid IN ({marks(scores)})", tuple(scores))
     by_row = {call["rowid"]: call for call in found}
     return [(score, by_row[row]) for row, score in scores.items()]
-
-
-def _conditions(filters: Filters) -> list[tuple[str, list[Any]]]:
-    """SQL and parameters for the filters that apply to calls."""
-    conditions: list[tuple[str, list[Any]]] = []
-    if session := filters.get("session"):
-        conditions.append(("session_id = ?", [session]))
-    if projects := filters.get("projects"):
-        of_session = f"session_id IN (SELECT id FROM session WHERE project IN ({marks(projects)}))"
-        of_projects = f"(project IN ({marks(projects)}) OR (project = '' AND {of_session}))"
-        conditions.append((of_projects, [*projects, *projects]))
-    if between := filters.get("between"):
-        conditions.append(("at BETWEEN ? AND ?", [*between]))
-    return conditions
 
 
 def _without(live: str) -> str:

@@ -183,7 +183,7 @@ def _kind_of_file(descriptor: int) -> str:
         return "database"
     if head.startswith(b"\x28\xb5\x2f\xfd"):
         return "compressed"
-    return "document" if b'"messages"' in head and _document_head(head.decode("utf-8", "replace"))[1] else ""
+    return "document" if b'"messages"' in head and _is_document(head.decode("utf-8", "replace")) else ""
 
 
 def real_path(path: str) -> str:
@@ -245,21 +245,20 @@ def _decompressor() -> Any:
 # JSON documents: an object with a list of messages and fields before or after it
 
 
-def _document_head(text: str) -> tuple[dict[str, Any], int]:
-    """The first fields of an object, up to the messages, and the character at which the first message begins, or 0."""
-    fields: dict[str, Any] = {}
-    at = _next(text, 0, "\ufeff")
+def _is_document(head: str) -> bool:
+    """Whether this is the beginning of an object with a list of messages."""
+    at = _next(head, 0, "\ufeff")
     try:
-        while at < len(text) and text[at] in "{,":
-            key, at = json_text.loads_at(text, _next(text, at + 1))
-            at = _next(text, at, ": \t\r\n")
-            if key == "messages" and text[at : at + 1] == "[":
-                return fields, at + 1
-            fields[key], at = json_text.loads_at(text, at)
-            at = _next(text, at)
-    except (json_text.InvalidJSON, TypeError):
+        while at < len(head) and head[at] in "{,":
+            key, at = json_text.loads_at(head, _next(head, at + 1))
+            at = _next(head, at, ": \t\r\n")
+            if key == "messages":
+                return head[at : at + 1] == "["
+            _, at = json_text.loads_at(head, at)
+            at = _next(head, at)
+    except json_text.InvalidJSON:
         pass
-    return fields, 0
+    return False
 
 
 def _next(text: str, at: int, passed: str = " \t\r\n") -> int:
@@ -271,38 +270,13 @@ def _next(text: str, at: int, passed: str = " \t\r\n") -> int:
 
 def _document_lines(descriptor: int) -> Blocks:
     """The fields around the messages as a line, and each message."""
-    fields = next((piece for piece in _document_pieces(descriptor) if isinstance(piece, dict) and piece), {})
-    yield json_text.dumps(fields).encode() + b"\n"
-    for piece in _document_pieces(descriptor):
-        if isinstance(piece, str):
-            yield piece.encode("utf-8", "replace") + b"\n"
-
-
-def _document_pieces(descriptor: int) -> Iterator[Any]:
-    """The fields before the messages, each message as JSON on one line, and the fields after them."""
-    from codecs import getincrementaldecoder
-
-    decode = getincrementaldecoder("utf-8")("replace").decode
-    text, offset = decode(os.pread(descriptor, MAX_HEAD_BYTES, 0)), MAX_HEAD_BYTES
-    fields, at = _document_head(text)
-    yield fields
-    while True:
-        at = _next(text, at, ", \t\r\n")
-        try:
-            if text[at : at + 1] == "]":
-                after = text[at + 1 :] + decode(os.pread(descriptor, MAX_HEAD_BYTES, offset))
-                yield _document_head("{" + after.lstrip(" \t\r\n,"))[0]
-                return
-            _, end = json_text.loads_at(text, at)
-        except json_text.InvalidJSON:
-            data = os.pread(descriptor, max(1024 * 1024, len(text) - at), offset)
-            if not data:  # the client is still writing it
-                return
-            offset += len(data)
-            text, at = text[at:] + decode(data), 0
-            continue
-        yield text[at:end].replace("\n", " ").replace("\r", " ")
-        at = end
+    try:
+        document = json_text.loads(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
+    except json_text.InvalidJSON as error:
+        raise Unreadable(f"damaged, or not written to its end: {error}") from None
+    messages = document.pop("messages")
+    for value in (document, *messages):
+        yield json_text.dumps(value).encode("utf-8", "replace") + b"\n"
 
 
 # Databases: each kind has a query of its sessions (id, last change in ms, bytes, and what else shows a change), and

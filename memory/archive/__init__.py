@@ -1,4 +1,17 @@
-"""The archive: transcripts become episodes, calls, names and places, so that all of a session can be found later."""
+"""The archive: transcripts become episodes, calls, names and places, so that all of a session can be found later.
+
+A line of a transcript becomes rows of the store in five steps:
+
+1. `transcript_files.find` lists the transcripts and `look_at` says whose they are; a hook knows both.
+2. `ingest.ingest_file` continues at the stored offset and reads the new lines, a piece at a time. The client's
+   `entries` turns a line into entries, and `admission` leaves out those of excluded folders.
+3. `session_archive.Piece` collects the entries: messages, and calls in `calls.SessionCalls`. `texts` redacts and cuts
+   whatever is kept, while nothing is locked. What a fork copied goes to a piece of the session that said it.
+4. `session_archive.SessionArchive.store` writes a piece and the new offset in one transaction: messages as documents,
+   then calls with their names, places and the reason of a failure (`calls`, `places`, `error_cause`), then the tree
+   of entries, which shows what the user went back from (`core.store.branches`).
+5. `session_archive.settle` gives an episode that several sessions have to the one in which it first appeared.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 MAX_COMMAND_CHARS = 1000
 MAX_READ_CHARS = 400_000  # of an input or output; if it is longer, its head and its tail are read
-MAX_FOLDERS = 40  # of a session
 RUNNING = "running"  # outcome of a call whose process goes on in the background
 # Kinds of calls in a script; that of a known command is its fingerprint.
 UNKNOWN_COMMAND = "?"
@@ -297,7 +296,7 @@ class SessionCalls:
         """Store all of it, inside the caller's transaction; returns the number of new calls.
 
         Args:
-            session: the record to store if there is none yet.
+            session: its record, which is changed and stored.
             prompts: new prompts in this piece.
             is_first: the piece is the first of its transcript.
             now: ms since the epoch.
@@ -305,16 +304,6 @@ class SessionCalls:
         identifier = session["id"]
         if not (self._events or prompts or self._ended or session.get("parent")):
             return 0
-        known = sessions.by_id(db, identifier)
-        if known is not None:
-            known["project"] = session["project"] or known["project"]
-            known["folder"] = session["folder"] or known["folder"]
-            known["parent"] = session.get("parent") or known.get("parent", "")
-            known["forked_at"] = max(session.get("forked_at", 0), known.get("forked_at", 0))
-            known["kind"] = session["kind"] if session["kind"] != "main" else known.get("kind", "main")
-            folders = dict.fromkeys([*known.get("folders", ()), *session.get("folders", ())])
-            known["folders"] = list(folders)[:MAX_FOLDERS]
-            session = known
         # a copy counts no prompts, and says nothing about the present plan
         is_known_copy = self._is_copy and session["calls"] > 0
         prompts = 0 if self._is_copy else prompts

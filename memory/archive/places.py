@@ -54,7 +54,10 @@ class SessionPlaces:
 
     def _note(self, number: int, path: str, name: str, seen: tuple[int, bool, bool]) -> None:
         line, defines, in_diff = seen
-        places = self._places_in(path)
+        if path not in self._files:
+            known = calls.places(self._db, self._session, files=[path])
+            self._files[path] = {place["name"]: place for place in known}
+        places = self._files[path]
         place = places.get(name)
         if place is None:
             place = places[name] = {
@@ -94,12 +97,6 @@ class SessionPlaces:
             if path not in ends and len(ends) == 1:
                 return ends.pop()
         return path
-
-    def _places_in(self, path: str) -> dict[str, Place]:
-        if path not in self._files:
-            places = calls.places(self._db, self._session, files=[path])
-            self._files[path] = {place["name"]: place for place in places}
-        return self._files[path]
 
 
 def _names_in(lines: Sequence[Line]) -> Iterator[tuple[Line, str, bool]]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     """The id of an episode, the session that has it, another session that claims it, and its context there."""
 
 COLLECTION = "episodes"
+MAX_FOLDERS = 40  # of a session
 
 
 class SessionArchive:
@@ -158,13 +159,21 @@ class SessionArchive:
         return True
 
     def _session(self, piece: Piece) -> Session:
-        named = list(piece.folders) or ([] if piece.carry.folder else [self._origin.cwd])
-        return {
-            "id": self.session, "client": self._client, "project": self.project, "folder": self.folder,
-            "updated_at": 0, "prompts": 0, "calls": 0, "plan": [], "parent": piece.carry.parent,
-            "kind": piece.carry.kind, "forked_at": piece.forked_at,
-            "folders": [name for name in map(clean_name, named) if name],
+        """The record of the session with what a piece says about it."""
+        carry = piece.carry
+        session: Session = sessions.by_id(self.db, self.session) or {
+            "id": self.session, "client": self._client, "project": "", "folder": "", "updated_at": 0, "prompts": 0,
+            "calls": 0, "plan": [], "parent": "", "kind": "main", "forked_at": 0, "folders": [],
         }  # fmt: skip
+        session["project"] = self.project or session["project"]
+        session["folder"] = self.folder or session["folder"]
+        session["parent"] = carry.parent or session["parent"]
+        session["kind"] = carry.kind if carry.kind != "main" else session["kind"]
+        session["forked_at"] = max(piece.forked_at, session["forked_at"])
+        named = list(piece.folders) or ([] if carry.folder else [self._origin.cwd])
+        together = dict.fromkeys([*session["folders"], *filter(None, map(clean_name, named))])
+        session["folders"] = list(together)[:MAX_FOLDERS]
+        return session
 
     def document(self, message: Message) -> tuple[Document, bytes]:
         """A message as a document, with its vector."""
