@@ -328,19 +328,16 @@ class Piece:
         last = self.carry.last
         if (text := texts.one_line(title.text, 200)) and (last or title.origin == "user"):
             identifier = sessions.title_id(self._session, by_user=title.origin == "user")
-            self.changed[identifier] = self._message(
-                identifier, sessions.TITLE, title.at or (last.at if last else None)
-            )
+            at = title.at or (last.at if last else None)
+            self.changed[identifier] = Message(identifier, sessions.TITLE, at, self.calls.project)
             self.changed[identifier].body = text
 
     def new_of(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """The entries from the last known message on; a client without a file sends the earlier ones again."""
-        messages = [place for place, entry in enumerate(entries) if entry.kind in ("prompt", "answer")]
         known = self.carry.last.id if self.carry.last else ""
-        for number in range(len(messages) - 1, -1, -1):
-            identifier = identifier_of(entries[messages[number]], self._session, b"", 0)
-            if identifier == known:
-                return entries[messages[number] :]
+        for number, entry in reversed([*enumerate(entries)]):
+            if entry.kind in ("prompt", "answer") and identifier_of(entry, self._session, b"", 0) == known:
+                return entries[number:]
         return entries
 
     def _add_message(self, entry: Entry, identifier: str, body: str) -> None:
@@ -350,7 +347,8 @@ class Piece:
         message = self._by_id.get(identifier)
         if message is None:
             asker = "teammate" if self.carry.kind in ("subagent", "review") else "user"
-            message = self._message(identifier, entry.origin or (asker if is_prompt else "assistant"), entry.at)
+            role = entry.origin or (asker if is_prompt else "assistant")
+            message = Message(identifier, role, entry.at, self.calls.project)
             message.prompt = "" if is_prompt else self.carry.prompt
             if last := self.carry.last:
                 message.before = last.body[:300]  # enough to find a message by its neighbours
@@ -364,9 +362,6 @@ class Piece:
         self.changed[identifier] = message
         if is_prompt:
             self.carry.prompt = body[:500]
-
-    def _message(self, identifier: str, role: str, at: int | None) -> Message:
-        return Message(identifier, role, at, self.archive.project_of(self.carry.folder))
 
 
 class Message:
