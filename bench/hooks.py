@@ -21,7 +21,7 @@ from typing import Any
 from notes import notes
 from speed import ENVIRONMENT, JOELCLAW, PYTHON, WARM_UP, fill, once
 
-from core import background
+from core import files
 
 TARGET = 4.0
 MEMORIES = 10_000
@@ -121,7 +121,8 @@ def rest(transcript: Transcript, environment: dict[str, str]) -> None:
     home = Path(environment["JOELCLAW_HOME"])
     waiting = home / "sessions" / ".work" / "observe-waiting" / transcript.session
     while True:
-        background.wait_for_lock(str(home / "cache" / "observe-1.lock"), 10)
+        while files.is_locked(str(home / "cache" / "observe-1.lock")):
+            time.sleep(0.01)
         if not waiting.exists():
             return
 

@@ -24,7 +24,7 @@ from recovery_score import ANSWER_CHARS
 from recovery_session import Moment, Session
 
 import clients
-from core import background, json_text
+from core import files, json_text
 from core.config import Config
 
 if TYPE_CHECKING:
@@ -179,8 +179,9 @@ class Replay:
         """Wait for what the hooks left to processes of their own: a real compaction takes minutes."""
         for work in ("task", "queries"):
             lock = self.home / ".joelclaw" / "sessions" / ".locks" / work / self.session.id
-            if lock.exists():
-                background.wait_for_lock(str(lock), _REST_S)
+            end = time.monotonic() + _REST_S
+            while files.is_locked(str(lock)) and time.monotonic() < end:
+                time.sleep(0.01)
 
     def _begins(self, here: list[tuple[int, Moment]]) -> None:
         """What the client tells before it writes a line: a prompt, and that it is about to compact."""

@@ -99,26 +99,6 @@ def release_lock() -> None:
         os.close(_inherited_locks.pop())
 
 
-def wait_for_lock(lock: str, seconds: float) -> bool:
-    """Wait until no process holds the lock; returns whether it is free within `seconds`."""
-    try:
-        descriptor = files.open_file(lock, os.O_RDWR)
-    except OSError:
-        return True
-    deadline = time.monotonic() + seconds
-    try:
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                return True
-            except OSError:
-                if time.monotonic() >= deadline:
-                    return False
-                time.sleep(0.003)
-    finally:
-        os.close(descriptor)
-
-
 def start_due(config: Config) -> None:
     """Start the jobs that are switched on and due: push, export and prune. Costs a few `stat` calls."""
     if config.get_str("store.backend") == "typesense" and os.path.exists(outbox_lock()):
@@ -126,23 +106,20 @@ def start_due(config: Config) -> None:
         _start_if_due(PUSH, ("store", "push"), every_s=30, limit_s=40, lock=outbox_lock())
     if config.get_str("otel.export") == "auto":
         _start_if_due(EXPORT, ("otel", "export"), every_s=EXPORT_EVERY_S, limit_s=60, lock=export_lock())
-    _start_daily_prune(config)
+    _start_daily_prune()
 
 
-def _start_daily_prune(config: Config) -> None:
+def _start_daily_prune() -> None:
     """Start `store prune` once a day. The time of the store's lock file, which is created with it, says when it ran."""
     store_lock = os.path.join(files.home(), "store.db.lock")
-    now = time.time()  # compared with a time of the file system, so not with our clock, which tests can freeze
-    limits = ("retention.events_days", "retention.events_mb", "retention.sessions_days")
     try:
-        age_s = now - os.stat(store_lock).st_mtime
-        if 0 <= age_s * 1000 < clock.DAY_MS or not any(map(config.get_int, limits)):
+        # a time of the file system, so not compared with our clock, which tests can freeze
+        if 0 <= (time.time() - os.stat(store_lock).st_mtime) * 1000 < clock.DAY_MS:
             return
-        os.utime(store_lock, (now, now))
+        os.utime(store_lock)
     except OSError:  # there is no store yet, or the home is read-only
         return
-    if age_s > 0:  # otherwise the clock was wrong
-        start(("store", "prune"), 600, os.path.join(files.home(), "cache", "store-prune.lock"))
+    start(("store", "prune"), 600, os.path.join(files.home(), "cache", "store-prune.lock"))
 
 
 def outbox_lock() -> str:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from core.config import Config
 from core.errors import Failure
-from core.files import FileLock, current_folder
+from core.files import FileLock
 from core.quoting import clip
 from core.redaction import redact
 from core.words import clean
@@ -205,12 +205,10 @@ def _end(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
 class Model:
     """The user's language model: a function of a prompt, run through a command line without a shell."""
 
-    __slots__ = ("_folder", "_max_prompt_bytes", "command", "timeout_s")
+    __slots__ = ("_max_prompt_bytes", "command", "timeout_s")
 
-    def __init__(self, command: str, config: Config, folder: str = "") -> None:
+    def __init__(self, command: str, config: Config) -> None:
         self.command = command
-        self._folder = folder
-        """Where a relative path of its program leads; "" for nowhere."""
         self.timeout_s = config.get_float("model.timeout_seconds")
         self._max_prompt_bytes = config.get_int("model.max_prompt_bytes")
 
@@ -246,8 +244,6 @@ class Model:
         if not words:
             raise model_not_configured()
         words[0] = os.path.expanduser(words[0])
-        if self._folder and os.sep in words[0]:
-            words[0] = os.path.join(self._folder, words[0])
         if "\0" in self.command or not find_program(words[0]):
             fix = "install it, or give its full path; no shell runs it, so pipes and variables need sh -c '...'"
             raise Failure("MODEL_NOT_FOUND", f"there is no program {_one_line(words[0])!r} to run", fix)
@@ -255,14 +251,14 @@ class Model:
 
 
 def model_from_config(config: Config, override: str = "") -> Model | None:
-    """The user's model: `override` as typed in the current folder, else `model.command`; None without a command."""
-    typed, command = override.strip(), config.get_str("model.command").strip()
-    if not (typed or command):
+    """The user's model: `override`, else `model.command`; None without a command."""
+    command = override.strip() or config.get_str("model.command").strip()
+    if not command:
         return None
     if os.environ.get(IN_MODEL):  # it would never end
         fix = f"call joelclaw without {IN_MODEL} in the environment"
         raise Failure("MODEL_FAILED", "a model's command called joelclaw for another model", fix)
-    return Model(typed, config, current_folder()) if typed else Model(command, config)
+    return Model(command, config)
 
 
 def model_not_configured() -> Failure:

@@ -100,12 +100,7 @@ SETTINGS: dict[str, Setting] = {
     "observe.auto": Setting(True, "with `model.command`, observe at compactions and session ends"),
     "otel.export": Setting("off", "send events to the OTEL_* collector", choices=("off", "auto"), user_only=True),
     "retention.events_days": Setting(90, "age at which events expire, in days; 0 never", 0, 36_500, user_only=True),
-    "retention.events_mb": Setting(
-        200, "space for events, debug ones first; 0: no limit", 0, 1_000_000, user_only=True
-    ),
-    "retention.sessions_days": Setting(
-        90, "age at which session states expire, in days; 0 never", 0, 36_500, user_only=True
-    ),
+    "retention.sessions_days": Setting(90, "days until session states expire; 0 never", 0, 36_500, user_only=True),
 }
 OUTSIDE_VARIABLES = ("TYPESENSE_", "OTEL_")
 """Beginnings of the variables of the cluster and the collector, which the table `[environment]` may set."""

@@ -12,7 +12,7 @@ import os
 import stat
 import time
 
-from core import TYPE_CHECKING, clock
+from core import TYPE_CHECKING
 from core.errors import NotAFile
 
 if TYPE_CHECKING:
@@ -196,12 +196,8 @@ def _is_open(path: str) -> bool:
 
 
 def set_aside(path: str) -> str:
-    """Rename a file that cannot be used to `<name>.damaged-<ms>` and return the new path."""
-    target = first = f"{path}{SET_ASIDE}{clock.now_ms()}"
-    count = 1
-    while os.path.exists(target):
-        count += 1
-        target = f"{first}-{count}"
+    """Rename a file that cannot be used to `<name>.damaged-<µs>` and return the new path."""
+    target = f"{path}{SET_ASIDE}{time.time_ns() // 1000}"
     os.rename(path, target)
     return target
 
@@ -302,6 +298,17 @@ class FileLock:
     def fileno(self) -> int:
         """Its descriptor: a command that inherits it also holds the lock."""
         return self._descriptor
+
+
+def is_locked(path: str) -> bool:
+    """Whether a process holds this lock."""
+    if not os.path.exists(path):
+        return False
+    try:
+        with FileLock(path, 0):
+            return False
+    except LockTimeout:
+        return True
 
 
 # The files of a home: which are ours, permissions that are closed, leftovers of killed writers

@@ -147,7 +147,7 @@ def check_store(examination: Examination) -> Iterator[Finding]:
         "knownSchema": sqlite.SCHEMA,
         "waiting": None,
     }
-    counted = store_file.no_contents()
+    counted = store_file.contents(sqlite.open_in_memory(), now=clock.now_ms()) | {"schema": 0}
     try:
         db = sqlite.open_reading()
         if db is not None:

@@ -130,7 +130,7 @@ def status(state: SessionState, now: int, *, in_progress: bool) -> Status:
 
 def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
     """The timers, the soonest first. With `enabled_only`, without sessions that are switched off."""
-    from core import background, switches
+    from core import switches
 
     now = clock.now_ms()
     known = switches.load()[0] if enabled_only and files.has_switches() else None
@@ -146,8 +146,7 @@ def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
         if timer is None:
             continue
         session = state.session_id
-        in_progress = not background.wait_for_lock(work_lock(session, "idle"), 0)
-        timer_status = status(state, now, in_progress=in_progress)
+        timer_status = status(state, now, in_progress=files.is_locked(work_lock(session, "idle")))
         is_off = enabled_only and not clients.row(state.agent).compaction()["enabled"]
         is_off = is_off or (known is not None and switches.current_off_period(known, session, state.cwd) is not None)
         if timer_status != "none" and not is_off:

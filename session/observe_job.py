@@ -49,7 +49,7 @@ def enqueue(session: str, trigger: Trigger, *, agent: str, transcript: str) -> N
     lines = (name, trigger, agent, os.path.abspath(transcript) if transcript else "")
     with open(files.open_file(path, os.O_WRONLY | os.O_TRUNC), "wb") as file:
         file.write("\n".join(lines).encode("utf-8", "replace"))
-    if background.wait_for_lock(work_lock(name, LOCK), 0):  # otherwise the job that observes it goes on with this
+    if not files.is_locked(work_lock(name, LOCK)):  # otherwise the job that observes it goes on with this
         _start_job()
 
 
@@ -87,7 +87,7 @@ def observe_next(config: Config, *, has_limit: bool) -> dict[str, Any]:
     finally:
         lock.__exit__(None, None, None)
         background.release_lock()
-        if any(background.wait_for_lock(_lock_of(path), 0) for path in _waiting_files()):
+        if not all(files.is_locked(_lock_of(path)) for path in _waiting_files()):
             _start_job()
 
 

@@ -182,12 +182,10 @@ import sys, time
 if any(word.endswith("joelclaw") for word in sys.orig_argv[:2]):
     import signal
     from core import files
-    from core import background
     from otel import log
     log.BUSY_MS = 60 * log.BUSY_MS
-    begin, wait = files.FileLock.__init__, background.wait_for_lock
+    begin = files.FileLock.__init__
     files.FileLock.__init__ = lambda lock, path, wait_s=1.0: begin(lock, path, 60 * wait_s)
-    background.wait_for_lock = lambda lock, seconds: wait(lock, 60 * seconds)
     signal.alarm = lambda seconds: 0
     spent, passed = time.process_time, time.perf_counter
     time.process_time, time.perf_counter = lambda: spent() / 60, lambda: passed() / 60

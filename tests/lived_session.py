@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from claude_transcript import CWD, SESSION, Transcript
-from conftest import PATIENCE_S, Run
+from conftest import Run, until
 
-from core import background, clock
+from core import clock, files
 
 MEMORY = "The harbour worker drains the staging queue with batchSize 40, see ticket HARB-2231 and drain_policy.toml"
 USES_IT = "I keep batchSize at 40, as drain_policy.toml and HARB-2231 say."
@@ -36,7 +36,7 @@ class Lived:
         out = self.run("hook", "claude", stdin=json.dumps({**payload, **more}), env=self.env()).out
         lock = self.home / "sessions" / ".work" / "task" / self.session
         if lock.exists():  # what the hook has left to the background is done
-            assert background.wait_for_lock(str(lock), PATIENCE_S)
+            until(lambda: not files.is_locked(str(lock)))
         return out
 
     def written(self, role: str, content: Any, **more: Any) -> None:

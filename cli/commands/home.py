@@ -114,7 +114,7 @@ _STATUS_STEP = step("joelclaw status", "what waits to be pushed, and the last er
 
 @store.command("init")
 def init() -> Answer:
-    """Create the cluster's collections or upgrade them."""
+    """Create the cluster's collections."""
     from core.store import cluster_sync
 
     settings = config.load()
@@ -169,7 +169,7 @@ def prune(
             preview["sessionStates"] = expire_states(expiry, dry_run=True)
             return Answer(preview, [step("joelclaw store prune --yes", "delete it")])
         # States go without a question: what they led to is in the store.
-        expired = preview and preview["events"]["byAge"] + preview["events"]["bySize"]
+        expired = preview and preview["events"]["byAge"]
         if expired and not may_delete(Answer(preview, message="Would be deleted permanently:")):
             return Answer({}, message="Cancelled; nothing was deleted.")
         result = deletion.prune(db, settings, background=in_background, dry_run=False)
@@ -178,7 +178,7 @@ def prune(
         if in_background:
             return 0
         raise
-    metadata = {"events": result["events"]["byAge"] + result["events"]["bySize"]}
+    metadata = {"events": result["events"]["byAge"]}
     metadata["sessionStates"] = result["sessionStates"]
     freed = result["bytes"]["before"] - result["bytes"]["after"]
     if any(metadata.values()) or freed > 0:

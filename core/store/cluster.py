@@ -207,7 +207,12 @@ class ClusterSource(LocalCandidates):
         answers = self._client.multi_search(
             [{**parameters, "collection": COLLECTIONS[name]} for name, _, parameters in searches]
         )
-        self._count_documents(searches, answers)
+        sizes: dict[str, int] = {}
+        for (name, some, parameters), answer in zip(searches, answers, strict=True):
+            sizes[name] = int(answer["out_of"])
+            if len(some) == 1 and "filter_by" not in parameters:
+                self._counts[some[0]] = self._counts.get(some[0], 0) + int(answer["found"])
+        self._size = sum(sizes.values())
         ours = {remote: name for name, remote in COLLECTIONS.items()}
         rows = self._client.documents(self._choose(searches, answers, lexical, semantic))
         self._copy([(document_from_row(row, ours[remote]), vector_of(row)) for remote, row in rows], filters)
@@ -229,15 +234,6 @@ class ClusterSource(LocalCandidates):
     def size(self) -> int:
         """How many documents the searched collections hold; known after `candidates`."""
         return self._size
-
-    def _count_documents(self, searches: Sequence[Search], answers: Sequence[Row]) -> None:
-        """Note how many documents there are, and how many contain each term."""
-        sizes: dict[str, int] = {}
-        for (name, terms, parameters), answer in zip(searches, answers, strict=True):
-            sizes[name] = int(answer["out_of"])
-            if len(terms) == 1 and "filter_by" not in parameters:
-                self._counts[terms[0]] = self._counts.get(terms[0], 0) + int(answer["found"])
-        self._size = sum(sizes.values())
 
     def _choose(
         self, searches: Sequence[Search], answers: Sequence[Row], lexical: int, semantic: int

@@ -35,7 +35,7 @@ Progress = Callable[[int], None]
 
 
 def initialise(config: Config) -> dict[str, Any]:
-    """Create or upgrade the collections, and queue all writes from now on; all documents for a new collection."""
+    """Create the collections, and queue all writes from now on; all documents for a new collection."""
     with _connected(config) as (db, cluster):
         collections = cluster.create_collections()
         create_outbox(db, everything=any(collection["created"] for collection in collections))
@@ -43,7 +43,7 @@ def initialise(config: Config) -> dict[str, Any]:
         "nodes": cluster.nodes,
         "prefix": cluster.prefix,
         "schema": SCHEMA_VERSION,
-        "changed": any(collection["created"] or collection["addedFields"] for collection in collections),
+        "changed": any(collection["created"] for collection in collections),
         "collections": collections,
         "backend": config.get_str("store.backend"),
     }
@@ -76,10 +76,11 @@ def pull(config: Config, progress: Progress) -> dict[str, Any]:
     """
     pulled = {"documents": 0}
     with _connected(config) as (db, cluster):
-        with sqlite.transaction(db), without_outbox(db):
+        with sqlite.transaction(db):
             if db.execute("SELECT EXISTS (SELECT 1 FROM document)").get:
                 fix = "set JOELCLAW_HOME to a new folder; recall reads the cluster without a pull"
                 raise Failure("STORE_NOT_EMPTY", "this home already has memories", fix)
+            _note(db, "quiet", 1)  # the cluster has these documents
             signatures = sqlite.load_vectors(db)
             if signatures:
                 stored_documents.ensure_signatures(db)
@@ -91,6 +92,7 @@ def pull(config: Config, progress: Progress) -> dict[str, Any]:
                     stored_documents.insert(db, document, stored_cluster.vector_of(row), signatures=signatures)
                     pulled["documents"] += 1
                     progress(1)
+            _note(db, "quiet", None)
         stored_documents.renew_due_segments(db)
     return pulled
 
@@ -121,14 +123,6 @@ def create_outbox(db: apsw.Connection, *, everything: bool = True) -> None:
                 f" SELECT id, rowid >> {COLLECTION_SHIFT}, {now} FROM document WHERE forgotten_at IS NULL"
                 " ORDER BY rowid ON CONFLICT (id) DO UPDATE SET not_before = 0, refusal = ''"
             )
-
-
-@contextmanager
-def without_outbox(db: apsw.Connection) -> Iterator[None]:
-    """Inside a transaction: do not queue the writes made meanwhile."""
-    _note(db, "quiet", 1)
-    yield
-    _note(db, "quiet", None)
 
 
 def outbox_status(db: apsw.Connection) -> dict[str, Any]:
@@ -210,10 +204,10 @@ def _push(db: apsw.Connection, cluster: "Cluster", progress: Progress, *, deadli
     return sent
 
 
-def _due(db: apsw.Connection) -> list[tuple[int, str, int]]:
+def _due(db: apsw.Connection) -> list[Any]:
     """The first entries that are due: number, id and code of the collection of a document."""
-    due = "SELECT seq, id, collection FROM outbox WHERE not_before <= ? ORDER BY seq LIMIT ?"
-    return [(number, document_id, code) for number, document_id, code in db.execute(due, (clock.now_ms(), PAGE))]
+    query = "SELECT seq, id, collection FROM outbox WHERE not_before <= ? ORDER BY seq LIMIT ?"
+    return db.execute(query, (clock.now_ms(), PAGE)).fetchall()
 
 
 def _push_documents(
@@ -285,37 +279,21 @@ class Cluster:
             self._client: Any = typesense.Client(settings)
 
     def create_collections(self) -> list[dict[str, Any]]:
-        """Create missing collections and fields; returns the changes. Raises Failure: TYPESENSE_SCHEMA_FOREIGN."""
+        """Create missing collections; returns what was created. Raises Failure: TYPESENSE_SCHEMA_FOREIGN."""
         with self._failures():
             present = {row["name"]: row for row in self._client.collections.retrieve()}
-        plan = []
-        for schema in schemas():  # all are checked before the first change
-            name = self.prefix + schema["name"]
-            types = {entry["name"]: entry["type"] for entry in present[name]["fields"]} if name in present else {}
-            if foreign := [
-                field["name"] for field in schema["fields"] if types.get(field["name"], field["type"]) != field["type"]
-            ]:
-                message = f"the cluster's collection {name} has fields of other types: {', '.join(foreign)}"
-                fix = "another program uses it: set store.prefix in config.toml, and run `joelclaw store init` again"
+        wanted = {self.prefix + schema["name"]: schema for schema in schemas()}
+        for name, schema in wanted.items():  # all are checked before the first is created
+            types = {entry["name"]: entry["type"] for entry in present[name]["fields"]} if name in present else None
+            if types is not None and any(types.get(field["name"]) != field["type"] for field in schema["fields"]):
+                message = f"the cluster's collection {name} has other fields"
+                fix = "it is another program's: set store.prefix in config.toml, and run `joelclaw store init` again"
                 raise Failure("TYPESENSE_SCHEMA_FOREIGN", message, fix)
-            plan.append((name, schema, [field for field in schema["fields"] if field["name"] not in types]))
-        done = []
-        for name, schema, missing in plan:
-            is_new = name not in present
-            with self._failures():
-                if is_new:
+        for name, schema in wanted.items():
+            if name not in present:
+                with self._failures():
                     self._client.collections.create({**schema, "name": name})
-                elif missing:
-                    self._client.collections[name].update({"fields": missing})
-            done.append(
-                {
-                    "collection": name,
-                    "created": is_new,
-                    "addedFields": [] if is_new else [field["name"] for field in missing],
-                    "documents": 0 if is_new else int(present[name]["num_documents"]),
-                }
-            )
-        return done
+        return [{"collection": name, "created": name not in present} for name in wanted]
 
     def write(self, collection: str, rows: Sequence[Row]) -> list[Row]:
         """Write whole documents; returns the server's result for each."""

@@ -1,6 +1,6 @@
-"""Deletion for good: by age and size (retention, daily and by `store prune`), and of chosen texts (purge).
+"""Deletion for good: of old events (daily, and by `store prune`), and of chosen texts (purge).
 
-Retention deletes events that exceed the settings `retention.*`. A purge empties or deletes the rows that match, so that
+A purge empties or deletes the rows that match, so that
 no byte of their text stays in the store's file. The id of a purged memory and the number of a tool call stay, so that
 reading the transcript again does not bring them back.
 """
@@ -207,49 +207,29 @@ def expiry(config: Config, name: str) -> int:
 
 
 def prune(db: apsw.Connection, config: Config, *, background: bool, dry_run: bool) -> dict[str, Any]:
-    """Delete the events that exceed the settings; `dry_run`: only count them.
+    """Delete the events that have expired; `dry_run`: only count them.
 
     Finishes a purge that was killed. Not in the background, where hooks would have to wait for it: returns free pages
     to the disk.
     """
     before = store_file.sizes(db)[0]
-    most_bytes = config.get_int("retention.events_mb") * 1_000_000
-    events_before = expiry(config, "retention.events_days")
+    expired = expiry(config, "retention.events_days")
     is_owed = store_file.is_owed(db)
     if dry_run:
-        by_age = int(db.execute("SELECT count(*) FROM event WHERE timestamp < ?", (events_before,)).get)
-        by_size = len(_surplus_events(db, most_bytes, since=events_before))
+        by_age = int(db.execute("SELECT count(*) FROM event WHERE timestamp < ?", (expired,)).get)
     else:
         files.sweep_temporary(files.home())
-        by_age = _delete_old_events(db, events_before) if events_before else 0
-        surplus = _surplus_events(db, most_bytes)
-        by_size = len(surplus)
-        for start in range(0, by_size, AT_ONCE):
-            with sqlite.transaction(db):
-                db.executemany("DELETE FROM event WHERE seq = ?", [(seq,) for seq in surplus[start : start + AT_ONCE]])
-            time.sleep(PAUSE_S)
+        by_age = _delete_old_events(db, expired) if expired else 0
         if is_owed or (not background and store_file.sizes(db)[1] >= 4_000_000):
             store_file.wipe(db)
     size, free = store_file.sizes(db)
-    names = ("retention.events_days", "retention.events_mb", "retention.sessions_days")
     return {
         "dryRun": dry_run,
-        "events": {"byAge": by_age, "bySize": by_size, "all": events.count_after(db, 0)},
+        "events": {"byAge": by_age, "all": events.count_after(db, 0)},
         "bytes": {"before": before, "after": size, "free": free},
         "purgeFinished": is_owed and not dry_run,
-        "settings": {name: config.get_int(name) for name in names},
+        "settings": {name: config.get_int(name) for name in ("retention.events_days", "retention.sessions_days")},
     }
-
-
-def _surplus_events(db: apsw.Connection, most_bytes: int, since: int = 0) -> list[int]:
-    """The numbers of the events that exceed a size (0: none do): debug events first, then the oldest."""
-    # 400: the other columns, and the entries in three indexes
-    size = "length(metadata) + length(search_text) + coalesce(length(error), 0) + 400"
-    query = (
-        f"SELECT seq FROM (SELECT seq, sum({size}) OVER (ORDER BY level = 'debug', timestamp DESC, seq DESC"
-        " ROWS UNBOUNDED PRECEDING) AS bytes FROM event WHERE timestamp >= ?) WHERE bytes > ?"
-    )
-    return [int(seq) for (seq,) in db.execute(query, (since, most_bytes))] if most_bytes else []
 
 
 def _delete_old_events(db: apsw.Connection, before: int) -> int:

@@ -10,7 +10,7 @@ from core import TYPE_CHECKING, json_text, words
 from core.store.sqlite import ALL, COLLECTION_SHIFT, NAME_OF, fetch, fetch_one, marks, quoted, row_range, transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     import apsw
@@ -195,13 +195,10 @@ def forgotten_of_session(db: apsw.Connection, session: str) -> list[str]:
     return [str(row[0]) for row in db.execute(f"SELECT id FROM document WHERE {where} ORDER BY rowid", (session,))]
 
 
-def beginnings(db: apsw.Connection, identifiers: Iterable[str], characters: int) -> dict[str, str]:
+def beginnings(db: apsw.Connection, identifiers: Sequence[str], characters: int) -> dict[str, str]:
     """The first characters of memories by id, without those that are gone or forgotten."""
-    query = (
-        "SELECT id, substr(text, 1, ?) FROM document WHERE id IN (SELECT value FROM json_each(?))"
-        " AND forgotten_at IS NULL"
-    )
-    return dict(db.execute(query, (characters, json_text.dumps(list(identifiers)))))
+    query = f"SELECT id, substr(text, 1, ?) FROM document WHERE id IN ({marks(identifiers)}) AND forgotten_at IS NULL"
+    return dict(db.execute(query, (characters, *identifiers)))
 
 
 def projects(db: apsw.Connection) -> list[str]:
@@ -277,12 +274,11 @@ def sections_by_file(db: apsw.Connection) -> dict[str, list[int]]:
 
 def remove_sections(db: apsw.Connection, rowids: Sequence[int], *, signatures: bool) -> int:
     """Remove sections for good and return how many. Forgotten ones stay, because their file may come back."""
-    removed = 0
-    for rowid in rowids:
-        if db.execute("SELECT forgotten_at FROM document WHERE rowid = ?", (rowid,)).get is None:
-            remove(db, rowid, signatures=signatures)
-            removed += db.changes()
-    return removed
+    query = f"SELECT rowid FROM document WHERE rowid IN ({marks(rowids)}) AND forgotten_at IS NULL"
+    current = [int(rowid) for (rowid,) in db.execute(query, tuple(rowids))]
+    for rowid in current:
+        remove(db, rowid, signatures=signatures)
+    return len(current)
 
 
 def make_durable(db: apsw.Connection) -> None:
@@ -369,19 +365,16 @@ def renew_segments(db: apsw.Connection, session: str) -> bool:
         " WHERE session_id = ? AND session_id <> '' AND rowid BETWEEN ? AND ? AND forgotten_at IS NULL ORDER BY rowid",
         (turn_chars, session, start, last_episode),
     )
-    first = length = 0
-    turns: list[str] = []
-    for rowid, text in rows:
-        if not turns:
-            first = rowid
-        turns.append(text)
-        length += len(text)
-        if length >= segment_chars:
-            _add_segment(db, session, first, turns)
-            turns = []
-            length = 0
-    if turns:
-        _add_segment(db, session, first, turns)
+    pieces: list[tuple[int, list[str]]] = []
+    for rowid, turn in rows:
+        if not pieces or sum(map(len, pieces[-1][1])) >= segment_chars:
+            pieces.append((rowid, []))
+        pieces[-1][1].append(turn)
+    for first, turns in pieces:
+        text = "\n".join(turns)
+        db.execute("INSERT INTO segment (session_id, first) VALUES (?, ?)", (session, first))
+        insert = "INSERT INTO segment_lexicon (rowid, text, parts) VALUES (?, ?, ?)"
+        db.execute(insert, (db.last_insert_rowid(), text, words.parts(text)))
     db.execute("DELETE FROM segment_due WHERE session_id = ?", (session,))
     return True
 
@@ -397,12 +390,3 @@ def renew_due_segments(db: apsw.Connection) -> None:
                 renew_segments(db, str(session))
         if len(rows) < sessions_at_once:
             return
-
-
-def _add_segment(db: apsw.Connection, session: str, first: int, turns: Sequence[str]) -> None:
-    text = "\n".join(turns)
-    db.execute("INSERT INTO segment (session_id, first) VALUES (?, ?)", (session, first))
-    db.execute(
-        "INSERT INTO segment_lexicon (rowid, text, parts) VALUES (?, ?, ?)",
-        (db.last_insert_rowid(), text, words.parts(text)),
-    )

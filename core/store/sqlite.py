@@ -76,7 +76,8 @@ def open_reading() -> apsw.Connection | None:
     """
     where = path()
     try:
-        if not _has_content(where):
+        files.require_file(where)
+        if not os.path.exists(where) or not os.stat(where).st_size:
             return None
         db = _connect_reading(where)
         version = schema_of(db)
@@ -251,14 +252,6 @@ def as_failure(error: apsw.Error | OSError) -> Failure:
     return explained(_store_code(error, where), where, error)
 
 
-def _has_content(where: str) -> bool:
-    files.require_file(where)
-    try:
-        return os.stat(where).st_size > 0
-    except FileNotFoundError:
-        return False
-
-
 def _connect(where: str, busy_ms: int) -> apsw.Connection:
     for suffix in ("", "-wal", "-shm", "-journal"):
         files.require_file(where + suffix)  # SQLite would wait for a pipe
@@ -345,27 +338,25 @@ def _refuse_foreign(db: apsw.Connection, where: str) -> None:
 
 
 def _store_code(error: apsw.Error, where: str) -> str:
-    if isinstance(error, apsw.FullError):
-        return "STORE_FULL"
-    if isinstance(error, (apsw.NotADBError, apsw.CorruptError)) or _is_torn(error):
+    """The code of `core.errors.ERRORS` for an error of SQLite."""
+    text = str(error)
+    # sqlite-vec has no code for damaged pages
+    torn = ("chunks iter error", "blob read error", "could not open vectors blob", "could not open validity blob")
+    for kinds, code in (
+        ((apsw.FullError,), "STORE_FULL"),
+        ((apsw.NotADBError, apsw.CorruptError), "STORE_DAMAGED"),
+        ((apsw.BusyError, apsw.LockedError), "STORE_BUSY"),
+        ((apsw.ReadOnlyError, apsw.AuthError), "STORE_READ_ONLY"),
+    ):
+        if isinstance(error, kinds):
+            return code
+    if isinstance(error, apsw.SQLError) and any(words in text for words in torn):
         return "STORE_DAMAGED"
-    if isinstance(error, (apsw.BusyError, apsw.LockedError)):
-        return "STORE_BUSY"
-    if isinstance(error, (apsw.ReadOnlyError, apsw.AuthError)):
-        return "STORE_READ_ONLY"
+    if isinstance(error, apsw.SQLError) and text.startswith("no such "):
+        return "STORE_FOREIGN"
     if isinstance(error, (apsw.CantOpenError, apsw.PermissionsError)) and os.path.isfile(where):
         return "STORE_UNREADABLE" if os.access(files.home(), os.W_OK) else "STORE_READ_ONLY"
-    if isinstance(error, apsw.SQLError) and str(error).startswith("no such "):
-        return "STORE_FOREIGN"
-    if isinstance(error, apsw.IOError) and not os.path.isdir(where):
-        return "STORE_IO"
-    return "STORE_UNREADABLE"
-
-
-def _is_torn(error: apsw.Error) -> bool:
-    """If sqlite-vec reports damaged pages: it has no code for them."""
-    texts = ("chunks iter error", "blob read error", "could not open vectors blob", "could not open validity blob")
-    return isinstance(error, apsw.SQLError) and any(text in str(error) for text in texts)
+    return "STORE_IO" if isinstance(error, apsw.IOError) and not os.path.isdir(where) else "STORE_UNREADABLE"
 
 
 # Rows: mapped by column name, numbered by collection; terms as FTS5 reads them

@@ -36,16 +36,6 @@ def contents(db: apsw.Connection, *, now: int) -> dict[str, Any]:
         }
 
 
-def no_contents() -> dict[str, Any]:
-    """The counts when there is no readable store."""
-    return {
-        "schema": 0,
-        "counts": {name: dict.fromkeys(VERDICTS, 0) for name in COLLECTIONS},
-        "vectors": {},
-        "events": {"total": 0, "errors24h": 0, "last": []},
-    }
-
-
 def vector_extension() -> str | None:
     """The version of sqlite-vec, or None if it cannot be loaded."""
     db = apsw.Connection(":memory:")

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import NOW_MS, Run
+from conftest import NOW_MS, Run, until
 from otlp_receiver import Receiver
 
-from core import background
+from core import files
 
 PATIENCE_S = 60
 STOP = json.dumps({"hook_event_name": "Stop", "session_id": "s"})
@@ -25,7 +25,7 @@ def switched_on_in_file(receiver: Receiver, home: Path) -> None:
 
 def sent(receiver: Receiver, home: Path) -> list[str]:
     """The names of the events that came, once the export has ended."""
-    assert background.wait_for_lock(str(home / "cache" / "otel-export.lock"), PATIENCE_S)
+    until(lambda: not files.is_locked(str(home / "cache" / "otel-export.lock")))
     return [record.event_name for _, record in receiver.records()]
 
 
@@ -46,7 +46,7 @@ def test_status_reports_a_failing_export(run: Run, receiver: Receiver, home: Pat
     assert run("status").result["otelExport"] is None
     receiver.stop()
     run("otel", "emit", "build.ok", env=switched_on(receiver, 0))
-    assert background.wait_for_lock(str(home / "cache" / "otel-export.lock"), PATIENCE_S)
+    until(lambda: not files.is_locked(str(home / "cache" / "otel-export.lock")))
     result = run("status", env=switched_on(receiver, 0)).result
     assert "OTEL_EXPORT_FAILING" in [problem["code"] for problem in result["problems"]]
     assert result["otelExport"]["destinations"][0]["waiting"] == 1

@@ -17,7 +17,7 @@ from test_memory_observe import EACH, Fake, model, stored, transcript
 from test_memory_observe_faults import children
 from test_model_command import FAMILY, pids, runs, script, until
 
-from core import background
+from core import files
 from session.observe_job import MAX_JOBS
 
 pytestmark = pytest.mark.spawned
@@ -96,7 +96,7 @@ def lock_of(home: Path, session: str = SESSION) -> Path:
 def over(home: Path) -> None:
     """Wait until none waits and no job runs."""
     places = [str(place(home, number + 1)) for number in range(MAX_JOBS)]
-    until(lambda: not waiting(home) and all(background.wait_for_lock(place, 0) for place in places))
+    until(lambda: not waiting(home) and not any(map(files.is_locked, places)))
 
 
 def events(run: Run, *actions: str) -> list[dict[str, Any]]:
@@ -149,7 +149,7 @@ def test_a_second_compaction_starts_no_model_and_the_rest_is_observed_next(
     until(lambda: any(started.iterdir()))
     transcript.user("The outbox is swept each night.")
     compaction(run, transcript.path)
-    assert not any(background.wait_for_lock(str(path), 0) for path in (place(home), lock_of(home)))
+    assert all(files.is_locked(str(path)) for path in (place(home), lock_of(home)))
     assert not place(home, 2).exists(), "no second job"
     go.touch()
     over(home)

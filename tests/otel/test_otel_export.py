@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, ROOT, Run, clean_environment
+from conftest import JOELCLAW, NOW_MS, ROOT, Run, clean_environment, until
 from otlp_receiver import Do, Receiver, attributes, plain
 
-from core import background
+from core import files
 
 SESSION = "0198c5f0-1111-7222-8333-444455556666"
 PATIENCE_S = 60.0
@@ -185,7 +185,7 @@ def emit(home: Path, receiver: Receiver) -> Callable[[int], None]:
         subprocess.run(
             [JOELCLAW, "otel", "emit", "a"], env=env, stdin=subprocess.DEVNULL, capture_output=True, check=True
         )
-        assert background.wait_for_lock(str(home / "cache" / "otel-export.lock"), PATIENCE_S)
+        until(lambda: not files.is_locked(str(home / "cache" / "otel-export.lock")))
 
     return run_at
 

@@ -1,4 +1,4 @@
-"""`store init` creates and updates collections without harming any, and keeps documents."""
+"""`store init` creates collections without harming any, and the server keeps what it gets."""
 
 from typing import Any
 
@@ -16,10 +16,6 @@ from core.store import cluster_sync, documents
 NAMES = ("memory_observations", "episodes", "system_knowledge")
 
 
-def fields(server: Server, name: str) -> dict[str, dict[str, Any]]:
-    return {field["name"]: field for field in server.get(f"/collections/{name}")["fields"]}
-
-
 @needs_server
 def test_init_creates_every_collection_and_is_idempotent(run: Run, server: Server) -> None:
     env = server.environment(JOELCLAW_STORE_PREFIX="fresh_")
@@ -30,24 +26,8 @@ def test_init_creates_every_collection_and_is_idempotent(run: Run, server: Serve
     before = [server.get(f"/collections/fresh_{name}") for name in NAMES]
     again = run("store", "init", env=env).result
     assert not again["changed"]
-    assert not any(collection["created"] or collection["addedFields"] for collection in again["collections"])
+    assert not any(collection["created"] for collection in again["collections"])
     assert [server.get(f"/collections/fresh_{name}") for name in NAMES] == before
-
-
-@needs_server
-def test_a_missing_field_is_added_and_documents_stay(run: Run, server: Server) -> None:
-    env = server.environment(JOELCLAW_STORE_PREFIX="older_")
-    run("store", "init", env=env)
-    path = "/collections/older_episodes"
-    server.send("POST", path + "/documents", {"id": "e1", "timestamp": 5, "text": "kept", "project": "p"})
-    server.send("PATCH", path, {"fields": [{"name": "project", "drop": True}, {"name": "stale", "drop": True}]})
-    assert "project" not in fields(server, "older_episodes")
-    done = {collection["collection"]: collection for collection in run("store", "init", env=env).result["collections"]}
-    assert sorted(done["older_episodes"]["addedFields"]) == ["project", "stale"]
-    assert done["older_episodes"]["documents"] == 1
-    assert done["older_memory_observations"]["addedFields"] == []
-    assert fields(server, "older_episodes")["project"]["facet"]
-    assert server.get(path + "/documents/e1")["text"] == "kept"
 
 
 @needs_server
