@@ -10,18 +10,18 @@ from typing import Any
 
 import apsw
 
-from core import clock
+from core import clock, shell_command
 from core.errors import Failure, usage
 from core.files import current_folder
 from core.project import name_of, names_of
 from core.records import Document, EventQuery
-from core.store import documents, events, forgotten, sessions, sqlite, store_file
+from core.store import calls, documents, events, forgotten, sessions, sqlite, store_file
 from core.store.deletion import PURGED
 from core.store.documents import PINNED
 from core.store.sqlite import COLLECTIONS
 from memory import gate, write
-from recall.hit import origin_of
-from recall.names import CALL_PREFIX, call_by_id
+from recall.hit import origin_of, origin_of_call
+from recall.names import CALL_PREFIX, call_place, time_of
 from recall.query import resolve_category, short_category
 
 STALE = "stale"
@@ -48,23 +48,36 @@ def find(db: apsw.Connection | None, identifier: str) -> Document:
 
 
 def find_call(db: apsw.Connection | None, identifier: str) -> dict[str, Any]:
-    """The tool call `call:<session>:<number>`. Raises Failure MEMORY_NOT_FOUND or SESSION_AMBIGUOUS."""
-    call = call_by_id(db, identifier)
-    if call is None:
+    """The tool call `call:<session>:<number>` with all that is stored. Raises Failure MEMORY_NOT_FOUND."""
+    session, number = _parse_call(db, identifier)
+    call = calls.by_number(db, session, number) if db is not None and number else None
+    if call is None or call["outcome"] == calls.FORGOTTEN:
         raise _no_call(identifier)
-    return call
+    same_names = ("session", "client", "project", "number", "prompt", "tool", "file", "command", "error", "passage")
+    return {
+        "id": f"{CALL_PREFIX}{session}:{number}", "collection": "calls", "place": call_place(call),
+        "at": time_of(call), "outcome": shell_command.reliable_outcome(call["command"], call["outcome"]),
+        "origin": origin_of_call(call["tool"]),
+        **{name: call[name] for name in same_names},  # type: ignore[literal-required]  # keys of the TypedDict
+    }  # fmt: skip
 
 
 def known_call(db: apsw.Connection, identifier: str) -> tuple[str, str, int, bool]:
     """A call's whole id, session and number, and whether it was forgotten by itself. Raises Failure."""
-    call = call_by_id(db, identifier)
-    if call is not None:
-        return call["id"], call["session"], call["number"], False
+    session, number = _parse_call(db, identifier)
+    call = calls.by_number(db, session, number)
+    is_forgotten = bool(number) and forgotten.has_call(db, session, number)
+    if not is_forgotten and (call is None or call["outcome"] == calls.FORGOTTEN):
+        raise _no_call(identifier)
+    return f"{CALL_PREFIX}{session}:{number}", session, number, is_forgotten
+
+
+def _parse_call(db: apsw.Connection | None, identifier: str) -> tuple[str, int]:
+    """The session and the number in a call's id; 0 for none. Raises Failure SESSION_AMBIGUOUS."""
     given, _, number = identifier.removeprefix(CALL_PREFIX).rpartition(":")
-    session = sessions.whole_id(db, given) or given
-    if number.isdecimal() and len(number) < 10 and forgotten.has_call(db, session, int(number)):
-        return f"{CALL_PREFIX}{session}:{number}", session, int(number), True
-    raise _no_call(identifier)
+    if db is None or not number.isdecimal() or len(number) > 9:
+        return given, 0
+    return sessions.whole_id(db, given) or given, int(number)
 
 
 def _no_call(identifier: str) -> Failure:
@@ -173,14 +186,14 @@ def recent(db: apsw.Connection, *, hours: float, count: int, now: int) -> list[d
 def stats(db: apsw.Connection) -> dict[str, Any]:
     """Counts of the memories that were not forgotten, and of those that were; the 50 largest sources and projects."""
     counts, span = store_file.counts(db), store_file.span(db)
-    archived, calls = sessions.totals(db)
+    archived, call_count = sessions.totals(db)
     category, source, project = (store_file.largest(db, name, 50) for name in ("category", "source", "project"))
     return {
         "total": sum(entry["total"] for entry in counts.values()),
         "forgotten": sum(entry["forgotten"] for entry in counts.values()),
         "merged": span["merges"],
         "sessions": archived,
-        "toolCalls": calls,
+        "toolCalls": call_count,
         "collections": {name: counts[name]["total"] for name in COLLECTIONS},
         "verdicts": {name: sum(entry.get(name, 0) for entry in counts.values()) for name in gate.VERDICTS},
         "categories": category,
@@ -336,11 +349,11 @@ def forget(
     """
     ids = list(dict.fromkeys(identifiers))
     with sqlite.transaction(db):
-        calls = [known_call(db, name) for name in ids if name.startswith(CALL_PREFIX)]
+        found = [known_call(db, name) for name in ids if name.startswith(CALL_PREFIX)]
         memories = [find(db, name) for name in ids if not name.startswith(CALL_PREFIX)]
-        changed = [name for name, _, _, is_hidden in calls if is_hidden == undo]
+        changed = [name for name, _, _, is_hidden in found if is_hidden == undo]
         changed += [memory["id"] for memory in memories if (memory["forgotten_at"] is not None) == undo]
-        for name, session, number, _ in calls:
+        for name, session, number, _ in found:
             if name in changed and undo:
                 if sessions.is_forgotten(db, session):
                     fix = f"bring the session back first: joelclaw memory forget --undo {session}"
@@ -349,7 +362,7 @@ def forget(
             elif name in changed:
                 forgotten.hide_call(db, session, number, now=now)
         _hide(db, memories, now=now, vectors=vectors, undo=undo)
-    names = [*(name for name, *_ in calls), *(memory["id"] for memory in memories)]
+    names = [*(name for name, *_ in found), *(memory["id"] for memory in memories)]
     return {
         "ids": names, "restored" if undo else "forgotten": changed,
         "unchanged": [name for name in names if name not in changed], "undo": undo,
@@ -386,10 +399,10 @@ def forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool
         begun = sessions.subagents(db, session, forgotten=False)
     others = [forget_session(db, name, now=now, vectors=vectors) for name in begun]
     names += [name for other in others for name in other["ids"]]
-    calls = (known["calls"] if known else 0) + sum(other["toolCalls"] for other in others)
+    call_count = (known["calls"] if known else 0) + sum(other["toolCalls"] for other in others)
     return {
         "session": session, "ids": names, "forgotten": names, "unchanged": [session] if was_forgotten else [],
-        "undo": False, "toolCalls": calls,
+        "undo": False, "toolCalls": call_count,
     }  # fmt: skip
 
 

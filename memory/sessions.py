@@ -17,7 +17,7 @@ from core.store import calls, sessions
 from memory import curate
 from memory.archive import transcript_files
 from recall.hit import snippet
-from recall.names import CALL_PREFIX, call_by_id
+from recall.names import CALL_PREFIX
 
 MAX_LINES = 20_000  # of a session: the last lines are read
 MAX_LINE_CHARS = 600
@@ -170,13 +170,17 @@ def around(
     db: apsw.Connection | None, identifier: str, before: int, after: int, *, identity: Callable[[str], str]
 ) -> dict[str, Any]:
     """The lines around an episode or a call, around the time of an observation, or at the end of a session."""
-    call, document = call_by_id(db, identifier.replace("work:", CALL_PREFIX, 1)), None
-    if call is None and not identifier.startswith((CALL_PREFIX, "work:")):
-        try:
-            document = curate.find(db, identifier)
-        except Failure as failure:
-            if db is None or failure.code != "MEMORY_NOT_FOUND" or not sessions.whole_id(db, identity(identifier)):
-                raise
+    given = identifier.replace("work:", CALL_PREFIX, 1)
+    call = document = None
+    try:
+        if given.startswith(CALL_PREFIX):
+            call = curate.find_call(db, given)
+        else:
+            document = curate.find(db, given)
+    except Failure as failure:  # it may be a session's id
+        given = given.removeprefix(CALL_PREFIX)
+        if db is None or failure.code != "MEMORY_NOT_FOUND" or not sessions.whole_id(db, identity(given)):
+            raise
     memory: dict[str, Any] = {}
     if document and (document["collection"] != "episodes" or not document["session_id"]):
         memory = {
@@ -186,23 +190,22 @@ def around(
     if document and not document["session_id"]:
         about = {"sessionId": "", "client": "", "project": document["project"], "folder": document["path"]}
         return {"id": document["id"], **about, "entries": [{**memory, "line": 1}]}
-    given = call["session"] if call else document["session_id"] if document else identifier.removeprefix("work:")
-    session = read(db, given, identity=identity)
-    whole = call["id"] if call else document["id"] if document else ""
-    at = next((position for position, line in enumerate(session.lines) if line.id == whole), -1)
+    matched = call["id"] if call else document["id"] if document else ""
+    session = read(db, call["session"] if call else document["session_id"] if document else given, identity=identity)
+    at = next((position for position, line in enumerate(session.lines) if line.id == matched), -1)
     if at < 0:  # an observation follows the lines before its time
         until = document["created_at"] if document else session.lines[-1].at if session.lines else 0
         at = sum(line.at <= until for line in session.lines) - 1
     entries: list[dict[str, Any]] = []
     for line in session.lines[max(0, at - before) : at + after + 1]:
-        match = line.id == whole
-        text = line.text if match else clip(line.text, MAX_LINE_CHARS)
-        if match and call:
+        text = line.text if line.id == matched else clip(line.text, MAX_LINE_CHARS)
+        if call and line.id == matched:
             text = "\n".join(filter(None, (call[name] for name in ("place", "command", "error", "passage"))))
-        entries.append({**line.shown(), "id": line.id, "at": clock.iso(line.at or None), "text": text, "match": match})
+        at_iso, is_match = clock.iso(line.at or None), line.id == matched
+        entries.append({**line.shown(), "id": line.id, "at": at_iso, "text": text, "match": is_match})
     if memory:
         entries.insert(min(at + 1, before + 1), memory)
-    return {"id": whole or given, **session.about, "entries": entries}
+    return {"id": matched or given, **session.about, "entries": entries}
 
 
 def extract(session: Transcript, query: str) -> dict[str, Any]:

@@ -190,7 +190,7 @@ class _Recall:
             return self._search(terms, by_meaning=True) or self._said_then()
         hits = self._search(names.phrases, condition=names.in_text)
         if not self.ranked and not self.calls:
-            hits = self._search(terms, condition=names.parts_in_text)
+            hits = self._search(terms, condition=names.in_text)
         return hits
 
     def _said_then(self) -> list[Hit]:

@@ -7,14 +7,13 @@ the passage around the name, and the call's place: tool, file, session, prompt a
 from __future__ import annotations
 
 from core import TYPE_CHECKING, clock, words
-from core.store import calls, sessions
+from core.store import calls
 from core.store.sqlite import SMALL_INDEX
 from recall import ranking
 from recall.hit import CUT, new_hit, origin_of_call, snippet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     import apsw
 
@@ -43,16 +42,9 @@ class QueryNames:
         return [*self.names, *self.words]
 
     def in_text(self, text: str) -> bool:
-        """Whether a text contains one of the names, as a name or as words (`retryBackoff`, retry backoff)."""
-        if contains(text, self.names):
-            return True
-        units = f" {' '.join(words.split(text))} {words.parts(text)} "
-        return any(f" {phrase} " in units for phrase in self.phrases)
-
-    def parts_in_text(self, text: str) -> bool:
-        """Whether a text contains all parts of one of the names, in any order."""
+        """Whether a text contains one of the names, or all of its parts (`retryBackoff`: retry, backoff)."""
         units = {*words.split(text), *words.parts(text).split()}
-        return any(units.issuperset(phrase.split()) for phrase in self.phrases)
+        return contains(text, self.names) or any(units.issuperset(phrase.split()) for phrase in self.phrases)
 
 
 class PlacesQuery:
@@ -70,12 +62,14 @@ class PlacesQuery:
 
 def places_query(query: str) -> PlacesQuery | None:
     """The names and files of a query that consists of nothing else (stop words aside); None for any other query."""
+    from core.names import is_file
+
     asked = PlacesQuery()
     chunks = query.replace(",", " ").split()
     for chunk in chunks:
-        bare = chunk if chunk.endswith("/") else bare_name(chunk)
-        if is_file_or_folder(bare):
-            asked.files.append(bare)
+        bare = bare_name(chunk)
+        if (chunk.endswith("/") and len(chunk) > 1) or ("." in bare and is_file(bare)):
+            asked.files.append(chunk if chunk.endswith("/") else bare)
         elif is_name(bare, is_single=len(chunks) == 1):
             asked.names.append(bare.replace("::", ".").rpartition(".")[2])
         elif not words.STOP_WORDS.issuperset(words.split(bare)):
@@ -115,15 +109,6 @@ def is_name(bare: str, *, is_single: bool) -> bool:
     return False
 
 
-def is_file_or_folder(word: str) -> bool:
-    """Whether a word of a query is a file or a folder (`src/`)."""
-    if "." not in word or word.endswith("/"):
-        return word.endswith("/") and len(word) > 1
-    from core.names import is_file
-
-    return is_file(word)
-
-
 def contains(text: str, wanted: Sequence[str]) -> bool:
     """Whether a text contains one of the wanted words, in any case."""
     lower = text.lower()
@@ -148,7 +133,7 @@ class CallMatch:
         text = call_text(call, self.wanted, room - len(fixed_by)) + fixed_by
         return new_hit(
             f"{CALL_PREFIX}{call['session']}:{call['number']}", self.score, text, rawScore=round(self.raw, 4),
-            type="call", source=call["client"], collection="calls", session=call["session"], timestamp=_time_of(call),
+            type="call", source=call["client"], collection="calls", session=call["session"], timestamp=time_of(call),
             path=call["file"], project=call["project"], origin=origin_of_call(call["tool"]),
             isAbandoned=self.is_abandoned,
         )  # fmt: skip
@@ -253,16 +238,15 @@ def _corrected_command(db: apsw.Connection, failed: FoundCall) -> str:
 
 def call_text(call: FoundCall, wanted: Sequence[str], room: int) -> str:
     """`place: passage` in about `room` characters; a command that was asked for is not cut."""
-    where, command = call_place(call), call["command"]
+    command, first = call["command"], wanted[0] if wanted else ""
     lines = [
         line for line in (call["error"], *call["passage"].splitlines()) if line.strip() and line.strip() not in command
     ]
-    first = wanted[0] if wanted else ""
-    shows_command = bool(command) and (contains(command, wanted) or not contains("\n".join(lines), wanted))
-    if shows_command and not call["file"] and len(" ".join(command.split())) > MAX_COMMAND_CHARS:
-        where = call_place({**call, "command": ""})  # the command is in the passage
-    if shows_command and (call["file"] or not where.startswith(f"{call['tool']} {' '.join(command.split())}")):
-        lines.insert(0, command)
+    shows_command = contains(command, wanted) or not contains("\n".join(lines), wanted)
+    if command and shows_command and (call["file"] or len(" ".join(command.split())) > MAX_COMMAND_CHARS):
+        lines.insert(0, command)  # there is no room for it in the place
+        call = {**call, "command": ""}
+    where = call_place(call)
     left = max(room - len(where) - 2, 60)
     if left < len(first) <= 400:  # a command or an error, word for word
         left = len(first) + 2 * len(CUT)
@@ -288,26 +272,6 @@ def call_place(call: FoundCall) -> str:
     )
 
 
-def call_by_id(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:
-    """The call `call:<session>:<number>` with all that is stored, or None. Raises Failure SESSION_AMBIGUOUS."""
-    given, _, number = identifier.removeprefix(CALL_PREFIX).rpartition(":")
-    is_valid = identifier.startswith(CALL_PREFIX) and given and number.isdecimal() and len(number) < 10
-    if db is None or not is_valid:
-        return None
-    session = sessions.whole_id(db, given)
-    call = calls.by_number(db, session, int(number))
-    if call is None or call["outcome"] == calls.FORGOTTEN:
-        return None
-    from core import shell_command
-
-    same_names = ("session", "client", "project", "number", "prompt", "tool", "file", "command", "error", "passage")
-    return {
-        "id": f"{CALL_PREFIX}{session}:{number}", "collection": "calls", "place": call_place(call),
-        "at": _time_of(call), "outcome": shell_command.reliable_outcome(call["command"], call["outcome"]),
-        "origin": origin_of_call(call["tool"]),
-        **{name: call[name] for name in same_names},  # type: ignore[literal-required]  # keys of the TypedDict
-    }  # fmt: skip
-
-
-def _time_of(call: FoundCall) -> str:
+def time_of(call: FoundCall) -> str:
+    """When a call was made, in ISO 8601; "unknown" if its client did not say."""
     return "unknown" if call["at"] is None else clock.iso(call["at"])

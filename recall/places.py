@@ -45,24 +45,15 @@ def answer(
     blocks: list[str] = []
     first: Session | None = None
     best: Place | None = None
-    for _ in range(MAX_SESSIONS):
-        places = _places_by_session(db, asked, sessions, with_others=bool(note_session))
-        for session in (session for session in sessions if session in places):
-            about = stored_sessions.by_id(db, session)
-            if about is None:
-                continue
-            block, place = _block(about, places[session], room)
-            if block:
-                if first is None:
-                    first, best = about, place
-                blocks.append(block)
-                room -= len(block) + 1
-        if first or not places:
-            break
-        # Those files are gone. Try the next sessions of the same projects.
-        project_of = dict(stored_sessions.latest_first(db))
-        tried = {project_of[session] for session in places if session in project_of}
-        sessions = [session for session in sessions if session not in places and project_of.get(session) in tried]
+    places = _places_by_session(db, asked, sessions, with_others=bool(note_session))
+    for session in (session for session in sessions if session in places):
+        about = stored_sessions.by_id(db, session)
+        block, place = _block(about, places[session], room) if about else ("", None)
+        if block:
+            if first is None:
+                first, best = about, place
+            blocks.append(block)
+            room -= len(block) + 1
     if first is None:
         return None
     identifier = f"work:{first['id']}:{best['number']}" if best else f"work:{first['id']}"
@@ -139,21 +130,16 @@ def _places_of_names(places: Sequence[Place], names: Sequence[str], asked_files:
 
 def _places_in_files(db: apsw.Connection, session: str, paths: Collection[str], *, with_others: bool) -> list[Place]:
     """The places in these files, the most used names first; `with_others`: then a place of each other name."""
-    from core.names import names_in
-
     about = stored_sessions.by_id(db, session)
     if about is None or not paths:
         return []
-    compactions = stored_sessions.compactions(db, session)
-    summarised = names_in(compactions[-1]["summary"])[0] if compactions else set()
     uses = {name["name"]: name for name in stored_calls.names(db, session, every=True)}
     calls = about["calls"]
 
     def importance(place: Place) -> float:
         name = uses.get(place["name"])
         use: float = name["weight"] * exp((name["last"] - calls) / 100) if name else 0.0  # fades over 100 calls
-        # The agent knows a name of the summary, but not its place.
-        return sqrt(use) * 4.0 ** (int(place["defines"]) + int(place["name"] in summarised))
+        return sqrt(use) * (4.0 if place["defines"] else 1.0)
 
     places = stored_calls.places(db, session)
     own = sorted((place for place in places if place["file"] in paths), key=importance, reverse=True)
