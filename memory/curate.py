@@ -26,7 +26,6 @@ from recall.query import resolve_category, short_category
 
 STALE = "stale"
 MIN_ID_CHARS = 8  # of a shortened id; ids of one minute share their first 8
-GUESSED_CATEGORIES = ("keyword", "fallback")  # their sources: a new text gets a new guess
 
 
 def find(db: apsw.Connection | None, identifier: str) -> Document:
@@ -170,17 +169,9 @@ def with_iso_times(document: Document) -> dict[str, Any]:
 
 def recent(db: apsw.Connection, *, hours: float, count: int, now: int) -> list[dict[str, Any]]:
     """The newest observations of the last `hours` that were not forgotten, with any verdict of the write gate."""
-    return [
-        {
-            "id": document["id"],
-            "at": clock.iso(document["created_at"]),
-            "observation": document["text"][:120],
-            "category": short_category(document["category_id"]),
-            "source": document["source"],
-            "verdict": document["write_verdict"],
-        }
-        for document in documents.recent(db, "observations", int(now - hours * clock.HOUR_MS), count)
-    ]
+    found = documents.recent(db, "observations", int(now - hours * clock.HOUR_MS), count)
+    rows = [{**_row(document), "observation": document["text"][:120]} for document in found]
+    return [{key: row[key] for key in ("id", "at", "observation", "category", "source", "verdict")} for row in rows]
 
 
 def stats(db: apsw.Connection) -> dict[str, Any]:
@@ -213,7 +204,7 @@ def _result(document: Document, *, changed: bool) -> dict[str, Any]:
 def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: bool) -> dict[str, Any]:
     """Give a memory a new text, redacted and judged like any other; the old text stays in its history.
 
-    Raises Failure MEMORY_DUPLICATE if another memory already says it, MEMORY_NOT_ALLOWED if it would hide the memory.
+    Raises Failure MEMORY_NOT_ALLOWED if it would hide the memory.
     """
     redacted: list[str] = []
     fresh = _compose(text, redacted, now)
@@ -221,33 +212,34 @@ def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: 
         older = _find_observation(db, identifier)
         document: Document = {**older}
         changed = older["text"] != fresh["text"]
-        if older["write_verdict"] == "allow" != fresh["write_verdict"]:
-            raise _not_allowed(fresh)
+        if older["write_verdict"] == "allow":
+            _require_allowed(fresh)
         if changed:
-            same = documents.by_fingerprint(db, fresh["fingerprint"], "observations")
-            is_recalled = same is not None and same["write_verdict"] == "allow" and same["project"] == older["project"]
-            if same is not None and is_recalled and same["id"] != older["id"]:
-                fix = f"forget this one: joelclaw memory forget {older['id']}"
-                raise Failure("MEMORY_DUPLICATE", f"another memory already says that: {same['id']}", fix)
             document["history"] = write.extended_history(older)
             write.copy_fields(document, fresh, ("text", "fingerprint", "updated_at", *write.VERDICT_FIELDS))
             if write.is_global(document):
                 document["path"] = fresh["path"]
-            if older["category_source"] in GUESSED_CATEGORIES or fresh["category_source"] == "annotation":
+            if _has_new_category(older, fresh):
                 write.copy_fields(document, fresh, write.CATEGORY_FIELDS)
             write.store(db, document, vectors=vectors)
     about = {"before": older["text"], "reason": document["write_reason"], "redacted": list(dict.fromkeys(redacted))}
     return {**_result(document, changed=changed), **about}
 
 
-def _not_allowed(document: Document) -> Failure:
-    """That a text would hide the memory that it replaces."""
-    message = f"recall would not return the new text ({document['write_reason']}), and the old one stays"
-    return Failure("MEMORY_NOT_ALLOWED", message, "write it as a sentence, or put [gate=allow] in front of it")
-
-
 def _compose(text: str, redacted: list[str], now: int) -> Document:
     return write.compose(write.Draft(text, written_in=name_of(current_folder())), redacted, now=now)
+
+
+def _require_allowed(document: Document) -> None:
+    """Raise Failure MEMORY_NOT_ALLOWED for a text that would hide the memory that it replaces."""
+    if document["write_verdict"] != "allow":
+        message = f"recall would not return the new text ({document['write_reason']}), and the old one stays"
+        raise Failure("MEMORY_NOT_ALLOWED", message, "write it as a sentence, or put [gate=allow] in front of it")
+
+
+def _has_new_category(older: Document, newer: Document) -> bool:
+    """Whether a new text brings its own category: the old one was a guess, or the text names one."""
+    return older["category_source"] in ("keyword", "fallback") or newer["category_source"] == "annotation"
 
 
 def tag(db: apsw.Connection, identifier: str, *, add: Sequence[str], remove: Sequence[str]) -> dict[str, Any]:
@@ -296,8 +288,7 @@ def supersede(db: apsw.Connection, identifier: str, text: str, *, now: int, vect
     """
     redacted: list[str] = []
     fresh = _compose(text, redacted, now)
-    if fresh["write_verdict"] != "allow":
-        raise _not_allowed(fresh)
+    _require_allowed(fresh)
     with sqlite.transaction(db):
         older = _find_observation(db, identifier)
         if older["fingerprint"] == fresh["fingerprint"]:
@@ -308,7 +299,7 @@ def supersede(db: apsw.Connection, identifier: str, text: str, *, now: int, vect
         write.copy_fields(fresh, older, ("project", "session_id"))
         if not write.is_global(fresh):
             fresh["path"] = ""
-        if older["category_source"] not in GUESSED_CATEGORIES and fresh["category_source"] != "annotation":
+        if not _has_new_category(older, fresh):
             write.copy_fields(fresh, older, write.CATEGORY_FIELDS)
         newer, is_merged = write.place(db, fresh, now=now, vectors=vectors)
         documents.link(db, older, newer, now)
@@ -321,7 +312,7 @@ def supersede(db: apsw.Connection, identifier: str, text: str, *, now: int, vect
 
 
 def undo_supersede(db: apsw.Connection, identifier: str, *, now: int, vectors: bool) -> dict[str, Any]:
-    """Recall a superseded memory again, and forget its replacement unless that was edited, merged or pinned since."""
+    """Recall a superseded memory again, and forget its replacement unless that was edited or merged since."""
     taken_out = []
     with sqlite.transaction(db):
         older = _find_observation(db, identifier, superseded=True)
@@ -330,12 +321,9 @@ def undo_supersede(db: apsw.Connection, identifier: str, *, now: int, vectors: b
             raise Failure("MEMORY_NOT_SUPERSEDED", f"nothing has superseded {older['id']}", fix)
         newer = documents.by_id(db, older["superseded_by"])
         documents.unlink(db, older, now)
-        if newer is not None and newer["supersedes"] == older["id"]:
-            is_changed = newer["merged_count"] or newer["history"] or newer["superseded_by"] or newer["forgotten_at"]
-            is_pinned = PINNED in newer["tags"] and PINNED not in older["tags"]
-            if not (is_changed or is_pinned):
-                documents.forget(db, newer["rowid"], now, signatures=vectors and documents.has_signatures(db))
-                taken_out.append(newer["id"])
+        if newer is not None and newer["supersedes"] == older["id"] and not (newer["merged_count"] or newer["history"]):
+            documents.forget(db, newer["rowid"], now, signatures=vectors and documents.has_signatures(db))
+            taken_out.append(newer["id"])
     return {**_result({**older, "superseded_by": ""}, changed=True), "undo": True, "takenOut": taken_out}
 
 
@@ -449,17 +437,14 @@ def scorecard(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
         "system": "", "success": None, "since": since,
     }  # fmt: skip
     recalls = [event for event in events.newest(db, query, 200_000) if event["action"] == "memory.recall.completed"]
-    rewrites = [event["metadata"].get("rewrite") for event in recalls]
-    strategies = [str((entry.get("strategy") if isinstance(entry, dict) else entry) or "") for entry in rewrites]
-    tried = [strategy for strategy in strategies if strategy and not strategy.startswith(("skip", "disabled"))]
-    fallbacks = sum("fallback" in strategy or "fail" in strategy for strategy in tried)
+    rewrites = sum(event["metadata"].get("rewrite") == "abbreviations" for event in recalls)
     with_results = [event for event in recalls if event["metadata"].get("returned")]
     last_used = (store_file.last_used(db) if with_results else None) or 0
     used = sum(last_used >= event["timestamp"] - 1000 for event in with_results)  # a memory was used after the recall
     verdicts = store_file.verdicts_since(db, "observations", since)
     metrics = [
         _metric("rewrite_fallback_rate", "rewrites of a query that fell back to the query as it was", "rewrites",
-                (0.1, 0.3), (fallbacks, len(tried))),
+                (0.1, 0.3), (0, rewrites)),  # no rewrite can fail
         _metric("memory_yield_rate", "recalls that returned at least one memory", "recalls",
                 (0.7, 0.5), (len(with_results), len(recalls))),
         _metric("usage_coverage_rate", "recalls with results whose use was recorded", "recalls with results",

@@ -19,7 +19,7 @@ from math import exp, log
 
 from core import TYPE_CHECKING, words
 from core.clock import DAY_MS
-from recall.times import span_named
+from recall.times import period_named, words_of_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ class Ranking:
 
     def __init__(self, text: str, scope: Scope, now: int, episode_decay: float) -> None:
         self._query_terms = words.query_terms(text)
-        self.span = span_named(text, now)
+        self._period = period_named(words_of_time(text), now)
         self._scope = scope
         self._now = now
         self._episode_decay = episode_decay
@@ -114,11 +114,10 @@ class Ranking:
         return ranked
 
     def _time_factor(self, traits: Traits) -> float:
-        if self.span is not None and traits["collection"] != "knowledge":
-            return self.span.factor(traits["confirmed_at"])
-        if traits["pinned"]:
-            return 1.0
-        return age_factor(traits["collection"], self._now - traits["confirmed_at"], self._episode_decay)
+        at, collection = traits["confirmed_at"], traits["collection"]
+        if self._period is not None and collection != "knowledge":
+            return 1.0 if self._period[0] <= at < self._period[1] else 0.7
+        return 1.0 if traits["pinned"] else age_factor(collection, self._now - at, self._episode_decay)
 
 
 def half_score(term_count: int, text_count: int) -> float:

@@ -1,17 +1,12 @@
-"""The time that a query names, in the user's time zone: "yesterday", "8 May 2023", "in June", "latest". Hot path.
+"""The time that a query names, in the user's time zone: "yesterday", "8 May 2023", "in June". Hot path.
 
-- `span_named` is for the ranking: a memory of another time keeps only a share of its score.
-- `period_named` is for filters, and for a query that has no other subject (`asks_only_for_a_time`).
-
+The ranking uses it, filters such as `--since` do, and so does a query without a subject (`asks_only_for_a_time`).
 Words of time are read in English only. A date in digits (2023-05-08) is read in any language.
 """
 
 from __future__ import annotations
 
-from math import log
-
 from core import TYPE_CHECKING, words
-from core.clock import DAY_MS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,33 +25,6 @@ _MONTHS = {
 }  # fmt: skip
 _UNITS = {"day": 1, "days": 1, "week": 7, "weeks": 7, "month": 30, "months": 30, "year": 365, "years": 365}
 _COUNTS = ("", "one", "two", "three", "four", "five", "six")
-
-
-class Span:
-    """From `start` to `end` (ms); without a start, the query asks for the latest."""
-
-    def __init__(self, start: int | None, end: int) -> None:
-        self.start = start
-        self.end = end
-
-    def factor(self, at: int) -> float:
-        """The share of its score that a memory of the time `at` (ms) keeps.
-
-        For the latest, a memory of ten years ago keeps half; for a time, a memory of another time keeps .7.
-        """
-        if self.start is None:
-            days = max(self.end - at, 0) / DAY_MS
-            return 1 - 0.5 * min(log(1 + days) / log(1 + 3650), 1.0)
-        return 1.0 if self.start <= at < self.end else 0.7
-
-
-def span_named(query: str, now: int) -> Span | None:
-    """The first time that a query names, or None; `now` in ms."""
-    asked = words_of_time(query)
-    if any(word in ("latest", "newest", "recent", "recently") for word in asked) or "last time" in query.lower():
-        return Span(None, now)
-    period = period_named(asked, now)
-    return Span(*period) if period else None
 
 
 def words_of_time(query: str) -> list[str]:

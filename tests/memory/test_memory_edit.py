@@ -54,7 +54,6 @@ def test_an_edit_is_judged_redacted_and_categorized_again(run: Run) -> None:
 @pytest.mark.parametrize(("words", "code"), [
     (["edit", "{id}", "  "], "EMPTY_TEXT"),
     (["edit", "no-such-memory", "a new text of a memory"], "MEMORY_NOT_FOUND"),
-    (["edit", "{id}", "the ferry leaves at noon on Sundays"], "MEMORY_DUPLICATE"),
     (["edit", "a-turn", "user: I never said that"], "MEMORY_NOT_EDITABLE"),
     (["edit", "forgotten", "the ferry does not leave at all"], "MEMORY_FORGOTTEN"),
     (["edit", "{id}", "ok"], "MEMORY_NOT_ALLOWED"),
@@ -64,7 +63,6 @@ def test_an_edit_is_judged_redacted_and_categorized_again(run: Run) -> None:
     (["edit", "a-turn", "--pin"], "MEMORY_NOT_EDITABLE"),
 ])  # fmt: skip
 def test_bad_input_changes_nothing(run: Run, memory: str, words: list[str], code: str) -> None:
-    run("memory", "write", "the ferry leaves at noon on Sundays")
     turn = {"id": "a-turn", "collection": "episodes", "text": "user: where is the ferry"}
     run("memory", "import", "-", stdin=json.dumps(turn) + "\n" + json.dumps({"id": "forgotten", "text": "it is green"}))
     run("memory", "forget", "forgotten")

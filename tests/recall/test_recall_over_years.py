@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.clock import DAY_MS, iso, parse_iso
 from recall import ranking
-from recall.times import span_named
+from recall.times import period_named, words_of_time
 
 HARBOUR = "the harbour crane was painted {} and the gate of the lock was oiled as well"
 
@@ -63,7 +63,7 @@ def test_a_score_means_the_same_after_years(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("query", "first"), [
     ("what about the crane yesterday", "yesterday"), ("the crane last month", "month"),
-    ("the crane two months ago", "months"), ("the latest about the crane", "yesterday"), ("crane in May 2025", "may"),
+    ("the crane two months ago", "months"), ("crane in May 2025", "may"),
     ("the crane on 12 May 2025", "may"), ("harbour crane painted 2025-05-12", "may"),
 ])  # fmt: skip
 def test_a_time_in_the_query_counts(run: Run, tmp_path: Path, query: str, first: str) -> None:
@@ -96,8 +96,7 @@ NOW = day("2026-11-22T15:00:00Z")
     ("31 December 2023", "2023-12-30", "2024-01-04"), ("29 February 2024", "2024-02-28", "2024-03-04"),
 ])  # fmt: skip
 def test_times_are_read(query: str, start: str, end: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    span = span_named(query, NOW)
-    assert (span.start, span.end) == (day(start), day(end))
+    assert period_named(words_of_time(query), NOW) == (day(start), day(end))
 
 
 @given(st.integers(0, 20_000), st.sampled_from(["observations", "episodes", "knowledge"]))
