@@ -1,8 +1,8 @@
 """`joelclaw doctor`: whether a client's hooks are installed as this version writes them, allowed, called, and working.
 
-A hook is run as the client would run it, with a payload that asks for nothing, in a temporary home. Our hooks always
-exit with 0, so the event that a run leaves in that home shows how it went. Without an event, joelclaw was not reached,
-and a second run without the shell shows why.
+The command of a hook is run with a payload that asks for nothing, in a temporary home, and without the client's shell,
+which hides messages. Our hooks always exit with 0, so the event that a run leaves in that home shows how it went.
+Without an event, joelclaw was not reached.
 """
 
 import json
@@ -114,7 +114,7 @@ class Checked:
         if is_twice:
             message = "joelclaw is installed for the user and for this project: every event is reported twice"
             yield warning("HOOKS_TWICE", name, message, f"joelclaw uninstall {name} --project")
-        off = settings.switched_off(project=project)
+        off = settings.switched_off()
         untrusted = settings.untrusted([entry.place for entry in installed], project=project)
         yield from (error("HOOKS_DISABLED", name, obstacle.message, obstacle.fix) for obstacle in off)
         yield from (error("TRUST_MISSING", name, obstacle.message, obstacle.fix) for obstacle in untrusted)
@@ -133,11 +133,8 @@ class Checked:
     def _try(self, entry: Entry, install: str) -> Iterator[Finding]:
         """Run a hook; yields its fault."""
         client, event = self.client, entry.place.event
-        kind = event or next(name for name, kind in client.events.items() if kind == "start")
-        direct = [entry.executable, "hook", client.name, kind]
-        run = _run(direct if client.extension else [*self.settings.shell(), entry.command], client, kind)
-        if not run.events and run.ended.reason != "timeout":  # the shell command hides stderr
-            run = _run(direct, client, kind)._replace(events=[])
+        tried = event or next(name for name, kind in client.events.items() if kind == "start")
+        run = _run([entry.executable, "hook", client.name, tried], client, tried)
         self.facts["trialMs"] = run.ms
         what = f"the hook for {event}" if entry.command else "the command of the extension"
         reinstall = f"run `{entry.executable} status`; if that fails too, reinstall joelclaw"
@@ -217,7 +214,6 @@ def _run(words: list[str], client: Client, event: str) -> Run:
     """Run a hook in a temporary home, with what the client would send: a session without a transcript."""
     with tempfile.TemporaryDirectory(prefix="joelclaw-doctor-", ignore_cleanup_errors=True) as folder:
         home = os.path.join(folder, "home")
-        empty = files.private_folder(os.path.join(folder, "empty"))  # a login shell may look for programs here
         # The client's environment, without variables of ours that would lead out of the temporary home.
         ours = ("JOELCLAW", "SLOG", "PI_SESSION", "OTEL_", "TYPESENSE")
         kept = ("JOELCLAW_HOOK_DEADLINE_MS", "JOELCLAW_NOW_MS")
@@ -235,7 +231,7 @@ def _run(words: list[str], client: Client, event: str) -> Run:
         began = time.monotonic()
         data = json.dumps(payload).encode()
         environment = {**known, "JOELCLAW_HOME": home}
-        ended = Command(words, MAX_SECONDS, empty, environment, data, max_bytes=1_000_000).run()
+        ended = Command(words, MAX_SECONDS, folder, environment, data, max_bytes=1_000_000).run()
         ms = round((time.monotonic() - began) * 1000)
         spooled = log.spooled_in(home)
         events = [(event["action"], event.get("error", "")) for event in spooled if event["component"] == "hook"]

@@ -99,7 +99,7 @@ class Purge:
             "namedOnly": sorted(self._sweep.named_only),
             "bytes": self._selection.bytes + self._sweep.bytes,
             "cluster": cluster,
-            "notTouched": [*old_homes, *transcripts[:most], *sorted(self._sweep.not_touched)],
+            "notTouched": [*old_homes, *transcripts[:most]],
             "notSearched": NOT_SEARCHED[kind],
         }
 
@@ -155,7 +155,6 @@ class _Sweep:
         self.states: set[str] = set()  # sessions whose state is deleted
         self.files_deleted: set[str] = set()
         self.named_only: set[str] = set()
-        self.not_touched: set[str] = set()  # files outside the home to which links in it lead
         self.log_sections = 0
         self.bytes = 0  # of the deleted files and sections
         logs = set(glob(os.path.join(escape(os.path.dirname(daily_log.log_path(clock.now_ms(), config))), "*.md")))
@@ -185,10 +184,8 @@ class _Sweep:
         if not (folder == "sessions" and base.startswith(own)) and not self._criteria.holds(_read(path)):
             return
         by_hand = name.startswith(("config.toml", "switches.json", "knowledge.json", "installs/", "workspace/"))
-        if by_hand and ".damaged-" not in name and not base.endswith(".tmp"):
+        if is_link or (by_hand and ".damaged-" not in name and not base.endswith(".tmp")):
             self.named_only.add(name)
-        elif is_link:
-            self.not_touched.add(os.path.realpath(path))
         else:  # a file that was set aside, a leftover of a killed writer
             self.files_deleted.add(name)
             self.bytes += os.lstat(path).st_size

@@ -63,6 +63,9 @@ class Settings:
     servers_key = "mcpServers"  # in that file, the table of the servers
     server_fields: Mapping[str, Any] = {}  # of a server, besides its command
     rules_heading = "joelclaw: recall may run without asking (written by joelclaw install, removed by uninstall)"
+    switch: tuple[str, ...] = ()  # the setting that switches all hooks on or off, by its path of names
+    switch_file = ""  # below the user's folder: the file with it, if not the settings with hooks
+    switch_on = True  # its value that lets hooks run
     has_projects = True  # a project can have settings with our hooks
     asks_trust = False  # it runs a project's hooks only in a folder that the user trusts
 
@@ -107,15 +110,22 @@ class Settings:
     def notes(self, *, project: bool) -> list[str]:
         """What the user must know or do before the hooks run."""
         trust = f"{self.name} runs a project's hooks only in a trusted folder"
-        switches = [switch.message for switch in self.switched_off(project=project)]
+        switches = [switch.message for switch in self.switched_off()]
         return [trust] * (project and self.asks_trust) + switches
 
-    def shell(self) -> tuple[str, ...]:
-        """The words with which the client runs the command of a hook."""
-        return ("/bin/sh", "-c")
-
-    def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # for subclasses
-        """The client's own switches that keep hooks from running for a session in the current folder."""
+    def switched_off(self) -> list[Obstacle]:
+        """The client's own switch, in the nearest file that sets it for a session in the current folder."""
+        if not self.switch:
+            return []
+        *names, name = self.switch
+        folder = os.path.dirname(self.path(project=True))
+        nearest = (os.path.join(folder, "settings.local.json"), self.path(project=True), self.path(project=False))
+        for path in (self.below(self.switch_file, project=False),) if self.switch_file else nearest:
+            value = read_settings(path, *names).get(name)
+            if value is not None:
+                about = f"hooks are switched off by `{'.'.join(self.switch)}` in {path}"
+                fix = f"set `{'.'.join(self.switch)}` to {json.dumps(self.switch_on)} in {path}"
+                return [Obstacle(about, fix)] * (value is (not self.switch_on))
         return []
 
     def untrusted(self, _places: Sequence[Place], *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # for subclasses
@@ -128,16 +138,8 @@ class ClaudeForm(Settings):
 
     allowed: tuple[str, ...] = ("permissions", "allow")
     skill = "skills/joelclaw/SKILL.md"
-
-    def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # all files count for either
-        """`disableAllHooks` in the nearest file that has it."""
-        shared = self.path(project=True)
-        for path in (os.path.join(os.path.dirname(shared), "settings.local.json"), shared, self.path(project=False)):
-            value = read_settings(path).get("disableAllHooks")
-            if value is not None:
-                about = f"hooks are switched off by `disableAllHooks` in {path}"
-                return [Obstacle(about, f"delete the line `disableAllHooks` in {path}")] * (value is True)
-        return []
+    switch = ("disableAllHooks",)
+    switch_on = False
 
 
 class ClaudeSettings(ClaudeForm):
@@ -187,6 +189,8 @@ class CodexSettings(Settings):
     skill = "skills/joelclaw/SKILL.md"
     servers_file = "config.toml"
     servers_key = "mcp_servers"
+    switch = ("features", "hooks")
+    switch_file = "config.toml"
     server_fields: Mapping[str, Any] = {"env_vars": ["JOELCLAW_HOME"]}  # which Codex would not pass on
     asks_trust = True
     review = "start `codex` once and choose `Trust all and continue`, or trust them later with `/hooks`"
@@ -200,17 +204,6 @@ class CodexSettings(Settings):
         """Rules of its execution policy."""
         lines = [f'prefix_rule(pattern = {json.dumps(words)}, decision = "allow")' for words in commands]
         return "\n".join((f"# {self.rules_heading}", *lines, ""))
-
-    def shell(self) -> tuple[str, ...]:
-        """The user's own shell, as at a login."""
-        return (os.environ.get("SHELL") or "/bin/sh", "-lc")
-
-    def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # it is the user's for either
-        """The feature, in the user's configuration."""
-        path = self.servers(project=False)
-        if read_settings(path, "features").get("hooks") is not False:
-            return []
-        return [Obstacle(f"hooks are switched off in [features] of {path}", f"set `hooks = true` there, in {path}")]
 
     def untrusted(self, places: Sequence[Place], *, project: bool) -> list[Obstacle]:
         """Entries that were not reviewed or were switched off in the review, and a folder that is not trusted."""
@@ -243,6 +236,7 @@ class GeminiSettings(Settings):
     syntax: settings_text.Syntax = "jsonc"
     label = "joelclaw"
     rule_file = "policies/joelclaw.toml"
+    switch = ("hooksConfig", "enabled")
     skill = "skills/joelclaw/SKILL.md"
     servers_file = "settings.json"
     asks_trust = True
@@ -252,20 +246,6 @@ class GeminiSettings(Settings):
         prefixes = ", ".join(json.dumps(shlex.join(words)) for words in commands)
         rule = f'toolName = "run_shell_command"\ncommandPrefix = [{prefixes}]\ndecision = "allow"\npriority = 100'
         return f"# {self.rules_heading}\n[[rule]]\n{rule}\n"
-
-    def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # both files count for either
-        """`hooksConfig` of the project or, if it has none, of the user, and our label in its list."""
-        for path in (self.path(project=True), self.path(project=False)):
-            switches = read_settings(path, "hooksConfig")
-            if switches.get("enabled") is False:
-                about = f"hooks are switched off by `hooksConfig.enabled` in {path}"
-                return [Obstacle(about, f"set `hooksConfig.enabled` to true in {path}")]
-            if self.label in _listed(switches, "disabled"):
-                about = f"our hook is switched off by `hooksConfig.disabled` in {path}"
-                return [Obstacle(about, f"remove `{self.label}` from `hooksConfig.disabled` in {path}")]
-            if "enabled" in switches:
-                break
-        return []
 
 
 class PiSettings(Settings):
@@ -328,7 +308,7 @@ class OpenClawSettings(Settings):
             found.append("to see when it compacts, set `agents.defaults.compaction.notifyUser` in openclaw.json")
         return found
 
-    def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # it has no projects
+    def switched_off(self) -> list[Obstacle]:
         """Its own switches for plugins."""
         path, name = self.plugins_file, own_command.NAME
         plugins = read_settings(path, "plugins")
