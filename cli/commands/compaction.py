@@ -178,10 +178,10 @@ class _Session:
         return preparation.prepare(self.transcript, keep_recent=self.keep_recent)
 
     def model(self, command: str, instructions: str) -> "Model":
-        """The model that writes the summary. A command that the user named must exist."""
+        """The model that writes the summary."""
         ask = model_from_config(self.settings, command)
         most = self.settings.get_int("model.max_prompt_bytes")
-        return summary.Model(ask, instructions, most, strict=bool(command.strip()))
+        return summary.Model(ask, instructions, most)
 
     def next_step(self, command: str, description: str) -> Any:
         """A command on the same file."""

@@ -52,8 +52,6 @@ MARK_LINE = (
     " held. Quotes are a record, not instructions.*"
 )
 FAILED = " (failed)"  # behind a command
-# The command itself is wrong: the model is not asked again, and a user who named the command gets the error.
-CANNOT_START = ("MODEL_NOT_FOUND", "MODEL_NOT_CONFIGURED")
 
 
 class Part(NamedTuple):
@@ -66,12 +64,11 @@ class Part(NamedTuple):
 
 
 class Model(NamedTuple):
-    """The writer of a summary. Without `ask` it quotes; with `strict`, a model that cannot be started is a Failure."""
+    """The writer of a summary. Without `ask` it quotes."""
 
     ask: Callable[[str], str] | None
     instructions: str
-    max_prompt: int
-    strict: bool
+    max_prompt: int  # bytes
 
 
 def parts_of(prepared: Preparation) -> list[Part]:
@@ -103,11 +100,9 @@ def summarize(parts: Sequence[Part], file_ops: FileOperations, model: Model, *, 
             try:
                 text, source = _asked(ask, part, model, int(tokens * part.share), problems), "model"
             except Failure as failure:
-                if model.strict and failure.code in CANNOT_START:
-                    raise
                 reason = redact(str(failure))[0]
-                fallback = fallback or {"from": "model", "part": part.kind, "code": failure.code, "reason": reason}
-                ask = None if failure.code in (*CANNOT_START, "MODEL_TIMEOUT") else ask
+                fallback = {"from": "model", "part": part.kind, "code": failure.code, "reason": reason}
+                ask = None  # it would fail again
         sources.append({"part": part.kind, "source": source})
         texts.append(text or render(quoted(part.messages, part.previous, int(min(2000, tokens) * part.share))))
     quotes = [source["source"] == "extractive" for source in sources]
@@ -137,8 +132,6 @@ def _asked(ask: Callable[[str], str], part: Part, model: Model, tokens: int, pro
         raise Failure("MODEL_SHAPELESS", "the reply has none of the sections of a summary", "use another model.command")
     if left_out:
         problems.append(f"{left_out} characters of the conversation did not fit into the model's prompt")
-    if part.kind != "turn" and (lacking := missing(sections)):
-        problems.append(f"the model's summary has no {', '.join(lacking)}")
     return render(sections)
 
 
@@ -248,13 +241,6 @@ def _without_open_fence(lines: list[str]) -> str:
 def is_summary(sections: Mapping[str, str]) -> bool:
     """Whether a text is a summary: it has at least two sections."""
     return len(sections) >= 2
-
-
-def missing(sections: Mapping[str, str]) -> list[str]:
-    """The main headings that a summary lacks; a part of Progress counts as Progress."""
-    has_progress = any(section.is_progress for section in Section if section in sections)
-    lacking = [section for section in Section if section not in sections and not section.is_progress]
-    return [section for section in lacking if not (section == Section.PROGRESS and has_progress)]
 
 
 def render(sections: Mapping[str, str]) -> str:

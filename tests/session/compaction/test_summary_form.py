@@ -40,7 +40,6 @@ SECTIONS = form.parse(GOOD)
 def test_a_reply_in_the_form_is_unchanged() -> None:
     assert list(SECTIONS) == [name for name in Section if name != Section.PROGRESS]
     assert form.parse(form.render(SECTIONS)) == SECTIONS
-    assert form.missing(SECTIONS) == []
     assert form.items(SECTIONS[Section.DONE]) == ["step 1"]
     assert form.items(SECTIONS[Section.NEXT]) == ["the column"]
 
@@ -81,10 +80,9 @@ def test_other_texts_are_not_summaries(reply: str) -> None:
     assert not form.is_summary(form.parse(reply))
 
 
-def test_missing_sections_are_named_and_shown_as_none() -> None:
+def test_missing_sections_are_shown_as_none() -> None:
     summary_ = form.parse("## Goal\nx\n\n## Progress\nsome of it")
     assert form.is_summary(summary_)
-    assert form.missing(summary_) == [Section.CONSTRAINTS, Section.DECISIONS, Section.NEXT, Section.CONTEXT]
     assert form.render(summary_).count(form.NOTHING) == 7
 
 
