@@ -105,7 +105,7 @@ class Claude(Client):
             found = _notes(at, *_messages(text_of(given))) or [Entry("node", content=given)]
         elif kind == "user":
             found = _user_entries(line, at)
-        elif kind == "assistant" and not _is_synthetic(line):
+        elif kind == "assistant":
             found = self._answer_entries(line, at)
         elif kind == "attachment":  # newer versions: what the user typed while a turn ran
             found = _queued_entries(line, at)
@@ -114,7 +114,9 @@ class Claude(Client):
         elif kind == "queue-operation":
             found = _queue_entries(line, at)
         elif kind == "system" and line.get("subtype") == "compact_boundary":
-            found = [_boundary(table(line.get("compactMetadata")))]
+            about = table(line.get("compactMetadata"))
+            found = [Entry("compaction", tokens_after=whole(about.get("postTokens")))]
+            found[0].first_kept = string(table(about.get("preservedSegment")).get("headUuid"))
             parent = line.get("logicalParentUuid") or parent
         elif kind == "system" and line.get("subtype") in ("stop_hook_summary", "turn_duration"):
             found = [Entry("turn_end", is_stop=True)]
@@ -155,6 +157,8 @@ class Claude(Client):
     def _answer_entries(self, line: dict[str, Any], at: int | None) -> list[Entry]:
         message = table(line.get("message"))
         given, model = message.get("content"), string(message.get("model"))
+        if line.get("isApiErrorMessage") or model == "<synthetic>":  # the client's own words: an error, an interruption
+            return []
         answer = Entry("answer", at, text=text_of(given), content=given, stable_id=_stable_id(line), model=model)
         found, others = [answer], []
         for part in rows(given):
@@ -174,11 +178,6 @@ class Claude(Client):
 def _stable_id(line: dict[str, Any], part: str = "") -> str:
     own = string(line.get("uuid"))
     return f"claude:{own}{part}" if own else ""
-
-
-def _is_synthetic(line: dict[str, Any]) -> bool:
-    """Whether Claude Code itself wrote an answer: an error or an interruption."""
-    return bool(line.get("isApiErrorMessage")) or table(line.get("message")).get("model") == "<synthetic>"
 
 
 def _queued_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
@@ -351,8 +350,3 @@ def _plan(call: str, tool: str, given: dict[str, Any]) -> list[Entry]:
     identifier, status = ("", "pending") if tool == "TaskCreate" else (given.get("taskId"), given.get("status"))
     step = Step(str(identifier or ""), string(given.get("subject")), string(status))
     return [Entry("plan", call=call, steps=[step])]
-
-
-def _boundary(about: dict[str, Any]) -> Entry:
-    first_kept = string(table(about.get("preservedSegment")).get("headUuid"))
-    return Entry("compaction", tokens_after=whole(about.get("postTokens")), first_kept=first_kept)

@@ -198,15 +198,11 @@ def _event_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
     window = whole(payload.get("model_context_window")) or whole(info.get("model_context_window"))
     if kind == "patch_apply_end" and payload.get("success") is True:
         return edit_entries(payload.get("call_id"), _changed_hunks(payload.get("changes")))
-    item = table(payload.get("item"))
-    if kind == "item_completed" and item.get("type") == "FileChange" and item.get("status") == "completed":
+    item = table(payload.get("item")) if kind == "item_completed" else {}
+    if item.get("type") == "FileChange" and item.get("status") == "completed":
         return edit_entries(item.get("id"), _changed_hunks(item.get("changes")))
     # other commands have their exit code in the output of their call
-    if (
-        kind == "item_completed"
-        and item.get("type") == "CommandExecution"
-        and string(item.get("id")).startswith("exec-")
-    ):
+    if item.get("type") == "CommandExecution" and string(item.get("id")).startswith("exec-"):
         code, text = item.get("exit_code"), string(item.get("aggregated_output"))
         entry = process_end(string(item.get("process_id")), text, None if code is None else code != 0)
         entry.at, entry.call, entry.command = at, string(item.get("id")), _command(item)

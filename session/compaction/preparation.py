@@ -166,7 +166,15 @@ def find_cut(nodes: Sequence[Node], start: int, keep_recent: int) -> CutPoint:
     points = [index for index in range(start, len(nodes)) if nodes[index].can_cut]
     if not points:
         return CutPoint(start, -1)
-    cut = _by_budget(nodes, points, start, keep_recent)
+    cut, kept = points[0], 0
+    for index in range(len(nodes) - 1, start - 1, -1):
+        size = tokens(nodes[index])
+        kept += size
+        if size and kept >= keep_recent:
+            # if the newest results fill the budget, their call comes first
+            cut = next((point for point in points if point >= index), points[-1])
+            cut += _ends_in_failed_attempt(nodes[cut + 1 :])
+            break
     while cut > start and nodes[cut - 1].role is None and nodes[cut - 1].head.kind != "compaction":
         cut -= 1  # bookkeeping stays with what follows it
     return CutPoint(cut, -1 if nodes[cut].starts_turn else turn_start(nodes, cut, start))
@@ -175,18 +183,6 @@ def find_cut(nodes: Sequence[Node], start: int, keep_recent: int) -> CutPoint:
 def turn_start(nodes: Sequence[Node], index: int, start: int) -> int:
     """The node at or before `index` that began its turn, -1 if none from `start` on did."""
     return next((at for at in range(index, start - 1, -1) if nodes[at].starts_turn), -1)
-
-
-def _by_budget(nodes: Sequence[Node], points: Sequence[int], start: int, keep_recent: int) -> int:
-    kept = 0
-    for index in range(len(nodes) - 1, start - 1, -1):
-        size = tokens(nodes[index])
-        kept += size
-        if size and kept >= keep_recent:
-            # if the newest results fill the budget, their call comes first
-            cut = next((point for point in points if point >= index), points[-1])
-            return cut + 1 if _ends_in_failed_attempt(nodes[cut + 1 :]) else cut
-    return points[0]
 
 
 def _ends_in_failed_attempt(nodes: Sequence[Node]) -> bool:

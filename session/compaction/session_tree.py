@@ -261,7 +261,8 @@ def _paragraphs(node: Node) -> Iterator[str]:
     elif node.role == "tool_result":
         most = 2000  # UTF-16 units
         if (over := _units(text) - most) > 0:
-            text = f"{_first_units(text, most)}\n\n[... {over} more characters truncated]"
+            head = text.encode("utf-16-le", "surrogatepass")[: most * 2].decode("utf-16-le", "ignore")
+            text = f"{head}\n\n[... {over} more characters truncated]"
         if text:
             yield f"[Tool result]: {text}"
     elif node.role == "compaction_summary":
@@ -319,8 +320,3 @@ def _rounded(characters: int) -> int:
 def _units(text: object) -> int:
     """The length of a text in UTF-16 units, which JavaScript counts; 0 for any other value."""
     return len(string(text).encode("utf-16-le", "surrogatepass")) // 2
-
-
-def _first_units(text: str, count: int) -> str:
-    """The first `count` UTF-16 units of a text; a surrogate pair is not cut in two."""
-    return text.encode("utf-16-le", "surrogatepass")[: count * 2].decode("utf-16-le", "ignore")
