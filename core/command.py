@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from tempfile import TemporaryFile
-from typing import Any, Literal
+from typing import Literal
 
 from core.config import Config
 from core.errors import Failure
@@ -39,7 +39,7 @@ os.killpg(0, 9)
 """
 """Forks a child that reads a pipe of ours: when we end, however that happens, it kills the command's group."""
 
-Reason = Literal["", "timeout", "stopped", "not-started", "too-long"]
+Reason = Literal["", "timeout", "not-started", "too-long"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,6 @@ class Ended:
         how = {
             "": f"exit status {status}" if status >= 0 else f"ended by signal {-status}",
             "timeout": "it took too long and was stopped",
-            "stopped": "it was stopped when joelclaw ended",
             "not-started": "it could not be started",
             "too-long": "it printed too much and was stopped",
         }[self.reason]
@@ -81,36 +80,6 @@ def split_command(template: str, values: Mapping[str, str]) -> list[str]:
     return words
 
 
-class Interrupts:
-    """A context in which Ctrl-C, SIGTERM and SIGHUP do not end this process: they end `wait`, and `came` is true."""
-
-    def __init__(self) -> None:
-        self._came = False
-        self._handlers: dict[signal.Signals, Any] = {}
-
-    def __enter__(self) -> "Interrupts":
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            self._handlers[number] = signal.signal(number, lambda *_: self._take())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._handlers.items():
-            signal.signal(number, handler)
-
-    def came(self) -> bool:
-        """Whether this process was asked to end."""
-        return self._came
-
-    def wait(self, seconds: float) -> None:
-        """Wait for a signal, or until the time is up."""
-        deadline = time.monotonic() + seconds
-        while not self._came and (left := deadline - time.monotonic()) > 0:
-            time.sleep(min(left, POLL_S))
-
-    def _take(self) -> None:
-        self._came = True
-
-
 @dataclass(frozen=True)
 class Command:
     """A command of the user's to run, without a shell."""
@@ -129,8 +98,8 @@ class Command:
     lock: FileLock | None = None
     """A lock that stays held while the command runs, even if we are killed."""
 
-    def run(self, interrupts: Interrupts | None = None) -> Ended:
-        """Run it to its end, or until an interrupt; then end all that it started and that stayed in its group."""
+    def run(self) -> Ended:
+        """Run it to its end, or to a KeyboardInterrupt; then end all that it started and that stayed in its group."""
         words = self.words
         if not words or "\0" in "".join(words) or not find_program(words[0]):
             return Ended(None, f"No such file: {words[0] if words else ''!r}".encode(), "not-started")
@@ -158,9 +127,8 @@ class Command:
             return Ended(None, str(error).encode(), "not-started")
         finally:
             os.close(alive_reader)
-        reason: Reason = "stopped"
         try:
-            reason = self._wait(process, interrupts)
+            reason = self._wait(process)
         finally:
             output, errors = _end(process)
             os.close(alive_writer)
@@ -168,7 +136,7 @@ class Command:
             reason = "too-long"
         return Ended(process.returncode, output, reason, errors)
 
-    def _wait(self, process: subprocess.Popen[bytes], interrupts: Interrupts | None) -> Reason:
+    def _wait(self, process: subprocess.Popen[bytes]) -> Reason:
         """Wait until the process ends or has to be ended. A grandchild that keeps the output open does not count."""
         deadline = time.monotonic() + self.seconds
         while True:
@@ -181,8 +149,6 @@ class Command:
                 return "too-long"
             if process.poll() is not None:
                 return ""
-            if interrupts is not None and interrupts.came():
-                return "stopped"
             if time.monotonic() >= deadline:
                 return "timeout"
 

@@ -7,6 +7,7 @@ state of their sessions. Hot path: `set_timer` and `ratio`.
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 import clients
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Literal
 
-    from core.command import Ended, Interrupts
+    from core.command import Ended
     from core.config import Config
 
     Reason = Literal["scheduled", "off", "percent-unknown", "below-threshold", "switched-off"]
@@ -158,32 +159,34 @@ def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["dueAt"], row["sessionId"]))
 
 
-def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool) -> dict[str, Any]:
-    """Compact sessions as they come due, until interrupted. Returns counts and the last 100 results."""
+def run(config: Config, report: Report, *, once: bool) -> dict[str, Any]:
+    """Compact sessions as they come due, until a KeyboardInterrupt. Returns counts and the last 100 results."""
     results: list[dict[str, Any]] = []
     counts = {"completed": 0, "failed": 0, "skipped": 0}
     tried: set[tuple[str, int]] = set()  # in case a timer cannot be removed
-    while not interrupts.came():
-        for row in timers(enabled_only=True):
-            if interrupts.came():
+    is_stopped = False
+    try:
+        while True:
+            for row in timers(enabled_only=True):
+                timer, result = (row["sessionId"], row["scheduledAt"]), None
+                if row["standing"] == "due" and timer not in tried:
+                    if result := compact(row["sessionId"], config, report):
+                        tried.add(timer)
+                elif once and row["standing"] in ("turn-running", "in-progress"):
+                    about = {"sessionId": row["sessionId"], "agent": row["agent"]}
+                    result = {**about, "outcome": "skipped", "reason": row["standing"]}
+                if result is not None:
+                    counts[result["outcome"]] += 1
+                    results = [*results, result][-100:]
+            if once:
                 break
-            timer, result = (row["sessionId"], row["scheduledAt"]), None
-            if row["standing"] == "due" and timer not in tried:
-                if result := compact(row["sessionId"], config, interrupts, report):
-                    tried.add(timer)
-            elif once and row["standing"] in ("turn-running", "in-progress"):
-                about = {"sessionId": row["sessionId"], "agent": row["agent"]}
-                result = {**about, "outcome": "skipped", "reason": row["standing"]}
-            if result is not None:
-                counts[result["outcome"]] += 1
-                results = [*results, result][-100:]
-        if once:
-            break
-        interrupts.wait(0.5)  # seconds
-    return {**counts, "stopped": interrupts.came(), "sessions": results}
+            time.sleep(0.5)
+    except KeyboardInterrupt:
+        is_stopped = True
+    return {**counts, "stopped": is_stopped, "sessions": results}
 
 
-def compact(session_id: str, config: Config, interrupts: Interrupts, report: Report) -> dict[str, Any] | None:
+def compact(session_id: str, config: Config, report: Report) -> dict[str, Any] | None:
     """Compact a session; None if its timer is no longer due. Faults become events."""
     from core.command import Command
     from session import compaction
@@ -214,7 +217,7 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, report: Rep
                     compaction.start_notify_command(config)
                 environment = {**os.environ, IDLE_RUN: "1"}
                 command = Command(words, seconds=COMPACTION_SECONDS, cwd=folder, environment=environment, lock=lock)
-                ended = command.run(interrupts)
+                ended = command.run()
                 error = "" if ended.status == 0 and not ended.reason else ended.explain()
                 after = read_state(session_id)
                 is_reported = after is not None and (after.last_compaction_at or 0) > scheduled_at
@@ -223,7 +226,7 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, report: Rep
                 if must_show and transcript_facts(timer["transcript"], state.agent)[1] == compactions:
                     error = f"the command succeeded, but the session is not compacted; {ended.explain()}"
             finally:
-                is_stopped = ended is not None and ended.reason == "stopped"
+                is_stopped = sys.exc_info()[0] is KeyboardInterrupt  # the timer stays
                 after, _ = (read_state(session_id), False) if is_stopped else _remove_timer(session_id, scheduled_at)
                 times = (after.last_message_at, after.turn_began_at) if after is not None else ()
                 about["exitStatus"] = ended.status if ended is not None else None

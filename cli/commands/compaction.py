@@ -4,6 +4,7 @@
 """
 
 import os
+import signal
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,7 +19,7 @@ from cli.declarations import OneOf, Percent, Raw, Session, Stdin, group, session
 from cli.input import required_session
 from cli.output import Answer, is_for_person, is_terminal, quoted, step, template, write_out, wrong_usage
 from core import config
-from core.command import Interrupts, model_from_config
+from core.command import model_from_config
 from core.errors import Failure
 from core.quoting import shown_line
 from core.store import sessions as stored_sessions
@@ -372,9 +373,10 @@ def run(
     once: Annotated[bool, Option("--once", help="Only those that are due now")] = False,
 ) -> Answer:
     """Compact sessions when they are due, until Ctrl-C."""
-    with Interrupts() as interrupts:
-        report = _print_progress if is_terminal() else lambda _event, _about: None
-        done = idle_compaction.run(config.load(), interrupts, report, once=once)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    report = _print_progress if is_terminal() else lambda _event, _about: None
+    done = idle_compaction.run(config.load(), report, once=once)
     actions = [step("joelclaw otel search compaction.idle.failed", "what went wrong")] if done["failed"] else []
     return Answer({**done, "timersLeft": len(idle_compaction.timers())}, actions)
 

@@ -1,23 +1,11 @@
-"""How a user's command ended, how a signal ends a wait for it, and what Ctrl-C does to our own."""
+"""What Ctrl-C does to our own commands."""
 
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from conftest import ROOT, clean_environment
-
-from core.command import Command, Interrupts
-
-
-def test_a_signal_ends_a_wait_and_handlers_are_restored() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    with Interrupts() as interrupts:
-        stop = Command(["sh", "-c", "kill $PPID; sleep 3600"], seconds=60).run(interrupts)
-        assert stop.reason == "stopped" and interrupts.came()
-    assert signal.getsignal(signal.SIGTERM) == before
-
 
 STOPPED = """
 import sys
