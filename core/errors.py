@@ -11,29 +11,23 @@ FAILED = 1
 USAGE = 2
 OTHER_HOME = "check its permissions, or set JOELCLAW_HOME"
 
+FULL = "the disk of {where} is full"
 ERRORS = {
-    "BACKUP_FULL": ("the disk of {where} is full", "free some space on it, or name another file; nothing was left"),
+    "BACKUP_FULL": (FULL, "free some space on it, or name another file; nothing was left"),
     "BACKUP_UNWRITABLE": ("{where}: {why}", "name another file; nothing was left"),
     "PURGE_UNWRITABLE": ("{where}: {why}", "check its permissions, then run it again"),
-    "RESTORE_FULL": (
-        "the disk of {where} is full",
-        "free some space on it, or name another folder with --into; nothing was changed",
-    ),
+    "RESTORE_FULL": (FULL, "free some space on it, or name another folder with --into; nothing was changed"),
     "RESTORE_UNWRITABLE": ("{where}: {why}", "name another folder with --into; nothing was changed"),
-    "STATE_FULL": ("the disk of {where} is full", "free some space; the previous state is intact"),
+    "STATE_FULL": (FULL, "free some space; the previous state is intact"),
     "STATE_READ_ONLY": ("{where} cannot be used: {why}", OTHER_HOME),
     "STATE_UNREADABLE": ("{where}: {why}", "check the folder, or set JOELCLAW_HOME"),
     "STORE_BUSY": ("{where} is being written by another process", "try again"),
     "STORE_DAMAGED": (
         "{where} is not a readable database: {why}",
-        "nothing was changed; move it away (mv {where} {where}.damaged), then import your last"
-        " `joelclaw memory export`",
+        "nothing was changed; restore a backup, or move it away (mv {where} {where}.damaged) and import an export",
     ),
-    "STORE_FOREIGN": (
-        "{where} is another program's database",
-        "nothing was changed; point JOELCLAW_HOME at another folder, or move the file away",
-    ),
-    "STORE_FULL": ("the disk of {where} is full", "free some space and try again; nothing was written"),
+    "STORE_FOREIGN": ("{where} is another program's database", "move it away, or set JOELCLAW_HOME to another folder"),
+    "STORE_FULL": (FULL, "free some space and try again; nothing was written"),
     "STORE_IO": ("{where}: {why}", "check the disk's free space and health; nothing was written"),
     "STORE_READ_ONLY": ("{where} cannot be written: {why}", OTHER_HOME),
     "STORE_UNREADABLE": ("{where}: {why}", OTHER_HOME),

@@ -114,16 +114,6 @@ def own_names(name: str, known: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([name, *(other for other in known if same(name, other))])) if name else []
 
 
-def git_folders(top: str) -> tuple[str, str]:
-    """The git folder of a working tree, with its HEAD and index, and its repository's folder; "" for none.
-
-    `.git/commondir` in a folder is not followed: git writes it only for worktrees, whose `.git` is a file.
-    """
-    repository, _ = repository_at(top)
-    own = (_gitdir_in(top) or top + "/.git") if repository else ""
-    return own, repository
-
-
 def repository_at(top: str) -> tuple[str, str]:
     """The folder with a working tree's git configuration, "" if there is none, and the repository's root folder."""
     git = top + "/.git"
@@ -179,16 +169,19 @@ def branch_and_commit(folder: str) -> str:
     """Like "branch fix-172, 9e64962e"; "" outside a repository. Reads git's files: git could run a program."""
     from core.quoting import clip, one_line
 
-    own, common = git_folders(folder_of(os.path.realpath(folder)))
+    top = folder_of(os.path.realpath(folder))
+    repository, _ = repository_at(top)
+    # Git writes `commondir` only for worktrees, whose `.git` is a file: in a folder it is not followed.
+    own = (_gitdir_in(top) or top + "/.git") if repository else ""
     head = start_of(own + "/HEAD", MAX_GIT_FILE_BYTES).strip() if own else ""
     branch = head.removeprefix("ref: refs/heads/")
     if not head or branch == ".invalid":  # refs are in a format that we do not read
         return ""
     if branch == head:
         return f"detached at {head[:8]}" if head.isalnum() else ""
-    commit = start_of(f"{common}/refs/heads/{branch}", MAX_GIT_FILE_BYTES)
+    commit = start_of(f"{repository}/refs/heads/{branch}", MAX_GIT_FILE_BYTES)
     if not commit:
-        packed = start_of(common + "/packed-refs", 1 << 20).splitlines()
+        packed = start_of(repository + "/packed-refs", 1 << 20).splitlines()
         commit = next((line for line in packed if line.endswith(f" refs/heads/{branch}")), "")
     short = commit[:8] if commit[:8].isalnum() else "no commit yet"
     return f"branch {clip(one_line(branch), 60)}, {short}"

@@ -352,22 +352,12 @@ class Cluster:
 
 
 def schemas() -> list[Row]:
-    """The schema of every collection, with names without the prefix."""
-    time = {"name": "timestamp", "type": "int64"}
-    return [
-        {"name": remote, "default_sorting_field": "timestamp", "fields": [time, *_document_fields(name)]}
-        for name, remote in COLLECTIONS.items()
-    ]
-
-
-def _document_fields(collection: str) -> list[Row]:
-    """The fields of a document. Those without an index need no memory on the server."""
-    is_searchable = collection != "episodes"
+    """The schema of every collection, with names without the prefix. Fields without an index need no memory there."""
     facets = ("session_id", "project", "source", "observation_type", "category_id", "write_verdict")
-    unindexed = ("context", "history", "privacy", "taxonomy_version", "supersedes", "category_source")
+    unindexed = ("context", "history", "privacy", "taxonomy_version", "supersedes", "category_source", "write_reason")
     shares = ("category_confidence", "write_confidence", "retrieval_priority")
-    return [
-        *(_field(name, index=is_searchable) for name in (TEXT_FIELD[collection], "title")),
+    common = [
+        {"name": "timestamp", "type": "int64"},
         *(_field(name) for name in ("lexicon", "lexicon_context", "path", "fingerprint", "superseded_by")),
         *(_field(name, facet=True) for name in facets),
         *(_field(name, "int64") for name in ("updated_at", "forgotten_at")),
@@ -375,11 +365,16 @@ def _document_fields(collection: str) -> list[Row]:
         _field("stale", "bool"),
         _field("embedding", "float[]", num_dim=256),
         _field("tags", "string[]", facet=True),
-        *(_field(name, index=False) for name in (*unindexed, "write_reason", "write_gate_version")),
+        *(_field(name, index=False) for name in (*unindexed, "write_gate_version")),
         *(_field(name, "float", index=False) for name in shares),
         *(_field(name, "int64", index=False) for name in ("recall_count", "merged_count", "last_used_at")),
         _field("write_gate_fallback", "bool", index=False),
     ]
+    schemas = []
+    for name, remote in COLLECTIONS.items():
+        texts = [_field(text, index=name != "episodes") for text in (TEXT_FIELD[name], "title")]
+        schemas.append({"name": remote, "default_sorting_field": "timestamp", "fields": [*common, *texts]})
+    return schemas
 
 
 def _field(name: str, kind: str = "string", **more: Any) -> Row:

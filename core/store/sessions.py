@@ -96,8 +96,15 @@ def forgotten_ids(db: apsw.Connection) -> list[str]:
 def forget(db: apsw.Connection, identifier: str) -> None:
     """Delete a session's work; what it does from now on is not kept either."""
     began = db.execute("SELECT parent, kind FROM session WHERE id = ?", (identifier,)).fetchone() or ("", "main")
-    drop(db, identifier)
-    for table, column in (("call", "session_id"), ("compaction", "session_id"), ("session", "id")):
+    rows = db.execute("SELECT rowid FROM call WHERE session_id = ?", (identifier,)).fetchall()
+    db.executemany("DELETE FROM call_lexicon WHERE rowid = ?", rows)
+    calls.drop_places(db, identifier)
+    for table, column in (
+        ("name", "session_id"),
+        ("call", "session_id"),
+        ("compaction", "session_id"),
+        ("session", "id"),
+    ):
         db.execute(f"DELETE FROM {table} WHERE {column} = ?", (identifier,))
     db.execute(
         "INSERT INTO session (id, client, project, folder, updated_at, prompts, calls, plan, parent, kind)"
@@ -111,29 +118,6 @@ def subagents(db: apsw.Connection, identifier: str, *, forgotten: bool | None = 
     """The sessions that a session began; only those that were forgotten or were not, if that is asked."""
     names = [str(name) for (name,) in db.execute(SUBAGENTS, (identifier,))]
     return [name for name in names if forgotten is None or is_forgotten(db, name) == forgotten]
-
-
-def drop(db: apsw.Connection, identifier: str) -> int:
-    """Delete a session's work and return how many calls it had. Tombstones of a purge stay."""
-    values = (identifier, calls.FORGOTTEN)
-    rows = db.execute("SELECT rowid FROM call WHERE session_id = ? AND outcome <> ?", values).fetchall()
-    db.executemany("DELETE FROM call_lexicon WHERE rowid = ?", rows)
-    db.execute("DELETE FROM name WHERE session_id = ?", (identifier,))
-    calls.drop_places(db, identifier)
-    db.execute("DELETE FROM compaction WHERE session_id = ? AND summary <> ?", (identifier, PURGED_SUMMARY))
-    has_tombstones = db.execute(
-        "SELECT EXISTS (SELECT 1 FROM call WHERE session_id = ?1 AND outcome = ?2 UNION ALL SELECT 1 FROM compaction"
-        " WHERE session_id = ?1 AND summary = ?3 UNION ALL SELECT 1 FROM session WHERE id = ?1 AND plan = ?4)",
-        (*values, PURGED_SUMMARY, PURGED_PLAN),
-    ).get
-    if has_tombstones:
-        emptied = f"UPDATE call SET {calls.EMPTIED} WHERE session_id = ? AND outcome <> ?"
-        db.execute(emptied, (calls.FORGOTTEN, *values))
-        db.execute("UPDATE session SET plan = '[]' WHERE id = ? AND plan <> ?", (identifier, PURGED_PLAN))
-    else:
-        db.execute("DELETE FROM call WHERE session_id = ?", (identifier,))
-        db.execute("DELETE FROM session WHERE id = ?", (identifier,))
-    return len(rows)
 
 
 def totals(db: apsw.Connection) -> tuple[int, int]:
