@@ -32,7 +32,7 @@ class _ScannerContext:
     parse_constant = staticmethod(_refuse_constant)
 
 
-def _not_serialisable(value: object) -> Any:
+def _refuse_value(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
@@ -46,15 +46,9 @@ try:
 
     _context: Any = _ScannerContext  # the C code wants an object with these attributes, whatever its type
     _scan = make_scanner(_context)
-    _encode = make_encoder(_markers, _not_serialisable, encode_basestring, None, ": ", ", ", False, False, False)
+    _encode = make_encoder(_markers, _refuse_value, encode_basestring, None, ": ", ", ", False, False, False)
 except (ImportError, AttributeError, TypeError):
     _scan = _encode = None
-
-
-def _public_loads(text: str) -> Any:
-    import json
-
-    return json.loads(text, parse_constant=_refuse_constant)
 
 
 def loads(text: str | bytes) -> Any:
@@ -64,23 +58,9 @@ def loads(text: str | bytes) -> Any:
             text = text.decode().removeprefix("\ufeff")  # "utf-8-sig" costs an import
         except UnicodeDecodeError as error:
             raise InvalidJSON(f"not UTF-8: {error.reason} at byte {error.start}") from None
-    try:
-        if _scan is None:
-            return _public_loads(text)
-        stripped = text.strip(" \t\n\r")
-        try:
-            value, end = _scan(stripped, 0)
-        except SystemError:  # how the C scanner reports bad text while `json` is not imported
-            return _public_loads(text)
-    except StopIteration as stop:
-        raise InvalidJSON(f"no JSON value at character {stop.value}") from None
-    except RecursionError:
-        raise InvalidJSON("nested too deeply") from None
-    except InvalidJSON:
-        raise
-    except ValueError as error:
-        raise InvalidJSON(str(error)) from None
-    if end != len(stripped):
+    text = text.strip(" \t\n\r")
+    value, end = loads_at(text, 0)
+    if end != len(text):
         raise InvalidJSON(f"more text after the value, at character {end}")
     return value
 
@@ -90,10 +70,12 @@ def loads_at(text: str, start: int) -> tuple[Any, int]:
     try:
         if _scan is not None:
             return _scan(text, start)
-    except (InvalidJSON, RecursionError, SystemError):
+    except SystemError:  # how the C scanner reports bad text while `json` is not imported
         pass
-    except (StopIteration, ValueError):
-        raise InvalidJSON(f"no JSON value at character {start}") from None
+    except StopIteration as stop:
+        raise InvalidJSON(f"no JSON value at character {stop.value}") from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidJSON(str(error)) from None
     import json
 
     try:
@@ -114,31 +96,19 @@ def dumps(value: object) -> str:
         except BaseException:
             _markers.clear()
             raise
-    return text if text.isascii() else _escape_surrogates(text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "".join(f"\\u{ord(c):04x}" if 0xD800 <= ord(c) <= 0xDFFF else c for c in text)
+    return text
 
 
 def pretty(value: object, indent: str = "") -> str:
     """JSON indented by two spaces a level, as the mirrored CLI prints it."""
     inner = indent + "  "
     if isinstance(value, dict) and value:
-        rows = [f"{inner}{dumps(_key(key))}: {pretty(item, inner)}" for key, item in value.items()]
+        rows = [f"{inner}{dumps(str(key))}: {pretty(item, inner)}" for key, item in value.items()]
         return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
     if isinstance(value, (list, tuple)) and value:
         return "[\n" + ",\n".join(inner + pretty(item, inner) for item in value) + f"\n{indent}]"
     return dumps(value)
-
-
-def _key(key: object) -> str:
-    if isinstance(key, str):
-        return key
-    if key is None or isinstance(key, (int, float)):
-        return dumps(key)
-    raise TypeError(f"a {type(key).__name__} cannot be a key in JSON")
-
-
-def _escape_surrogates(text: str) -> str:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return "".join(f"\\u{ord(c):04x}" if 0xD800 <= ord(c) <= 0xDFFF else c for c in text)
-    return text

@@ -86,9 +86,8 @@ def names_by_line(lines: Sequence[str]) -> list[list[str]]:
 def _without_escapes(text: str) -> bytes:
     """The text with spaces for the escapes of JSON and source: the letter behind a backslash belongs to no name."""
     given = text.encode("utf-8", "ignore")
-    if b"\\" in given:
-        for escape in (b"\\n", b"\\t", b"\\r", b"\\u"):
-            given = given.replace(escape, b"  ")
+    for escape in (b"\\n", b"\\t", b"\\r", b"\\u") if b"\\" in given else ():
+        given = given.replace(escape, b"  ")
     return given
 
 
@@ -137,9 +136,13 @@ def _add_piece(piece: str, found: dict[str, bool]) -> None:
     elif _is_joined(piece):
         found.setdefault(piece, False)
     for part in piece.replace("-", ".").split("."):
+        if not _fits(part):
+            continue
+        # a number, or a hash of seven or more hexadecimal digits
+        is_hash = len(part) >= 7 and not part.strip("0123456789abcdef") and any(map(str.isdigit, part))
         if _is_identifier(part):
             found.setdefault(part, part not in _PRODUCTS)
-        elif _is_number(part):
+        elif part.isdigit() or is_hash:
             found.setdefault(part, False)
 
 
@@ -184,20 +187,12 @@ def _fits(name: str) -> bool:
 
 
 def _is_identifier(part: str) -> bool:
-    if not _fits(part) or part[0].isdigit():
+    if part[0].isdigit():
         return False
+    inner = part.strip("_")
     if "_" in part:
-        return any(map(str.isalpha, part.strip("_"))) and "_" in part.strip("_")
-    if part.islower() or part.isupper():
-        return False
-    return any(map(str.isupper, part[1:]))
-
-
-def _is_number(part: str) -> bool:
-    """Whether a word is a number worth keeping, or a hash of seven or more hexadecimal digits."""
-    if part.isdigit():
-        return _fits(part)
-    return len(part) >= 7 and _fits(part) and not part.strip("0123456789abcdef") and any(map(str.isdigit, part))
+        return "_" in inner and any(map(str.isalpha, inner))
+    return not part.islower() and not part.isupper() and any(map(str.isupper, part[1:]))
 
 
 def defined_in(line: str) -> str:

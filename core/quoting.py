@@ -11,36 +11,20 @@ from __future__ import annotations
 from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 DELIMITER = "joelclaw-memory"
 CUT = "…"
 REPLACEMENT = "\ufffd"
 """Replaces a run of characters that act or hide."""
-_ANY = "\x1a"
-"""Stands for a letter of another alphabet that may look like any of ours."""
-_SPECIAL = (
-    # line breaks other than `\n`
-    (11, 13, "\n"), (133, 133, "\n"), (0x2028, 0x2029, "\n"),
-    # the four separators that Python takes for white space; invisible letters: Hangul fillers, the empty Braille cell
-    (28, 31, " "), (0x115F, 0x1160, " "), (0x2800, 0x2800, " "), (0x3164, 0x3164, " "), (0xFFA0, 0xFFA0, " "),
-    # invisible marks with a legitimate use
-    (0xAD, 0xAD, ""), (0x34F, 0x34F, ""), (0x61C, 0x61C, ""), (0x17B4, 0x17B5, ""), (0x180B, 0x180F, ""),
-    (0x200B, 0x200F, ""), (0x2060, 0x2064, ""), (0xFE00, 0xFE0F, ""), (0xFEFF, 0xFEFF, ""),
-    # characters that act or hide: controls, bidirectional overrides and isolates, interlinear marks, lone surrogates,
-    # tags, the selectors that carry bytes
-    (0, 8, REPLACEMENT), (14, 27, REPLACEMENT), (127, 132, REPLACEMENT), (134, 159, REPLACEMENT),
-    (0x202A, 0x202E, REPLACEMENT), (0x2065, 0x206F, REPLACEMENT), (0xD800, 0xDFFF, REPLACEMENT),
-    (0xFDD0, 0xFDEF, REPLACEMENT), (0xFFF0, 0xFFFB, REPLACEMENT), (0xFFFE, 0xFFFF, REPLACEMENT),
-    (0x1BCA0, 0x1BCA3, REPLACEMENT), (0x1D173, 0x1D17A, REPLACEMENT), (0xE0000, 0xE0FFF, REPLACEMENT),
-)  # fmt: skip
-"""The first and the last code point of characters that are not printed unchanged, and the text printed instead."""
 _JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")  # ZWNJ, ZWJ, and the styles of an emoji
-# Those that Python takes for printable.
+_BREAKS = frozenset("\x0b\x0c\r\x85\u2028\u2029")  # line breaks other than `\n`
+_BLANKS = frozenset("\x1c\x1d\x1e\x1f\u115f\u1160\u2800\u3164\uffa0")  # separators and letters without a shape
 _PRINTABLE = frozenset(
     ("\u115f", "\u1160", "\u2800", "\u3164", "\uffa0", "\u034f", "\u17b4", "\u17b5",
      *map(chr, range(0x180B, 0x1810)), *map(chr, range(0xFE00, 0xFE10)), *map(chr, range(0xE0100, 0xE01F0)))
 )  # fmt: skip
+"""Characters that hide, although Python takes them for printable."""
 
 # How the names of marks begin that mean something to a harness, in any case; `-` counts as `_`.
 _TAGS = (
@@ -115,8 +99,9 @@ def visible(text: str) -> str:
     last = ""
     text = text.replace("\r\n", "\n")
     for at, character in enumerate(text):
-        if not character.isprintable() or character in _PRINTABLE:
-            character = _instead(character, last, text[at + 1 : at + 2])
+        if not (character.isprintable() or character in "\n\t") or character in _PRINTABLE:
+            if character not in _JOINERS or not _joins(character, last, text[at + 1 : at + 2]):
+                character = _printed(character)
             if not character or (character == REPLACEMENT == last):
                 continue
         kept.append(character)
@@ -226,17 +211,15 @@ def _is_plain(text: str) -> bool:
     return text.isprintable() and (text.isascii() or _PRINTABLE.isdisjoint(text))
 
 
-def _instead(character: str, last: str, following: str) -> str:
-    """The text printed for a character that is unprintable or invisible."""
-    if character in _JOINERS and _joins(character, last, following):
-        return character
-    instead = _special(character)
-    return character if instead is None else instead
+def _printed(character: str) -> str:
+    """What is printed for a character: itself, unless it acts or hides."""
+    if character in _BREAKS or character in _BLANKS:
+        return "\n" if character in _BREAKS else " "
+    if character in _PRINTABLE:
+        return ""
+    import unicodedata  # few texts get here
 
-
-def _special(character: str) -> str | None:
-    code = ord(character)
-    return next((instead for first, last, instead in _SPECIAL if first <= code <= last), None)
+    return {"Cf": "", "Cc": REPLACEMENT, "Cs": REPLACEMENT}.get(unicodedata.category(character), character)
 
 
 def _joins(character: str, last: str, following: str) -> bool:
@@ -250,15 +233,11 @@ def _joins(character: str, last: str, following: str) -> bool:
 
 
 def _escape(character: str) -> str:
-    code = ord(character)
-    if character == "\n" or (character.isprintable() and character not in _PRINTABLE):
+    is_harmless = character == "\n" or (character.isprintable() and character not in _PRINTABLE)
+    if is_harmless or _printed(character) == character:
         return character
-    if character not in _PRINTABLE and _special(character) is None:
-        return character
-    if code < 0x10000:
-        return f"\\u{code:04x}"
-    code -= 0x10000
-    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+    units = character.encode("utf-16-be", "surrogatepass").hex(" ", 2)
+    return "".join(f"\\u{unit}" for unit in units.split())
 
 
 def _without_styles(text: str) -> str:
@@ -301,35 +280,26 @@ def _entity(text: str, at: int) -> tuple[str, int]:
 
     decoded = unescape(f"&{name};")
     end = start + len(name) - len(decoded[1:-1])  # browsers do not need the semicolon
-    return {"<": "<", "[": "["}.get(_in_ascii(decoded[0]), ""), end + (text[end : end + 1] == ";")
+    opening = _in_ascii(decoded[0])
+    return opening if opening in ("<", "[") else "", end + (text[end : end + 1] == ";")
 
 
 def _is_mark(text: str, before: str, opening: str, behind: str) -> bool:
     """Whether the opening sign between these makes a mark of a harness; `behind` is the beginning of what follows."""
-    if behind[:1] == "\uff5c" and opening == "<":  # as in `<｜Assistant｜>`, which some models use for their own marks
-        return True
-    if "&" in behind and ("&#" in behind or "&gt" in behind or "&low" in behind):
-        from html import unescape  # only if an entity follows an opening sign
-
-        behind = unescape(behind)
     plain = _in_ascii(behind)
     body = plain.lstrip("/ \t\n\xa0")
     closes = "/" in plain[: len(plain) - len(body)]
-    name = _tag_name(body)
     if opening == "[":
         name, end, _ = body.replace(CUT, "]").partition("]")
         return bool(end) and _is_bracket_mark("".join(name.split()), closes, before)
-    if plain[:1] == "|":
-        inner, end, _ = plain[1:48].partition("|>")
-        name = _tag_name(plain[1:])
-        closed = bool(end) and _tag_name(inner.strip()) == inner.strip() != ""
-        # others open or close with a single bar, and a clipped text ends within its mark
-        return closed or (1 < len(name) < 46 and (plain[1 + len(name) :][:1] in (">", "|", CUT) or "_" in name))
-    if not name:
-        return False
+    if plain[:1] == "|":  # `<|im_start|>`, `<|channel>`, or cut off
+        inner = plain[1:].lstrip()
+        name = _tag_name(inner)
+        return bool(name) and inner[len(name) :].lstrip()[:1] in ("|", ">", CUT)
+    name = _tag_name(body)
     rest = body[len(name) :]
-    if rest[:2] == "|>":
-        return True
+    if not name or rest[:2] == "|>":
+        return bool(name)
     is_type = before.isalnum() and name[0].isupper() and not name.isupper()
     if _names_mark(name, is_type):
         # `a < system_load` compares; `< system-reminder>` does not
@@ -344,44 +314,26 @@ def _is_mark(text: str, before: str, opening: str, behind: str) -> bool:
 
 def _is_bracket_mark(name: str, closes: bool, before: str) -> bool:
     """Whether `[name]` is one of the marks that models are trained on: `[INST]`, `[/INST]`, `[TOOL_CALLS]`."""
-    plain = name.lower().replace("-", "_")
+    plain = name.lower()
     if plain in ("inst", "sys"):
         return name.isupper() or closes or not (before.isalnum() or before in ("_", "]", ")"))
-    return name.isupper() and (plain in ("system", "assistant", "think") or _names_mark(name.lower(), False, False))
+    return name.isupper() and (plain in ("system", "assistant", "think") or plain.startswith(_TAGS))
 
 
-def _names_mark(name: str, is_type: bool, words: bool = True) -> bool:
+def _names_mark(name: str, is_type: bool) -> bool:
     """Whether a harness understands a tag of this name."""
-    if name.count(_ANY) * 2 > len(name):
-        return False
     plain = name.lower().replace("-", "_")
-    squeezed = plain.replace("_", "").replace(":", "").replace(".", "")
-    if _ANY in name or ("_" in plain and any(sign in name for sign in "01I")):
-        return _resembles_mark(plain, squeezed)
     if plain.startswith(_TAGS) or plain in ("sys", "inst"):
         return True
-    if words and plain in _WORD_TAGS:
+    if plain in _WORD_TAGS:
         return name == name.lower() or name.isupper()
-    if is_type or not squeezed.startswith(_SPEAKERS):
-        return False
-    return any(squeezed.startswith(_SPOKEN, len(speaker)) for speaker in _SPEAKERS if squeezed.startswith(speaker))
-
-
-def _resembles_mark(plain: str, squeezed: str) -> bool:
-    """`_names_mark` of a name with `_ANY`, or with `1` for `l`."""
-    import re  # few names get here
-
-    alike = {"l": "[l1i\x1a]", "i": "[i1l\x1a]", "o": "[o0\x1a]"}
-
-    def any_of(words: Iterable[str]) -> str:
-        return "(?:" + "|".join("".join(alike.get(sign, f"[{sign}{_ANY}]") for sign in word) for word in words) + ")"
-
-    named = re.match(f"{any_of(_TAGS)}|{any_of(_WORD_TAGS)}$|{any_of(('sys', 'inst'))}$", plain)
-    return bool(named or re.match(any_of(_SPEAKERS) + any_of(_SPOKEN), squeezed))
+    squeezed = plain.replace("_", "").replace(":", "").replace(".", "")
+    speakers = () if is_type else (speaker for speaker in _SPEAKERS if squeezed.startswith(speaker))
+    return any(squeezed.startswith(_SPOKEN, len(speaker)) for speaker in speakers)
 
 
 def _in_ascii(text: str) -> str:
-    """The text in the ASCII signs that its own look like, without those that hide; `_ANY` for a letter like none."""
+    """The text in the ASCII signs that its own look like, without those that hide."""
     return text if text.isascii() else "".join(sign if sign.isascii() else _ascii_like(sign) for sign in text)
 
 
@@ -397,19 +349,19 @@ def _ascii_like(sign: str) -> str:
         if like:
             return like
     kind = unicodedata.category(sign)
-    if kind in ("Pd", "Pc", "Zs", "Zl", "Zp"):
-        return {"Pd": "-", "Pc": "_"}.get(kind, " ")
     if kind[0] in "MC":
         return ""
-    letter: str = unicodedata.name(sign, "").partition(" WITH ")[0].rpartition(" ")[2]  # LATIN LETTER SMALL CAPITAL S
-    return letter.lower() if len(letter) == 1 else _ANY if sign.isalpha() else ","
+    letter = unicodedata.name(sign, "").rpartition(" ")[2]  # LATIN LETTER SMALL CAPITAL S
+    return {"Pd": "-", "Pc": "_", "Zs": " ", "Zl": " ", "Zp": " "}.get(
+        kind, letter.lower() if len(letter) == 1 else ","
+    )
 
 
-def _tag_name(text: str, longest: int = 48) -> str:
-    for at, character in enumerate(text[:longest]):
-        if not ((character.isascii() and character.isalnum()) or character in "_-:.\x1a"):
+def _tag_name(text: str) -> str:
+    for at, character in enumerate(text[:48]):
+        if not ((character.isascii() and character.isalnum()) or character in "_-:."):
             return text[:at]
-    return text[:longest]
+    return text[:48]
 
 
 def _fitting(text: str, tokens: int) -> int:
@@ -423,13 +375,10 @@ def _fitting(text: str, tokens: int) -> int:
 
 
 def _without_delimiter(text: str) -> str:
-    lower = text.lower()
-    if len(lower) != len(text):  # a letter that lowers to two
-        lower = "".join(c.lower() if c.isascii() else c for c in text)
-    at = lower.find(DELIMITER)
-    while at >= 0:
-        dash = at + DELIMITER.index("-")
-        text = text[:dash] + " " + text[dash + 1 :]
-        lower = lower[:dash] + " " + lower[dash + 1 :]
-        at = lower.find(DELIMITER, dash)
-    return text
+    head, *rest = text.split("-")
+    parts = [head]
+    name, noun = DELIMITER.split("-")
+    for part in rest:
+        parts += (" " if head.lower().endswith(name) and part.lower().startswith(noun) else "-", part)
+        head = part
+    return "".join(parts)

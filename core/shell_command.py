@@ -67,12 +67,8 @@ def steps(command: str) -> list[Step]:
         if not given:
             continue
         program, verb = given[0].rpartition("/")[2], _verb(given)
-        if (
-            program in ("bash", "sh", "zsh", "dash")
-            and len(given) > 2
-            and given[1].startswith("-")
-            and given[1][-1] == "c"
-        ):
+        is_shell = program in ("bash", "sh", "zsh", "dash") and len(given) > 2
+        if is_shell and given[1][0] == "-" and given[1][-1] == "c":
             inner = steps(given[2])
             for step in inner:
                 step["start"] = start
@@ -98,11 +94,10 @@ def edits_files(command: str) -> bool:
     """Whether a command that otherwise only reads changes files: `sed -i`, `tee FILE`, `echo … > FILE`."""
     for step in filter(lambda step: step["looks"], steps(command)):
         options = [word for word in step["words"] if word[:1] == "-"]
-        in_place = any(word.startswith(("--in-place", "-i", "-Ei", "-ni", "-ri", "-si", "-zi")) for word in options)
-        written = (f">{gap}{target}" in command for target in step["targets"] for gap in ("", " ")
-                   if not target.startswith(("/dev/", "&")))  # fmt: skip
+        in_place = step["program"] == "sed" and any(word.startswith(("--in-place", "-i", "-Ei")) for word in options)
         is_copied = step["program"] == "tee" and len(step["words"]) > len(options) + 1
-        if (step["program"] == "sed" and in_place) or is_copied or any(written):
+        written = [name for name in step["targets"] if not name.startswith(("/dev/", "&"))]
+        if in_place or is_copied or any(f">{name}" in command or f"> {name}" in command for name in written):
             return True
     return False
 
@@ -252,9 +247,9 @@ class _Scan:
                 at += 2
             elif char == "#" and not self.pieces:
                 at = _find(text, "\n", at)
-            elif char not in _ENDS_WORD or self._is_in_test(char) or _opens(text, at):
+            elif char not in _ENDS_WORD or _opens(text, at):
                 self.start = at if self.start < 0 else self.start
-                end = at + 1 if self._is_in_test(char) else min(_behind_piece(text, at), len(text) - 1)
+                end = min(_behind_piece(text, at), len(text) - 1)
                 self.pieces.append(_plain(text[at:end]))
                 at = end
             else:
@@ -263,10 +258,6 @@ class _Scan:
         if self.parts and self.parts[-1][3] in (";", ")"):
             self.parts[-1] = (*self.parts[-1][:3], "")
         return self.parts
-
-    def _is_in_test(self, char: str) -> bool:
-        """Whether a character belongs to a `[[ … ]]`."""
-        return "[[" in self.words[:2] and char in "|&<>()" and "]]" not in (self.words[-1], *self.pieces[-1:])
 
     def _end_word(self, char: str) -> None:
         if not self.pieces:

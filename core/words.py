@@ -36,13 +36,9 @@ def clean(text: str) -> str:
     if text.isascii():
         return text
     try:
-        text.encode("utf-8")
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     except UnicodeEncodeError:
-        try:
-            return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        except UnicodeEncodeError:
-            return "".join("\ufffd" if 0xD800 <= ord(c) <= 0xDFFF else c for c in text)
-    return text
+        return "".join("\ufffd" if 0xD800 <= ord(c) <= 0xDFFF else c for c in text)
 
 
 def fingerprint(text: str) -> str:
@@ -131,26 +127,17 @@ def parts(text: str) -> str:
     if not text.isascii() and any(map(_unspaced, set(text))):
         for run in _runs(text):
             found.extend(pairs(run))
-        found.extend(_joined_to_unspaced(text))
+        blank = "".join(" " if _unspaced(character) else character for character in text)
+        found += [word for word in split(blank) if f" {word} " not in f" {text} "]  # 检查tide_import模块 → tide, import
     return " ".join(found)
 
 
-def _joined_to_unspaced(text: str) -> list[str]:
-    """The words that touch a script without spaces: 检查tide_import模块 → tide, import."""
-    blank = "".join(" " if _unspaced(character) else character for character in text)
-    bounded = f" {text} "
-    return [word for word in split(blank) if f" {word} " not in bounded]
-
-
 def spellings(word: str) -> list[str]:
-    """The other ways to write a lower-case word with umlauts or similar letters: zähler ↔ zaehler, ещё ↔ еще."""
-    digraphs = {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "ø": "oe", "å": "aa", "æ": "ae", "œ": "oe"}
-    plain = {"ø": "o", "ł": "l", "đ": "d", "ı": "i", "ё": "е"}  # the index itself folds only letters with accents
-    written = [word.translate({ord(letter): pair for letter, pair in forms.items()}) for forms in (digraphs, plain)]
-    if word.isascii():
-        written = [word.replace(pair, letter) for letter, pair in digraphs.items() if pair in word]
-    written += [f"{word[:at]}ё{word[at + 1 :]}" for at, letter in enumerate(word) if letter == "е"]  # Cyrillic
-    return [other for other in dict.fromkeys(written) if other != word]
+    """The other ways to write a lower-case word with umlauts: zähler ↔ zaehler, straße ↔ strasse."""
+    digraphs = {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"}
+    written = [word.translate({ord(letter): pair for letter, pair in digraphs.items()})]
+    written += [word.replace(pair, letter) for letter, pair in digraphs.items() if pair in word]
+    return [other for other in written if other != word]
 
 
 def stem(word: str) -> str:
@@ -161,12 +148,6 @@ def stem(word: str) -> str:
     if len(word) < 5 or not word.isalpha() or _unspaced(word[0]):
         return word if len(word) == 1 and _unspaced(word) else ""
     return word[: max(5, len(word) - 3)] if word.isascii() else word[: max(4, (len(word) + 1) // 2)]
-
-
-def _only_apostrophes(chunk: str) -> bool:
-    """Whether only apostrophes join the words of a chunk (`don't`, `Anna's`): those are not identifiers."""
-    inner = chunk.strip("\"'`.,;:!?()[]{}<>*_")
-    return all(c.isalnum() or c in "'’" for c in inner)
 
 
 def query_terms(query: str) -> list[str]:
@@ -182,7 +163,8 @@ def query_terms(query: str) -> list[str]:
                 if len(endings) < len(given):  # beside other letters, Hiragana are endings and particles
                     empty.update(endings)
         words = split(chunk)
-        if len(words) > 1 and not _only_apostrophes(chunk):
+        inner = chunk.strip("\"'`.,;:!?()[]{}<>*_")
+        if len(words) > 1 and not all(c.isalnum() or c in "'’" for c in inner):  # `don't` is no identifier
             seen.setdefault(" ".join(words[:12]))
             words = [word for word in words if word not in _PATH_WORDS] or words
         for word in words:

@@ -1,8 +1,8 @@
 """Takes secrets out of text before anything is stored, logged or sent.
 
 On the hot path: a cheap check says whether a text could contain a secret, and only then are the finders loaded:
-`tokens` (known by their form or their randomness), `assignments` (`NAME = VALUE`), `prose` (sentences and logins),
-`structured` (fields, tables, manifests, JSON) and `commands`. `values` judges names and values for all of them.
+`tokens` (known by their form or their randomness), `assignments` (`NAME = VALUE`, and the judgement of names and values
+for all others), `prose` (sentences and logins), `structured` (fields, tables, manifests, JSON) and `commands`.
 Every step is linear in the text, and none raises on any str.
 """
 
@@ -16,31 +16,30 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Sequence
 
-    from core.redaction.values import Name, Span
+    from core.redaction.assignments import Name
+    from core.redaction.tokens import Span
 
 MARK = "[redacted:"
 ANNOUNCING = ("pass", "pw", "secret", "token", "key", "auth", "credential")
 NAME_PARTS = (*ANNOUNCING, "kennwort", "sig", "_salt", "psk", "_pat")
 """Every name that announces a secret contains one of these."""
-KEYWORDS = (*NAME_PARTS, "cookie", "bearer", "basic ", "identified ", "senha", "contrase", "wachtwoord")
+KEYWORDS = (*NAME_PARTS, "cookie", "bearer", "basic ", "identified ")
 _FINDERS = "core.redaction.tokens"  # once loaded, the finders are faster than the pre-check
 MAX_NAME_CHARS = 120
 _SEPARATORS = bytes(code if chr(code).isalnum() or chr(code) in "+_-" else 32 for code in range(128)) + b" " * 128
 
 # What marks a token, a login, a call or a command with a secret. The finders check more closely.
 _TOKEN_STARTS = tuple(
-    "1//0 AKIA ASIA ABIA ACCA ABSK AIza ya29. GOCSPX- Q~ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glcbt-"
+    "1//0 AKIA ASIA ABIA ACCA AIza ya29. GOCSPX- ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glcbt-"
     " glptt- glft- glimt- glagent- glsoat- gloas- xox xapp- hooks.slack.com/ sk_live_ rk_live_ sk_test_ rk_test_"
     " whsec_ sk-ant- sk-or- sk-proj- sk-svcacct- sk-admin- sk-None- hf_ api_org_ npm_ pypi-Ag SG. /api/webhooks/"
-    " lin_api_ lin_oauth_ lin_wh_ ntn_ hvs. hvb. hvr. dp.pt. dp.st. dp.sa. dp.ct. dp.scim. dp.audit. gsk_ xai- pplx-"
-    " r8_ tvly- figd_ dckr_ glsa_ glc_ sntry NRAK- PMAK- .atlasv1. sq0 ops_eyJ eyJ ATATT3 ATCTT3 fo1_ fm1 fm2_"
-    " /IncomingWebhook/ hooks.zapier.com/ dapi rubygems_ _v1_ pul- shpat_ shpca_ shppa_ shpss_ sbp_ sib-".split()
+    " lin_api_ lin_oauth_ lin_wh_ ntn_ hvs. hvb. hvr. gsk_ xai- pplx- r8_ tvly- figd_ dckr_ glsa_ glc_ sntry NRAK-"
+    " PMAK- sq0 ops_eyJ eyJ ATATT3 ATCTT3 fo1_ fm1 fm2_ /IncomingWebhook/ hooks.zapier.com/ dapi rubygems_ _v1_ pul-"
+    " shpat_ shpca_ shppa_ shpss_ sbp_ sib-".split()
 )
 LOGINS = tuple(
     "creds|credentials|login:|login =|login is |login with|login for |login to |logins |log in |logged in |logging in "
-    "|sign in |/pass|:pass|net use|ssh into|ssh to|zugang|benutzer|accès|identifiants|credencia|credenziali|acceso"
-    "|inloggegevens|inloggen|toegang|anmelden|einloggen|basic auth|test account|test user|demo user|admin user"
-    "|recovery code|backup code".split("|")
+    "|sign in |/pass|:pass|ssh into|ssh to|basic auth|test account|test user|demo user|admin user".split("|")
 )
 CALLS = (
     "mysqli(", "mysqli_connect(", "mysql_connect(", "getConnection(", "PDO(", ".login(", "Auth(", "basic_auth(",
@@ -49,18 +48,15 @@ CALLS = (
 """How a call that takes a password begins."""
 _FIELDS = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
 """Fields that contain a name."""
-COMMANDS = (
-    "TRUE\t", "FALSE\t", "freerdp", "evil-winrm", "rdesktop", "ipmitool", "snmp", "::set-output", "::save-state",
-    "::add-mask", "curl", " login", '"login"', "'login'", "sshpass", "redis-cli", "mysql", "mariadb", "mongo", "ldap",
-    "cqlsh", "twine", "7z", "unrar", "zip", "sqlcmd", "bcp", "http -", "https -", " -a ", "keyvault", "SecureString",
-    "secretsmanager", "secret", "smbclient", "rclone", "htpasswd", "pulumi", "-pass", " -p'", ' -p"', "chpasswd",
-    "--password-stdin", "sudo -S", "--with-token", "sqlplus", "jdbc:oracle:", "openssl", "useradd", "usermod",
-    "rabbitmqctl", "plink", "pscp", "psftp", "lftp", "http-basic.", "github-oauth.", "gitlab-token.", "<<<",
-    "-server", "isakmp", "netexec", "nxc ", "mosquitto", "kinit", "samba-tool", "alias set", "ssh-keygen", "etcdctl",
-    "wpa_passphrase", "send \"", "psexec", "wmiexec", "smbexec", "impacket-", "consul kv", "nmcli", "cryptsetup",
-    "--passphrase-fd", "op read ", "vault ", "versions access", "find-generic", "pass show ", "passwd ", "-creds",
-    "terraform import", "tofu import",
-)  # fmt: skip
+COMMANDS = tuple(
+    'TRUE\t|FALSE\t|freerdp|evil-winrm|rdesktop|ipmitool|snmp|::set-output|::save-state|::add-mask|curl| login|"login"'
+    "|'login'|sshpass|redis-cli|mysql|mariadb|mongo|ldap|cqlsh|twine|7z|unrar|zip|sqlcmd|bcp|http -|https -| -a "
+    "|keyvault|SecureString|secretsmanager|secret|smbclient|htpasswd|pulumi|-pass| -p'| -p\"|chpasswd|--password-stdin"
+    "|sudo -S|--with-token|openssl|useradd|usermod|rabbitmqctl|plink|pscp|psftp|<<<|-server|isakmp|netexec|nxc "
+    '|mosquitto|kinit|samba-tool|alias set|ssh-keygen|etcdctl|wpa_passphrase|send "|psexec|wmiexec|smbexec|impacket-'
+    "|consul kv|nmcli|cryptsetup|--passphrase-fd|op read |vault |versions access|find-generic|pass show |passwd |-creds"
+    "|terraform import|tofu import|net use".split("|")
+)
 """Parts of commands that take or print a secret."""
 _SPACED_ANCHORS = [[word for word in words if word.split() != [word]] for words in (COMMANDS, LOGINS, CALLS)]
 _WORD_ANCHORS = tuple({word.lower() for words in (COMMANDS, LOGINS, CALLS) for word in words if word.split() == [word]})
@@ -177,8 +173,7 @@ def may_hold_secret(text: str) -> bool:
             return True
     if any(anchor in text for anchor in COMMANDS) or any(call in text for call in CALLS):
         return True
-    logs_in = any(word in lower for word in LOGINS) or any(map(may_be_login, text.split()))
-    return logs_in or ("into " in lower and "values" in lower)
+    return any(word in lower for word in LOGINS) or any(map(may_be_login, text.split()))
 
 
 def is_obfuscated(text: str, lower: str) -> bool:
@@ -201,40 +196,32 @@ def is_obfuscated(text: str, lower: str) -> bool:
 def may_be_login(word: str) -> bool:
     """Whether a word may be a user with a password: `root:…`."""
     value = word.partition(":")[2]
-    return len(value) >= 6 and value.lower() != value.upper() and not value.isalpha() and "/" not in word
+    is_mixed = value.lower() != value.upper() and not value.isalpha()
+    return len(value) >= 6 and is_mixed and "/" not in word and ":" not in value
 
 
 def _may_be_token(word: str) -> bool:
     if len(word) < 12 or word.isalpha() or word.isdigit():
         return False
     low = word.lower()
-    return (
-        (low != word != word.upper() and any(map(str.isdigit, word)))
-        or "sk-" in low
-        or (low[:2] == "0x" and len(low) == 66)
-    )
+    is_mixed = low != word != word.upper() and any(map(str.isdigit, word))
+    return is_mixed or "sk-" in low or (low[:2] == "0x" and len(low) == 66)
 
 
 def _may_hold_in_value(value: object) -> bool:
-    """As `may_hold_secret`, for a JSON value: also if a key names a secret, or a word is an option."""
+    """As `may_hold_secret`, for a JSON value: also if a short text may be the name of a secret, or an option."""
     waiting = [value]
     while waiting:
         item = waiting.pop()
-        if isinstance(item, str) and (item[:1] == "-" or _may_name_secret(item) or may_hold_secret(item)):
-            return True
         if isinstance(item, dict):
-            for key in item:
-                if isinstance(key, str) and (_may_name_secret(key) or may_hold_secret(key)):
-                    return True
-            waiting += item.values()
+            waiting += [*item, *item.values()]
         elif isinstance(item, (list, tuple)):
             waiting += item
+        elif isinstance(item, str):
+            low = item.lower().replace("tokens", "") if len(item) <= MAX_NAME_CHARS else ""
+            if item[:1] == "-" or any(keyword in low for keyword in KEYWORDS) or may_hold_secret(item):
+                return True
     return False
-
-
-def _may_name_secret(text: str) -> bool:
-    low = text.lower().replace("tokens", "") if len(text) <= MAX_NAME_CHARS else ""
-    return any(keyword in low for keyword in KEYWORDS)
 
 
 def find_secrets(text: str) -> list[Span]:
@@ -247,7 +234,7 @@ def find_secrets(text: str) -> list[Span]:
 
 def _find_plain(text: str) -> list[Span]:
     from core.redaction import prose, tokens
-    from core.redaction.values import find_names
+    from core.redaction.assignments import find_names
 
     lower = text.lower()
     if len(lower) != len(text):  # a letter that becomes two in lower case would shift the positions after it
@@ -259,7 +246,7 @@ def _find_plain(text: str) -> list[Span]:
     fresh = " ".join(words)
     is_anchored = any(map(fresh.lower().__contains__, _WORD_ANCHORS))
     commands, logins, calls = (COMMANDS, LOGINS, CALLS) if is_anchored else _SPACED_ANCHORS
-    spans = tokens.find_formed(text, lower, fresh) + prose.find_mapped_logins(text, words)
+    spans = tokens.find_formed(text, lower, fresh)
     if any(map(text.__contains__, commands)):
         from core.redaction.commands import find_in_commands
 
@@ -270,7 +257,7 @@ def _find_plain(text: str) -> list[Span]:
         from core.redaction.assignments import find_assigned
 
         spans += find_assigned(text, assigned)
-    spans += prose.find_in_prose(text, lower, others, has_login=any(map(lower.__contains__, logins)))
+    spans += prose.find_in_prose(text, lower, others, words, has_login=any(map(lower.__contains__, logins)))
     if _may_be_structured(text, lower, assigned + others, calls):
         from core.redaction.structured import find_structured
 
@@ -287,7 +274,7 @@ def _find_plain(text: str) -> list[Span]:
 
 def _may_be_structured(text: str, lower: str, names: list[Name], calls: Sequence[str]) -> bool:
     """Cheap pre-check: could a secret be known by its field, call, column or manifest?"""
-    if "identified " in lower or ("into " in lower and "values" in lower) or ("Secret" in text and "kind" in text):
+    if "identified " in lower or ("Secret" in text and "kind" in text):
         return True
     if "(" in text and any(map(text.__contains__, calls)):
         return True
@@ -309,7 +296,7 @@ def is_in_field(lower: str, start: int) -> bool:
 
 
 def _find_obfuscated(text: str) -> list[Span]:
-    """The secrets of the text without its invisible characters, and those of a copy with all signs decoded."""
+    """The secrets of a copy of the text without colours and invisible characters, and with all signs decoded."""
     from bisect import bisect_right
     from re import escape
 
@@ -318,28 +305,32 @@ def _find_obfuscated(text: str) -> list[Span]:
     verbs = r"(?:[ \t]{0,2}(?:est|es|é|è|is|это|jest|je|er|är|este)(?=[ \t:])|[ \t]{0,2}(?:是|为|為|は))?"
     pattern = compiled(
         f"(?i)(?=[{firsts}{_INVISIBLE}])"
-        f"(?:({colour}|[{_INVISIBLE}]+)|({'|'.join(map(escape, _SIGNS))})"
+        f"(?:({colour})|([{_INVISIBLE}]+)|({'|'.join(map(escape, _SIGNS))})"
         f"|(?<![^\\W\\d_])(?:{'|'.join(FOREIGN)})(?![a-z])({verbs}))"
     )
-    decoded: list[str] = []
-    spaced: list[str] = []
+    decoded = ""
     copied, places = [0], [0]  # the starts of the copy's pieces, in the copy and in the text
-    size = done = 0
     for match in pattern.finditer(text):
-        start, end = match.span()
-        hidden, sign, link = match.groups()
-        meaning = "" if hidden else _SIGNS[sign.lower()] if sign else "password is " if link else "password"
-        decoded += (text[done:start], meaning)
-        spaced += (text[done:start], " " * (end - start) if hidden else text[start:end])
-        size += start - done
-        copied += (size, size + len(meaning))
-        places += (start, end)
-        size += len(meaning)
-        done = end
-    decoded.append(text[done:])
+        is_colour, hidden, sign, link = match.groups()
+        decoded += text[places[-1] : match.start()]
+        copied.append(len(decoded))
+        decoded += (
+            " "
+            if is_colour
+            else ""
+            if hidden
+            else _SIGNS[sign.lower()]
+            if sign
+            else "password is "
+            if link
+            else "password"
+        )
+        copied.append(len(decoded))
+        places += match.span()
+    decoded += text[places[-1] :]
     places.append(len(text))
-    spans = _find_plain("".join(spaced) + text[done:])
-    for first, last, kind in _find_plain("".join(decoded)):
+    spans: list[Span] = []
+    for first, last, kind in _find_plain(decoded):
         at, to = bisect_right(copied, first) - 1, bisect_right(copied, last - 1) - 1
         start = min(places[at] + first - copied[at], places[at + 1])
         spans.append((start, min(places[to] + last - copied[to], places[to + 1]), kind))

@@ -1,30 +1,41 @@
 """Finds `NAME = VALUE` if the name announces a secret: code, `.env`, JSON, YAML, TOML, XML, headers, flags, queries.
 
-Each name costs a bounded look around it.
+Judges names (keys, variables, flags, headers) and values for the other finders too. Each name costs a bounded look
+around it.
 """
 
 from __future__ import annotations
 
-from core.redaction import compiled
-from core.redaction.values import (
-    DIGITS,
-    NAME_CHARS,
-    Name,
-    Span,
-    family,
-    is_described,
-    is_made_up,
-    is_name_of_code,
-    is_placeholder,
-    is_prose,
-    is_strong,
-    is_technical,
-    label,
-    names_password,
-)
+from core.redaction import NAME_PARTS, compiled, word_sets
+from core.redaction.tokens import DIGITS, SIGNS, Span, is_made_up, is_placeholder, is_prose, is_strong, is_technical
 
+Name = tuple[int, int, str]
+"""The start, end and family of a name (see `family`)."""
+
+LOOSE = frozenset(["password", "pw", "pass"])
+"""Families whose value may be any word."""
+NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 MAX_JUDGED = 256  # characters of a value that are judged
 MAX_LINE = 200  # characters of a line before and after a name
+_WORDS = word_sets({
+    # Names of passwords that end in `pass` or `pw`; other words do too, like `compass` and `bypass`.
+    "passwords": "requirepass userpass dbpass adminpass rootpass smtppass mailpass ftppass authpass sudopass storepass"
+    " keypass dbpw masterauth userpw adminpw rootpw bindpw ldappw smtppw mypw",
+    # Verbs and adjectives before `password`: `forgotPassword`, `resetPassword`, `invalidPassword`.
+    "actions": "forgot forgotten reset change show hide toggle enter check verify validate compare hash generate lost"
+    " invalid wrong incorrect missing require requires has is use uses need needs no without weak get read ask",
+    "key owners": "api access secret private auth account master signing signature encryption decryption encrypt crypto"
+    " shared service admin anon role subscription license activation recovery session hmac jwt deploy webhook app write"
+    " host storage imported",
+    # Before `token`: counts, limits, paging and vocabulary.
+    "text tokens": "max min per num total next page continuation eos bos pad unk sep cls mask special stop first last"
+    " each text word single output one input prompt completion cached current",
+    "public keys": "primary foreign cache sort partition public dict idempotency object row index unique lookup map"
+    " routing group publishable hot short arrow registry verify dedupe merge event",
+    "qualifiers": "prod production dev staging test live old new value plain plaintext raw b64 base64 v",
+    # The last word of a name of code: `Uint8Array`, `Web3Credentials`, `passwordSchema`.
+    "code": "array buffer bytes str string type schema request response config options props input ref provider",
+})  # fmt: skip
 
 
 def find_assigned(text: str, names: list[Name]) -> list[Span]:
@@ -32,9 +43,6 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
     spans: list[Span] = []
     done = judged = 0
     for start, name_end, kind in names:
-        telling = text[name_end : name_end + 64] if text[name_end - 1] not in "kK" else "1"  # `psk: several words`
-        if kind in ("pw", "pass") and not any(char in "0123456789\"'`" for char in telling):
-            continue
         separator = _separator(text, start, name_end) if name_end >= done else None
         if separator is None:
             continue
@@ -46,8 +54,6 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
             at += 2 + (text[at + 2 : at + 3] == " ")
         opened = compiled(r"[rbufN]?(\\{0,3}[\"'`])").match(text, at)
         mark, begin = (opened.group(1), opened.end()) if opened else ("", at)
-        lines = r"(?i:(?:digest|aws4-hmac-sha256|hmac|signature|oauth)[ \t])[^\n]{1,4096}"
-        line = compiled(lines).match(text, begin) if kind == "authorization" else None
         if sign == "," and text[start] == "-" and text[begin : begin + 1] != "-":  # `["login", "--password", "…"]`
             sign = " "
         schemes = r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|splunk|key)[ \t]{1,4})"
@@ -60,10 +66,6 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
         if next_line is not None:
             is_block = "|" in next_line.group() or ">" in next_line.group()
             begin, end = _value_below(text, start, next_line.end(), kind, is_block=is_block)
-        elif line is not None:
-            begin, end = line.start(), (text.find(mark, line.start(), line.end()) if mark else -1)
-            end = end if end > 0 else line.end()
-            end = 0 if is_placeholder(text[begin:end].partition(" ")[2]) else end
         elif mark and not (scheme is not None and kind == "authorization"):
             end = _quoted_end(text, (start, name_end, kind), begin, mark, sign, tight)
         else:
@@ -82,9 +84,6 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
             end = max(end, _end_of_words(text, (start, name_end, kind), begin, end, sign))
         # After `>` only the text of an element counts, not what follows a placeholder such as `<password>`.
         if end > begin and (sign != ">" or text[end : end + 1] == "<" or text.startswith("]]>", end)):
-            if 8 <= end - begin < 40 and "secret" in text[start:name_end].lower():  # a key of AWS, wrapped
-                rest = compiled(rf"\s*\n\s*[A-Za-z0-9+/]{{{40 - end + begin}}}(?![\w+/])").match(text, end)
-                end = rest.end() if rest is not None else end
             spans.append((begin, end, label(kind)))
             done = end
     return spans
@@ -215,24 +214,17 @@ def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int
     words_to_the_end = r"[^\s\"'`<>{}()\[\]=|;$][^\n\"'`<>{}()\[\]=|;$]{2,80}(?=\r?\n|\Z)"
     given = compiled(words_to_the_end).match(text, begin) if sign == ":" or tight else None
     head = _line_before(text, start)
-    is_line_head = given and compiled(r"[ \t]*(?:- )?(?:[\w.-]+ ){0,2}\Z").match(head)
-    if not given or not is_line_head or (tight and text[start:name_end].isupper() and "- " not in head):
-        return 0  # `TOKEN=… make test`
+    if given is None or kind not in ("password", "pw") or not compiled(r"[ \t]*(?:- )?(?:[\w.-]+ ){0,2}\Z").match(head):
+        return 0
     value = given.group().rstrip()
     words = value.split()
-    if not 1 < len(words) < 9 or is_placeholder(words[0]) or value[-1] in ",.!?:" or is_prose(value):
+    is_command = tight and text[start:name_end].isupper() and "- " not in head  # `TOKEN=… make test`
+    if is_command or not 1 < len(words) < 9 or is_placeholder(words[0]) or value[-1] in ",.!?:" or is_prose(value):
         return 0
-    groups = compiled(r"(?:[A-Z2-7]{4} ){3,}[A-Z2-7]{2,4}\Z|(?:[a-z]{4} ){3}[a-z]{4}\Z").match(value)
-    if kind not in ("password", "pw") or groups:
-        return begin + len(value) if groups and kind in ("secret", "password") else 0
     # `password: 3 attempts left` is a message. A passphrase has both cases in a word other than the first.
     cased = any(word.lower() != word != word.upper() for word in value.replace("-", " ").split()[1:])
-    whole = tight or text[name_end - 1] in "kK" or (cased and not DIGITS.isdisjoint(value))
-    first = start - len(head)
-    line_before = text[max(0, first - MAX_LINE) : first].rstrip().rsplit("\n", 1)[-1]
-    setting = compiled(r"[ \t]*(?:- )?[\w. -]{1,60}[:=]")
-    is_among_settings = setting.match(line_before) or setting.match(text[given.end() :][:MAX_LINE].lstrip())
-    return begin + len(value) if whole and is_among_settings else 0
+    is_phrase = tight or text[name_end - 1] in "kK" or (cased and not DIGITS.isdisjoint(value))
+    return begin + len(value) if is_phrase else 0
 
 
 def _is_argument(text: str, at: int, value: str, kind: str) -> bool:
@@ -269,18 +261,16 @@ def _value_below(text: str, start: int, at: int, kind: str, *, is_block: bool) -
     line = text[at : at + MAX_LINE].split("\n", 1)[0].split("\\n", 1)[0].removesuffix("\\r")
     value = line.strip(" \t\r\"'`,")
     head = _line_before(text, start).rsplit("\\n", 1)[-1]
-    own = len(head) - len(head.lstrip(" \t"))
-    block = text[at : at + 1_000].partition("\n\n")[0].split("\n") if is_block and kind in ("password", "token") else []
-    ends = [number for number, row in enumerate(block) if len(row) - len(row.lstrip(" \t")) <= own]
-    words = " ".join(block[: ends[0] if ends else None]).split()
-    if len(words) > 1 and not head.strip(" -\t\"'"):
+    indent = head[: len(head) - len(head.lstrip(" \t"))]
+    indented = not head.strip(" -\t\"'") and line.startswith((indent + " ", indent + "\t"))
+    if is_block and indented and kind in LOOSE:
+        block = compiled(rf"(?:{indent}[ \t]+[^\n]*(?:\n|\Z)){{2,20}}|[^\n]+ [^\n]+").match(text, at)
+        words = block.group().split() if block is not None else []
         is_secret = is_described(" ".join(words), kind, quoted=True, linked=False)
-        end = text.index(words[-1], at + sum(map(len, words[:-1]))) + len(words[-1])
-        is_secret = is_secret or all(is_described(word, kind) for word in words)
-        return (text.index(words[0], at), end) if is_secret else (0, 0)
+        if block is not None and (is_secret or all(is_described(word, kind) for word in words)):
+            return text.index(words[0], at), at + len(block.group().rstrip())
     if not value or value[-1] in ":{[(>" or len(value.split()) > 1 or value[0] == "#":
         return 0, 0
-    indented = not head.strip(" -\t\"'") and len(line) - len(line.lstrip(" \t")) > own
     if kind == "password":
         signed = not value.isalnum() or value.lower() != value != value.upper()
         fits = (indented or (signed and 8 <= len(value) <= 64)) and is_described(value, kind)
@@ -324,3 +314,187 @@ def _stands_alone(text: str, end: int) -> bool:
     """Whether nothing but punctuation, a comment or the next field follows on the line."""
     rest = text[end : end + 48].split("\n", 1)[0].strip(" \t\r.,;)]}\"'`\\&|")
     return not rest or rest[0] in "#/<-" or "=" in rest.split(" ", 1)[0] or text[end : end + 1] in ("&", ";", ",", "\\")
+
+
+def words_of(name: str) -> list[str]:
+    """The lower-case words of a name in any case style: `clientSecret`, `CLIENT_SECRET`, `client-secret`."""
+    words: list[str] = []
+    before = ""
+    for at, char in enumerate(name):
+        if not char.isalnum():
+            before = "" if char.isascii() else before  # an invisible character does not end a word
+            continue
+        if not before or (char.isupper() and (not before.isupper() or name[at + 1 : at + 2].islower())):
+            words.append("")
+        words[-1] += char.lower()
+        before = char
+    return words
+
+
+def family(name: str) -> str:
+    """The kind of secret that a name announces, or "", as for `tokens`, `maxTokens`, `forgotPassword`.
+
+    `key`, `auth`, `pass` and `pw` announce a secret only if the value looks like one.
+    """
+    words = words_of(name) if len(name) <= 128 else []
+    while len(words) > 1 and (words[-1] in _WORDS["qualifiers"] or words[-1].isdigit()):
+        words.pop()
+    if not words:
+        return ""
+    last = words[-1].rstrip("0123456789")
+    before = words[-2] if len(words) > 1 else ""
+    if _ends_as_password(last):
+        return "" if before in _WORDS["actions"] else "password"
+    if last in ("pass", "pw"):
+        return "password" if before else last
+    is_variable = name.isupper() and (last == "sshpass" or name.endswith(("REDISCLI_AUTH", "REDIS_AUTH")))
+    if last.endswith(tuple(_WORDS["passwords"])) or is_variable:
+        return "password"
+    if last in ("auth", "authorization", "psk"):
+        return "pw" if last == "psk" else last
+    if last.endswith("secret") or last in ("credential", "credentials", "secretstring"):
+        return "" if before == "existing" else "secret"
+    if (before == "secret" and last in ("string", "binary")) or words[-3:] == ["secret", "key", "base"]:
+        return "secret"
+    if last.endswith("token"):
+        return "" if before in _WORDS["text tokens"] or last == "subtoken" else "token"
+    if last == "pat" and before in ("github", "gitlab", "gh", "azure", "access", "personal") and name.isupper():
+        return "token"
+    keys = ("apikey", "secretkey", "privatekey", "accesskey", "authkey", "masterkey", "accountkey", "signingkey")
+    if last.endswith((*keys, "encryptionkey")) or (last == "key" and before in _WORDS["key owners"]):
+        return "private-key" if last.endswith("privatekey") or before == "private" else "api-key"
+    is_constant = last in ("key", "salt") and before and name.upper() == name
+    return "key" if is_constant and before not in _WORDS["public keys"] else ""
+
+
+def names_password(name: str) -> bool:
+    """Whether a name is about a password, even if it only does something with it: `readPassword`."""
+    last = words_of(name)[-1:]
+    return bool(last) and (last[0] in ("pass", "pw") or _ends_as_password(last[0]))
+
+
+def _ends_as_password(word: str) -> bool:
+    passwords = ("password", "passwd", "passwort", "kennwort", "passphrase", "passcode", "userpwd")
+    return word == "pwd" or word.endswith(passwords)
+
+
+def find_names(text: str, lower: str) -> tuple[list[Name], list[Name]]:
+    """The names of secrets that an assignment may follow, and those that a sentence or a field may follow.
+
+    At most 48 characters of a name on each side of a keyword are read.
+    """
+    assigned: dict[int, Name] = {}
+    others: list[Name] = []
+    families: dict[str, str] = {}
+    for keyword in NAME_PARTS:
+        end = 0
+        at = lower.find(keyword)
+        while at >= 0:
+            end = at + len(keyword)
+            ahead = text[end : end + 48]
+            end += len(ahead) - len(ahead.lstrip(NAME_CHARS))
+            sign = text[end : end + 48].lstrip(" \t\"'`\\]?")[:1]
+            if end not in assigned:
+                head = text[max(0, at - 48) : at]
+                start = at - len(head) + len(head.rstrip(NAME_CHARS))
+                if text[start - 1 : start] == "\\" and text.startswith(("n--", "r--", "t--"), start):
+                    start += 1
+                name = text[start:end]
+                if name not in families:
+                    families[name] = family(name.strip("-."))
+                kind = _family_in_context(text, start, end, families[name])
+                if kind:
+                    is_option = name[:2] == "--" or (kind == "password" and name[1:3].lower() != "pp")  # `-pPassword1`
+                    is_flag = name[0] == "-" and text[end : end + 1] == " " and is_option
+                    is_element = sign == ">" and (text[start - 1 : start] == "<" or "=" in text[end : end + 6])
+                    is_assigning = sign in ("=", ":", ",", "|", ";") or text.startswith(("??", " ??"), end)
+                    if is_assigning or is_element or (is_flag and sign != "-"):
+                        assigned[end] = (start, end, kind)
+                    if sign not in (":", "=") and not is_flag:
+                        others.append((start, end, kind))
+            at = lower.find(keyword, end)
+    return sorted(assigned.values()), sorted(others)
+
+
+def _family_in_context(text: str, start: int, end: int, kind: str) -> str:
+    """The family of the name at start..end, whose own family is `kind`, considering the text before it."""
+    name = text[start:end]
+    before = text[start - 1] if start else ""
+    if before == " ":
+        low = name.lower()
+        if low in ("key", "token") and not (kind and text[end : end + 1] == "="):  # `API key`
+            head = text[max(0, start - 24) : start].rstrip(" ")
+            return family((head[len(head.rstrip(NAME_CHARS)) :] + "_" + low).strip("-."))
+    elif before and before in "?&":
+        if name.lower() in ("key", "sig", "signature", "auth", "x-amz-signature", "x-goog-signature"):
+            return "query"
+    elif before == "$":
+        return "" if text[end : end + 1] == ":" else kind  # `$PWD:/srv`
+    elif before == ":":
+        head = text[max(0, start - 64) : start]
+        if "arn:" in head and "arn:" in head.split()[-1]:
+            return ""
+    elif before == "\\" and name[0] in "nrt" and not kind:  # a literal `\n` before the name
+        return family(name[1:].strip("-."))
+    return kind
+
+
+def label(kind: str) -> str:
+    """The kind in the mark for a family."""
+    return "password" if kind in LOOSE else "api-key" if kind in ("key", "query") else kind
+
+
+def is_name_of_code(value: str, kind: str, *, quoted: bool) -> bool:
+    """Whether a value is a name in the code for a secret or its type, or describes itself (`lin_api_`, `npm_xxxx`)."""
+    beginning = (
+        r"(?:[A-Za-z]{1,8}\d{0,2}(?:[_-][A-Za-z]{1,8}\d{0,2}){0,2}[_-](?:…|[xX.*…]{2,})?"
+        r"|[a-z]{2,}(?:[-_.:][a-z]{2,})*[-_]v\d{1,2})\Z"
+    )
+    if kind not in LOOSE and compiled(beginning).match(value):
+        return True
+    name = r"[a-z]+(?:[-_.][a-z]+)+\Z" if quoted else r"(?a)[A-Za-z_][\w.]*[A-Za-z]\Z"
+    words = words_of(value) if compiled(name).match(value) else []
+    if len(words) < 2:
+        return False
+    if not quoted and words[-1] in _WORDS["code"]:
+        return True
+    return bool(family(value)) and kind not in LOOSE
+
+
+def _is_key(value: str) -> bool:
+    """Whether a value is 32 hex digits or a UUID."""
+    sizes = [8, 4, 4, 4, 12] if "-" in value else [32]
+    parts = value.split("-")
+    return [len(part) for part in parts] == sizes and not value.strip("0123456789abcdefABCDEF-")
+
+
+def is_described(value: str, kind: str, *, quoted: bool = False, linked: bool = True, sure: bool = False) -> bool:
+    """Whether a word that a sentence or a field gives to a name of this family looks like a secret.
+
+    `quoted`: it may be several words. `linked`: a word such as "is" precedes it. `sure`: a statement gives it.
+    """
+    if len(value) < (1 if quoted else 5) or is_placeholder(value) or value[0] in "/~.{<-$[(|% \t,)" or "](" in value:
+        return False
+    digits = not DIGITS.isdisjoint(value)
+    if " " in value:
+        words = len(value.split()) + digits
+        return kind in LOOSE and words > (2 if linked or sure else 3) and not is_prose(value)
+    cased, letters = value.lower() != value != value.upper(), value.lower() != value.upper()
+    signs = not SIGNS.isdisjoint(value[1:] if quoted else value[1:-1])
+    if kind not in LOOSE:
+        min_digits = 1 if len(value) >= 16 and value.isalnum() else 2
+        is_token = len(value) >= 12 and sum(char in DIGITS for char in value) >= min_digits and letters
+        fits = is_token and (quoted or linked or (cased and len(value) >= 16 and value.isalnum()) or _is_key(value))
+    elif quoted and sure:
+        return any(map(str.isalnum, value))
+    elif quoted:
+        fits = len(value) >= 6 and (digits or signs or (linked and value.isalpha() and value.islower()))
+    elif sure or not linked:
+        fits = digits and (letters if sure else len(value) >= 7 and (cased or signs))
+    elif digits or signs:
+        fits = letters and (len(value) >= (6 if digits else 8) or (digits and signs))
+    else:
+        parts = value.split("-")
+        is_phrase = len(parts) > 3 and all(len(part) > 2 and part.isalpha() for part in parts)
+        fits = is_phrase and not is_prose(" ".join(parts))
+    return fits and not is_technical(value) and (quoted or not is_name_of_code(value, kind, quoted=False))

@@ -9,7 +9,8 @@ from __future__ import annotations
 from core import TYPE_CHECKING, shell_command
 from core.names import is_file
 from core.redaction import ANNOUNCING, MARK, compiled
-from core.redaction.values import Span, family, is_described, is_made_up, is_placeholder
+from core.redaction.assignments import family, is_described
+from core.redaction.tokens import Span, is_made_up, is_placeholder
 
 if TYPE_CHECKING:
     import re
@@ -26,57 +27,49 @@ ARGUMENTS = (
     r"\\{0,3}[\"']?,?(?:[^\n|;&'\"()\\]|\\\n|\\{1,3}[\"'A-Zac-eg-mo-qsu-z]|'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"){0,300}?"
     r"\\{0,3}[\"']?(?<=[\s\"'])"
 )
-# (how the program begins, how its name goes on, a word that the line must contain, the pattern of option and secret)
-RULES = (
-    (("sshpass", "rdesktop", "evil-winrm", "netexec", "nxc ", "useradd", "usermod"), "", "", rf"-p(?:{TO})?{VALUE}"),
-    (("mongo", "cqlsh", "twine upload", "az login", "acr login"), "(?:sh|dump|restore)?", "", rf"-p{TO}{VALUE}"),
-    (("redis-cli",), "", "", rf"(?:-a|--pass){TO}{VALUE}"),
-    (("docker", "podman", "nerdctl ", "helm ", "skopeo ", "buildah ", "oc ", "cf ", "crane ", "oras ", "regctl "),
-     "", "login", rf"-p{TO}{VALUE}"),
-    (("keytool ",), "", "passwd", rf"-new{TO}{VALUE}"),
-    (("terraform ", "tofu ", "pulumi "), "", " import ",
-     r"[\w.\[\]-]*(?:api|auth|access|secret|license)_?(?:key|token)\S*[ \t]+"
-     r"([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"),
-    (("podman", "skopeo ", "buildah "), "", "creds", rf"--(?:src-|dest-)?creds{TO}{USER_PAIR}"),
-    (("ldap",), "(?:search|modify|add|delete|passwd|whoami)", "", rf"-w{TO}{VALUE}"),
-    (("mysql", "mariadb"), "-?(?:dump|admin)?", "", rf"-p(?![=\s-]|\d{{1,5}}(?:\s|$)){VALUE}"),
-    (("7z", "unrar"), "[az]?", "", rf"-p(?![=\s-]){VALUE}"),
-    (("sqlcmd", "bcp ", "zip ", "unzip ", "ipmitool", "mosquitto"), r"(?:_[a-z]+)?", "", rf"-P(?:{TO})?{VALUE}"),
-    (("xfreerdp", "wlfreerdp", "sdl-freerdp"), r"\d?", "", rf"/p:{VALUE}"),
-    (("snmp",), "(?:[gswbu]|t(?!rapd))[a-z]*", "", rf"-X{TO}{VALUE}"),
-    (("snmp",), "(?:[gswbu]|t(?!rapd))[a-z]*", "", rf"-(?:A{TO}|c{TO}(?!(?:public|private)\b|\S{{0,99}}/)){VALUE}"),
-    (("ldappasswd",), "", "", rf"-[sa]{TO}{VALUE}"),
-    (("http ", "https "), "", "", rf"(?:-a|--auth){TO}{USER_PAIR}"),
-    (("curl", "smbclient", "etcdctl"), "", "", rf"(?:-[uU]|--user|--proxy-user)(?:{TO})?{USER_PAIR}"),
-    (("az ",), "", "keyvault", rf"--value{TO}{VALUE}"),
-    (("aws ",), "", "SecureString", rf"--value{TO}{VALUE}"),
-    (("aws ",), "", "secretsmanager", rf"--secret-string{TO}{VALUE}"),
-    (("tacacs-server", "radius-server", "snmp-server", "isakmp"), "", "",
-     rf"(?:key|community) (?:\d )?(?=\S*[\d!#$%&*+@]|\S+ address){VALUE}"),
-    (("kubectl ", "oc "), "", "secret", rf"--from-literal[= ][\"']?[\w.-]+={VALUE}"),
-    (("gh ",), "", "secret", rf"(?:--body|-b){TO}{VALUE}"),
-    (("openssl",), "", "", rf"-(?:pass(?:in|out)? pass:|[kK][ \t]+){VALUE}"),
-    (("rabbitmqctl", "samba-tool"), "", "",
-     rf"(?:add_user|change_password|authenticate_user|user (?:create|add|setpassword))[ \t]+\S{{1,64}}[ \t]+{VALUE}"),
-    (("plink", "pscp", "psftp"), "", "", rf"-pw[ \t]+{VALUE}"),
-    (("lftp",), "", "", r"(?:-u|--user)[ =]?[\"']?[^\s,\"']{1,64},([^\s\"']{1,128})"),
-    (("sqlplus",), "", "", r"[\w.$#]{1,64}/([^\s@\"'/]{1,128})@"),
-    (("composer",), "", "",
-     rf"(?:http-basic\.\S{{1,99}}[ \t]+|git(?:hub|lab)-(?:oauth|token)\.)\S{{1,99}}[ \t]+{VALUE}"),
-    (("htpasswd", "mosquitto_passwd"), "", "", rf"-\w*b\w*[ \t]+(?:-\w+[ \t]+)*[^\s-]\S*[ \t]+\S+[ \t]+{VALUE}"),
-    (("pulumi",), "", "--secret", rf"set[ \t]+(?:-\S+[ \t]+)*[^\s-]\S*[ \t]+(?:-\S+[ \t]+)*{VALUE}"),
-    (("ConvertTo-SecureString",), "", "-AsPlainText", rf"(?:-String[ \t]+)?(?!-){VALUE}"),
-    (("vault ",), "", "", r"(?:login|unseal)[ \t]+(?![A-Za-z]+(?:\s|$))([\w.+/-]{16,}=*)(?![^\s\"'`])"),
-    (("mc ",), "", "", rf"alias set(?:[ \t]+\S+){{3}}[ \t]+{VALUE}"),
-    (("ssh-keygen",), "", "", rf"-[NP]{TO}{VALUE}"),
-    (("wpa_passphrase",), "", "", rf"\S+[ \t]+{VALUE}"),
-    (("impacket-", "secretsdump", "psexec", "wmiexec", "smbexec"), "[a-zA-Z.]*", "",
-     r"[\w.-]{1,64}/[\w.$-]{1,64}:[\"']?([^\s@\"'/]{3,128})[\"']?@"),
-    (("consul ", "etcdctl", "redis-cli", "nmcli "), "", "",
-     r"(?:put|set|SET|modify|connect)[ \t](?:[^\s;|&]+[ \t]+){0,6}?"
-     rf"[\"']?[\w./:-]*(?:passw(?:or)?d|passphrase|psk|secret|token|api_?key|PASSWORD|Password)[\"']?[ \t]+"
-     rf"(?![\"']?(?:\d{{1,7}}(?:ms|[smhd])?|true|false|yes|no|on|off)(?:[\"']|\s|\Z)){VALUE}"),
+RULES = tuple(
+    (tuple(programs.split("|")), tuple(needed.split("|")), secret)
+    for programs, needed, secret in (
+        ("sshpass|rdesktop|evil-winrm|netexec|nxc |useradd|usermod", "", rf"-p(?:{TO})?{VALUE}"),
+        ("mongo|cqlsh|twine upload|az login|acr login", "", rf"-p{TO}{VALUE}"),
+        ("docker|podman|nerdctl |helm |skopeo |buildah |oc |cf |crane |oras |regctl ", "login", rf"-p{TO}{VALUE}"),
+        ("mysql|mariadb|7z|unrar", "", rf"-p(?![=\s-]|\d{{1,5}}(?:\s|$)){VALUE}"),
+        ("sqlcmd|bcp |zip |unzip |ipmitool|mosquitto", "", rf"-P(?:{TO})?{VALUE}"),
+        ("plink|pscp|psftp", "", rf"-pw[ \t]+{VALUE}"),
+        ("xfreerdp|wlfreerdp|sdl-freerdp", "", rf"/p:{VALUE}"),
+        ("redis-cli", "", rf"(?:-a|--pass){TO}{VALUE}"),
+        ("ldap", "", rf"-w{TO}{VALUE}"),
+        ("ldappasswd", "", rf"-[sa]{TO}{VALUE}"),
+        ("snmp", "", rf"-X{TO}{VALUE}"),
+        ("snmp", "", rf"-(?:A{TO}|c{TO}(?!(?:public|private)\b|\S{{0,99}}/)){VALUE}"),
+        ("openssl", "", rf"-(?:pass(?:in|out)? pass:|[kK][ \t]+){VALUE}"),
+        ("ssh-keygen", "", rf"-[NP]{TO}{VALUE}"),
+        ("curl|http |https |smbclient|etcdctl", "", rf"(?:-[uUa]|--user|--proxy-user|--auth)(?:{TO})?{USER_PAIR}"),
+        ("podman|skopeo |buildah ", "creds", rf"--(?:src-|dest-)?creds{TO}{USER_PAIR}"),
+        ("az |aws ", "keyvault|SecureString|secretsmanager", rf"--(?:value|secret-string){TO}{VALUE}"),
+        ("kubectl |oc ", "secret", rf"--from-literal[= ][\"']?[\w.-]+={VALUE}"),
+        ("gh ", "secret", rf"(?:--body|-b){TO}{VALUE}"),
+        ("pulumi", "--secret", rf"set[ \t]+(?:-\S+[ \t]+)*[^\s-]\S*[ \t]+(?:-\S+[ \t]+)*{VALUE}"),
+        ("vault ", "", r"(?:login|unseal)[ \t]+(?![A-Za-z]+(?:\s|$))([\w.+/-]{16,}=*)(?![^\s\"'`])"),
+        ("net use", " /", rf"\S+[ \t]+(?![/\\*]){VALUE}(?=[ \t]+/(?:user:|add))"),
+        ("mc ", "", rf"alias set(?:[ \t]+\S+){{3}}[ \t]+{VALUE}"),
+        ("wpa_passphrase", "", rf"\S+[ \t]+{VALUE}"),
+        ("htpasswd|mosquitto_passwd", "", rf"-\w*b\w*[ \t]+(?:-\w+[ \t]+)*[^\s-]\S*[ \t]+\S+[ \t]+{VALUE}"),
+        ("rabbitmqctl|samba-tool", "add|change|set|create",
+         rf"(?:add_user|change_password|user (?:create|add|setpassword))[ \t]+\S{{1,64}}[ \t]+{VALUE}"),
+        ("tacacs-server|radius-server|snmp-server|isakmp", "",
+         rf"(?:key|community) (?:\d )?(?=\S*[\d!#$%&*+@]|\S+ address){VALUE}"),
+        ("impacket-|secretsdump|psexec|wmiexec|smbexec", "",
+         r"[\w.-]{1,64}/[\w.$-]{1,64}:[\"']?([^\s@\"'/]{3,128})[\"']?@"),
+        ("terraform |tofu |pulumi ", " import ",
+         r"[\w.\[\]-]*(?:api|auth|access|secret)_?(?:key|token)\S*[ \t]+([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"),
+        ("consul |etcdctl|redis-cli|nmcli ", "",
+         r"(?:put|set|SET|modify|connect)[ \t](?:[^\s;|&]+[ \t]+){0,6}?"
+         rf"[\"']?[\w./:-]*(?i:passw(?:or)?d|passphrase|psk|secret|token|api_?key)[\"']?[ \t]+"
+         rf"(?![\"']?(?:\d{{1,7}}(?:ms|[smhd])?|true|false|yes|no|on|off)(?:[\"']|\s|\Z)){VALUE}"),
+    )
 )  # fmt: skip
+"""(how the program begins, words of which the line must contain one, the pattern of the option and the secret)."""
 
 
 def find_in_commands(text: str) -> list[Span]:
@@ -85,7 +78,6 @@ def find_in_commands(text: str) -> list[Span]:
     _apply_rules(text, spans)
     for pattern in (
         r"-p(?<=\s-p)(?:'(?! )([^'\n]{1,200})'|\"(?! )([^\"\n]{1,200})\")",
-        r"jdbc:oracle:(?:thin|oci8?):[\w.$#]{1,64}/([^\s@\"'/]{1,128})@",
         r"assword[^\n]{0,40}[\s;}]{1,9}send (?:-- )?[\"{]([^\"{}\n$]{3,80}?)\\{1,2}[rn]",  # a script of Expect
     ):
         for match in compiled(pattern).finditer(text):
@@ -119,21 +111,21 @@ def find_in_commands(text: str) -> list[Span]:
 
 
 def _apply_rules(text: str, spans: list[Span]) -> None:
-    for anchors, rest, needed, secret in RULES:
-        for anchor in anchors:
-            at = text.find(anchor)
-            rule = compiled(rf"{rest}(?:(?<= )|(?=[\s\"'\\])){ARGUMENTS}{secret}") if at >= 0 else None
+    for programs, needed, secret in RULES:
+        for program in programs:
+            at = text.find(program)
+            rule = compiled(rf"[\w.-]{{0,20}}(?:(?<= )|(?=[\s\"'\\])){ARGUMENTS}{secret}") if at >= 0 else None
             while rule is not None and at >= 0:
-                done = at + len(anchor)
+                done = at + len(program)
                 is_program = not at or text[at - 1] in " \t\n/;|&($`\"'=" or text[at - 2 : at] == "\\n"
-                if is_program and (not needed or needed in text[at : at + 400].partition("\n")[0]):
+                if is_program and any(map(text[at : at + 400].partition("\n")[0].__contains__, needed)):
                     match = rule.match(text, done)
                     if match is not None:
                         _add(match, "token" if "unseal" in secret else "password", spans)
                         done = match.end() - 1
                     else:
                         done = _end_of_mention(text, done)
-                at = text.find(anchor, done)
+                at = text.find(program, done)
 
 
 def _end_of_mention(text: str, at: int) -> int:
@@ -189,25 +181,21 @@ def _add_piped(text: str, spans: list[Span]) -> None:
 PRINTING_COMMANDS = tuple(
     (words.split()[0], words.split()[1:])
     for words in (
-        "op read|op item get|op env|bw get password|bw get item|lpass show|pass show|gopass show|vault kv get"
-        "|vault read|keyring get|ansible-vault view|aws-vault env|chamber env|doppler env|aws SecretString"
-        "|aws get-secret-value|aws --with-decryption|aws get-login-password|aws get-session-token|aws configure get"
-        "|* secrets access|* secret access|* secrets view|* secrets get|* secret get|* secret show|age -d|sops -d"
-        "|gcloud auth print-access-token|gcloud auth print-identity-token|az account get-access-token|az keys list"
-        "|security find-generic-password|security find-internet-password|kubectl get secret|kubectl get secrets"
-        "|oc get secret|oc whoami -t|doppler secrets|infisical secrets|chamber read|chamber export|sops --decrypt"
-        "|terraform output -raw|tofu output -raw|pulumi config get|heroku config|gh auth token"
-        "|gpg -d|gpg --decrypt|git credential fill|openssl rand|berglas access|credstash get|kwallet-query -r"
-        "|secret-tool lookup|op inject|teller env|ansible-vault decrypt|vault -field|* reveal|* credentials:show"
-        "|* config:get|* functions:config:get|pwgen|apg|wg genkey|nmcli -s -g"
-        "|* acl bootstrap|* acl token create|* acl token read|* acl token update|* acl token clone|* acl token info"
+        "op read|op item get|op env|op inject|bw get|lpass show|pass show|gopass show|vault kv get|vault read"
+        "|vault -field|keyring get|ansible-vault view|ansible-vault decrypt|aws-vault env|chamber env|chamber read"
+        "|chamber export|doppler env|aws SecretString|aws get-secret-value|aws --with-decryption|aws get-login-password"
+        "|aws get-session-token|aws configure get|age -d|sops -d|sops --decrypt|az get-access-token|az keys list"
+        "|gcloud print-access-token|gcloud print-identity-token|security find-generic-password|kubectl get secret"
+        "|kubectl get secrets|oc get secret|oc whoami -t|doppler secrets|infisical secrets|terraform output -raw"
+        "|tofu output -raw|pulumi config get|heroku config|gh auth token|gpg -d|gpg --decrypt|git credential fill"
+        "|openssl rand|berglas access|credstash get|secret-tool lookup|wg genkey|pwgen|apg|nmcli -s -g|teller env"
+        "|* secrets access|* secret access|* secrets view|* secrets get|* secret get|* secret show|* reveal"
+        "|* credentials:show|* config:get|* functions:config:get|* acl bootstrap|* acl token create|* acl token read"
     ).split("|")
 )
 _NAMES = r"\bkeys\b|to_entries.*\.key\W*\Z|\.(?:name|id)\W*\Z|\A(?:[^.]*\.)?metadata\b(?!.*\.data)|^policy$"
 _READERS = ("cat", "bat", "head", "tail", "less", "more", "type", "base64", "sed")
 _VARIABLE = r"\$\{?(\w+)\}?"
-_CELL = r"[^\t|]+"
-_FIELD = r"""[ \t{,-]*["']?([\w.@/ -]{1,60}?)["']?[ \t]*(?:=>|[:=])[ \t]*["']?"""
 
 
 def find_printed(command: str, path: str, output: str) -> list[Span]:
@@ -219,12 +207,10 @@ def find_printed(command: str, path: str, output: str) -> list[Span]:
     if not any(printing) and not _selects_secret(steps):
         return []
     is_whole = any(printing) and (all(printing) or not {step["mark"] for step in steps[:-1]} - {"|"})
-    parts = r"\S+" if any(step["program"] in _READERS for step in steps) else _CELL
     spans: list[Span] = []
     at = 0
     for line in output.split("\n"):
-        values = _values_of_line(line) if is_whole else _values_among_others(line, parts)
-        spans += [(at + start, at + end, "secret") for start, end in values]
+        spans += [(at + start, at + end, "secret") for start, end in _values_in(line, is_whole=is_whole)]
         at += len(line) + 1
     return spans
 
@@ -241,18 +227,11 @@ def _prints_secret(step: Step, command: str) -> bool:
         return any(family(word) for word in compiled(r"\w+").findall(command) if word != "base64")
     if program in ("pass", "gopass") and len(words) == 2:
         return words[1] not in ("ls", "git", "init", "version", "help") and not words[1].startswith("-")
-    files = (
-        r"(?:^|/)(?:(?:var/)?run/secrets/.|\.(?:netrc|pgpass|git-credentials|vault-token|vault_pass)$|master\.key$"
-        r"|node-token$)"
-    )
+    files = r"(?:^|/)(?:(?:var/)?run/secrets/.|\.(?:netrc|pgpass|git-credentials|vault-token|vault_pass)$|master\.key$)"
     if program in _READERS and any(map(compiled(files).search, words[1:])):
         return True
-    if program == "git" and "config" in words:
-        return any("credential" in word or family(word.rpartition(".")[2]) for word in words[2:])
     given = {part for word in words for part in (word, *word.split("="))}
-    if program in ("kubectl", "oc") and not any(
-        form in word for word in words for form in ("json", "yaml", "template")
-    ):
+    if program in ("kubectl", "oc") and not any(part in word for part in ("json", "yaml", "templ") for word in words):
         return "-t" in given  # otherwise it is a list of names
     return any(name in (program, "*") and given.issuperset(wanted) for name, wanted in PRINTING_COMMANDS)
 
@@ -302,76 +281,49 @@ def _names_secret(name: str) -> bool:
     return not families <= {"", "key", "auth", "authorization"} or name.lower().endswith(makers)
 
 
-def _values_of_line(line: str) -> list[tuple[int, int]]:
-    """The secrets in a line that holds nothing else, without error messages, prose and public fields."""
-    text, start = _without_line_number(line)
-    if not text:
-        return []
-    members = list(compiled(r'"([^"\\]{1,60})"[ \t]*:[ \t]*"((?:[^"\\]|\\.)*+)"').finditer(text, start))
-    if members:
-        return [member.span(2) for member in members if _is_secret_field(member.group(1), member.group(2))]
-    field = compiled(_FIELD).match(text, start)
-    if field is not None and "://" not in field.group():
-        end = len(text.rstrip("\"' \t,}]"))
-        return [(field.end(), end)] if _is_secret_field(field.group(1), text[field.end() : end]) else []
-    words = text[start:].split()
-    is_prose = len(words) >= 4 and all(word.strip(".,:;'\"()").isalpha() for word in words)
-    is_secret = any(map(str.isalnum, text)) and not is_prose and not is_placeholder(text[start:])
-    return [(start, len(text))] if is_secret else []
+def _values_in(line: str, *, is_whole: bool) -> list[tuple[int, int]]:
+    """The secrets in a line of output, without error messages, prose and public fields.
 
-
-def _values_among_others(line: str, parts: str) -> list[tuple[int, int]]:
-    """The secrets in a line of mixed output: a word or cell that looks like a secret and is no path."""
-    text, start = _without_line_number(line)
-    if not text:
-        return []
-    words = text[start:].split()
-    if len(words) > 3 + (" * " in text) or "(" in text or "->" in text:
-        parts = _CELL  # a sentence, or code
-    field = compiled(_FIELD).match(text, start)
-    begin = field.end() if field is not None and parts == _CELL and "://" not in text else start
-    cells = [match.span() for match in compiled(parts).finditer(text, begin)] if len(words) > 1 else []
-    spans = [_secret_between(text, first, end, is_cell=bool(cells)) for first, end in cells or [(start, len(text))]]
-    return [span for span in spans if span is not None]
-
-
-def _without_line_number(line: str) -> tuple[str, int]:
-    """The line, and the offset of its content after a line number or the indentation.
-
-    "" for a line that is too short for a secret, or an error message.
+    `is_whole`: nothing but secrets is printed. Otherwise, a secret is the only word of a line, or looks made up.
     """
     text = line.rstrip("\r ,")
-    numbered = compiled(r"[ \t]*\d+(?:[→\t]|\) )").match(text)
-    start = numbered.end() if numbered else len(text) - len(text.lstrip())
+    numbered = compiled(r"[ \t]*(?:\d+(?:→|\t|\) ))?[ \t]*").match(text)
+    start = numbered.end() if numbered else 0
     fault = (
         r"(?i)^\W*(?:error|fatal|warning|usage|unable|could not|cannot|no such|permission|not logged|you are)\b"
-        r"|\b(?:not found|denied|no such|failed|unauthori[sz]ed|forbidden|not set|does not exist|exit code"
-        r"|expired)\b|\sh1:"
+        r"|\b(?:not found|denied|no such|failed|unauthori[sz]ed|forbidden|not set|does not exist|exit code|expired)\b"
     )
-    return ("", 0) if len(text) - start < 4 or compiled(fault).search(text) else (text, start)
-
-
-def _secret_between(text: str, start: int, end: int, *, is_cell: bool) -> tuple[int, int] | None:
-    """The secret that is the only word between start and end; a cell among several must look random."""
-    word = text[start:end].strip(" \"'")
-    start = text.index(word, start)
-    map_of_users = r"(?:[\w.@\\-]{1,80}|[\w.-]{1,80}:[\w.-]{1,80}@[\w.-]{1,80}):(?=[^\s:/]+\Z)"  # `ann@h.test:…`
-    login = compiled(map_of_users).match(word)
-    if login is not None and is_described(word[login.end() :], "password"):
-        return start + login.end(), start + len(word)
-    is_mixed = compiled(r"[^:/]*\d[A-Za-z]+\d[^:/]*").fullmatch(word)
-    path = r"[a-z]{3,}[a-z.-]*(?:/[a-z\d][a-z\d._-]*)+"  # `pod/web-7d9f8`, a branch, a file
-    is_name = compiled(path).fullmatch(word) or (any(part in word.lower() for part in ANNOUNCING) and not is_mixed)
-    fits = not is_cell or (is_made_up(word) and "/" not in word and word.count(":") < 2)
-    is_secret = len(word.split()) == 1 and is_described(word, "password") and fits and not is_name
-    return (start, start + len(word)) if is_secret else None
+    if len(text) - start < 4 or compiled(fault).search(text):
+        return []
+    words = text[start:].split()
+    if is_whole:
+        members = list(compiled(r'"([^"\\]{1,60})"[ \t]*:[ \t]*"((?:[^"\\]|\\.)*+)"').finditer(text, start))
+        if members:
+            return [member.span(2) for member in members if _is_secret_field(member.group(1), member.group(2))]
+        name = compiled(r"""[ \t{,-]*["']?([\w.@/ -]{1,60}?)["']?[ \t]*(?:=>|[:=])[ \t]*["']?""").match(text, start)
+        if name is not None and "://" not in name.group():
+            end = len(text.rstrip("\"' \t,}]"))
+            return [(name.end(), end)] if _is_secret_field(name.group(1), text[name.end() : end]) else []
+        is_prose = len(words) >= 4 and all(word.strip(".,:;'\"()").isalpha() for word in words)
+        return [] if is_prose or is_placeholder(text[start:]) else [(start, len(text))]
+    spans = []
+    path = r"[a-z]{3,}[a-z.-]*(?:/[a-z\d][a-z\d._-]*)+\Z"  # `pod/web-7d9f8`, a branch, a file
+    for match in compiled(r"[^\s\"'|]+").finditer(text, start) if len(words) < 4 and "(" not in text else ():
+        word = match.group()
+        user, _, value = word.rpartition(":")
+        value = value if "@" in user else word  # `ann@h.test:…`
+        is_mixed = compiled(r"[^:/]*\d[A-Za-z]+\d[^:/]*").fullmatch(word)
+        is_name = (any(part in word.lower() for part in ANNOUNCING) and not is_mixed) or compiled(path).match(word)
+        fits = len(words) == 1 or value != word or is_made_up(value)
+        if fits and not is_name and "/" not in value and is_described(value, "password"):
+            spans.append((match.end() - len(value), match.end()))
+    return spans
 
 
 def _is_secret_field(key: str, value: str) -> bool:
     public = (
         "name id arn kind type version versionid created updated namespace apiversion uid resourceversion labels object"
-        " annotations metadata data field tenant subscription tokentype title vault status expireson lease_id path"
-        " accessorid description global local policies roles"
+        " metadata data field tenant subscription tokentype title vault status lease_id path accessorid description"
+        " policies roles"
     )
-    is_public = key.strip().lower() in (*public.split(), "accessor id", "create time", "expiry time")
-    return len(value) >= 4 and not is_public and not is_placeholder(value)
+    return len(value) >= 4 and key.strip().lower() not in public.split() and not is_placeholder(value)

@@ -1,28 +1,16 @@
 """Finds the secrets that are known by their place: a field, a call, a column, a manifest, a key of a JSON value.
 
-`name: DB_PASSWORD` and below it `value: …`; calls that take a password at a known place; columns of an SQL `INSERT`, a
-table or a CSV; the values of a Kubernetes Secret, in YAML (also in an agent's Read, in a diff) and JSON; the values in
-a tool's input, by their key, their label or their option. `re` is loaded only for text.
+`name: DB_PASSWORD` and below it `value: …`; calls that take a password after another argument; columns of a table or a
+CSV; the values of a Kubernetes Secret, in YAML (also in an agent's Read, in a diff) and JSON; the values in a tool's
+input, by their key, their label or their option. `re` is loaded only for text.
 """
 
 from __future__ import annotations
 
 from core import TYPE_CHECKING
 from core.redaction import CALLS, MARK, MAX_NAME_CHARS, compiled, find_secrets, is_in_field, word_sets
-from core.redaction.values import (
-    LOOSE,
-    Name,
-    Span,
-    family,
-    is_described,
-    is_made_up,
-    is_placeholder,
-    is_prose,
-    is_strong,
-    label,
-    names_password,
-    words_of,
-)
+from core.redaction.assignments import LOOSE, Name, family, is_described, label, names_password, words_of
+from core.redaction.tokens import Span, is_placeholder, is_prose, is_strong
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,9 +35,9 @@ _KEYS = word_sets({
 
 def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
     """The (start, end, kind) of each secret known by its field, call, column or manifest."""
-    spans = _in_fields(text, lower, names) + _in_calls(text, lower) + _in_columns(text, names)
-    if "into " in lower:
-        spans += _in_inserts(text)
+    spans = _in_fields(text, lower, names) + _in_calls(text) + _in_columns(text, names)
+    if "identified " in lower:
+        spans += _in_sql(text, lower)
     if "Secret" in text:
         spans += _in_json_manifests(text)
         if compiled(r"kind:[ \t]*[\"']?Secret").search(text):
@@ -91,33 +79,29 @@ def _fits_field(value: str, kind: str) -> bool:
     return len(value) >= 8 and " " not in value and any(map(str.isdigit, value))
 
 
-def _in_calls(text: str, lower: str) -> list[Span]:
-    """Passwords that a call takes as its second or third argument, and those of `IDENTIFIED BY` in SQL."""
-    import re
+def _in_calls(text: str) -> list[Span]:
+    """Passwords that a call takes after its first argument."""
+    from re import escape
 
     spans: list[Span] = []
-    word_argument = r"[\s,\\]{0,8}(?:'[^'\n]{0,200}'|\"[^\"\n]{0,200}\")"
-    variable = r"\s{0,8}(?:\{[^{}\n]{0,120}\}|[^\s,'\"(){}][^,'\"(){}\n]{0,80}),"
-    password = compiled(r"[\s,\\]{1,8}(['\"])([^'\"\n]{4,200})\1")
-    for call in CALLS:
-        if call in text:
-            before = 2 if call.startswith(("mysql", "getConnection", "PDO")) else 1
-            for match in compiled(rf"{re.escape(call)}(?:{word_argument}|({variable})){{{before}}}").finditer(text):
-                argument, is_sure = password.match(text, match.end()), not match.group(1)
-                while argument is not None:
-                    word = argument.group(2).strip("\\")
-                    is_plain = word.isalpha() and (word[1:].islower() or word.isupper() or family(word))
-                    is_sure &= not is_plain and not is_placeholder(word) and "@" not in word
-                    if " " not in word and (is_sure or (is_made_up(word) and is_described(word, "password"))):
-                        spans.append((*argument.span(2), "password"))
-                    argument, is_sure = password.match(text, argument.end()), False
+    calls = rf"(?:{'|'.join(map(escape, CALLS))})([^()]{{0,400}})"
+    for call in compiled(calls).finditer(text):
+        for match in compiled(r",[\s\\]{0,8}(['\"])([^'\"\n]{4,200})\1").finditer(text, *call.span(1)):
+            value = match.group(2).rstrip("\\")
+            if " " not in value and is_described(value, "password"):
+                spans.append((match.start(2), match.start(2) + len(value), "password"))
+    return spans
+
+
+def _in_sql(text: str, lower: str) -> list[Span]:
+    """The passwords of `IDENTIFIED BY`."""
+    spans: list[Span] = []
     identified = rf"(?i)identified +(?:with +\S{{1,64}} +)?by[ \t]{{1,4}}(?:password )?(?:{_VALUE})"
-    for match in compiled(identified).finditer(text) if "identified " in lower else ():
+    for match in compiled(identified).finditer(text):
         group = match.lastindex or 0
         value = match.group(group).rstrip(";,)")
         head = lower[max(0, match.start() - 160) : match.start()]
-        statements = ("create user", "create role", "alter user", "alter role", "grant ")
-        is_statement = text[match.start()] == "I" or any(statement in head for statement in statements)
+        is_statement = text[match.start()] == "I" or any(word in head for word in ("create ", "alter ", "grant "))
         if is_statement and (group == 2 or any(map(str.isdigit, value))) and not is_placeholder(value):
             spans.append((match.start(group), match.start(group) + len(value), "password"))
     return spans
@@ -172,104 +156,47 @@ def _add_rows(text: str, at: int, delimiter: str, kinds: list[str], spans: list[
     return at
 
 
-def _in_inserts(text: str) -> list[Span]:
-    """Each quoted value that an `INSERT` puts into a secret's column."""
-    spans: list[Span] = []
-    columns = (
-        r"(?i)\b(?:insert|replace)(?:\s+ignore)?\s+into\s[^(\n]{1,120}\(([^()]{1,2000})\)(?:\s|\\[nr]){0,16}values"
-    )
-    value_or_sign = r"(?s)'((?:[^'\\]|\\.|'')*+)'|\"((?:[^\"\\]|\\.|\"\")*+)\"|[(),;]|[^'\"(),;]++|['\"]"
-    for insert in compiled(columns).finditer(text):
-        kinds = [family(name.strip(" \t\r\n`\"'[]\\")) for name in insert.group(1).split(",")]
-        depth = column = 0
-        for match in compiled(value_or_sign).finditer(text, insert.end()) if any(kinds) else ():
-            sign = match.group()
-            if sign == "(":
-                depth += 1
-                column = column if depth > 1 else 0
-            elif sign == ")":
-                depth -= 1
-            elif sign == "," and depth == 1:
-                column += 1
-            elif sign == ";" or depth > 8 or (depth < 1 and sign.strip() and sign != ","):
-                break
-            elif depth and match.lastindex and any(kinds[column : column + 1]):
-                value = match.group(match.lastindex)
-                spans += [] if is_placeholder(value) else [(*match.span(match.lastindex), label(kinds[column]))]
-    return spans
-
-
 def _in_json_manifests(text: str) -> list[Span]:
-    """Each value of a Kubernetes Secret in JSON."""
+    """Each value of a Kubernetes Secret in JSON, and of what is beside it in a list."""
     kind = r"\"kind\\{0,3}\"\s{0,8}:\s{0,8}\\{0,3}\"Secret\\{0,3}\""
     values = r"\"(?:data|stringData)\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}\{((?:\$\{\w*\}|\{\{[^{}]*\}\}|[^{}])*+)"
     member = r"\"[^\"\\]++\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}(?:\"((?:[^\"\\]|\\.)*+)|\\+\"([^\"\\]*+))"
     spans: list[Span] = []
-    opened = [0]  # the starts of the enclosing objects
-    secrets: set[int] = set()
-    data: list[tuple[int, tuple[int, int]]] = []
-    for match in compiled(rf"[{{}}]|{kind}|{values}").finditer(text) if compiled(kind).search(text) else ():
-        if match.group() == "}":
-            opened.pop()
-            opened = opened or [-match.end()]  # an object that was opened before the text
-        elif match.group() == "{":
-            opened.append(match.end())
-        elif match.lastindex:
-            data.append((opened[-1], match.span(1)))
-            opened.append(match.end())
-        else:
-            secrets.add(opened[-1])
-    for owner, span in data:
-        for pair in compiled(member).finditer(text, *span) if owner in secrets else ():
+    for data in compiled(values).finditer(text) if compiled(kind).search(text) else ():
+        for pair in compiled(member).finditer(text, *data.span(1)):
             _add(pair, spans)
     return spans
 
 
 def _in_yaml_manifests(text: str) -> list[Span]:
-    """Each value of a Kubernetes Secret in YAML."""
+    """Each value of a document in YAML that contains a Kubernetes Secret."""
     spans: list[Span] = []
     sign = "[-+ ]" if "@@ " in text else ""
     content = r"((?:- |[ \t])*)([^\n\\]*+(?:\\(?!n)[^\n\\]*+)*+)(?:\n|\\n|\Z)|\n|\\n"
     pairs = compiled(r"[\w.-]+:[ \t]*[\"']?([^\s,}\"'$][^,}\"'\n]*)")
     item = compiled(r"(?:\\{0,3}[\"']?[\w./-]+\\{0,3}[\"']?:(?=\s|$)[ \t]*)?[\"']?([^\"'\n]*)")
-    lines = [  # indentation, whether an item of a list begins, content, position
-        (len(indent), "-" in indent, body, match.start(2))
-        for match in compiled(rf"(?:[ \t]*\d+(?:→|\t)|{sign}){content}").finditer(text)
-        for indent, body in (match.groups(),)
-        if body and body[0] != "#"
-    ]
-    for number, (indent, begins, body, start) in enumerate(lines):
-        if not compiled(r"(?:data|stringData):\s*(?:$|\{)").match(body):
-            continue
-        above = range(number - 1, max(-1, number - 201), -1)
-        below = range(number + 1, min(len(lines), number + 200))
-        if not any(_has_kind(lines, numbers, indent, begins) for numbers in (above, below)):
-            continue
-        if "{" in body:
-            for pair in pairs.finditer(text, start + body.index("{"), start + len(body)):
-                _add(pair, spans)
-        for below_it in range(number + 1, len(lines)):
-            inner, _, value, at = lines[below_it]
-            if inner <= indent:
-                break
-            match = item.match(text, at, at + len(value))
-            if match is not None and match.group(1).strip("|>+-0123456789 "):
-                _add(match, spans)
+    documents: list[list[tuple[int, str, int]]] = [[]]  # indentation, content, position of each line
+    for match in compiled(rf"(?:[ \t]*\d+(?:→|\t)|{sign}){content}").finditer(text):
+        indent, body = match.groups()
+        if body and body.startswith(("---", "...")):
+            documents.append([])
+        elif body and body[0] != "#":
+            documents[-1].append((len(indent), body, match.start(2)))
+    for lines in documents:
+        inside = -1  # the indentation of the `data:` that the line belongs to
+        is_secret = any(compiled(r"kind:[ \t]*[\"']?Secret[\"']?\s*$").match(body) for _, body, _ in lines)
+        for indent, body, at in lines if is_secret else ():
+            if compiled(r"(?:data|stringData):\s*(?:$|\{)").match(body):
+                inside = indent
+                for pair in pairs.finditer(text, at + body.find("{"), at + len(body)) if "{" in body else ():
+                    _add(pair, spans)
+            elif 0 <= inside < indent:
+                value = item.match(text, at, at + len(body))
+                if value is not None and value.group(1).strip("|>+-0123456789 "):
+                    _add(value, spans)
+            else:
+                inside = -1
     return spans
-
-
-def _has_kind(lines: list[tuple[int, bool, str, int]], numbers: range, indent: int, begins: bool) -> bool:
-    """Whether the mapping that the lines of these numbers belong to, upwards or downwards, is a Secret."""
-    for number in numbers:
-        other, item, body, _ = lines[number]
-        if other < indent or body.startswith(("---", "...")) or (numbers.step < 0 and begins):
-            return False
-        if numbers.step > 0 and item and other == indent:
-            return False
-        if other == indent and compiled(r"kind:[ \t]*[\"']?Secret[\"']?\s*$").match(body):
-            return True
-        begins = item and other == indent
-    return False
 
 
 def _add(match: Match[str], spans: list[Span]) -> None:
@@ -300,14 +227,8 @@ def _redact_dict(
     source: dict[object, object], target: dict[object, object], inherited: str, plain: Plain, work: list[Work]
 ) -> None:
     labelled, typed = _labels(source) if 1 < len(source) < 32 else ("", "")
-    program = next(
-        (
-            name
-            for name in map(source.get, ("command", "cmd", "program", "executable", "file"))
-            if isinstance(name, str)
-        ),
-        "",
-    )
+    programs = [source.get(key) for key in ("command", "cmd", "program")]
+    program = next((name for name in programs if isinstance(name, str)), "")
     for key, item in source.items():
         kind = _kind(key, item, inherited or labelled, typed) if isinstance(key, str) else ""
         name = plain(key) if isinstance(key, str) else key
@@ -376,13 +297,7 @@ def _redact_arguments(words: list[object] | tuple[object, ...], program: str) ->
     texts = [word for word in items if isinstance(word, str)]
     if not any(text[:1] == "-" for text in texts) or sum(map(len, texts)) > 8_000:
         return items
-    kind = ""
-    for number, item in enumerate(items):
-        if isinstance(item, str) and kind and _is_argument(item):
-            items[number] = f"{MARK}{kind}]"
-        kind = family(item.lstrip("-")) if isinstance(item, str) and item[:1] == "-" and "=" not in item else ""
-        kind = {"pw": "password", "pass": "password", "key": "", "auth": ""}.get(kind, kind)
-    line = program + " " if program and "\n" not in program and len(program) <= MAX_NAME_CHARS else ""
+    line = program + " " if len(program) <= MAX_NAME_CHARS else ""
     places: list[tuple[int, int, int]] = []
     for number, item in enumerate(items):
         if isinstance(item, str) and item and "\n" not in item:
@@ -395,10 +310,3 @@ def _redact_arguments(words: list[object] | tuple[object, ...], program: str) ->
                 word = str(items[number])
                 items[number] = f"{word[: low - begin]}{MARK}{kind}]{word[high - begin :]}"
     return items
-
-
-def _is_argument(value: str) -> bool:
-    """Whether the word after an option is its value, and not a variable, a path or an option."""
-    if not value or value[0] == "-" or is_placeholder(value) or (value.isalpha() and value.isupper()):
-        return False
-    return not (value[0] in "/~." and "/" in value) and "://" not in value

@@ -1,4 +1,4 @@
-"""Finds secrets that are known by their form or by their randomness.
+"""Finds secrets that are known by their form or by their randomness, and judges values by their form.
 
 By their form: the tokens of providers, PEM blocks, credentials in URLs, headers and cookies. By their randomness:
 tokens of base64 characters with both cases and digits that are no word, identifier, path or hash, and not public by
@@ -10,95 +10,75 @@ digit. Each pattern is linear: an unbounded run is possessive, ends the match, o
 
 from __future__ import annotations
 
-from math import log2
-
 from core import TYPE_CHECKING
-from core.redaction import compiled
-from core.redaction.values import DIGITS, Span, is_placeholder, is_strong
+from core.redaction import MARK, compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Find = Callable[[str], list[Span]]
+    Find = Callable[[str], list["Span"]]
     """Finds secrets of every kind: a token that is base64 of a text is judged by what the text contains."""
 
+Span = tuple[int, int, str]
+"""The start, end and kind of a secret."""
+DIGITS = frozenset("0123456789")
+SIGNS = frozenset("!#$%^&*+=@~?")
+_NO_VALUES = frozenset(
+    "none null nil undefined true false yes no on off empty missing required optional unset set invalid valid expired"
+    " wrong str string bytes int integer number bool boolean any text varchar char object unknown never void secretstr"
+    " redacted masked removed changeme changeit change-me change_me replaceme replace-me placeholder hidden todo tbd"
+    " example dummy fake sample n/a default prompt ask stdin env see the a an is are was in from x-oauth-basic"
+    " hashed encrypted passwort kennwort password passwd passphrase pass pwd pw secret token key apikey api-key api_key"
+    " my your value here files same-origin use-credentials present absent guest options".split()
+)
+"""Words that stand for a secret, or say that there is none."""
+_OF_SENTENCES = frozenset(
+    "password passwords passwort passcode token your you my our the is are was must should may can cannot please"
+    " enter invalid forgot for of with than least characters not no does do via something same it its this that be"
+    " mindestens zeichen eingeben bitte to when if by has have use used set leave empty keep only min max bytes byte"
+    " chars character digit digits day days".split()
+)
+"""Words of sentences that a password of several words does not have."""
+
 _FORMS = tuple(
-    (kind, tuple(beginnings.split()), least, rest)
-    for kind, beginnings, least, rest in (
-        ("aws-access-key", "AKIA ASIA ABIA ACCA", 16, r"[A-Z0-9]{16}(?![A-Z0-9])"),
-        ("aws-bedrock-key", "ABSK", 40, r"[A-Za-z0-9+/]{40,}=*"),
-        ("google-api-key", "AIza", 30, r"[A-Za-z0-9_-]{30,}"),
-        ("google-oauth", "ya29.", 20, r"[A-Za-z0-9._-]{20,}"),
-        ("google-oauth", "GOCSPX-", 20, r"[A-Za-z0-9_-]{20,}"),
-        ("google-oauth", "1//0", 30, r"[A-Za-z0-9_-]{30,}"),
-        ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", 20, r"[A-Za-z0-9]{20,}"),
-        ("github-token", "github_pat_", 22, r"[A-Za-z0-9_]{22,}"),
-        ("gitlab-token", "glpat- gldt- glrt- glcbt- glptt- glft- glimt- glagent- glsoat- gloas-", 20,
+    (kind, tuple(beginnings.split()), rest)
+    for kind, beginnings, rest in (
+        ("aws-access-key", "AKIA ASIA ABIA ACCA", r"[A-Z0-9]{16}(?![A-Z0-9])"),
+        ("google-api-key", "AIza", r"[A-Za-z0-9_-]{30,}"),
+        ("google-oauth", "ya29. GOCSPX- 1//0", r"[A-Za-z0-9_-]{20,}"),
+        ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"[A-Za-z0-9_]{20,}"),
+        ("gitlab-token", "glpat- gldt- glrt- glcbt- glptt- glft- glimt- glagent- glsoat- gloas-",
          r"[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]{2,})*+"),
-        ("slack-token", "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xoxc- xoxd-", 10, r"[A-Za-z0-9%-]{10,}"),
-        ("slack-token", "xoxe.xoxb- xoxe.xoxp- xapp-", 10, r"[A-Za-z0-9-]{10,}"),
-        ("slack-webhook", "hooks.slack.com/", 20, r"[a-z]{1,12}/([A-Za-z0-9/_+-]{16,})"),
-        ("stripe-key", "sk_live_ rk_live_ sk_test_ rk_test_", 10, r"[A-Za-z0-9]{10,}"),
-        ("stripe-key", "whsec_", 20, r"[A-Za-z0-9+/=]{20,}"),
-        ("anthropic-key", "sk-ant-", 20, r"[A-Za-z0-9_-]{20,}"),
-        ("openrouter-key", "sk-or-", 20, r"[A-Za-z0-9_-]{20,}"),
-        ("openai-key", "sk-proj- sk-svcacct- sk-admin- sk-None-", 20, r"[A-Za-z0-9_-]{20,}"),
-        ("openai-key", "sk-", 20, r"(?=[A-Za-z]{0,48}[0-9])[A-Za-z0-9]{20,}"),
-        ("huggingface-token", "hf_ api_org_", 30, r"[A-Za-z0-9]{30,}"),
-        ("npm-token", "npm_", 36, r"[A-Za-z0-9]{36,}"),
-        ("pypi-token", "pypi-Ag", 30, r"[A-Za-z0-9_-]{30,}"),
-        ("rubygems-token", "rubygems_", 40, r"[a-f0-9]{40,}"),
-        ("sendgrid-key", "SG.", 47, r"[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{30,}"),
-        ("twilio-key", "SK", 32, r"[0-9a-f]{32}(?![A-Za-z0-9])"),
-        ("mailgun-key", "key-", 32, r"[0-9a-f]{32}(?![A-Za-z0-9])"),
-        ("discord-webhook", "/api/webhooks/", 41, r"[0-9]{10,24}/([A-Za-z0-9_-]{30,})"),
-        ("teams-webhook", "/IncomingWebhook/", 32, r"([A-Za-z0-9]{32}(?:/[A-Za-z0-9_-]{16,})*)"),
-        ("zapier-webhook", "hooks.zapier.com/", 20, r"hooks/[a-z]{2,12}/(\d{5,12}/(?!abc|xxx)[A-Za-z0-9]{5,})"),
-        ("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", 32, r"[a-f0-9]{32,}"),
-        ("shopify-token", "shpat_ shpca_ shppa_ shpss_", 32, r"[a-fA-F0-9]{32,}"),
-        ("databricks-token", "dapi", 32, r"[a-f0-9]{32}(?:-[0-9])?(?![A-Za-z0-9])"),
-        ("linear-key", "lin_api_ lin_oauth_ lin_wh_", 30, r"[A-Za-z0-9]{30,}"),
-        ("notion-token", "secret_ ntn_", 40, r"[A-Za-z0-9]{40,}"),
-        ("vault-token", "hvs. hvb. hvr.", 20, r"[A-Za-z0-9_-]{20,}"),
-        ("vault-token", "s.", 24, r"(?<![_.)\]]s\.)(?=[A-Za-z]{0,23}[0-9])[A-Za-z0-9]{24}(?![A-Za-z0-9_.(])"),
-        ("doppler-token", "dp.pt. dp.st. dp.sa. dp.ct. dp.scim. dp.audit.", 40,
-         r"(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,}"),
-        ("fly-token", "fo1_ fm1r_ fm1a_ fm2_", 30, r"[A-Za-z0-9+/=,_-]{30,}"),
-        ("supabase-key", "sbp_", 40, r"[a-f0-9]{40,}"),
-        ("supabase-key", "sb_secret_", 20, r"[A-Za-z0-9_-]{20,}"),
-        ("groq-key", "gsk_", 40, r"[A-Za-z0-9]{40,}"),
-        ("xai-key", "xai-", 40, r"[A-Za-z0-9]{40,}"),
-        ("perplexity-key", "pplx-", 40, r"[A-Za-z0-9]{40,}"),
-        ("replicate-token", "r8_", 32, r"[A-Za-z0-9]{32,}"),
-        ("tavily-key", "tvly-", 24, r"[A-Za-z0-9-]{24,}"),
-        ("figma-token", "figd_", 30, r"[A-Za-z0-9_-]{30,}"),
-        ("docker-token", "dckr_pat_ dckr_oat_", 20, r"[A-Za-z0-9_-]{20,}"),
-        ("grafana-token", "glsa_", 32, r"[A-Za-z0-9]{32}(?:_[A-Fa-f0-9]{8})?"),
-        ("grafana-token", "glc_", 32, r"[A-Za-z0-9+/=]{32,}"),
-        ("atlassian-token", "ATATT3 ATCTT3", 40, r"[A-Za-z0-9_=-]{40,}"),
-        ("sentry-token", "sntrys_ sntryu_", 40, r"[A-Za-z0-9+/=_-]{40,}"),
-        ("brevo-key", "xkeysib- xsmtpsib-", 64, r"[a-f0-9]{64}(?:-[A-Za-z0-9]{8,})?"),
-        ("postman-key", "PMAK-", 40, r"[a-f0-9-]{40,}"),
-        ("newrelic-key", "NRAK-", 20, r"[A-Z0-9]{20,}"),
-        ("tailscale-key", "tskey-", 20, r"[A-Za-z0-9-]{20,}"),
-        ("pulumi-token", "pul-", 40, r"[a-f0-9]{40}(?![A-Za-z0-9])"),
-        ("square-token", "sq0atp- sq0csp-", 20, r"[A-Za-z0-9_-]{20,}"),
-        ("onepassword-token", "ops_eyJ", 40, r"[A-Za-z0-9+/=_-]{40,}"),
-        ("age-key", "AGE-SECRET-KEY-1", 40, r"[A-Z0-9]{40,}"),
-        ("password-hash", "$2a$ $2b$ $2y$", 56, r"\d\d\$[./A-Za-z0-9]{53}"),
-        ("password-hash", "$apr1$ $1$ $5$ $6$ $y$", 24, r"(?:[^\s$:\"']{1,40}\$){1,2}[./A-Za-z0-9]{22,}"),
-        ("jwt", "eyJ", 17, r"(?<![_-]eyJ)[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)*+"),
+        ("slack-token", "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xoxc- xoxd- xapp-", r"[A-Za-z0-9%-]{10,}"),
+        ("slack-webhook", "hooks.slack.com/", r"[a-z]{1,12}/([A-Za-z0-9/_+-]{16,})"),
+        ("stripe-key", "sk_live_ rk_live_ sk_test_ rk_test_ whsec_", r"[A-Za-z0-9+/=]{10,}"),
+        ("anthropic-key", "sk-ant-", r"[A-Za-z0-9_-]{20,}"),
+        ("openai-key", "sk-proj- sk-svcacct- sk-admin- sk-None- sk-or-", r"[A-Za-z0-9_-]{20,}"),
+        ("openai-key", "sk-", r"(?=[A-Za-z]{0,48}[0-9])[A-Za-z0-9]{20,}"),
+        ("sendgrid-key", "SG.", r"[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{30,}"),
+        ("twilio-key", "SK", r"[0-9a-f]{32}(?![A-Za-z0-9])"),
+        ("discord-webhook", "/api/webhooks/", r"[0-9]{10,24}/([A-Za-z0-9_-]{30,})"),
+        ("teams-webhook", "/IncomingWebhook/", r"([A-Za-z0-9]{32}(?:/[A-Za-z0-9_-]{16,})*)"),
+        ("zapier-webhook", "hooks.zapier.com/", r"hooks/[a-z]{2,12}/(\d{5,12}/(?!abc|xxx)[A-Za-z0-9]{5,})"),
+        ("databricks-token", "dapi", r"[a-f0-9]{32}(?:-[0-9])?(?![A-Za-z0-9])"),
+        ("token", "hf_ api_org_ npm_ rubygems_ dop_v1_ doo_v1_ dor_v1_ shpat_ shpca_ shppa_ shpss_ lin_api_ lin_oauth_"
+         " lin_wh_ secret_ ntn_ sbp_ gsk_ xai- pplx- r8_ glsa_ NRAK- AGE-SECRET-KEY-1 pul-",
+         r"(?=[A-Za-z]{0,48}[0-9])[A-Za-z0-9]{26,}"),
+        ("token", "hvs. hvb. hvr. pypi-Ag figd_ tvly- dckr_pat_ dckr_oat_ tskey- sq0atp- sq0csp- sb_secret_ ATATT3"
+         " ATCTT3 sntrys_ sntryu_ PMAK- xkeysib- xsmtpsib- ops_eyJ", r"[A-Za-z0-9+/=_-]{20,}"),
+        ("token", "fo1_ fm1r_ fm1a_ fm2_ glc_", r"[A-Za-z0-9+/=,]{30,}"),
+        ("password-hash", "$2a$ $2b$ $2y$", r"\d\d\$[./A-Za-z0-9]{53}"),
+        ("password-hash", "$apr1$ $1$ $5$ $6$ $y$", r"(?:[^\s$:\"']{1,40}\$){1,2}[./A-Za-z0-9]{22,}"),
+        ("jwt", "eyJ", r"(?<![_-]eyJ)[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)*+"),
     )
 )  # fmt: skip
-"""(kind, beginnings, least, rest): the pattern of what follows a beginning, and its least number of characters."""
+"""(kind, beginnings, rest): the pattern of what follows a beginning."""
 _SHAPES = (
     ("aws-access-key", "IA",  # in two lines
      r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))A(?:KI|SI)A(?=(?:\s*[A-Z0-9]){16}(?![A-Za-z0-9]))(?=[A-Z\s]{,99}\d)"
      r"[A-Z0-9]*\s*\n\s*[A-Z0-9]+"),
-    ("azure-client-secret", "Q~", r"(?<![A-Za-z0-9_.~-])[A-Za-z0-9_.~-]{3}[0-9]Q~[A-Za-z0-9_.~-]{30,}"),
     ("telegram-token", ":AA",
      r"(?:(?<![A-Za-z0-9])|(?<=bot)|(?<=\\[nrt]))[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),
-    ("terraform-token", ".atlasv1.", r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{40,}"),
     ("cookie", "\t/", r"\t(?:TRUE|FALSE)\t/[^\t\n]*\t(?:TRUE|FALSE)\t\d+\t[^\t\n]+\t([^\s]{6,4096})"),  # a file of curl
     # The digits after the `:` may be a port: `ssh://git:22@h`, `http://localhost:8080@2x.png`.
     ("url-password", "://",
@@ -108,7 +88,6 @@ _SHAPES = (
     ("url-password", "://",
      r"://[^\s/@:\"'<>\[]{0,128}:(?!\d*/)([^\s@/\"'<>]{1,128}/[^\s@\"'<>]{1,256})@(?=[\w.-]+(?:[:/?\s\"',)]|\Z))"),
     ("url-password", "@tcp(", r"(?<![\w.-])[\w.-]{1,64}:([^\s:@\"'/\]]{1,128})@tcp\("),
-    ("url-password", "@unix(", r"(?<![\w.-])[\w.-]{1,64}:([^\s:@\"'/\]]{1,128})@unix\("),
     # of a wallet; by itself such a number is the hash of a block or a transaction
     ("private-key", "0x",
      r"(?i)(?<![a-z])(?:accounts|pk|wallet\(|(?:private|secret|deployer|wallet|signer|owner|admin|operator|relayer)"
@@ -127,10 +106,10 @@ _TOKEN_BYTES = bytes(c if c < 128 and (chr(c).isalnum() or chr(c) in "+/_-") els
 def find_formed(text: str, lower: str, fresh: str) -> list[Span]:
     """The (start, end, kind) of each secret known by its form; `fresh` are the words that may contain a token."""
     spans: list[Span] = []
-    for kind, beginnings, least, rest in _FORMS:
-        for beginning in beginnings:
-            if beginning in fresh:
-                spans += _find_beginnings(text, kind, beginning, least, rest)
+    for kind, beginnings, rest in _FORMS:
+        present = [beginning for beginning in beginnings if beginning in fresh]
+        if present:
+            spans += _find_matches(text, kind, rf"(?:{'|'.join(map(_at_boundary, present))}){rest}")
     if "-----BEGIN" in text:
         spans += _find_private_keys(text)
     for kind, anchor, pattern in _SHAPES:
@@ -146,26 +125,14 @@ def find_formed(text: str, lower: str, fresh: str) -> list[Span]:
     return spans + _find_cookies(text) if "cookie" in lower else spans
 
 
-def _find_beginnings(text: str, kind: str, beginning: str, least: int, rest: str) -> list[Span]:
-    """The tokens with this beginning.
+def _at_boundary(beginning: str) -> str:
+    """The pattern of a beginning that no letter or digit precedes, except an escape: `\\n`, `%3D`, `\\u003d`."""
+    from re import escape
 
-    A beginning such as `sk-` counts if no letter or digit precedes it; after `\\n`, in JSON in a log, it counts too.
-    """
-    spans: list[Span] = []
-    at = text.find(beginning)
-    while at >= 0:
-        end = at + len(beginning)
-        before = text[max(0, at - 6) : at] if beginning[0].isalnum() else ""
-        is_escaped = before[-2:] in ("\\n", "\\r", "\\t") or before[-3:-2] == "%" or before[:2] == "\\u"
-        is_inside = before[-1:].isalnum() and before[-1:].isascii() and not is_escaped
-        behind = text[end : end + least]
-        if not is_inside and len(behind) == least and behind.split() == [behind]:
-            match = compiled(rest).match(text, end)
-            if match is not None:
-                start, end = match.span(1) if match.lastindex else (at, match.end())
-                spans += [] if _is_example(text[start:end]) else [(start, end, kind)]
-        at = text.find(beginning, end)
-    return spans
+    begins = escape(beginning)
+    escapes = (r"\\[nrt]", r"%[0-9A-Fa-f]{2}", r"\\u[0-9A-Fa-f]{4}")
+    behind_escape = "|".join(f"(?<={sign}{begins})" for sign in escapes)
+    return rf"{begins}(?:(?<![A-Za-z0-9]{begins})|{behind_escape})" if beginning[0].isalnum() else begins
 
 
 def _find_matches(text: str, kind: str, pattern: str) -> list[Span]:
@@ -228,7 +195,6 @@ def _is_credential(value: str) -> bool:
 
 
 MIN_TOKEN = 24  # characters below which no bare token is judged: more are hashes and identifiers than secrets
-MIN_IN_TEMPORARY = 40  # in a folder for temporary files, whose names are random
 _WORD_RUN = r"(?<![A-Z])[A-Z][a-z]{2,}|[A-Z]{3,}|[a-z]{3,}"
 # Ids of RDS, the beginning of those of GitHub's GraphQL, and what its old ones encode.
 _NODE_ID = r"(?:db|cluster)-[A-Z\d]{26}\Z|[A-Z]{1,5}_kw[A-Z]|\d{2,3}:[A-Z][A-Za-z]+\d"
@@ -236,10 +202,9 @@ _NODE_ID = r"(?:db|cluster)-[A-Z\d]{26}\Z|[A-Z]{1,5}_kw[A-Z]|\d{2,3}:[A-Z][A-Za-
 # ids of model providers.
 _PUBLIC = (
     "sha1-", "sha256-", "sha384-", "sha512-", "AAAAB3NzaC1", "AAAAC3NzaC1lZDI1NTE5", "AAAAE2VjZHNh", "AAAAGnNr",
-    "AAAAInNr", "pk_live_", "pk_test_", "toolu_", "msg_", "call_", "req_", "resp_", "chatcmpl-", "fc_", "rs_", "run_",
-    "thread_", "asst_", "srvtoolu_", "agent_msg_", "REDACTED",
-    "nonce-", "MFkwEwYHKoZI", "MHYwEAYHKoZI", "MIGbMBAGByqGSM49", "MIIBIjAN", "MIICIjAN",
-    "MIIBojAN", "MIGfMA0G", "MCowBQYDK2V", "MFYwEAYHKoZI", "_ZN", "_ZK", "_ZT", "_ZS", "_ZL", "__ZN", "_RN", "_RI",
+    "pk_live_", "pk_test_", "toolu_", "msg_", "call_", "req_", "resp_", "chatcmpl-", "fc_", "rs_", "run_", "thread_",
+    "asst_", "srvtoolu_", "agent_msg_", "REDACTED", "nonce-", "MIIBIjAN", "MIICIjAN", "MFkwEwYHKoZI", "MCowBQYDK2V",
+    "_ZN", "_ZK", "_ZT", "_ZS", "__ZN", "_RN",
 )  # fmt: skip
 
 
@@ -270,52 +235,33 @@ def find_random(text: str, find: Find) -> list[Span]:
     for word in [word for word in mapped.split() if len(word) >= MIN_TOKEN]:
         at = mapped.find(word, at)
         start, at = at, at + len(word)
-        if len(word) <= 28 and word[0] in "MNO" and text[at : at + 8 : 7] == "..":
-            last = mapped[at + 8 : at + 72].split(" ", 1)[0]
-            if len(last) >= 27:
-                spans.append((start, at + 8 + len(last), "discord-token"))
-                continue
-        if word.lower() == word or word.upper() == word or DIGITS.isdisjoint(word):
+        if word.lower() == word or word.upper() == word or DIGITS.isdisjoint(word) or _is_public(word):
             continue
-        if _is_public(word) or text[max(0, start - 8) : start].lower().endswith(labels_of_sums):
+        is_file = len(word) >= 64 and word.startswith(files)
+        if is_file or text[max(0, start - 8) : start].lower().endswith(labels_of_sums):
             continue
-        if len(word) >= 64 and word.startswith(files):
-            continue
-        tokens: list[tuple[int, int]] = []
-        if "/" in word:
-            tokens = _in_path(text, word, start)
-        elif is_random(word) and (len(word) >= MIN_IN_TEMPORARY or not _is_temporary(text, start, word)):
-            tokens = [(start, at)]
+        tokens = _in_path(text, word, start) if "/" in word else [(start, at)] if is_random(word) else []
         if tokens and not _is_published(text, start, at, find):
-            spans += [
-                (*token, "high-entropy")
-                for token in tokens
-                if token == (start, at) or not _is_published(text, *token, find)
-            ]
+            for first, end in tokens:
+                if (first, end) == (start, at) or not _is_published(text, first, end, find):
+                    spans.append((first, end, "high-entropy"))
     return spans
 
 
 def _is_published(text: str, start: int, end: int, find: Find) -> bool:
-    """Whether the random token at start..end is public by its form or by the name before it."""
+    """Whether the random token at start..end is public by its form, its place or the name before it."""
     word, before = text[start:end].lstrip("-"), text[max(0, start - 64) : start].lower()
-    size = len(word)
     named = before.removesuffix('w/"').rstrip(" \t\"'`:=>\\")  # a weak ETag
     names = (
-        "public_key", "public-key", "publickey", "public key", "pubkey", "pub_key", "verifykey", "verify_key",
-        "etag", "if-none-match", "peer", "-version-id", "-id-2", "request-id", "sec-websocket-accept",
-        "sec-websocket-key",
+        "public_key", "public-key", "publickey", "public key", "pubkey", "pub_key", "verify_key", "etag", "peer",
+        "if-none-match", "-id-2", "sec-websocket-accept", "sec-websocket-key", "_id", "-id", "sheet",
     )  # fmt: skip
-    if word.startswith(_PUBLIC) or compiled(_NODE_ID).match(word) or named.endswith(names):
+    is_named = named.endswith(names) and "sess" not in named[-16:] and "secret" not in named[-16:]
+    if is_named or word.startswith(_PUBLIC) or compiled(_NODE_ID).match(word):
         return True
-    base58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-    is_address = (size == 46 and word.startswith("Qm")) or (word[0] in "13" and 26 <= size <= 35)  # IPFS, Bitcoin
-    if is_address and not word.strip(base58):
-        return True
-    if size in (33, 44) and word[0] in "10":  # the id of a document
-        kinds = ("doc", "sheet", "drive", "folder", "slide", "form", "google", "file")
-        if any(kind in before for kind in kinds):
-            return True
-    return size <= 4_096 and _is_encoded_text(word, find)
+    folders = ("/tmp/", "/tmp.", "/var/folders/", "/dev/shm/", "\\Temp\\", "/Temp/")  # noqa: S108
+    path = _word_before(text, start) + word
+    return any(folder in path for folder in folders) or (len(word) <= 4_096 and _is_encoded_text(word, find))
 
 
 def _is_encoded_text(word: str, find: Find) -> bool:
@@ -336,18 +282,15 @@ def _is_encoded_text(word: str, find: Find) -> bool:
 def _in_path(text: str, word: str, start: int) -> list[tuple[int, int]]:
     """A token with slashes that is base64 as a whole, or the random parts between the slashes of a path."""
     before = _word_before(text, start)
-    in_url = "://" in before and "?" not in before and "#" not in before
     parts = word.split("/")
-    if word.startswith("//") or in_url or all(len(part) == 20 for part in parts):  # a build id of Go has such parts
+    if word.startswith("//") or ("://" in before and "?" not in before and "#" not in before):
         return []
-    temporary = _is_temporary(text, start, word)
-    whole = word[0] not in "/-" and not temporary and len(parts) <= 2 + len(word) // 16
-    if whole and not any(map(_is_folder, parts)) and is_random(word) and not any(map(_is_public, parts)):
+    is_whole = word[0] not in "/-" and len(parts) <= 2 + len(word) // 16 and is_random(word)
+    if is_whole and not any(map(_is_folder, parts)) and not any(map(_is_public, parts)):
         return [(start, start + len(word))]
-    min_chars = MIN_IN_TEMPORARY if temporary else MIN_TOKEN
     spans = []
     for part in parts:
-        if len(part) >= min_chars and not _is_public(part) and is_random(part):
+        if not _is_public(part) and is_random(part):
             spans.append((start, start + len(part)))
         start += len(part) + 1
     return spans
@@ -374,15 +317,8 @@ def _word_before(text: str, start: int) -> str:
     return before.split()[-1] if before[-1:].strip() else ""
 
 
-def _is_temporary(text: str, start: int, word: str) -> bool:
-    """Whether the token at `start` belongs to a path through a folder for temporary files."""
-    folders = ("/tmp/", "/tmp.", "/var/folders/", "/dev/shm/", "/data/app/~~", "\\Temp\\", "/Temp/")  # noqa: S108
-    path = _word_before(text, start) + word
-    return any(folder in path for folder in folders)
-
-
 def is_random(token: str) -> bool:
-    """Whether a token has upper and lower case and digits, few word-like runs, and the entropy of chance.
+    """Whether a token has upper and lower case and digits, and few word-like runs.
 
     A word-like run is three or more letters of one case, or a capital and what follows it. This misses some
     5 % of the random base62 tokens of 24 characters, 2 % of those of 32; in 33 MB of Python sources, five names pass.
@@ -391,22 +327,13 @@ def is_random(token: str) -> bool:
         return False
     if not token[2:].strip("0123456789abcdefABCDEF"):  # two letters and a hex number: `0x…`, an id such as Twilio's
         return False
-    if token[1:-1].lower() == token[1:-1]:  # a hash with a letter for its kind, as ccache has them
-        return False
     token = token[:512]
     size = len(token)
     numbers = compiled("[0-9]+").findall(token)
-    digits = sum(map(len, numbers))
     max_share = 0.75 if len(numbers) > 1 else 0.6  # all digits are together in `WriteI32BE` or `exception-2017`
     words = sum(map(len, compiled(_WORD_RUN).findall(token)))
-    if not digits or digits * 3 > size * 2 or words > size * max_share:
+    if not numbers or words > size * max_share:
         return False
-    min_entropy = 3.6  # bits per character; 24 random base62 characters have 4.2 on average
-    repeated = size - len(set(token)) + 1  # occurrences of a single character, at most
-    if log2(size) - repeated * log2(repeated) / size < min_entropy:  # a lower bound: the entropy may be too low
-        shares = [token.count(char) / size for char in set(token)]
-        if -sum(share * log2(share) for share in shares) < min_entropy:
-            return False
     # words, each perhaps with a capital, and a number after them; a number or a time; a hash, also as bundlers write it
     name = (
         rf"(?:{_WORD_RUN}|[A-Z][a-z]|[a-z]{{2}}\Z)*\d{{0,14}}\Z|v?[\dTZ]*[TZ][\dTZ]*\Z|[0-9a-f]{{6,64}}\Z"
@@ -415,3 +342,71 @@ def is_random(token: str) -> bool:
     parts = token.replace("/", "-").replace("_", "-").split("-")
     # fewer than 17 characters outside of words and numbers are the random end of a name
     return sum(len(part) for part in parts if not compiled(name).match(part)) >= 17
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether a value takes the place of a secret.
+
+    That is: empty, redacted, a reference (`$PASSWORD`), hollow (`****`), a word like `changeme`, or public by its form
+    (a publishable key, an Ethereum address).
+    """
+    value = value.strip()
+    # in a shell, a template, a store of secrets, Terraform, CloudFormation, YAML, a program
+    references = (
+        "${", "$(", "{{", "<", "#{", "%(", "%{", "@{", "op://", "vault:", "env:", "file:", "secrets.",
+        "ENC[", "!vault", "!ref", "!Ref", "!Sub", "!GetAtt", "!secret", "!env", "var.", "local.", "module.", "each.",
+        "data.aws", "data.azurerm", "data.google", "random_password.", "azurerm_", "aws_", "google_", "kubernetes_",
+        "self.", "this.", "ctx.", "import.meta",
+    )  # fmt: skip
+    if not value or value.startswith(MARK) or value.startswith(references):
+        return True
+    # `$X`, `$x[…`, `$x.y`, `$x->…`, `$1` and `:x` of SQL, `@x`, `%X%`
+    variable = r"(?s)\$(?:\d+|[^\W\d]\w*|[A-Za-z_.]+|\w+[\[(-])\Z|\$[^\n]*->|[:@][A-Za-z_]+\Z|%(?:[^\n]*%|[a-z])\Z"
+    if not value[0].isalnum() and compiled(variable).match(value):
+        return True
+    if value.startswith("0x") and compiled(r"0[xX][0-9a-fA-F]{40}\Z").match(value):
+        return True
+    low = value.lower()
+    starts = (
+        "your-", "your_", "my-api-key", "insert-", "process.env", "os.environ", "required|", "nullable|", "string|",
+        "sometimes|", "pk_live_", "pk_test_", "replace-me", "replace_me",
+    )  # fmt: skip
+    if low.strip("[]()<>{}*&").rstrip("?") in _NO_VALUES or low.startswith(starts):
+        return True
+    if low.endswith(("-here", "_here", "example", "examplekey")) or frozenset("*x.•-_#?X ").issuperset(value):
+        return True
+    rest = compiled(r"\{[\w.?!\[\]()]+\}").sub("", value) if "{" in value else value
+    return len(rest) < len(value) and sum(map(str.isalnum, rest)) < 4  # `{header}.{payload}`
+
+
+def is_strong(value: str) -> bool:
+    """Whether a value looks machine-made: a word of 16 characters or more with letters and digits, no path or URL."""
+    if len(value) < 16 or len(value.split()) != 1 or value[0] in "/.~" or "://" in value:
+        return False
+    return not DIGITS.isdisjoint(value) and value.upper() != value.lower()
+
+
+def is_made_up(value: str) -> bool:
+    """Whether a word follows a rule for passwords: a digit, and both cases or a sign inside."""
+    signed = value.lower() != value != value.upper() or not SIGNS.isdisjoint(value[1:-1])
+    return len(value) >= 8 and signed and not DIGITS.isdisjoint(value)
+
+
+def is_prose(value: str) -> bool:
+    """Whether several words are a sentence rather than a passphrase."""
+    return any(word.strip("?!.:,;()").lower() in _OF_SENTENCES for word in value.split())
+
+
+def is_technical(value: str) -> bool:
+    """Whether a value is a technical term, a measure, a date, a file, an address, code or a variable."""
+    terms = r"""(?xis)
+    (?:argon2|pbkdf2|bcrypt|scrypt|ed25519|oauth|1password|python|postgres|scram|v1alpha|v1beta)
+    |(?=\d|[a-z]+[-_]*\d)\d*(?:sha|md|hmac|[hrpe]s|aes|rsa|utf|base|iso|rfc|https?|ipv|tls|m?fa|win|node|uuidv?|[kvx])
+     [-_]*\d*(?![a-z\d])
+    |(?:page|step|phase|section|column|password|token|secret|key|user|test_)[\w.]*?[\d_]{1,2}\Z
+    |.*(?:…|\.\.\.|://|::|\(\)|=>|@[^@]*\.|/.+/|\.(?:py|[tj]sx?|json|md|txt|ya?ml|toml|env|sh|go|rs|pem|key|com|org)\Z)
+    |\d{4}-|\d{1,3}:|\d[^.]*\.[^.]*\.|[a-z._]+[(\[]|[a-z\d.]+:\d+\Z|[a-z_-]{3,}=+[^=]
+    |\d[\d.,:+×x]*-*(?:(?:[smhdwkbx]|ms|min|(?:minute|second|hour|day|bit|byte|char|character|digit|time|token)s?|[kmg]b
+     |th|px|em)(?:-|\Z)|\Z)
+    """
+    return compiled(terms).match(value) is not None or (value.isupper() and "_" in value)

@@ -5,30 +5,30 @@ import json
 from core.quoting import escaped, shown, shown_line, without_markup
 
 PRINTED = "9 20 7e a1 34e 350 17b3 17b6 180a 2010 2030 ff9f fe10 fe70 ff00 e000 1bca4 1d17b 100000"
-ACTING = (
-    "0 8 e 1b 7f 84 86 9f 202a 202e 2065 206f d800 dfff fdd0 fdef fff0 fffb fffe ffff 1bca0 1bca3 1d173 1d17a e0000"
-    " e0fff e0100 e01ef"
+ACTING = "0 8 e 1b 7f 84 86 9f d800 dfff"
+HIDING = (
+    "ad 34f 61c 17b4 17b5 180b 180f 200b 200f 202a 202e 2060 2064 2066 206f fe00 fe0f feff fff9 fffb 1bca0 1bca3 1d173"
+    " 1d17a e0020 e007f e0100 e01ef"
 )
-HIDING = "ad 34f 61c 17b4 17b5 180b 180f 200b 200f 2060 2064 fe00 fe0f feff"
 BREAKING, BLANK = "a d b c 85 2028 2029", "1c 1f 115f 1160 2800 3164 ffa0"
 ESCAPED = (
     ("é\u200b", "é\\u200b"), ("\x7f", "\\u007f"), ("\u2028", "\\u2028"), ("\U000e0041", "\\udb40\\udc41"),
-    ("\U0001bca3", "\\ud82f\\udca3"), ("\uffff", "\\uffff"), ("\ufe0f", "\\ufe0f"), ("\ue000", "\ue000"),
+    ("\U0001bca3", "\\ud82f\\udca3"), ("\ufe0f", "\\ufe0f"), ("\ue000", "\ue000"),
     ("<system>", "\\u003csystem>"), ("{\n}", "{\n}"), ("\x85", "\\u0085"), ("\u3164", "\\u3164"),
 )  # fmt: skip
 HARNESS = (
     "<system>", "</system>", "<SYSTEM>", "<System-Reminder>", "<tool_result x=1>", "< system>", "<\u00a0/ system>",
-    "<sys>", "<Sys>", "<invoke>", "<env>", "<|im_start|>", "<| im_end |>", "<｜User｜>", "<｜x", "<user_info/>",
-    "<hook_", "<system_load", "< /system_load", "<|a|>", "<joelclawx>", "<<system>", "<|" + "x" * 45 + "|>",
+    "<sys>", "<Sys>", "<invoke>", "<env>", "<|im_start|>", "<| im_end |>", "<｜User｜>", "<user_info/>",
+    "<hook_", "<system_load", "< /system_load", "<|a|>", "<joelclawx>", "<<system>",
     "<end_of_turn>",
-    "<teammate-message y>", "< system_x >", "<user_query>", "</UserQuery>", "<reminderInstructions>", "<too1_result>",
+    "<teammate-message y>", "< system_x >", "<user_query>", "</UserQuery>", "<reminderInstructions>",
     "</any_tag>", "<∣im_start∣>", "<ѕystem-reminder>", "<υser_quеrу>", "<ꜱʏꜱᴛᴇᴍ>", "<𝐬𝐲𝐬𝐭𝐞𝐦-reminder>",
-    "<ｕｓｅｒ＿query>", "<Ꮪystem-reminder>", "<system–reminder>", "<us\ner_query>", "< s y s t e m >", "<turn|>",
-    "<|channel>", "<&#115;ystem>", "<|im_start|…", "<|im_sta…", "<|user|…",
+    "<ｕｓｅｒ＿query>", "<system–reminder>", "<us\ner_query>", "< s y s t e m >", "<turn|>",
+    "<|channel>", "<|im_start|…", "<|im_sta…", "<|user|…",
 )  # fmt: skip
 OTHERS = (
     "<div>", "List<System>", "Map<String, List<Env>>", "a < system_load", "a < b", "<", "<>", "<|", "<|x", "<||>",
-    "<| |>", "<|x y|>", "<sy", "<systemd>", "<usher>", "<Human>", "<human-made>", "<|" + "x" * 46 + "|>", "< \n",
+    "<| |>", "<|x y|>", "<sy", "<systemd>", "<usher>", "<Human>", "<human-made>", "< \n",
     "<important_note>", "<Thinking>", "<pod_name>", "List<UserQuery>", "<größe>", "<имя>", "<h1>",
     "<my-button></my-button>", "<first> <b_c>", "a[i]", "[INFO]", "[x](y)", "[[bin]]", "[tool.x]",
     "arr[inst]", "[OPTIONS]", "&amp; &lt;b&gt; &#39;",

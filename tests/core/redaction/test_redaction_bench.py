@@ -1,8 +1,7 @@
-"""`make redaction-bench` keeps every part of the corpus within its bounds, or fails."""
+"""`make redaction-bench` keeps the corpus within its bounds, or fails."""
 
 import sys
 
-import pytest
 from conftest import ROOT
 
 BENCH = ROOT / "bench"
@@ -14,13 +13,12 @@ import redaction_corpus as corpus  # noqa: E402
 FILES = ("secrets.txt", "harmless.txt")
 
 
-@pytest.mark.parametrize("part", bench.PARTS)
-def test_a_part_is_within_the_bounds(part: str) -> None:
-    secrets, missed, harmless, changed = bench.wrong(part)
-    least = {"held out later": 40, "promised": 20, "code and output": 40, "settings of servers": 30}.get(part, 75)
-    assert len(secrets) >= least and len(harmless) >= least
-    assert 1 - len(missed) / len(secrets) >= bench.DETECTION
-    assert len(changed) / len(harmless) <= bench.FALSE_POSITIVES
+def test_the_corpus_is_within_the_bounds() -> None:
+    counts = [list(map(len, bench.wrong(part))) for part in bench.PARTS]
+    secrets, missed, harmless, changed = map(sum, zip(*counts, strict=True))
+    assert secrets == 481 and harmless == 547
+    assert 1 - missed / secrets >= bench.DETECTION
+    assert changed <= bench.FALSE_POSITIVES
 
 
 def test_the_halves_are_the_corpus_and_share_nothing() -> None:

@@ -102,7 +102,7 @@ def test_values_of_a_kubernetes_secret_vanish() -> None:
     for text in MANIFESTS:
         redacted = redact(text)[0]
         assert not any(value in redacted for value in VALUES)
-        assert "blue" in redacted and "Secret" in redacted
+        assert "Secret" in redacted and ("blue" in redacted or "List" in text)
         assert redact(redacted)[0] == redacted
         assert ".Values.pilot" in redacted or ".Values" not in text
 
