@@ -245,31 +245,29 @@ def _spans(event: Event, resource: Resource, limits: SpanLimits) -> Iterator[Rea
         name: shared[name] for name in ("session.id", "gen_ai.conversation.id", "joelclaw.source") if name in shared
     }
     error = {"error.type": shared["error.type"]} if "error.type" in shared else {}
+    sampled = TraceFlags(TraceFlags.SAMPLED)
     # Name, start, end, attributes, and whether it failed: of the event, then of its steps.
     rows = [(_span_name(event), start, end, {**bounded, "log.record.uid": event["id"]}, not event["success"])]
     for name, began, ended in event["metadata"].get("steps", ()):
         first, last = (min(start + int(ms * 1_000_000), end) for ms in (began, ended))
         is_failed = name == event["metadata"].get("step")
         rows.append((name, first, last, {**own, **(error if is_failed else {})}, is_failed))
-    around: list[ReadableSpan] = []  # the spans that the next one may be part of
+    contexts = [
+        SpanContext(_trace_id(event), _span_id(f"{event['id']} {number}" if number else event["id"]), False, sampled)
+        for number in range(len(rows))
+    ]
     for number, (name, first, last, attributes, is_failed) in enumerate(rows):
-        while len(around) > 1 and last > (around[-1].end_time or 0):
-            around.pop()
-        span = _span_id(f"{event['id']} {number}" if number else event["id"])
-        around.append(
-            ReadableSpan(
-                name=name,
-                context=SpanContext(_trace_id(event), span, False, TraceFlags(TraceFlags.SAMPLED)),
-                parent=around[-1].get_span_context() if around else None,
-                resource=resource,
-                attributes=attributes,
-                status=Status(StatusCode.ERROR, event.get("error")) if is_failed else Status(StatusCode.UNSET),
-                start_time=first,
-                end_time=last,
-                instrumentation_scope=_SCOPE,
-            )
+        yield ReadableSpan(
+            name=name,
+            context=contexts[number],
+            parent=contexts[0] if number else None,
+            resource=resource,
+            attributes=attributes,
+            status=Status(StatusCode.ERROR, event.get("error")) if is_failed else Status(StatusCode.UNSET),
+            start_time=first,
+            end_time=last,
+            instrumentation_scope=_SCOPE,
         )
-        yield around[-1]
 
 
 def _span_name(event: Event) -> str:

@@ -136,7 +136,9 @@ def _open_work(history: History, calls: Sequence[Call]) -> list[str]:
     """The lines that were edited, and neither run nor committed since; and the failure that is still open."""
     from session import command_runs
 
-    committed = next((call["number"] for call in reversed(calls) if _commits(call)), 0)
+    ends = ("git commit", "git stash", "git checkout", "git reset", "git restore")
+    done = [call for call in calls if call["outcome"] != "failed" and any(end in call["command"] for end in ends)]
+    committed = done[-1]["number"] if done else 0
     edits = history.edits()
     uncommitted = [edit for edit in edits if edit["number"] > committed]
     failure = command_runs.failing(calls, edits)
@@ -144,18 +146,6 @@ def _open_work(history: History, calls: Sequence[Call]) -> list[str]:
         command_runs.unrun_line(history, uncommitted, calls, {}, room=240),
         command_runs.failure_line(failure, 110) if failure else "",
     ]
-
-
-def _commits(call: Call) -> bool:
-    """Whether a call committed the edits, or put them away."""
-    if call["outcome"] == "failed" or "git" not in call["command"]:
-        return False
-    from core import shell_command
-
-    return any(
-        step["program"] == "git" and step["verb"] in ("commit", "stash", "checkout", "reset", "restore")
-        for step in shell_command.steps(call["command"])
-    )
 
 
 def _age(age_ms: int) -> str:
@@ -280,13 +270,12 @@ def _names_folder(hit: Hit, folder: str) -> bool:
 
 def _in_settings(path: str, bases: Sequence[str], scopes: Mapping[str, str]) -> tuple[str, str]:
     """The longest folder in `[scopes]` that the file is in, and its query; two empty texts if there is none."""
-    best = "", ""
-    for entry, query in scopes.items():
-        folder = entry.strip().removeprefix("./")
-        while folder.endswith(("/*", "/**", "/")):
-            folder = folder.rstrip("*").rstrip("/")
-        if not folder or folder.startswith("/") or ".." in folder.split("/"):
-            continue
-        if len(folder) > len(best[0]) and any(is_below(path + "/", os.path.join(base, folder)) for base in bases):
-            best = folder, query
-    return best
+    found = [
+        (folder, query)
+        for entry, query in scopes.items()
+        if (folder := entry.strip().removeprefix("./").rstrip("/*"))
+        and not folder.startswith("/")
+        and ".." not in folder.split("/")
+        and any(is_below(path + "/", os.path.join(base, folder)) for base in bases)
+    ]
+    return max(found, key=lambda pair: len(pair[0]), default=("", ""))
