@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import time
 
-from core import TYPE_CHECKING, clock, files, json_text
+from core import TYPE_CHECKING, clock, files
 from core.errors import Failure
 from otel import log
 from session.state import (
@@ -106,7 +106,8 @@ class Session:
         self._wait_s = wait_s
         self._creates_state = creates_state
         self._lock: state_lock | None = None
-        self._saved = ""
+        self._saved = self.state
+        """The state as the file has it."""
         self._events: list[Event] = []
         self._writes: list[tuple[str, Callable[[apsw.Connection], object]]] = []
         self._unspooled: list[Event] = []
@@ -122,7 +123,7 @@ class Session:
             except BaseException as error:
                 self.__exit__(type(error), error, None)
                 raise
-        self._saved = self._text()
+        self._saved = self.before or self.state.copy()
         if self.role:
             self.state.role = self.role
         return self
@@ -136,10 +137,9 @@ class Session:
 
     def save(self) -> None:
         """Write the state if it changed; then store the queued events and writes."""
-        text = self._text()
-        if text != self._saved or (self.must_save and self.before is None):
-            write_state(self.state, text)
-            self._saved, self.must_save = text, False
+        if not self.state.equals(self._saved) or (self.must_save and self.before is None):
+            write_state(self.state.without_texts() if self.is_excluded(self.state.cwd) else self.state)
+            self._saved, self.must_save = self.state.copy(), False
         events, self._events = self._events, []
         self.spool(events)
         writes, self._writes = self._writes, []
@@ -277,10 +277,6 @@ class Session:
         if self.set_aside:
             about = {"file": os.path.basename(self.set_aside)}
             self.queue_event(self.event("session.state.set_aside", about, level="warn"))
-
-    def _text(self) -> str:
-        state = self.state.without_texts() if self.is_excluded(self.state.cwd) else self.state
-        return json_text.dumps(state.to_json())
 
     def _known_switches(self) -> Switches | None:
         """The user's switches; None if there are none. A damaged file is set aside."""

@@ -246,8 +246,16 @@ class SessionState:
         return {**value, "sessionId": self.session_id}  # never cut: it names the file
 
     def copy(self) -> SessionState:
-        """A copy, which later changes do not reach."""
-        return SessionState.from_json(self.to_json(), self.session_id)
+        """A copy, which later changes do not reach; entries of lists are replaced, never changed."""
+        twin = SessionState.__new__(SessionState)
+        for name in self.__slots__:
+            value = getattr(self, name)
+            setattr(twin, name, value.copy() if isinstance(value, (list, dict)) else value)
+        return twin
+
+    def equals(self, other: SessionState) -> bool:
+        """Whether another state has the same values."""
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
 
     def without_texts(self) -> SessionState:
         """A copy without anything that was said, edited or recalled."""
@@ -412,13 +420,13 @@ def load_state(session_id: str) -> tuple[SessionState | None, str]:
     return None, files.set_aside(state_path(session_id))
 
 
-def write_state(state: SessionState, text: str = "") -> None:
-    """Replace the state on disk; `text` is its JSON, if the caller has it. Call it within `state_lock`."""
+def write_state(state: SessionState) -> None:
+    """Replace the state on disk. Call it within `state_lock`."""
     path, mark = state_path(state.session_id), work_lock(state.session_id, TIMERS)
     updated_ns = state.updated_at * 1_000_000
     if state.idle_timer is not None:
         files.touch_private(mark)
-    files.write_whole(path, (text or json_text.dumps(state.to_json())).encode())
+    files.write_whole(path, json_text.dumps(state.to_json()).encode())
     os.utime(path, ns=(updated_ns, updated_ns))  # so that lists can be sorted without reading the files
     if state.idle_timer is None:
         files.remove(mark)

@@ -25,9 +25,9 @@ def writes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     paths: list[str] = []
     write = sessions.write_state
 
-    def counted(state: Any, text: str = "") -> None:
+    def counted(state: Any) -> None:
         paths.append(state.session_id)
-        write(state, text)
+        write(state)
 
     monkeypatch.setattr(sessions, "write_state", counted)
     return paths
