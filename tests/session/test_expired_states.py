@@ -1,7 +1,6 @@
 """The states of old sessions expire, with their lock files, and commands do not read all states."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -110,13 +109,3 @@ def test_commands_do_not_read_all_states(talk: Run, home: Path, monkeypatch: pyt
     monkeypatch.setattr(files, "read_file", counting)
     talk(*command.split(), env=at(101))
     assert len([path for path in read if "/copy-" in path]) <= 60
-
-
-def test_lists_are_right_even_if_all_files_were_copied(talk: Run, home: Path) -> None:
-    """A copied file is newer than its session's last event."""
-    copies(home, 30)
-    shutil.move(home / "sessions" / "new.json", home / "new.json")
-    shutil.copy(home / "new.json", home / "sessions" / "new.json")
-    listed = talk("session", "list", "--limit", "4", env=at(101)).result
-    assert [row["sessionId"] for row in listed["sessions"]] == ["new", "old", "copy-0000", "copy-0001"]
-    assert listed["count"] == 32
