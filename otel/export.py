@@ -178,7 +178,9 @@ class _Transfer:
         A refused batch is halved until the event that the receiver refuses is found. That event is skipped once the
         receiver accepts a later one.
         """
-        most = size = _batch_size(self._cursor.signal)
+        name = {"logs": "BLRP", "traces": "BSP"}.get(self._cursor.signal, "")
+        wanted = _variable(f"OTEL_{name}_MAX_EXPORT_BATCH_SIZE")
+        most = size = max(1, min(int(wanted), 10_000)) if wanted.isdecimal() else 512  # the SDK's default
         most_bytes = 1_000_000  # receivers accept a few megabytes
         reached, refusal, skipped = self._cursor.reached, "", 0
         while True:
@@ -210,12 +212,6 @@ class _Transfer:
         self._cursor = self._cursor.changed(**changes)
         with sqlite.transaction(self._db):
             events.save_cursor(self._db, self._cursor)
-
-
-def _batch_size(signal: str) -> int:
-    name = {"logs": "BLRP", "traces": "BSP"}.get(signal, "")
-    size = os.environ.get(f"OTEL_{name}_MAX_EXPORT_BATCH_SIZE", "").strip()
-    return max(1, min(int(size), 10_000)) if size.isascii() and size.isdigit() else 512  # the SDK's default
 
 
 def _destination(signal: str) -> Destination:

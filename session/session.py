@@ -119,10 +119,15 @@ class Session:
             lock.__enter__()
             self._lock = lock
             try:
-                self._load()
+                state, self.set_aside = load_state(self.id)
             except BaseException as error:
                 self.__exit__(type(error), error, None)
                 raise
+            if state is not None:
+                self.state, self.before = state, state.copy()
+            if self.set_aside:
+                about = {"file": os.path.basename(self.set_aside)}
+                self.queue_event(self.event("session.state.set_aside", about, level="warn"))
         self._saved = self.before or self.state.copy()
         if self.role:
             self.state.role = self.role
@@ -258,7 +263,11 @@ class Session:
 
         folder = self.folder(cwd)
         name = project.name_of(folder)
-        return name if os.path.lexists(folder) else self.store.read("folder", lambda db: _known(db, folder), name)
+        if os.path.lexists(folder):
+            return name
+        from core.store import folders
+
+        return self.store.read("folder", lambda db: folders.known(db, folder).project, name)  # before it was removed
 
     def folder(self, cwd: str = "") -> str:
         """The agent's folder: `cwd`, else the state's folder, else the current folder; "" if that was removed."""
@@ -269,14 +278,6 @@ class Session:
         """Whether the last recovery note is still in the context; False if the clock went back."""
         last = self.state.last_injection_at
         return last is not None and 0 <= self.now - last < COOLDOWN_MS
-
-    def _load(self) -> None:
-        state, self.set_aside = load_state(self.id)
-        if state is not None:
-            self.state, self.before = state, state.copy()
-        if self.set_aside:
-            about = {"file": os.path.basename(self.set_aside)}
-            self.queue_event(self.event("session.state.set_aside", about, level="warn"))
 
     def _known_switches(self) -> Switches | None:
         """The user's switches; None if there are none. A damaged file is set aside."""
@@ -336,13 +337,6 @@ class TaskPlan:
     def must_write(self) -> bool:
         """Whether to write the task to memory."""
         return self.write_reason == "new-task"
-
-
-def _known(db: apsw.Connection, folder: str) -> str:
-    """The project that a removed folder had."""
-    from core.store import folders
-
-    return folders.known(db, folder).project
 
 
 class SessionStore:

@@ -56,7 +56,9 @@ def at_start(event: HookEvent, session: Session, *, query: str = "", project: st
         return Reaction(FAILED, about=about)
     files = [hit for hit in hits if hit["collection"] == "knowledge" and hit["path"]]
     memories = [hit for hit in hits if hit not in files]
-    if not (asked or state.is_gateway or any(_has_word(hit, query) for hit in memories)):
+    terms, texts = words.query_terms(query), [hit["observation"] for hit in memories]
+    has_word = any(not {*words.split(text), *words.parts(text).split()}.isdisjoint(terms) for text in texts)
+    if not (asked or state.is_gateway or has_word):  # they only have a similar meaning
         memories = session.store.read("memories", lambda db: of_project(db, project), [])
     folder = folder_of(session.folder(event["cwd"]))
 
@@ -89,12 +91,6 @@ def at_start(event: HookEvent, session: Session, *, query: str = "", project: st
     if reaction.texts:
         state.injected_kinds = {**state.injected_kinds, "memory-recall": session.now}
     return reaction
-
-
-def _has_word(hit: Hit, query: str) -> bool:
-    """Whether a memory has a word of the query, and not only a similar meaning."""
-    text = hit["observation"]
-    return not {*words.split(text), *words.parts(text).split()}.isdisjoint(words.query_terms(query))
 
 
 def _knowledge_lines(hits: Sequence[Hit], min_score: float) -> list[str]:

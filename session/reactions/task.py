@@ -60,7 +60,14 @@ def save_checkpoint(event: HookEvent, config: Config, *, role: str = "") -> dict
         record(event, session)
         session.save()
         if event["items"]:
-            _archive(event, session)
+
+            def archive(db: apsw.Connection) -> None:
+                from memory.archive import Origin, ingest
+
+                origin = Origin("generic", session.id, event["cwd"], now=session.now, vectors=session.store.has_vectors)
+                ingest.ingest_entries(db, event["items"], origin)
+
+            session.store.write("archive", archive, None)
         done = run("task", event, session)
         if event["kind"] == "before_compaction":
             run("daily_log", event, session)
@@ -69,18 +76,6 @@ def save_checkpoint(event: HookEvent, config: Config, *, role: str = "") -> dict
     if session.has_unspooled_events:
         session.store_events()
     return _result(session, done.about, began)
-
-
-def _archive(event: HookEvent, session: Session) -> None:
-    """Archive the entries that came with an event."""
-
-    def store(db: apsw.Connection) -> None:
-        from memory.archive import Origin, ingest
-
-        origin = Origin("generic", session.id, event["cwd"], now=session.now, vectors=session.store.has_vectors)
-        ingest.ingest_entries(db, event["items"], origin)
-
-    session.store.write("archive", store, None)
 
 
 def _result(session: Session, done: Mapping[str, Any], began: float) -> dict[str, Any]:
