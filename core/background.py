@@ -32,33 +32,31 @@ def start(words: Sequence[str], limit_s: int, *locks: str) -> bool:
     """
     if not os.path.isfile(sys.argv[0]):
         return False
-    for path in locks:
-        try:
+    try:
+        for path in locks:
             descriptor = files.open_lock(path)
-        except OSError:
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _withhold_descriptors()
-            os.set_inheritable(descriptor, True)
-            os.posix_spawn(
-                sys.executable,
-                [sys.executable, sys.argv[0], *words],
-                {**os.environ, LIMIT: str(limit_s), LOCK_DESCRIPTOR: str(descriptor)},
-                file_actions=[
-                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
-                    (os.POSIX_SPAWN_DUP2, 0, 1),
-                    (os.POSIX_SPAWN_DUP2, 0, 2),
-                ],
-                setpgroup=0,  # so that a client that kills its hook's process group does not kill this
-            )
-            return True
-        except BlockingIOError:
-            continue
-        except OSError:
-            return False
-        finally:
-            os.close(descriptor)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _withhold_descriptors()
+                os.set_inheritable(descriptor, True)
+                os.posix_spawn(
+                    sys.executable,
+                    [sys.executable, sys.argv[0], *words],
+                    {**os.environ, LIMIT: str(limit_s), LOCK_DESCRIPTOR: str(descriptor)},
+                    file_actions=[
+                        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
+                        (os.POSIX_SPAWN_DUP2, 0, 1),
+                        (os.POSIX_SPAWN_DUP2, 0, 2),
+                    ],
+                    setpgroup=0,  # so that a client that kills its hook's process group does not kill this
+                )
+                return True
+            except BlockingIOError:
+                continue
+            finally:
+                os.close(descriptor)
+    except OSError:
+        return False
     return True
 
 

@@ -26,7 +26,6 @@ from core.words import clean
 IN_MODEL = "JOELCLAW_IN_MODEL"
 """Set in the environment of a model's command: our hooks stay silent there, and no model asks another model."""
 
-POLL_S = 0.05
 GUARD = """\
 import os, sys
 alive = int(sys.argv[1])
@@ -141,7 +140,7 @@ class Command:
         deadline = time.monotonic() + self.seconds
         while True:
             try:
-                process.communicate(timeout=POLL_S)
+                process.communicate(timeout=0.05)
                 return ""
             except subprocess.TimeoutExpired as waiting:
                 printed = len(waiting.output or b"")

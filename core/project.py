@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 OUTSIDE = ("/", "~", "../")
 """Prefixes of paths that `relative` leaves outside the folder."""
-MAX_LEVELS = 40  # parent folders that are looked at
 MAX_GIT_FILE_BYTES = 65_536
-MAX_SOURCE_BYTES = 1 << 20  # of a file in which names are looked up
 _WORKTREE_MARKS = ("/.worktrees/", "/.claude/worktrees/", ".worktrees/")  # between a repository's path and a worktree
 
 
@@ -42,7 +40,7 @@ def name_of(cwd: str) -> str:
 def folder_of(cwd: str) -> str:
     """The top folder of the working tree, to which its files' paths are relative; `cwd` if there is none."""
     top = folder = os.path.normpath(cwd) if cwd else ""
-    for _ in range(MAX_LEVELS):
+    for _ in range(40):  # parent folders
         if os.path.lexists(folder + "/.git"):
             top = folder
             if not _is_submodule(folder):
@@ -276,15 +274,16 @@ def current_lines(folder: str, places: Sequence[Place], deadline: float) -> list
     for index, place in enumerate(places):
         by_file.setdefault(place["file"], []).append(index)
     current: dict[int, tuple[Place, str]] = {}
+    max_bytes = 1 << 20  # of a source file
     for file in list(by_file)[:12]:
         if time.monotonic() >= deadline:
             break
         try:
             path = os.path.realpath(os.path.join(root, file))
-            data = files.read_file(path, MAX_SOURCE_BYTES + 1) if is_below(path, root) else b""
+            data = files.read_file(path, max_bytes + 1) if is_below(path, root) else b""
         except (OSError, ValueError):
             continue
-        lines = data.decode("utf-8", "replace").split("\n") if 0 < len(data) <= MAX_SOURCE_BYTES else []
+        lines = data.decode("utf-8", "replace").split("\n") if 0 < len(data) <= max_bytes else []
         for index in by_file[file]:
             match = _nearest_line(lines, places[index])
             if match is not None:

@@ -250,8 +250,9 @@ def _variable(name: str) -> str:
 
 
 def _cursor(db: apsw.Connection | None, place: Destination) -> Cursor:
-    stored = events.read_cursor(db, place.key) if db is not None else None
-    return stored or new_cursor(place.key, place.signal, place.shown)
+    stored = events.cursors(db) if db is not None else []
+    of_place = (cursor for cursor in stored if cursor.destination == place.key)
+    return next(of_place, None) or new_cursor(place.key, place.signal, place.shown)
 
 
 def _cursor_row(db: apsw.Connection | None, cursor: Cursor) -> dict[str, Any]:

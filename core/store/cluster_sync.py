@@ -26,7 +26,6 @@ from core.store import sqlite
 from core.store.cluster import COLLECTIONS, NOT_INITIALISED, PAGE, REFUSED, TEXT_FIELD
 from core.store.sqlite import COLLECTION_SHIFT, NAME_OF
 
-SCHEMA_VERSION = 1
 MAX_ERROR_CHARS = 300
 
 Row = dict[str, Any]
@@ -42,7 +41,6 @@ def initialise(config: Config) -> dict[str, Any]:
     return {
         "nodes": cluster.nodes,
         "prefix": cluster.prefix,
-        "schema": SCHEMA_VERSION,
         "changed": any(collection["created"] for collection in collections),
         "collections": collections,
         "backend": config.get_str("store.backend"),

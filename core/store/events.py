@@ -9,7 +9,7 @@ import os
 
 from core import TYPE_CHECKING, files, json_text
 from core.store import documents, sqlite
-from core.store.sqlite import ALL, Record, apsw, fetch, fetch_dicts, fetch_one, marks
+from core.store.sqlite import ALL, Record, apsw, fetch, fetch_dicts, marks
 
 if TYPE_CHECKING:
     from typing import Any
@@ -133,11 +133,6 @@ def new_cursor(destination: str, signal: str, endpoint: str) -> Cursor:
         destination=destination, signal=signal, endpoint=endpoint, reached=0, exported=0, rejected=0, totals="",
         exported_at=None, failures=0, error="", failed_at=None, next_try_at=0,
     )  # fmt: skip
-
-
-def read_cursor(db: apsw.Connection, destination: str) -> Cursor | None:
-    """A destination's cursor; None if nothing was ever sent."""
-    return fetch_one(db, "SELECT * FROM export_cursor WHERE destination = ?", (destination,), Cursor)
 
 
 def cursors(db: apsw.Connection) -> list[Cursor]:
