@@ -200,7 +200,7 @@ def extended_history(document: Document) -> list[dict[str, Any]]:
 def merged(older: Document, newer: Document, now: int) -> Document:
     """The older memory with the newer text; its own text goes to its history.
 
-    The better verdict and the stronger source of a category win. If either is global, so is the result.
+    The better verdict wins, and a category that was chosen. If either is global, so is the result.
     """
     document: Document = {**older}
     if older["text"] != newer["text"]:
@@ -218,7 +218,8 @@ def merged(older: Document, newer: Document, now: int) -> Document:
     document["updated_at"] = now
     if gate.VERDICTS.index(newer["write_verdict"]) <= gate.VERDICTS.index(older["write_verdict"]):
         copy_fields(document, newer, VERDICT_FIELDS)
-    if _category_strength(newer) >= _category_strength(older):
+    is_default = newer["category_id"] == "jc:operations"  # most often the flag's default, not a choice
+    if newer["category_source"] == "annotation" or (newer["category_source"] == "flag" and not is_default):
         copy_fields(document, newer, CATEGORY_FIELDS)
     return document
 
@@ -226,13 +227,6 @@ def merged(older: Document, newer: Document, now: int) -> Document:
 def is_global(document: Document) -> bool:
     """Whether every project sees a memory: it names no project, and no session whose project it would have."""
     return not document["project"] and not document["session_id"]
-
-
-def _category_strength(document: Document) -> int:
-    source = document["category_source"]
-    if source == "flag" and document["category_id"] == "jc:operations":
-        return 0  # most often the flag's default, not a choice
-    return {"keyword": 1, "annotation": 2, "flag": 3}.get(source, 0)
 
 
 def write_task(db: apsw.Connection, draft: Draft, *, now: int, vectors: bool) -> str:

@@ -211,8 +211,15 @@ class _Recall:
         vector = document_vector(self.expanded) if by_meaning and self.source.semantic else b""
         self.ranked = self.ranking.rank(self.source, terms, vector, self.filters, lexical, semantic)
         if condition is not None:
-            self.ranked = self._satisfying(condition)
+            first = {ranked.traits["rowid"]: ranked for ranked in self.ranked[:CANDIDATES]}
+            self.ranked = [
+                first[document["rowid"]]
+                for document in (self.source.documents(list(first)) if first else ())
+                if condition(f"{document['title']}\n{document['path']}\n{document['text']}")
+            ]
         return self._trusted_hits()
+
+    # 3. Document hits
 
     def _trusted_hits(self) -> list[Hit]:
         """The hits for what was ranked, without what the trust pass drops."""
@@ -224,17 +231,6 @@ class _Recall:
             else:
                 trusted.append(ranked)
         return self._document_hits(trusted)
-
-    def _satisfying(self, condition: Callable[[str], bool]) -> list[Ranked]:
-        """The best ranked documents whose title, path or text meets a condition."""
-        first = {ranked.traits["rowid"]: ranked for ranked in self.ranked[:CANDIDATES]}
-        return [
-            first[document["rowid"]]
-            for document in (self.source.documents(list(first)) if first else ())
-            if condition(f"{document['title']}\n{document['path']}\n{document['text']}")
-        ]
-
-    # 3. Document hits
 
     def _document_hits(self, trusted: Sequence[Ranked]) -> list[Hit]:
         """The best hits. A text that repeats a better hit of its session is counted in that hit's `more`."""
@@ -252,22 +248,18 @@ class _Recall:
                 scored.append((score, document, ranked))
         # stable: equal scores stay in the order of the ranking
         scored.sort(key=lambda entry: (-entry[0], ABANDONED in entry[1]["tags"]))
-        main = {
-            name: sessions.ancestor(self.db, name) for name in {document["session_id"] for _, document, _ in scored}
-        }
+        main = {name: sessions.ancestor(self.db, name) for name in {entry[1]["session_id"] for entry in scored}}
         chosen: list[tuple[set[str], Hit]] = []
         for score, document, ranked in scored:
             if score < 0.25 * scored[0][0]:
                 break  # it shares just a common word with the query
-            text_words = set(words.split(document["text"]))
-            same_session = [
-                (others, hit) for others, hit in chosen if main[hit["session"]] == main[document["session_id"]]
-            ]
-            repeated = next((hit for others, hit in same_session if _repeats(document, text_words, hit, others)), None)
+            session, own = main[document["session_id"]], set(words.split(document["text"]))
+            alike = (hit for others, hit in chosen if main[hit["session"]] == session and _are_alike(own, others))
+            repeated = next((hit for hit in alike if session and hit["project"] == document["project"]), None)
             if repeated is not None:
                 repeated["more"] += 1
             elif len(chosen) < self.limit:
-                chosen.append((text_words, document_hit(document, score, ranked.raw, ranked.boost)))
+                chosen.append((own, document_hit(document, score, ranked.raw, ranked.boost)))
         return [hit for _, hit in chosen]
 
     # 4. Merge
@@ -283,7 +275,12 @@ class _Recall:
         reserved = min(len(documents), limit * 2 // 5) if names.is_single else 0
         chosen: list[CallMatch | Hit] = [*self.calls[: limit - reserved]]
         chosen += documents[: limit - len(chosen)] if names.is_single else documents
-        chosen.sort(key=_rank)
+        # of equal scores, what was abandoned comes last
+        chosen.sort(
+            key=lambda item: (
+                (-item["score"], item["isAbandoned"]) if isinstance(item, dict) else (-item.score, item.is_abandoned)
+            )
+        )
         del chosen[limit:]
         return places + self._fitted(chosen, names, sum(len(hit["observation"]) + 1 for hit in places))
 
@@ -316,13 +313,7 @@ class _Recall:
         return hits
 
 
-def _rank(item: CallMatch | Hit) -> tuple[float, bool]:
-    """By score; of equal scores, what was abandoned comes last."""
-    return (-item["score"], item["isAbandoned"]) if isinstance(item, dict) else (-item.score, item.is_abandoned)
-
-
-def _repeats(document: Document, text_words: set[str], hit: Hit, hit_words: set[str]) -> bool:
-    """Whether a document says nearly the same as a hit from its session, or from one that began it."""
-    is_of_session = document["session_id"] != "" and hit["project"] == document["project"]
-    longer = max(len(text_words), len(hit_words), 8)  # two short answers are not a repetition
-    return is_of_session and len(text_words & hit_words) >= 0.75 * longer
+def _are_alike(first: set[str], second: set[str]) -> bool:
+    """Whether texts of these words say nearly the same."""
+    longer = max(len(first), len(second), 8)  # two short answers are not a repetition
+    return len(first & second) >= 0.75 * longer
