@@ -35,18 +35,17 @@ NOT_REMEMBERED = "not remembered: write it as a sentence that says what and why"
 # case: calling a tool, announcing a step, summing up.
 _TOOL_CALLS = ("<toolcall", "<tool_call", "<tool_use", "<function_calls", "<invoke", "<tool_result")
 _PLANS = tuple(
-    "## plan summary | # plan summary | **plan summary | plan summary: | should i: | should i | shall i | let me"
-    " | now let me | i'll now | i will now | now i'll | now i will | now i need to | next, i'll | next i'll |"
-    " next, i will | first, i'll | first, let me | i'll start by | i'll begin by |"
-    " i need to check | would you like me to | do you want me to | let's start by | todo: | fixme:".split(" | ")
+    "## plan summary | # plan summary | **plan summary | plan summary: | should i | shall i | let me | now let me |"
+    " now i'll | now i will | now i need to | next, i'll | next i'll | next, i will | first, i'll | first, let me |"
+    " i'll start by | i'll begin by | i need to check | would you like me to | do you want me to | let's start by |"
+    " todo: | fixme:".split(" | ")
 )
 _SUMMARIES = tuple(
     "i've updated | i've reviewed | i've completed | i've finished | i've implemented | i've added | i've fixed |"
-    " i've created | i've made | i've gone | i've read | i've analyzed | i've analysed | i have reviewed | i have"
-    " completed | i have updated | i have implemented | i understand that | i understand you | here's a summary |"
-    " here is a summary | here's what i | here is what i | here's the plan | here is the plan | in summary, | to"
-    " summarize | to summarise | to recap | based on my review | based on your request | you're absolutely right |"
-    " you are absolutely | i'm going to | i am going to".split(" | ")
+    " i've created | i've made | i've read | i have reviewed | i have completed | i have updated | i have implemented |"
+    " i understand | here's a summary | here is a summary | here's what i | here is what i | here's the plan |"
+    " here is the plan | in summary, | to summarize | to summarise | to recap | based on my review | based on your"
+    " request | you're absolutely right | you are absolutely | i'm going to | i am going to".split(" | ")
 )
 # Followed by punctuation or nothing: "Perfect forward secrecy" is not an acknowledgement.
 ACKNOWLEDGEMENTS = tuple(

@@ -108,20 +108,17 @@ class Observer:
         tokens = min(RANGE_TOKENS, left_tokens - _tokens(frame) - reply_tokens)
         room = self.config.get_int("model.max_prompt_bytes") - len(frame.encode())
         before = sessions.observed_position(self.db, self.session)
-        after = before[0] if before else 0
         episodes: list[Episode] = []
         turns: list[tuple[str, str, int]] = []
-        while page := sessions.episodes(self.db, self.session, after, 200):
-            for episode in page:
-                turn = _turn(episode)
-                block = _turn_block(turn)
-                tokens -= _tokens(block)
-                room -= len(block.encode()) + 1
-                if turns and (tokens < 0 or room < 0):
-                    return Range(episodes, prompt_of(turns), before)
-                turns.append(turn)
-                episodes.append(episode)
-            after = page[-1]["rowid"]
+        for episode in sessions.episodes(self.db, self.session, before[0] if before else 0, 1_000):
+            turn = _turn(episode)
+            block = _turn_block(turn)
+            tokens -= _tokens(block)
+            room -= len(block.encode()) + 1
+            if turns and (tokens < 0 or room < 0):
+                break
+            turns.append(turn)
+            episodes.append(episode)
         return Range(episodes, prompt_of(turns), before) if episodes else None
 
     def _observe(self, part: Range, seconds: float) -> bool:

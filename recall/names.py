@@ -138,18 +138,11 @@ class CallMatch:
             isAbandoned=self.is_abandoned,
         )  # fmt: skip
 
-    def begins_command(self, text: str) -> bool:
-        """Whether a text of two words or more begins the call's command, or one of those that its line runs."""
-        command = self.call["command"]
-        if len(text.split()) < 2 or text not in command:
-            return False
-        return command.startswith(text) or any(f"{mark} {text}" in command for mark in ("&&", "||", ";", "|"))
-
     def essence(self) -> str:
         """What distinguishes a match: the command or the file, and the words right after the name in its passage."""
         call, lower = self.call, self.call["passage"].lower()
         place = next((at for word in self.wanted if (at := lower.find(word.lower())) >= 0), -1)
-        if place < 0 or self.begins_command(self.wanted[0]):
+        if place < 0:
             return call["command"] or f"{call['tool']} {call['file']}"
         return " ".join(words.split(call["passage"][max(0, place - 8) : place + 52]))
 
@@ -159,19 +152,16 @@ def matching_calls(
 ) -> list[CallMatch]:
     """The calls that answer a query, best first, each passage, command or file once.
 
-    Equal calls are sorted: the preferred project first, then by substance, then the newest first.
+    Of equal calls, those of the preferred project come first, then the newest.
     """
     matches = _calls_containing(db, query.strip(), names, filters) or _calls_with_prefix(db, names, filters)
     for match in matches:
         match.score = match.raw * scope.factor(match.call["project"], match.call["session"])
 
-    def order(match: CallMatch) -> tuple[float, bool, bool, int, int]:
-        call = match.call
-        is_foreign = call["project"] != scope.prefer
-        return -match.score, match.is_abandoned, is_foreign, -(call["at"] or 0), -call["rowid"]
-
+    matches.sort(key=lambda match: (-(match.call["at"] or 0), -match.call["rowid"]))
+    matches.sort(key=lambda match: (-match.score, match.is_abandoned, match.call["project"] != scope.prefer))
     different: dict[str, CallMatch] = {}
-    for match in sorted(matches, key=order):
+    for match in matches:
         if len(different) < limit:
             different.setdefault(match.essence(), match)
     best = list(different.values())
@@ -199,12 +189,10 @@ def _calls_containing(db: apsw.Connection, query: str, names: QueryNames, filter
             found[call["rowid"]] = CallMatch(call, 0.9 * ranking.saturated(bm25, half), wanted)
     if len(query.split()) > 1:
         for call in calls.holding_all(db, [query], filters):
-            match = CallMatch(call, 0.85, [query, *wanted])
-            # a phrase of one or two common words was not copied from a call
+            # A phrase of one or two common words was not copied from a call.
             is_distinctive = bool(names.names) or len(names.words) > 2
-            is_inside = is_distinctive and query.lower() in _searched_text(call).lower()
-            if match.begins_command(query) or is_inside:
-                found[call["rowid"]] = match
+            if query in call["command"] or (is_distinctive and contains(_searched_text(call), [query])):
+                found[call["rowid"]] = CallMatch(call, 0.85, [query, *wanted])
     return list(found.values())
 
 

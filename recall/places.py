@@ -7,6 +7,7 @@ looked up in the working tree; if there is no tree, they are shown as last seen.
 from __future__ import annotations
 
 import time
+from itertools import zip_longest
 from math import exp, sqrt
 
 from core import TYPE_CHECKING, clock, files, quoting
@@ -116,16 +117,12 @@ def _places_of_names(places: Sequence[Place], names: Sequence[str], asked_files:
 
     Those in a file that the query names come first, then definitions, then the latest.
     """
-    ranked: list[tuple[int, int, Place]] = []
-    for at, name in enumerate(names):
-        own = [place for place in places if place["name"] == name]
-        own.sort(
-            key=lambda place: (
-                not any(is_at(place["file"], file) for file in asked_files), not place["defines"], -place["number"]
-            )
-        )  # fmt: skip
-        ranked += [(rank, at, place) for rank, place in enumerate(own)]
-    return [place for *_, place in sorted(ranked, key=lambda entry: entry[:2])]
+
+    def key(place: Place) -> tuple[bool, bool, int]:
+        return not any(is_at(place["file"], file) for file in asked_files), not place["defines"], -place["number"]
+
+    by_name = [sorted((place for place in places if place["name"] == name), key=key) for name in names]
+    return [place for rank in zip_longest(*by_name) for place in rank if place]
 
 
 def _places_in_files(db: apsw.Connection, session: str, paths: Collection[str], *, with_others: bool) -> list[Place]:

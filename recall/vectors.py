@@ -16,11 +16,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import sys
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DIMENSIONS = 256
 SPACE = "minilm-256-v1"  # vectors of different spaces cannot be compared
@@ -67,10 +62,9 @@ def embed(text: str, context: str = "") -> bytes:
 
 
 def scaled(components: list[int] | list[float]) -> bytes:
-    """Components as int8, the largest |component| 127; b"" if all are 0, or any is not a number."""
-    highest, lowest = max(components), min(components)
-    peak = max(highest, -lowest)
-    if not 0 < peak < 1e30:  # comparing NaN yields False
+    """Components as int8, the largest |component| 127; b"" if all are 0."""
+    peak = max(*components, -min(components))
+    if not peak:
         return b""
     factor = 127 / peak
     return bytes([int(component * factor + 128.5) for component in components]).translate(_FLIP_SIGN_BIT)
@@ -168,15 +162,17 @@ def split_words(text: str) -> list[str]:
     return unicodedata.normalize("NFD", text).translate(_characters).split()
 
 
-def pieces(word: str, lookup: Callable[[str], int], longest: int) -> list[int]:
-    """The rows of a word's tokens, each the longest that `lookup` knows (-1: unknown); empty if a part is unknown."""
+def _pieces(word: str, table: Table) -> list[int]:
+    """The rows of a word's tokens, each the longest that the table knows; empty if it does not know a part."""
     size = len(word)
     rows: list[int] = []
     start = 0 if size <= 100 else size  # a longer word is unknown, as in BERT
     while start < size:
         prefix = "##" if start else ""
-        ends = range(min(size, start + longest), start, -1)
-        row, start = next(((row, end) for end in ends if (row := lookup(prefix + word[start:end])) >= 0), (-1, size))
+        ends = range(min(size, start + table.longest), start, -1)
+        row, start = next(
+            ((row, end) for end in ends if (row := table.row_of(prefix + word[start:end])) >= 0), (-1, size)
+        )
         if row < 0:
             return []
         rows.append(row)
@@ -192,7 +188,7 @@ class _WordSums(dict[str, int]):
         table = self.table = self.table or Table()
         lanes = bytearray(_LANE_BYTES)
         total = 0
-        for row in pieces(word, table.row_of, table.longest):
+        for row in _pieces(word, table):
             lanes[::4] = table.row(row).translate(_FLIP_SIGN_BIT)  # component + 128
             total += int.from_bytes(lanes, "little") - _ROW_BIAS
         if len(self) >= 16_384:  # 1.1 KB each: 18 MB while many documents are embedded
@@ -212,6 +208,5 @@ def _sum(text: str) -> int:
 def _components(total: int) -> list[int]:
     """The 256 signed components of a sum."""
     # With its top bit flipped, a lane biased by 2**31 is the two's complement of its value.
-    lanes = ((total + _SUM_BIAS) ^ _SUM_BIAS).to_bytes(_LANE_BYTES, sys.byteorder)
-    components = memoryview(lanes).cast("i").tolist()
-    return components if sys.byteorder == "little" else components[::-1]
+    lanes = ((total + _SUM_BIAS) ^ _SUM_BIAS).to_bytes(_LANE_BYTES, "little")
+    return memoryview(lanes).cast("i").tolist()
