@@ -240,6 +240,7 @@ def _selects_secret(steps: list[Step]) -> bool:
     """Whether a pipeline selects something named after a secret, or reads such a file. Listings print only names."""
     # programs and verbs that print names, sums or sizes, or make something: no contents
     listers = "ls find stat wc test [ sha1sum sha256sum shasum md5sum cksum git joelclaw".split()
+    makers = ("creds", "bearer", "urandom", "random_bytes", "token_hex", "token_urlsafe")
     listing = {"list", "ls", "-l", "-rl", "--list", "put", "patch", "delete"}
     selects = False
     for step in steps:
@@ -247,7 +248,13 @@ def _selects_secret(steps: list[Step]) -> bool:
         lists = program in listers or not listing.isdisjoint(words) or any(map(compiled(_NAMES).search, words))
         if program in ("kubectl", "oc"):
             lists = lists or {"exec", "token", "run", "config", "debug", "view-secret"}.isdisjoint(words)
-        selects = not lists and (selects or any(map(_names_secret, _names_in(step))))
+        if not lists and not selects:
+            names = _names_in(step)
+            families = {family(form) for name in names for form in (name, name.removesuffix("s"))}
+            selects = not families <= {"", "key", "auth", "authorization"} or any(
+                name.lower().endswith(makers) for name in names
+            )
+        selects = selects and not lists
         if selects and step["mark"] != "|":
             return True
     return False
@@ -273,12 +280,6 @@ def _names_in(step: Step) -> list[str]:
             prints = compiled(r"\b(?:echo|print\w*|env)\b").search(word)
             names += compiled(selected).findall(word if prints else compiled(_VARIABLE).sub("", word))
     return names
-
-
-def _names_secret(name: str) -> bool:
-    makers = ("creds", "bearer", "urandom", "random_bytes", "token_hex", "token_urlsafe")
-    families = {family(name), family(name.removesuffix("s"))}
-    return not families <= {"", "key", "auth", "authorization"} or name.lower().endswith(makers)
 
 
 def _values_in(line: str, *, is_whole: bool) -> list[tuple[int, int]]:

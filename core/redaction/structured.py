@@ -112,21 +112,18 @@ def _in_columns(text: str, names: list[Name]) -> list[Span]:
     spans: list[Span] = []
     done = 0
     for start, end, _ in names if any(map(text.__contains__, "|\t;,")) else ():
-        if text[end : end + 3].lstrip(" \"'`*]")[:1] not in ("|", "\t", ";", ",", "\n", "\r"):
+        begin, stop = text.rfind("\n", max(0, start - 400), start) + 1, text.find("\n", end, end + 400)
+        is_cell = text[end : end + 3].lstrip(" \"'`*]")[:1] in ("|", "\t", ";", ",", "\n", "\r")
+        if begin < done or stop < 0 or not is_cell:
             continue
-        begin, end = text.rfind("\n", max(0, start - 400), start) + 1, text.find("\n", start, start + 400)
-        if begin < done or end < 0:
-            continue
-        done = end
-        header = _without_line_number(text[begin:end])
+        done = stop
+        header = _without_line_number(text[begin:stop])
         delimiter = next((sign for sign in "|\t;," if sign in header), "")
-        if not delimiter or not compiled(r"[\w \t\"'`*.|,;+-]{3,400}\Z").match(header):
-            continue
-        cells = [cell.strip(_CELL_MARGIN) for cell in header.split(delimiter)]
-        kinds = [family(cell) if cell else "" for cell in cells]
-        named = [cell for cell in cells if cell]
-        if len(named) > 1 and any(kinds) and all(len(cell.split()) < 4 and len(cell) <= 40 for cell in named):
-            done = _add_rows(text, end + 1, delimiter, kinds, spans)
+        cells = [cell.strip(_CELL_MARGIN) for cell in header.split(delimiter or None)]
+        kinds = [family(cell) for cell in cells]
+        is_header = compiled(r"[\w \t\"'`*.|,;+-]{3,400}\Z").match(header) and max(map(len, cells)) <= 40
+        if delimiter and is_header and any(kinds) and all(len(cell.split()) < 4 for cell in cells):
+            done = _add_rows(text, stop + 1, delimiter, kinds, spans)
     return spans
 
 
@@ -138,21 +135,19 @@ def _without_line_number(line: str) -> str:
 
 def _add_rows(text: str, at: int, delimiter: str, kinds: list[str], spans: list[Span]) -> int:
     """Add the secrets of the rows that begin at `at`, and return the end of the rows."""
-    while at < len(text):
-        end = text.find("\n", at)
-        end = len(text) if end < 0 else end
-        line = text[at:end]
+    for line in text[at : at + 100_000].split("\n"):
         cells = line.split(delimiter)
         is_ruler = bool(line.strip()) and not line.strip("|+-: \t=")
         if not is_ruler and len(cells) != len(kinds):
-            return at
+            break
+        place = at
         for cell, kind in zip(cells, kinds, strict=False):
-            value = _without_line_number(cell).strip(_CELL_MARGIN) if kind and not is_ruler else ""
-            if value and is_described(value, kind):
-                start = at + cell.index(value)
+            value = _without_line_number(cell).strip(_CELL_MARGIN)
+            if kind and value and not is_ruler and is_described(value, kind):
+                start = place + cell.index(value)
                 spans.append((start, start + len(value), label(kind)))
-            at += len(cell) + 1
-        at = end + 1
+            place += len(cell) + 1
+        at += len(line) + 1
     return at
 
 
@@ -245,21 +240,16 @@ def _redact_dict(
 def _redact_item(item: object, kind: str, plain: Plain, work: list[Work], program: str = "") -> object:
     """A leaf, redacted, or an empty container that is left as work."""
     if isinstance(item, str):
-        return (kind and not is_placeholder(item) and _mark(item, kind)) or plain(item)
+        is_secret = kind and not is_placeholder(item)
+        if is_secret and kind in ("key", "auth", "pass"):
+            return f"{MARK}api-key]" if is_strong(item) else plain(item)
+        is_path = kind in ("password", "pw") and item[:1] in ("/", "~") and "/" in item[1:]
+        return f"{MARK}{label(kind)}]" if is_secret and not is_path else plain(item)
     if not isinstance(item, (dict, list, tuple)):
         return item
     copy: object = {} if isinstance(item, dict) else []
     work.append((item, copy, kind, program))
     return copy
-
-
-def _mark(value: str, kind: str) -> str:
-    """The mark for a value; "" if it is no secret of its kind."""
-    if kind in ("key", "auth", "pass"):
-        return f"{MARK}api-key]" if is_strong(value) else ""
-    kind = "password" if kind == "pw" else kind
-    is_path = kind == "password" and value[0] in "/~" and "/" in value[1:]
-    return "" if is_path else f"{MARK}{kind}]"
 
 
 def _labels(source: dict[object, object]) -> tuple[str, str]:

@@ -117,11 +117,18 @@ def find_formed(text: str, lower: str, fresh: str) -> list[Span]:
             spans += _find_matches(text, kind, pattern)
     if "@" in text and "://" in text:
         user = r"://([\w-]{16,300})(?::[^\s/@]{0,100})?@(?!\S{0,40}ingest)"
-        spans += [span for span in _find_matches(text, "url-password", user) if _is_url_token(text[span[0] : span[1]])]
+        for start, end, kind in _find_matches(text, "url-password", user):
+            numbers = compiled("[0-9]+").findall(text[start:end])
+            is_token = len(numbers) > 1 and len("".join(numbers)) > 2  # not `svc-account-2024`
+            if is_strong(text[start:end]) and (is_token or (text[start:end].isalnum() and len("".join(numbers)) > 7)):
+                spans.append((start, end, kind))
     if "bearer" in lower or "basic" in lower:
         header = r"(?i:b(?<![a-z0-9]b)(?:earer|asic)[ \t]{1,4})([A-Za-z0-9._~+/=-]{8,}+)"
-        found = _find_matches(text, "authorization", header)
-        spans += [span for span in found if _is_credential(text[span[0] : span[1]])]
+        for start, end, kind in _find_matches(text, "authorization", header):
+            value = text[start:end]  # and not prose: "basic authentication"
+            is_word = DIGITS.isdisjoint(value) and (len(value) < 16 or value.islower() or value.istitle())
+            if len(value) >= 12 and not is_word:
+                spans.append((start, end, kind))
     return spans + _find_cookies(text) if "cookie" in lower else spans
 
 
@@ -176,22 +183,6 @@ def _find_cookies(text: str) -> list[Span]:
             if (is_named or is_random(value)) and not is_placeholder(value):
                 spans.append((*match.span(2), "cookie"))
     return spans
-
-
-def _is_url_token(user: str) -> bool:
-    """Whether the user of a URL is a token: with two or more numbers among its letters, `-` and `_`."""
-    if not is_strong(user):
-        return False
-    numbers = compiled("[0-9]+").findall(user)
-    size = sum(map(len, numbers))
-    return (len(numbers) > 1 and size > 2) or (size > 7 and user.isalnum())
-
-
-def _is_credential(value: str) -> bool:
-    """Whether the word after `Bearer` or `Basic` is a credential and not prose ("basic authentication")."""
-    if any(map(str.isdigit, value)):
-        return len(value) >= 12
-    return len(value) >= 16 and not value.islower() and not value.istitle()
 
 
 MIN_TOKEN = 24  # characters below which no bare token is judged: more are hashes and identifiers than secrets
