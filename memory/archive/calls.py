@@ -28,17 +28,35 @@ if TYPE_CHECKING:
 MAX_COMMAND_CHARS = 1000
 MAX_READ_CHARS = 400_000  # of an input or output; if it is longer, its head and its tail are read
 RUNNING = "running"  # outcome of a call whose process goes on in the background
-# Kinds of calls in a script; that of a known command is its fingerprint.
-UNKNOWN_COMMAND = "?"
-PATCH = "p"
-OTHER = "-"
-# Keys of what is pending. Behind the last four comes the key of a call or of a process.
-LAST_CALL = "last"  # the last call
-SCRIPT = "script"  # the last script
-PARTS = "parts "  # of a script without a result: the kinds of its calls
-RUNS = "runs "  # of a background process: the call that began it
-ASKS = "asks "  # of a call: the background process whose output it asks for
-PRINTS = "prints "  # of either: the command and the path on two lines, if its output may hold a secret
+
+
+class Pending:
+    """What the pieces before left open, as the carry stores it: values by a name and the key of a call or a process.
+
+    - `last`, `script`: the last call; the last script.
+    - `parts` of a script without a result: the kinds of its calls. The kind of a known command is its fingerprint; an
+      unknown command is `?`, a patch `p`, anything else `-`.
+    - `runs` of a background process: the call that began it.
+    - `asks` of a call: the background process whose output it asks for.
+    - `prints` of either: the command and the path on two lines, if its output may hold a secret.
+    """
+
+    def __init__(self, values: dict[str, str]) -> None:
+        self._values = values
+
+    def get(self, name: str, key: str = "") -> str:
+        """A value; "" if there is none."""
+        return self._values.get(f"{name} {key}".rstrip(), "")
+
+    def pop(self, name: str, key: str) -> str:
+        """A value, which is no longer pending."""
+        return self._values.pop(f"{name} {key}", "")
+
+    def set(self, name: str, key: str, value: str) -> None:
+        """Keep a value."""
+        self._values[f"{name} {key}".rstrip()] = value
+        if len(self._values) > 60:  # the oldest outlived its use
+            del self._values[next(other for other in self._values if other != "last")]
 
 
 class CallDraft:
@@ -117,15 +135,14 @@ class CallDraft:
 class SessionCalls:
     """Collects the entries of a piece in order, then stores what they say.
 
-    `is_copy`: a fork copied them. `pending` is what the piece before left: the key of the last call, of calls whose
-    process goes on, and the processes that calls ask for. It is changed.
+    `is_copy`: a fork copied them. `pending`: the values of `Pending`, which are changed.
     """
 
     def __init__(self, pending: dict[str, str], folder: str, *, is_copy: bool = False) -> None:
         self._is_copy = is_copy
         self.project = ""  # of the entries that are added
-        self._pending = pending
-        self._last_before = pending.get(LAST_CALL, "")
+        self._pending = Pending(pending)
+        self._last_before = self.last_call
         self._latest = 0  # time of the last message
         self._ended = 0  # time of the last end of a turn
         self._has_answered = True  # after its last call; the end of a turn without an answer is none
@@ -136,6 +153,11 @@ class SessionCalls:
             folder = folder.rpartition("/")[0]
             if folder and names_in_order(folder.rpartition("/")[2]):
                 self._folders.append(folder)
+
+    @property
+    def last_call(self) -> str:
+        """The key of the last call."""
+        return self._pending.get("last")
 
     def add(self, entry: Entry, prompts: int) -> None:
         """Add an entry; `prompts` is the number of prompts before it in this piece."""
@@ -154,7 +176,7 @@ class SessionCalls:
             self._add_shell(entry, prompts)
         elif kind == "edit":
             key = call_key(entry.call)
-            patches = [] if key in self._drafts else [part for part in self._parts(PATCH) if not part.hunks]
+            patches = [] if key in self._drafts else [part for part in self._parts("p") if not part.hunks]
             (patches[0] if patches else self._draft(key)).edit(entry.hunks)
         elif kind == "process_end":
             self._end(call_key(entry.process), entry.text, entry.failed)
@@ -176,7 +198,7 @@ class SessionCalls:
 
     def _add_result(self, result: Entry) -> None:
         key = call_key(result.call)
-        if PARTS + key in self._pending:
+        if self._pending.get("parts", key):
             self._share(key, result)
         elif not (draft := self._draft(key)).outcome:
             if result.results:  # of a script without calls
@@ -187,33 +209,33 @@ class SessionCalls:
         """Give each call of a script its share of the result."""
         from clients.codex_script import shares
 
-        kinds = self._pending[PARTS + script].split()
-        found = shares(result, [kind not in (PATCH, OTHER) for kind in kinds])
+        kinds = self._pending.get("parts", script).split()
+        found = shares(result, [kind not in ("p", "-") for kind in kinds])
         # in reverse, since a script that goes on is known by its first call
         for number, share in reversed([*enumerate(found, 1)]):
             draft, kind = self._draft(part_key(script, number)), kinds[number - 1]
             if share is None or draft.outcome not in ("", RUNNING):
                 continue
-            if kind == OTHER and ASKS + draft.key not in self._pending and not result.process:
+            if kind == "-" and not self._pending.get("asks", draft.key) and not result.process:
                 share.failed = bool(result.failed) and share.failed
                 if share.process:  # the program to which it wrote
-                    self._remember(ASKS + draft.key, call_key(share.process))
+                    self._pending.set("asks", draft.key, call_key(share.process))
             elif share.failed is None and not any(map(is_error_line, share.text.splitlines())):
                 share.failed = False
             self._finish(draft, share)
         if not result.process:
-            del self._pending[PARTS + script]
+            self._pending.pop("parts", script)
 
     def _parts(self, kind: str) -> list[CallDraft]:
         """The calls of the latest script that are of a kind and may still go on."""
-        script = self._pending.get(SCRIPT, "")
-        kinds = enumerate(self._pending.get(PARTS + script, "").split(), 1)
+        script = self._pending.get("script")
+        kinds = enumerate(self._pending.get("parts", script).split(), 1)
         drafts = [self._draft(part_key(script, number)) for number, found in kinds if found == kind]
         return [draft for draft in drafts if draft.outcome in ("", RUNNING)]
 
     def _end_part(self, end: Entry) -> None:
         """Note the end of a command that a script ran."""
-        drafts = self._parts(words.fingerprint(end.command)[:8]) or self._parts(UNKNOWN_COMMAND)
+        drafts = self._parts(words.fingerprint(end.command)[:8]) or self._parts("?")
         for draft in drafts[:1]:
             draft.command = draft.command or start(end.command, MAX_COMMAND_CHARS)
             self._finish(draft, Entry("result", text=end.text, failed=end.failed))
@@ -228,16 +250,16 @@ class SessionCalls:
             return
         self._drafts[draft.key] = draft
         self._events.append((draft, prompts))
-        self._pending[LAST_CALL] = draft.key
+        self._pending.set("last", "", draft.key)
         if call.part:
-            runs = UNKNOWN_COMMAND if "exec" in call.tool or "shell" in call.tool else OTHER
-            kind = words.fingerprint(call.command)[:8] if call.command else PATCH if call.files else runs
-            self._remember(PARTS + key, f"{self._pending.get(PARTS + key, '')} {kind}")
-            self._pending[SCRIPT] = key
+            runs = "?" if "exec" in call.tool or "shell" in call.tool else "-"
+            kind = words.fingerprint(call.command)[:8] if call.command else "p" if call.files else runs
+            self._pending.set("parts", key, f"{self._pending.get('parts', key)} {kind}")
+            self._pending.set("script", "", key)
         if any(draft.printing):
-            self._remember(PRINTS + draft.key, f"{draft.command}\n{file_path(call.target)}")
+            self._pending.set("prints", draft.key, f"{draft.command}\n{file_path(call.target)}")
         if call.process:
-            self._remember(ASKS + draft.key, call_key(call.process))
+            self._pending.set("asks", draft.key, call_key(call.process))
 
     def _draft(self, key: str) -> CallDraft:
         """The draft of a call; a new draft if the call is stored already."""
@@ -251,13 +273,13 @@ class SessionCalls:
         """Note a result. If the call asked for the output of a process, a failure is that of the call that began it."""
         failed, shown_process, text = bool(result.failed), result.process, result.text
         process = call_key(shown_process)
-        asked = self._pending.pop(ASKS + draft.key, "")
-        printed = self._pending.pop(PRINTS + draft.key, "") or (self._pending.get(PRINTS + asked, "") if asked else "")
+        asked = self._pending.pop("asks", draft.key)
+        printed = self._pending.pop("prints", draft.key) or (self._pending.get("prints", asked) if asked else "")
         if printed and (draft.is_late or asked):
             command, _, path = printed.rpartition("\n")
             draft.printing = (command, path)
         if asked:
-            if RUNS + asked in self._pending:
+            if self._pending.get("runs", asked):
                 if not process and self._end(asked, text, failed, result):  # it has ended
                     text = ""  # which was shared
                 failed = False
@@ -265,32 +287,27 @@ class SessionCalls:
         outcome = RUNNING if process else "failed" if failed else "" if result.failed is None and not asked else "ok"
         draft.finish(text, outcome, shown_process)
         if process:
-            self._remember(RUNS + process, draft.key)
+            self._pending.set("runs", process, draft.key)
             if printed:
-                self._remember(PRINTS + process, printed)
+                self._pending.set("prints", process, printed)
 
     def _end(self, process: str, text: str, failed: bool | None, result: Entry | None = None) -> bool:
         """Note the end of a background process in the call that began it; `failed` is None if it was stopped.
 
         Returns whether the result of a call that waited was shared among the calls of a script.
         """
-        if key := self._pending.get(RUNS + process, ""):
-            if result is not None and PARTS + key in self._pending:
-                del self._pending[RUNS + process]
+        if key := self._pending.get("runs", process):
+            if result is not None and self._pending.get("parts", key):
+                self._pending.pop("runs", process)
                 self._share(key, result)
                 return True
             if text or not failed:  # else its output may still be asked for
-                del self._pending[RUNS + process]
+                self._pending.pop("runs", process)
             outcome = "stopped" if failed is None else "failed" if failed else "ok"
             draft = self._draft(key)
             reason = both_ends(text, MAX_READ_CHARS, *draft.printing) if failed else ""
             draft.set_outcome(outcome, reason)
         return False
-
-    def _remember(self, name: str, value: str) -> None:
-        self._pending[name] = value
-        if len(self._pending) > 60:  # the oldest outlived its use
-            del self._pending[next(key for key in self._pending if key != LAST_CALL)]
 
     def store(self, db: apsw.Connection, session: Session, *, prompts: int, is_first: bool, now: int) -> int:
         """Store all of it, inside the caller's transaction; returns the number of new calls.

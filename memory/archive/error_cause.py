@@ -13,14 +13,12 @@ from core.quoting import clip, clip_ends
 from memory.archive.texts import is_error_line
 
 ERROR_CHARS = 240  # of the line that is stored
-MAX_LINE_CHARS = 4_000
 NEAR_LINES = 12  # around an error, in which its place or its values are named
 # What a task runner puts in front of each line: `[lint:go] `, `@acme/core test: `.
 TASK_PREFIX = re.compile(r"^(?:\[[\w:.@/ -]+\] |[@\w/][\w/.-]* \w[\w:.-]*: )")
 PLACE = re.compile(r"(?P<file>(?:[A-Za-z]:)?[^\s:()\"'`…]+\.\w{1,6})(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\))(?=[:\s)]|$)")
-POINTER = re.compile(r"\s*(?:-->|└─|╭─\[|❯|at\b[^(]*?\(?)\s?([^\s()]+\.\w+:\d+(?::\d+)?)|(\S+\.py:\d+): \w+$")
-FRAME = re.compile(r'\s+File "(.+)", line (\d+)')
-SOURCE_LINE = re.compile(r"\s*(?:>\s*)?\d*\s*(?:[|│┃→]|\d+ [|│┃])")
+POINTER = re.compile(r"\s*(?:(?:-->|└─|╭─\[|❯) ?|at(?: \S+)*? \(?)([^\s()]+\.\w+:\d+(?::\d+)?)|(\S+\.py:\d+): \w+$")
+SOURCE_LINE = re.compile(r"(?:> {0,8})?\d{0,7} {0,8}(?:\d{0,7} )?[|│┃→]")
 DEPENDENCY = re.compile(
     r"node_modules|site-packages|dist-packages|/lib/python\d|<frozen|<string>|/pkg/mod/|/go/\d|/\.cargo/|node:"
 )
@@ -28,7 +26,6 @@ FAILED_TEST = re.compile(
     r"\s*(?:--- FAIL: (?P<go>\S+)|● (?P<jest>.+)|FAIL\s+\S+\.\w+ > (?P<vitest>.+)|\(fail\) (?P<bun>.+?)(?: \[.+\])?$)"
 )
 GO_MESSAGE = re.compile(r"\s+(?:[\w.-]+_test\.go|assertions\.go):\d+: ?")
-NO_ERROR = re.compile(r"[: ]*(?:#|\+0x|in |\W*warn|note|info\b|remark|debug)", re.IGNORECASE)  # after a place
 ERROR_BEGINS = re.compile(
     r"(?:\S+: )?(?:[\w.]*(?:Error|Exception)\b[^:]{0,40}:|(?:panic|fatal|error(?:\[\w+\])?):? |E  |✖|× |\*\* \("
     r"|CONFLICT \(|expect\(|\^ this|thread '.*panicked at)",
@@ -44,17 +41,12 @@ HEADER = re.compile(
     r"|some errors were emitted|husky - |pre-commit script|automatic merge failed|could not compile",
     re.IGNORECASE,
 )
-# What the client or a program says about the call itself.
-OF_CALL = re.compile(
-    r"(?:command timed out|exec_command failed|apply_patch verification failed)"
-    r"|[\w./-]+: (?:[^:]+: )*(?:No such file or directory|Permission denied|unrecognized)",
-    re.IGNORECASE,
-)
 # The reports of test runners in an output of a call that succeeded; those that name a test come first.
 VERDICTS = (
     re.compile(r"--- FAIL: \S|FAILED \S+\.py\b|\(fail\) \S|FAIL\s+\S+\.\w|FAIL\t\S"),
     re.compile(
-        r"test result: FAILED|(?:=+ .*|Tests:?\s+.*)?\b[1-9]\d* failed\b.*(?: =+| in [\d.]+s|total)$|.*task failed$"
+        r"test result: FAILED|=+ .*\b[1-9]\d* failed\b.* =+$|[1-9]\d* failed\b.* in [\d.]+s"
+        r"|Tests:?\s+.*\b[1-9]\d* failed\b|\[[\w:.-]+\] ERROR task failed$"
     ),
 )
 
@@ -62,8 +54,13 @@ VERDICTS = (
 def error_line(output: str) -> str:
     """Why a call failed, on one line: with the test, or with file and line, if the output names them."""
     lines = _lines_of(output)
-    if of_call := next(filter(OF_CALL.match, (*lines[:3], *lines[-2:])), ""):
-        return _cut(of_call)
+    of_call = re.compile(  # what the client or a program says about the call itself
+        r"(?:command timed out|exec_command failed|apply_patch verification failed)"
+        r"|[\w./-]+: (?:[^:]+: )*(?:No such file or directory|Permission denied|unrecognized)",
+        re.IGNORECASE,
+    )
+    if found := next(filter(of_call.match, (*lines[:3], *lines[-2:])), ""):
+        return _cut(found)
     test, part = _failed_test(lines)
     lines = part or lines
     if not lines:
@@ -89,14 +86,14 @@ def verdict_line(output: str) -> str:
 def _lines_of(output: str) -> list[str]:
     """The lines that are not blank, without colours; of very many the first and the last."""
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output)
-    lines = [line.rstrip()[:MAX_LINE_CHARS] for line in text.splitlines() if line.strip()]
+    lines = [line.rstrip()[:4000] for line in text.splitlines() if line.strip()]
     return lines if len(lines) <= 4000 else lines[:2000] + lines[-2000:]
 
 
 def _failed_test(lines: list[str]) -> tuple[str, list[str]]:
     """The first failed test, its innermost part, and the lines about it: those below its name, or those above."""
     marks = [(at, found) for at, line in enumerate(lines) if (found := FAILED_TEST.match(TASK_PREFIX.sub("", line)))]
-    for number, (at, found) in enumerate(marks):
+    for number, (at, found) in enumerate(marks[:20]):
         name = next(filter(None, found.groups()))
         after = marks[number + 1] if number + 1 < len(marks) else (len(lines), None)
         if after[1] and str(after[1]["go"]).startswith(f"{name}/"):
@@ -122,12 +119,13 @@ def _score(line: str) -> int:
         return 5
     if line.startswith("FAIL\t"):
         return 2
-    if HEADER.search(bare) or SOURCE_LINE.match(bare):
+    if HEADER.search(bare) or SOURCE_LINE.match(bare.lstrip()):
         return 0
     place = PLACE.match(bare)
     if place and is_file(place["file"]) and not DEPENDENCY.search(bare):
         text = bare[place.end() :]
-        return 4 if text.strip(" :-") and not NO_ERROR.match(text) and not text.endswith("━") else 1
+        is_other = re.match(r"[: ]*(?:#|\+0x|in |\W*warn|note|info\b|remark|debug)", text, re.IGNORECASE)
+        return 4 if text.strip(" :-") and not is_other and not text.endswith("━") else 1
     if re.match(r"\s+\d+:\d+\s+error\s", bare):  # eslint
         return 4
     if ERROR_BEGINS.match(bare.lstrip()):
@@ -137,7 +135,7 @@ def _score(line: str) -> int:
 
 def _place_of(lines: list[str], at: int) -> str:
     """The place that the lines around an error name for it; "" if it names a place itself."""
-    if PLACE.search(lines[at]):
+    if PLACE.search(lines[at], 0, 400):
         return ""
     if re.match(r"\s+\d+:\d+\s", lines[at]):  # eslint
         return next((f"{above}:" for above in lines[at::-1] if is_file(above)), "")
@@ -145,8 +143,8 @@ def _place_of(lines: list[str], at: int) -> str:
     for line in below:
         if (found := POINTER.match(line)) and not DEPENDENCY.search(line):
             return f"{found[1] or found[2]}: "
-    frames = (found for line in above if (found := FRAME.match(line)) and not DEPENDENCY.search(line))
-    if frame := next(frames, None):
+    frames = (re.match(r'\s+File "(.+)", line (\d+)', line) for line in above if not DEPENDENCY.search(line))
+    if frame := next(filter(None, frames), None):
         return f"{frame[1]}:{frame[2]}: "
     heading = above[0].removeprefix("at ") if above and above[0].endswith("━") else ""  # biome
     return f"{heading.partition(' ')[0]}: " if heading else ""
@@ -161,7 +159,7 @@ def _whole(lines: list[str], at: int) -> str:
         depth = len(lines[at]) - len(lines[at].lstrip())
         end = next((n for n, line in enumerate(near) if len(line) - len(line.lstrip()) <= depth), len(near))
         whole = re.sub(r"Error Trace:\s*\S+|\b(?:Error|Messages):|Test:\s*\S+", "", " ".join([whole, *near[:end]]))
-    elif whole.endswith(":") and near and not SOURCE_LINE.match(near[0]):
+    elif whole.endswith(":") and near and not SOURCE_LINE.match(near[0].lstrip()):
         whole = f"{whole} {near[0].strip()}"
     values = [line.strip() for line in near if re.match(r"\s*(?:Expected|Received)\b.*:", line)]
     return ", ".join([whole, *values[:2]])

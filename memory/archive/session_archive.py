@@ -14,7 +14,7 @@ from core.project import repository_of
 from core.store import branches, calls, documents, folders, sessions, sqlite
 from memory import gate
 from memory.archive import Origin, texts
-from memory.archive.calls import LAST_CALL, SessionCalls
+from memory.archive.calls import SessionCalls
 from memory.archive.texts import clean_name, identifier_of
 from recall.vectors import document_vector
 
@@ -307,7 +307,7 @@ class Piece:
         self.calls.project = self.archive.project_of(self.carry.folder)
         self.calls.add(entry, self.prompts)
         if entry.kind == "call" and self._node:
-            self._node.calls.append(self.carry.work.get(LAST_CALL, ""))
+            self._node.calls.append(self.calls.last_call)
         if entry.kind == "title":
             self._name_session(entry)
         elif entry.kind in ("prompt", "answer") or entry.origin:

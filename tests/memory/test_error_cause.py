@@ -1,5 +1,7 @@
 """Why a command failed, in one line: the output of compilers, linters, test runners and others."""
 
+import time
+
 import pytest
 
 from memory.archive.error_cause import ERROR_CHARS, error_line, verdict_line
@@ -129,6 +131,22 @@ def test_a_verdict_is_shown_with_the_places_it_names(printed: str, verdict: str)
     assert verdict_line(printed) == verdict
 
 
-def test_an_endless_output_is_read() -> None:
-    assert len(error_line("error: x\n" * 200_000)) <= ERROR_CHARS
-    assert len(error_line("a" * 400_000)) <= ERROR_CHARS
+LINES = [
+    "a",
+    "error: x",
+    "at " + "a" * 3000,
+    " " * 3000 + "x",
+    "1" * 3000,
+    "--- FAIL: T",
+    "a." * 1500,
+    "= 1 failed " * 99,
+]
+
+
+@pytest.mark.parametrize("line", LINES, ids=lambda line: line[:10].strip())
+def test_an_endless_output_is_read_in_time(line: str) -> None:
+    output = f"{line}\n" * (400_000 // len(line))
+    began = time.process_time()
+    assert len(error_line(output)) <= ERROR_CHARS
+    assert len(verdict_line(output)) <= ERROR_CHARS
+    assert time.process_time() - began < 5
