@@ -6,14 +6,14 @@ texts that is joined, or a name that was given such a value before.
 
 from __future__ import annotations
 
-import json
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clients.entries import Entry
+from core import TYPE_CHECKING, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
 TOKEN = re.compile(
     r"(?P<space>\s+|//[^\n]*|/\*.*?\*/)|(?P<text>\"(?:[^\"\\\n]++|\\.)*+\"|'(?:[^'\\\n]++|\\.)*+'|`(?:[^`\\]++|\\.)*+`)"
@@ -24,13 +24,15 @@ ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.))", re.DO
 MAX_CALLS = 100  # of a script
 
 
-class Token(NamedTuple):
+class Token:
     """A part of a script; `value` is that of a literal, None if it is unknown."""
 
-    text: str
-    value: Any
-    start: int
-    end: int
+    __slots__ = ("end", "start", "text", "value")
+
+    def __init__(self, match: re.Match[str]) -> None:
+        self.text = match[0]
+        self.value = _literal(match)
+        self.start, self.end = match.span()
 
 
 def tool_calls(script: str) -> list[tuple[str, Any]]:
@@ -51,8 +53,8 @@ def read_output(result: Entry, texts: Sequence[str]) -> None:
         result.process = f"cell {status.split()[-1]}"
     for text in printed:
         try:
-            found = _shell_results(json.loads(text))
-        except (ValueError, RecursionError):
+            found = _shell_results(json_text.loads(text))
+        except json_text.InvalidJSON:
             found = []
         result.results += found or [Entry("result", text=text, failed=_failed_by_text(text))]
 
@@ -110,11 +112,7 @@ class _Reader:
 
     def __init__(self, script: str) -> None:
         self._script = script
-        self._tokens = [
-            Token(match[0], _literal(match), match.start(), match.end())
-            for match in TOKEN.finditer(script)
-            if match.lastgroup != "space"
-        ]
+        self._tokens = [Token(match) for match in TOKEN.finditer(script) if match.lastgroup != "space"]
         self._names: dict[str, Any] = {"true": True, "false": False}
         self._closing: dict[int, int] = {}
         opened: list[int] = []
@@ -203,7 +201,7 @@ def _literal(token: re.Match[str]) -> Any:
     """The value of a literal; None for other tokens, and for a template with expressions in it."""
     text = token[0]
     if token.lastgroup == "number":
-        return int(text) if text.isdecimal() else None
+        return int(text) if text.isdecimal() and len(text) < 20 else None
     if token.lastgroup != "text" or (text[0] == "`" and "${" in text):
         return None
 
