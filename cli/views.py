@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from cli.output import Answer, step
-from cli.terminal import View, console, label, line, pairs, plain, present, records, safe
+from cli.terminal import View, console, label, line, pairs, plain, present, records, safe, values
 from core.quoting import clip, counted, shown, shown_id
 from core.words import query_terms
 from recall.hit import SPEAKERS, is_of_another, written
@@ -105,28 +105,16 @@ def conversation(answer: Answer) -> View:
 
 
 def status(answer: Answer) -> View:
-    """Whether everything works, the problems, then versions, counts and the last events."""
+    """Whether everything works, the problems, then all that is known."""
     result = answer.result
     yield _verdict(result["problems"], result["healthy"])
     yield from _problems(result["problems"])
-    store, sessions, events = result["store"], result["sessions"], result["events"]
-    facts = {
-        "joelclaw": f"{result['version']} (python {result['python']}, sqlite {result['sqlite']})",
-        "home": result["home"],
-        "store": f"{plain(store['bytes'], 'bytes')}, schema {store['schema']}" if store["exists"] else "none yet",
-        "cluster": store.get("waiting"),
-        "off": [row["name"] or row["scope"] for row in result["switches"]["off"]],
-        "never archived": result["switches"]["excluded"],
-        "state files": f"{sessions['count']}, {sessions['damaged']} damaged",
-        "events": f"{events['total']:,}, {events['errors24h']:,} errors in 24 h, {events['waiting']:,} not stored yet",
-        "export": result["otelExport"],
-        "settings": result["config"]["changed"],
-        "unknown settings": result["config"].get("unknown"),
-    }
-    yield pairs(present(facts))
-    yield from records([{"memories": name, **counts} for name, counts in result["counts"].items()])
-    if events["last"]:
-        yield from records(events["last"])
+    absent = [name for name, value in result.items() if isinstance(value, dict) and value.get("ok", "") is None]
+    last = result["events"].pop("last")
+    without = ("problems", "healthy", "recall", *absent)
+    yield from values(Answer({name: value for name, value in result.items() if name not in without}))
+    if last:
+        yield from records(last)
 
 
 def doctor(answer: Answer) -> View:

@@ -30,7 +30,6 @@ from session.state import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any, Literal
 
     from core.command import Ended
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
     Reason = Literal["scheduled", "off", "percent-unknown", "below-threshold", "switched-off"]
     """Whether a timer was set, or why not. In "switched-off", the client's own settings allow no compaction."""
     Status = Literal["none", "waiting", "due", "turn-running", "in-progress"]
-    Report = Callable[[str, dict[str, Any]], None]
-    """Called when a compaction has started or finished."""
 
 COMPACTION_SECONDS = 600  # longest run of the client: it asks a model for a summary of a long session
 
@@ -159,7 +156,7 @@ def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["dueAt"], row["sessionId"]))
 
 
-def run(config: Config, report: Report, *, once: bool) -> dict[str, Any]:
+def run(config: Config, *, once: bool) -> dict[str, Any]:
     """Compact sessions as they come due, until a KeyboardInterrupt. Returns counts and the last 100 results."""
     results: list[dict[str, Any]] = []
     counts = {"completed": 0, "failed": 0, "skipped": 0}
@@ -170,7 +167,7 @@ def run(config: Config, report: Report, *, once: bool) -> dict[str, Any]:
             for row in timers(enabled_only=True):
                 timer, result = (row["sessionId"], row["scheduledAt"]), None
                 if row["standing"] == "due" and timer not in tried:
-                    if result := compact(row["sessionId"], config, report):
+                    if result := compact(row["sessionId"], config):
                         tried.add(timer)
                 elif once and row["standing"] in ("turn-running", "in-progress"):
                     about = {"sessionId": row["sessionId"], "agent": row["agent"]}
@@ -186,7 +183,7 @@ def run(config: Config, report: Report, *, once: bool) -> dict[str, Any]:
     return {**counts, "stopped": is_stopped, "sessions": results}
 
 
-def compact(session_id: str, config: Config, report: Report) -> dict[str, Any] | None:
+def compact(session_id: str, config: Config) -> dict[str, Any] | None:
     """Compact a session; None if its timer is no longer due. Faults become events."""
     from core.command import Command
     from session import compaction
@@ -212,7 +209,6 @@ def compact(session_id: str, config: Config, report: Report) -> dict[str, Any] |
                 folder = began_in or timer["cwd"] or state.cwd
                 words = _command(state, folder, timer["transcript"], config)
                 _record("started", state, {**about, "command": words[0]})
-                report("started", {**result, "command": words, "cwd": folder})
                 if config.get_bool("compaction.notify_on_start"):
                     compaction.start_notify_command(config)
                 environment = {**os.environ, IDLE_RUN: "1"}
@@ -242,7 +238,6 @@ def compact(session_id: str, config: Config, report: Report) -> dict[str, Any] |
     if error:
         result |= {"outcome": "failed", "error": error}
     _record(result["outcome"], state, about, error=error, duration_ms=result["ms"])
-    report("finished", result)
     return result
 
 

@@ -17,11 +17,10 @@ from cli import start
 from cli.commands import hot
 from cli.declarations import OneOf, Percent, Raw, Session, Stdin, group, session_argument
 from cli.input import required_session
-from cli.output import Answer, is_for_person, is_terminal, quoted, step, template, write_out, wrong_usage
+from cli.output import Answer, is_for_person, quoted, step, template, wrong_usage
 from core import config
 from core.command import model_from_config
 from core.errors import Failure
-from core.quoting import shown_line
 from core.store import sessions as stored_sessions
 from session import idle as idle_compaction
 from session.compaction import preparation, session_tree, summary
@@ -375,12 +374,6 @@ def run(
     """Compact sessions when they are due, until Ctrl-C."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
-    report = _print_progress if is_terminal() else lambda _event, _about: None
-    done = idle_compaction.run(config.load(), report, once=once)
+    done = idle_compaction.run(config.load(), once=once)
     actions = [step("joelclaw otel search compaction.idle.failed", "what went wrong")] if done["failed"] else []
     return Answer({**done, "timersLeft": len(idle_compaction.timers())}, actions)
-
-
-def _print_progress(event: str, about: dict[str, Any]) -> None:
-    words = (about.get("outcome") or event, about["sessionId"], about.get("error"))
-    write_out(shown_line(" ".join(filter(None, words))) + "\n")

@@ -45,13 +45,10 @@ def status() -> Answer:
     result |= {**_SERVICES, "k8s": {**_ABSENT, "status": "absent", "hostname": host(), "hostedOn": None}}
     result["recall"] = {"adapter": "flowing-memory-recall", "requestedLanes": _LANES, "answeringLanes": _LANES}
     actions = []
-    if result["events"]["errors24h"]:
-        actions.append(step("joelclaw otel list --level error,fatal", "what went wrong today"))
     if not result["store"]["exists"]:
-        actions.append(step("joelclaw install --list", "list the installations"))
         actions.append(step("joelclaw memory archive", "archive the sessions that your clients already have"))
-    elif result["healthy"]:
-        actions.append(step("joelclaw memory list", "the observations"))
+    elif result["events"]["errors24h"]:
+        actions.append(step("joelclaw otel list --level error,fatal", "what went wrong today"))
     return Answer(result, actions, view="cli.views:status")
 
 
@@ -101,9 +98,7 @@ def project(
     with sqlite.transaction(db):
         folders.rename(db, former, new)
     result["switches"] = switches.rename_project(former, new)
-    return Answer(
-        result, [step(f"joelclaw project rename {quoted(new)} {quoted(former)}", "undo it")] * (new not in rows)
-    )
+    return Answer(result)
 
 
 # store …, backup, restore
@@ -196,9 +191,9 @@ def backup(
     """Copy memory, sessions and settings into one file."""
     result = backups.write(file, force=force)
     del result["members"], result["format"]
-    check = step(f"joelclaw restore {quoted(result['file'])} --verify-only", "check whether the file is intact")
-    elsewhere = step(f"joelclaw restore {quoted(result['file'])}", "on another machine: restore it")
-    return Answer(result, [check, elsewhere])
+    return Answer(
+        result, [step(f"joelclaw restore {quoted(result['file'])} --verify-only", "check whether it is intact")]
+    )
 
 
 @app.command("restore")
@@ -211,11 +206,4 @@ def restore(
     """Verify a backup, and replace the home with it."""
     folder = os.path.expanduser(into) or files.home()
     result = backups.restore(file, folder, force=force, verify_only=verify_only)
-    if not result["restored"]:
-        return Answer(result, [step(f"joelclaw restore {quoted(file)}", "restore it")])
-    is_home = result["home"] == os.path.realpath(files.home())
-    variable = "" if is_home else f"JOELCLAW_HOME={quoted(result['home'])} "
-    steps = [step(f"{variable}joelclaw status", "the state of the restored memory")]
-    if is_home:
-        steps.append(step("joelclaw install --all", "on another machine: the hooks of its agents"))
-    return Answer(result, steps)
+    return Answer(result, [step("joelclaw install all", "on another machine: the hooks of its agents")])

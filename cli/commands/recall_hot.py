@@ -74,36 +74,27 @@ def recall(options: Mapping[str, Any]) -> Answer | int:
 
 
 def _save_last(result: dict[str, Any]) -> None:
-    """Save which hits a recall found, as the last recall of this shell, so that `show 2` finds them.
-
-    The last ones of other shells are kept, since a person and agents may recall at the same time.
-    """
+    """Save which hits a recall found, so that `show 2` finds them."""
     last: dict[str, Any] = {
-        "shell": os.getsid(0), "at": clock.now_ms(), "folder": files.current_folder(),
-        "query": query_excerpt(result["query"]), "hits": [found["id"] for found in result["hits"]],
+        "at": clock.now_ms(), "folder": files.current_folder(), "query": query_excerpt(result["query"]),
+        "hits": [found["id"] for found in result["hits"]],
     }  # fmt: skip
-    others = [known for known in _last_recalls() if known["shell"] != last["shell"]]
     try:
-        files.write_whole(_last_recalls_file(), json_text.dumps([*others[-30:], last]).encode())
+        files.write_whole(_last_recall_file(), json_text.dumps(last).encode())
     except OSError:  # the recall is answered all the same
         pass
 
 
 def last_recall() -> dict[str, Any]:
-    """The last recall of this shell, else of any: `at` (ms, 0 if there is none), `folder`, `query` and `hits` (ids)."""
-    known = _last_recalls() or [{"at": 0, "folder": "", "query": "", "hits": []}]
-    return next((last for last in known if last.get("shell") == os.getsid(0)), known[-1])
-
-
-def _last_recalls() -> list[dict[str, Any]]:
+    """The last recall: `at` (ms, 0 if there is none), `folder`, `query` and `hits` (ids)."""
     try:
-        known = json_text.loads(files.read_file(_last_recalls_file()))
-        return [{name: row[name] for name in ("shell", "at", "folder", "query", "hits")} for row in known]
+        last = json_text.loads(files.read_file(_last_recall_file()))
+        return {name: last[name] for name in ("at", "folder", "query", "hits")}
     except (OSError, json_text.InvalidJSON, KeyError, TypeError):  # none yet, or damaged
-        return []
+        return {"at": 0, "folder": "", "query": "", "hits": []}
 
 
-def _last_recalls_file() -> str:
+def _last_recall_file() -> str:
     return os.path.join(files.home(), "cache", "last-recalls.json")
 
 

@@ -1,7 +1,5 @@
 """`recall show N`, or `show ID`: the conversation around a hit, with its calls."""
 
-import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -74,24 +72,11 @@ def test_exit_code_flag_reports_whether_something_was_found(talked: Path) -> Non
     assert (outcome.code, without_style(outcome.out).splitlines()[0]) == (1, "No results for 'zqNoSuchName'.")
 
 
-@pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Runs the next commands in another shell."""
-    return lambda number: monkeypatch.setattr(os, "getsid", lambda _: number)
-
-
-def test_a_number_means_the_last_recall_of_the_same_shell_and_says_which(
-    talked: Path, shell: Callable[[int], None], tmp_path: Path
-) -> None:
-    for number, query in ((1, "gauge stall"), (2, "release chore"), (3, "migration step")):
-        shell(number)
+def test_a_number_means_the_last_recall_and_says_which(talked: Path, tmp_path: Path) -> None:
+    for query in ("gauge stall", "migration step"):
         attempt(talked, "recall", query, "--raw", env=NOW, cwd=tmp_path)
-    shell(1)
     shown = attempt(talked, "show", "1", env=NOW)
-    assert shown.result["recall"] == {"query": "gauge stall", "at": clock.iso(NOW_MS), "folder": str(tmp_path)}
-    assert "harbour gauge" in next(entry["text"] for entry in shown.result["entries"] if entry["match"])
-    shell(9)
-    assert attempt(talked, "show", "1", env=NOW).result["recall"]["query"] == "migration step", "the last of all"
+    assert shown.result["recall"] == {"query": "migration step", "at": clock.iso(NOW_MS), "folder": str(tmp_path)}
     for told in (attempt(talked, "show", "1", "--raw", env=NOW), on_terminal(talked, "show", "1", env=NOW)):
         assert told.err.startswith("hit 1 of: recall migration step (") and str(tmp_path) in told.err
 
