@@ -374,20 +374,20 @@ def _hide(db: apsw.Connection, memories: Sequence[Document], *, now: int, vector
 
 def forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool) -> dict[str, Any]:
     """Hide all that is stored of a session and its subagents: memories, calls, summaries, plans and hooks."""
+    names: list[str] = []
+    call_count = 0
     with sqlite.transaction(db):
         was_forgotten = sessions.is_forgotten(db, session)
-        known = sessions.by_id(db, session)
-        memories = documents.of_session(db, session)
-        names = [identifier for _, identifier in memories]
         signatures = vectors and documents.has_signatures(db)
-        for rowid, _ in memories:
-            documents.forget(db, rowid, now, signatures=signatures)
-        documents.renew_segments(db, session)
-        forgotten.hide_session(db, session, names, now=now)
-        begun = sessions.subagents(db, session, forgotten=False)
-    others = [forget_session(db, name, now=now, vectors=vectors) for name in begun]
-    names += [name for other in others for name in other["ids"]]
-    call_count = (known["calls"] if known else 0) + sum(other["toolCalls"] for other in others)
+        for member in _with_subagents(db, session, forgotten=False):
+            known = sessions.by_id(db, member)
+            call_count += known["calls"] if known else 0
+            memories = documents.of_session(db, member)
+            for rowid, _ in memories:
+                documents.forget(db, rowid, now, signatures=signatures)
+            documents.renew_segments(db, member)
+            forgotten.hide_session(db, member, [name for _, name in memories], now=now)
+            names += [name for _, name in memories]
     return {
         "session": session, "ids": names, "forgotten": names, "unchanged": [session] if was_forgotten else [],
         "undo": False, "toolCalls": call_count,
@@ -396,23 +396,30 @@ def forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool
 
 def undo_forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool) -> dict[str, Any]:
     """Undo `forget_session`. Raises Failure MEMORY_PURGED if nothing of the session was kept."""
+    names: list[str] = []
     with sqlite.transaction(db):
         was_forgotten = sessions.is_forgotten(db, session)
-        kept = forgotten.bring_back(db, session) if was_forgotten else []
-        if kept is None:
-            fix = f"if its transcript still exists: joelclaw memory archive --again {session}"
-            raise Failure("MEMORY_PURGED", f"session {session} was deleted for good", fix)
-        memories = [memory for name in kept if (memory := documents.by_id(db, name)) and not _is_purged(memory)]
-        memories = [memory for memory in memories if memory["forgotten_at"] is not None]
-        _hide(db, memories, now=now, vectors=vectors, undo=True)
+        for member in _with_subagents(db, session, forgotten=True) if was_forgotten else ():
+            kept = forgotten.bring_back(db, member)
+            if kept is None:
+                fix = f"if its transcript still exists: joelclaw memory archive --again {session}"
+                raise Failure("MEMORY_PURGED", f"session {member} was deleted for good", fix)
+            found = [memory for name in kept if (memory := documents.by_id(db, name)) and not _is_purged(memory)]
+            _hide(db, found, now=now, vectors=vectors, undo=True)
+            names += [memory["id"] for memory in found if memory["forgotten_at"] is not None]
         known = sessions.by_id(db, session)
-        begun = sessions.subagents(db, session, forgotten=True)
-    others = [undo_forget_session(db, name, now=now, vectors=vectors) for name in begun]
-    names = [memory["id"] for memory in memories] + [name for other in others for name in other["ids"]]
     return {
         "session": session, "ids": names, "restored": names, "unchanged": [] if was_forgotten else [session],
         "undo": True, "purged": [], "toolCalls": known["calls"] if known and was_forgotten else 0,
     }  # fmt: skip
+
+
+def _with_subagents(db: apsw.Connection, session: str, *, forgotten: bool) -> list[str]:
+    """A session and the sessions that it began, directly or not, which were forgotten or were not."""
+    names = [session]
+    for name in names:  # grows
+        names += sessions.subagents(db, name, forgotten=forgotten)
+    return names
 
 
 def admit_again(db: apsw.Connection, session: str, source: str, *, now: int, vectors: bool) -> None:
