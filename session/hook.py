@@ -170,7 +170,7 @@ class Hook:
             from core.store import folders
 
             session.store.write("folder", lambda db: folders.note(db, cwd), None)
-        if is_excluded or not (items or event["transcript"]):
+        if not items and (is_excluded or not event["transcript"]):
             return
         from core.store import sources
 
@@ -186,8 +186,8 @@ class Hook:
 
             origin = Origin(session.agent, session.id, cwd, now=session.now, vectors=session.store.has_vectors)
             if items:
-                ingest.ingest_entries(db, items, origin)
-                return items
+                (ingest.pass_over if is_excluded else ingest.ingest_entries)(db, items, origin)
+                return () if is_excluded else items
             limits = Limits(
                 deadline=self._began + 0.6 * self._seconds(),
                 min_bytes=read_bytes if is_left_to_turn_end else 0,

@@ -147,6 +147,21 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
     return ingested
 
 
+def pass_over(db: apsw.Connection, entries: Sequence[Entry], origin: Origin) -> None:
+    """Note that what a client without a transcript has sent was said in an excluded folder, and is never archived."""
+    from memory.archive.session_archive import Carry, SessionArchive
+    from memory.archive.texts import identifier_of
+
+    session = SessionArchive(db, origin).session
+    offset, head, text = stored_progress.transcript_position(db, "session:" + session) or (0, "", "")
+    carry = Carry.from_json(text)
+    for entry in entries:
+        if entry.kind in ("prompt", "answer"):
+            carry.passed = identifier_of(entry, session, b"", 0)
+    with sqlite.transaction(db):
+        stored_progress.save_transcript_position(db, "session:" + session, offset, head, carry.to_json(), origin.now)
+
+
 def source_of(path: str) -> str:
     """The name under which a file's offset is stored: its real path, or a hash of a path that looks like a secret."""
     real = sources.real_path(path)

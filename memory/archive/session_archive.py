@@ -335,9 +335,13 @@ class Piece:
     def new_of(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """The entries from the last known message on; a client without a file sends the earlier ones again."""
         known = self.carry.last.id if self.carry.last else ""
+        begin = len(entries)  # of the messages behind those that were looked at, with their calls
         for number, entry in reversed([*enumerate(entries)]):
-            if entry.kind in ("prompt", "answer") and identifier_of(entry, self._session, b"", 0) == known:
-                return entries[number:]
+            if entry.kind in ("prompt", "answer"):
+                identifier = identifier_of(entry, self._session, b"", 0)
+                if identifier in (self.carry.passed, known):
+                    return entries[begin if identifier == self.carry.passed else number :]
+                begin = number
         return entries
 
     def _add_message(self, entry: Entry, identifier: str, body: str) -> None:
@@ -446,6 +450,7 @@ class Carry:
         self.queue: list[str] = []  # as `TypedAhead.waiting`
         self.handed: list[str] = []  # as `TypedAhead.given`
         self.work: dict[str, str] = {}  # what `SessionCalls` carries
+        self.passed = ""  # id of the last message that was said in an excluded folder and is never archived
         self.last: Message | None = None  # the last message
 
     @classmethod
@@ -483,9 +488,7 @@ class Carry:
         if self.last and self.last.id in purged:
             self.last = None
         elif self.last:
-            self.last.prompt = ""
-            self.last.before = ""
-            self.last.after = ""
+            self.last.prompt = self.last.before = self.last.after = ""
 
 
 def _categorised(document: Document) -> Document:
