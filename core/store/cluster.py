@@ -267,7 +267,7 @@ class ClusterSource(LocalCandidates):
         for identifier, _ in unpushed:
             documents.pop(identifier, None)
         rowids = [rowid for _, rowid in unpushed if rowid is not None][:100]  # the newest; a push moves 250 at a time
-        rowids = RowFilter(self._local, filters, 0).among(rowids)
+        rowids = RowFilter(self._local, filters, len(rowids)).among(rowids) if rowids else []
         vectors = vectors_of(self._local, rowids)
         for document in stored_documents.by_rowids(self._local, rowids):
             is_asked_for = document["collection"] in (filters.get("collections") or CODES)

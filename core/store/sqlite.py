@@ -184,17 +184,15 @@ class transaction:  # noqa: N801  # reads as a statement
         return self._db
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        try:
-            if error is None:
+        if error is None:
+            try:
                 self._db.execute("COMMIT")
                 fold_log(self._db)
                 return
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-        except apsw.Error as failed:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise as_failure(failed) from None
+            except apsw.Error as failed:
+                error = failed
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
         if isinstance(error, apsw.Error):
             raise as_failure(error) from None
 
