@@ -59,7 +59,7 @@ def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
     try:
         files.touch_private(where)
         db = _connect(where, busy_ms)
-        set_durability(db, durable, busy_ms=busy_ms)
+        db.execute("PRAGMA synchronous = " + ("FULL" if durable else "NORMAL"))
         if schema_of(db) != SCHEMA:
             _upgrade(db, where, busy_ms)
         return db

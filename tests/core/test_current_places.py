@@ -79,7 +79,7 @@ def large(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [outside, device, large, os.mkfifo, Path.mkdir])
-def test_nothing_but_the_projects_own_files_is_read(folder: Path, make: object) -> None:
+def test_anything_but_a_regular_file_of_the_project_is_refused(folder: Path, make: object) -> None:
     (folder.parent / "secret.go").write_text("neapTide\n")
     path = folder / "src" / "made.go"
     make(path)  # type: ignore[operator]

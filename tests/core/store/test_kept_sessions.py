@@ -54,29 +54,6 @@ def test_a_compaction_is_completed_by_a_later_report(db: apsw.Connection) -> Non
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("purged", ["call", "summary", "plan"])
-def test_a_dropped_session_keeps_numbers_after_a_purge(db: apsw.Connection, purged: str) -> None:
-    save_all(db, session("a"))
-    calls.save(db, call("a", 1))
-    calls.save(db, call("a", 2))
-    sessions.save_compaction(db, "a", 1, 5, "kept")
-    if purged == "call":
-        assert calls.forget(db, "a", 2)
-    elif purged == "summary":
-        db.execute("UPDATE compaction SET summary = ?", (sessions.PURGED_SUMMARY,))
-    else:
-        db.execute("UPDATE session SET plan = ?", (sessions.PURGED_PLAN,))
-    assert sessions.drop(db, "a") == (1 if purged == "call" else 2)
-    empty = {"tool": "", "command": "", "outcome": calls.FORGOTTEN}
-    assert calls.of_session(db, "a") == [call("a", 1, **empty), call("a", 2, **empty)]
-    assert [compaction["summary"] for compaction in sessions.compactions(db, "a")] == (
-        [sessions.PURGED_SUMMARY] if purged == "summary" else []
-    )
-    plan = db.execute("SELECT plan FROM session WHERE id = 'a'").get
-    assert plan == (sessions.PURGED_PLAN if purged == "plan" else "[]")
-    assert calls.holding_any(db, ["make"], {}) == []
-
-
 def test_a_forgotten_call_leaves_its_number_but_no_names(db: apsw.Connection) -> None:
     calls.save(db, call("a", 1))
     calls.save(db, call("a", 2, passage="shard_17"))
