@@ -29,7 +29,6 @@ from session.state import read_state, stored_id, stored_line
 
 if TYPE_CHECKING:
     from session.compaction.session_tree import Node
-    from session.compaction.summary import Model
 
 app = typer.Typer()
 checkpoint = group(app, "checkpoint", "Save what a session is doing, as its context fills.")
@@ -177,12 +176,6 @@ class _Session:
         """The point at which the session is cut."""
         return preparation.prepare(self.transcript, keep_recent=self.keep_recent)
 
-    def model(self, command: str, instructions: str) -> "Model":
-        """The model that writes the summary."""
-        ask = model_from_config(self.settings, command)
-        most = self.settings.get_int("model.max_prompt_bytes")
-        return summary.Model(ask, instructions, most)
-
     def next_step(self, command: str, description: str) -> Any:
         """A command on the same file."""
         command = f"joelclaw compaction {command} <transcript>"
@@ -287,7 +280,8 @@ def summarize(
             raise Failure("TRANSCRIPT_EMPTY", f"nothing was said in {path}", "name a session with messages")
         parts, reserve = [summary.Part("history", messages)], 0
         file_ops = session_tree.together(entry.files for entry in session.transcript.nodes)
-    written = summary.summarize(parts, file_ops, session.model(command, instructions), reserve=reserve)
+    ask = model_from_config(session.settings, command)
+    written = summary.summarize(parts, file_ops, ask, instructions, reserve=reserve)
     if written["source"] == "extractive" and instructions.strip():
         problems.append("--instructions only affects a model's summary; this summary quotes the transcript")
     result = {
@@ -295,7 +289,7 @@ def summarize(
         "firstKeptEntryId": cut.first_kept_entry_id if is_ready else None,
         "tokensBefore": cut.tokens_before if is_ready else None,
         "isSplitTurn": is_ready and cut.is_split_turn,
-        "problems": [*problems, *written["problems"]],
+        "problems": problems,
     }
     return Answer(result)
 
@@ -320,13 +314,13 @@ def branch(
         **session.about, "from": found.leaf, "to": to, "commonAncestorId": found.common_ancestor,
         "branchEntries": len(found.entries), "entries": _ids(found.chosen), "tokens": found.tokens, "budget": budget,
         "fileOps": asdict(found.file_ops), "summary": None, "source": None, "readFiles": [], "modifiedFiles": [],
-        "problems": [],
+        "problems": session.problems,
     }  # fmt: skip
     if found.chosen:
         parts = [summary.Part("branch", session_tree.spoken(reversed(found.chosen)))]
         reserve = session.settings.get_int("compaction.reserve_tokens")
-        result |= summary.summarize(parts, found.file_ops, session.model(command, instructions), reserve=reserve)
-    result["problems"] = [*session.problems, *result["problems"]]
+        ask = model_from_config(session.settings, command)
+        result |= summary.summarize(parts, found.file_ops, ask, instructions, reserve=reserve)
     return Answer(result)
 
 

@@ -38,6 +38,9 @@ class Section(StrEnum):
         return self in (Section.DONE, Section.IN_PROGRESS, Section.BLOCKED)
 
 
+Ask = Callable[[str], str]
+"""Gives a model's answer to a prompt. Raises Failure."""
+
 TURN = "**Turn Context (split turn):**"  # between the two parts of a split turn, as in pi's session files
 NOTHING = "(none)"
 HEADING = re.compile(r" {0,3}#{1,6}\s+([\w &]+?)[\s:#]*$")
@@ -63,14 +66,6 @@ class Part(NamedTuple):
     share: float = 1.0
 
 
-class Model(NamedTuple):
-    """The writer of a summary. Without `ask` it quotes."""
-
-    ask: Callable[[str], str] | None
-    instructions: str
-    max_prompt: int  # bytes
-
-
 def parts_of(prepared: Preparation) -> list[Part]:
     """The parts of a compaction's summary: what came before a split turn, and the beginning of that turn."""
     turn_share = 0.4  # of the tokens
@@ -83,22 +78,22 @@ def parts_of(prepared: Preparation) -> list[Part]:
     return [Part("history", history, previous, 1 - turn_share), Part("turn", prefix, "", turn_share)]
 
 
-def summarize(parts: Sequence[Part], file_ops: FileOperations, model: Model, *, reserve: int = 0) -> dict[str, Any]:
-    """The summary as commands print it; `problems` lists its shortcomings. `reserve` is in tokens, 0 for no limit."""
+def summarize(
+    parts: Sequence[Part], file_ops: FileOperations, ask: Ask | None, instructions: str, *, reserve: int = 0
+) -> dict[str, Any]:
+    """The summary as commands print it; without a model to `ask` it quotes. `reserve`: tokens, 0 for no limit."""
     # 0.8 of the reserve, as in pi
     tokens = max(500, min(int(reserve * 0.8), 4000)) if reserve > 0 else 4000
     texts: list[str] = []
     sources: list[dict[str, str]] = []
-    problems: list[str] = []
     fallback: dict[str, str] | None = None
-    ask = model.ask
     for part in parts:
         text, source = "", "extractive"
         if ask is not None and not part.messages and part.previous:
             text, source = without_file_lists(part.previous), "previous"
         elif ask is not None and part.messages:
             try:
-                text, source = _asked(ask, part, model, int(tokens * part.share), problems), "model"
+                text, source = _asked(ask, part, instructions, int(tokens * part.share)), "model"
             except Failure as failure:
                 reason = redact(str(failure))[0]
                 fallback = {"from": "model", "part": part.kind, "code": failure.code, "reason": reason}
@@ -120,18 +115,15 @@ def summarize(parts: Sequence[Part], file_ops: FileOperations, model: Model, *, 
         "readFiles": read,
         "modifiedFiles": modified,
         "estimatedTokens": cost(summary),
-        "problems": problems,
     }
 
 
-def _asked(ask: Callable[[str], str], part: Part, model: Model, tokens: int, problems: list[str]) -> str:
+def _asked(ask: Ask, part: Part, instructions: str, tokens: int) -> str:
     """The summary that the model writes of a part. Raises Failure."""
-    prompt, left_out = _prompt_within(model, part, tokens)
-    sections = parse(clean(ask(prompt)))
+    record, earlier = serialize(part.messages), without_file_lists(part.previous)
+    sections = parse(clean(ask(_prompt(record, part.kind, earlier, instructions.strip()[:8000], tokens))))
     if not is_summary(sections):
         raise Failure("MODEL_SHAPELESS", "the reply has none of the sections of a summary", "use another model.command")
-    if left_out:
-        problems.append(f"{left_out} characters of the conversation did not fit into the model's prompt")
     return render(sections)
 
 
@@ -277,19 +269,6 @@ def defused(text: str) -> str:
     return FILE_TAG.sub(r"‹\1›", text)
 
 
-def _prompt_within(model: Model, part: Part, tokens: int) -> tuple[str, int]:
-    """A prompt of the size that the model takes, and how many characters of the conversation it leaves out."""
-    record, earlier = serialize(part.messages), without_file_lists(part.previous)
-    about = (part.kind, earlier, model.instructions.strip()[:8000], tokens)
-    # redaction may lengthen a prompt
-    room = int(model.max_prompt * 0.95) - _size(_prompt("", *about))
-    if room < min(1000, _size(record)):
-        what = f"a prompt of {model.max_prompt} bytes has no room for the conversation"
-        raise Failure("MODEL_TOO_LONG", what, "raise model.max_prompt_bytes in config.toml")
-    record, left_out = _within(record, room)
-    return _prompt(record, *about), left_out
-
-
 def _prompt(record: str, kind: str, earlier: str, instructions: str, tokens: int) -> str:
     """What a model is asked; `earlier` is the summary of what came before, "" if there is none."""
     parts = [
@@ -355,23 +334,7 @@ What the user wants; several goals on a line each.
     return "\n\n".join(parts)
 
 
-def _within(record: str, room: int) -> tuple[str, int]:
-    if _size(record) <= room:
-        return record, 0
-    data = record.encode("utf-8", "replace")
-    room = max(0, room - 100)
-    head = data[: room // 4].decode("utf-8", "ignore")
-    tail = data[len(data) - (room - room // 4) :].decode("utf-8", "ignore")
-    head, tail = head.rpartition("\n")[0] or head, tail.partition("\n")[2] or tail
-    left_out = len(record) - len(head) - len(tail)
-    return f"{head}\n[... {left_out} characters of the record are left out here ...]\n{tail}", left_out
-
-
 def _enclosed(text: str) -> tuple[str, str]:
     """A mark for a text, and the text between two lines with that mark."""
     mark = f"record-{fingerprint(text)[:12]}"
     return mark, f"===== {mark} begins =====\n{text}\n===== {mark} ends ====="
-
-
-def _size(text: str) -> int:
-    return len(text.encode("utf-8", "replace"))

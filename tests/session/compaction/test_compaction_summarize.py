@@ -208,15 +208,12 @@ def test_nothing_to_compact_summarizes_everything(run: Run, tmp_path: Path) -> N
     assert "- And step 3?" in result["summary"]
 
 
-def test_a_conversation_too_long_for_the_prompt_keeps_its_ends(run: Run, tmp_path: Path, model: Any) -> None:
+def test_a_conversation_too_long_for_the_prompt_is_quoted(run: Run, tmp_path: Path, model: Any) -> None:
     turns = (*TALK[:2], *((("user", f"message {n} " + "word " * 100)) for n in range(60)), *TALK[2:])
     env = {"JOELCLAW_MODEL_MAX_PROMPT_BYTES": "12000"}
     words = ("--keep-recent", "10", "--command", model("print(REPLY)"))
     result = run("compaction", "summarize", session(tmp_path, *turns), *words, env=env).result
-    (prompt,) = prompts(tmp_path)
-    assert result["source"] == "model" and len(prompt.encode()) <= 12_000
-    assert "Make the import fast." in prompt and "Step 2 is done" in prompt and "message 30 " not in prompt
-    assert any("did not fit into the model's prompt" in problem for problem in result["problems"])
+    assert (result["source"], result["fallback"]["code"]) == ("extractive", "MODEL_TOO_LONG")
 
 
 def test_a_recorded_session(run: Run) -> None:
