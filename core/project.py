@@ -270,25 +270,24 @@ def current_lines(folder: str, places: Sequence[Place], deadline: float) -> list
     if not folder or not os.path.isdir(folder):
         return [(place, "") for place in places]
     root = os.path.realpath(folder)
-    by_file: dict[str, list[int]] = {}
-    for index, place in enumerate(places):
-        by_file.setdefault(place["file"], []).append(index)
-    current: dict[int, tuple[Place, str]] = {}
     max_bytes = 1 << 20  # of a source file
-    for file in list(by_file)[:12]:
-        if time.monotonic() >= deadline:
-            break
-        try:
-            path = os.path.realpath(os.path.join(root, file))
-            data = files.read_file(path, max_bytes + 1) if is_below(path, root) else b""
-        except (OSError, ValueError):
-            continue
-        lines = data.decode("utf-8", "replace").split("\n") if 0 < len(data) <= max_bytes else []
-        for index in by_file[file]:
-            match = _nearest_line(lines, places[index])
-            if match is not None:
-                current[index] = match
-    return [current[index] for index in sorted(current)]
+    lines: dict[str, list[str]] = {}
+    current: list[tuple[Place, str]] = []
+    for place in places:
+        file = place["file"]
+        if file not in lines:
+            if len(lines) == 12 or time.monotonic() >= deadline:
+                continue
+            try:
+                path = os.path.realpath(os.path.join(root, file))
+                data = files.read_file(path, max_bytes + 1) if is_below(path, root) else b""
+            except (OSError, ValueError):
+                data = b""
+            lines[file] = data.decode("utf-8", "replace").split("\n") if 0 < len(data) <= max_bytes else []
+        match = _nearest_line(lines[file], place) if lines[file] else None
+        if match is not None:
+            current.append(match)
+    return current
 
 
 def excerpt(line: str, name: str, max_chars: int) -> str:

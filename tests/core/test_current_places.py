@@ -83,7 +83,7 @@ def test_anything_but_a_regular_file_of_the_project_is_refused(folder: Path, mak
     (folder.parent / "secret.go").write_text("neapTide\n")
     path = folder / "src" / "made.go"
     make(path)  # type: ignore[operator]
-    assert current(folder, place("neapTide", 1, file="src/made.go")) == []
+    assert current(folder, place("neapTide", 1, file="src/made.go"), place("", 1, file="src/made.go")) == []
 
 
 @pytest.mark.parametrize("file", ["../secret.go", "{root}/secret.go", "src/../../secret.go", "a\0b", ""])
