@@ -47,34 +47,25 @@ class QueryNames:
         return contains(text, self.names) or any(units.issuperset(phrase.split()) for phrase in self.phrases)
 
 
-class PlacesQuery:
-    """A query of nothing but names and files: it asks for places in the code."""
+def places_query(query: str) -> tuple[list[str], list[str]] | None:
+    """The names, and the files and folders (`src/`), of a query that consists of nothing else; None for any other.
 
-    def __init__(self) -> None:
-        self.files: list[str] = []  # and folders, which end in "/"
-        self.names: list[str] = []
-
-    @property
-    def is_single(self) -> bool:
-        """Whether it asks for a single name or file."""
-        return len(self.names) + len(self.files) == 1
-
-
-def places_query(query: str) -> PlacesQuery | None:
-    """The names and files of a query that consists of nothing else (stop words aside); None for any other query."""
+    Stop words are ignored. Such a query asks for places in the code.
+    """
     from core.names import is_file
 
-    asked = PlacesQuery()
+    names: list[str] = []
+    files: list[str] = []
     chunks = query.replace(",", " ").split()
     for chunk in chunks:
         bare = bare_name(chunk)
         if (chunk.endswith("/") and len(chunk) > 1) or ("." in bare and is_file(bare)):
-            asked.files.append(chunk if chunk.endswith("/") else bare)
+            files.append(chunk if chunk.endswith("/") else bare)
         elif is_name(bare, is_single=len(chunks) == 1):
-            asked.names.append(bare.replace("::", ".").rpartition(".")[2])
+            names.append(bare.replace("::", ".").rpartition(".")[2])
         elif not words.STOP_WORDS.issuperset(words.split(bare)):
             return None
-    return asked if asked.files or asked.names else None
+    return (names, files) if names or files else None
 
 
 def bare_name(chunk: str) -> str:

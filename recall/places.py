@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     import apsw
 
     from core.records import Hit, Place, Session
-    from recall.names import PlacesQuery
     from recall.query import Query
 
 MAX_SESSIONS = 8  # in an answer
 
 
 def answer(
-    db: apsw.Connection, text: str, asked: PlacesQuery, query: Query, projects: Sequence[str], *, lean: bool
-) -> Hit | None:
-    """One hit with all places; None if no session (of these projects, if any) knows a place.
+    db: apsw.Connection, text: str, asked: tuple[list[str], list[str]], query: Query, projects: Sequence[str],
+    *, lean: bool,
+) -> Hit | None:  # fmt: skip
+    """One hit with the places of the names and files asked for; None if no session (of these projects) knows any.
 
     The order of sessions: `query.session` only; else `query.asking_session` or the session whose recovery note printed
     this query, then those of the preferred project, then the latest. A query from a recovery note also gets the
@@ -41,12 +41,14 @@ def answer(
     note_session = _session_that_printed(db, text, query.prefer)
     own = query.asking_session or ("" if query.session else note_session)
     sessions = [query.session] if query.session else _sessions_in_order(db, projects, query.prefer, own)
+    names, asked_files = asked
+    is_single = len(names) + len(asked_files) == 1
     # A whole answer has about 1,000 tokens; other hits follow the places of a single name.
-    room = 1_000 if lean else 700 if asked.is_single and asked.names else 3_900
+    room = 1_000 if lean else 700 if is_single and names else 3_900
     blocks: list[str] = []
     first: Session | None = None
     best: Place | None = None
-    places = _places_by_session(db, asked, sessions, with_others=bool(note_session))
+    places = _places_by_session(db, names, asked_files, sessions, with_others=bool(note_session))
     for session in (session for session in sessions if session in places):
         about = stored_sessions.by_id(db, session)
         block, place = _block(about, places[session], room) if about else ("", None)
@@ -61,7 +63,7 @@ def answer(
     return new_hit(
         identifier, 1.0, "\n".join(blocks), type="work", source=first["client"], collection="work",
         session=first["id"], timestamp=clock.iso(first["updated_at"]), project=first["project"],
-        path=best["file"] if asked.is_single and best else "", origin="tool",
+        path=best["file"] if is_single and best else "", origin="tool",
     )  # fmt: skip
 
 
@@ -83,14 +85,14 @@ def _sessions_in_order(db: apsw.Connection, projects: Sequence[str], prefer: str
 
 
 def _places_by_session(
-    db: apsw.Connection, asked: PlacesQuery, sessions: Sequence[str], *, with_others: bool
+    db: apsw.Connection, names: Sequence[str], units: Sequence[str], sessions: Sequence[str], *, with_others: bool
 ) -> dict[str, list[Place]]:
     """For each name and file, the places in the first of these sessions that has any, the best first."""
     found: dict[str, list[Place]] = {}
-    names, units = asked.names, asked.files
+    asked_files = units
     while names and len(found) < MAX_SESSIONS and (having := stored_calls.sessions_with(db, names, sessions, 1)):
         session = having[0]
-        found[session] = _places_of_names(stored_calls.places(db, session, names=names), names, asked.files)
+        found[session] = _places_of_names(stored_calls.places(db, session, names=names), names, asked_files)
         known = {place["name"] for place in found[session]}
         names = [name for name in names if name not in known]
     for session in stored_calls.sessions_in(db, units, sessions, MAX_SESSIONS) if units else ():
