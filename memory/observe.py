@@ -33,7 +33,7 @@ from recall.hit import SPEAKERS
 Position = tuple[int, str] | None  # up to which a session is observed
 
 MAX_TOKENS = 60_000  # estimated, of all prompts and replies of a run: limits its price
-SECONDS = 300  # longest run
+SECONDS = 300  # after which no further range is begun
 RANGE_TOKENS = 12_000  # estimated, of the conversation in a prompt: a small model still reads this carefully
 TRIES = 3  # unreadable replies in a row, after which a range is skipped so that later ones are observed
 _CHARS_PER_TOKEN = 4
@@ -86,15 +86,14 @@ class Observer:
         left = report["left"]
         try:
             while not left["reason"] and (part := self._next(MAX_TOKENS - report["tokens"])) is not None:
-                seconds = until - time.monotonic()
                 if report["tokens"] + _tokens(part.prompt) > MAX_TOKENS:
                     left["reason"] = "tokens"
-                elif seconds <= 0:
+                elif time.monotonic() > until:
                     left["reason"] = "seconds"
                 else:
                     if not report["ranges"]:
                         begin(*self._left(part.before))
-                    left["reason"] = "" if self._observe(part, seconds) else "seconds"
+                    self._observe(part)
         except sqlite.StoreError as error:
             raise sqlite.as_failure(error) from None
         finally:
@@ -121,15 +120,10 @@ class Observer:
             episodes.append(episode)
         return Range(episodes, prompt_of(turns), before) if episodes else None
 
-    def _observe(self, part: Range, seconds: float) -> bool:
-        """Ask about a range and store the observations; False if the run's time was over first."""
+    def _observe(self, part: Range) -> None:
+        """Ask about a range and store the observations."""
         report = self.report
-        try:
-            reply = self.model(part.prompt, seconds=seconds)
-        except Failure as failure:
-            if failure.code == "MODEL_TIMEOUT" and report["ranges"]:
-                return False  # the model has answered before, so it is not at fault
-            raise
+        reply = self.model(part.prompt)
         try:
             items, is_cut = parse(reply)
         except NotTheFormError as reason:
@@ -144,7 +138,7 @@ class Observer:
                 ) from None
             self._store(part, [])
             report["passedTurns"] += len(part.episodes)
-            return True
+            return
         self._store(part, items)
         turns, tokens = len(part.episodes), _tokens(part.prompt) + _tokens(reply)
         report["turns"] += turns
@@ -154,7 +148,6 @@ class Observer:
             "from": part.episodes[0]["id"], "to": part.episodes[-1]["id"], "turns": turns, "tokens": tokens,
             "observations": len(items), "cut": is_cut,
         })  # fmt: skip
-        return True
 
     def _store(self, part: Range, items: Sequence[Item]) -> None:
         """Store the observations of a range and the new position, all or nothing."""
