@@ -7,7 +7,6 @@ state of their sessions. Hot path: `set_timer` and `ratio`.
 from __future__ import annotations
 
 import os
-import sys
 import time
 
 import clients
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 
     from core.command import Ended
     from core.config import Config
+    from session.state import IdleTimer
 
     Reason = Literal["scheduled", "off", "percent-unknown", "below-threshold", "switched-off"]
     """Whether a timer was set, or why not. In "switched-off", the client's own settings allow no compaction."""
@@ -129,12 +129,11 @@ def status(state: SessionState, now: int, *, in_progress: bool) -> Status:
 def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
     """The timers, the soonest first. With `enabled_only`, without sessions that are switched off."""
     from core import switches
+    from session.known_states import sessions_with_timers
 
     now = clock.now_ms()
     known = switches.load()[0] if enabled_only and files.has_switches() else None
     rows = []
-    from session.known_states import sessions_with_timers
-
     for path in sessions_with_timers():
         try:
             state = state_in(path)
@@ -185,60 +184,62 @@ def run(config: Config, *, once: bool) -> dict[str, Any]:
 
 def compact(session_id: str, config: Config) -> dict[str, Any] | None:
     """Compact a session; None if its timer is no longer due. Faults become events."""
-    from core.command import Command
-    from session import compaction
-
-    lock = files.FileLock(work_lock(session_id, "idle"), 0.1)  # a listing may hold it for a moment
-    began = time.monotonic()
-    state = SessionState(session_id, "interactive", 0)
-    result: dict[str, Any] = {"sessionId": session_id, "agent": "", "outcome": "completed"}
-    about: dict[str, Any] = {}
-    ended: Ended | None = None
-    error = ""
     try:
-        with lock:
-            stored = read_state(session_id)
-            timer = stored.idle_timer if stored is not None else None
-            if stored is None or timer is None or status(stored, clock.now_ms(), in_progress=False) != "due":
+        with files.FileLock(work_lock(session_id, "idle"), 0.1) as lock:  # a listing may hold it for a moment
+            state = read_state(session_id)
+            timer = state.idle_timer if state is not None else None
+            if state is None or timer is None or status(state, clock.now_ms(), in_progress=False) != "due":
                 return None  # a message or a compaction came first
-            state, result["agent"], scheduled_at = stored, stored.agent, timer["scheduledAt"]
-            about = {"ratio": timer["ratio"], "scheduledAt": scheduled_at}
-            try:
-                began_in, compactions = transcript_facts(timer["transcript"], state.agent)
-                # Claude Code finds a session by the folder where it began, not by the folder that its hooks report.
-                folder = began_in or timer["cwd"] or state.cwd
-                words = _command(state, folder, timer["transcript"], config)
-                _record("started", state, {**about, "command": words[0]})
-                if config.get_bool("compaction.notify_on_start"):
-                    compaction.start_notify_command(config)
-                environment = {**os.environ, IDLE_RUN: "1"}
-                command = Command(words, seconds=COMPACTION_SECONDS, cwd=folder, environment=environment, lock=lock)
-                ended = command.run()
-                error = "" if ended.status == 0 and not ended.reason else ended.explain()
-                after = read_state(session_id)
-                is_reported = after is not None and (after.last_compaction_at or 0) > scheduled_at
-                # Claude Code exits with 0 even if there was nothing to compact, or no model to do it.
-                must_show = not error and compactions is not None and not is_reported
-                if must_show and transcript_facts(timer["transcript"], state.agent)[1] == compactions:
-                    error = f"the command succeeded, but the session is not compacted; {ended.explain()}"
-            finally:
-                is_stopped = sys.exc_info()[0] is KeyboardInterrupt  # the timer stays
-                after, _ = (read_state(session_id), False) if is_stopped else _remove_timer(session_id, scheduled_at)
-                times = (after.last_message_at, after.turn_began_at) if after is not None else ()
-                about["exitStatus"] = ended.status if ended is not None else None
-                about["messageMeanwhile"] = any(at is not None and at > scheduled_at for at in times)
-    except files.LockTimeout:
+            return _compact(state, timer, lock, config)
+    except (files.LockTimeout, Failure, OSError):
         return None
-    except Failure as failure:
-        error = f"{failure.code}: {failure.message}"
+
+
+def _compact(state: SessionState, timer: IdleTimer, lock: files.FileLock, config: Config) -> dict[str, Any]:
+    began, session_id = time.monotonic(), state.session_id
+    scheduled_at, transcript = timer["scheduledAt"], timer["transcript"]
+    result: dict[str, Any] = {"sessionId": session_id, "agent": state.agent, "outcome": "completed"}
+    about: dict[str, Any] = {"ratio": timer["ratio"], "scheduledAt": scheduled_at}
+    ended: Ended | None = None
+    try:
+        began_in, compactions = transcript_facts(transcript, state.agent)
+        # Claude Code finds a session by the folder where it began, not by the folder that its hooks report.
+        folder = began_in or timer["cwd"] or state.cwd
+        words = _command(state, folder, transcript, config)
+        _record("started", state, {**about, "command": words[0]})
+        ended = _run_command(words, folder, lock, config)
+        error = "" if ended.status == 0 and not ended.reason else ended.explain()
+        after = read_state(session_id)
+        is_reported = after is not None and (after.last_compaction_at or 0) > scheduled_at
+        # Claude Code exits with 0 even if there was nothing to compact, or no model to do it.
+        must_show = not error and not is_reported and compactions is not None
+        if must_show and transcript_facts(transcript, state.agent)[1] == compactions:
+            error = f"the command succeeded, but the session is not compacted; {ended.explain()}"
     except Exception as fault:  # the next session is compacted all the same
-        error = f"{type(fault).__name__}: {fault}"
-    result |= {name: about[name] for name in ("exitStatus", "messageMeanwhile") if name in about}
-    result["ms"] = round((time.monotonic() - began) * 1000)
+        error = f"{fault.code}: {fault.message}" if isinstance(fault, Failure) else f"{type(fault).__name__}: {fault}"
+    after = None
+    try:
+        after, _ = _remove_timer(session_id, scheduled_at)  # which stays after a KeyboardInterrupt
+    except (Failure, OSError):  # the compaction has been made all the same
+        pass
+    times = (after.last_message_at, after.turn_began_at) if after is not None else ()
+    about["exitStatus"] = result["exitStatus"] = ended.status if ended is not None else None
+    about["messageMeanwhile"] = any(at is not None and at > scheduled_at for at in times)
+    result |= {"messageMeanwhile": about["messageMeanwhile"], "ms": round((time.monotonic() - began) * 1000)}
     if error:
         result |= {"outcome": "failed", "error": error}
     _record(result["outcome"], state, about, error=error, duration_ms=result["ms"])
     return result
+
+
+def _run_command(words: list[str], folder: str, lock: files.FileLock, config: Config) -> Ended:
+    from core.command import Command
+    from session import compaction
+
+    if config.get_bool("compaction.notify_on_start"):
+        compaction.start_notify_command(config)
+    environment = {**os.environ, IDLE_RUN: "1"}
+    return Command(words, seconds=COMPACTION_SECONDS, cwd=folder, environment=environment, lock=lock).run()
 
 
 def transcript_facts(path: str, agent: str) -> tuple[str, int | None]:
