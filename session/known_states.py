@@ -69,10 +69,7 @@ def remove_state(session_id: str) -> bool:
     if not has_state(session_id):
         return False
     with state_lock(session_id):
-        try:
-            os.unlink(state_path(session_id))
-        except FileNotFoundError:
-            return False
+        os.unlink(state_path(session_id))
         _remove_locks(session_id)
     return True
 
