@@ -51,7 +51,8 @@ def failing(calls: Sequence[Call], edits: Sequence[Edit] = ()) -> Call | None:
             continue
         failed = list(filter(_checks_work, steps)) if printed else _may_have_failed(steps)
         if failed and is_failure(call["error"]) and all(closed.isdisjoint(subjects_of(step)) for step in failed):
-            return None if any(_changes_failing_line(edit, call) for edit in edits) else call
+            later = [edit for edit in edits if edit["number"] > call["number"]]
+            return None if any(_changes_failing_line(edit, call["error"]) for edit in later) else call
     return None
 
 
@@ -155,9 +156,9 @@ def subjects_of(step: Step) -> set[str]:
     return subjects
 
 
-def _changes_failing_line(edit: Edit, failure: Call) -> bool:
-    """Whether a later edit changed the line that an error names: `a.go:3:1:`, `a.ts(3,1):`, `(a.go:3)`."""
-    for part in failure["error"].split() if edit["number"] > failure["number"] else ():
+def _changes_failing_line(edit: Edit, error: str) -> bool:
+    """Whether an edit changed the line that an error names: `a.go:3:1:`, `a.ts(3,1):`, `(a.go:3)`."""
+    for part in error.split():
         name, line, *_ = [*part.strip("()").replace("(", ":").replace(",", ":").split(":"), ""]
         if name.rpartition("/")[2] == edit["file"].rpartition("/")[2] and line.isdecimal():
             return edit["first"] <= int(line) <= edit["last"]

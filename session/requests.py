@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, words
 from core.quoting import CUT, clip, one_line
-from core.store.branches import History
 from memory.gate import ACKNOWLEDGEMENTS, begins_with, is_own
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import apsw
-
     from core.records import Call, Session
+    from core.store.branches import History
 
 READ_CHARS = 2_000  # of a prompt
 LINE_CHARS = 150  # of a request that is quoted
@@ -148,13 +146,13 @@ def last_request(prompts: Sequence[str], letters: int = REQUEST_LETTERS) -> str:
     return next((prompt for prompt in prompts[:-13:-1] if is_request(prompt, letters)), "")
 
 
-def open_request(db: apsw.Connection, session: Session, calls: Sequence[Call]) -> str:
+def open_request(history: History, session: Session, calls: Sequence[Call]) -> str:
     """The requests of the open turn: its first and last request, and its last words: `"…" · then: "…"`.
 
     If all of them are short, the last request before them comes first, and a single word ("continue") is left out. A
     request of a turn that has ended says so.
     """
-    said = History(db, session["id"]).conversation(READ_CHARS)  # times and prompts; the agent's words are ""
+    said = history.conversation(READ_CHARS)  # times and prompts; the agent's words are ""
     at = _turn_start(said, calls, session.get("ended_at", 0))
     before = [prompt for _, prompt in said[:at] if prompt]
     opened = [prompt for _, prompt in said[at:] if prompt]

@@ -120,7 +120,7 @@ def lines_left(db: apsw.Connection, sessions: Sequence[ArchivedSession], folder:
         if session in sessions[:1]:
             from session.requests import open_request
 
-            request = open_request(db, session, calls)
+            request = open_request(history, session, calls)
             age = _age(max(0, now - session["updated_at"]))
             lines += [f"**Task of the last session** ({age}): {request}"] if request else []
         if session in worked[:1] and session["folder"] == folder:

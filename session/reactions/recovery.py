@@ -193,8 +193,8 @@ def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Se
     places = _ranked_places(history.names(), every, session["calls"], names_in(summary)[0], checkout)
     shown_as = _short_names(sorted({place["file"] for place in every} | history.paths()))
     max_tokens = call.config.get_int("inject.max_tokens")
-    request = open_request(db, session, calls)
-    work = _work_lines(history, session, request, shown_as, room=round(max_tokens * 4 * 0.42))
+    request = open_request(history, session, calls)
+    work = _work_lines(history, session, calls, request, shown_as, room=round(max_tokens * 4 * 0.42))
     folder = checkout or session["folder"]
     files = list(dict.fromkeys(place["file"] for place in places))[:12]
     if os.path.isdir(folder):
@@ -254,12 +254,13 @@ def file_queries(places: Sequence[Place], shown_as: Mapping[str, str]) -> list[s
 def _work_lines(
     history: History,
     session: ArchivedSession,
+    calls: Sequence[Call],
     request: str,
     shown_as: Mapping[str, str],
     room: int,
 ) -> list[str]:
     """What the work is and how far it is: the lines that fit into `room` characters, the first ones first."""
-    calls, edits = history.calls(), history.edits()
+    edits = history.edits()
     failure = command_runs.failing(calls, edits)
     git_state = branch_and_commit(session.get("worktree") or session["folder"])
     lines = [
