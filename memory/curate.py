@@ -25,7 +25,6 @@ from recall.names import CALL_PREFIX, call_place, time_of
 from recall.query import resolve_category, short_category
 
 STALE = "stale"
-MIN_ID_CHARS = 8  # of a shortened id; ids of one minute share their first 8
 
 
 def find(db: apsw.Connection | None, identifier: str) -> Document:
@@ -34,7 +33,8 @@ def find(db: apsw.Connection | None, identifier: str) -> Document:
     Raises Failure MEMORY_NOT_FOUND or MEMORY_AMBIGUOUS.
     """
     document = documents.by_id(db, identifier) if db is not None else None
-    if document is None and db is not None and len(identifier) >= MIN_ID_CHARS:
+    shortest = 8  # of a shortened id; ids of the same minute share their first 8 characters
+    if document is None and db is not None and len(identifier) >= shortest:
         names = documents.ids_beginning(db, identifier, 10)
         if len(names) > 1:
             message = f"several ids start with {identifier}: {', '.join(names)}"

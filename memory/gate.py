@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 VERDICTS = ("allow", "hold", "discard")  # the best first
 MIN_WIDTH = 12  # letters; the mirrored CLI's trust pass has the same bound
-MAX_CHARS_READ = 4_000  # the rules look at the beginning of a text
 NOT_REMEMBERED = "not remembered: write it as a sentence that says what and why"  # the hint for a discarded text
 
 # How agents open a turn that talks about the work (the mirrored CLI's noise filter, and real transcripts), in lower
@@ -199,7 +198,8 @@ def _is_word(chunk: str) -> bool:
 
 
 def _folded(text: str) -> str:
-    return text[:MAX_CHARS_READ].lower().replace("’", "'")
+    """The beginning of a text, which the rules look at, in lower case."""
+    return text[:4_000].lower().replace("’", "'")
 
 
 def _annotation(text: str) -> Verdict | None:

@@ -29,9 +29,7 @@ from recall.query import short_category
 LINES = "ours"  # the value of `--format` for our own JSON lines
 MARKDOWN = "markdown"
 LINES_PER_COMMIT = 500  # takes about 0.1 s, during which a hook's write waits
-BULLETS_PER_COMMIT = 20  # comparing a bullet with its neighbours takes 20 times as long
 LISTED = 20  # memories and complaints that a report quotes
-MAX_TEXT_CHARS = 1_000_000  # of an episode or a section
 
 Progress = Callable[[int], None]
 Line = tuple[int, bytes | None]  # its number, and None for a line too long to read
@@ -78,7 +76,8 @@ def import_markdown(path: str, *, preview: bool, now: int, config: Config, progr
     """
     run = _Import(MARKDOWN, preview, now, config)
     run.report |= {"items": 0, "leftOutCount": 0, "leftOut": []}
-    return run.store(run.read_bullets(path, progress), run.put_bullet, BULLETS_PER_COMMIT)
+    per_commit = 20  # comparing a bullet with its neighbours takes 20 times as long as storing a line
+    return run.store(run.read_bullets(path, progress), run.put_bullet, per_commit)
 
 
 def export_lines(db: apsw.Connection, collections: Sequence[str]) -> Iterator[bytes]:
@@ -328,7 +327,8 @@ def _stored(kind: str, value: Any, redacted: list[str]) -> Any:
     if kind == "name" and isinstance(value, str):
         return write.clean_name(value, redacted)
     if kind == "text" and isinstance(value, str):
-        clean, kinds = redact(words.clean(value[:MAX_TEXT_CHARS]).replace("\0", "\ufffd"))
+        max_chars = 1_000_000  # of an episode or a section
+        clean, kinds = redact(words.clean(value[:max_chars]).replace("\0", "\ufffd"))
         redacted += kinds
         return clean
     if kind == "tags" and isinstance(value, list) and all(isinstance(tag, str) for tag in value):

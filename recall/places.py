@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from core.records import Hit, Place, Session
     from recall.query import Query
 
-MAX_SESSIONS = 8  # in an answer
-
 
 def answer(
     db: apsw.Connection, text: str, asked: tuple[list[str], list[str]], query: Query, projects: Sequence[str],
@@ -90,12 +88,13 @@ def _places_by_session(
     """For each name and file, the places in the first of these sessions that has any, the best first."""
     found: dict[str, list[Place]] = {}
     asked_files = units
-    while names and len(found) < MAX_SESSIONS and (having := stored_calls.sessions_with(db, names, sessions, 1)):
+    max_sessions = 8  # in an answer
+    while names and len(found) < max_sessions and (having := stored_calls.sessions_with(db, names, sessions, 1)):
         session = having[0]
         found[session] = _places_of_names(stored_calls.places(db, session, names=names), names, asked_files)
         known = {place["name"] for place in found[session]}
         names = [name for name in names if name not in known]
-    for session in stored_calls.sessions_in(db, units, sessions, MAX_SESSIONS) if units else ():
+    for session in stored_calls.sessions_in(db, units, sessions, max_sessions) if units else ():
         paths = stored_calls.paths(db, session)
         inside = {unit: {path for path in paths if is_at(path, unit)} for unit in units}
         if here := _places_in_files(db, session, set().union(*inside.values()), with_others=with_others):

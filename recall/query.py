@@ -16,16 +16,6 @@ if TYPE_CHECKING:
 
 OTHER_PROJECT = 0.8  # of the score of another project's hit, if a project is preferred: near equals come second
 
-# A short word and its long form, in turn.
-_ABBREVIATIONS = (
-    "db database auth authentication authz authorization config configuration repo repository env environment"
-    " deps dependencies perf performance k8s kubernetes i18n internationalization l10n localization"
-    " a11y accessibility ci pipeline pr pull docs documentation dir directory param parameter async asynchronous"
-    " sync synchronization ts typescript js javascript py python postgres postgresql tz timezone ui interface"
-    " infra infrastructure prod production dev development impl implementation fn function msg message err error"
-    " lib library pkg package cmd command ctx context creds credentials"
-).split()
-
 
 class Query:
     """A question to the memory: `Query("why the lease is 30 s", limit=3, project="acme/gateway")`."""
@@ -79,7 +69,15 @@ def expand(query: str, *, enabled: bool) -> tuple[str, dict[str, Any]]:
     reason = _reason_to_skip(query.strip())
     if reason:
         return query, {"rewritten": False, "strategy": "skipped", "reason": reason}
-    short, long = _ABBREVIATIONS[::2], _ABBREVIATIONS[1::2]
+    forms = (  # a short word and its long form, in turn
+        "db database auth authentication authz authorization config configuration repo repository env environment"
+        " deps dependencies perf performance k8s kubernetes i18n internationalization l10n localization"
+        " a11y accessibility ci pipeline pr pull docs documentation dir directory param parameter async asynchronous"
+        " sync synchronization ts typescript js javascript py python postgres postgresql tz timezone ui interface"
+        " infra infrastructure prod production dev development impl implementation fn function msg message err error"
+        " lib library pkg package cmd command ctx context creds credentials"
+    ).split()
+    short, long = forms[::2], forms[1::2]
     other_forms = dict(zip(short + long, long + short, strict=True))
     present = words.split(query)
     added = [other_forms.get(word, "") for word in dict.fromkeys(present)]

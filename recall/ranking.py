@@ -4,7 +4,7 @@ An episode is an archived message: a prompt, or a text of the agent. In a sessio
 in any other session part of a conversation.
 
 1. candidates: the best by words (BM25) and by meaning (cosine of static vectors), from the store or the cluster
-2. a score of each, 0 to 1, so that it means the same for every query and backend: see `Ranking.score`
+2. a score of each, 0 to 1, so that it means the same for every query and backend: see `Ranking._score`
 3. conclusions: the message that ends a turn comes before its prompt and the steps to it
 
 `recall.engine` then applies `reasons_to_drop` and `restatement_factor`. Numbers without another reason were tuned on
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 LEXICAL_SCALE = 0.7  # of the BM25 that scores .5: see `half_score`
 MAX_MEANING = 0.35  # the most that meaning scores in a large store; words find more than static vectors do
 SMALL_STORE = 200  # documents: in a store of that size an absent word counts half, since it lacks most words anyway
-MIN_SCORE = 0.05  # what scores less shares only common words with the query
 
 
 class Ranked:
@@ -75,11 +74,12 @@ class Ranking:
         smallness = SMALL_STORE / (size + SMALL_STORE)
         half = half_score(len(terms), size)
         scores = {rowid: combined(c["bm25"], half, c["cosine"], MAX_MEANING) for rowid, c in candidates.items()}
-        rowids = [rowid for rowid, score in scores.items() if score >= MIN_SCORE]
+        min_score = 0.05  # what scores less shares only common words with the query
+        rowids = [rowid for rowid, score in scores.items() if score >= min_score]
         # Some document always contains one of the query's words. If the others are in none, it is about something else.
         absent = source.absent(self._query_terms) if rowids else 1.0
         known = 1 - absent * (1 - smallness)
-        if not rowids or (absent == 1 and max(scores.values()) * known < MIN_SCORE):
+        if not rowids or (absent == 1 and max(scores.values()) * known < min_score):
             return []
         segments = _segment_scores(source, rowids, terms)
         ranked = []

@@ -24,7 +24,6 @@ _MONTHS = {
     for name in (month, month[:3])
 }  # fmt: skip
 _UNITS = {"day": 1, "days": 1, "week": 7, "weeks": 7, "month": 30, "months": 30, "year": 365, "years": 365}
-_COUNTS = ("", "one", "two", "three", "four", "five", "six")
 
 
 def words_of_time(query: str) -> list[str]:
@@ -41,11 +40,11 @@ def asks_only_for_a_time(query: str) -> bool:
     asking = (
         "ask asked asking say said saying tell told talk talked discuss discussed happen happened happens work worked"
         " working prompt prompts question questions conversation conversations session sessions show list everything"
-        " anything last previous ago today yesterday since during"
+        " anything last previous ago today yesterday since during one two three four five six"
     ).split()
     is_name = len(asked) == 1 and asked[0] in _MONTHS
     return not is_name and all(
-        word in asking or word in words.STOP_WORDS or word in _UNITS or word in _COUNTS or word in _MONTHS
+        word in asking or word in words.STOP_WORDS or word in _UNITS or word in _MONTHS
         or _is_year(word) or _day_number(word)
         for word in asked
     )  # fmt: skip
@@ -91,7 +90,8 @@ def _relative(asked: Sequence[str], at: int, today: date) -> Days | None:
         return (today, today) if word == "today" else (before_today, before_today)
     if word == "ago" and at > 1 and before in _UNITS:
         count = asked[at - 2]
-        number = _COUNTS.index(count) if count in _COUNTS else int(count)
+        numbers = ("", "one", "two", "three", "four", "five", "six")
+        number = numbers.index(count) if count in numbers else int(count)
         day, around = today - timedelta(number * _UNITS[before]), timedelta(_UNITS[before] // 2)
         return day - around, day + around
     if before not in ("this", "last", "previous"):

@@ -17,7 +17,6 @@ from memory.knowledge import markdown, search, snippet
 
 SECTIONS = {"projects": "Projects", "decisions": "docs/decisions", "inbox": "inbox", "resources": "Resources"}
 MAX_NOTES = 3  # that a reference may name (the contract's)
-LISTING_S = 5.0  # the time limit for listing a vault
 
 
 class Match(NamedTuple):
@@ -111,7 +110,7 @@ def _resolve(vault: str, reference: str) -> list[Match]:
         note = _note_at(path) if path and path != vault else ""
         if note:
             return [Match(note, "path", 1.0)]
-    listed = [*markdown.files_below(vault, seconds=LISTING_S).files]
+    listed = [*markdown.files_below(vault, seconds=5.0).files]
     numbers = re.findall(r"(?i)\badr[-_ #]*0*(\d{1,6})\b", reference)
     if numbers:
         return [Match(path, "adr", 1.0) for path in _by_number(vault, listed, {*map(int, numbers)})[:MAX_NOTES]]
