@@ -90,10 +90,10 @@ def follow(
         at = (max([at[0], *calls_of_node]), max([at[1], *rows_of_node]))
         if node.id or node.parent is None:
             leaf = at
-        if node.id:
-            _save_mark(db, session, node.id, at if node.is_content or behind is None else behind, node)
-        elif node.is_prompt and rows_of_node:
-            _save_mark(db, session, -max(rows_of_node), at, node)
+        if node.id or (node.is_prompt and rows_of_node):  # a prompt without an id counts for `turns`
+            mark = at if behind is None or node.is_content or not node.id else behind
+            values = (session, node.id or -max(rows_of_node), *mark, node.is_prompt)
+            db.execute("INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?)", values)
     if len(found) > known:
         db.execute("UPDATE session SET branches = ? WHERE id = ?", (json_text.dumps(found), session))
         mark_abandoned(db, session)
@@ -133,10 +133,6 @@ def _mark_of(db: apsw.Connection, session: str, node: int) -> Mark | None:
     query = "SELECT calls, episode FROM node WHERE session_id = ? AND id = ?"
     row = db.execute(query, (session, node)).fetchone() if node else None
     return (int(row[0]), int(row[1])) if row else None
-
-
-def _save_mark(db: apsw.Connection, session: str, number: int, mark: Mark, node: Node) -> None:
-    db.execute("INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?)", (session, number, *mark, node.is_prompt))
 
 
 def _numbers_of(db: apsw.Connection, query: str, names: Sequence[str], *values: str) -> dict[str, int]:

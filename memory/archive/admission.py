@@ -25,17 +25,11 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 256 * 1024  # of a transcript that are searched at once
 
 
-def of_session(origin: Origin, client: Client, read: Source | None = None) -> Admission | None:
-    """What of a session may be archived; None: all of it.
+class Admission:
+    """What of a session may be archived.
 
     `read`: the session's transcript, None if its client sends its entries.
     """
-    known = switches.load()[0]
-    return Admission(known, origin, client, read) if known["excluded"] or known["silences"] else None
-
-
-class Admission:
-    """What of a session may be archived; see `of_session`."""
 
     def __init__(self, known: Switches, origin: Origin, client: Client, read: Source | None) -> None:
         self._switches = known
@@ -50,7 +44,7 @@ class Admission:
         self._by_folder: dict[tuple[str, str], tuple[bool, list[OffPeriod]]] = {}
 
     def go_on_in(self, folder: str) -> None:
-        """Note the folder of the line before the next one; if that is unknown, it is the first that a line names."""
+        """Note the folder of the line before; if it is unknown, take the first folder that a line names."""
         if self._read is not None and self._needs_folder:
             self._folder = folder or next(folders_in(self._read, self._client), self._default)
 

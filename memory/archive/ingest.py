@@ -288,9 +288,12 @@ def _admission(origin: Origin, read: Source | None = None) -> Admission | None:
     """Which entries may be archived; None: all of them, as long as there are no switches."""
     if not files.has_switches():
         return None
-    from memory.archive import admission
+    from core import switches
+    from memory.archive.admission import Admission
 
-    return admission.of_session(origin, clients.row(origin.agent), read)
+    known = switches.load()[0]
+    is_needed = known["excluded"] or known["silences"]
+    return Admission(known, origin, clients.row(origin.agent), read) if is_needed else None
 
 
 def _end_of_copies(read: Source, path: str, client: Client) -> tuple[int, Entry | None]:

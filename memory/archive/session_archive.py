@@ -59,7 +59,7 @@ class SessionArchive:
         return self._projects[folder]
 
     def of(self, session: str) -> SessionArchive:
-        """The archive of a session from which this one copied entries."""
+        """The archive of a session from which this session copied entries."""
         return SessionArchive(self.db, self._origin, session, self.session)
 
     def store(self, source: str, before: Position | None, piece: Piece, head: str) -> tuple[int, int, int] | None:
@@ -179,18 +179,15 @@ class SessionArchive:
         """A message as a document, with its vector."""
         when = self._now if message.at is None else message.at
         document = documents.blank(COLLECTION, message.id, f"{message.role}: {message.body}", when)
-        document["context"] = message.context()
-        document["observation_type"] = "episode"
-        document["source"] = self._client
-        document["session_id"] = self.session
-        document["project"] = message.project
-        document["write_confidence"] = 1.0
-        document["write_reason"] = "archived"
+        document |= {
+            "context": message.context(), "observation_type": "episode", "source": self._client,
+            "session_id": self.session, "project": message.project, "write_confidence": 1.0, "write_reason": "archived",
+        }  # fmt: skip
         return _categorised(document), document_vector(document["text"], document["context"])
 
 
 def settle(db: apsw.Connection, shared: Sequence[Shared], *, vectors: bool, is_live: bool = False) -> None:
-    """Give each episode that was found in several sessions to the one in which it first appeared.
+    """Give each episode that was found in several sessions to the session in which it first appeared.
 
     That is the parent, if a transcript names it; else the session that first said something of its own. The calls that
     the others copied are deleted. Opens a transaction.
@@ -410,20 +407,17 @@ class TypedAhead:
 
     def follow(self, operation: str, text: str) -> str:
         """Apply an operation; returns the text that becomes a message by it, or ""."""
-        first = ""
         if operation == "enqueue":
             self.waiting.append(texts.bounded(text))
             del self.waiting[:-20]
         elif operation == "popAll":
             self.waiting.clear()
-        elif self.waiting:
-            first = self.waiting.pop(0)
-        if operation != "remove" or not first:
-            return ""
-        is_repeated = self.note_prompt(first)  # typed twice, it is archived once
-        self.given.append(words.fingerprint(first))
-        del self.given[:-20]
-        return "" if is_repeated else first
+        elif self.waiting and (first := self.waiting.pop(0)) and operation == "remove":
+            is_repeated = self.note_prompt(first)  # typed twice, it is archived once
+            self.given.append(words.fingerprint(first))
+            del self.given[:-20]
+            return "" if is_repeated else first
+        return ""
 
     def note_prompt(self, text: str) -> bool:
         """Note that the model has a prompt; returns whether it was archived before, so that this is the second time."""
@@ -441,9 +435,10 @@ class Carry:
 
     def __init__(self) -> None:
         self.prompt = ""  # the beginning of the turn's prompt
-        self.parent = ""  # the session that began this one
+        self.parent = ""  # the parent session
+        self.passed = ""  # id of the last message that is never archived
         self.kind = "main"
-        self.folder = ""  # that the last line which names one names
+        self.folder = ""  # the last folder that a line names
         self.mark: Mark = branches.START  # of the last entry
         self.leaf: Mark = branches.START  # of the last entry in the tree
         self.parents = False  # entries name their parent

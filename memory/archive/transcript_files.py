@@ -231,7 +231,7 @@ def _below(folder: str, *patterns: str) -> Iterator[str]:
     for here, folders, names in os.walk(folder, followlinks=True):
         real = os.path.realpath(here)
         if real in seen:
-            folders.clear()  # a link in a circle, or a second one
+            folders.clear()  # a link in a circle, or a second link
             continue
         seen.add(real)
         yield from (
