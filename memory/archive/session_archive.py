@@ -436,7 +436,6 @@ class Carry:
     def __init__(self) -> None:
         self.prompt = ""  # the beginning of the turn's prompt
         self.parent = ""  # the parent session
-        self.passed = ""  # id of the last message that is never archived
         self.kind = "main"
         self.folder = ""  # the last folder that a line names
         self.mark: Mark = branches.START  # of the last entry
