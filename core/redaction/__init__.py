@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Sequence
 
-    from core.redaction.assignments import Name
     from core.redaction.tokens import Span
 
 MARK = "[redacted:"
@@ -46,8 +45,6 @@ CALLS = (
     "auth=(", "auth = (", "Credential(", "Credentials(", "jwt.sign(", "jwt.verify(", "createHmac(",
 )  # fmt: skip
 """How a call that takes a password begins."""
-_FIELDS = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
-"""Fields that contain a name."""
 COMMANDS = tuple(
     'TRUE\t|FALSE\t|freerdp|evil-winrm|rdesktop|ipmitool|snmp|::set-output|::save-state|::add-mask|curl| login|"login"'
     "|'login'|sshpass|redis-cli|mysql|mariadb|mongo|ldap|cqlsh|twine|7z|unrar|zip|sqlcmd|bcp|http -|https -| -a "
@@ -234,7 +231,7 @@ def find_secrets(text: str) -> list[Span]:
 
 def _find_plain(text: str) -> list[Span]:
     from core.redaction import prose, tokens
-    from core.redaction.assignments import find_names
+    from core.redaction.assignments import find_assigned, find_names
 
     lower = text.lower()
     if len(lower) != len(text):  # a letter that becomes two in lower case would shift the positions after it
@@ -252,13 +249,10 @@ def _find_plain(text: str) -> list[Span]:
 
         spans += find_in_commands(text)
     assigned, others = find_names(text, lower)
-    others = [name for name in others if prose.may_be_described(text, lower, *name[:2])]
     if assigned:
-        from core.redaction.assignments import find_assigned
-
         spans += find_assigned(text, assigned)
     spans += prose.find_in_prose(text, lower, others, words, has_login=any(map(lower.__contains__, logins)))
-    if _may_be_structured(text, lower, assigned + others, calls):
+    if assigned or others or any(map(text.__contains__, calls)) or "identified " in lower or "Secret" in text:
         from core.redaction.structured import find_structured
 
         spans += find_structured(text, lower, sorted(assigned + others))
@@ -270,29 +264,6 @@ def _find_plain(text: str) -> list[Span]:
             word for word in words if len(word) <= 160 and (":" not in word or not may_be_login(word))
         )
     return spans
-
-
-def _may_be_structured(text: str, lower: str, names: list[Name], calls: Sequence[str]) -> bool:
-    """Cheap pre-check: could a secret be known by its field, call, column or manifest?"""
-    if "identified " in lower or ("Secret" in text and "kind" in text):
-        return True
-    if "(" in text and any(map(text.__contains__, calls)):
-        return True
-    has_field = any(map(lower.__contains__, _FIELDS))
-    for start, end, _ in names:
-        if has_field and is_in_field(lower, start):
-            return True
-        if text[end : end + 3].lstrip(" \"'`*]")[:1] in ("|", "\t", ";", ",", "\n", "\r"):  # a cell of a header
-            line = text[max(0, text.rfind("\n", 0, end) + 1, end - 400) : end + 400].partition("\n")[0]
-            if len(line.split()) <= 4 * max(map(line.count, "|\t;,")):
-                return True
-    return False
-
-
-def is_in_field(lower: str, start: int) -> bool:
-    """Whether the name at `start` is in a field that contains names: `name: DB_PASSWORD`."""
-    head = lower[max(0, start - 64) : start].rstrip("abcdefghijklmnopqrstuvwxyz0123456789_.-/")
-    return head.rstrip(" \t\"'\\:=>").endswith(_FIELDS)
 
 
 def _find_obfuscated(text: str) -> list[Span]:

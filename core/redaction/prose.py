@@ -28,18 +28,6 @@ _WORDS = word_sets({
 })  # fmt: skip
 
 
-def may_be_described(text: str, lower: str, start: int, end: int) -> bool:
-    """Cheap pre-check: could a sentence or a field give a value to the name at start..end?"""
-    char = text[end : end + 1]
-    if char and char not in ".;)]}!?":
-        words = lower[end + 1 : end + 41].split(None, 1) if char == " " else ()
-        if not words or not words[0].rstrip(".,;!?").isalpha():
-            return True
-        if words[0] in _WORDS["links"] or words[0] in _WORDS["openers"] or _is_stated(text, lower, start):
-            return True
-    return _words_before(lower, start) != ""
-
-
 def find_in_prose(text: str, lower: str, names: list[Name], words: set[str], *, has_login: bool) -> list[Span]:
     """The (start, end, kind) of each secret in a sentence. `has_login`: the text has words of a login."""
     has = lower.__contains__
@@ -158,8 +146,7 @@ def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tupl
         found = _value_at(text, at, kind, linked=False)
         if found[1]:
             return found
-    found = _linked_value(text, lower, (start, end, kind), words, linked=linked)
-    return NOTHING if kind == "pass" and word == "for" and not is_made_up(text[slice(*found)]) else found
+    return _linked_value(text, lower, (start, end, kind), words, linked=linked)
 
 
 def _value_on_next_line(text: str, at: int, kind: str) -> tuple[int, int]:
@@ -176,14 +163,9 @@ def _value_on_next_line(text: str, at: int, kind: str) -> tuple[int, int]:
 
 
 def _after_name(text: str, at: int, kind: str) -> tuple[int, bool]:
-    """The start of the words after a name, and whether the first is the value: "password's …", "**password**: …"."""
+    """The start of the words after a name, and whether the first is the value: "password's …"."""
     if text.startswith(("'s ", "’s "), at):
         return at + 3, True
-    aside, closed, _ = text[at + 2 : at + 48].replace(") =", "):").partition("):")
-    if text.startswith(" (", at) and closed and "\n" not in aside:
-        return at + len(aside) + 4, True  # "password (staging): …"
-    if text[at] == "*" and text[at : at + 6].lstrip("*").startswith(":"):
-        return text.index(":", at) + 1, True
     if text[at] in "\"'`*)" and text[at + 1 : at + 2] in " ,\t":
         at += 1  # "the `password` is …"
     return at + (kind in LOOSE and text[at : at + 1] == ","), False

@@ -8,7 +8,7 @@ input, by their key, their label or their option. `re` is loaded only for text.
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import CALLS, MARK, MAX_NAME_CHARS, compiled, find_secrets, is_in_field, word_sets
+from core.redaction import CALLS, MARK, MAX_NAME_CHARS, compiled, find_secrets, word_sets
 from core.redaction.assignments import LOOSE, Name, family, is_described, label, names_password, words_of
 from core.redaction.tokens import Span, is_placeholder, is_prose, is_strong
 
@@ -35,7 +35,9 @@ _KEYS = word_sets({
 
 def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
     """The (start, end, kind) of each secret known by its field, call, column or manifest."""
-    spans = _in_fields(text, lower, names) + _in_calls(text) + _in_columns(text, names)
+    spans = _in_fields(text, lower, names) + _in_columns(text, names)
+    if any(map(text.__contains__, CALLS)):
+        spans += _in_calls(text)
     if "identified " in lower:
         spans += _in_sql(text, lower)
     if "Secret" in text:
@@ -55,11 +57,13 @@ def _in_fields(text: str, lower: str, names: list[Name]) -> list[Span]:
     field = rf"{between}(?:value[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t>]{{0,8}}|--value +)(?:{_VALUE})"
     default = rf"{between}default[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t]{{0,8}}(?:{_VALUE})"
     element = r"[\"'\\]*(?:</key>(?:\s|\\[nt])*<string>|[\"'\\]>(?:\s*<value>)?)([^<\n]{1,240})<"
+    fields = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
     spans: list[Span] = []
     done = 0
     for start, end, kind in names:
         is_labelled = kind in LOOSE or kind in ("secret", "token", "api-key", "private-key", "key")
-        if start < done or not is_labelled or not is_in_field(lower, start):
+        head = lower[max(0, start - 64) : start].rstrip("abcdefghijklmnopqrstuvwxyz0123456789_.-/")
+        if start < done or not is_labelled or not head.rstrip(" \t\"'\\:=>").endswith(fields):
             continue
         named = compiled(labels).search(text, max(0, start - 64), start)
         if named is None:
