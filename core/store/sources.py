@@ -168,13 +168,10 @@ def open_source(path: str) -> Source:
 def kind_of(path: str) -> str:
     """Whether a file is a `database` or a `document` with messages, or is `compressed`; else ""."""
     try:
-        descriptor = open_file(path)
+        with open(open_file(path), "rb") as file:
+            return _kind_of_file(file.fileno())
     except (OSError, ValueError):
         return ""
-    try:
-        return _kind_of_file(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _kind_of_file(descriptor: int) -> str:

@@ -391,10 +391,8 @@ def _store_call(db: apsw.Connection, session: Session, names: _Names, places: Se
     else:
         place = relative(place_of(call["file"], call["command"]), folder)
     # the outcome of a pipe is unknown, ""
-    failed = bool(draft.outcome or draft.returned) and reliable_outcome(call["command"], draft.outcome) in (
-        "failed",
-        "",
-    )
+    outcome = reliable_outcome(call["command"], draft.outcome)
+    failed = bool(draft.outcome or draft.returned) and outcome in ("failed", "")
     if draft.outcome == "ok" and draft.error:  # a failed test run in front of a pipe, by its output
         draft.error = "" if has_reliable_status(call["command"]) else draft.error
     returned = names.use(draft.returned, draft.returned_names, call["number"], place, failed=failed)

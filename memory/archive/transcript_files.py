@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.entries import Entry
 
 SUBAGENT = "a subagent's transcript"
 FORGOTTEN = "its session was forgotten"
@@ -257,7 +256,7 @@ def look_at(path: str, agent: str = "", known: Iterable[str] = ()) -> tuple[str,
     if client.name == generic.Generic.name and all(head.kind == "node" for head in heads):
         raise ingest.unreadable(path, NO_CLIENT)
     sides = [head.is_side for head in heads if head.is_side is not None]
-    session = _first_session(heads)
+    session = next((head.session for head in heads if head.session), "")
     name = os.path.splitext(os.path.basename(sources.plain_path(path)))[0]
     if name in ("events", "full", "session", "transcript"):
         name = os.path.basename(os.path.dirname(os.path.abspath(path)))
@@ -270,14 +269,10 @@ def look_at(path: str, agent: str = "", known: Iterable[str] = ()) -> tuple[str,
         is_uuid = re.fullmatch("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", name, re.IGNORECASE)
         is_own = bool(is_uuid) or any(head.session == name for head in heads)
         last = [] if is_own else _some_lines(path, last=True)[::-1]
-        tails = (entries[0] for line in last if (entries := clients.entries_of(client, line)))
-        session = name if is_own else _first_session(tails) or session
+        tails = (entries[0].session for line in last if (entries := clients.entries_of(client, line)))
+        session = name if is_own else next(filter(None, tails), session)
     folder = next((head.folder for head in heads if head.folder), "") or client.folder_of(path, first[0], known)
     return agent, session or name, folder
-
-
-def _first_session(heads: Iterable[Entry]) -> str:
-    return next((head.session for head in heads if head.session), "")
 
 
 def _some_lines(path: str, *, last: bool = False) -> list[dict[str, Any]]:
