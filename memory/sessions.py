@@ -59,19 +59,6 @@ class Transcript(NamedTuple):
     redacted: bool
 
 
-def _about(db: apsw.Connection, session: str) -> dict[str, Any]:
-    """A session's client, project, folder and start; `cwdKey` is the folder in pi's form, `--home-u-app--`."""
-    known: Any = sessions.by_id(db, session) or {"folder": "", "client": "", "project": ""}
-    folder = known["folder"]
-    return {
-        "sessionId": session,
-        "title": sessions.title(db, session),
-        "startedAt": clock.iso(sessions.episode_times(db, session)[1] or None),
-        "cwdKey": f"--{folder.strip('/').replace('/', '-')}--" if folder else "",
-        **{name: known[name] for name in ("client", "project", "folder")},
-    }
-
-
 def by_session(
     db: apsw.Connection, query: str, hits: Iterable[Hit], *, client: str, machine: str, with_notes: bool
 ) -> list[dict[str, Any]]:
@@ -103,20 +90,6 @@ def by_session(
     return rows
 
 
-def _notes(db: apsw.Connection, row: dict[str, Any], privacy: str) -> dict[str, Any]:
-    """The observations of a session, with the keys of the mirrored CLI's observation pages."""
-    _, first, last = sessions.episode_times(db, row["id"])
-    gist, noted = sessions.subject_and_notes(db, row["id"], 20)
-    return {
-        "machine": row["machineId"], "agent": row["client"], "started": row["startedAt"],
-        "ended": clock.iso(last or None), "started_at": first, "tokens": None, "privacy": privacy,
-        "repos": [row["project"]] if row["project"] else [], "slug": row["id"],
-        "gist": " ".join(gist.split())[:MAX_LINE_CHARS], "observations": noted,
-        "decisions": [text for text in noted if _is_about("decisions", text)], "open_questions": [], "url": None,
-        "snippet": row["snippets"][0],
-    }  # fmt: skip
-
-
 def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], str]) -> Transcript:
     """The session that an id, its beginning or a transcript's path names.
 
@@ -142,28 +115,6 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
     lines = _lines(sessions.last_episodes(db, session, MAX_LINES, live="TRUE"), called)
     redacted = any(MARK in line.text for line in lines)
     return Transcript(session, {**_about(db, session), "path": path}, lines, redacted)
-
-
-def _lines(turns: list[tuple[str, str, int]], called: list[Call]) -> list[Line]:
-    """Turns and calls by time. A call without a time follows the call before it."""
-    lines: list[Line] = []
-    for identifier, text, at in turns:
-        role, colon, body = text.partition(": ")
-        has_role = colon and role in ("user", "assistant")
-        lines.append(Line(at, role if has_role else "assistant", "message", body if has_role else text, id=identifier))
-    last = turns[0][2] if turns else 0
-    for call in called:
-        last = call["at"] or last
-        if call["outcome"] == calls.FORGOTTEN:
-            continue
-        outcome = shell_command.reliable_outcome(call["command"], call["outcome"])
-        parts = (call["tool"], call["command"] or call["file"], outcome, call["error"], call["passage"])
-        text = " ".join(" ".join(part.split()) for part in parts if part)
-        failed = call["outcome"] == "failed"
-        identifier = f"{CALL_PREFIX}{call['session']}:{call['number']}"
-        lines.append(Line(last, "tool", "tool_call", text, call["file"], call["command"], failed, id=identifier))
-    lines.sort(key=lambda line: line.at)  # stable: a turn comes before the calls of the same moment
-    return [line._replace(number=number) for number, line in enumerate(lines[-MAX_LINES:], 1)]
 
 
 def around(
@@ -238,14 +189,6 @@ def extract(session: Transcript, query: str) -> dict[str, Any]:
     return {**extraction, "redacted": session.redacted}
 
 
-def _is_about(topic: str, text: str) -> bool:
-    return re.search(rf"(?i)\b(?:{_TOPICS[topic]})\b", text) is not None
-
-
-def _shown(lines: Iterable[Line], most: int) -> list[dict[str, object]]:
-    return [line.shown() for line in lines if line.text][:most]
-
-
 def markdown(extraction: dict[str, Any]) -> str:
     """An extraction as Markdown: a heading for each list, a bullet for each line."""
     lines = ["# Session extraction", ""]
@@ -259,3 +202,60 @@ def markdown(extraction: dict[str, Any]) -> str:
             text = "" if is_text else " ".join(entry["text"].split())
             lines.append(f"- {entry}" if is_text else f"- L{entry['line']} {entry['role']}/{entry['kind']}: {text}")
     return "\n".join(lines) + "\n"
+
+
+def _about(db: apsw.Connection, session: str) -> dict[str, Any]:
+    """A session's client, project, folder and start; `cwdKey` is the folder in pi's form, `--home-u-app--`."""
+    known: Any = sessions.by_id(db, session) or {"folder": "", "client": "", "project": ""}
+    folder = known["folder"]
+    return {
+        "sessionId": session,
+        "title": sessions.title(db, session),
+        "startedAt": clock.iso(sessions.episode_times(db, session)[1] or None),
+        "cwdKey": f"--{folder.strip('/').replace('/', '-')}--" if folder else "",
+        **{name: known[name] for name in ("client", "project", "folder")},
+    }
+
+
+def _notes(db: apsw.Connection, row: dict[str, Any], privacy: str) -> dict[str, Any]:
+    """The observations of a session, with the keys of the mirrored CLI's observation pages."""
+    _, first, last = sessions.episode_times(db, row["id"])
+    gist, noted = sessions.subject_and_notes(db, row["id"], 20)
+    return {
+        "machine": row["machineId"], "agent": row["client"], "started": row["startedAt"],
+        "ended": clock.iso(last or None), "started_at": first, "tokens": None, "privacy": privacy,
+        "repos": [row["project"]] if row["project"] else [], "slug": row["id"],
+        "gist": " ".join(gist.split())[:MAX_LINE_CHARS], "observations": noted,
+        "decisions": [text for text in noted if _is_about("decisions", text)], "open_questions": [], "url": None,
+        "snippet": row["snippets"][0],
+    }  # fmt: skip
+
+
+def _lines(turns: list[tuple[str, str, int]], called: list[Call]) -> list[Line]:
+    """Turns and calls by time. A call without a time follows the call before it."""
+    lines: list[Line] = []
+    for identifier, text, at in turns:
+        role, colon, body = text.partition(": ")
+        has_role = colon and role in ("user", "assistant")
+        lines.append(Line(at, role if has_role else "assistant", "message", body if has_role else text, id=identifier))
+    last = turns[0][2] if turns else 0
+    for call in called:
+        last = call["at"] or last
+        if call["outcome"] == calls.FORGOTTEN:
+            continue
+        outcome = shell_command.reliable_outcome(call["command"], call["outcome"])
+        parts = (call["tool"], call["command"] or call["file"], outcome, call["error"], call["passage"])
+        text = " ".join(" ".join(part.split()) for part in parts if part)
+        failed = call["outcome"] == "failed"
+        identifier = f"{CALL_PREFIX}{call['session']}:{call['number']}"
+        lines.append(Line(last, "tool", "tool_call", text, call["file"], call["command"], failed, id=identifier))
+    lines.sort(key=lambda line: line.at)  # stable: a turn comes before the calls of the same moment
+    return [line._replace(number=number) for number, line in enumerate(lines[-MAX_LINES:], 1)]
+
+
+def _is_about(topic: str, text: str) -> bool:
+    return re.search(rf"(?i)\b(?:{_TOPICS[topic]})\b", text) is not None
+
+
+def _shown(lines: Iterable[Line], most: int) -> list[dict[str, object]]:
+    return [line.shown() for line in lines if line.text][:most]
