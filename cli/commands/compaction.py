@@ -17,7 +17,7 @@ from cli import start
 from cli.commands import hot
 from cli.declarations import OneOf, Percent, Raw, Session, Stdin, group, session_argument
 from cli.input import required_session
-from cli.output import Answer, is_for_person, quoted, step, template, wrong_usage
+from cli.output import Answer, is_for_person, step, template, wrong_usage
 from core import config
 from core.command import model_from_config
 from core.errors import Failure
@@ -176,11 +176,6 @@ class _Session:
         """The point at which the session is cut."""
         return preparation.prepare(self.transcript, keep_recent=self.keep_recent)
 
-    def next_step(self, command: str, description: str) -> Any:
-        """A command on the same file."""
-        command = f"joelclaw compaction {command} <transcript>"
-        return template(command, description, "the session file", self.transcript.path)
-
 
 @compaction.command("decide")
 def decide(
@@ -192,9 +187,8 @@ def decide(
     reason = preparation.reason(
         session.transcript, window=limits.window, reserve=limits.reserve, enabled=session.is_enabled
     )
-    compact = reason == "above-threshold"
     result = {
-        **session.about, "compact": compact, "reason": reason,
+        **session.about, "compact": reason == "above-threshold", "reason": reason,
         "contextTokens": size.total, "source": "usage" if size.from_usage else "estimate",
         "usageTokens": size.from_usage, "estimatedTokens": size.estimated,
         "staleUsageIgnored": size.stale is not None, "staleUsageTokens": size.stale,
@@ -202,7 +196,7 @@ def decide(
         "threshold": limits.window - limits.reserve, "window": limits.window, "windowFrom": limits.window_from,
         "reserve": limits.reserve, "enabled": session.is_enabled, "problems": session.problems,
     }  # fmt: skip
-    return Answer(result, [session.next_step("prepare", "the point at which it would be cut")] if compact else [])
+    return Answer(result)
 
 
 @compaction.command("prepare")
@@ -225,7 +219,7 @@ def prepare(
         "turnPrefixMessages": _ids(cut.turn_prefix_entries), "fileOps": asdict(cut.file_ops),
         "settings": settings, "windowFrom": limits.window_from, "problems": session.problems,
     }  # fmt: skip
-    return Answer(result, [session.next_step("summarize", "the summary")] if cut.reason == "ready" else [])
+    return Answer(result)
 
 
 @compaction.command("serialize")
@@ -282,8 +276,6 @@ def summarize(
         file_ops = session_tree.together(entry.files for entry in session.transcript.nodes)
     ask = model_from_config(session.settings, command)
     written = summary.summarize(parts, file_ops, ask, instructions, reserve=reserve)
-    if written["source"] == "extractive" and instructions.strip():
-        problems.append("--instructions only affects a model's summary; this summary quotes the transcript")
     result = {
         **written,
         "firstKeptEntryId": cut.first_kept_entry_id if is_ready else None,
@@ -350,8 +342,7 @@ def schedule(
     result = idle_compaction.schedule(
         session_id, config.load(), ratio, minutes=minutes or 0, agent=stored_line(agent or ""), cwd=folder
     )
-    cancel_step = step(f"joelclaw idle schedule --cancel --session {quoted(session_id)}", "when a message arrives")
-    return Answer(result, [cancel_step, _RUN_STEP] if result["scheduled"] else [])
+    return Answer(result, [_RUN_STEP] if result["scheduled"] else [])
 
 
 @idle.command("list")

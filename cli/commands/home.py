@@ -114,10 +114,7 @@ def init() -> Answer:
 
     settings = config.load()
     result = cluster_sync.initialise(settings)
-    about = "copy this machine's memory to the cluster"
-    if settings.get_str("store.backend") != "typesense":
-        about += '; recall reads it after you set backend = "typesense" in the table [store]'
-    return Answer(result, [step("joelclaw store push", about), _STATUS_STEP])
+    return Answer(result, [step("joelclaw store push", "copy this machine's memory to the cluster"), _STATUS_STEP])
 
 
 @store.command("push")

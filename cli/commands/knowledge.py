@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from cli.commands import hot
 from cli.declarations import Raw, RequiredQuery, Verbatim, group, limit_option, progress_bar
-from cli.output import Answer, is_for_person, quoted, require_known, step, template, write_verbatim, wrong_usage
+from cli.output import Answer, is_for_person, require_known, step, template, write_verbatim, wrong_usage
 from core import clock, config
 from core.errors import FAILED, usage
 from core.store import documents, sqlite
@@ -54,11 +54,8 @@ def sync(
         "knowledge.sync.completed", component="knowledge-cli", metadata=metadata, duration_ms=indexed["ms"], now=now
     )
     log.store_spooled([event], db)
-    steps = [template("joelclaw knowledge search <query>", "search what was imported", "what to look for")]
-    if result["missing"]:
-        why = "remove the sections of folders that are gone or empty"
-        steps.insert(0, step("joelclaw knowledge sync --prune", why))
-    return Answer(result, steps)
+    prune_step = step("joelclaw knowledge sync --prune", "remove the sections of folders that are gone or empty")
+    return Answer(result, [prune_step] if result["missing"] else [])
 
 
 def _folders(dirs: list[str], adrs_only: bool, skills_only: bool) -> list[str]:
@@ -125,8 +122,7 @@ def note(
     event = new_event(action, component="knowledge-cli", metadata=metadata, session=place["session"], now=now)
     log.store_spooled([event])
     result = {"queued": True, "event": "knowledge/turn.write.requested", "turnId": turn_id, "skipReason": skip_reason}
-    steps = [step("joelclaw otel search knowledge.turn_write --hours 1", "the events of such notes")]
-    return Answer({**result, "stored": not skip_reason, "response": response}, steps)
+    return Answer({**result, "stored": not skip_reason, "response": response})
 
 
 def _store_note(turn_id: str, summary: str, place: dict[str, str], values: dict[str, str], now: int) -> dict[str, Any]:
@@ -200,23 +196,17 @@ def ls(section: Annotated[str, Argument(metavar="SECTION", help="The section")] 
     name = section.strip().lower()
     if not name:
         counts = {part: len(notes.entries(root, part)) for part in notes.SECTIONS}
-        steps = [step(f"joelclaw vault ls {part}", f"the {part}") for part in counts]
-        return Answer({"vault_root": root, "sections": counts}, steps)
+        return Answer({"vault_root": root, "sections": counts})
     require_known("section", name, notes.SECTIONS, "INVALID_SECTION")
     items = notes.entries(root, name)
-    first = items[0]["path"] if items and isinstance(items[0], dict) else ""
-    return Answer(
-        {"vault_root": root, "section": name, "count": len(items), "items": items},
-        [step(f"joelclaw vault read {quoted(first)}", "the first of them")] if first else [],
-    )
+    return Answer({"vault_root": root, "section": name, "count": len(items), "items": items})
 
 
 @vault.command("tree")
 def tree() -> Answer:
     """Show the folders of the vault, two levels deep."""
     root = notes.root()
-    result = {"vault_root": root, "max_depth": 2, "directories": notes.folders(root)}
-    return Answer(result, [step("joelclaw vault ls", "the contents of its sections")])
+    return Answer({"vault_root": root, "max_depth": 2, "directories": notes.folders(root)})
 
 
 AdrVerb = Literal["list", "locate", "refs", "prompt", "collisions", "audit", "rank", "next"]
@@ -241,7 +231,7 @@ def adr(
     if not verb:
         verbs = {name: f"joelclaw vault adr {name}" for name in get_args(AdrVerb)}
         about = {"description": "The decision records of the vault.", "vault_root": root, "subcommands": verbs}
-        return Answer(about, [step("joelclaw vault adr list", "all of them")])
+        return Answer(about)
     records = decisions.read_all(root)
     if verb == "list":
         status = (only or "").strip().lower()

@@ -175,8 +175,7 @@ def stats(source: Sources = None, component: Components = None, hours: Hours = 2
     now = clock.now_ms()
     asked = events.query({"source": source, "component": component, "hours": hours, "all": True}, now)
     log.store_spooled()
-    result = events.stats(asked, hours=hours, now=now)
-    return Answer(result, [step("joelclaw otel list --level error,fatal", "the errors of the last day")])
+    return Answer(events.stats(asked, hours=hours, now=now))
 
 
 @otel.command("export")
@@ -189,14 +188,12 @@ def export(
     in_background = background.obey_limit()
     settings = config.load()
     if status:
-        about = exporting.status(sqlite.open_reading(), settings)
-        return Answer(about, [step("joelclaw otel export", "send pending events now")])
+        return Answer(exporting.status(sqlite.open_reading(), settings))
     if in_background:
         exporting.run_in_background(settings)
         return 0
     done = exporting.run(settings)
-    again = step("joelclaw otel export --status", "pending events and the last attempts")
-    return Answer({"disabled": done is None, "destinations": done or []}, [again])
+    return Answer({"disabled": done is None, "destinations": done or []})
 
 
 @o11y.command("session")
@@ -227,5 +224,4 @@ def _events_of(scope: str, name: str, hours: float, limit: int) -> Answer:
         "filterBy": {"otel_events": found["filterBy"]}, "scope": scope, f"{scope}Id": name,
         "collections": [{"collection": "otel_events", "found": found["found"]}], "hits": hits,
     }  # fmt: skip
-    more = step(f"joelclaw otel list --{scope} {quoted(name)}", "the same, page by page")
-    return Answer(result, [more], view="cli.views:events")
+    return Answer(result, view="cli.views:events")

@@ -107,12 +107,8 @@ def show(
         result["recall"] = {"query": last["query"], "at": clock.iso(last["at"]), "folder": last["folder"]}
     actions = [step(f"joelclaw memory show {quoted(result['id'])}", "everything known about it")]
     if result["sessionId"]:
-        wider = f"--before {min(max(before, 1) * 5, 1000)} --after {min(max(after, 1) * 5, 1000)}"
         session = quoted(quoting.shown_id(result["sessionId"]))
-        actions = [
-            step(f"joelclaw show {quoted(id)} {wider}", "more of the conversation"),
-            step(f"joelclaw session show {session} --full", "the whole session, turn by turn"),
-        ]
+        actions = [step(f"joelclaw session show {session} --full", "the whole session, turn by turn")]
     lines = (f"{SPEAKERS.get(entry['role'], entry['role'])}: {entry['text']}" for entry in result["entries"])
     return Answer(result, actions, "\n".join(lines) if raw else None, view="cli.views:conversation")
 
@@ -232,10 +228,8 @@ def search(
     if facet:
         counts = Counter(value for _, about in every for value in about.get(facet, []) if value)
         result["facets"] = {facet: [{"value": value, "count": count} for value, count in counts.most_common()]}
-    actions = [step(f"joelclaw recall {quoted(text)}", "only memories and tool calls, ranked")]
-    if hits and hits[0]["collection"] != "otel_events":
-        actions.insert(0, step(f"joelclaw memory show {quoted(hits[0]['id'])}", "the first hit in full"))
-    return Answer(result, actions)
+    first = [step(f"joelclaw memory show {quoted(hit['id'])}", "a hit in full") for hit in hits[:1] if hit["path"]]
+    return Answer(result, first)
 
 
 def _collections(given: str) -> list[str]:

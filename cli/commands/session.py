@@ -242,13 +242,10 @@ def search(
     }  # fmt: skip
     if extract:
         result["extractions"] = [hit["extraction"] for hit in hits]
-    if not hits:
-        return Answer(result, [step("joelclaw memory archive --all", "archive the transcripts on this disk")])
-    first = quoted(hits[0]["sessionId"])
-    actions = [
-        step(f"joelclaw sessions extract {first} --query {quoted(text)}", "what the first contains about it"),
-        step(f"joelclaw recall {quoted(text)} --session {first}", "only the memories of that session"),
-    ]
+    actions = [step("joelclaw memory archive --all", "archive the transcripts on this disk")]
+    if hits:
+        command = f"joelclaw sessions extract {quoted(hits[0]['sessionId'])} --query {quoted(text)}"
+        actions = [step(command, "what the first says about it")]
     return Answer(result, actions)
 
 
@@ -264,6 +261,4 @@ def extract(
     result: dict[str, Any] = {"format": format, "extraction": extraction}
     if format == "markdown":
         result["markdown"] = archived.markdown(extraction)
-    command = f"joelclaw recall <query> --session {quoted(transcript.session)}"
-    again = template(command, "search the session", "what to look for")
-    return Answer(result, [again], archived.markdown(extraction) if is_for_person() else None)
+    return Answer(result, [], archived.markdown(extraction) if is_for_person() else None)

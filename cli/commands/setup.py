@@ -80,10 +80,7 @@ def uninstall(agents: Agents = None, project: OfProject = False, confirmed: Conf
 def _list_installs() -> Answer:
     both = product(map(settings_of, clients.rows()), (False, True))
     rows = [plan.installation_row(client, project) for client, project in both if client.has_projects or not project]
-    of_user = (row for row in rows if row["scope"] == "user")
-    missing = " ".join(row["agent"] for row in of_user if row["present"] and not row["current"])
-    steps = [step(f"joelclaw install {missing}", "install or update joelclaw there")] if missing else []
-    return Answer({"installs": rows}, steps)
+    return Answer({"installs": rows})
 
 
 def _change(
