@@ -38,7 +38,6 @@ from session.state import states_folder
 
 FIXABLE = doctor_hooks.FIXABLE | {"MODES_OPEN", "STALE_FILES"}
 SUBJECTS = ("command", "store", "home", "switches", "settings", "model", "cluster", "exporter")
-LITTLE_DISK_BYTES = 200_000_000
 
 
 @dataclass
@@ -152,15 +151,7 @@ def check_store(examination: Examination) -> Iterator[Finding]:
         db = sqlite.open_reading()
         if db is not None:
             counted |= store_file.contents(db, now=clock.now_ms())
-            if not db.filename:  # an upgraded copy in memory: show the schema of the file
-                file = apsw.Connection(path) if os.path.exists(path + "-wal") else sqlite.open_unchanged(path)
-                counted["schema"] = int(file.execute("PRAGMA user_version").get)
-                file.close()
             about["waiting"] = cluster_sync.outbox_status(db) if cluster_sync.has_outbox(db) else None
-            try:  # another process may hold the lock for writing
-                db.execute("BEGIN IMMEDIATE").execute("ROLLBACK")
-            except apsw.Error as fault:
-                yield _finding("store", sqlite.as_failure(fault))
             examination.db = db
     except Failure as failure:
         about["error"] = {"code": failure.code, "message": failure.message, "fix": failure.fix}
@@ -215,20 +206,13 @@ def check_vectors(examination: Examination) -> Iterator[Finding]:
 
 
 def check_home(examination: Examination) -> Iterator[Finding]:
-    """The disk of the home, whether it can be written, the modes of its files, leftovers, and a full spool."""
-    home = folder = files.home()
+    """Whether the home can be written, the modes of its files, leftovers, and a full spool."""
+    home = files.home()
     examination.subjects["home"] = {"path": home, "exists": os.path.isdir(home)}
     paths = [os.path.join(home, name) for name in ("", files.STORE, "sessions", "cache", "spool")]
     if path := next((path for path in paths if os.path.exists(path) and not os.access(path, os.W_OK)), ""):
         fix = f"chmod -R u+rwX {shlex.quote(home)}, as its owner; or set JOELCLAW_HOME to your own folder"
         yield error("HOME_READ_ONLY", "home", f"{path} cannot be written: nothing new is stored", fix)
-    while not os.path.isdir(folder):
-        folder = os.path.dirname(folder)
-    with suppress(OSError):
-        free = shutil.disk_usage(folder).free
-        if free <= LITTLE_DISK_BYTES:
-            message = f"the disk of {folder} has {free / 1_000_000:,.0f} MB left"
-            yield warning("DISK_LOW", "home", message, "free some space: what cannot be written is lost")
     readable, damaged, leftovers = files.examine(home)
     for severity, code, paths, text, fix in (
         (warning, "MODES_OPEN", readable, "others can read {}", "joelclaw doctor --fix"),
@@ -305,7 +289,7 @@ def check_model(examination: Examination) -> Iterator[Finding]:
 
 
 def check_cluster(examination: Examination) -> Iterator[Finding]:
-    """Whether the cluster is set up, each node answers, and documents are sent."""
+    """Whether the cluster is set up, and documents are sent to it."""
     settings, store = examination.settings, examination.facts["store"]
     waiting = store["waiting"]
     if "error" not in store:
@@ -315,23 +299,13 @@ def check_cluster(examination: Examination) -> Iterator[Finding]:
     if settings is None:
         return
     is_used = store["backend"] == "typesense" or waiting is not None
-    about = examination.subjects["cluster"] = {"used": is_used, "nodes": [], "waiting": waiting}
-    if not is_used:
-        return
-    try:
-        nodes = cluster.nodes(settings)
-        cluster.api_key(settings)
-    except Failure as failure:
-        yield _finding("cluster", failure)
-        return
-    for url in nodes:
-        about["nodes"].append({"url": url, "answers": True})
+    examination.subjects["cluster"] = {"used": is_used, "waiting": waiting}
+    if is_used:
         try:
-            cluster.SearchClient([url], "", limit_s=2.0).ping()
+            cluster.nodes(settings)
+            cluster.api_key(settings)
         except Failure as failure:
-            about["nodes"][-1]["answers"] = False
-            message = f"{url} does not answer ({failure.message}): writes wait here, and recall reads the local file"
-            yield warning("CLUSTER_UNREACHABLE", "cluster", message, "check the node, then `joelclaw store push`")
+            yield _finding("cluster", failure)
 
 
 def check_exporter(examination: Examination) -> Iterator[Finding]:

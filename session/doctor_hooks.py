@@ -95,7 +95,7 @@ class Checked:
         with suppress(Failure):
             is_twice = other != path and bool(plan.installed_in(settings, other))
         if not installed:
-            if plan.Receipt.load(path) is not None or listed["installed"]:
+            if plan.receipt_of(path) or listed["installed"]:
                 message = f"joelclaw was installed in {path} but its hooks are gone"
                 yield error("HOOKS_REMOVED", name, message, install)
             elif about["present"] and not is_twice:
@@ -103,7 +103,7 @@ class Checked:
             return
         self.since = os.stat(path).st_mtime_ns // 1_000_000
         executable = about["command"] = installed[0].executable
-        hooked = {entry.place.event for entry in installed}
+        hooked = {entry.event for entry in installed}
         missing = [event for event in settings.events if event not in hooked]
         if missing:
             message = f"no hook is installed for {', '.join(missing)}: those events are neither recorded nor answered"
@@ -115,7 +115,7 @@ class Checked:
             message = "joelclaw is installed for the user and for this project: every event is reported twice"
             yield warning("HOOKS_TWICE", name, message, f"joelclaw uninstall {name} --project")
         off = settings.switched_off()
-        untrusted = settings.untrusted([entry.place for entry in installed], project=project)
+        untrusted = settings.untrusted(project=project)
         yield from (error("HOOKS_DISABLED", name, obstacle.message, obstacle.fix) for obstacle in off)
         yield from (error("TRUST_MISSING", name, obstacle.message, obstacle.fix) for obstacle in untrusted)
         about["enabled"], about["trusted"] = not off, not untrusted
@@ -132,11 +132,11 @@ class Checked:
 
     def _try(self, entry: Entry, install: str) -> Iterator[Finding]:
         """Run a hook; yields its fault."""
-        client, event = self.client, entry.place.event
+        client, event = self.client, entry.event
         tried = event or next(name for name, kind in client.events.items() if kind == "start")
         run = _run([entry.executable, "hook", client.name, tried], client, tried)
         self.facts["trialMs"] = run.ms
-        what = f"the hook for {event}" if entry.command else "the command of the extension"
+        what = f"the hook for {event}" if event else "the command of the extension"
         reinstall = f"run `{entry.executable} status`; if that fails too, reinstall joelclaw"
         action, reason = run.events[-1] if run.events else ("", "")
         if run.ended.reason == "timeout":

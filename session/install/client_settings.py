@@ -4,7 +4,7 @@ import json
 import os
 import shlex
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from clients.base import Client
@@ -28,14 +28,6 @@ def settings_of(client: Client) -> "Settings":
         "pi": PiSettings,
     }
     return classes.get(client.name, Settings)(client)
-
-
-class Place(NamedTuple):
-    """The place of a hook in a client's settings: event, number of the group, position in the group; both from 0."""
-
-    event: str
-    group: int
-    position: int
 
 
 class Obstacle(NamedTuple):
@@ -80,7 +72,9 @@ class Settings:
 
     def path(self, *, project: bool) -> str:
         """The file that we write our hooks, or our extension, to."""
-        return self.below(self.project_file if project and self.project_file else self.file, project=project)
+        return self.below(
+            self.project_file if project and self.project_file else self.client.settings_file, project=project
+        )
 
     def below(self, file: str, *, project: bool) -> str:
         """A file of the client's configuration folder."""
@@ -118,9 +112,10 @@ class Settings:
         if not self.switch:
             return []
         *names, name = self.switch
-        folder = os.path.dirname(self.path(project=True))
-        nearest = (os.path.join(folder, "settings.local.json"), self.path(project=True), self.path(project=False))
-        for path in (self.below(self.switch_file, project=False),) if self.switch_file else nearest:
+        shared = self.path(project=True)
+        nearest = (os.path.join(os.path.dirname(shared), "settings.local.json"), shared, self.path(project=False))
+        only = self.plugins_file or (self.switch_file and self.below(self.switch_file, project=False))
+        for path in (only,) if only else nearest:
             value = read_settings(path, *names).get(name)
             if value is not None:
                 about = f"hooks are switched off by `{'.'.join(self.switch)}` in {path}"
@@ -128,8 +123,8 @@ class Settings:
                 return [Obstacle(about, fix)] * (value is (not self.switch_on))
         return []
 
-    def untrusted(self, _places: Sequence[Place], *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # for subclasses
-        """Entries and folders that the user must trust before the client runs our hooks."""
+    def untrusted(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # for subclasses
+        """Hooks and folders that the user must trust before the client runs our hooks."""
         return []
 
 
@@ -205,23 +200,13 @@ class CodexSettings(Settings):
         lines = [f'prefix_rule(pattern = {json.dumps(words)}, decision = "allow")' for words in commands]
         return "\n".join((f"# {self.rules_heading}", *lines, ""))
 
-    def untrusted(self, places: Sequence[Place], *, project: bool) -> list[Obstacle]:
-        """Entries that were not reviewed or were switched off in the review, and a folder that is not trusted."""
+    def untrusted(self, *, project: bool) -> list[Obstacle]:
+        """Hooks that were not reviewed, and a folder that is not trusted."""
         # Whether a trusted hook has changed since cannot be checked: the mark is Codex's own hash.
-        known = read_settings(self.servers(project=False))
-        states = {}
-        for event, group, position in places:
-            label = "".join(f"_{sign.lower()}" if sign.isupper() else sign for sign in event).removeprefix("_")
-            key = f"{self.path(project=project)}:{label}:{group}:{position}"
-            states[event] = table(known, "hooks", "state", key)
-        new = [event for event, state in states.items() if not state.get("trusted_hash")]
-        off = [event for event, state in states.items() if state.get("enabled") is False]
-        found = []
-        if new:
-            found.append(Obstacle(f"its hooks for {', '.join(new)} are not trusted, so they do not run", self.review))
-        if off:
-            about = f"its hooks for {', '.join(off)} are switched off"
-            found.append(Obstacle(about, "switch them on in `/hooks` of codex"))
+        known, found = read_settings(self.servers(project=False)), []
+        path, states = self.path(project=project), table(known, "hooks", "state")
+        if not any(key.startswith(f"{path}:") and table(states, key).get("trusted_hash") for key in states):
+            found.append(Obstacle("its hooks are not trusted, so they do not run", self.review))
         here = os.getcwd()
         if project and table(known, "projects", here).get("trust_level") != "trusted":
             about = f"{here} is not trusted, so its hooks do not run"
@@ -256,9 +241,9 @@ class PiSettings(Settings):
 
     def notes(self, *, project: bool) -> list[str]:
         """Whether the project must be trusted first."""
-        return [f"{obstacle.message}: {obstacle.fix}" for obstacle in self.untrusted((), project=project)]
+        return [f"{obstacle.message}: {obstacle.fix}" for obstacle in self.untrusted(project=project)]
 
-    def untrusted(self, _places: Sequence[Place], *, project: bool) -> list[Obstacle]:
+    def untrusted(self, *, project: bool) -> list[Obstacle]:
         """A project that pi does not trust, as pi 1 decides: the nearest saved decision, else the user's default."""
         here = folder = os.path.realpath(os.getcwd())
         saved = read_settings(self.below("trust.json", project=False))
@@ -278,6 +263,7 @@ class OpenClawSettings(Settings):
     applies = "takes effect when OpenClaw's gateway restarts"
     syntax: settings_text.Syntax = "json5"
     has_projects = False
+    switch = ("plugins", "entries", own_command.NAME, "enabled")
     manifests: Mapping[str, dict[str, Any]] = {
         "package.json": {
             "name": own_command.NAME, "version": "1.0.0", "type": "module",
@@ -302,25 +288,7 @@ class OpenClawSettings(Settings):
         """What the permission means, and whether the plugin is kept from running."""
         about = "`allowConversationAccess` lets our plugin see the prompts and answers of all of OpenClaw's agents: it"
         about += " hands them to joelclaw, on this machine"
-        found = [about, *super().notes(project=project)]
-        compaction = read_settings(self.plugins_file, "agents", "defaults", "compaction")
-        if not compaction.get("notifyUser"):
-            found.append("to see when it compacts, set `agents.defaults.compaction.notifyUser` in openclaw.json")
-        return found
-
-    def switched_off(self) -> list[Obstacle]:
-        """Its own switches for plugins."""
-        path, name = self.plugins_file, own_command.NAME
-        plugins = read_settings(path, "plugins")
-        if plugins.get("enabled") is False or table(plugins, "entries", name).get("enabled") is False:
-            about = f"plugins, or our plugin, are switched off in {path}"
-            return [
-                Obstacle(about, f"set `plugins.enabled` in {path} to true and run `openclaw plugins enable {name}`")
-            ]
-        if name in _listed(plugins, "deny") or name not in (_listed(plugins, "allow") or [name]):
-            about = f"`plugins.allow` or `plugins.deny` in {path} keeps out our plugin"
-            return [Obstacle(about, f"add it to `plugins.allow` and remove it from `plugins.deny` in {path}")]
-        return []
+        return [about, *super().notes(project=project)]
 
     def confirmed(self) -> list[str]:
         """Whether OpenClaw loads the plugin."""
@@ -336,7 +304,7 @@ class OpenClawSettings(Settings):
         except ValueError:
             answer = {}
         if table(answer, "plugin").get("status") == "loaded" and "blocked" not in str(answer.get("diagnostics")):
-            return [f"OpenClaw loads the plugin, with {len(_listed(answer, 'typedHooks'))} hooks"]
+            return [f"OpenClaw loads the plugin, with {len(answer.get('typedHooks', ()))} hooks"]
         again = f"see `openclaw {' '.join(words[:3])}`"
         return [f"OpenClaw does not load the plugin, or blocks some of its hooks ({ended.explain()}): {again}"]
 
@@ -361,9 +329,3 @@ def table(value: object, *names: str) -> dict[str, Any]:
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
-
-
-def _listed(values: dict[str, Any], name: str) -> list[Any]:
-    """The list of this name; [] if there is none."""
-    value = values.get(name)
-    return value if isinstance(value, list) else []

@@ -13,7 +13,7 @@ from typing import Any
 
 from core.errors import Failure
 from session import own_command
-from session.install.client_settings import Place, Settings, table
+from session.install.client_settings import Settings, table
 from session.install.settings_text import Malformed
 
 EXTENSION = "the extension of joelclaw, which the client loads"
@@ -22,10 +22,9 @@ EXTENSION_LINE = re.compile(r"^const JOELCLAW = .*$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Entry:
-    """A hook of ours: its place, its shell command ("" for an extension), and the joelclaw that it calls."""
+    """A hook of ours: its event ("" for an extension), and the joelclaw that it calls."""
 
-    place: Place
-    command: str
+    event: str
     executable: str
 
 
@@ -85,10 +84,10 @@ def joelclaw_call(hook: object, agent: str) -> str | None:
 def installed_entries(value: Any, client: Settings) -> list[Entry]:
     """Our hooks in a client's settings."""
     return [
-        Entry(Place(event, number, position), hook["command"], call)
+        Entry(event, call)
         for event, groups in table(value, "hooks").items()
-        for number, group in enumerate(groups if isinstance(groups, list) else ())
-        for position, hook in enumerate(_hooks_of(group))
+        for group in (groups if isinstance(groups, list) else ())
+        for hook in _hooks_of(group)
         if (call := joelclaw_call(hook, client.name))
     ]
 

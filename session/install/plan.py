@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
 from glob import escape, glob
 from hashlib import sha256
 from typing import Any
@@ -20,42 +19,31 @@ from core.errors import Failure
 from core.project import is_below, real_root
 from session import own_command
 from session.install import entries, settings_text
-from session.install.client_settings import Place, Settings
+from session.install.client_settings import Settings
 from session.install.entries import Entries, Entry
 from session.install.settings_text import Malformed
 
 BACKUP_SUFFIX = ".joelclaw-backup-"
 
 
-@dataclass(frozen=True)
-class Receipt:
-    """What an installation did to one file of a client, so that an uninstall can restore it."""
+def receipt_of(path: str) -> dict[str, Any]:
+    """What the last installation did to a file of a client, so that an uninstall can restore it; {} if it did nothing.
 
-    path: str
-    fingerprint: str  # the SHA-256 of what we wrote
-    version: str
-    created: bool  # we created the file
-
-    @classmethod
-    def load(cls, path: str) -> "Receipt | None":
-        """The receipt of a file; None if there is none or it is damaged."""
-        try:
-            value = json.loads(files.read_file(_receipt_path(path)))
-            return cls(path, value["fingerprint"], value["version"], value["created"] is True)
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-
-    def save(self) -> None:
-        """Store the receipt."""
-        files.write_whole(_receipt_path(self.path), json.dumps(asdict(self)).encode())
+    `fingerprint` is the SHA-256 of what we wrote, `version` ours, and `created` says whether we created the file.
+    """
+    try:
+        value = json.loads(files.read_file(_receipt_path(path)))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 class Plan:
     """One file of a client: its bytes now (`before`) and as planned (`after`); None stands for no file.
 
     `target` is the file that `path` links to, if it is a link. `receipt` is from the last installation, `new_receipt`
-    will be stored. `backs_up`: whether the file holds anything that is not ours. `purpose` describes a file that is
-    ours alone.
+    will be stored, if it is not empty. `backs_up`: whether the file holds anything that is not ours. `purpose`
+    describes a file that is ours alone.
     """
 
     def __init__(self, client: Settings, path: str, project: bool) -> None:
@@ -64,16 +52,16 @@ class Plan:
         self.project = project
         self.target = os.path.realpath(path)
         self.before = self.after = _read(self.target)
-        self.text = _decoded(path, self.before)
-        self.receipt = Receipt.load(path)
-        self.new_receipt: Receipt | None = None
+        self.text = _decoded(self.before)
+        self.receipt = receipt_of(path)
+        self.new_receipt: dict[str, Any] = {}
         self.notes: list[str] = []
         self.purpose = ""
         self.backs_up = True
         self._syntax: settings_text.Syntax = "toml" if path.endswith(".toml") else client.syntax
         self._entries = Entries(client, path, project=project)
-        self._is_created = self.receipt is not None and self.receipt.created
-        self._is_unedited = self.receipt is not None and self.receipt.fingerprint == _fingerprint(self.before)
+        self._is_created = self.receipt.get("created") is True
+        self._is_unedited = self.receipt.get("fingerprint") == _fingerprint(self.before)
 
     @property
     def changed(self) -> bool:
@@ -104,7 +92,7 @@ class Plan:
             text = self._edited(value, wanted)
             if self.before is not None or text:
                 created = self.before is None or (ours.are_in(value) and self._is_created)
-                self._write_receipt(text.encode(), created=created)
+                self._write_receipt(_encoded(text), created=created)
             self.notes = self._hook_notes() if ours.has_hooks else []
             if mcp and ours.is_other_server_in(wanted):
                 self.notes.append(self._other_server())
@@ -117,9 +105,9 @@ class Plan:
             rest = self._entries.take_out(value)
             if self._entries.are_in(value):
                 original = self._original(rest) if self._is_unedited else None
-                original = self._edited(value, rest).encode() if original is None else original
+                original = _encoded(self._edited(value, rest)) if original is None else original
                 self.after = None if self._is_created and original.strip() in (b"", b"{}") else original
-            if self._entries.is_other_server_in(value) and self.receipt is not None:
+            if self._entries.is_other_server_in(value) and self.receipt:
                 self.notes = [self._other_server()]
 
     def own_file(self, text: str, purpose: str, *, remove: bool) -> None:
@@ -131,7 +119,7 @@ class Plan:
             if is_extension and not remove:
                 fix = "rename that file and run this again; nothing was changed"
                 raise Failure("INSTALL_REFUSED", f"{self.path} exists and was not written by joelclaw", fix)
-            self.new_receipt = None if remove else self.receipt
+            self.new_receipt = {} if remove else self.receipt
             self.notes = [f"{self.path} was edited and stays unchanged"] * (not is_extension)
             return
         self.purpose = purpose
@@ -144,7 +132,7 @@ class Plan:
 
     def _write_receipt(self, data: bytes, *, created: bool) -> None:
         self.after = data
-        self.new_receipt = Receipt(self.path, _fingerprint(data), VERSION, created)
+        self.new_receipt = {"fingerprint": _fingerprint(data), "version": VERSION, "created": created}
 
     def _hook_notes(self) -> list[str]:
         notes = [self.client.applies, *self.client.notes(project=self.project)]
@@ -168,9 +156,9 @@ class Plan:
     def _original(self, rest: Any) -> bytes | None:
         """The newest backup that holds what the file holds without our entries; None if there is none."""
         for name in reversed(backups_of(self.path)):
-            with suppress(UnicodeDecodeError, Failure, Malformed):
+            with suppress(Failure, Malformed):
                 data = _read(name) or b""
-                value = settings_text.parsed(data.decode(), self._syntax)
+                value = settings_text.parsed(_decoded(data), self._syntax)
                 if not self._entries.are_in(value) and self._entries.take_out(value) == rest:
                     return data
         return None
@@ -194,7 +182,7 @@ def plans_for(client: Settings, *, project: bool, mcp: bool = False, remove: boo
     plans = [Plan(client, path, project)] if client.events else []
     # A file without anything of ours is not even parsed.
     if servers not in ("", path) and (
-        mcp or Receipt.load(servers) or own_command.NAME.encode() in (_read(servers) or b"")
+        mcp or receipt_of(servers) or own_command.NAME.encode() in (_read(servers) or b"")
     ):
         plans.append(Plan(client, servers, project))
     switches = [Plan(client, client.plugins_file, project)] if client.plugins_file else []
@@ -216,12 +204,12 @@ def plans_for(client: Settings, *, project: bool, mcp: bool = False, remove: boo
 
 def installed_in(client: Settings, path: str) -> list[Entry]:
     """Our hooks in a file of a client; for an extension of ours a single entry without an event."""
-    text = _decoded(path, _read(path))
+    text = _decoded(_read(path))
     if client.events:
         with _refusals(client, path):
             return entries.installed_entries(settings_text.parsed(text, client.syntax), client)
     executable = entries.executable_of_extension(text)
-    return [Entry(Place("", 0, 0), "", executable)] if executable else []
+    return [Entry("", executable)] if executable else []
 
 
 def installation_row(client: Settings, project: bool) -> dict[str, Any]:
@@ -241,8 +229,7 @@ def installation_row(client: Settings, project: bool) -> dict[str, Any]:
         return row
     try:
         if any(plan.changed for plan in plans_for(client, project=project, remove=True)):
-            receipt = Receipt.load(path)
-            row["installed"], row["version"] = True, receipt.version if receipt else None
+            row["installed"], row["version"] = True, receipt_of(path).get("version")
             row["current"] = not any(plan.changed for plan in plans_for(client, project=project))
             if not row["current"]:
                 row["notes"].append("another version or path of joelclaw: install it again")
@@ -273,7 +260,7 @@ def carry_out(plans: Sequence[Plan]) -> dict[str, str | None]:
                 backups[plan.path] = _carry_out(plan)
             except OSError as error:
                 raise _write_failure(plan.path, error) from None
-        if plan.new_receipt is None:
+        if not plan.new_receipt:
             files.remove(_receipt_path(plan.path))
     return backups
 
@@ -309,13 +296,13 @@ def _read(path: str) -> bytes | None:
         raise Failure("INSTALL_FAILED", f"{path} cannot be read: {error.strerror or error}", fix) from None
 
 
-def _decoded(path: str, data: bytes | None) -> str:
-    """The text of a file. Raises Failure: INSTALL_REFUSED."""
-    try:
-        return (data or b"").decode()
-    except UnicodeDecodeError as error:
-        fix = "save it as UTF-8 and run this again; nothing was changed"
-        raise Failure("INSTALL_REFUSED", f"{path} is not UTF-8 (byte {error.start})", fix) from None
+def _decoded(data: bytes | None) -> str:
+    """The text of a file. Bytes that are not UTF-8 come back in `_encoded`."""
+    return (data or b"").decode("utf-8", "surrogateescape")
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
 
 
 def _carry_out(plan: Plan) -> str | None:
@@ -336,12 +323,12 @@ def _carry_out(plan: Plan) -> str | None:
             os.makedirs(folder, exist_ok=True)
         else:
             files.private_folder(folder)
-        if plan.new_receipt is not None:  # first, so that an uninstall never knows too little
-            plan.new_receipt.save()
+        if plan.new_receipt:  # first, so that an uninstall never knows too little
+            files.write_whole(_receipt_path(plan.path), json.dumps(plan.new_receipt).encode())
         temporary = f"{plan.target}.{os.getpid()}.{time.monotonic_ns()}.tmp"
         _create(temporary, plan.after, mode if mode is not None or plan.project else 0o600)
         os.replace(temporary, plan.target)
-        if plan.new_receipt is None:
+        if not plan.new_receipt:
             files.remove(*(name for name in backups_of(plan.path) if _read(name) == plan.after))
         return backup
     os.unlink(plan.target)

@@ -8,7 +8,7 @@ import pytest
 
 import clients
 from session.install import client_settings
-from session.install.client_settings import Place, settings_of
+from session.install.client_settings import settings_of
 
 CLAUDE, CODEX, GEMINI, PI = (settings_of(clients.row(name)) for name in ("claude", "codex", "gemini", "pi"))
 
@@ -56,31 +56,19 @@ def test_codex_a_feature_switches_hooks_off(features: str, off: bool, tmp_path: 
     assert len(CODEX.notes(project=True)) == 2 + off
 
 
-def trusted(**hooks: Any) -> str:
-    path = CODEX.path(project=False)
-    rows = [f'[hooks.state."{path}:{name}"]\n{line}\n' for name, line in hooks.items()]
-    return "".join(row.replace("__", ":") for row in rows)
-
-
 def test_codex_runs_only_trusted_hooks(tmp_path: Path) -> None:
-    places = [Place("PreCompact", 0, 1), Place("Stop", 2, 0)]
     config = tmp_path / "codex" / "config.toml"
-    none = "its hooks for PreCompact, Stop are not trusted, so they do not run"
-    assert messages_of(CODEX.untrusted(places, project=False)) == [none]
-    written(config, trusted(pre_compact__0__1='trusted_hash = "x"'))
-    assert messages_of(CODEX.untrusted(places, project=False)) == [
-        "its hooks for Stop are not trusted, so they do not run"
-    ]
-    both = trusted(pre_compact__0__1='trusted_hash = "x"', stop__2__0='trusted_hash = "y"\nenabled = false')
-    written(config, both)
-    assert messages_of(CODEX.untrusted(places, project=False)) == ["its hooks for Stop are switched off"]
-    written(config, both.replace("enabled = false", "enabled = true"))
-    assert CODEX.untrusted(places, project=False) == []
+    untrusted = "its hooks are not trusted, so they do not run"
+    assert messages_of(CODEX.untrusted(project=False)) == [untrusted]
+    key = f"{CODEX.path(project=False)}:pre_compact:0:0"
+    for line, expected in (("enabled = true", [untrusted]), ('trusted_hash = "x"', [])):
+        written(config, f'[hooks.state."{key}"]\n{line}\n')
+        assert messages_of(CODEX.untrusted(project=False)) == expected
     here = tmp_path / "project"
     about = f"{here} is not trusted, so its hooks do not run"
-    assert messages_of(CODEX.untrusted([], project=True))[-1] == about
+    assert messages_of(CODEX.untrusted(project=True))[-1] == about
     written(config, f'[projects."{here}"]\ntrust_level = "trusted"\n')
-    assert about not in messages_of(CODEX.untrusted([], project=True))
+    assert about not in messages_of(CODEX.untrusted(project=True))
 
 
 @pytest.mark.parametrize(("decisions", "default", "is_trusted"), [
@@ -94,8 +82,8 @@ def test_pi_loads_a_project_s_extension_if_the_project_is_trusted(
     saved = {str((tmp_path / folder).resolve()): decision for folder, decision in decisions.items()}
     written(PI.below("trust.json", project=False), saved)
     written(PI.below("settings.json", project=False), {"defaultProjectTrust": default} if default else {})
-    assert PI.untrusted([], project=False) == PI.notes(project=False) == []
-    findings = PI.untrusted([], project=True)
+    assert PI.untrusted(project=False) == PI.notes(project=False) == []
+    findings = PI.untrusted(project=True)
     assert [str(tmp_path / "project") in finding.message for finding in findings] == [True] * (not is_trusted)
     assert len(PI.notes(project=True)) == (not is_trusted)
 
