@@ -30,5 +30,5 @@ def test_a_repository_has_a_heading_and_its_memories(run: Run, tmp_path: Path) -
     text = run("briefing", "--repo", str(repo), "--format", "text", env=NOW).out
     assert text.startswith("<joelclaw-memory ")
     assert "# tides\n" in text
-    assert "1. The gauge at the north quay reports in feet — " in text
+    assert "1. The gauge at the north quay reports in feet (" in text
     assert f"({JOELCLAW} show " in run("briefing", "--repo", str(repo), "--format", "text", env={**NOW, "PATH": ""}).out
