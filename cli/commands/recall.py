@@ -32,8 +32,6 @@ from core.errors import Failure, usage
 from core.quoting import clip, shown
 from core.store import sqlite
 from memory import sessions
-from otel import log
-from otel import search as events
 from recall import engine
 from recall.hit import SPEAKERS, snippet
 from recall.query import Query as RecallQuery
@@ -180,17 +178,13 @@ def _shown_id(run: dict[str, Any]) -> str:
 
 # search
 
-_COLLECTIONS = {
-    "vault_notes": "knowledge", "memory_observations": "observations", "run_chunks": "episodes",
-    "otel_events": "events",
-}  # fmt: skip
+_COLLECTIONS = {"vault_notes": "knowledge", "memory_observations": "observations", "run_chunks": "episodes"}
 """The collections of the mirrored CLI that have contents here, and ours."""
 _EMPTY_COLLECTIONS = ("blog_posts", "system_log", "discoveries", "transcripts", "voice_transcripts", "docs",
-                      "docs_chunks_v2", "pi_mono_artifacts")  # fmt: skip
+                      "docs_chunks_v2", "pi_mono_artifacts", "otel_events")  # fmt: skip
 """Further collections of the mirrored CLI."""
-_FIELDS = ("type", "source", "project", "category", "tags", "level", "component")
-_Found = list[tuple[dict[str, Any], dict[str, list[str]]]]
-"""Hits, each with what it can be filtered and counted by."""
+_FIELDS = {"type": "type", "source": "source", "project": "project", "category": "categoryId", "tags": "tags"}
+"""What hits can be filtered and counted by, and the names of these values here."""
 
 
 @app.command("search")
@@ -204,32 +198,34 @@ def search(
     facet: Annotated[str, Option(help=f"Also count hits by {', '.join(_FIELDS)}")] = "",
     semantic: Annotated[bool, Option("--semantic", "-s", help="Has no effect")] = False,
 ) -> Answer:
-    """Search everything: synced notes, memories, sessions and events."""
-    text = " ".join(query)
+    """Search notes, memories and sessions."""
+    text, db, settings = " ".join(query), sqlite.open_reading(), config.load()
     if facet and facet not in _FIELDS:
         raise wrong_usage(f"--facet {facet[:80]!r} is not known", f"use one of {', '.join(_FIELDS)}")
     names, conditions = _collections(collection), _conditions(filter)
-    log.store_spooled()
-    total = 0
-    every: _Found = []
+    vectors = db is not None and sqlite.load_vectors(db)
+    total, hits, counts = 0, [], Counter[str]()
     for name in names:
-        search_one = _search_events if name == "otel_events" else _search_documents
-        found, count = search_one(text, name, 100 if conditions else limit)
-        if conditions:
-            found = [(hit, about) for hit, about in found if _matches(about, conditions)]
-            count = len(found)
-        total += count
-        every += found[:limit]
-    hits = [hit for hit, _ in every]
+        most = 100 if conditions else limit
+        asked = RecallQuery(text, limit=most, budget="balanced", collections=(_COLLECTIONS[name],))
+        found = engine.recall(db, asked, now=clock.now_ms(), vectors=vectors, config=settings)
+        matching = [hit for hit in found["hits"] if _matches(hit, conditions)]
+        total += len(matching) if conditions else found["found"]
+        for hit in matching[:limit]:
+            counts.update(_values(hit, facet) if facet else ())
+            line = " ".join(hit["observation"].split())
+            hits.append({
+                "collection": name, "id": hit["id"], "title": (hit["title"] or line)[:120],
+                "snippet": snippet(hit["observation"], text.split(), 300), "path": hit["path"] or None,
+                "score": hit["score"], "type": hit["type"],
+            })  # fmt: skip
     result: dict[str, Any] = {"query": text, "collection": collection or None, "semantic": semantic}
     result |= {"totalFound": total, "hits": hits}
     if not names:
         result["reason"] = f"{collection} is always empty here; these are not: {', '.join(_COLLECTIONS)}"
     if facet:
-        counts = Counter(value for _, about in every for value in about.get(facet, []) if value)
         result["facets"] = {facet: [{"value": value, "count": count} for value, count in counts.most_common()]}
-    first = [step(f"joelclaw memory show {quoted(hit['id'])}", "a hit in full") for hit in hits[:1] if hit["path"]]
-    return Answer(result, first)
+    return Answer(result, [step(f"joelclaw memory show {quoted(hit['id'])}", "a hit in full") for hit in hits[:1]])
 
 
 def _collections(given: str) -> list[str]:
@@ -258,45 +254,15 @@ def _conditions(given: str) -> list[tuple[str, set[str], bool]]:
     return conditions
 
 
-def _matches(about: dict[str, list[str]], conditions: list[tuple[str, set[str], bool]]) -> bool:
-    """Whether a hit with these fields matches all conditions of a filter."""
+def _matches(hit: Any, conditions: list[tuple[str, set[str], bool]]) -> bool:
+    """Whether a hit matches all conditions of a filter."""
     for name, wanted, exact in conditions:
-        values = [value.lower() for value in about.get(name, []) if value]
+        values = [value.lower() for value in _values(hit, name)]
         if not any(value == word if exact else word in value for value in values for word in wanted):
             return False
     return True
 
 
-def _search_documents(query: str, name: str, most: int) -> tuple[_Found, int]:
-    db = sqlite.open_reading()
-    asked = RecallQuery(query, limit=most, budget="balanced", collections=(_COLLECTIONS[name],))
-    vectors = db is not None and sqlite.load_vectors(db)
-    result = engine.recall(db, asked, now=clock.now_ms(), vectors=vectors, config=config.load())
-    found: _Found = []
-    for hit in result["hits"]:
-        text = hit["observation"]
-        shown = {
-            "collection": name, "id": hit["id"], "title": (hit["title"] or " ".join(text.split()))[:120],
-            "snippet": snippet(text, query.split(), 300), "path": hit["path"] or None, "score": hit["score"],
-            "type": hit["type"],
-        }  # fmt: skip
-        about = {field: [hit[field]] for field in ("type", "source", "project")}
-        found.append((shown, {**about, "category": [hit["categoryId"]], "tags": hit["tags"]}))
-    return found, result["found"]
-
-
-def _search_events(query: str, name: str, most: int) -> tuple[_Found, int]:
-    ten_years = 24 * 365 * 10
-    result = events.find(events.query({"query": query, "hours": ten_years}, clock.now_ms()), limit=1_000, page=1)
-    found: _Found = []
-    for event in result["events"]:
-        if event["component"] == recall_hot.EVENT_COMPONENT:  # an earlier search for this is no result
-            continue
-        details = event["error"] or " ".join(f"{key} {value}" for key, value in event["metadata"].items())
-        about = {field: [event[field]] for field in ("source", "component", "level")}
-        shown = {
-            "collection": name, "id": event["id"], "title": event["action"][:120],
-            "snippet": f"{event['ts']}: {details}"[:300], "path": None, "score": None, "type": "otel-events",
-        }  # fmt: skip
-        found.append((shown, {"type": [event["action"]], **about}))
-    return found[:most], len(found)
+def _values(hit: Any, field: str) -> list[str]:
+    value = hit[_FIELDS[field]]
+    return [text for text in (value if isinstance(value, list) else [value]) if text]
