@@ -313,14 +313,12 @@ def check_exporter(examination: Examination) -> Iterator[Finding]:
     examination.facts["otelExport"] = None
     if examination.settings is None:
         return
-    mode, places = examination.settings.get_str("otel.export"), []
-    if examination.db is not None:
-        status = export.status(examination.db, examination.settings)
-        if status["mode"] != "off" or any(place["exported"] for place in status["destinations"]):
-            examination.facts["otelExport"], places = status, status["destinations"]
-            yield from (warning(subject="exporter", **problem) for problem in export.problems(status))
-    is_used = mode == "auto" and not export.is_disabled()
-    examination.subjects["exporter"] = {"used": is_used, "mode": mode, "destinations": places}
+    status = export.status(examination.db, examination.settings)
+    is_used = status["mode"] != "off" or any(place["exported"] for place in status["destinations"])
+    examination.subjects["exporter"] = {"used": is_used, **status}
+    if is_used:
+        examination.facts["otelExport"] = status
+        yield from (warning(subject="exporter", **problem) for problem in export.problems(status))
 
 
 def check_clients(examination: Examination) -> Iterator[Finding]:
@@ -372,7 +370,12 @@ def _repair(examination: Examination) -> list[Finding]:
         for name, about in examination.clients.items()
         if name in broken and (about["present"] or about["installed"])
     ]
-    for code, repair in (("MODES_OPEN", _close_modes), ("STALE_FILES", _delete_leftovers)):
+    home = files.home()
+    of_home: dict[str, Callable[[], str]] = {
+        "MODES_OPEN": lambda: f"{len(files.close_all(home))} files and folders are now readable only by you",
+        "STALE_FILES": lambda: f"{files.sweep_temporary(home) + backup.sweep()} leftovers were deleted",
+    }
+    for code, repair in of_home.items():
         if any(finding.code == code for finding in examination.findings):
             repairs.append((code, "home", repair))
     done = []
@@ -389,14 +392,6 @@ def _install_again(name: str, project: bool) -> str:
         backups = plan.carry_out(plan.plans_for(settings_of(clients.row(name)), project=project))
     copy = next((f"; backup: {path}" for path in backups.values() if path), "")
     return f"our entries were rewritten in {', '.join(backups)}{copy}"
-
-
-def _close_modes() -> str:
-    return f"{len(files.close_all(files.home()))} files and folders are now readable only by you"
-
-
-def _delete_leftovers() -> str:
-    return f"{files.sweep_temporary(files.home()) + backup.sweep()} leftovers were deleted"
 
 
 def _size(path: str) -> int:

@@ -275,13 +275,11 @@ def backups_of(path: str) -> list[str]:
 
 @contextmanager
 def _refusals(client: Settings, path: str) -> Iterator[None]:
-    """Turn Malformed into a Failure that says what the client reads."""
+    """Turn Malformed into a Failure."""
     try:
         yield
     except Malformed as error:
-        forms = {"json": "plain JSON", "jsonc": "JSON, comments allowed", "json5": "JSON5"}
-        what = "TOML" if path.endswith(".toml") else forms[client.syntax]
-        fix = f"fix {path} ({client.name} reads {what}) and run this again; nothing was changed"
+        fix = f"fix {path} so that {client.name} can read it, and run this again; nothing was changed"
         raise Failure("INSTALL_REFUSED", f"{path}: {error}", fix) from None
 
 
@@ -341,18 +339,12 @@ def _carry_out(plan: Plan) -> str | None:
 
 def _create(path: str, data: bytes, mode: int | None) -> None:
     """Create a file and sync it to the disk. Without a mode, the umask decides."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    descriptor = os.open(path, flags, 0o666 if mode is None else 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            if mode is not None:
-                os.fchmod(descriptor, mode)
-            file.write(data)
-            file.flush()
-            os.fsync(descriptor)
-    except OSError:
-        os.unlink(path)
-        raise
+    with open(path, "xb") as file:
+        if mode is not None:
+            os.fchmod(file.fileno(), mode)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _write_failure(path: str, error: OSError) -> Failure:

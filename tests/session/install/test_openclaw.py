@@ -97,7 +97,7 @@ def test_doctor_says_why_the_plugin_does_not_run(user: User, plugins: str, code:
 def test_settings_that_openclaw_cannot_read_are_left_alone(user: User) -> None:
     write(user, "{plugins: [}")
     refused = user.run("install", "openclaw", "--yes", env=user.environment(), cwd=user.project, ok=False).json
-    assert (refused["error"]["code"], "JSON5" in refused["fix"]) == ("INSTALL_REFUSED", True)
+    assert (refused["error"]["code"], "openclaw.json" in refused["fix"]) == ("INSTALL_REFUSED", True)
     assert not (folder(user) / "extensions").exists()
 
 
