@@ -166,6 +166,8 @@ class Claude(Client):
                 continue
             tool, fields = string(part.get("name")), table(part.get("input"))
             call = self.tool_call(part.get("id"), tool, fields, at)
+            if tool == "BashOutput":
+                call.process = string(fields.get("bash_id"))
             found.append(call)
             others += _plan(call.call, tool, fields)
         keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
@@ -269,6 +271,8 @@ def _result_entries(line: dict[str, Any], part: dict[str, Any], number: int, at:
         if words := typed(words):
             found.append(Entry("prompt", at, text=words, call=result.call, stable_id=_stable_id(line, f":{number}")))
         return found
+    if text.startswith("<status>"):
+        failed = failed or _tag(text, "exit_code") not in ("", "0")
     shown = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>").strip()
     result = result_entry(call, shown, failed, part.get("content"))
     kept_in = string(table(line.get("toolUseResult")).get("persistedOutputPath"))
@@ -281,6 +285,9 @@ def _result_entries(line: dict[str, Any], part: dict[str, Any], number: int, at:
     for mark in ("Command running in background with ID: ", "Async agent launched successfully.\nagentId: "):
         if text.startswith(mark):
             result.process = "".join(text[len(mark) :].split()[:1]).rstrip(".,")
+    still_running = "<status>running</status>"
+    if text.startswith(still_running):  # BashOutput's answer about the process that the call named
+        result.process = still_running
     return [result, *_edits(call, table(line.get("toolUseResult"))), *_ended_process(shown, "task_id", "output")]
 
 

@@ -127,9 +127,10 @@ class Codex(Client):
 
     def _item_entries(self, line: dict[str, Any], payload: dict[str, Any], at: int | None) -> list[Entry]:
         kind, given = payload.get("type"), payload.get("content")
-        if kind in ("function_call_output", "custom_tool_call_output"):
+        calls = ("function_call", "custom_tool_call", "local_shell_call")
+        if kind in [f"{call}_output" for call in calls]:
             return _results(payload)
-        if kind in ("function_call", "custom_tool_call"):
+        if kind in calls:
             return self._call_entries(payload, at)
         if kind != "message":
             return []
@@ -147,24 +148,23 @@ class Codex(Client):
         return [entry] if entry.text else []
 
     def _call_entries(self, payload: dict[str, Any], at: int | None) -> list[Entry]:
-        tool = string(payload.get("name"))
-        given = _object_in(payload.get("arguments") if "arguments" in payload else payload.get("input"), "{")
+        tool, given = string(payload.get("name")) or "local_shell", _given(payload)
         if tool.rpartition(".")[2] == "exec" and isinstance(given, str) and "tools" in given:
             from clients.codex_script import tool_calls
 
             found: list[Entry] = []
             for number, (name, argument) in enumerate(tool_calls(given), 1):
-                entries = self._tool_entries(payload.get("call_id"), name, argument, at)
+                entries = self._tool_entries(_call_id(payload), name, argument, at)
                 entries[0].part = number
                 found += entries
             if found:
                 found[0].content = given
                 return found
-        call, *others = self._tool_entries(payload.get("call_id"), tool, given, at)
+        call, *others = self._tool_entries(_call_id(payload), tool, given, at)
         call.content = given
         return [call, *others]
 
-    def _tool_entries(self, identifier: object, tool: str, given: object, at: int | None) -> list[Entry]:
+    def _tool_entries(self, identifier: str, tool: str, given: object, at: int | None) -> list[Entry]:
         fields = table(given)
         command = "" if tool in PATCHING_TOOLS else _command(fields)
         call = call_entry(identifier, tool, given, self.written_files(tool, given), command, at=at)
@@ -237,6 +237,18 @@ def _changed_hunks(changes: object) -> list[Hunk]:
     return found
 
 
+def _call_id(payload: dict[str, Any]) -> str:
+    """The id of a tool call, also in its output."""
+    return string(payload.get("call_id")) or string(payload.get("id"))
+
+
+def _given(payload: dict[str, Any]) -> object:
+    """The input of a tool: an object, also if it is written as JSON in a string, or plain text."""
+    if payload.get("type") == "local_shell_call":
+        return payload.get("action")
+    return _object_in(payload.get("arguments") if "arguments" in payload else payload.get("input"), "{")
+
+
 def _object_in(value: object, begin: str) -> object:
     """The JSON object in a string that begins with `begin`; else the value unchanged."""
     found = parsed(value) if isinstance(value, str) and value.lstrip().startswith(begin) else None
@@ -284,7 +296,7 @@ def _results(payload: dict[str, Any]) -> list[Entry]:
     ):
         from clients.codex_script import read_output
 
-        result = result_entry(payload.get("call_id"), "", False, raw)
+        result = result_entry(_call_id(payload), "", False, raw)
         read_output(result, texts)
         return [result]
     return [] if payload.get("name") == "exec" else [_result(payload, raw)]
@@ -311,7 +323,7 @@ def _result(payload: dict[str, Any], raw: object) -> Entry:
             "failed to parse function arguments",
         )  # fmt: skip
         failed = failed or text.startswith(faults)
-    result = result_entry(payload.get("call_id"), text, failed, raw)
+    result = result_entry(_call_id(payload), text, failed, raw)
     result.process = process
     rejections = ("aborted by user", "exec command rejected by user", "patch rejected by user", "rejected by user")
     result.unrun = text.startswith(rejections)

@@ -159,7 +159,7 @@ HEAD = "Chunk ID: 1\nWall time: 0\n"
     ('{"output": "a\\nOutput:\\nb", "metadata": {"exit_code": 2}}', ("b", True, "")),
 ])  # fmt: skip
 def test_codex_the_outcome_of_a_call(output: Any, outcome: tuple[str, bool, str]) -> None:
-    line = of_codex({"type": "function_call_output", "call_id": "c", "output": output})
+    line = of_codex({"type": "local_shell_call_output", "call_id": "c", "output": output})
     assert outcomes(CODEX.entries(line)) == [outcome]
 
 
