@@ -30,6 +30,7 @@ _COLUMNS = {
     "observations": _MEMORY,
     "sessions": ("sessionId", "client", "project", "updatedAt", "turns", "contextPercent", "percent", "task"),
     "hits": ("score", "sessionId", "client", "collection", "type", "title", "path", "snippet", "snippets"),
+    "agents": ("agent", "scope", "changed", "path", "backup", "backupsLeft", "notes"),
     "installs": ("agent", "scope", "present", "installed", "current", "path"),
 }
 """The columns of a list of objects, by its name in the result. Other lists show the first seven values."""

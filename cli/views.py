@@ -155,25 +155,10 @@ def _problems(findings: Sequence[dict[str, Any]]) -> View:
 
 
 def install(answer: Answer) -> View:
-    """The changes of each client's files, or of what was changed the paths and notes."""
-    result = answer.result
-    is_declined = result.get("declined", False)
-    for agent in result["agents"]:
-        files = [agent, *agent["also"]]
-        if result["dryRun"]:
-            yield from changes(files)
-        would = "would change" if result["dryRun"] and any(file["diff"] for file in files) else "nothing to change"
-        done = "done" if agent["changed"] else "nothing was changed" if is_declined else would
-        yield line((agent["agent"], "bold"), done, (agent["path"], "dim"), gap=" ")
-        below = [other["path"] for other in agent["also"]] + agent.get("backupsLeft", [])
-        below += [f"backup: {agent['backup']}"] * bool(agent["backup"]) + agent["notes"]
-        yield from (safe(f"  - {text}", "dim") for text in ([] if is_declined else below))
-    for agent in result["skipped"]:
-        yield safe(f"{agent['agent']} skipped: {agent['reason']}", "dim")
-    if done := result.get("archived"):
-        yield safe(f"{done['transcripts']:,} past sessions archived.", "bold")
-    elif result.get("memoryLeft"):
-        yield safe(f"The memory stays in {result['memoryLeft']}.")
+    """What would change, or the clients with what was changed."""
+    if answer.result["dryRun"]:
+        yield from changes(file for agent in answer.result["agents"] for file in (agent, *agent["also"]))
+    yield from values(answer)
 
 
 def changes(changed: Iterable[dict[str, Any]]) -> View:

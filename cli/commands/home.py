@@ -9,12 +9,12 @@ from typer import Argument, Option
 import clients
 from cli.declarations import ConfirmedDeletion, OneOf, group, progress_bar
 from cli.output import Answer, quoted, runnable, step, wrong_usage
-from core import background, clock, config, files, switches
+from core import background, config, files, switches
 from core.errors import FAILED, Failure
 from core.store import deletion, folders, sqlite
 from memory.write import clean_name
 from otel import log
-from otel.log import host, new_event
+from otel.log import host
 from session import backup as backups
 from session.known_states import expire_states
 
@@ -142,9 +142,7 @@ def pull() -> Answer:
 
 
 @store.command("prune")
-def prune(
-    confirmed: ConfirmedDeletion = None,
-) -> Answer | int:
+def prune(confirmed: ConfirmedDeletion = None) -> Answer | int:
     """Permanently delete old data (settings retention.*). Runs by itself, too."""
     from cli.terminal import may_delete
 
@@ -170,13 +168,6 @@ def prune(
         if in_background:
             return 0
         raise
-    metadata = {"events": result["events"]["byAge"]}
-    metadata["sessionStates"] = result["sessionStates"]
-    freed = result["bytes"]["before"] - result["bytes"]["after"]
-    if any(metadata.values()) or freed > 0:
-        metadata["bytes"] = freed
-        event = new_event("store.pruned", component="store", metadata=metadata, now=clock.now_ms())
-        log.store_spooled([event], db)
     return 0 if in_background else Answer(result, [step("joelclaw status", "what is left")])
 
 

@@ -60,7 +60,8 @@ def install(
         raise Failure("INSTALL_FAILED", about, f"run `{mcp_command()}`, then this again; nothing was changed")
     result, is_done = _change("install", agents or [], confirmed, project=project, mcp=mcp)
     if not is_done:
-        return Answer(result, view=VIEW)
+        message = "Cancelled; nothing was changed." if result.get("declined") else ""
+        return Answer(result, message=message, view=VIEW)
     offered, actions = memory_bulk.offer_past_sessions(yes=bool(confirmed or archive), no=archive is False)
     check = step("joelclaw doctor", "check that its hooks are called")
     return Answer({**result, **offered}, [*actions, check, LIST_STEP], view=VIEW)

@@ -21,9 +21,9 @@ def used_home(home: Path, run: Run, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(("words", "expected"), [
     ("status", ["Everything works", "schema", "observations", "queue.failed"]),
     ("doctor --client claude", ["claude", "not installed", "✓ store", "NOT_INSTALLED"]),
-    ("install pi --yes", ["pi done", "joelclaw.ts"]),
+    ("install pi --yes", ["pi user changed", "joelclaw.ts"]),
     ("install --list", ["opencode user", "joelclaw.js"]),
-    ("uninstall pi --yes", ["nothing to change"]),
+    ("uninstall pi --yes", ["pi user", "memory left"]),
     ("off --everywhere", ["Everything is off: hooks do not inject", "off yes", "resume"]),
     ("on --everywhere", ["scope everywhere"]),
     ("exclude .", ["excluded yes", "archive its sessions again"]),

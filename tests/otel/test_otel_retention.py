@@ -69,7 +69,7 @@ def test_many_batches_while_others_emit(home: Path) -> None:
     with pruning.stdout:
         assert json.loads(pruning.stdout.read())["result"]["events"]["byAge"] == 3 * deletion.AT_ONCE
     db = sqlite.open_reading()
-    assert db is not None and events.count_after(db, 0) == emitted + 1 > 1, "and store.pruned"
+    assert db is not None and events.count_after(db, 0) == emitted > 0
 
 
 LIMIT = 12
