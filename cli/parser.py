@@ -175,8 +175,7 @@ def _parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
         for word in taken:
             _set(options, parameter, parameter.convert(word))
     if texts:
-        is_text = any(parameter.metavar == "TEXT" for parameter in command.parameters)
-        raise _wrong(command, f"too many words: {' '.join(texts)}", "put the text in quotes" if is_text else "")
+        raise _wrong(command, f"too many words, or a text without quotes: {' '.join(texts)}")
     return options
 
 
@@ -218,8 +217,8 @@ def _parse_options(command: Command, words: list[str], options: dict[str, Any]) 
     return texts
 
 
-def _wrong(command: Command, message: str, fix: str = "") -> Failure:
-    return wrong_usage(printable(message, 2_000), fix or f"see what it takes: joelclaw {command.path} --help")
+def _wrong(command: Command, message: str) -> Failure:
+    return wrong_usage(printable(message, 2_000), f"see what it takes: joelclaw {command.path} --help")
 
 
 def _unknown_option(command: Command, flag: str) -> Failure:
@@ -227,9 +226,7 @@ def _unknown_option(command: Command, flag: str) -> Failure:
 
     flags = [flag for parameter in command.parameters for flag in (*parameter.flags, *parameter.off)]
     near = get_close_matches(flag, flags, 1) if len(flag) > 2 else []
-    is_query = any(parameter.metavar == "QUERY" for parameter in command.parameters)
-    fix = "put a query that has a flag in it in quotes, after the options and --" if is_query and not near else ""
-    return _wrong(command, f"there is no option {flag}" + "".join(f"; did you mean {name}?" for name in near), fix)
+    return _wrong(command, f"there is no option {flag}" + "".join(f"; did you mean {name}?" for name in near))
 
 
 def printable(text: str, most: int = 60) -> str:

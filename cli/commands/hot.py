@@ -171,8 +171,7 @@ def search_knowledge(options: Mapping[str, Any]) -> Answer:
         event["recalled"] = [hit["id"] for hit in hits]
         log.store_spooled([event], db)
     if not hits:
-        folder = {"dir": {"description": "a folder; by default those synced before"}}
-        return Answer(result, [step("joelclaw knowledge sync <dir>", "import a folder of markdown", folder)])
+        return Answer(result, [template("joelclaw knowledge sync <dir>", "import a folder of Markdown", "a folder")])
     first = template("joelclaw memory show <id>", "the whole section", "its id", hits[0]["id"])
     return Answer(result, [first])
 

@@ -8,7 +8,6 @@ programs that read its answers read ours; workstreams are only repeated in the a
 from __future__ import annotations
 
 import os
-import stat
 
 from cli.input import read_object
 from core import TYPE_CHECKING, clock, files, json_text, project
@@ -134,10 +133,8 @@ def _read(place: str) -> bytes:
     most_bytes = 1_000_000
     if place == "-":
         return read_object(most_bytes)
-    about = os.stat(place)
-    if not stat.S_ISREG(about.st_mode):
-        raise OSError("it is not a regular file")
-    if about.st_mode & 0o077:
+    files.require_file(place)
+    if os.stat(place).st_mode & 0o077:
         raise OSError("others can read or write the file")
     return files.read_file(place, most_bytes)
 

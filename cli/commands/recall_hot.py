@@ -19,7 +19,7 @@ from recall.names import places_query
 from recall.query import Query, short_category
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     import apsw
@@ -70,7 +70,7 @@ def recall(options: Mapping[str, Any]) -> Answer | int:
     if unknown:
         result["unknownFilters"] = unknown
     code = int(options["exit_code"] and not result["hits"])
-    return Answer(result, [_next_action(result, unknown)], raw, view="cli.views:hits", exit_code=code)
+    return Answer(result, [_next_action(result)], raw, view="cli.views:hits", exit_code=code)
 
 
 def _save_last(result: dict[str, Any]) -> None:
@@ -259,19 +259,14 @@ def _best_by_session(result: Any, limit: int | None) -> None:
     result["count"] = len(result["hits"])
 
 
-def _next_action(result: dict[str, Any], unknown: Sequence[str]) -> NextAction:
+def _next_action(result: dict[str, Any]) -> NextAction:
     if result["hits"]:
         about = "the conversation around the best hit, with its calls"
         return template("joelclaw recall show <id>", about, "its id", result["hits"][0]["id"])
-    command, about = "joelclaw recall <query>", "the same without it"
     if result["droppedByTrustPass"]:
-        command += " --include-hold --include-discard"
-        about = "include what the write gate held back or discarded"
-    elif not unknown:
-        if not os.path.exists(f"{files.home()}/store.db"):
-            return step("joelclaw memory archive", "archive the sessions your clients have")
-        return step("joelclaw memory stats", "what there is to recall")
-    return template(command, about, "the same query", result["query"][:200])
+        command = "joelclaw recall <query> --include-hold --include-discard"
+        return template(command, "include what was left out", "the same query", result["query"][:200])
+    return step("joelclaw memory stats", "what there is to recall")
 
 
 def _unknown_filters(result: dict[str, Any]) -> list[str]:

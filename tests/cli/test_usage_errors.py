@@ -91,14 +91,7 @@ def test_a_mistyped_flag_is_guessed(usage_error: Told) -> None:
 
 @pytest.mark.parametrize("words", ["memory write a b c", "note a b --source me"])
 def test_unquoted_text_suggests_quotes(usage_error: Told, words: str) -> None:
-    assert usage_error(*words.split())["fix"] == "put the text in quotes"
-
-
-def test_a_query_containing_a_flag_suggests_quotes(usage_error: Told) -> None:
-    assert usage_error("recall", "--limit", "2", "git", "add", "-p")["fix"].startswith(
-        "put a query that has a flag in it in"
-    )
-    assert usage_error("recall", "git", "--limt", "2")["fix"].startswith("see what it takes")
+    assert "without quotes" in usage_error(*words.split())["error"]["message"]
 
 
 def test_a_text_may_begin_with_a_dash(run: Run) -> None:
@@ -107,12 +100,9 @@ def test_a_text_may_begin_with_a_dash(run: Run) -> None:
     assert run("memory", "write", "-5 degrees", "--nope", ok=False).code == 2
 
 
-def test_a_pasted_error_may_contain_anything(run: Run, usage_error: Told) -> None:
+def test_a_pasted_error_may_begin_with_dashes(run: Run) -> None:
     for words in ("recall", "fix", "how", "search"):
         assert run(words, "--- FAIL: TestSpool", "--json").result["query"] == "--- FAIL: TestSpool"
-    assert usage_error("fix", "--race is no flag of this")["fix"].startswith(
-        "put a query that has a flag in it in quotes"
-    )
 
 
 def test_hook_typed_by_a_person_is_explained(home: Path) -> None:

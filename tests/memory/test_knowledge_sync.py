@@ -170,7 +170,7 @@ def test_a_folder_that_vanished_takes_nothing_with_it_unless_pruned(
         assert spawned.result["indexed"]["sections"] == 5
         assert counts(spawned.result) == (0, 0, 0, 0)
         offered = [action["command"] for action in spawned.json["next_actions"]]
-        assert offered == ["joelclaw knowledge sync --prune", "joelclaw knowledge search <query>"]
+        assert offered == ["joelclaw knowledge sync --prune"]
     assert recalled(run, "zebra")
     result = synced(run, "--prune")
     assert (result["pruned"], result["missing"]) == ([str(vault)], [])
