@@ -248,7 +248,8 @@ def _is_published(text: str, start: int, end: int, find: Find) -> bool:
         "if-none-match", "-id-2", "sec-websocket-accept", "sec-websocket-key", "_id", "-id", "sheet",
     )  # fmt: skip
     is_named = named.endswith(names) and "sess" not in named[-16:] and "secret" not in named[-16:]
-    if is_named or word.startswith(_PUBLIC) or compiled(_NODE_ID).match(word):
+    address = r"(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|[13][1-9A-HJ-NP-Za-km-z]{25,34})\Z"  # of IPFS, of Bitcoin
+    if is_named or word.startswith(_PUBLIC) or compiled(_NODE_ID).match(word) or compiled(address).match(word):
         return True
     folders = ("/tmp/", "/tmp.", "/var/folders/", "/dev/shm/", "\\Temp\\", "/Temp/")  # noqa: S108
     path = _word_before(text, start) + word
@@ -274,7 +275,8 @@ def _in_path(text: str, word: str, start: int) -> list[tuple[int, int]]:
     """A token with slashes that is base64 as a whole, or the random parts between the slashes of a path."""
     before = _word_before(text, start)
     parts = word.split("/")
-    if word.startswith("//") or ("://" in before and "?" not in before and "#" not in before):
+    in_url = "://" in before and "?" not in before and "#" not in before
+    if word.startswith("//") or in_url or all(len(part) == 20 for part in parts):  # a build id of Go has such parts
         return []
     is_whole = word[0] not in "/-" and len(parts) <= 2 + len(word) // 16 and is_random(word)
     if is_whole and not any(map(_is_folder, parts)) and not any(map(_is_public, parts)):
