@@ -139,7 +139,9 @@ def _without_line_number(line: str) -> str:
 
 def _add_rows(text: str, at: int, delimiter: str, kinds: list[str], spans: list[Span]) -> int:
     """Add the secrets of the rows that begin at `at`, and return the end of the rows."""
-    for line in text[at : at + 100_000].split("\n"):
+    while at < len(text):
+        end = text.find("\n", at)
+        line = text[at : end if end >= 0 else len(text)]
         cells = line.split(delimiter)
         is_ruler = bool(line.strip()) and not line.strip("|+-: \t=")
         if not is_ruler and len(cells) != len(kinds):

@@ -73,8 +73,6 @@ def test_a_large_one_with_some_secrets_is_kept_whole(stored: Callable[..., str])
 
 ROWS: dict[str, tuple[str, str]] = {
     "table": ("name,user,password\n", "{0},anna," + PASSWORD + "{1}\n"),
-    "insert": ("INSERT INTO users (name, password) VALUES\n", "('{0}', '" + PASSWORD + "{1}'),\n"),
-    "insert on a line": ("INSERT INTO users (name, password) VALUES ", "('{0}', '" + PASSWORD + "{1}'),"),
     "manifest": ("kind: Secret\nmetadata:\n  name: x\ndata:\n", "  {0}: " + PASSWORD + "{1}\n"),
     "manifest on a line": ('{{"kind":"Secret","data":{{', '"{0}":"' + PASSWORD + '{1}",'),
 }
