@@ -108,15 +108,10 @@ def confirm(question: str, *, default: bool = False) -> bool:
     return default if answer == "\n" else answer.strip().lower() in ("y", "yes")
 
 
-def may_delete(preview: Answer) -> bool:
-    """Show what would be deleted permanently, and ask. Raises Failure: USAGE if there is no terminal."""
-    return agrees(preview, "delete it permanently?", fix="give --yes, or --dry-run first")
-
-
-def agrees(preview: Answer, question: str, *, fix: str = "give --yes") -> bool:
+def agrees(preview: Answer, question: str = "delete it permanently?") -> bool:
     """Show what would change, and ask. Raises Failure: USAGE if there is no terminal."""
     if not (is_for_person() and os.isatty(0)):
-        raise wrong_usage("there is no terminal on which to ask for confirmation", fix)
+        raise wrong_usage("there is no terminal on which to ask for confirmation", "give --yes")
     print_items(values(preview))
     return confirm(question)
 

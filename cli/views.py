@@ -33,16 +33,12 @@ def hits(answer: Answer) -> View:
         text = f"{hit['title']}\n{hit['observation']}" if hit["title"] else hit["observation"]
         yield from _best_rows(text, words, height // 3 if rank == 1 else 3)
     if found:
-        own, best = result.get("preferredProject"), result["hits"][0]
-        first = f"hit 1 is from {best['project']}, not {own}" if own and is_of_another(best, own) else ""
         dropped = f"{result['droppedByTrustPass']} left out" if result["droppedByTrustPass"] else ""
-        yield line((f"top {result['count']} of {result['found']}", "dim"), (dropped, "dim"), (first, "dim"), fit="cut")
+        yield line((f"top {result['count']} of {result['found']}", "dim"), (dropped, "dim"), fit="cut")
         answer.next_actions = [step("joelclaw recall show 1", answer.next_actions[0]["description"])]
     else:
         yield safe(f"No results for {result['query'][:120]!r}.", "yellow")
         yield from (safe(about, "yellow") for about in result.get("unknownFilters", ()))
-        for dropped in result["droppedDiagnostics"]:
-            yield safe(f"  left out ({', '.join(dropped['reasons'])}): {dropped['observation'][:100]}", "dim")
     if "fallback" in result:
         yield safe(f"The cluster was not used: {result['fallback']['reason']}", "yellow")
 

@@ -144,7 +144,7 @@ def pull() -> Answer:
 @store.command("prune")
 def prune(confirmed: ConfirmedDeletion = None) -> Answer | int:
     """Permanently delete old data (settings retention.*). Runs by itself, too."""
-    from cli.terminal import may_delete
+    from cli.terminal import agrees
 
     in_background = background.obey_limit()
     settings = config.load()
@@ -160,7 +160,7 @@ def prune(confirmed: ConfirmedDeletion = None) -> Answer | int:
             return Answer(preview, [step("joelclaw store prune --yes", "delete it")])
         # States go without a question: what they led to is in the store.
         expired = preview and preview["events"]["byAge"]
-        if expired and not may_delete(Answer(preview, message="Would be deleted permanently:")):
+        if expired and not agrees(Answer(preview, message="Would be deleted permanently:")):
             return Answer({}, message="Cancelled; nothing was deleted.")
         result = deletion.prune(db, settings, background=in_background, dry_run=False)
         result["sessionStates"] = expire_states(expiry, dry_run=False)

@@ -28,10 +28,6 @@ _EVENT_KEYS = {
     "durationMs": "duration_ms", "sessionId": "session", "systemId": "system",
 }  # fmt: skip
 """The keys of an event on stdin and the names of these fields here."""
-_NOTE_KEYS = {
-    "id": "id", "text": "observation", "source": "source", "createdAt": "created_at", "tags": "tags",
-    "verdict": "verdict", "category": "category", "categorySource": "categorySource", "hint": "hint",
-}  # fmt: skip
 
 
 def write_memory(options: Mapping[str, Any]) -> Answer:
@@ -89,8 +85,8 @@ def note(text: str | None, source: str, tags: str) -> Answer:
     given = {"category": "", "session": "", "project": "", "for_all": False, "type": "observation", "by_hand": True}
     written = _write({**given, "text": text, "source": source, "tags": f"note,{tags}"})
     stored: Any = written.result
-    result = {key: stored[name] for key, name in _NOTE_KEYS.items() if name in stored}
-    return Answer({**result, "status": "stored"}, written.next_actions)
+    about = {"text": stored["observation"], "createdAt": stored["created_at"], "status": "stored"}
+    return Answer({**stored, **about}, written.next_actions)
 
 
 def emit(options: Mapping[str, Any]) -> Answer:

@@ -38,7 +38,16 @@ def sync(
     prune: Annotated[bool, Option("--prune", help="Remove folders that no longer exist")] = False,
 ) -> Answer:
     """Import folders of Markdown, or import them again."""
-    folders = _folders(dirs or [], adrs_only, skills_only)
+    folders = list(dirs or ())
+    if folders and (adrs_only or skills_only):
+        raise wrong_usage("--adrs-only and --skills-only name folders themselves", "leave DIR out")
+    if adrs_only:
+        folders.append(os.path.join(notes.root(), decisions.FOLDER))
+    if skills_only:
+        if not (skills := os.environ.get("JOELCLAW_SKILLS_DIR", "").strip()):
+            fix = "set JOELCLAW_SKILLS_DIR, or name it: joelclaw knowledge sync ~/skills"
+            raise usage("KNOWLEDGE_NO_FOLDERS", "the folder of skills is not known", fix)
+        folders.append(skills)
     now = clock.now_ms()
     with progress_bar("syncing") as (started, advance):
         result, db = syncing.sync_folders(
@@ -56,22 +65,6 @@ def sync(
     log.store_spooled([event], db)
     prune_step = step("joelclaw knowledge sync --prune", "remove the sections of folders that are gone or empty")
     return Answer(result, [prune_step] if result["missing"] else [])
-
-
-def _folders(dirs: list[str], adrs_only: bool, skills_only: bool) -> list[str]:
-    """The folders to sync: those given, or those that the flags mean."""
-    if not (adrs_only or skills_only):
-        return dirs
-    if dirs:
-        raise wrong_usage("--adrs-only and --skills-only name folders themselves", "leave DIR out")
-    folders = [os.path.join(notes.root(), decisions.FOLDER)] if adrs_only else []
-    if skills_only:
-        skills = os.environ.get("JOELCLAW_SKILLS_DIR", "").strip()
-        if not skills:
-            fix = "set JOELCLAW_SKILLS_DIR, or name it: joelclaw knowledge sync ~/skills"
-            raise usage("KNOWLEDGE_NO_FOLDERS", "the folder of skills is not known", fix)
-        folders.append(skills)
-    return folders
 
 
 @knowledge.command("search")

@@ -3,7 +3,6 @@
 `memory write` is a hot command: `hot.py` runs it. `memory_bulk.py` has the commands on many memories.
 """
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -161,7 +160,7 @@ def edit(
     """Change a memory's text or tags, or pin it."""
     if text is None and pin is None and not (add_tags or remove_tags):
         raise wrong_usage("nothing was given to change", "give a text, --add-tags, --remove-tags, --pin or --unpin")
-    new_text = _given_text(text) if text is not None else None
+    new_text = read_text(MAX_CHARS) if text == "-" else text
     db, about = open_writing(id)
     result: dict[str, Any] = {}
     if add_tags or remove_tags:
@@ -185,7 +184,7 @@ def supersede(
         raise wrong_usage("--undo takes no text", f"{call} --undo")
     if not undo and text is None:
         raise wrong_usage("no new text was given", f"{call} 'what holds now'")
-    new_text = _given_text(text) if text is not None else ""
+    new_text = (read_text(MAX_CHARS) if text == "-" else text) or ""
     db, about = open_writing(id)
     if undo:
         restored = curate.undo_supersede(db, id, **about)
@@ -266,19 +265,20 @@ def purge(
     confirmed: ConfirmedDeletion = None,
 ) -> Answer:
     """Permanently delete memories, and what quotes them."""
-    from cli.terminal import may_delete
+    from cli.terminal import agrees
     from session.purge import Purge
 
     filters = {"session": (session or "").strip(), "project": project.strip(), "before": before, "match": match}
     _check_filters(ids or [], filters)
+    would = "Would be deleted permanently:"
     with progress_bar("searching") as bar:
         selected = Purge(config.load(), ids or [], filters, bar)
     if confirmed is False:
         words = [quoted(name) for name in ids or []]
         words += [f"--{name} {quoted(value)}" for name, value in filters.items() if value]
         same = step(f"joelclaw memory purge {' '.join(words)} --yes", "delete it permanently")
-        return _preview(selected.result(done=False), [same])
-    if confirmed is None and not may_delete(_preview(selected.result(done=False))):
+        return Answer(selected.result(done=False), [same], message=would)
+    if confirmed is None and not agrees(Answer(selected.result(done=False), message=would)):
         return Answer({}, message="Cancelled; nothing was deleted.")
     with progress_bar("deleting") as bar:
         result = selected.run(bar)
@@ -298,17 +298,6 @@ def _check_filters(ids: list[str], filters: dict[str, str]) -> None:
         raise wrong_usage(f"--before {filters['before'][:60]!r} is not a date", "give it as 2026-01-31")
 
 
-def _preview(result: dict[str, Any], actions: Sequence[Any] = ()) -> Answer:
-    """What would be deleted, with the beginnings of the first memories for a person."""
-    most_shown = 10  # memories that a purge lists before it asks
-    db = sqlite.open_reading()
-    texts = documents.beginnings(db, result["ids"][:most_shown], 100) if db is not None else {}
-    shown = [f"  {' '.join(text.split())}" for text in texts.values()]
-    more = len(result["ids"]) - len(shown)
-    lines = ["Would be deleted permanently:", *shown, *([f"  and {more} more"] if more > 0 else [])]
-    return Answer(result, list(actions), message="\n".join(lines))
-
-
 memory.add_typer(memory_bulk.app)
 
 
@@ -318,10 +307,6 @@ def open_writing(identifier: str = "") -> tuple["apsw.Connection", dict[str, Any
         curate.find(sqlite.open_reading(), identifier)
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=True)
     return db, {"now": clock.now_ms(), "vectors": sqlite.load_vectors(db)}
-
-
-def _given_text(text: str) -> str:
-    return read_text(MAX_CHARS) if text == "-" else text
 
 
 def _show_step(id: str) -> Any:

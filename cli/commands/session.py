@@ -37,8 +37,8 @@ MOST_ENTRIES = 1000  # of each kind, with --all
 CLIENT = OneOf(*clients.NAMES)
 KIND = OneOf(*ENTRIES_PRINTED)
 CHOSEN = {
-    "project": "This is the latest session of this folder's project. For another, give its ID.",
-    "last": "This folder's project has no such session; this is the latest of all. For another, give its ID.",
+    "project": "The latest session of this project.",
+    "last": "This project has no such session: the latest of all.",
 }
 """Why a session is shown that was not named."""
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 VIEW = "cli.views:install"
-LIST_STEP = step("joelclaw install --list", "list the installations")
 
 Agents = Annotated[
     list[str] | None,
@@ -54,7 +53,9 @@ def install(
 ) -> Answer:
     """Add joelclaw to an agent's settings; offer to archive past sessions."""
     if list:
-        return _list_installs()
+        both = product(map(settings_of, clients.rows()), (False, True))
+        rows = [plan.installation_row(client, of) for client, of in both if client.has_projects or not of]
+        return Answer({"installs": rows})
     if mcp and confirmed is not False and importlib.util.find_spec("mcp") is None:
         about = f"the MCP server needs the package `mcp`, which is not installed for {sys.executable}"
         raise Failure("INSTALL_FAILED", about, f"run `{mcp_command()}`, then this again; nothing was changed")
@@ -64,7 +65,7 @@ def install(
         return Answer(result, message=message, view=VIEW)
     offered, actions = memory_bulk.offer_past_sessions(yes=bool(confirmed or archive), no=archive is False)
     check = step("joelclaw doctor", "check that its hooks are called")
-    return Answer({**result, **offered}, [*actions, check, LIST_STEP], view=VIEW)
+    return Answer({**result, **offered}, [*actions, check], view=VIEW)
 
 
 @app.command("uninstall")
@@ -76,12 +77,6 @@ def uninstall(agents: Agents = None, project: OfProject = False, confirmed: Conf
         result["memoryLeft"] = home
         return Answer(result, [step(f"rm -r {quoted(home)}", "also delete the memory permanently")], view=VIEW)
     return Answer(result, view=VIEW)
-
-
-def _list_installs() -> Answer:
-    both = product(map(settings_of, clients.rows()), (False, True))
-    rows = [plan.installation_row(client, project) for client, project in both if client.has_projects or not project]
-    return Answer({"installs": rows})
 
 
 def _change(

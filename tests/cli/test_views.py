@@ -36,7 +36,7 @@ def used_home(home: Path, run: Run, tmp_path: Path) -> Path:
         ["written system-architecture the staging queue drains at noon", "top 1 of 1 → joelclaw recall show 1"],
     ),
     ("memory recent", ["system-architecture", "the staging queue drains at noon"]),
-    ("memory purge --dry-run --match stag", ["Would be deleted permanently: the staging queue", "memories 1"]),
+    ("memory purge --dry-run --match stag", ["Would be deleted permanently:", "memories 1"]),
     ("exclude --list", ["No folder is excluded."]),
     ("idle schedule --session s", ["scheduled no", "reason off"]),
     ("recall zebra", ["No results for 'zebra'."]),
