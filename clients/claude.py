@@ -165,7 +165,10 @@ class Claude(Client):
             if part.get("type") != "tool_use":
                 continue
             tool, fields = string(part.get("name")), table(part.get("input"))
-            call = self.tool_call(part.get("id"), tool, fields, at)
+            # The text of a plan is an entry of its own, and a mode is no name that the agent wrote.
+            is_plan = tool in ("TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList")
+            about = {} if is_plan else {key: value for key, value in fields.items() if key != "output_mode"}
+            call = self.tool_call(part.get("id"), tool, about, at)
             if tool == "BashOutput":
                 call.process = string(fields.get("bash_id"))
             found.append(call)
