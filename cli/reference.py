@@ -31,7 +31,8 @@ def print_page(words: list[str], *, as_json: bool) -> int:
     asks_help = bool({*words} & {*HELP_FLAGS})
     names = [word for word in words if word not in HELP_FLAGS]
     if words[:1] == ["--version"]:
-        write_out(versions())
+        python = ".".join(map(str, sys.version_info[:3]))
+        write_out(f"joelclaw {VERSION} (python {python}, sqlite {apsw.sqlite_lib_version()})\n")
     elif len(names) > 1 or (names and not group_help(names[0])):
         return report_unknown_command(words, as_json=as_json)
     elif as_json and not asks_help:
@@ -76,12 +77,6 @@ def _name_values(command: Any, path: list[str]) -> None:
             parameter.metavar = ("|".join(known.choices) if known.flags else "") or known.metavar
         if known is None or known.kind == "flag" or not known.flags:
             parameter.display_type_rich = lambda **_: None
-
-
-def versions() -> str:
-    """The line that `--version` prints."""
-    python = ".".join(map(str, sys.version_info[:3]))
-    return f"joelclaw {VERSION} (python {python}, sqlite {apsw.sqlite_lib_version()})\n"
 
 
 def usage_line(command: Command) -> str:

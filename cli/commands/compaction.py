@@ -70,8 +70,8 @@ def show(id: Annotated[str | None, session_argument("Its id (default: list all)"
     """Show the state of a session, or list all."""
     if id is None:
         sessions = list_states()
-        command, about = "joelclaw checkpoint show <id>", "everything known about a session"
-        actions = [template(command, about, "its id", row["sessionId"]) for row in sessions[:1]]
+        about = ("joelclaw checkpoint show <id>", "everything known about a session", "its id")
+        actions = [template(*about, row["sessionId"]) for row in sessions[:1]]
         return Answer({"count": len(sessions), "sessions": sessions}, actions)
     name = stored_id(id)
     state = read_state(name)
@@ -322,8 +322,6 @@ def _ids(entries: Iterable["Node"]) -> list[str]:
 
 # idle
 
-_RUN_STEP = step("joelclaw idle run", "compact sessions as they come due, until Ctrl-C")
-
 
 @idle.command("schedule")
 def schedule(
@@ -342,14 +340,14 @@ def schedule(
     result = idle_compaction.schedule(
         session_id, config.load(), ratio, minutes=minutes or 0, agent=stored_line(agent or ""), cwd=folder
     )
-    return Answer(result, [_RUN_STEP] if result["scheduled"] else [])
+    return Answer(result, [step("joelclaw idle run", "compact sessions as they come due")] * result["scheduled"])
 
 
 @idle.command("list")
 def list_() -> Answer:
     """List all timers, the soonest first."""
     timers = idle_compaction.timers()
-    return Answer({"count": len(timers), "timers": timers}, [_RUN_STEP] if timers else [])
+    return Answer({"count": len(timers), "timers": timers})
 
 
 @idle.command("run")

@@ -212,8 +212,6 @@ def save(options: Mapping[str, Any]) -> Answer:
         result["ignored"] = ignored
     session = quoted(result["sessionId"])
     actions = [step(f"joelclaw checkpoint show {session}", "everything known about this session")]
-    if result["zone"] == "hot":
-        actions.append(step(f"joelclaw checkpoint flush --session {session}", "before the compaction that is due"))
     return Answer(result, actions)
 
 

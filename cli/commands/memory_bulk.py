@@ -201,27 +201,23 @@ def _archive_new(new: Sequence[Any], known: Any, agent: str, every: Sequence[Any
 # Past sessions that are not archived yet
 
 
-def past_sessions() -> dict[str, Any]:
-    """How many sessions of each client are not archived, their size, and how many seconds archiving takes.
+def offer_past_sessions(*, yes: bool = False, no: bool = False) -> tuple[dict[str, Any], list[Any]]:
+    """Archive past sessions if the user agrees on a terminal. Returns values for the result, and next steps.
 
-    `unreadable` counts those that cannot be read, by reason.
+    `history`: how many sessions of each client are not archived, their size, how many seconds archiving takes, and how
+    many cannot be read, by reason.
     """
     archived_per_second = 5_000_000  # bytes; two busy cores took 13 to 18 s for 74 MB
     db = sqlite.open_reading()
     left = {name: transcript_files.not_archived(db, [name]) for name in clients.keeping_files()}
     reasons = transcript_files.unreadable(file for some in left.values() for file in some)
     left = {name: [file for file in some if file.path not in reasons] for name, some in left.items()}
-    size = sum(file.size for some in left.values() for file in some)
+    total = sum(file.size for some in left.values() for file in some)
     counts = {name: len(some) for name, some in left.items() if some}
-    return {
-        "sessions": sum(counts.values()), "clients": counts, "bytes": size,
-        "seconds": max(1, round(size / archived_per_second)), "unreadable": dict(Counter(reasons.values())),
+    history: dict[str, Any] = {
+        "sessions": sum(counts.values()), "clients": counts, "bytes": total,
+        "seconds": max(1, round(total / archived_per_second)), "unreadable": dict(Counter(reasons.values())),
     }  # fmt: skip
-
-
-def offer_past_sessions(*, yes: bool = False, no: bool = False) -> tuple[dict[str, Any], list[Any]]:
-    """Archive past sessions if the user agrees on a terminal. Returns values for the result, and next steps."""
-    history = past_sessions()
     unread = sum(history["unreadable"].values())
     steps = [step("joelclaw doctor", f"{counted(unread, 'past session')} cannot be read")] * bool(unread)
     if not history["sessions"]:

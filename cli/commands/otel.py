@@ -28,7 +28,7 @@ from cli.declarations import (
     true_or_false,
 )
 from cli.input import time_range
-from cli.output import Answer, is_for_person, quoted, step, write_json, wrong_usage
+from cli.output import Answer, is_for_person, step, write_json, wrong_usage
 from core import background, clock, config, json_text
 from core.errors import Failure
 from core.store import sqlite
@@ -123,8 +123,6 @@ def search(
         params["page"] = {"description": "which page", "value": page + 1, "default": 1}
         command = f"joelclaw otel {'search <query>' if text else 'list'} --page <page>"
         steps.append(step(command, "older events, with the same filters", params))
-    if session:
-        steps.append(step(f"joelclaw o11y session {quoted(filters['session'])}", "all events of this session"))
     return Answer(result, steps, view="cli.views:events", exit_code=int(exit_code and not result["found"]))
 
 

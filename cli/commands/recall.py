@@ -209,7 +209,7 @@ def search(
         most = 100 if conditions else limit
         asked = RecallQuery(text, limit=most, budget="balanced", collections=(_COLLECTIONS[name],))
         found = engine.recall(db, asked, now=clock.now_ms(), vectors=vectors, config=settings)
-        matching = [hit for hit in found["hits"] if _matches(hit, conditions)]
+        matching = [hit for hit in found["hits"] if all(_matches(hit, *condition) for condition in conditions)]
         total += len(matching) if conditions else found["found"]
         for hit in matching[:limit]:
             counts.update(_values(hit, facet) if facet else ())
@@ -234,9 +234,8 @@ def _collections(given: str) -> list[str]:
     names = {**{ours: name for name, ours in _COLLECTIONS.items()}, "system_knowledge": "vault_notes"}
     found = [name for name in _COLLECTIONS if name.startswith(names.get(wanted, wanted))]
     if not (found or any(name.startswith(wanted) for name in _EMPTY_COLLECTIONS)):
-        raise usage(
-            "INVALID_COLLECTION", f"there is no collection {given[:80]!r}", f"use one of {', '.join(_COLLECTIONS)}"
-        )
+        fix = f"use one of {', '.join(_COLLECTIONS)}"
+        raise usage("INVALID_COLLECTION", f"there is no collection {given[:80]!r}", fix)
     return found
 
 
@@ -247,20 +246,15 @@ def _conditions(given: str) -> list[tuple[str, set[str], bool]]:
         name, _, value = (piece.strip() for piece in part.partition(":"))
         values = {word.strip(" `'\"").lower() for word in value.removeprefix("=").strip(" []").split(",")} - {""}
         if name not in _FIELDS or not values:
-            raise wrong_usage(
-                f"--filter {part[:80]!r} cannot be parsed", f"write field:=value, of {', '.join(_FIELDS)}"
-            )
+            raise wrong_usage(f"--filter {part[:80]!r} cannot be parsed", f"fields: {', '.join(_FIELDS)}")
         conditions.append((name, values, value.startswith("=")))
     return conditions
 
 
-def _matches(hit: Any, conditions: list[tuple[str, set[str], bool]]) -> bool:
-    """Whether a hit matches all conditions of a filter."""
-    for name, wanted, exact in conditions:
-        values = [value.lower() for value in _values(hit, name)]
-        if not any(value == word if exact else word in value for value in values for word in wanted):
-            return False
-    return True
+def _matches(hit: Any, name: str, wanted: set[str], exact: bool) -> bool:
+    """Whether a hit matches a condition of a filter."""
+    values = [value.lower() for value in _values(hit, name)]
+    return any(value == word if exact else word in value for value in values for word in wanted)
 
 
 def _values(hit: Any, field: str) -> list[str]:

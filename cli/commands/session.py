@@ -33,7 +33,6 @@ session = group(app, "session", "List all sessions, or show a session in detail.
 sessions = group(app, "sessions", "Search and read archived sessions.")
 
 ENTRIES_PRINTED = {"files": 8, "names": 40, "commands": 6, "errors": 5, "words": 6}  # of each kind
-MOST_ENTRIES = 1000  # of each kind, with --all
 CLIENT = OneOf(*clients.NAMES)
 KIND = OneOf(*ENTRIES_PRINTED)
 CHOSEN = {
@@ -160,7 +159,7 @@ def lost(
         given = str(known["id"]) if known else ""
     here = "" if given else project.name_of(files.current_folder())
     result: dict[str, Any] = losses.of_project(db, given, kind or losses.KINDS, project=here)
-    most = MOST_ENTRIES if all else limit
+    most = 1000 if all else limit  # entries of each kind
     actions = []
     for name, about in (("words", "your latest request that the summary left out"), ("names", "the most used name")):
         if entries := result["lost"].get(name):

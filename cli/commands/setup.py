@@ -251,9 +251,8 @@ def exclude(
         path = next((path for path in (os.path.realpath(remove), remove.rstrip("/")) if path in known), "")
         if not path:
             raise Failure("EXCLUDE_NOT_EXCLUDED", f"{remove} is not excluded", "see joelclaw exclude --list")
-        again = step("joelclaw memory archive --all", "archive the sessions from the meantime")
         changed = switches.set_excluded(path, is_excluded=False)
-        return Answer({"path": path, "excluded": False, "changed": changed, "archivedBefore": []}, [again])
+        return Answer({"path": path, "excluded": False, "changed": changed, "archivedBefore": []})
     path = os.path.realpath(folder or ".")
     if folder is None and f"{os.path.realpath(os.path.expanduser('~'))}/".startswith(f"{path.rstrip('/')}/"):
         raise wrong_usage(f"{path} is your home: all your projects are in it", "name it, if that is what you want")
