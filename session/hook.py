@@ -105,7 +105,7 @@ class Hook:
         """After the answer: store the events, unless the client waits for this hook, and start background jobs."""
         if self._session is not None and self._event is not None:
             is_awaited = _is_answered(self._event, self._session)
-            if not is_awaited or self._session.must_store_events or self._session.has_unspooled_events:
+            if not is_awaited or self._session.must_store_events:
                 self._session.store_events()
         if self._deadline is not None:
             self._deadline.stop()

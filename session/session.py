@@ -23,7 +23,6 @@ from session.state import (
     has_state,
     is_hidden,
     load_state,
-    read_state,
     state_lock,
     stored_line,
     write_state,
@@ -110,7 +109,6 @@ class Session:
         """The state as the file has it."""
         self._events: list[Event] = []
         self._writes: list[tuple[str, Callable[[apsw.Connection], object]]] = []
-        self._unspooled: list[Event] = []
         self._switches: Switches | None = None
 
     def __enter__(self) -> Session:
@@ -152,9 +150,9 @@ class Session:
             self.store.write(step, write, None)
 
     def spool(self, events: Sequence[Event]) -> None:
-        """Spool events now. If the spool is full, `store_events` stores them."""
+        """Spool events now; store them if the spool is full."""
         if not log.spool(events):
-            self._unspooled += events
+            log.store_spooled(events, self.store.db)
 
     def completed(self, command: str, began: float) -> Event:
         """The event of a command about this session that ends now and began at `began` (`time.monotonic()`)."""
@@ -208,13 +206,7 @@ class Session:
 
     def store_events(self) -> None:
         """Move the events that wait in the spool to the store."""
-        log.store_spooled(self._unspooled, self.store.db)
-        self._unspooled = []
-
-    @property
-    def has_unspooled_events(self) -> bool:
-        """Whether the spool had no room for an event."""
-        return bool(self._unspooled)
+        log.store_spooled((), self.store.db)
 
     def is_off(self, cwd: str, parent: str = "") -> bool:
         """Whether the user switched off this session, its parent, its project (`cwd`, else of its state) or all."""
@@ -222,9 +214,8 @@ class Session:
             return False
         from core import switches
 
-        folder = cwd or self._known_folder()
         names = [self.id, parent] if parent else [self.id]
-        return any(switches.current_off_period(known, name, folder) is not None for name in names)
+        return any(switches.current_off_period(known, name, self.folder(cwd)) is not None for name in names)
 
     @property
     def has_switches(self) -> bool:
@@ -239,7 +230,7 @@ class Session:
             return False
         from core import switches
 
-        return switches.is_excluded(known, cwd or self._known_folder())
+        return switches.is_excluded(known, self.folder(cwd))
 
     def may_quote_excluded(self, transcript: str) -> bool:
         """Whether a summary of the session may quote what was said in an excluded folder, by its transcript."""
@@ -250,13 +241,11 @@ class Session:
 
         return has_excluded_folder(transcript, self.agent, known)
 
-    @property
-    def project(self) -> str:
-        """The project of the session; "" if it is unknown, and for a gateway, which works on all projects."""
-        return self.project_in("")
+    def project(self, cwd: str = "") -> str:
+        """The project of a session that works in `cwd`, or in the folder that its state knows.
 
-    def project_in(self, cwd: str) -> str:
-        """The project of a session that works in `cwd`, or in the folder that its state knows."""
+        It is "" if the project is unknown, and for a gateway, which works on all projects.
+        """
         if self.state.is_gateway:
             return ""
         from core import project
@@ -290,16 +279,6 @@ class Session:
                 self.queue_event(self.event("switch.set_aside", about, level="warn"))
         return self._switches
 
-    def _known_folder(self) -> str:
-        """The folder in the state, which need not be loaded yet."""
-        if self.before is not None:
-            return self.folder()
-        try:
-            state = read_state(self.id)
-        except Failure:
-            state = None
-        return (state.cwd if state is not None else "") or files.current_folder()
-
 
 class TaskPlan:
     """Whether an event leads to a recall for the task, and to a write of the task to memory.
@@ -307,7 +286,10 @@ class TaskPlan:
     Both reasons are printed in results: "new-task" means that it does; any other reason says why it does not.
     """
 
-    __slots__ = ("entered", "is_flush", "query", "recall_reason", "trigger", "write_reason", "zone")
+    __slots__ = (
+        "entered", "is_due", "is_flush", "must_recall", "must_write", "query", "recall_reason", "trigger",
+        "write_reason", "zone",
+    )  # fmt: skip
 
     def __init__(
         self, zone: Zone, entered: list[str], query: str, recall_reason: str, write_reason: str, *, is_flush: bool
@@ -322,21 +304,10 @@ class TaskPlan:
         """Whether a compaction follows."""
         self.trigger = ""
         """Why it does, in the client's word: auto, threshold, overflow, manual."""
-
-    @property
-    def is_due(self) -> bool:
+        self.must_recall = recall_reason == "new-task"
+        self.must_write = write_reason == "new-task"
+        self.is_due = self.must_recall or self.must_write or is_flush or bool(entered)
         """Whether the reaction `task` has anything to do or to report."""
-        return self.must_recall or self.must_write or self.is_flush or bool(self.entered)
-
-    @property
-    def must_recall(self) -> bool:
-        """Whether to recall memories for the task."""
-        return self.recall_reason == "new-task"
-
-    @property
-    def must_write(self) -> bool:
-        """Whether to write the task to memory."""
-        return self.write_reason == "new-task"
 
 
 class SessionStore:

@@ -13,7 +13,6 @@ from core.errors import Failure, os_failure
 from core.quoting import one_line
 
 if TYPE_CHECKING:
-    from types import TracebackType
     from typing import Any, TypedDict
 
     class Message(TypedDict):
@@ -351,29 +350,27 @@ def lock_path(session_id: str) -> str:
     return os.path.join(states_folder(), ".locks", files.safe_name(session_id))
 
 
-class state_lock:  # noqa: N801  # reads as the statement it is
+class state_lock(files.FileLock):  # noqa: N801  # reads as the statement it is
     """`with state_lock(session_id):` no other process reads or writes the state.
 
     Raises Failure: STATE_BUSY after `wait_s` seconds, or what an error of the file system means.
     """
 
     def __init__(self, session_id: str, wait_s: float = LOCK_WAIT_S) -> None:
-        self._lock = files.FileLock(lock_path(session_id), wait_s)
+        super().__init__(lock_path(session_id), wait_s)
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> files.FileLock:
         try:
-            self._lock.__enter__()
+            return super().__enter__()
         except files.LockTimeout:
             raise Failure("STATE_BUSY", "another process is writing this session's state", "try again") from None
         except OSError as error:
             raise state_failure(error) from None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._lock.__exit__(kind, error, trace)
-        if isinstance(error, OSError):
-            raise state_failure(error) from None
+    def __exit__(self, *about: object) -> None:
+        super().__exit__()
+        if isinstance(about[1], OSError):
+            raise state_failure(about[1]) from None
 
 
 def read_state(session_id: str) -> SessionState | None:

@@ -326,7 +326,7 @@ def _inject(name: str, event: HookEvent, options: Mapping[str, Any], **more: str
             if session.before is not None or reaction.texts:  # nothing is written about an unknown session
                 command = "memory" if name == "startup" else name
                 session.spool([session.completed(f"inject {command}", began)])
-        if session.must_store_events or session.has_unspooled_events:
+        if session.must_store_events:
             session.store_events()
     content = "\n\n".join(text["content"] for text in reaction.texts)
     result: dict[str, Any] = {

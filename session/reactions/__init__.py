@@ -178,7 +178,7 @@ def _give_known_fix(event: HookEvent, session: Session) -> Reaction:
     from session import past_runs
     from session.reactions.injection import give
 
-    error, state, project = event["error"], session.state, session.project_in(event["cwd"])
+    error, state, project = event["error"], session.state, session.project(event["cwd"])
     scope = f"error {words.fingerprint(error)[:12]}"
     if scope in state.injected_scopes:
         return Reaction(ALREADY)

@@ -30,7 +30,7 @@ def react(event: HookEvent, session: Session) -> Reaction:  # noqa: ARG001  # as
     if session.is_excluded(state.cwd):
         return Reaction()
     read: list[str] = session.store.read("work", lambda db: calls.files_read(db, session.id, 10), [])
-    append_section(state, session.now, session.config, project=session.project, read=read)
+    append_section(state, session.now, session.config, project=session.project(), read=read)
     return Reaction()
 
 

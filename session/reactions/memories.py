@@ -49,7 +49,7 @@ def at_start(event: HookEvent, session: Session, *, query: str = "", project: st
     about: dict[str, Any] = {"query": query}
     if "memory-recall" in state.injected_kinds:
         return Reaction(ALREADY, about=about)
-    project = project or session.project_in(event["cwd"])
+    project = project or session.project(event["cwd"])
     # The query is broad, so a good memory matches few of its words.
     hits = session.store.recall(query, project, everywhere=state.is_gateway and not project, min_score=0.1)
     if hits is None:
@@ -198,7 +198,7 @@ def _folders(scope: Scope) -> list[Scope]:
 
 
 def _memories_on(scope: Scope, session: Session, cwd: str) -> Reaction:
-    state, store, project = session.state, session.store, session.project_in(cwd)
+    state, store, project = session.state, session.store, session.project(cwd)
     about = {"scope": scope.name, "query": scope.query, "by": scope.by}
     if scope.name in state.injected_scopes:
         return Reaction(ALREADY, about=about)

@@ -130,7 +130,7 @@ def _compose(event: HookEvent, session: Session) -> Note:
     if note is not None:
         return note
     answers = {
-        query: store.recall(query, session.project, everywhere=state.is_gateway, with_turns=True) or []
+        query: store.recall(query, session.project(), everywhere=state.is_gateway, with_turns=True) or []
         for query in requests
     }
     memories = state.recalled_memories

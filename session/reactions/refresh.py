@@ -125,7 +125,7 @@ def _memories(
     from session import requests
 
     def recall(query: str) -> Sequence[Hit] | None:
-        return session.store.recall(query, session.project_in(cwd), everywhere=session.state.is_gateway)
+        return session.store.recall(query, session.project(cwd), everywhere=session.state.is_gateway)
 
     query = ""
     if is_asked or (names and session.store.has_memory_naming(names)):

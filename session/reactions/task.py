@@ -30,7 +30,7 @@ def react(event: HookEvent, session: Session) -> Reaction:  # noqa: ARG001  # as
         return Reaction()
     hits = memory_id = None
     if plan.must_recall:
-        found = session.store.recall(plan.query, session.project, everywhere=state.is_gateway)
+        found = session.store.recall(plan.query, session.project(), everywhere=state.is_gateway)
         if found is not None:
             from session.reactions.injection import select
 
@@ -73,8 +73,6 @@ def save_checkpoint(event: HookEvent, config: Config, *, role: str = "") -> dict
             run("daily_log", event, session)
         session.save()
         session.spool([session.completed(f"checkpoint {'save' if event['kind'] == 'turn' else 'flush'}", began)])
-    if session.has_unspooled_events:
-        session.store_events()
     return _result(session, done.about, began)
 
 
@@ -117,7 +115,7 @@ def _write(db: apsw.Connection, session: Session) -> str | None:
     state, files = session.state, ", ".join(reversed(session.state.files_modified))
     draft = Draft(
         f"Task: {state.task} | Files: {files}" if files else f"Task: {state.task}", category="ops",
-        tags=TASK_TAGS, source=state.role, session=session.id, project=session.project,
+        tags=TASK_TAGS, source=state.role, session=session.id, project=session.project(),
     )  # fmt: skip
     return write_task(db, draft, now=session.now, vectors=session.store.has_vectors)
 
