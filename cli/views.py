@@ -38,7 +38,6 @@ def hits(answer: Answer) -> View:
         answer.next_actions = [step("joelclaw recall show 1", answer.next_actions[0]["description"])]
     else:
         yield safe(f"No results for {result['query'][:120]!r}.", "yellow")
-        yield from (safe(about, "yellow") for about in result.get("unknownFilters", ()))
     if "fallback" in result:
         yield safe(f"The cluster was not used: {result['fallback']['reason']}", "yellow")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 
 from cli.input import current_session, time_range
@@ -16,13 +15,11 @@ from otel import log
 from otel.log import new_event, query_excerpt
 from recall import engine, hit
 from recall.names import places_query
-from recall.query import Query, short_category
+from recall.query import Query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
-
-    import apsw
 
     from cli.output import NextAction
     from core.config import Config
@@ -62,13 +59,11 @@ def recall(options: Mapping[str, Any]) -> Answer | int:
     _save_last(result)
     if options["verbatim"]:
         return write_verbatim("".join(found["observation"] + "\n" for found in result["hits"]))
-    unknown = [] if result["hits"] else _unknown_filters(result)
+    if not result["hits"]:
+        _warn_of_lost_store(result)
     raw = None
     if options["raw"]:
         raw = "\n".join(hit.line(found, result["preferredProject"] or "") for found in result["hits"])
-        sys.stderr.writelines(f"{line}\n" for line in unknown)
-    if unknown:
-        result["unknownFilters"] = unknown
     code = int(options["exit_code"] and not result["hits"])
     return Answer(result, [_next_action(result)], raw, view="cli.views:hits", exit_code=code)
 
@@ -269,11 +264,7 @@ def _next_action(result: dict[str, Any]) -> NextAction:
     return step("joelclaw memory stats", "what there is to recall")
 
 
-def _unknown_filters(result: dict[str, Any]) -> list[str]:
-    """A sentence for each filter (project, category, session) that matches nothing stored, with the nearest values.
-
-    It warns of a lost store, too.
-    """
+def _warn_of_lost_store(result: dict[str, Any]) -> None:
     db = sqlite.open_reading()
     if files.is_store_lost() if db is None else sqlite.replaces_lost_store(db):
         from session import backup
@@ -281,31 +272,3 @@ def _unknown_filters(result: dict[str, Any]) -> list[str]:
         if lost := backup.lost_store(db):
             result["warnings"] = [runnable(f"{lost.message}; {lost.fix}")]
             tell(f"joelclaw: {result['warnings'][0]}\n")
-    if db is None:
-        return []
-    from core.store import sessions
-
-    given = dict(condition.partition(":")[::2] for condition in result["filtersApplied"])
-    unknown = []
-    for name in {"project", "category", "session"} & {*given}:
-        wanted, known = short_category(given[name]), _stored_values(db, name)
-        is_known = sessions.whole_id(db, wanted) if name == "session" else any(project.same(wanted, it) for it in known)
-        if known and not is_known:
-            from difflib import get_close_matches
-
-            near = get_close_matches(wanted, known, 5, cutoff=0.4) or known[:5]
-            unknown.append(f"No {name} {wanted[:80]!r} is known; the nearest: {', '.join(near)}.")
-    return unknown
-
-
-def _stored_values(db: apsw.Connection, name: str) -> list[str]:
-    from core.quoting import shown_id
-    from core.store import sessions
-
-    if name == "project":
-        return sorted({*documents.projects(db), *sessions.projects(db)})
-    if name == "session":
-        return [shown_id(session) for session, _ in sessions.latest_first(db)]
-    from core.store import store_file
-
-    return list(map(short_category, store_file.largest(db, "category", 50)))

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from claude_transcript import Transcript
@@ -44,23 +43,6 @@ def test_since_and_until_leave_out_other_times(filled: Path, words: str, expecte
 def test_an_invalid_time_is_wrong_usage(filled: Path) -> None:
     failed = attempt(filled, "recall", "x", "--since", "never", env=NOW)
     assert failed.code == 2 and "--since 2w" in failed.envelope["fix"]
-
-
-@pytest.mark.parametrize(("words", "nearest"), [
-    ("--project harbor", [("project", "harbour.")]),
-    ("--category opps", [("category", "operations.")]),
-    ("--project harbour", []),
-    ("--category ops --project harbor", [("project", "harbour.")]),
-])  # fmt: skip
-def test_an_unknown_filter_value_suggests_the_nearest_known_one(filled: Path, words: str, nearest: list[Any]) -> None:
-    shown = on_terminal(filled, "recall", "zqNoSuchName", *words.split(), env=NOW)
-    complaints = [line for line in without_style(shown.out).splitlines() if line.startswith("No ")]
-    assert shown.code == 0 and complaints[0] == "No results for 'zqNoSuchName'."
-    assert [(line.split()[1], line.rpartition(": ")[2]) for line in complaints[1:]] == nearest
-    raw = attempt(filled, "recall", "zqNoSuchName", *words.split(), "--raw", env=NOW)
-    assert (raw.out, raw.err.splitlines()) == ("", complaints[1:])
-    answer = json.loads(attempt(filled, "recall", "zqNoSuchName", *words.split(), env=NOW).out)
-    assert answer["result"].get("unknownFilters", []) == complaints[1:]
 
 
 @pytest.fixture

@@ -201,10 +201,7 @@ def test_a_session_filter_returns_only_places_of_that_session(run: Run, tmp_path
     run("memory", "archive", str(tmp_path / "a"), env=NOW)
     assert first(run, "shoalDepth", "--session", OLD[:8])["session"] == OLD
     for session in ("nobody", "0b5e7c12"):
-        answer = run("recall", "shoalDepth", "--session", session)
-        assert answer.result["hits"] == []
-        [step] = answer.json["next_actions"]
-        assert step["params"]["query"] == {"description": "the same query", "value": "shoalDepth", "required": True}
+        assert run("recall", "shoalDepth", "--session", session).result["hits"] == []
 
 
 @pytest.mark.usefixtures("two")
@@ -214,7 +211,6 @@ def test_a_session_is_named_by_the_beginning_that_is_shown(run: Run, tmp_path: P
     assert run("memory", "show", f"call:{NEW[:3]}:1", ok=False).json["error"]["code"] == "MEMORY_NOT_FOUND"
     nothing = run("recall", "tide.py", "--session", "ffffffff")
     assert nothing.result["hits"] == []
-    assert "ffffffff" in nothing.result["unknownFilters"][0]
     twin = Work(tmp_path / "d", OLD[:-1] + "0", 13, "harbour")
     twin.edit("src/tide.py", "twin = 1")
     run("memory", "archive", str(tmp_path / "d"), env=NOW)
