@@ -30,7 +30,8 @@ def hits(answer: Answer) -> View:
     words = _query_pattern(f"{result['query']} {result['rewrittenQuery']}")
     for rank, hit in reversed(found):
         yield _heading(hit, rank, result.get("preferredProject") or "")
-        text = f"{hit['title']}\n{hit['observation']}" if hit["title"] else hit["observation"]
+        text = hit["observation"].removeprefix(f"{hit['origin']}: ")
+        text = f"{hit['title']}\n{text}" if hit["title"] else text
         yield from _best_rows(text, words, height // 3 if rank == 1 else 3)
     if found:
         dropped = f"{result['droppedByTrustPass']} left out" if result["droppedByTrustPass"] else ""
