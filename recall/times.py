@@ -23,6 +23,7 @@ _MONTHS = {
     ), 1)
     for name in (month, month[:3])
 }  # fmt: skip
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _UNITS = {"day": 1, "days": 1, "week": 7, "weeks": 7, "month": 30, "months": 30, "year": 365, "years": 365}
 
 
@@ -45,7 +46,7 @@ def asks_only_for_a_time(query: str) -> bool:
     is_name = len(asked) == 1 and asked[0] in _MONTHS
     return not is_name and all(
         word in asking or word in words.STOP_WORDS or word in _UNITS or word in _MONTHS
-        or _is_year(word) or _day_number(word)
+        or word in _WEEKDAYS or _is_year(word) or _day_number(word)
         for word in asked
     )  # fmt: skip
 
@@ -55,7 +56,7 @@ def period_named(asked: Sequence[str], now: int, *, exactly: bool = False) -> tu
 
     A date includes the days around it, unless `exactly`: people remember dates roughly, and write about an event later.
     """
-    time_words = ("ago", "today", "yesterday", *_UNITS, *_MONTHS)
+    time_words = ("ago", "today", "yesterday", *_WEEKDAYS, *_UNITS, *_MONTHS)
     if not any(word in time_words or _is_year(word) for word in asked):
         return None  # this needs no calendar
     import time
@@ -81,7 +82,7 @@ def period_named(asked: Sequence[str], now: int, *, exactly: bool = False) -> tu
 
 
 def _relative(asked: Sequence[str], at: int, today: date) -> Days | None:
-    """The days that a word means, perhaps with the words before it: "yesterday", "last week", "2 days ago"."""
+    """The days that a word means, perhaps with those before it: "yesterday", "last Friday", "2 days ago"."""
     from datetime import timedelta
 
     word, before = asked[at], asked[at - 1] if at else ""
@@ -94,8 +95,12 @@ def _relative(asked: Sequence[str], at: int, today: date) -> Days | None:
         number = numbers.index(count) if count in numbers else int(count)
         day, around = today - timedelta(number * _UNITS[before]), timedelta(_UNITS[before] // 2)
         return day - around, day + around
-    if before not in ("this", "last", "previous"):
+    if before not in ("this", "last", "previous"):  # "on Friday" may be any Friday
         return None
+    if word in _WEEKDAYS:
+        days_ago = (today.weekday() - _WEEKDAYS.index(word)) % 7
+        day = today - timedelta(days_ago or 7 * (not is_current))
+        return day, day
     if word == "week":
         monday = today - timedelta(today.weekday())
         return (monday, today) if is_current else (monday - timedelta(7), monday - timedelta(1))

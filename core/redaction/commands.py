@@ -63,9 +63,10 @@ RULES = tuple(
          r"[\w.-]{1,64}/[\w.$-]{1,64}:[\"']?([^\s@\"'/]{3,128})[\"']?@"),
         ("terraform |tofu |pulumi ", " import ",
          r"[\w.\[\]-]*(?:api|auth|access|secret)_?(?:key|token)\S*[ \t]+([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"),
-        ("consul |etcdctl|redis-cli|nmcli ", "",
-         r"(?:put|set|SET|modify|connect)[ \t](?:[^\s;|&]+[ \t]+){0,6}?"
-         rf"[\"']?[\w./:-]*(?i:passw(?:or)?d|passphrase|psk|secret|token|api_?key)[\"']?[ \t]+"
+        ("keytool ", "passwd", rf"-new{TO}{VALUE}"),
+        ("consul |etcdctl|redis-cli|nmcli |npm |pnpm |yarn |pip |poetry |composer |aws |git |gcloud |gh |heroku ", "",
+         r"(?:put|set|SET|modify|connect|config)[ \t](?:[^\s;|&]+[ \t]+){0,6}?"
+         rf"[\"']?[\w./:-]*(?i:passw(?:or)?d|passphrase|psk|secret|token|(?:api|access)_?key)[\"']?[ \t]+"
          rf"(?![\"']?(?:\d{{1,7}}(?:ms|[smhd])?|true|false|yes|no|on|off)(?:[\"']|\s|\Z)){VALUE}"),
     )
 )  # fmt: skip

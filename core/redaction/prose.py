@@ -144,9 +144,22 @@ def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tupl
         return _value_at(text, at, kind, sure=True)
     if kind != "pass" and not linked and _may_be_value(word):
         found = _value_at(text, at, kind, linked=False)
-        if found[1]:
-            return found
+        if found[1] or _ends_with_value(lower, at, word, kind):
+            return found if found[1] else (at, at + len(word.rstrip(".,;:!?*")))
     return _linked_value(text, lower, (start, end, kind), words, linked=linked)
+
+
+def _ends_with_value(lower: str, at: int, word: str, kind: str) -> bool:
+    """Whether a line ends with a word of letters and digits after a name, or goes on about it: `requirepass x1y2z3`."""
+    value = word.rstrip(".,;:!?*")
+    stem = value.rstrip("0123456789")
+    is_mixed = value.isalnum() and value.isascii() and value[0].isalpha() and not DIGITS.isdisjoint(value)
+    if len(value) < (7 if kind in LOOSE else 16) or not is_mixed or stem in _WORDS["not values"]:
+        return False
+    rest = lower[at + len(word) : at + len(word) + 24].partition("\n")[0].strip()
+    goes_on = "was is works worked does did has had no for on and or in to expired leaked never still".split()
+    ends = word != value or not rest or rest[0] in ".,;:!?)\"'" or rest.split(" ", 1)[0] in goes_on
+    return ends and is_described(value, "password", sure=True)
 
 
 def _value_on_next_line(text: str, at: int, kind: str) -> tuple[int, int]:

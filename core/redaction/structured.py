@@ -40,6 +40,8 @@ def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
         spans += _in_calls(text)
     if "identified " in lower:
         spans += _in_sql(text, lower)
+    if " into " in lower:
+        spans += _in_inserts(text)
     if "Secret" in text:
         spans += _in_json_manifests(text)
         if compiled(r"kind:[ \t]*[\"']?Secret").search(text):
@@ -108,6 +110,31 @@ def _in_sql(text: str, lower: str) -> list[Span]:
         is_statement = text[match.start()] == "I" or any(word in head for word in ("create ", "alter ", "grant "))
         if is_statement and (group == 2 or any(map(str.isdigit, value))) and not is_placeholder(value):
             spans.append((match.start(group), match.start(group) + len(value), "password"))
+    return spans
+
+
+def _in_inserts(text: str) -> list[Span]:
+    """Each quoted value that an SQL `INSERT` puts into a secret's column."""
+    spans: list[Span] = []
+    columns = r"(?i)\binto\s[^(\n]{1,120}\(([^()]{1,2000})\)(?:\s|\\[nr]){0,16}values"
+    value_or_sign = r"(?s)'((?:[^'\\]|\\.|'')*+)'|\"((?:[^\"\\]|\\.|\"\")*+)\"|[(),;]|[^'\"(),;]++|['\"]"
+    for insert in compiled(columns).finditer(text):
+        kinds = [family(name.strip(" \t\r\n`\"'[]\\")) for name in insert.group(1).split(",")]
+        depth = column = 0
+        for match in compiled(value_or_sign).finditer(text, insert.end()) if any(kinds) else ():
+            sign = match.group()
+            if sign == "(":
+                depth += 1
+                column = column if depth > 1 else 0
+            elif sign == ")":
+                depth -= 1
+            elif sign == "," and depth == 1:
+                column += 1
+            elif sign == ";" or depth > 8 or (depth < 1 and sign.strip() and sign != ","):
+                break
+            elif depth and match.lastindex and any(kinds[column : column + 1]):
+                value = match.group(match.lastindex)
+                spans += [] if is_placeholder(value) else [(*match.span(match.lastindex), label(kinds[column]))]
     return spans
 
 

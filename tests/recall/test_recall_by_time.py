@@ -53,7 +53,8 @@ def days(run: Run) -> dict[str, str]:
     (["what did I ask this month", "--until", "2026-09-05"], "merlin"),
     (["what did I ask on 2026-09-02"], ""), (["was habe ich am 2026-09-12 gefragt?"], "osprey"),
     (["我在2026年9月12日问了什么"], "osprey"),
-        (["which column did we rename on 2026-09-12"], "osprey saker merlin"),
+    (["what did I ask this Monday"], "saker"), (["what did I ask last Monday"], ""),
+    (["which column did we rename on 2026-09-12"], "osprey saker merlin"),
     (["column", "--since", "2026-09-10"], "saker osprey"),
 ])  # fmt: skip
 def test_what_was_said_at_a_time_is_found(run: Run, days: dict[str, str], words: list[str], found: str) -> None:
