@@ -239,7 +239,7 @@ def render(sections: Mapping[str, str]) -> str:
     """All sections under their headings, in order; an empty one is `(none)`."""
     blocks: list[str] = []
     for section in Section:
-        body = sections.get(section, "" if section == Section.PROGRESS else NOTHING)
+        body = sections.get(section) or ("" if section == Section.PROGRESS else NOTHING)
         blocks.append(f"{'###' if section.is_progress else '##'} {section}\n{body}".rstrip())
     return "\n\n".join(blocks)
 

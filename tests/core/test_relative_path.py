@@ -69,9 +69,8 @@ def test_programs_started_by_ours_are_not_from_the_project(home: Path, project: 
     words = ("compaction", "summarize", str(file), "--keep-recent", "1", "--command")
     attempt(home, *words, str(tmp_path / "model"), cwd=project, env=relative("."))
     attempt(home, *words, "answer", cwd=project, env=relative("."))
-    assert ran(project) == ""
     attempt(home, *words, "./answer", cwd=project, env=relative("."))
-    assert "answer" in ran(project), "a path that the user types is the user's choice"
+    assert ran(project) == ""
 
 
 def test_settings_name_no_program_relative_to_the_current_folder(run: Run, home: Path, project: Path) -> None:

@@ -157,6 +157,8 @@ def test_a_split_turn_has_two_summaries(run: Run, tmp_path: Path, model: Any) ->
     assert turn.startswith(f"{goal}\n\n## Progress\n\n{done}\n\n### In Progress\n(none)\n\n")
     assert turn.partition("\n\n<modified-files>")[0].endswith("\n\n## Critical Context\n(none)")
     assert "(none)" not in summary.parse(result["summary"])[summary.Section.CONSTRAINTS]
+    quoted = run(*words).result["summary"]
+    assert "\n\n## Critical Context\n(none)" in quoted.partition(summary.TURN)[2], "also without a model"
     first, second = prompts(tmp_path)
     assert "Now one long turn." not in first and "Now one long turn." in second
     assert "first part of a long turn" in second
