@@ -1,1 +1,1 @@
-"""The command line: the entry points, the parsers, the output, and in `commands/` one module per command group."""
+"""The command line: the entry points, the parsers, the output, and in `commands/` a module for each command group."""

@@ -23,7 +23,7 @@ from core import VERSION
 from core.errors import usage
 from core.store.sqlite import apsw
 
-_EPILOG = "--json prints one JSON object, the default when stdout is not a terminal. --version prints the versions."
+_EPILOG = "--json prints a JSON object, the default when stdout is not a terminal. --version prints the versions."
 
 
 def print_page(words: list[str], *, as_json: bool) -> int:

@@ -151,7 +151,7 @@ def _problems(findings: Sequence[dict[str, Any]]) -> View:
 
 
 def install(answer: Answer) -> View:
-    """What would change, or the clients with what was changed."""
+    """The changes planned, or the clients with the changes made."""
     if answer.result["dryRun"]:
         yield from changes(file for agent in answer.result["agents"] for file in (agent, *agent["also"]))
     yield from values(answer)

@@ -63,7 +63,7 @@ def entries_of(client: Client, line: dict[str, Any]) -> list[Entry]:
 
 
 def detect(lines: Iterable[object]) -> str:
-    """The name of the client that wrote these lines, or of the agent that one in our own form names; "" if unknown."""
+    """The name of the client that wrote these lines, or the agent named by lines in our own form; "" if unknown."""
     generic, names = row("generic"), keeping_files()
     for line in lines:
         if not isinstance(line, dict):

@@ -200,7 +200,7 @@ def _is_of_user(line: dict[str, Any]) -> bool:
 
 
 def _messages(text: str) -> list[tuple[Origin, str]]:
-    """What other agents say in a message that the client gives in the user's name, without notices that one is idle."""
+    """What other agents say in a message that the client gives in the user's name, without notices of idle agents."""
     text = text.strip()
     if text.startswith("<task-notification>"):
         return [("subagent", _tag(text, "result"))]

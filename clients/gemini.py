@@ -131,7 +131,7 @@ class Gemini(Client):
 
 
 def _folders_in(path: str, key: str) -> dict[str, object]:
-    """The folders in a file of the client, below a key if there is one."""
+    """The folders in a file of the client, below a key if it has the key."""
     value = table(parsed(start_of(path, 1_000_000).encode("utf-8", "replace")))
     return table(value.get(key)) if key else value
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class OpenClaw(Pi):
-    """Its entries are pi's; its shell tool is another one, whose result says how the command ended."""
+    """Its entries are pi's; its shell tool is another, whose result says how the command ended."""
 
     name = "openclaw"
     title = "OpenClaw"

@@ -54,7 +54,7 @@ _LOOKALIKES = dict(
         strict=True,
     )
 )
-"""The ASCII sign that another one looks like; `_in_ascii` knows the rest from their names in Unicode."""
+"""The ASCII sign that another sign looks like; `_in_ascii` knows the rest from their names in Unicode."""
 
 
 def shown(text: str) -> str:
@@ -212,7 +212,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _printed(character: str) -> str:
-    """What is printed for a character: itself, unless it acts or hides."""
+    """The text that is printed for a character: itself, unless it acts or hides."""
     if character in _BREAKS or character in _BLANKS:
         return "\n" if character in _BREAKS else " "
     if character in _PRINTABLE:

@@ -161,7 +161,7 @@ def _is_project(stored: str, name: str) -> bool:
 
 
 class _Edited:
-    """`with _Edited() as switches:` reads the file under its lock, and writes what was changed. Raises Failure."""
+    """`with _Edited() as switches:` reads the file under its lock, and writes the changes. Raises Failure."""
 
     __slots__ = ("_before", "_lock", "_switches")
 

@@ -233,12 +233,12 @@ def _compose(text: str, redacted: list[str], now: int) -> Document:
 def _require_allowed(document: Document) -> None:
     """Raise Failure MEMORY_NOT_ALLOWED for a text that would hide the memory that it replaces."""
     if document["write_verdict"] != "allow":
-        message = f"recall would not return the new text ({document['write_reason']}), and the old one stays"
+        message = f"recall would not return the new text ({document['write_reason']}), and the old text stays"
         raise Failure("MEMORY_NOT_ALLOWED", message, "write it as a sentence, or put [gate=allow] in front of it")
 
 
 def _has_new_category(older: Document, newer: Document) -> bool:
-    """Whether a new text brings its own category: the old one was a guess, or the text names one."""
+    """Whether a new text brings its own category: the old category was a guess, or the text names one."""
     return older["category_source"] in ("keyword", "fallback") or newer["category_source"] == "annotation"
 
 
@@ -293,7 +293,7 @@ def supersede(db: apsw.Connection, identifier: str, text: str, *, now: int, vect
         older = _find_observation(db, identifier)
         if older["fingerprint"] == fresh["fingerprint"]:
             fix = f"to change its wording: joelclaw memory edit {older['id']} TEXT"
-            raise Failure("MEMORY_DUPLICATE", "the new text is the same as the old one", fix)
+            raise Failure("MEMORY_DUPLICATE", "the new text is the same as the old text", fix)
         documents.link(db, older, {**fresh, "rowid": -1}, now)  # so that the new memory is not merged into it
         fresh["tags"] = [name for name in older["tags"] if name != STALE]
         write.copy_fields(fresh, older, ("project", "session_id"))

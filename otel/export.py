@@ -173,7 +173,7 @@ class _Transfer:
         }
 
     def _send_batches(self, sender: "Sender") -> str:
-        """Send batch after batch. Returns the error that ended it, "" if there was none.
+        """Send batch after batch. Returns the error that ended it, or "".
 
         A refused batch is halved until the event that the receiver refuses is found. That event is skipped once the
         receiver accepts a later one.

@@ -222,7 +222,7 @@ class _Recall:
     # 3. Document hits
 
     def _trusted_hits(self) -> list[Hit]:
-        """The hits for what was ranked, without what the trust pass drops."""
+        """The hits for the ranked documents, without those that the trust pass drops."""
         trusted = []
         for ranked in self.ranked:
             reasons = reasons_to_drop(ranked.traits, ranked.score, self.now, self.query)

@@ -176,7 +176,7 @@ class Hook:
 
         if not (items or sources.existing(event["transcript"])):
             return
-        # An event that the client waits for reads at most this much of a long transcript; the next one goes on there.
+        # An event that the client waits for reads at most this much of a long transcript; the next event goes on there.
         # After a tool, less than this waits for the end of the turn.
         read_bytes = 262_144
         is_left_to_turn_end = event["kind"] == "tool" and client.reports_compactions and not client.logs_compactions

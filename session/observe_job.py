@@ -62,7 +62,7 @@ def observe(config: Config, model: Model, session: str, transcript: str) -> dict
         with files.FileLock(work_lock(session, LOCK), 0):
             return _observe(config, model, session, "command", "", transcript)
     except files.LockTimeout:
-        fix = "wait for it; the next run continues where it stops"
+        fix = "wait for it; the next run continues from there"
         raise Failure("OBSERVE_BUSY", "another process is observing this session", fix) from None
 
 

@@ -141,7 +141,7 @@ def _record_compaction(state: SessionState, now: int) -> None:
 
 
 def leave_out_abandoned(session: Session, db: apsw.Connection) -> None:
-    """The user went back: take what is no longer part of the conversation out of the state."""
+    """The user went back: remove the abandoned part from the state."""
     from core.project import relative
     from core.store import sessions
     from core.store.branches import History

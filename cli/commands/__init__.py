@@ -1,4 +1,4 @@
-"""The commands of `joelclaw`, declared with Typer: one module per group.
+"""The commands of `joelclaw`, declared with Typer: a module for each group.
 
 A module has an `app`, a `typer.Typer` with the module's commands and groups. To add a command, write a function below
 `@app.command("NAME")`: its docstring is the help, its parameters are the options, and it returns an `Answer`. To add a

@@ -32,7 +32,7 @@ _LANES = ["flowing-reflections", "flowing-observations", "curated-pages"]
 
 @app.command("status")
 def status() -> Answer:
-    """Show what is stored, versions and problems. Exits 0 even with problems."""
+    """Show the store, versions and problems. Exits 0 even with problems."""
     from session.doctor import run
 
     found = run()
@@ -79,7 +79,7 @@ def project(
     name: Annotated[str | None, Argument(metavar="NEW", help="Its new name")] = None,
     yes: Annotated[bool, Option("--yes", "-y", help="Do not ask")] = False,
 ) -> Answer:
-    """List the projects, or rename or merge one."""
+    """List the projects, or rename or merge a project."""
     from cli.terminal import agrees
 
     db = sqlite.open_reading()

@@ -184,7 +184,7 @@ def _read_first(hits: list[dict[str, Any]]) -> list[Any]:
 
 @vault.command("ls")
 def ls(section: Annotated[str, Argument(metavar="SECTION", help="The section")] = "") -> Answer:
-    """List the sections of the vault, or the notes of one."""
+    """List the sections of the vault, or the notes of a section."""
     root = notes.root()
     name = section.strip().lower()
     if not name:

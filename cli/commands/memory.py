@@ -260,7 +260,7 @@ def purge(
     ids: MemoryIds = None,
     session: Annotated[str | None, session_option("Only this session")] = None,
     project: Annotated[str, project_option("Only this project")] = "",
-    before: Annotated[str, Option(metavar="DATE", help="Only what is older than this day")] = "",
+    before: Annotated[str, Option(metavar="DATE", help="Only memories older than this day")] = "",
     match: Annotated[str, Option(metavar="TEXT", help="Only what contains this text")] = "",
     confirmed: ConfirmedDeletion = None,
 ) -> Answer:

@@ -94,7 +94,7 @@ def archive(
     ] = None,
     all: Annotated[bool, Option("--all", help="All that the clients keep")] = False,
     agent: Annotated[str, Option(metavar="NAME", help="The client that wrote it")] = "",
-    again: Annotated[bool, Option("--again", help="Also what was forgotten or purged")] = False,
+    again: Annotated[bool, Option("--again", help="Also sessions that were forgotten or purged")] = False,
 ) -> Answer:
     """Archive transcripts. Without PATH, report how many are left, and ask."""
     if paths or all:

@@ -71,7 +71,7 @@ def emit(
     session: Annotated[str | None, Option(metavar="ID", help="The session's id")] = None,
     stdin: Stdin = False,
 ) -> Answer:
-    """Record an event; without ACTION, the one on stdin."""
+    """Record an event; without ACTION, the event on stdin."""
     return hot.emit(locals())
 
 
@@ -178,7 +178,7 @@ def stats(source: Sources = None, component: Components = None, hours: Hours = 2
 
 @otel.command("export")
 def export(
-    status: Annotated[bool, Option("--status", help="Only report what is pending")] = False,
+    status: Annotated[bool, Option("--status", help="Only report pending events")] = False,
 ) -> Answer | int:
     """Send pending events to an OTLP collector (OTEL_* variables)."""
     from otel import export as exporting

@@ -260,7 +260,7 @@ def _next_action(result: dict[str, Any]) -> NextAction:
         return template("joelclaw recall show <id>", about, "its id", result["hits"][0]["id"])
     if result["droppedByTrustPass"]:
         command = "joelclaw recall <query> --include-hold --include-discard"
-        return template(command, "include what was left out", "the same query", result["query"][:200])
+        return template(command, "include the hits that were left out", "the same query", result["query"][:200])
     return step("joelclaw memory stats", "what there is to recall")
 
 

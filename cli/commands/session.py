@@ -63,7 +63,7 @@ def list_(
 
 @session.command("show")
 def show(
-    id: Annotated[str | None, session_argument("Its id (default: this one, else the newest)")] = None,
+    id: Annotated[str | None, session_argument("Its id (default: the current session, else the newest)")] = None,
     full: Annotated[bool, Option("--full", help="Every turn, and injected texts in full")] = False,
 ) -> Answer:
     """Show a session: its turns, context, injections, memories and hooks."""
@@ -96,7 +96,7 @@ def _store() -> Any:
 
 @app.command("briefing")
 def briefing(
-    repo: Annotated[str | None, Option(metavar="DIR", help="Its folder (default: the current one)")] = None,
+    repo: Annotated[str | None, Option(metavar="DIR", help="Its folder (default: the current folder)")] = None,
     budget: Annotated[int, Option("--budget", "-n", min=1, max=100, help="Maximum number of memories")] = 10,
     format: Annotated[Literal["json", "text"], Option(help="Text is for an agent")] = "json",
 ) -> Answer:
@@ -142,7 +142,7 @@ def briefing(
 @app.command("lost")
 def lost(
     session: Annotated[
-        str | None, session_argument("Its id (default: this one, else the last compacted)", "SESSION")
+        str | None, session_argument("Its id (default: the current session, else the last compacted)", "SESSION")
     ] = None,
     limit: Annotated[int | None, limit_option(1000)] = None,
     all: Annotated[bool, Option("--all", help="Everything of each kind")] = False,

@@ -160,7 +160,7 @@ def _describe(verb: str, plans: list["Plan"], backups: dict[str, str | None]) ->
 
 # off, on, exclude
 
-OneSession = Annotated[str | None, session_option("A session (default: this one)")]
+OneSession = Annotated[str | None, session_option("A session (default: the current session)")]
 OneProject = Annotated[bool, Option("--project", help="The folder's project")]
 Everywhere = Annotated[bool, Option("--everywhere", help="All sessions")]
 
@@ -183,7 +183,7 @@ def off(session: OneSession = None, project: OneProject = False, everywhere: Eve
 
 @app.command("on")
 def on(session: OneSession = None, project: OneProject = False, everywhere: Everywhere = False) -> Answer:
-    """Turn joelclaw on again. What was said meanwhile is not archived."""
+    """Turn joelclaw on again. The conversation in between is not archived."""
     scope, name, chosen_by = _scope(session, project, everywhere)
     damaged = switches.load()[1]
     result: dict[str, Any] = {"scope": scope, "name": name, "off": False, "chosenBy": chosen_by}
@@ -237,7 +237,7 @@ def _on_command(scope: str, name: str) -> str:
 
 @app.command("exclude")
 def exclude(
-    folder: Annotated[str | None, Argument(metavar="FOLDER", help="Its folder (default: the current one)")] = None,
+    folder: Annotated[str | None, Argument(metavar="FOLDER", help="Its folder (default: the current folder)")] = None,
     list: Annotated[bool, Option("--list", help="Show the excluded folders")] = False,
     remove: Annotated[str | None, Option(metavar="FOLDER", help="Archive this folder again")] = None,
 ) -> Answer:

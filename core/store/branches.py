@@ -165,7 +165,7 @@ class Part:
 
 
 def lineage(db: apsw.Connection, session: str) -> list[Part]:
-    """A session and, before it, those from which it was forked, each up to the fork; the oldest first."""
+    """A session and, before it, the parents of this fork, each up to the fork; the oldest first."""
     parts = [Part(session, calls.LIVE, sessions.LIVE_TURN)]
     until = ALL
     while fork := sessions.fork_of(db, parts[0].session):

@@ -277,7 +277,7 @@ class Cluster:
             self._client: Any = typesense.Client(settings)
 
     def create_collections(self) -> list[dict[str, Any]]:
-        """Create missing collections; returns what was created. Raises Failure: TYPESENSE_SCHEMA_FOREIGN."""
+        """Create missing collections; returns the created collections. Raises Failure: TYPESENSE_SCHEMA_FOREIGN."""
         with self._failures():
             present = {row["name"]: row for row in self._client.collections.retrieve()}
         wanted = {self.prefix + schema["name"]: schema for schema in schemas()}

@@ -89,7 +89,7 @@ def note(db: apsw.Connection, cwd: str) -> Known:
 
 
 def _may_follow(db: apsw.Connection, at: Known) -> bool:
-    """Whether the former project is in no other folder, and the new one has no memories or is its longer name."""
+    """Whether the former project is in no other folder, and the new project has no memories or is its longer name."""
     is_new = at.is_same and at.project not in (*documents.projects(db), *sessions.projects(db))
     if not (is_new or at.project.endswith("/" + at.former)):
         return False

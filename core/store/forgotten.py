@@ -89,7 +89,7 @@ def bring_back(db: apsw.Connection, session: str, number: int = 0) -> list[str] 
 
 
 def whole_id(db: apsw.Connection, given: str) -> str:
-    """The forgotten session with this id, or the only one whose id begins with it, "" for none."""
+    """The forgotten session with this id, or the only session whose id begins with it, "" for none."""
     if sessions.is_forgotten(db, given):
         return given
     query = "SELECT id FROM session WHERE updated_at = ? AND id >= ? AND id < ? ORDER BY id LIMIT 11"

@@ -89,7 +89,7 @@ def is_forgotten(db: apsw.Connection, identifier: str) -> bool:
 
 
 def forgotten_ids(db: apsw.Connection) -> list[str]:
-    """The sessions of which nothing may be kept."""
+    """The sessions that must leave nothing in the store."""
     return [str(name) for (name,) in db.execute("SELECT id FROM session WHERE updated_at = ?", (FORGOTTEN,))]
 
 
@@ -201,7 +201,7 @@ def is_archived(db: apsw.Connection, session: str) -> bool:
 
 
 def whole_id(db: apsw.Connection, given: str) -> str:
-    """The archived session with this id, or the only one whose id begins with it, "" for none. See `only_one`."""
+    """The archived session with this id, or the only session whose id begins with it, "" for none. See `only_one`."""
     if is_archived(db, given):
         return given
     end = given + "\U0010ffff"

@@ -93,7 +93,7 @@ def open_reading() -> apsw.Connection | None:
 
 
 def replaces_lost_store(db: apsw.Connection) -> bool:
-    """Whether this store was created in place of one that was lost, and its sessions were not archived again."""
+    """Whether this store was created in place of a lost store, and its sessions were not archived again."""
     try:
         return bool(db.execute("SELECT count(*) FROM upkeep WHERE name = 'lost'").get)
     except apsw.Error:  # other queries report a damaged store
@@ -114,7 +114,7 @@ def open_unchanged(where: str) -> apsw.Connection:
 
 
 def open_or_empty() -> apsw.Connection:
-    """The store to read from, or an empty one in memory if there is none yet."""
+    """The store to read from, or an empty store in memory if there is none yet."""
     return open_reading() or open_in_memory()
 
 

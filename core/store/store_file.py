@@ -204,7 +204,7 @@ def examine(path: str) -> tuple[int, dict[str, int]]:
         finally:
             db.close()
     except apsw.Error as error:
-        fix = "use another backup: this one is damaged"
+        fix = "use another backup: this file is damaged"
         raise Failure("STORE_DAMAGED", f"{path} is damaged: {error}", fix) from None
 
 

@@ -41,7 +41,7 @@ def sync_folders(
             message = f"{path!r} is not a folder"
             raise usage("KNOWLEDGE_INVALID_ARGS", message, "name a folder that holds markdown files")
     if not folders and not known:
-        fix = "name one with markdown files: joelclaw knowledge sync ~/Vault/docs"
+        fix = "name a folder with markdown files: joelclaw knowledge sync ~/Vault/docs"
         raise usage("KNOWLEDGE_NO_FOLDERS", "no folder has been synced yet", fix)
     began = time.perf_counter()
     busy_ms = config.get_int("store.busy_ms")

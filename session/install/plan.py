@@ -111,7 +111,7 @@ class Plan:
                 self.notes = [self._other_server()]
 
     def own_file(self, text: str, purpose: str, *, remove: bool) -> None:
-        """Plan to write or remove a file that is ours alone. Another file, or one that the user edited, stays."""
+        """Plan to write or remove a file that is ours alone. Another file, or a file that the user edited, stays."""
         data = text.encode()
         is_extension = purpose == entries.EXTENSION
         is_known = self.before in (None, data) or self._is_unedited
