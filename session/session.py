@@ -23,6 +23,7 @@ from session.state import (
     has_state,
     is_hidden,
     load_state,
+    read_state,
     state_lock,
     stored_line,
     write_state,
@@ -214,8 +215,9 @@ class Session:
             return False
         from core import switches
 
+        folder = cwd or self._stored_folder() or files.current_folder()
         names = [self.id, parent] if parent else [self.id]
-        return any(switches.current_off_period(known, name, self.folder(cwd)) is not None for name in names)
+        return any(switches.current_off_period(known, name, folder) is not None for name in names)
 
     @property
     def has_switches(self) -> bool:
@@ -267,6 +269,14 @@ class Session:
         """Whether the last recovery note is still in the context; False if the clock went back."""
         last = self.state.last_injection_at
         return last is not None and 0 <= self.now - last < COOLDOWN_MS
+
+    def _stored_folder(self) -> str:
+        """The folder in the state file, which need not be loaded yet; "" if it is unknown."""
+        try:
+            state = read_state(self.id)
+        except Failure:  # loading the state reports it
+            return ""
+        return state.cwd if state is not None else ""
 
     def _known_switches(self) -> Switches | None:
         """The user's switches; None if there are none. A damaged file is set aside."""

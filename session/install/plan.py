@@ -29,7 +29,8 @@ BACKUP_SUFFIX = ".joelclaw-backup-"
 def receipt_of(path: str) -> dict[str, Any]:
     """What the last installation did to a file of a client, so that an uninstall can restore it; {} if it did nothing.
 
-    `fingerprint` is the SHA-256 of what we wrote, `version` ours, and `created` says whether we created the file.
+    `fingerprint` is the SHA-256 of what we wrote, `version` ours, `created` says whether we created the file, and
+    `folders` are those that we created for it, the outermost first.
     """
     try:
         value = json.loads(files.read_file(_receipt_path(path)))
@@ -52,6 +53,7 @@ class Plan:
         self.project = project
         self.target = os.path.realpath(path)
         self.before = self.after = _read(self.target)
+        self.missing_folders = _missing_folders(self.target)
         self.text = _decoded(self.before)
         self.receipt = receipt_of(path)
         self.new_receipt: dict[str, Any] = {}
@@ -132,7 +134,9 @@ class Plan:
 
     def _write_receipt(self, data: bytes, *, created: bool) -> None:
         self.after = data
-        self.new_receipt = {"fingerprint": _fingerprint(data), "version": VERSION, "created": created}
+        folders = [*(self.receipt.get("folders") or () if created else ()), *self.missing_folders]
+        fingerprint = _fingerprint(data)
+        self.new_receipt = {"fingerprint": fingerprint, "version": VERSION, "created": created, "folders": folders}
 
     def _hook_notes(self) -> list[str]:
         notes = [self.client.applies, *self.client.notes(project=self.project)]
@@ -315,12 +319,10 @@ def _carry_out(plan: Plan) -> str | None:
         _create(backup, plan.before, mode)
         for name in backups_of(plan.path)[1:-1]:  # the first is from before our first change
             files.remove(name)
-    folder = os.path.dirname(plan.target)
     if plan.after is not None:
-        if plan.project:
-            os.makedirs(folder, exist_ok=True)
-        else:
-            files.private_folder(folder)
+        for folder in plan.missing_folders:
+            with suppress(FileExistsError):  # created for the file before
+                os.mkdir(folder, 0o777 if plan.project else 0o700)
         if plan.new_receipt:  # first, so that an uninstall never knows too little
             files.write_whole(_receipt_path(plan.path), json.dumps(plan.new_receipt).encode())
         temporary = f"{plan.target}.{os.getpid()}.{time.monotonic_ns()}.tmp"
@@ -330,21 +332,35 @@ def _carry_out(plan: Plan) -> str | None:
             files.remove(*(name for name in backups_of(plan.path) if _read(name) == plan.after))
         return backup
     os.unlink(plan.target)
-    with suppress(OSError):  # a folder that is not empty
-        while folder not in (os.path.expanduser("~"), os.getcwd()):
+    folder = os.path.dirname(plan.target)
+    own_folders = [folder] if os.path.basename(folder) == own_command.NAME else []  # the receipt may be lost
+    for folder in reversed(plan.receipt.get("folders") or own_folders):
+        with suppress(OSError):  # a folder that is not empty
             os.rmdir(folder)
-            folder = os.path.dirname(folder)
     return backup
+
+
+def _missing_folders(path: str) -> list[str]:
+    """The folders that have to be created for a file, the outermost first."""
+    folder, missing = os.path.dirname(path), list[str]()
+    while not os.path.isdir(folder):
+        missing.insert(0, folder)
+        folder = os.path.dirname(folder)
+    return missing
 
 
 def _create(path: str, data: bytes, mode: int | None) -> None:
     """Create a file and sync it to the disk. Without a mode, the umask decides."""
     with open(path, "xb") as file:
-        if mode is not None:
-            os.fchmod(file.fileno(), mode)
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+        try:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        except OSError:  # the disk is full
+            os.unlink(path)
+            raise
 
 
 def _write_failure(path: str, error: OSError) -> Failure:

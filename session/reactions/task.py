@@ -52,7 +52,7 @@ def save_checkpoint(event: HookEvent, config: Config, *, role: str = "") -> dict
     """
     began = time.monotonic()
     session = Session(event["session"], config, role=role)
-    if session.is_off(""):
+    if session.is_off(event["cwd"]):
         session.plan = TaskPlan("unknown", [], "", OFF, OFF, is_flush=False)
         return _result(session, {}, began)
     with session:

@@ -195,3 +195,20 @@ def test_injections_of_a_script_say_that_it_is_off(run: Run, repo: Path) -> None
     assert (result["injected"], result["reason"], result["content"]) == (False, "off", "")
     run("on", "--session", "s1", env=at())
     assert run(*words, env=at(), cwd=repo).result["injected"]
+
+
+def test_a_project_that_is_off_stops_scripts_in_any_folder(run: Run, home: Path, repo: Path, tmp_path: Path) -> None:
+    start(run, "s1", repo)
+    turn = {"percent": 80, "messages": ["please mend the sluice of the harbour"]}
+    hook(run, "UserPromptSubmit", "s1", repo, prompt="begin with the gauge of the harbour")
+    run("off", "--project", env=at(), cwd=repo)
+    state = (home / "sessions" / "s1.json").read_bytes()
+    scripts = [("checkpoint", "flush"), ("inject", "recovery"), ("inject", "refresh"), ("inject", "memory")]
+    for command in scripts:
+        assert run(*command, "--session", "s1", env=at(2), cwd=tmp_path).result["reason"] == "off"
+    saved = run("checkpoint", "save", "--stdin", stdin=json.dumps({"session": "s1", **turn}), env=at(2), cwd=tmp_path)
+    assert (saved.result["reason"], saved.result["written"]) == ("off", False)
+    sent = {"session": "s2", "cwd": str(repo), "entries": [{"role": "user", "text": turn["messages"][0]}], **turn}
+    saved = run("checkpoint", "save", "--stdin", stdin=json.dumps(sent), env=at(2), cwd=tmp_path)
+    assert (saved.result["reason"], saved.result["written"]) == ("off", False)
+    assert (home / "sessions" / "s1.json").read_bytes() == state

@@ -49,6 +49,15 @@ def test_a_created_file_is_removed_with_its_folders(install: Install, user: Path
     assert not list(project.iterdir())
 
 
+@pytest.mark.parametrize("agent", FILES)
+def test_an_empty_folder_of_the_user_stays(install: Install, user: Path, agent: str) -> None:
+    (user / FILES[agent]).parent.mkdir(parents=True)
+    before = sorted(user.rglob("*"))
+    install(agent)
+    install(agent, verb="uninstall")
+    assert sorted(user.rglob("*")) == before
+
+
 def test_later_additions_of_others_stay(install: Install, user: Path) -> None:
     path = user / FILES["claude"]
     install("claude")
