@@ -99,7 +99,7 @@ def _is_archived(document: Document) -> bool:
 def written(hit: Hit) -> str:
     """`written in NAME` for a global memory from another project or folder; "" for anything else."""
     is_global = hit["collection"] == "observations" and not (hit["project"] or hit["session"])
-    is_elsewhere = is_global and hit["path"] not in ("", name_of(files.current_folder()))
+    is_elsewhere = is_global and hit["path"] and hit["path"] != name_of(files.current_folder())
     return f"written in {hit['path'][-_MAX_PATH_CHARS:]}" if is_elsewhere else ""
 
 

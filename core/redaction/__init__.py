@@ -207,6 +207,7 @@ def _may_be_token(word: str) -> bool:
 
 def _may_hold_in_value(value: object) -> bool:
     """As `may_hold_secret`, for a JSON value: also if a short text may be the name of a secret, or an option."""
+    texts: list[str] = []
     waiting = [value]
     while waiting:
         item = waiting.pop()
@@ -215,10 +216,12 @@ def _may_hold_in_value(value: object) -> bool:
         elif isinstance(item, (list, tuple)):
             waiting += item
         elif isinstance(item, str):
-            low = item.lower().replace("tokens", "") if len(item) <= MAX_NAME_CHARS else ""
-            if item[:1] == "-" or any(keyword in low for keyword in KEYWORDS) or may_hold_secret(item):
-                return True
-    return False
+            texts.append(item)
+    names = "\n".join(text for text in texts if len(text) <= MAX_NAME_CHARS).lower().replace("tokens", "")
+    if any(text[:1] == "-" for text in texts) or any(map(names.__contains__, KEYWORDS)):
+        return True
+    # A look at all texts together costs a fifth; it may find something that no single text has.
+    return may_hold_secret("\n".join(texts)) and any(map(may_hold_secret, texts))
 
 
 def find_secrets(text: str) -> list[Span]:
