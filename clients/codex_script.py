@@ -1,7 +1,7 @@
 """Codex's code mode: the tool calls in a script, JavaScript that calls `tools.NAME(…)`, and what the script printed.
 
-Imported only if there is a script. Nothing is executed: a value is known if it is a literal, a sum of texts, a list of
-texts that is joined, or a name that was given such a value before.
+Imported only if there is a script. Nothing is executed: a value is known if it is a literal, a list, a sum of texts, a
+list of texts that is joined, or a name that was given such a value before.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Token:
 def tool_calls(script: str) -> list[tuple[str, Any]]:
     """The calls of tools in a script, in order: the tool's name, and its argument: an object, or text.
 
-    Members whose values are unknown are left out of an object. If all is unknown, the argument is the source text.
+    Members whose values are unknown are left out of an object. If all is unknown, or the command, the argument is the
+    source text.
     """
     return _Reader(script).calls()[:MAX_CALLS]
 
@@ -133,7 +134,8 @@ class _Reader:
                 end = self._closing[at]
                 source = self._script[token.end : self._tokens[end - 1].end].strip()
                 value = self._value(at + 1, min(self._end_of(at + 1), end))
-                found.append((tool, value if value and isinstance(value, (str, dict)) else source))
+                is_known = "cmd" in value if tool == "exec_command" and isinstance(value, dict) else value
+                found.append((tool, value if is_known and isinstance(value, (str, dict)) else source))
         return found
 
     def _tool_before(self, at: int) -> str:
@@ -173,16 +175,25 @@ class _Reader:
             return _joined([self._value(*part, depth) for part in parts], "")
         if at + 1 == end:
             token = self._tokens[at]
+            if token.text.startswith("`"):
+                return self._template(token.value)
             return self._names.get(token.text) if token.value is None else token.value
         close = self._closing.get(at, -1)
         if depth and self._sign(at) == "(" and close == end - 1:
             return self._value(at + 1, close, depth - 1)
         if depth and self._sign(at) == "{" and close == end - 1:
             return self._object(at + 1, close, depth - 1)
-        if depth and self._sign(at) == "[" and self._sign(close + 2) == "join" and close + 6 == end:
+        if depth and self._sign(at) == "[":
             values = [self._value(*part, depth - 1) for part in self._split(at + 1, close, ",")]
-            return _joined(values, self._tokens[close + 4].value)
+            if self._sign(close + 2) == "join" and close + 6 == end:
+                return _joined(values, self._tokens[close + 4].value)
+            return values if close == end - 1 else None
         return None
+
+    def _template(self, text: str) -> str:
+        """A template with the values of the names in it; other expressions stay as they are written."""
+        known = {name: str(value) for name, value in self._names.items() if isinstance(value, (str, int))}
+        return re.sub(r"\$\{\s*([\w$]+)\s*\}", lambda found: known.get(found[1], found[0]), text)
 
     def _object(self, at: int, end: int, depth: int) -> dict[str, Any]:
         found = {}
@@ -193,16 +204,17 @@ class _Reader:
 
 
 def _joined(parts: list[Any], separator: Any) -> str | None:
-    """Texts as one text; None if any is unknown."""
-    return separator.join(parts) if all(isinstance(part, str) for part in (separator, *parts)) else None
+    """Texts and numbers as one text; None if any is unknown."""
+    is_known = all(isinstance(part, (str, int)) for part in (separator, *parts))
+    return str(separator).join(map(str, parts)) if is_known else None
 
 
 def _literal(token: re.Match[str]) -> Any:
-    """The value of a literal; None for other tokens, and for a template with expressions in it."""
+    """The value of a literal; None for other tokens."""
     text = token[0]
     if token.lastgroup == "number":
         return int(text) if text.isdecimal() and len(text) < 20 else None
-    if token.lastgroup != "text" or (text[0] == "`" and "${" in text):
+    if token.lastgroup != "text":
         return None
 
     def plain(found: re.Match[str]) -> str:

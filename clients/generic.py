@@ -35,10 +35,11 @@ class Generic(ExtensionClient):
         return is_short_form(line) or is_documented(line)
 
     def read(self, payload: dict[str, Any], name: str) -> HookEvent:
-        """Read a payload."""
+        """Read a payload, which may also be one line of a session."""
         event = super().read({**payload, "entries": []}, name)
         event["session"] = text_field(payload, "session") or event["session"]
-        event["items"] = [entry for line in rows(payload.get("entries"))[-400:] for entry in self.entries(line)]
+        lines = rows(payload.get("entries"))[-400:] or ([payload] if self.wrote(payload) else [])
+        event["items"] = [entry for line in lines for entry in self.entries(line)]
         prompts = [entry.text for entry in event["items"] if entry.kind == "prompt" and entry.text]
         event["messages"] = [*event["messages"], *prompts][-32:]
         event["files"] = list(dict.fromkeys([*event["files"], *(it for entry in event["items"] for it in entry.files)]))
@@ -49,7 +50,7 @@ class Generic(ExtensionClient):
         """The entries of a line."""
         if is_short_form(line):
             return _short_entries(line)
-        role, at, identifier = string(line.get("role")), parse_timestamp(line.get("time")), string(line.get("id"))
+        role, at, identifier = string(line.get("role")), _time(line.get("time")), string(line.get("id"))
         found: list[Entry] = []
         if text := typed(line.get("text"), ("text", None)) if role in ROLES else "":
             found = [Entry(ROLES[role], at, text=text, content=line["text"])]
@@ -78,8 +79,14 @@ def is_documented(line: dict[str, Any]) -> bool:
     return isinstance(line.get("session"), str) and line.get("role") in (*ROLES, "tool")
 
 
+def _time(value: object) -> int | None:
+    """Milliseconds since 1970 of an ISO 8601 time, of milliseconds, or of seconds (a number below 10**11)."""
+    is_seconds = isinstance(value, (int, float)) and value < 1e11
+    return parse_timestamp(value * 1000 if is_seconds else value)  # type: ignore[operator]
+
+
 def _short_entries(line: dict[str, Any]) -> list[Entry]:
-    role, at, given = line["type"], parse_timestamp(line.get("ts")), line.get("content")
+    role, at, given = line["type"], _time(line.get("ts")), line.get("content")
     text = typed(given, ("text", None))
     found = [Entry(ROLES[role], at, text=text, content=given)] if text else []
     for number, part in enumerate(rows(given)):

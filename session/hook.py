@@ -170,7 +170,8 @@ class Hook:
             from core.store import folders
 
             session.store.write("folder", lambda db: folders.note(db, cwd), None)
-        if not items and (is_excluded or not event["transcript"]):
+        names_folders = not items and client.folder_mark  # each line of the transcript is judged when it is read
+        if (is_excluded and names_folders) or not (items or event["transcript"]):
             return
         from core.store import sources
 
@@ -185,9 +186,12 @@ class Hook:
             from memory.archive import Limits, Origin, ingest
 
             origin = Origin(session.agent, session.id, cwd, now=session.now, vectors=session.store.has_vectors)
+            if is_excluded:
+                ingest.pass_over(db, event["transcript"], items, origin)
+                return ()
             if items:
-                (ingest.pass_over if is_excluded else ingest.ingest_entries)(db, items, origin)
-                return () if is_excluded else items
+                ingest.ingest_entries(db, items, origin)
+                return items
             limits = Limits(
                 deadline=self._began + 0.6 * self._seconds(),
                 min_bytes=read_bytes if is_left_to_turn_end else 0,

@@ -147,19 +147,31 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
     return ingested
 
 
-def pass_over(db: apsw.Connection, entries: Sequence[Entry], origin: Origin) -> None:
-    """Note that what a client without a transcript has sent was said in an excluded folder, and is never archived."""
+def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: Origin) -> None:
+    """Note that what a client has sent was said in an excluded folder, and is never archived.
+
+    Without entries, this means what its transcript has so far; for a client that writes no folders.
+    """
     from memory.archive.session_archive import Carry, SessionArchive
     from memory.archive.texts import identifier_of
 
     session = SessionArchive(db, origin).session
-    offset, head, text = stored_progress.transcript_position(db, "session:" + session) or (0, "", "")
+    name = "session:" + session if entries else source_of(path)
+    position = stored_progress.transcript_position(db, name)
+    offset, head, text = position or (0, "", "")
     carry = Carry.from_json(text)
     for entry in entries:
         if entry.kind in ("prompt", "answer"):
             carry.passed = identifier_of(entry, session, b"", 0)
+    if not entries:
+        with sources.open_source(path) as read:
+            reader = _Reader(read, path, origin, Limits())
+            offset, _ = reader.continued_from(position)
+            while lines := content.read_lines(read, offset, PIECE_BYTES):
+                offset = lines[-1][1]
+            head = reader.head(offset)
     with sqlite.transaction(db):
-        stored_progress.save_transcript_position(db, "session:" + session, offset, head, carry.to_json(), origin.now)
+        stored_progress.save_transcript_position(db, name, offset, head, carry.to_json(), origin.now)
 
 
 def source_of(path: str) -> str:

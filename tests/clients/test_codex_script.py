@@ -33,7 +33,18 @@ def command(text: str, **more: Any) -> tuple[str, Any]:
     ),
     (
         'for (const f of ["x", "y"]) { await tools.exec_command({cmd: `cat ${f}`}) }',
-        [("exec_command", "{cmd: `cat ${f}`}")],
+        [command("cat ${f}")],
+    ),
+    (
+        'const dir = "/w", n = 0; tools.exec_command({cmd: `cd ${dir} && head -n ${n}`, workdir: dir})',
+        [command("cd /w && head -n 0", workdir="/w")],
+    ),
+    ('tools.exec_command({cmd: "head -n " + 5}); tools.exec_command({cmd: f(), workdir: "/w"})', [
+        command("head -n 5"), ("exec_command", '{cmd: f(), workdir: "/w"}'),
+    ]),
+    (
+        'tools.update_plan({plan: [{step: "mend", status: "pending"}]})',
+        [("update_plan", {"plan": [{"step": "mend", "status": "pending"}]})],
     ),
     (
         "const p = `*** Begin Patch\n+const a = \\`b\\`\n*** End Patch`\ntext(await tools.apply_patch(p))",

@@ -249,6 +249,27 @@ def test_a_client_that_sends_all_messages_again_is_taken_at_the_folder_of_its_ev
 
 
 @pytest.mark.parametrize("walk_name", WALKS)
+def test_a_client_that_writes_no_folders_is_taken_at_the_folder_of_its_events(
+    run: Run, home: Path, places: Path, walk_name: str
+) -> None:
+    chat = gemini_chat(places, places / "open", rooted="")
+    for number, name in enumerate(WALKS[walk_name]):
+        word = "coral" if name.startswith("private") else f"amber{number}"
+        row = {"id": f"w{number}", "timestamp": "2026-09-20T10:01:00.000Z", "type": "user", "content": f"the {word}?"}
+        with chat.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        event = {"session_id": "g-1", "hook_event_name": "AfterAgent", "transcript_path": str(chat)}
+        cwd = places / name
+        run("hook", "gemini", stdin=json.dumps({**event, "cwd": str(cwd)}), cwd=cwd)
+    if name == "private":
+        run("exclude", "--remove", str(cwd))
+        run("hook", "gemini", stdin=json.dumps({**event, "cwd": str(cwd)}), cwd=cwd)
+    stored = held(home)
+    assert b"coral" not in stored
+    assert all(f"amber{at}".encode() in stored for at, name in enumerate(WALKS[walk_name]) if name == "open")
+
+
+@pytest.mark.parametrize("walk_name", WALKS)
 def test_no_state_log_note_or_summary_holds_text_of_the_folder(
     run: Run, home: Path, places: Path, walk_name: str
 ) -> None:

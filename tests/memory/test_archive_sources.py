@@ -338,6 +338,15 @@ def test_other_agents_write_json_lines_of_a_documented_form(run: Run, person: Pa
     assert refused.json["error"]["message"].startswith("--agent is 'whatever'")
 
 
+def test_the_documented_form_gives_times_in_three_ways_and_may_have_other_fields(run: Run) -> None:
+    for time in (AT, 1_790_000_000, 1_790_000_000_000):
+        line = {"session": "s1", "role": "user", "text": f"count the dunlins, {time}", "time": time, "mood": {"x": 1}}
+        run("hook", "generic", "prompt", stdin=json.dumps(line))
+    rows = map(json.loads, run("memory", "export").out.splitlines())
+    times = {row["text"].partition(", ")[2]: row["created_at"][:10] for row in rows}
+    assert times == {AT: AT[:10], "1790000000": "2026-09-21", "1790000000000": "2026-09-21"}
+
+
 def test_the_short_form_of_entire_is_read_for_any_client(run: Run, person: Path) -> None:
     use = {"type": "tool_use", "name": "Bash", "input": {"command": "make"}, "result": {"output": "no tide"}}
     path = lines_of(
