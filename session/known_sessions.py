@@ -213,7 +213,7 @@ def newest(db: apsw.Connection, project: str) -> tuple[str, str]:
         last = last or session.id
     if last:
         return last, "last"
-    fix = "install the hooks with `joelclaw install`, or archive past sessions: `joelclaw memory archive --all`"
+    fix = "install the hooks with `joelclaw install --all`, or archive past sessions: `joelclaw memory archive --all`"
     raise Failure(NOT_FOUND, "no session is known yet", fix)
 
 

@@ -194,4 +194,7 @@ def restore(
     """Verify a backup, and replace the home with it."""
     folder = os.path.expanduser(into) or files.home()
     result = backups.restore(file, folder, force=force, verify_only=verify_only)
-    return Answer(result, [step("joelclaw install all", "on another machine: the hooks of its agents")])
+    if not result["restored"]:
+        return Answer(result, [step(f"joelclaw restore {quoted(file)}", "restore it")])
+    is_home = result["home"] == os.path.realpath(files.home())
+    return Answer(result, [step("joelclaw install --all", "on another machine: the hooks of its agents")] * is_home)

@@ -219,7 +219,7 @@ def adr(
     """Read the decision records of the vault."""
     text = " ".join(query or [])
     if bool(text.strip()) != (verb in ("locate", "refs", "prompt")):
-        raise wrong_usage(f"`vault adr {verb or ''}` takes a query only as locate, refs or prompt", "see its --help")
+        raise wrong_usage("locate, refs and prompt need a query, and the others take none", "see vault adr --help")
     root = notes.root()
     if not verb:
         verbs = {name: f"joelclaw vault adr {name}" for name in get_args(AdrVerb)}

@@ -227,7 +227,10 @@ def _call(name: str, arguments: Mapping[str, Any]) -> Iterator[str]:
     options = command.defaults()
     for argument, value in given.items():
         parameter = tool.arguments[argument][0]
-        value = clean(value) if isinstance(value, str) else value
+        if isinstance(value, str):
+            value = clean(value)
+        elif isinstance(value, float):  # 5.0 is an integer for JSON Schema
+            value = int(value)
         options[parameter] = [value] if isinstance(options[parameter], list) else value
     if name == "remember":
         options |= {"source": "mcp", "session": current_session()}

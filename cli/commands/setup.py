@@ -210,10 +210,12 @@ def _scope(session: str | None, of_project: bool, everywhere: bool) -> "tuple[sw
     """The scope to switch, its name, and how it was chosen: by a `flag`, the current `session` or the `folder`."""
     if (session is not None) + of_project + everywhere > 1:
         raise wrong_usage("--session, --project and --everywhere cannot be used together", "give one of them")
+    if session is not None and not session.strip():
+        raise wrong_usage("--session is empty", "give its id")
     if everywhere:
         return "everywhere", "", "flag"
-    current = session if session is not None else "" if of_project else current_session()
-    if current or session is not None:
+    current = session or ("" if of_project else current_session())
+    if current:
         name = stored_id(current.strip())
         return "session", name if has_state(name) else _archived_session(name) or name, "flag" if session else "session"
     folder_project = project.name_of(files.current_folder())

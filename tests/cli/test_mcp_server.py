@@ -93,7 +93,7 @@ def test_an_agent_remembers_recalls_and_forgets_after_wrong_calls(home: Path, tm
         assert answer.startswith("remembered as ")
         assert not failed
         identifier = answer.split()[2].rstrip(",")
-        hits, _ = await call("recall", query="tide tables of Husum", limit=2)
+        hits, _ = await call("recall", query="tide tables of Husum", limit=2.0)
         assert hits == f"1. [observations, agent, {hits[25:35]}; id {identifier}] {NOTE}"
         shown, _ = await call("show", id=identifier)
         assert f'"observation": "{NOTE}"' in shown and '"gateFallback": true' in shown and '"stale"' not in shown

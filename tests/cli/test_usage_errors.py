@@ -34,6 +34,7 @@ WRONG = [
     ("checkpoint save --session s --percent warm", "CHECKPOINT_INVALID_ARGS"),
     ("completion tcsh", "COMPLETION_INVALID_ARGS"),
     ("status now", "USAGE"),
+    ("off --session=", "SWITCH_INVALID_ARGS"),
 ]
 
 
