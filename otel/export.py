@@ -193,7 +193,7 @@ class _Transfer:
                 continue
             if is_refused:
                 skipped, refusal = skipped + 1, error
-                if skipped > 5:  # in a row: the fault is the receiver's, not that of the events
+                if skipped > 5 and sender.was_answered:  # in a row: the fault is the receiver's, not that of the events
                     return refusal
             elif error:
                 return error

@@ -97,6 +97,11 @@ class Sender:
         error, is_refused = session.outcome()
         return len(events) if isinstance(records, MetricsData) else len(records), error, is_refused
 
+    @property
+    def was_answered(self) -> bool:
+        """Whether the receiver answered the last batch; it gets none that cannot be encoded."""
+        return self._session.answer is not None
+
     def close(self) -> None:
         """Close the connection."""
         self._exporter.shutdown()

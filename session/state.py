@@ -157,7 +157,9 @@ def _fitted(value: Any, form: Any, name: str = "") -> Any:
             return None
         known = _checked(value or {}, name, dict)
         if "*" in form:
-            return {key[:40]: _fitted(item, form["*"], name) for key, item in [*known.items()][-16:]}
+            fitting = {key[:40]: _fitted(item, form["*"], name) for key, item in [*known.items()][-16:]}
+            # A text in part would lose the end of its frame.
+            return {key: item for key, item in fitting.items() if item == known.get(key, item)}
         return {key: _fitted(known.get(key), inner, key) for key, inner in form.items()}
     if isinstance(form, type):
         empty = None if form is float else form()

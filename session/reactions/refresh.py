@@ -65,7 +65,6 @@ def react(event: HookEvent, session: Session) -> Reaction:
     notes = _vault_notes(message, state) if is_asked else {}
     above = ["**In the vault:**", *notes.values()] if notes else []
     changed = _changed(session, kept) if is_timed else set()
-    title, most = ("**Changed in memory:**", 3) if changed else ("**Noted about it:**", 2)
     is_block = state.is_gateway and is_timed
     if is_block:
         title, most = "**In memory:**", 3
@@ -73,6 +72,8 @@ def react(event: HookEvent, session: Session) -> Reaction:
         above = [*news, *above]
     else:
         given = [hit for hit in fresh if is_asked or hit["id"] in named_in or hit["id"] in changed]
+        is_change = any(hit["id"] in changed for hit in given)
+        title, most = ("**Changed in memory:**", 3) if is_change else ("**Noted about it:**", 2)
     content, shown = fit(
         "context-refresh", ["## Context Refresh", *above, title], select(given, state), mark="- [{category}] ",
         most=most, max_tokens=(400 if is_block else 350) + cost("\n".join(notes.values())),

@@ -171,6 +171,17 @@ def test_one_event_that_is_refused_does_not_hold_up_the_others(
     assert receiver.ids() == [identifier for identifier in ids if identifier != "e-17"]
 
 
+def test_many_events_that_cannot_be_encoded_do_not_hold_up_the_others(
+    run: Run, receiver: Receiver, store: Callable[..., list[str]]
+) -> None:
+    odd = ("otel", "emit", "command.completed", "--metadata", '{"steps": "none"}')
+    for _ in range(7):
+        run(*odd)
+    store(1)
+    run("otel", "export", env=receiver.env)
+    assert [span.name for span in receiver.spans()] == ["hook turn_end"]
+
+
 @pytest.mark.parametrize("path", ["/v1/logs", "/v1/traces"])
 @pytest.mark.parametrize("stored", [True, False])
 def test_an_exporter_that_is_killed_while_it_waits_for_an_answer(

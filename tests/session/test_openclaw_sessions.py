@@ -10,6 +10,8 @@ import pytest
 import zstandard
 from conftest import Run
 
+from core.quoting import enclose
+
 AT = "2026-09-20T10:00:{:02}.000Z"
 SCHEMA = (
     "CREATE TABLE transcript_events (session_id TEXT NOT NULL, seq INTEGER NOT NULL, event_json TEXT,"
@@ -125,6 +127,15 @@ def test_the_note_is_given_in_every_turn_until_the_next_compaction(gateway: Gate
     assert gateway.hook("prompt", prompt="and now") == [note]
     injected = gateway.run("otel", "search", "compaction.inject").result["events"]
     assert [event["action"] for event in injected].count("compaction.inject") == 1
+
+
+def test_a_text_too_long_for_the_state_is_not_given_in_part(gateway: Gateway, home: Path) -> None:
+    gateway.hook("prompt", prompt="how is the harbour?")
+    path = home / "sessions" / "s-1.json"
+    long = enclose("session-recovery", ["harbour " * 600])
+    given = {"compaction-recovery": long, "known-fix": enclose("known-fix", ["dredge the harbour"])}
+    path.write_text(json.dumps({**json.loads(path.read_text()), "givenTexts": given}))
+    assert gateway.hook("prompt", prompt="and now?") == [given["known-fix"]]
 
 
 def test_what_a_start_recalled_stands_in_every_turn(gateway: Gateway) -> None:
