@@ -1,7 +1,7 @@
 """`joelclaw doctor` and `status`: checks the memory and the clients' hooks, and makes safe repairs.
 
 A check is a function that yields findings and puts facts into the `Examination`. It is run when something does not
-work, so a fault never stops it: it becomes a finding next to what could still be read. The codes of findings are a
+work, so a `Failure` never stops it: it becomes a finding next to what could still be read. The codes of findings are a
 contract (docs/doctor.md).
 """
 

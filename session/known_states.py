@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from core import files
@@ -69,7 +70,8 @@ def remove_state(session_id: str) -> bool:
     if not has_state(session_id):
         return False
     with state_lock(session_id):
-        os.unlink(state_path(session_id))
+        with suppress(FileNotFoundError):  # another process has removed it
+            os.unlink(state_path(session_id))
         _remove_locks(session_id)
     return True
 

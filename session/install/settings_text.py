@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from contextlib import suppress
 from difflib import SequenceMatcher
 from typing import Any, Literal, NamedTuple
 
@@ -135,10 +136,7 @@ class _Reader:
         token = self.next()
         if token[0] in ("{", "["):
             return self.container(token)
-        try:
-            value = self.word(token[0]) if token.lastgroup == "word" else self.string(token)
-        except ValueError:
-            raise self.unexpected(token) from None
+        value = self.word(token) if token.lastgroup == "word" else self.string(token)
         return Node(value, token.start(), token.end(), [])
 
     def container(self, opening: re.Match[str]) -> Node:
@@ -170,26 +168,29 @@ class _Reader:
     def string(self, token: re.Match[str]) -> str:
         if token.lastgroup != "string":
             raise self.unexpected(token)
-        if not self.is_json5:
-            return str(json.loads(token[0]))
 
         def unescaped(escape: re.Match[str]) -> str:
             code, unit, sign = escape.groups()
             return _ESCAPES.get(sign, sign) if sign else chr(int(code or unit, 16))
 
-        return _ESCAPE.sub(unescaped, token[0][1:-1])
+        try:
+            return _ESCAPE.sub(unescaped, token[0][1:-1]) if self.is_json5 else str(json.loads(token[0]))
+        except ValueError:  # an unknown escape
+            raise self.unexpected(token) from None
 
-    def word(self, word: str) -> Any:
+    def word(self, token: re.Match[str]) -> Any:
+        word = token[0]
         if word in _WORDS:
             return _WORDS[word]
-        if self.is_json5:
-            try:
+        with suppress(ValueError):
+            if not self.is_json5 and word[-1].isdigit():  # unlike NaN
+                return json.loads(word)
+            if self.is_json5:
                 return int(word, 0)
-            except ValueError:
+        with suppress(ValueError):
+            if self.is_json5:
                 return float(word)
-        if not word[-1].isdigit():  # as in NaN
-            raise ValueError(word)
-        return json.loads(word)
+        raise self.unexpected(token)
 
     def next(self) -> re.Match[str]:
         if not self.tokens:

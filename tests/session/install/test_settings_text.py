@@ -52,13 +52,17 @@ def test_json5_is_read_and_stays(text: str, value: Any, more: Any, after: str) -
     assert edited(after, value, "json5") == text
 
 
-@pytest.mark.parametrize("text", ["{a: 1,, }", "{,}", "{a 1}", "{a: b}", "[1", "{'a: 1}", "{a: 1} b", "{a: 1, a: 2}"])
+@pytest.mark.parametrize(
+    "text", ["{a: 1,, }", "{,}", "{a 1}", "{a: b}", "[1", "{'a: 1}", "{a: 1} b", "{a: 1, a: 2}", r'{"\xzz": 1}']
+)
 def test_other_text_is_no_json5(text: str) -> None:
     with pytest.raises(Malformed):
         parsed(text, "json5")
 
 
-@pytest.mark.parametrize("text", ['{"a": 1,}', '{"a": 1} // x', "{", '{"a": NaN}', '{"a": 1, "a": 2}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", ['{"a": 1,}', '{"a": 1} // x', "{", '{"a": NaN}', '{"a": 1, "a": 2}', "[" * 100_000, r'{"\q": 1}']
+)
 def test_other_text_is_malformed(text: str) -> None:
     with pytest.raises(Malformed):
         parsed(text, "json")
