@@ -50,13 +50,16 @@ def sync_folders(
             # Everything can be read again from the files, so commits do not wait for the disk.
             db = sqlite.open_writing(busy_ms=busy_ms, durable=False)
             run = _Sync(db, now)
-            run.sync(folders or known, prune, started, progress)
+            named = folders or known
+            # The walk of a folder may skip a synced folder in it, such as a hidden folder.
+            folders = list(dict.fromkeys([*named, *(path for path in known if _is_in_any(path, named))]))
+            run.sync(folders, prune, started, progress)
     except files.LockTimeout:
         raise Failure("KNOWLEDGE_BUSY", "another sync is running", "wait for it, then try again") from None
     except OSError as error:
         raise os_failure(error, "STORE", files.home()) from None
     run.report["ms"] = round((time.perf_counter() - began) * 1000, 1)
-    about = {"folders": [*map(stored_path, folders or known)], "missing": run.missing, "pruned": run.pruned}
+    about = {"folders": [*map(stored_path, folders)], "missing": run.missing, "pruned": run.pruned}
     return {"collection": "knowledge", "created": not known, "indexed": run.report, **about}, db
 
 
@@ -65,6 +68,10 @@ def stored_path(path: str) -> str:
     plain = words.clean(path).replace("\0", "\ufffd")
     clean, kinds = redact(plain)
     return f"{clean}#{words.fingerprint(path)[:12]}" if kinds or plain != path else plain
+
+
+def _is_in_any(path: str, folders: Sequence[str]) -> bool:
+    return any(markdown.is_below(path, folder) for folder in folders)
 
 
 def _state_path() -> str:
@@ -115,20 +122,18 @@ class _Sync:
         self.state.folders += new
         self.state.save()  # so that a sync that is killed is repeated without naming the folders
         found: dict[str, tuple[str, os.stat_result]] = {}  # stored path → path and status
-        emptied: list[str] = []  # folders in which all files are found
+        untouchable: list[str] = []  # folders that could not be listed, or are gone: their sections stay
         for folder in folders:
-            below = markdown.files_below(folder)
+            is_folder = os.path.isdir(folder)
+            below = markdown.files_below(folder) if is_folder else markdown.Files()
             found.update({stored_path(path): (path, status) for path, status in below.files.items()})
             for path, reason in below.unread.items():
                 self._skip(path, reason)
             had_files = any(markdown.is_below(name, folder) for name in self.stored_rows)
-            is_gone = not os.path.isdir(folder) or (had_files and not below.files)
-            if is_gone and not prune:  # a folder that has become empty is most often a disk that is not mounted
-                self.missing.append(folder)
-            elif is_gone:
-                self.pruned.append(folder)
-            if (not is_gone and not below.unread) or folder in self.pruned:
-                emptied.append(folder)
+            is_gone = not (below.files or below.unread) and (had_files or not is_folder)
+            if is_gone:  # a folder that has become empty is most often a disk that is not mounted
+                (self.pruned if prune else self.missing).append(folder)
+            untouchable += [folder] if is_gone and not prune else below.unread
         self.report["files"] = len(found)
         started(len(found))
         try:
@@ -136,11 +141,11 @@ class _Sync:
                 self._sync_file(name, path, status)
                 progress(1)
             for name in [name for name in {**self.stored_rows, **self.state.stamps} if name not in found]:
-                if any(markdown.is_below(name, folder) for folder in emptied):
+                if _is_in_any(name, untouchable):
+                    self.report["sections"] += len(self.stored_rows.get(name, []))
+                elif _is_in_any(name, folders):
                     self._remove(self.stored_rows.get(name, []))
                     self.state.stamps.pop(name, None)
-                elif any(markdown.is_below(name, folder) for folder in folders):
-                    self.report["sections"] += len(self.stored_rows.get(name, []))
             self.state.folders = [folder for folder in self.state.folders if folder not in self.pruned]
         finally:
             with contextlib.suppress(sqlite.StoreError):  # the state must not be ahead of the store

@@ -179,6 +179,16 @@ def test_a_folder_that_vanished_takes_nothing_with_it_unless_pruned(
     assert run("knowledge", "sync", ok=False).json["error"]["code"] == "KNOWLEDGE_NO_FOLDERS"
 
 
+@pytest.mark.parametrize("change", ["stays", "vanishes"])
+def test_a_synced_folder_in_another_keeps_its_sections(run: Run, vault: Path, change: str) -> None:
+    put(vault / ".private/x.md", f"{BODY} Walrus.")
+    synced(run, vault, vault / ".private")
+    if change == "vanishes":
+        shutil.rmtree(vault / ".private")
+    assert counts(synced(run, vault)) == (0, 0, 0, 6 if change == "stays" else 5)
+    assert recalled(run, "walrus") == [str(vault / ".private/x.md")]
+
+
 def test_a_forgotten_section_stays_forgotten(run: Run, home: Path, vault: Path) -> None:
     synced(run, vault)
     zebra = next(row["id"] for row in rows(home) if row["title"].endswith("Zebra"))
