@@ -233,7 +233,8 @@ def adr(
         return Answer(decisions.listing(records, status, limit or 200))
     if verb == "rank":
         if only is not None:
-            require_known("band", only, tuple(decisions.BANDS))
+            only = "do-next" if only == "next" else only
+            require_known("band", only, tuple(decisions.BANDS), "INVALID_ADR_PRIORITY_BAND")
         return Answer(decisions.rank(records, band=only or "", only_unscored=unscored, closed_too=all))
     if verb == "locate":
         return Answer(decisions.locate(records, text, min(limit or 10, 50)))

@@ -20,6 +20,7 @@ STATUSES = ("proposed", "accepted", "shipped", "superseded", "deprecated", "reje
 BANDS = {"do-now": 80, "do-next": 60, "de-risk": 40, "park": 0}  # the lowest score of each band
 WEIGHTS = {"need": 0.5, "readiness": 0.3, "confidence": 0.2}  # of the score; each part is 0 to 5
 
+_NUMBER = r"(?:adr[- _]*)?0*(\d{1,4})"
 _LINK = re.compile(r"\[\[([^\[\]\n|]+)(?:\|[^\[\]\n]*)?\]\]")  # its target, and perhaps a label
 
 
@@ -62,11 +63,12 @@ class Record:
     def row(self) -> dict[str, Any]:
         """What it declares about its priority; None for what it does not. Without a band, that of its score."""
         score, *parts = (self._number(name) for name in ("score", *WEIGHTS))
+        band = self.front.get("priority-band") or (band_of(score) if score is not None else None)
         return {
             "number": self.number, "title": self.title, "status": self.status, "score": score,
             **dict(zip(WEIGHTS, parts, strict=True)),
             "novelty": self._number("novelty", "interest", "interestingness", "cool-factor"),
-            "band": self.front.get("priority-band") or (band_of(score) if score is not None else None),
+            "band": "do-next" if band == "next" else band,
             "reviewed": self.front.get("priority-reviewed"),
         }  # fmt: skip
 
@@ -118,28 +120,29 @@ def locate(records: list[Record], query: str, limit: int) -> dict[str, Any]:
 
 
 def _matches(records: list[Record], query: str) -> list[dict[str, Any]]:
-    """What a query names; without that, the titles and headings with half of its words or more."""
-    matches = [
-        {**section, "reason": "exact ADR" if is_file else "exact section", "score": 1000 if is_file else 950}
-        for section in _named(records, query)
-        for is_file in [section["kind"] == "file"]
-    ]
-    wanted = [] if matches else words.split(query)
-    for section in [section for record in records for section in record.sections] if wanted else ():
+    """What a query names exactly; then, unless it is a number, titles and headings with half of its words or more."""
+    wanted, named = words.split(query), [section["id"] for section in _named(records, query)]
+    is_number = re.fullmatch(_NUMBER, query.strip().lower()) is not None
+    matches = []
+    for section in (section for record in records for section in record.sections):
         is_file = section["kind"] == "file"
         own = words.split(section["title"]) + (words.split(section["id"]) if is_file else [])
-        covered = sum(word in own for word in wanted) / len(wanted)
-        if covered >= 0.5:
-            score = round(600 * covered) + 100 * is_file
-            matches.append({**section, "reason": "title" if is_file else "heading", "score": score})
+        covered = sum(word in own for word in wanted) / max(len(wanted), 1)
+        if section["id"] in named or (not is_file and section["title"].lower() == query.strip().lower()):
+            reason, score = ("exact ADR", 1000) if is_file else ("exact section", 950)
+        elif covered >= 0.5 and not is_number:
+            reason, score = "title" if is_file else "heading", round(600 * covered) + 100 * is_file
+        else:
+            continue
+        matches.append({**section, "reason": reason, "score": score})
     return sorted(matches, key=lambda match: (-match["score"], match["filename"], match["start_line"]))
 
 
 def _named(records: list[Record], target: str) -> list[dict[str, Any]]:
     """The records with this file name, or else this number; with `#heading`, the sections of these."""
     name, _, heading = target.strip().lower().partition("#")
-    name = name.removeprefix(f"{FOLDER}/").removesuffix(".md")
-    number = re.fullmatch(r"(?:adr[- _]*)?0*(\d{1,4})", name)
+    name = os.path.basename(name).removesuffix(".md")
+    number = re.fullmatch(_NUMBER, name) or re.match(r"(?:adr-)?(\d{4})(?!\d)", name)
     chosen = [record for record in records if record.stem.lower() == name]
     if not chosen and number:
         chosen = [record for record in records if int(record.number) == int(number[1])]
@@ -150,16 +153,17 @@ def _named(records: list[Record], target: str) -> list[dict[str, Any]]:
 def refs(records: list[Record], query: str) -> dict[str, Any]:
     """The links of other records to the record or section that a query fits.
 
-    Raises Failure NO_MATCH, or ADR_REF_AMBIGUOUS if several records fit equally well.
+    Raises Failure NO_MATCH, or ADR_REF_AMBIGUOUS if several records fit, and not a single one exactly.
     """
-    target, *others = locate(records, query, limit=5)["matches"]
-    if others and others[0]["score"] == target["score"]:
-        several = ", ".join(match["id"] for match in (target, *others))
+    target, *others = matches = locate(records, query, limit=5)["matches"]
+    if others and [match["reason"].startswith("exact") for match in matches[:2]] != [True, False]:
+        several = ", ".join(match["id"] for match in matches)
         raise Failure("ADR_REF_AMBIGUOUS", f"{query[:200]!r} may be {several}", "name one of these")
     linked = [
         {**link, "target_canonical": target["id"]}
         for link in _links(records)
-        if any(target["id"] in (to["id"], to["id"].partition("#")[0]) for to in _named(records, link["target"]))
+        if not _is_custom(link["target"])
+        and any(target["id"] in (to["id"], to["id"].partition("#")[0]) for to in _named(records, link["target"]))
     ]
     about = {key: target[key] for key in ("id", "kind", "filename", "title", "path")}
     return {"query": query, "target": about, "count": len(linked), "refs": linked, "suggestions": others}
@@ -174,6 +178,11 @@ def _links(records: list[Record]) -> Iterator[dict[str, Any]]:
                     "source_filename": record.filename, "source_title": record.title, "source_path": record.path,
                     "line": number, "target": match[1].strip(), "context": line.strip()[:240],
                 }  # fmt: skip
+
+
+def _is_custom(target: str) -> bool:
+    """Whether a link does not lead to a note: another scheme, a placeholder, or text to speak."""
+    return ":" in target or "..." in target or target.startswith("tts")
 
 
 def expand(records: list[Record], text: str) -> dict[str, Any]:
@@ -232,7 +241,7 @@ def audit(vault: str, records: list[Record]) -> dict[str, Any]:
 
 
 def _audited_links(vault: str, records: list[Record]) -> dict[str, Any]:
-    """The links that lead to no note or to several. Links with a scheme (`tts: …`) are skipped."""
+    """The links that lead to no note or to several. Custom links are skipped."""
     notes: dict[str, set[str]] = {}  # by path in the vault, and by file name
     for path in markdown.files_below(vault).files:
         stem = os.path.splitext(os.path.relpath(path, vault))[0].lower()
@@ -244,7 +253,7 @@ def _audited_links(vault: str, records: list[Record]) -> dict[str, Any]:
         about = {"source": link["source_filename"], "line": link["line"], "target": target}
         named = {section["path"] for section in _named(records, target)}
         paths = named or notes.get(target.partition("#")[0].lower().removesuffix(".md"), set())
-        if ":" in target:
+        if _is_custom(target):
             skipped += 1
         elif not paths:
             broken.append(about)
@@ -284,15 +293,16 @@ def _open(records: list[Record]) -> list[Record]:
 def _candidate(record: Record) -> dict[str, Any]:
     """A record with score 20(.5 need + .3 readiness + .2 confidence) + 5(novelty - 3), and the faults in its fields."""
     row = {**record.row(), "rationale": record.front.get("priority-rationale"), "issues": []}
-    declared = row["score"]
-    for name in WEIGHTS:
+    for name in (*WEIGHTS, "novelty"):
         if row[name] is None or row[name] > 5:
             row["issues"].append(f"priority-{name} is {'missing' if row[name] is None else 'not 0 to 5'}")
-    if row["issues"]:
+    if any(row[name] is None or row[name] > 5 for name in WEIGHTS):
         return {**row, "score": None, "band": None}
     novelty = 3 if row["novelty"] is None else min(row["novelty"], 5)
-    score = 20 * sum(weight * row[name] for name, weight in WEIGHTS.items()) + 5 * (novelty - 3)
-    score = min(max(round(score), 0), 100)
-    if declared not in (None, score):
-        row["issues"].append(f"priority-score says {declared:g}, its parts make {score}")
+    score = round(20 * sum(weight * row[name] for name, weight in WEIGHTS.items())) + round(5 * (novelty - 3))
+    score = min(max(score, 0), 100)
+    if row["score"] not in (None, score):
+        row["issues"].append(f"priority-score says {row['score']:g}, its parts make {score}")
+    if row["band"] not in (None, band_of(score)):
+        row["issues"].append(f"priority-band says {row['band']}, the score makes {band_of(score)}")
     return {**row, "score": score, "band": band_of(score)}

@@ -94,7 +94,7 @@ def test_open_records_are_ranked_by_the_score_that_they_declare(ask: Any, vault:
     assert (result["ranked"][0]["reviewed"], result["ranked"][2]["need"]) == ("2026-03-01", None)
     assert [record["number"] for record in result["missing_scores"]] == ["0203", "0305"]
     assert (result["total_open"], result["scored"], result["unscored"]) == (5, 3, 2)
-    assert [record["number"] for record in ask("adr", "rank", "--band", "do-next")["ranked"]] == ["0304"]
+    assert [record["number"] for record in ask("adr", "rank", "--band", "next")["ranked"]] == ["0304"]
     assert ask("adr", "rank", "--unscored")["ranked"] == []
     assert ask("adr", "rank", "--all")["ranked"][0]["number"] == "0303"
 
@@ -123,7 +123,7 @@ def test_audit_lists_the_faults_of_the_records(run: Run, vault: Path) -> None:
     decisions = vault / "docs/decisions"
     (decisions / "0301-x.md").write_text(
         "---\nstatus: done\nsuperseded-by: 0999\n---\n# X\n\n[[0203-signpost]] [[0203#Nowhere]] [[notes]]\n"
-        "[[0007]] [[tts: said]] [[gone]]\n"
+        "[[0007]] [[tts said]] [[gone]] [[../decisions/0203-old-name]]\n"
     )
     (vault / "notes-2024-plan.md").write_text("# Plan\n")
     (decisions / "0302-y.md").write_text("---\nstatus: accepted\n---\n# Y\n\n[[notes-2024-plan]]\n")
@@ -159,13 +159,14 @@ def test_next_recommends_the_record_with_the_best_score(ask: Any, vault: Path) -
             f"priority-{name}: {value}\n"
             for name, value in zip(("need", "readiness", "confidence", "novelty"), parts, strict=True)
         )
-        text = f"---\ntitle: T{number}\nstatus: {status}\npriority-score: 85\n{fields}---\n# T\n"
+        text = f"---\ntitle: T{number}\nstatus: {status}\npriority-score: 85\npriority-band: do-now\n{fields}---\n# T\n"
         (vault / f"docs/decisions/{number}-x.md").write_text(text)
-    result = ask("adr", "next", "--count", "2")
+    result = ask("adr", "next")
     assert [(row["rank"], row["number"], row["score"], row["band"]) for row in result["candidates"]] == [
-        (1, "0302", 100, "do-now"), (2, "0301", 85, "do-now"),
+        (1, "0302", 100, "do-now"), (2, "0301", 85, "do-now"), (3, "0303", 40, "de-risk"),
     ]  # fmt: skip
     assert result["candidates"][0]["issues"] == ["priority-score says 85, its parts make 100"]
+    assert result["candidates"][2]["issues"][1] == "priority-band says do-now, the score makes de-risk"
     assert (result["actionable_count"], result["scored_count"]) == (5, 3)
     assert result["recommendation"] == "ADR-0302 (T0302) — score 100, band do-now, readiness 5/5"
 
@@ -174,9 +175,10 @@ def test_next_recommends_the_record_with_the_best_score(ask: Any, vault: Path) -
     (["ls", "attic"], "INVALID_SECTION"), (["adr", "list", "--status", "done"], "INVALID_ADR_STATUS"),
     (["adr", "list", "203"], "VAULT_INVALID_ARGS"), (["adr", "locate"], "VAULT_INVALID_ARGS"),
     (["adr", "locate", "nothing like it"], "NO_MATCH"), (["adr", "refs", "nothing like it"], "NO_MATCH"),
-    (["adr", "refs", "7"], "ADR_REF_AMBIGUOUS"), (["adr", "prompt", "see [[0999]]"], "ADR_PROMPT_REF_MISSING"),
+    (["adr", "refs", "7"], "ADR_REF_AMBIGUOUS"), (["adr", "refs", "queue again"], "ADR_REF_AMBIGUOUS"),
+    (["adr", "prompt", "see [[0999]]"], "ADR_PROMPT_REF_MISSING"),
     (["adr", "prompt"], "VAULT_INVALID_ARGS"), (["adr", "next", "0203"], "VAULT_INVALID_ARGS"),
-    (["adr", "polish"], "VAULT_INVALID_ARGS"), (["adr", "rank", "--band", "soon"], "VAULT_INVALID_ARGS"),
+    (["adr", "polish"], "VAULT_INVALID_ARGS"), (["adr", "rank", "--band", "soon"], "INVALID_ADR_PRIORITY_BAND"),
 ])  # fmt: skip
 def test_wrong_usage_is_refused_with_a_fix(run: Run, vault: Path, words: list[str], code: str) -> None:
     refused = run("vault", *words, env={"VAULT_PATH": str(vault)}, ok=False)
