@@ -35,16 +35,16 @@ NOT_REMEMBERED = "not remembered: write it as a sentence that says what and why"
 _TOOL_CALLS = ("<toolcall", "<tool_call", "<tool_use", "<function_calls", "<invoke", "<tool_result")
 _PLANS = tuple(
     "## plan summary | # plan summary | **plan summary | plan summary: | should i | shall i | let me | now let me |"
-    " now i'll | now i will | now i need to | next, i'll | next i'll | next, i will | first, i'll | first, let me |"
-    " i'll start by | i'll begin by | i need to check | would you like me to | do you want me to | let's start by |"
-    " todo: | fixme:".split(" | ")
+    " i'll now | i will now | now i'll | now i will | now i need to | next, i'll | next i'll | next, i will |"
+    " first, i'll | first, let me | i'll start by | i'll begin by | i need to check | would you like me to |"
+    " do you want me to | let's start by | todo: | fixme:".split(" | ")
 )
 _SUMMARIES = tuple(
     "i've updated | i've reviewed | i've completed | i've finished | i've implemented | i've added | i've fixed |"
-    " i've created | i've made | i've read | i have reviewed | i have completed | i have updated | i have implemented |"
-    " i understand | here's a summary | here is a summary | here's what i | here is what i | here's the plan |"
-    " here is the plan | in summary, | to summarize | to summarise | to recap | based on my review | based on your"
-    " request | you're absolutely right | you are absolutely | i'm going to | i am going to".split(" | ")
+    " i've created | i've made | i've read | i've analyzed | i have reviewed | i have completed | i have updated |"
+    " i have implemented | i understand | here's a summary | here is a summary | here's what i | here is what i |"
+    " here's the plan | here is the plan | in summary, | to summarize | to summarise | to recap | based on my review |"
+    " based on your request | you're absolutely right | you are absolutely | i'm going to | i am going to".split(" | ")
 )
 # Followed by punctuation or nothing: "Perfect forward secrecy" is not an acknowledgement.
 ACKNOWLEDGEMENTS = tuple(
@@ -95,10 +95,12 @@ CATEGORY_WORDS = {
 
 
 def judge(text: str) -> Verdict:
-    """The verdict on a trimmed text."""
+    """The verdict on a trimmed text. The short preference "use pnpm" becomes "Preference: use pnpm"."""
     annotated = _annotation(text)
     if annotated is not None:
         return annotated
+    if _is_short_preference(text):
+        text = f"Preference: {text}"
     verdict, confidence, reason = _judge_by_rules(text)
     return {
         "text": text, "verdict": verdict, "confidence": confidence, "reason": reason, "category": "", "fallback": True,
@@ -144,6 +146,17 @@ def begins_with(lower: str, phrases: Sequence[str]) -> bool:
     """Whether a text in lower case begins with one of the phrases, and the phrase is not part of a longer word."""
     return lower.startswith(tuple(phrases)) and any(
         lower.startswith(phrase) and not lower[len(phrase) :][:1].isalnum() for phrase in phrases
+    )
+
+
+def _is_short_preference(text: str) -> bool:
+    """Whether a text too short for a statement is a verb and a name: "use pnpm"."""
+    if width(text) >= MIN_WIDTH:
+        return False
+    verb, *names = text.lower().rstrip(".!").split() or [""]
+    no_names = ("mind", "again", "more", "less", "not", "no", "problem", "worries", "idea", *words.STOP_WORDS)
+    return verb in ("use", "prefer", "avoid", "never", "always", "no") and any(
+        len(name) > 1 and name not in (*no_names, *ACKNOWLEDGEMENTS) for name in names
     )
 
 

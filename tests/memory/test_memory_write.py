@@ -206,8 +206,17 @@ def test_durable_facts_are_allowed(text: str) -> None:
     assert judged["fallback"] is True
 
 
+@pytest.mark.parametrize("text", ["use pnpm", "use uv", "no emojis", "Avoid sudo."])
+def test_a_short_preference_is_recalled(run: Run, text: str) -> None:
+    written = run("memory", "write", text).result
+    assert (written["observation"], written["verdict"]) == (f"Preference: {text}", "allow")
+    assert [hit["id"] for hit in run("recall", text).result["hits"]] == [written["id"]]
+
+
 @pytest.mark.parametrize(("text", "verdict"), [
-    ("ok then", "discard"), ("Got it, thanks!", "discard"), ("Done. The port of the gateway is 8089.", "hold"),
+    ("ok then", "discard"), ("use it", "discard"), ("never mind", "discard"), ("no problem", "discard"),
+    ("I'll now run the whole suite", "discard"), ("Got it, thanks!", "discard"),
+    ("Done. The port of the gateway is 8089.", "hold"),
     ("## Plan Summary\n1. read the files", "discard"), ("Should I: (a) rename it or (b) leave it", "discard"),
     ("Let me check the logs first.", "discard"), ("I've updated the three files as you asked", "hold"),
     ('<tool_call>{"name": "bash"}</tool_call>', "discard"),
