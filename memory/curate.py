@@ -338,7 +338,8 @@ def forget(
     ids = list(dict.fromkeys(identifiers))
     with sqlite.transaction(db):
         found = [known_call(db, name) for name in ids if name.startswith(CALL_PREFIX)]
-        memories = [find(db, name) for name in ids if not name.startswith(CALL_PREFIX)]
+        others = [find(db, name) for name in ids if not name.startswith(CALL_PREFIX)]
+        memories = list({memory["id"]: memory for memory in others}.values())  # an id may be given twice, shortened
         changed = [name for name, _, _, is_hidden in found if is_hidden == undo]
         changed += [memory["id"] for memory in memories if (memory["forgotten_at"] is not None) == undo]
         for name, session, number, _ in found:
@@ -401,10 +402,10 @@ def undo_forget_session(db: apsw.Connection, session: str, *, now: int, vectors:
         was_forgotten = sessions.is_forgotten(db, session)
         for member in _with_subagents(db, session, forgotten=True) if was_forgotten else ():
             kept = forgotten.bring_back(db, member)
-            if kept is None:
+            if kept is None and member == session:
                 fix = f"if its transcript still exists: joelclaw memory archive --again {session}"
-                raise Failure("MEMORY_PURGED", f"session {member} was deleted for good", fix)
-            found = [memory for name in kept if (memory := documents.by_id(db, name)) and not _is_purged(memory)]
+                raise Failure("MEMORY_PURGED", f"session {session} was deleted for good", fix)
+            found = [memory for name in kept or () if (memory := documents.by_id(db, name)) and not _is_purged(memory)]
             _hide(db, found, now=now, vectors=vectors, undo=True)
             names += [memory["id"] for memory in found if memory["forgotten_at"] is not None]
         known = sessions.by_id(db, session)
@@ -418,7 +419,7 @@ def _with_subagents(db: apsw.Connection, session: str, *, forgotten: bool) -> li
     """A session and the sessions that it began, directly or not, which were forgotten or were not."""
     names = [session]
     for name in names:  # grows
-        names += sessions.subagents(db, name, forgotten=forgotten)
+        names += [member for member in sessions.subagents(db, name, forgotten=forgotten) if member not in names]
     return names
 
 

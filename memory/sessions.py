@@ -185,7 +185,7 @@ def extract(session: Transcript, query: str) -> dict[str, Any]:
     }
     for topic in _TOPICS:
         found = [line for line in chosen if _is_about(topic, line.text) or (topic == "blockers" and line.failed)]
-        extraction[topic] = _shown(found, 12)
+        extraction[topic] = _shown(found, 10 if topic == "nextActions" else 12)  # the mirrored CLI's bounds
     return {**extraction, "redacted": session.redacted}
 
 

@@ -245,7 +245,6 @@ def _excerpt(text: str) -> str:
 
 # A memory as a JSON line. Times are ISO 8601 in UTC outside, ms since the epoch inside.
 
-
 # Key of a line → field of the document, and the kind of its value.
 _LINE_FIELDS = {
     "context": ("context", "text"), "path": ("path", "text"), "tags": ("tags", "tags"), "title": ("title", "name"),
@@ -254,14 +253,15 @@ _LINE_FIELDS = {
     "gate_version": ("write_gate_version", "name"), "category_source": ("category_source", "name"),
     "superseded_by": ("superseded_by", "name"), "supersedes": ("supersedes", "name"),
     "confidence": ("write_confidence", "number"), "category_confidence": ("category_confidence", "number"),
-    "retrieval_priority": ("retrieval_priority", "number"), "merged_count": ("merged_count", "number"),
-    "recall_count": ("recall_count", "number"), "stale": ("stale", "flag"), "history": ("history", "history"),
+    "retrieval_priority": ("retrieval_priority", "number"), "merged_count": ("merged_count", "count"),
+    "recall_count": ("recall_count", "count"), "stale": ("stale", "flag"), "history": ("history", "history"),
     "gate_fallback": ("write_gate_fallback", "flag"), "created_at": ("created_at", "time"),
     "updated_at": ("updated_at", "time"), "last_used_at": ("last_used_at", "time"),
 }  # fmt: skip
 _KINDS = {
-    "text": "a string", "name": "a string", "tags": "a list of strings", "flag": "true or false", "number": "a number",
-    "time": "an ISO 8601 time or ms since 1970", "history": "a list of {text, at, source}",
+    "text": "a string", "name": "a string", "tags": "a list of strings", "flag": "true or false",
+    "number": "a number from -1 to 1", "count": "a whole number from 0", "history": "a list of {text, at, source}",
+    "time": "an ISO 8601 time or ms since 1970",
 }  # fmt: skip
 LINE_KEYS = {"id", "collection", "text", "verdict", "category", *_LINE_FIELDS}
 """The keys of a line that have an effect."""
@@ -284,7 +284,8 @@ def from_line(line: Any, number: int, *, now: int) -> Incoming:
     _require(isinstance(line.get("text"), str), "text must be a string" if "text" in line else "text is missing")
     redacted: list[str] = []
     given = {"text"}
-    category = str(line.get("category", ""))
+    category = line.get("category", "")
+    _require(isinstance(category, str), "category must be a string")
     if collection == "observations":
         try:
             document = write.compose(write.Draft(line["text"], category=category), redacted, now=now)
@@ -327,22 +328,28 @@ def _stored(kind: str, value: Any, redacted: list[str]) -> Any:
     if kind == "name" and isinstance(value, str):
         return write.clean_name(value, redacted)
     if kind == "text" and isinstance(value, str):
-        max_chars = 1_000_000  # of an episode or a section
-        clean, kinds = redact(words.clean(value[:max_chars]).replace("\0", "\ufffd"))
+        clean, kinds = redact(words.clean(value).replace("\0", "\ufffd"))
         redacted += kinds
-        return clean
+        max_chars = 1_000_000  # of an episode or a section
+        return clean[:max_chars]
     if kind == "tags" and isinstance(value, list) and all(isinstance(tag, str) for tag in value):
         return write.clean_tags(value, redacted)
-    if (kind == "flag" and isinstance(value, bool)) or (
-        kind == "number" and isinstance(value, int | float) and -1 <= value <= 10**15
-    ):
-        return value
+    if isinstance(value, bool):
+        return value if kind == "flag" else None
+    if kind == "number" and isinstance(value, int | float):
+        return value if -1 <= value <= 1 else None
+    if kind == "count" and isinstance(value, int):
+        return value if 0 <= value <= 10**15 else None
     if kind == "time":
         at = clock.parse_iso(value) if isinstance(value, str) else value
         return int(at) if isinstance(at, int | float) and 0 <= at <= 253_402_300_799_999 else None  # the year 9999
     if kind == "history" and isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
-        kinds_of = {"text": "text", "at": "time", "source": "name"}
-        return [{key: _stored(of, entry.get(key, ""), redacted) for key, of in kinds_of.items()} for entry in value]
+        fields = {"text": ("text", None), "at": ("time", 0), "source": ("name", "")}
+        entries = [
+            {key: _stored(of, entry.get(key, default), redacted) for key, (of, default) in fields.items()}
+            for entry in value
+        ]
+        return entries if all(None not in entry.values() for entry in entries) else None
     return None
 
 

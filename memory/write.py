@@ -250,6 +250,8 @@ def write_task(db: apsw.Connection, draft: Draft, *, now: int, vectors: bool) ->
             return place(db, document, now=now, vectors=vectors)[0]["id"]
         if document["text"] != older["text"]:
             document = replacing(older, document, now)
+            document["tags"] = list(dict.fromkeys([*older["tags"], *document["tags"]]))  # the user may have pinned it
+            document["supersedes"] = older["supersedes"]
             document["project"] = document["project"] or older["project"]
             document["merged_count"] = older["merged_count"] + 1
             store(db, document, vectors=vectors)
@@ -265,7 +267,7 @@ def _with_earlier(text: str, before: str) -> str:
     last_task, _, earlier_tasks = before.partition(_EARLIER_TASKS)
     new = _task_messages(text)
     earlier = [
-        message for message in (*reversed(_task_messages(last_task)), *earlier_tasks.split(" | "))
+        message for message in dict.fromkeys([*reversed(_task_messages(last_task)), *earlier_tasks.split(" | ")])
         if message and not any(other.startswith(message.removesuffix("…")) for other in new)
     ]  # fmt: skip
     while earlier and len(text) + len(_EARLIER_TASKS) + len(" | ".join(earlier)) > MAX_TASK_CHARS:

@@ -92,7 +92,7 @@ def _relative(asked: Sequence[str], at: int, today: date) -> Days | None:
     if word == "ago" and at > 1 and before in _UNITS:
         count = asked[at - 2]
         numbers = ("", "one", "two", "three", "four", "five", "six")
-        number = numbers.index(count) if count in numbers else int(count)
+        number = 1 if count == "a" else numbers.index(count) if count in numbers else int(count)
         day, around = today - timedelta(number * _UNITS[before]), timedelta(_UNITS[before] // 2)
         return day - around, day + around
     if before not in ("this", "last", "previous"):  # "on Friday" may be any Friday

@@ -48,6 +48,11 @@ def test_a_line_with_only_a_text_gets_verdict_category_and_id() -> None:
     assert len({read({"text": text, **more}).document["id"] for more in others}) == 4
 
 
+def test_an_earlier_text_may_have_no_time() -> None:
+    history = read({"text": "the gateway keeps leases", "history": [{"text": "before"}]}).document["history"]
+    assert history == [{"text": "before", "at": 0, "source": ""}]
+
+
 MOMENT = "must be an ISO 8601 time or ms since 1970"
 BAD: list[tuple[Any, str]] = [
     ("not json", "not JSON"), ([1], "not a JSON object"), ({}, "text is missing"),
@@ -60,10 +65,10 @@ BAD: list[tuple[Any, str]] = [
     ({"text": "x", "id": ""}, "id must be 1 to 200 characters"),
     ({"text": "x", "id": True}, "id must be 1 to 200 characters"),
     ({"text": "x", "tags": ["a", 1]}, "tags must be a list of strings"),
-    ({"text": "x", "context": 5}, "context must be a string"),
     ({"text": "x", "stale": 1}, "stale must be true or false"),
-    ({"text": "x", "confidence": "1"}, "confidence must be a number"),
-    ({"text": "x", "merged_count": 1e300}, "merged_count must be a number"),
+    ({"text": "x", "confidence": "1"}, "confidence must be a number from -1 to 1"),
+    ({"text": "x", "merged_count": -1}, "merged_count must be a whole number from 0"),
+    ({"text": "x", "history": [{"text": 5}]}, "history must be a list of {text, at, source}"),
     ({"text": "x", "created_at": -1}, f"created_at {MOMENT}"),
     ({"text": "x", "created_at": "yesterday"}, f"created_at {MOMENT}"),
     ({"text": "x", "history": [1]}, "history must be a list of {text, at, source}"),

@@ -50,6 +50,13 @@ def test_a_long_session_leaves_one_memory_with_its_newest_task_first(run: Run, h
     assert hit["id"] == memory["id"]
 
 
+def test_a_pinned_task_memory_stays_pinned(run: Run) -> None:
+    memory = save(run, 0)["memoryId"]
+    run("memory", "edit", memory, "--pin")
+    save(run, 1)
+    assert "pinned" in run("memory", "show", memory).result["tags"]
+
+
 def test_each_session_has_its_own_task_memory(run: Run) -> None:
     first = save(run, 0)["memoryId"]
     other = save(run, 4, session="other")["memoryId"]
