@@ -274,7 +274,8 @@ class _Reader:
         admitted = [entry for entry in entries if not entry.is_meta]
         if self._admission is not None:
             about = owner or (head.parent_session if is_side else "")
-            allowed = self._admission.follow(entries, content.parse_timestamp(value.get("timestamp")), about)
+            at = next((entry.at for entry in entries if entry.at is not None), None)
+            allowed = self._admission.follow(entries, at, about)
             admitted = [entry for entry in admitted if entry in allowed]
         own = piece.begin_line(head, owner, is_tree=client.is_tree)
         for entry in admitted:

@@ -106,6 +106,22 @@ def test_messages_sent_while_off_are_never_archived(run: Run, repo: Path, tmp_pa
     assert run("recall", "before.py", "--everywhere", env=at()).result["hits"]
 
 
+def test_lines_of_any_agent_written_while_off_are_never_archived(run: Run, repo: Path, tmp_path: Path) -> None:
+    """Its lines name their time in a field of their own, as OpenCode's messages do."""
+    lines = [
+        {"session": "g1", "time": BEGAN_MS + minutes * MINUTE, "role": "user", "text": text, "cwd": str(repo)}
+        for minutes, text in ((6, "secret the harbour is closed"), (11, "behind the harbour is open"))
+    ]
+    file = tmp_path / "g1.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for word, minutes in (("off", 5), ("on", 10)):
+        run(word, "--project", env={"JOELCLAW_NOW_MS": str(BEGAN_MS + minutes * MINUTE)}, cwd=repo)
+    run("memory", "archive", "--agent", "mine", str(file), env=at())
+    stored = run("memory", "export", env=at()).out
+    assert "behind the harbour" in stored
+    assert "secret" not in stored
+
+
 def test_a_client_that_repeats_its_history_archives_nothing(run: Run, repo: Path) -> None:
     """OpenCode has no transcript, and names the last messages with each turn."""
     began = at()["JOELCLAW_NOW_MS"]
