@@ -258,8 +258,9 @@ def _replace(staging: str, target: str) -> list[str]:
         os.rename(staging, target)
     except OSError as error:  # a hook has made a home there in the meantime
         message = f"{target} cannot be replaced: {error.strerror}; the previous home is in {aside or target}"
-        moved = f"rm -r {shlex.quote(target)}; mv {shlex.quote(aside)} {shlex.quote(target)}"
-        raise Failure("RESTORE_BUSY", message, f"stop the running agents, then: {moved}") from None
+        back = f"rm -r {shlex.quote(target)}; mv {shlex.quote(aside)} {shlex.quote(target)}"
+        fix = f"stop the running agents, then: {back if aside else 'run this again'}"
+        raise Failure("RESTORE_BUSY", message, fix) from None
     return [aside] if aside else []
 
 

@@ -3,8 +3,10 @@
 import json
 import re
 import tomllib
+from collections.abc import Callable
 from contextlib import suppress
 from difflib import SequenceMatcher
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 Syntax = Literal["json", "jsonc", "json5", "toml"]
@@ -182,14 +184,10 @@ class _Reader:
         word = token[0]
         if word in _WORDS:
             return _WORDS[word]
-        with suppress(ValueError):
-            if not self.is_json5 and word[-1].isdigit():  # unlike NaN
-                return json.loads(word)
-            if self.is_json5:
-                return int(word, 0)
-        with suppress(ValueError):
-            if self.is_json5:
-                return float(word)
+        numbers: tuple[Callable[[str], Any], ...] = (partial(int, base=0), float) if self.is_json5 else (json.loads,)
+        for number in numbers if self.is_json5 or word[-1].isdigit() else ():  # unlike NaN
+            with suppress(ValueError):
+                return number(word)
         raise self.unexpected(token)
 
     def next(self) -> re.Match[str]:
