@@ -27,26 +27,17 @@ BEFORE = (("memory", "archive", str(FOLDER / "pi-session.jsonl"), "--agent", "pi
 PICTURES = {"recall": ("recall", "why do the stale-buoy mails repeat", "--limit", "2")}
 
 
-def on_terminal(words: tuple[str, ...], environment: dict[str, str]) -> str:
+def on_terminal(words: tuple[str, ...]) -> str:
     """What the command prints where stdout is a terminal."""
-    ours, theirs = pty.openpty()
-    home = environment["JOELCLAW_HOME"]
-    process = subprocess.Popen(
-        [JOELCLAW, *words], cwd=home, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=environment
-    )
-    os.close(theirs)
-    printed = b""
-    while True:
-        try:
-            data = os.read(ours, 65_536)
-        except OSError:  # Linux's way to say that the other end is closed
-            break
-        if not data:
-            break
-        printed += data
-    os.close(ours)
-    if process.wait():
-        raise SystemExit(f"joelclaw {' '.join(words)}\n{printed.decode()}")
+    printed = bytearray()
+
+    def read(terminal: int) -> bytes:
+        data = os.read(terminal, 65_536)
+        printed.extend(data)
+        return data
+
+    if pty.spawn([JOELCLAW, *words], read):
+        raise SystemExit(f"joelclaw {' '.join(words)} failed")
     return printed.decode().replace("\r\n", "\n")
 
 
@@ -63,22 +54,18 @@ def main() -> None:
     """Draw every picture anew."""
     OUT.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as home:
-        environment = {
-            **{
-                name: value
-                for name, value in os.environ.items()
-                if not name.startswith("JOELCLAW") and name != "NO_COLOR"
-            },
-            "JOELCLAW_HOME": home,
-            "JOELCLAW_NOW_MS": NOW_MS,
-            "COLUMNS": str(WIDTH),
-            "TERM": "xterm-256color",
-            "PATH": f"{Path(JOELCLAW).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
-        }
+        for name in [name for name in os.environ if name.startswith("JOELCLAW")]:
+            del os.environ[name]
+        os.environ.pop("NO_COLOR", None)
+        path = f"{Path(JOELCLAW).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        os.environ.update(
+            JOELCLAW_HOME=home, JOELCLAW_NOW_MS=NOW_MS, COLUMNS=str(WIDTH), TERM="xterm-256color", PATH=path
+        )
+        os.chdir(home)
         for words in BEFORE:
-            subprocess.run([JOELCLAW, *words], cwd=home, env=environment, check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([JOELCLAW, *words], check=True, stdout=subprocess.DEVNULL)
         for name, words in PICTURES.items():
-            (OUT / f"{name}.svg").write_text(drawn(words, on_terminal(words, environment)), encoding="utf-8")
+            (OUT / f"{name}.svg").write_text(drawn(words, on_terminal(words)), encoding="utf-8")
             print(OUT / f"{name}.svg")
 
 
