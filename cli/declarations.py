@@ -116,7 +116,7 @@ ConfirmedDeletion = Annotated[
 ]
 Category = Annotated[
     str | None,
-    Option("--category", "-c", help="Only this category (ops)", autocompletion=stored("categories")),
+    Option("--category", "-c", help="Only this category, such as ops", autocompletion=stored("categories")),
 ]
 
 

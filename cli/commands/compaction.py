@@ -327,7 +327,9 @@ def _ids(entries: Iterable["Node"]) -> list[str]:
 def schedule(
     session: Session = None,
     percent: Percent = None,
-    minutes: Annotated[int | None, Option(min=1, max=525_600, help="Default: compaction.idle_trigger_minutes")] = None,
+    minutes: Annotated[
+        int | None, Option(min=1, max=525_600, help="After how many (default: compaction.idle_trigger_minutes)")
+    ] = None,
     agent: Annotated[str | None, Option(help="The client that runs it")] = None,
     cwd: Annotated[str | None, Option(metavar="DIR", help="The agent's folder")] = None,
     cancel: Annotated[bool, Option("--cancel", help="Remove the timer")] = False,

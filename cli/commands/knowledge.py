@@ -84,8 +84,8 @@ def note(
     source: Annotated[str, Option("--source", "-s", help="Where it comes from")] = "",
     agent: Annotated[str, Option("--agent", "-a", help="Which agent or component")] = "",
     session: Annotated[str, Option(metavar="ID", help="Its session")] = "",
-    turn: Annotated[int | None, Option(min=0, max=1_000_000_000, help="Its number")] = None,
-    summary: Annotated[str, Option(metavar="TEXT", help="Its result, unless it is skipped")] = "",
+    turn: Annotated[int | None, Option(min=0, max=1_000_000_000, help="The turn's number")] = None,
+    summary: Annotated[str, Option(metavar="TEXT", help="The turn's result, unless it is skipped")] = "",
     detail: Annotated[
         list[str] | None,
         Option(

@@ -107,10 +107,10 @@ def search(
     filters["session"] = _whole_id(session)
 
     def asked() -> "EventQuery":
-        of = known_sessions.of
         narrowed = None
         if client or project:
-            narrowed = [row.id for row in of(sqlite.open_or_empty(), client=client or "", project=project)]
+            known = known_sessions.of(sqlite.open_or_empty(), client=client or "", project=project)
+            narrowed = [session.id for session in known]
         return {**events.query(filters, clock.now_ms()), "sessions": narrowed}
 
     if follow:

@@ -96,7 +96,7 @@ def _store() -> Any:
 
 @app.command("briefing")
 def briefing(
-    repo: Annotated[str | None, Option(metavar="DIR", help="Its folder (default: the current folder)")] = None,
+    repo: Annotated[str | None, Option(metavar="DIR", help="A folder of it (default: the current folder)")] = None,
     budget: Annotated[int, Option("--budget", "-n", min=1, max=100, help="Maximum number of memories")] = 10,
     format: Annotated[Literal["json", "text"], Option(help="Text is for an agent")] = "json",
 ) -> Answer:
@@ -212,7 +212,7 @@ def search(
     query: RequiredQuery,
     limit: Annotated[int, limit_option()] = 8,
     extract: Annotated[bool, Option("--extract", help="Also what each says about it")] = False,
-    without_notes: Annotated[bool, Option("--raw", help="Without notes about them")] = False,
+    without_notes: Annotated[bool, Option("--raw", help="Leave out notes about the sessions")] = False,
     runtime: Annotated[str, Option(help="Only this client")] = "",
 ) -> Answer:
     """Find archived sessions by their prompts, answers, commands and notes."""

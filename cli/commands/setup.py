@@ -239,7 +239,7 @@ def _on_command(scope: str, name: str) -> str:
 
 @app.command("exclude")
 def exclude(
-    folder: Annotated[str | None, Argument(metavar="FOLDER", help="Its folder (default: the current folder)")] = None,
+    folder: Annotated[str | None, Argument(metavar="FOLDER", help="The folder (default: the current folder)")] = None,
     list: Annotated[bool, Option("--list", help="Show the excluded folders")] = False,
     remove: Annotated[str | None, Option(metavar="FOLDER", help="Archive this folder again")] = None,
 ) -> Answer:
