@@ -73,7 +73,10 @@ class Ranking:
         size = source.size()  # a cluster knows it only after the search
         smallness = SMALL_STORE / (size + SMALL_STORE)
         half = half_score(len(terms), size)
-        scores = {rowid: combined(c["bm25"], half, c["cosine"], MAX_MEANING) for rowid, c in candidates.items()}
+        scores = {
+            rowid: combined(found["bm25"], half, found["cosine"], MAX_MEANING, smallness)
+            for rowid, found in candidates.items()
+        }
         min_score = 0.05  # what scores less shares only common words with the query
         rowids = [rowid for rowid, score in scores.items() if score >= min_score]
         # Some document always contains one of the query's words. If the others are in none, it is about something else.
@@ -86,7 +89,7 @@ class Ranking:
         ranked = []
         for traits in source.traits(rowids):
             candidate = candidates[traits["rowid"]]
-            raw = combined(candidate["bm25"], half, candidate["cosine"], _max_meaning(traits, smallness))
+            raw = combined(candidate["bm25"], half, candidate["cosine"], _max_meaning(traits, smallness), smallness)
             boost = _boost(traits)
             score = min(self._score(traits, raw, segments.get(traits["rowid"])) * boost, 1.0) * known
             ranked.append(Ranked(score, raw, boost, traits))
@@ -131,10 +134,11 @@ def saturated(bm25: float, half: float) -> float:
     return bm25 / (bm25 + half) if bm25 > 0 else 0.0
 
 
-def combined(bm25: float, half: float, cosine: float | None, max_meaning: float) -> float:
+def combined(bm25: float, half: float, cosine: float | None, max_meaning: float, smallness: float = 0.0) -> float:
     """The probabilistic sum of words and meaning, 0 to 1; `cosine` is None without vectors."""
     unrelated = 0.3  # the cosine below which texts have nothing in common
-    paraphrase = 0.6  # texts with a higher cosine say the same; .8 found two fewer of 16 paraphrases in a small store
+    # The cosine above which they say the same. In a large store, nonsense reaches .6 with some text.
+    paraphrase = 0.8 - 0.2 * smallness
     similarity = min(max(((cosine or 0.0) - unrelated) / (paraphrase - unrelated), 0.0), 1.0)
     score = saturated(bm25, half)
     return score + max_meaning * similarity * (1 - score)
