@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -37,10 +35,9 @@ def milliseconds(entry: dict[str, Any]) -> int:
 
 @dataclass
 class Stage:
-    """A throwaway home with the project and its session file, where commands run; and what each has cost."""
+    """A throwaway home with the project and its session file, where commands run."""
 
     home: Path
-    costs: dict[str, list[float]] = field(default_factory=dict)
 
     @property
     def project(self) -> Path:
@@ -57,15 +54,12 @@ class Stage:
         environment = {**os.environ, "JOELCLAW_HOME": str(self.home / "joelclaw"), "JOELCLAW_NOW_MS": str(at_ms)}
         environment["PATH"] = os.pathsep.join((str(Path(JOELCLAW).parent), environment.get("PATH", os.defpath)))
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed command has its bytecode
-        began = time.perf_counter()
         done = subprocess.run(
             [JOELCLAW, *words], input=stdin, text=True, capture_output=True, env=environment, cwd=self.project,
             check=False,
         )  # fmt: skip
-        took = (time.perf_counter() - began) * 1000
         if done.returncode:
             raise SystemExit(f"joelclaw {' '.join(words)}\n{done.stdout}{done.stderr}")
-        self.costs.setdefault("recall" if words[0] == "recall" else " ".join(words), []).append(took)
         return done.stdout
 
     def write(self, path: str, text: str) -> None:
@@ -150,16 +144,6 @@ def replay(session: Session, entries: list[dict[str, Any]], track: Table) -> tup
     raise SystemExit("the recorded session has no compaction")
 
 
-def bare_python() -> float:
-    """Milliseconds of `python -c pass`, median of nine."""
-    times = []
-    for _ in range(9):
-        began = time.perf_counter()
-        subprocess.run([sys.executable, "-c", "pass"], check=True)
-        times.append((time.perf_counter() - began) * 1000)
-    return statistics.median(times)
-
-
 def show_facts(console: Console, stage: Stage, facts: list[dict[str, str]], note: str, at_ms: int) -> int:
     """Ask for each fact in plain words, show what came back; returns how many did."""
     table = Table(title="What the session knew, and the summary dropped", title_justify="left", expand=False)
@@ -174,21 +158,8 @@ def show_facts(console: Console, stage: Stage, facts: list[dict[str, str]], note
     return back
 
 
-def show_costs(console: Console, stage: Stage) -> None:
-    """What each step cost, as whole processes."""
-    bare = bare_python()
-    table = Table(title="What each step cost (whole processes)", title_justify="left")
-    for heading in ("command", "times", "median ms", "× python -c pass"):
-        table.add_column(heading, justify="left" if heading == "command" else "right")
-    for command, times in stage.costs.items():
-        median = statistics.median(times)
-        table.add_row(command, str(len(times)), f"{median:.0f}", f"{median / bare:.1f}")
-    table.add_row("python -c pass", "9", f"{bare:.0f}", "1.0")
-    console.print(table)
-
-
 def main() -> int:
-    """Replay, and show what the agent got back, what can be found again, and what it cost."""
+    """Replay, and show what the agent got back, and what can be found again."""
     console = Console(width=min(Console().width, 118))
     scenario = json.loads((FOLDER / "scenario.json").read_text())
     with tempfile.TemporaryDirectory(prefix="joelclaw-demo-") as home:
@@ -207,7 +178,6 @@ def main() -> int:
         console.print(Panel(Text(summary.strip()), title=kept, title_align="left"))
         console.print(Panel(Text(note.strip()), title=got, title_align="left", border_style="green"))
         back = show_facts(console, stage, scenario["facts"], note, after_ms)
-        show_costs(console, stage)
     total = len(scenario["facts"])
     console.print(f"[bold]{back} of {total}[/] facts that the scripted summary dropped were found again.")
     console.print(
