@@ -94,8 +94,12 @@ def show(
     identifier = id
     if id.isdecimal() and len(id) <= 3:
         if not 1 <= int(id) <= len(last["hits"]):
-            about = f"there is no hit {id}: the last recall ({last['query']}) found {len(last['hits'])}"
-            raise Failure("NO_SUCH_HIT", about, "ask first: joelclaw recall QUERY; or give an id")
+            found = (
+                f"the last recall ({last['query']}) found {len(last['hits'])}"
+                if last["at"]
+                else "none was recalled yet"
+            )
+            raise Failure("NO_SUCH_HIT", f"there is no hit {id}: {found}", "ask joelclaw recall QUERY, or give an id")
         identifier = last["hits"][int(id) - 1]
         if raw or is_for_person():
             tell(shown(f"hit {id} of: recall {last['query']} ({clock.iso(last['at'])[:16]}, {last['folder']})\n"))
@@ -231,8 +235,9 @@ def search(
 def _collections(given: str) -> list[str]:
     """The collections that a name or its beginning means, all for ""; raises INVALID_COLLECTION."""
     wanted = given.strip().lower()
-    names = {**{ours: name for name, ours in _COLLECTIONS.items()}, "system_knowledge": "vault_notes"}
-    found = [name for name in _COLLECTIONS if name.startswith(names.get(wanted, wanted))]
+    names = {ours: name for name, ours in _COLLECTIONS.items()} | {"system_knowledge": "vault_notes"}
+    names |= {name: name for name in _COLLECTIONS}
+    found = [*dict.fromkeys(name for known, name in names.items() if known.startswith(wanted))]
     if not (found or any(name.startswith(wanted) for name in _EMPTY_COLLECTIONS)):
         fix = f"use one of {', '.join(_COLLECTIONS)}"
         raise usage("INVALID_COLLECTION", f"there is no collection {given[:80]!r}", fix)

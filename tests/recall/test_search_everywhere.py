@@ -41,7 +41,7 @@ def test_every_collection_answers(run: Run) -> None:
 @pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize(("name", "shown"), [
     ("vault_notes", "vault_notes"), ("memory", "memory_observations"),
-    ("knowledge", "vault_notes"), ("system_knowledge", "vault_notes"),
+    ("knowledge", "vault_notes"), ("system_knowledge", "vault_notes"), ("system_k", "vault_notes"),
 ])  # fmt: skip
 def test_one_collection_by_a_name_or_its_beginning(run: Run, name: str, shown: str) -> None:
     result = run("search", "lantern", "-c", name).result
