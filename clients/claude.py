@@ -253,7 +253,7 @@ def _user_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
     if found and found[0].kind == "prompt" and not _is_of_user(line):
         found = _notes(at, ("client", found[0].text))
     found += _ended_process(text, "task-id", "summary")
-    if text_of(given).startswith(INTERRUPTED):
+    if text.startswith(INTERRUPTED):
         found.append(Entry("turn_end", at))
     for number, part in enumerate(rows(given)):
         if part.get("type") == "tool_result":
@@ -269,11 +269,9 @@ def _result_entries(line: dict[str, Any], part: dict[str, Any], number: int, at:
     if failed and bare.startswith(("The user doesn't want to ", INTERRUPTED, "Permission to use ")):
         result = result_entry(call, text, failed, part.get("content"))
         result.unrun = True
-        words = text.partition("the user said:\n")[2].partition("\n\nNote: The user's next message")[0]
-        found = [result]
-        if words := typed(words):
-            found.append(Entry("prompt", at, text=words, call=result.call, stable_id=_stable_id(line, f":{number}")))
-        return found
+        words = typed(text.partition("the user said:\n")[2].partition("\n\nNote: The user's next message")[0])
+        prompt = Entry("prompt", at, text=words, call=result.call, stable_id=_stable_id(line, f":{number}"))
+        return [result, prompt] if words else [result]
     if text.startswith("<status>"):
         failed = failed or _tag(text, "exit_code") not in ("", "0")
     shown = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>").strip()

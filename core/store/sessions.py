@@ -99,13 +99,9 @@ def forget(db: apsw.Connection, identifier: str) -> None:
     rows = db.execute("SELECT rowid FROM call WHERE session_id = ?", (identifier,)).fetchall()
     db.executemany("DELETE FROM call_lexicon WHERE rowid = ?", rows)
     calls.drop_places(db, identifier)
-    for table, column in (
-        ("name", "session_id"),
-        ("call", "session_id"),
-        ("compaction", "session_id"),
-        ("session", "id"),
-    ):
-        db.execute(f"DELETE FROM {table} WHERE {column} = ?", (identifier,))
+    for table in ("name", "call", "compaction"):
+        db.execute(f"DELETE FROM {table} WHERE session_id = ?", (identifier,))
+    db.execute("DELETE FROM session WHERE id = ?", (identifier,))
     db.execute(
         "INSERT INTO session (id, client, project, folder, updated_at, prompts, calls, plan, parent, kind)"
         " VALUES (?, '', '', '', ?, 0, 0, '[]', ?, ?)",
