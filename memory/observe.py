@@ -24,6 +24,7 @@ from core import clock, words
 from core.command import Model
 from core.config import Config
 from core.errors import Failure
+from core.quoting import clip
 from core.records import Episode
 from core.redaction import redact
 from core.store import sessions, sqlite
@@ -133,7 +134,7 @@ class Observer:
                 plain = redact(" ".join("".join(c if c.isprintable() else " " for c in reply).split()))[0]
                 raise Failure(
                     "OBSERVE_REPLY_INVALID",
-                    f"the model's reply is not in the requested format ({reason}): {_shortened(plain, 120)}",
+                    f"the model's reply is not in the requested format ({reason}): {clip(plain, 120)}",
                     "nothing of it was stored; run it again, or use --command with a model that follows the format",
                 ) from None
             self._store(part, [])
@@ -203,7 +204,7 @@ def _turn(episode: Episode) -> tuple[str, str, int]:
     role, colon, text = episode["text"].partition(": ")
     if not colon or role not in SPEAKERS:
         role, text = "user", episode["text"]  # imported from elsewhere: the speaker's name stays in the text
-    return role, _shortened(text, 4_600), episode["created_at"]
+    return role, clip(text, 4_600), episode["created_at"]
 
 
 def parse(reply: str) -> tuple[list[Item], bool]:
@@ -244,12 +245,8 @@ def _items(name: str, text: str) -> list[Item]:
         content = " ".join(html.unescape(bullet.sub("", group.strip(), count=1)).split())
         head = annotation.match(content)
         if any(map(str.isalnum, content[head.end() if head and head[1] else 0 :])):  # else it says nothing
-            items.append(Item(types.get(name, "observation_text"), _shortened(content, 2_000)))
+            items.append(Item(types.get(name, "observation_text"), clip(content, 2_000)))
     return items
-
-
-def _shortened(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def _tokens(text: str) -> int:

@@ -147,7 +147,7 @@ def snippet(text: str, wanted: Sequence[str], room: int) -> str:
 def _cut(line: str, wanted: Sequence[str], room: int) -> str:
     """The part of a long line around the first wanted word that it contains, with CUT at each cut end."""
     folded = line.lower()
-    place = next((at for word in wanted if (at := folded.find(word.lower())) >= 0), 0)
+    place = next((at for word in wanted if word and (at := folded.find(word.lower())) >= 0), 0)
     inner = room - 2 * len(CUT)
     before = inner * 3 // 10  # what follows a match says more than what precedes it
     start = max(0, min(place - before, len(line) - inner))
@@ -158,15 +158,13 @@ def _widened(lines: Sequence[str], at: int, room: int) -> str:
     """A line, and those after and before it in turn while they fit."""
     first, last = at, at + 1
     left = room - len(lines[at])
-    is_full = False
-    while not is_full:
-        is_full = True
+    count = 0
+    while count != last - first:
+        count = last - first
         if last < len(lines) and len(lines[last]) < left:
             left -= len(lines[last]) + 1
             last += 1
-            is_full = False
         if first and len(lines[first - 1]) < left:
             first -= 1
             left -= len(lines[first]) + 1
-            is_full = False
     return "\n".join(lines[first:last])

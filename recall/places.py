@@ -87,11 +87,10 @@ def _places_by_session(
 ) -> dict[str, list[Place]]:
     """For each name and file, the places in the first of these sessions that has any, the best first."""
     found: dict[str, list[Place]] = {}
-    asked_files = units
     max_sessions = 8  # in an answer
     while names and len(found) < max_sessions and (having := stored_calls.sessions_with(db, names, sessions, 1)):
         session = having[0]
-        found[session] = _places_of_names(stored_calls.places(db, session, names=names), names, asked_files)
+        found[session] = _places_of_names(stored_calls.places(db, session, names=names), names, units)
         known = {place["name"] for place in found[session]}
         names = [name for name in names if name not in known]
     for session in stored_calls.sessions_in(db, units, sessions, max_sessions) if units else ():

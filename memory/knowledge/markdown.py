@@ -7,7 +7,6 @@ shorter than 80 characters is appended to the section above it, with its heading
 import os
 import re
 import stat
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -37,17 +36,14 @@ class Files:
     unread: dict[str, str] = field(default_factory=dict)
 
 
-def files_below(folder: str, *, seconds: float | None = None) -> Files:
-    """The Markdown files below a folder; no hidden folders, `node_modules` or links. Stops after so many seconds."""
-    until = None if seconds is None else time.monotonic() + seconds
+def files_below(folder: str) -> Files:
+    """The Markdown files below a folder; no hidden folders, `node_modules` or links."""
     found = Files()
 
     def note_unlisted(error: OSError) -> None:
         found.unread[error.filename] = f"cannot be listed: {error.strerror}"
 
     for here, folders, names in os.walk(folder, onerror=note_unlisted):
-        if until is not None and time.monotonic() > until:
-            break
         folders[:] = sorted(n for n in folders if n[0] != "." and n not in ("node_modules", "__pycache__"))
         for name in sorted(name for name in names if name[0] != "." and name.lower().endswith(ENDINGS)):
             path = os.path.join(here, name)

@@ -110,7 +110,7 @@ def _resolve(vault: str, reference: str) -> list[Match]:
         note = _note_at(path) if path and path != vault else ""
         if note:
             return [Match(note, "path", 1.0)]
-    listed = [*markdown.files_below(vault, seconds=5.0).files]
+    listed = [*markdown.files_below(vault).files]
     numbers = re.findall(r"(?i)\badr[-_ #]*0*(\d{1,6})\b", reference)
     if numbers:
         return [Match(path, "adr", 1.0) for path in _by_number(vault, listed, {*map(int, numbers)})[:MAX_NOTES]]
