@@ -82,8 +82,7 @@ class Ranking:
         # Some document always contains one of the query's words. If the others are in none, it is about something else.
         absent = source.absent(self._query_terms) if rowids else 1.0
         known = 1 - absent * (1 - smallness)
-        min_by_meaning = 0.08  # if no word of the query is known; in 400 notes, nonsense scores .07, a synonym .09
-        if not rowids or (absent == 1 and max(scores.values()) * known < min_by_meaning):
+        if not rowids or (absent == 1 and max(scores.values()) * known < min_score):
             return []
         segments = _segment_scores(source, rowids, terms)
         ranked = []
