@@ -110,11 +110,14 @@ def _relative(asked: Sequence[str], at: int, today: date) -> Days | None:
 
 
 def _date(asked: Sequence[str], at: int, today: date) -> Days | None:
-    """The days meant by a date: 2024-05-08, 2024-05, "8 May 2023", "in June", "in 2024"."""
+    """The days meant by a date: 2024-05-08, 8.5.2024, 5/28/2024, 2024-05, "8 May 2023", "in June", "in 2024"."""
     word, before = asked[at], asked[at - 1] if at else ""
     has_preposition = before in ("in", "of", "since", "during", "last", "this")
     if _is_year(word):
         month, day = ([_day_number(part) for part in asked[at + 1 : at + 3]] + [0, 0])[:2]
+        numbers = [_day_number(part) for part in asked[max(at - 2, 0) : at]]
+        if not month and len(numbers) == 2 and all(numbers):  # 28.5.2023 or 5/28/2023
+            month, day = numbers if numbers[1] > 12 else reversed(numbers)
         if month:
             first = today.replace(int(word), month, 1)
             return (first.replace(day=day),) * 2 if day else _month(first)
