@@ -54,15 +54,15 @@ def run(config: Config) -> list[dict[str, Any]] | None:
     except files.LockTimeout:
         fix = "wait for it, or look at `joelclaw otel export --status`"
         raise Failure("OTEL_EXPORT_BUSY", "another process is exporting", fix) from None
-    parts = [f"sent: {place['signal']} {place['sent']}" for place in done if place["sent"]]
     errors = [
         f"{place['signal']} to {place['endpoint']}: {place['error']} ({place['waiting']} events wait)"
         for place in done
         if "error" in place
     ]
     if errors:
+        sent = [f"sent: {place['signal']} {place['sent']}" for place in done if place["sent"]]
         fix = "check OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS and the collector; the next export sends what waits"
-        raise Failure("OTEL_EXPORT_FAILED", "; ".join(errors + parts), fix)
+        raise Failure("OTEL_EXPORT_FAILED", "; ".join(errors + sent), fix)
     return done
 
 

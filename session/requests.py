@@ -33,7 +33,8 @@ _AUTOMATED = (
     " relevant memory (auto-retrieved | project context: | system knowledge (auto-retrieved | this session is being"
     " continued from a previous conversation | the conversation history before this point was compacted | caveat: the"
     " messages below | [request interrupted | another language model started to solve | post-compaction |"
-    " task notification | plan summary | should i:"
+    " task notification | plan summary | should i: | digest: | watchdog: | notification: | webhook: | alarm: | event: |"
+    " background task: | monitor event | [cron | [heartbeat | [reminder | [alert | [event | [digest"
 ).split(" | ")
 # Words that ask for the state of things without naming any.
 _EMPTY_WORDS = frozenset(
@@ -135,7 +136,10 @@ def own_words(text: str) -> str:
     if text.startswith(("<", "‹", "$ ")) or is_command or is_envelope or is_own(text):
         return ""
     lower = " ".join(plain.lower().replace("’", "'").split())
-    of_automation = ("not a human message", "since last digest", "heartbeat_ok", "joelclaw-memory", "joelclaw memory")
+    of_automation = (
+        "not a human message", "since last digest", "heartbeat_ok", "joelclaw-memory", "joelclaw memory",
+        "this is an automated", "do not reply to this message", "acknowledge briefly",
+    )  # fmt: skip
     if begins_with(lower, _AUTOMATED) or any(phrase in lower for phrase in of_automation):
         return ""
     return "" if _only_acknowledges(lower) else plain

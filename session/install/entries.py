@@ -7,9 +7,8 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 from core.errors import Failure
 from session import own_command
@@ -20,8 +19,7 @@ EXTENSION = "the extension of joelclaw, which the client loads"
 EXTENSION_LINE = re.compile(r"^const JOELCLAW = .*$", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A hook of ours: its event ("" for an extension), and the joelclaw that it calls."""
 
     event: str
