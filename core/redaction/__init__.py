@@ -22,7 +22,17 @@ MARK = "[redacted:"
 ANNOUNCING = ("pass", "pw", "secret", "token", "key", "auth", "credential")
 NAME_PARTS = (*ANNOUNCING, "kennwort", "sig", "_salt", "psk", "_pat")
 """Every name that announces a secret contains one of these."""
-KEYWORDS = (*NAME_PARTS, "cookie", "bearer", "basic ", "identified ")
+KEYWORDS = (
+    *NAME_PARTS,
+    "cookie",
+    "bearer",
+    "basic ",
+    "identified ",
+    "mnemonic",
+    "phrase",
+    "recovery code",
+    "backup code",
+)
 _FINDERS = "core.redaction.tokens"  # once loaded, the finders are faster than the pre-check
 MAX_NAME_CHARS = 120
 _SEPARATORS = bytes(code if chr(code).isalnum() or chr(code) in "+_-" else 32 for code in range(128)) + b" " * 128
@@ -38,7 +48,8 @@ _TOKEN_STARTS = tuple(
 )
 LOGINS = tuple(
     "creds|credentials|login:|login =|login is |login with|login for |login to |logins |log in |logged in |logging in "
-    "|sign in |/pass|:pass|ssh into|ssh to|basic auth|test account|test user|demo user|admin user".split("|")
+    "|sign in |zugang|accès|identifiants|credencia|acceso|/pass|:pass|ssh into|ssh to|basic auth|test account|test user"
+    "|demo user|admin user".split("|")
 )
 CALLS = (
     "mysqli(", "mysqli_connect(", "mysql_connect(", "getConnection(", "PDO(", ".login(", "Auth(", "basic_auth(",
@@ -52,7 +63,7 @@ COMMANDS = tuple(
     "|sudo -S|--with-token|openssl|useradd|usermod|rabbitmqctl|plink|pscp|psftp|<<<|-server|isakmp|netexec|nxc "
     '|mosquitto|kinit|samba-tool|alias set|ssh-keygen|etcdctl|wpa_passphrase|send "|psexec|wmiexec|smbexec|impacket-'
     "|consul kv|nmcli|cryptsetup|--passphrase-fd|op read |vault |versions access|find-generic|pass show |passwd |-creds"
-    "|terraform import|tofu import|net use".split("|")
+    "|terraform import|tofu import|net use|config set|config --|http-basic.|lftp|sqlplus|expdp|impdp".split("|")
 )
 """Parts of commands that take or print a secret."""
 _SPACED_ANCHORS = [[word for word in words if word.split() != [word]] for words in (COMMANDS, LOGINS, CALLS)]

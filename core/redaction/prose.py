@@ -98,7 +98,8 @@ def _find_logins(text: str, lower: str) -> list[Span]:
     )
     announcement = (
         r"\b(?:creds|credentials|logins?|log(?:ged|ging)? in|sign in|basic auth|account|user(?:name|id)?|usr|ssh|ftp"
-        r"|admin|as)\b[^\n]{0,60}\Z|\d\.\d{1,3}[ \t]+\Z"
+        r"|admin|as|(?:vpn |admin)?zugang\w*|acc[eè]s\w*|identifiants|credenciales|acceso)\b[^\n]{0,60}\Z"
+        r"|\d\.\d{1,3}[ \t]+\Z"
     )
     known_user = r"(?i).*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)"
     spans: list[Span] = []

@@ -57,6 +57,7 @@ _FORMS = tuple(
         ("openai-key", "sk-", r"(?=[A-Za-z]{0,48}[0-9])[A-Za-z0-9]{20,}"),
         ("sendgrid-key", "SG.", r"[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{30,}"),
         ("twilio-key", "SK", r"[0-9a-f]{32}(?![A-Za-z0-9])"),
+        ("api-key", "key-", r"[0-9a-f]{32}(?![A-Za-z0-9])"),
         ("discord-webhook", "/api/webhooks/", r"[0-9]{10,24}/([A-Za-z0-9_-]{30,})"),
         ("teams-webhook", "/IncomingWebhook/", r"([A-Za-z0-9]{32}(?:/[A-Za-z0-9_-]{16,})*)"),
         ("zapier-webhook", "hooks.zapier.com/", r"hooks/[a-z]{2,12}/(\d{5,12}/(?!abc|xxx)[A-Za-z0-9]{5,})"),
@@ -77,6 +78,7 @@ _SHAPES = (
     ("aws-access-key", "IA",  # in two lines
      r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))A(?:KI|SI)A(?=(?:\s*[A-Z0-9]){16}(?![A-Za-z0-9]))(?=[A-Z\s]{,99}\d)"
      r"[A-Z0-9]*\s*\n\s*[A-Z0-9]+"),
+    ("url-password", "jdbc:oracle:", r"jdbc:oracle:\w{1,9}:[\w.$-]{1,64}/([^\s@\"'/]{3,128})@"),
     ("telegram-token", ":AA",
      r"(?:(?<![A-Za-z0-9])|(?<=bot)|(?<=\\[nrt]))[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),
     ("cookie", "\t/", r"\t(?:TRUE|FALSE)\t/[^\t\n]*\t(?:TRUE|FALSE)\t\d+\t[^\t\n]+\t([^\s]{6,4096})"),  # a file of curl
@@ -122,14 +124,37 @@ def find_formed(text: str, lower: str, fresh: str) -> list[Span]:
             is_token = len(numbers) > 1 and len("".join(numbers)) > 2  # not `svc-account-2024`
             if is_strong(text[start:end]) and (is_token or (text[start:end].isalnum() and len("".join(numbers)) > 7)):
                 spans.append((start, end, kind))
+    if any(map(lower.__contains__, ("mnemonic", "phrase", "recovery code", "backup code", "app password"))):
+        spans += _find_groups(text)
     if "bearer" in lower or "basic" in lower:
-        header = r"(?i:b(?<![a-z0-9]b)(?:earer|asic)[ \t]{1,4})([A-Za-z0-9._~+/=-]{8,}+)"
-        for start, end, kind in _find_matches(text, "authorization", header):
-            value = text[start:end]  # and not prose: "basic authentication"
-            is_word = DIGITS.isdisjoint(value) and (len(value) < 16 or value.islower() or value.istitle())
-            if len(value) >= 12 and not is_word:
-                spans.append((start, end, kind))
+        spans += _find_headers(text)
     return spans + _find_cookies(text) if "cookie" in lower else spans
+
+
+def _find_headers(text: str) -> list[Span]:
+    """What follows `Bearer` or `Basic`, if it is not prose: "basic authentication"."""
+    header = r"(?i:b(?<![a-z0-9]b)(?:earer|asic)[ \t]{1,4})([A-Za-z0-9._~+/=-]{8,}+)"
+    spans: list[Span] = []
+    for start, end, kind in _find_matches(text, "authorization", header):
+        value = text[start:end]
+        is_word = DIGITS.isdisjoint(value) and (len(value) < 16 or value.islower() or value.istitle())
+        if len(value) >= 12 and not is_word:
+            spans.append((start, end, kind))
+    return spans
+
+
+def _find_groups(text: str) -> list[Span]:
+    """The words of a wallet, the recovery codes below a heading, and app passwords in groups of four letters."""
+    forms = (
+        r"(?i:mnemonic|(?:seed|recovery)[ _-]?phrase)[\"']?(?: is|[ \t]*[:=])\s{0,8}[\"'`]?"
+        r"((?:[a-z]{3,8} ){11}(?:(?:[a-z]{3,8} ){12})?[a-z]{3,8})(?=[\"'`.]|\s*+\Z|[ \t]*+\n)",
+        r"(?i)(?:recovery|backup)[ -]codes?[^\n]{0,80}:[ \t*]*\n\s*(?=[^:]{0,24}?(?:\d[a-z]|\d{4} \d{4}))"
+        r"([a-z\d]{4,10}(?:[- ][a-z\d]{4,10}){0,3}"
+        r"(?:[ \t]*\n(?=[a-z -]*\d)[a-z\d]{4,10}(?:[- ][a-z\d]{4,10}){0,3}(?=\s|\Z)){1,15})",
+        r"(?i:app password)[\"']?(?: is|[ \t]*[:=])?[ \t]*[\"'`]?([a-z]{4}(?: [a-z]{4}){3})(?![\w-]| [a-z])",
+    )
+    spans = [span for form in forms for span in _find_matches(text, "secret", form)]
+    return [(start, end, kind) for start, end, kind in spans if not is_prose(text[start:end])]
 
 
 def _at_boundary(beginning: str) -> str:
