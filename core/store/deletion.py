@@ -1,8 +1,7 @@
 """Deletion for good: of old events (daily, and by `store prune`), and of chosen texts (purge).
 
-A purge empties or deletes the rows that match, so that
-no byte of their text stays in the store's file. The id of a purged memory and the number of a tool call stay, so that
-reading the transcript again does not bring them back.
+A purge empties or deletes the rows that match, so that no byte of their text stays in the store's file. The id of a
+purged memory and the number of a tool call stay, so that reading the transcript again does not bring them back.
 """
 
 import re

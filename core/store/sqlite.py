@@ -191,8 +191,11 @@ class transaction:  # noqa: N801  # reads as a statement
                 return
             except apsw.Error as failed:
                 error = failed
-        if self._db.in_transaction:
-            self._db.execute("ROLLBACK")
+        try:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        except apsw.Error as failed:
+            error = failed
         if isinstance(error, apsw.Error):
             raise as_failure(error) from None
 
