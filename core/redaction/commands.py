@@ -56,7 +56,8 @@ RULES = tuple(
         ("wpa_passphrase", "", rf"\S+[ \t]+{VALUE}"),
         ("htpasswd|mosquitto_passwd", "",
          rf"-(?:(?=\w*b)\w*n\w*|\w*b\w*[ \t]+(?:-\w+[ \t]+)*[^\s-]\S*)[ \t]+\S+[ \t]+{VALUE}"),
-        ("curl", "", r"(?:-b|--cookie)[ \t=]*[^\n]{0,200}?(?i:sess|sid|auth|token)\w{0,40}=([^\s;\"'`$\\]{6,4096})"),
+        ("curl", "", r"(?:-b|--cookie)[ \t=]*[\"']?(?:[^\s;=]{1,60}=[^\s;]{0,200};[ \t]?){0,8}"
+         r"[\w.-]{0,40}?(?i:sess|sid|auth|token)\w{0,40}=([^\s;\"'`$\\]{6,4096})"),
         ("lftp", "", rf"-u{TO}[^\s,\"']{{1,64}},{VALUE}"),
         ("sqlplus|expdp|impdp", "", r"[\w.$-]{1,64}/([^\s@\"'/]{3,128})@"),
         ("ConvertTo-SecureString", "", rf"(?:-String[ \t]+)?{VALUE}"),

@@ -15,7 +15,7 @@ PAUSE_S = 0.01  # between transactions, for other writers
 
 
 def contents(db: apsw.Connection, *, now: int) -> dict[str, Any]:
-    """Count everything, and list the newest events; `now` in ms. Raises Failure if a page cannot be read."""
+    """Count everything, and list the newest events; `now` in ms. Raises Failure if the store cannot be read."""
     newest = "SELECT timestamp AS ts, action, level, success FROM event ORDER BY timestamp DESC, seq DESC LIMIT 5"
     errors = "SELECT count(*) FROM event WHERE timestamp >= ? AND level IN ('error', 'fatal')"
     with sqlite.reported():
