@@ -107,6 +107,8 @@ class Command:
         shared = [alive_reader] if self.guarded else []
         if self.lock is not None:
             shared.append(self.lock.fileno())
+        # A KeyboardInterrupt before `_wait` would leave the command running.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
         try:
             with TemporaryFile() as data:  # not a pipe: the command need not read it
                 data.write(self.data)
@@ -120,13 +122,16 @@ class Command:
                     stderr=subprocess.PIPE,
                     pass_fds=shared,
                     start_new_session=True,
+                    preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, mask),  # noqa: PLW1509  # no threads
                 )
         except (OSError, ValueError) as error:
             os.close(alive_writer)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             return Ended(None, str(error).encode(), "not-started")
         finally:
             os.close(alive_reader)
         try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             reason = self._wait(process)
         finally:
             output, errors = _end(process)
