@@ -97,7 +97,8 @@ def identifier_of(entry: Entry, session: str, line: bytes, number: int) -> str:
         about = line.decode("utf-8", "replace") if line else f"{role}\0{entry.text}\0{entry.at}"
         return "ep-" + words.fingerprint(f"{session}\0{number}\0{about}")
     plain = clean(given).replace("\0", "\ufffd")
-    if plain != given or len(plain) > 200 or plain.split() != [plain] or redact(plain)[1]:
+    judged = plain.replace(":", " ")  # `claude:ID` would be looked at as a login
+    if plain != given or len(plain) > 200 or plain.split() != [plain] or redact(judged)[1]:
         return "ep-" + words.fingerprint(given)
     return plain
 
