@@ -125,6 +125,8 @@ def doctor(answer: Answer) -> View:
             lines[name] = f"installed, {counted(sum(row['calls24h'] for row in facts['events']), 'call')} in 24 h"
     for name, facts in result["subjects"].items():
         lines[name] = str(facts.get("path", "")) if facts.get("exists", True) else "none yet"
+    for finding in findings:
+        lines.setdefault(finding["subject"], "not checked")
     for name, about in lines.items():
         of_name = [finding for finding in findings if finding["subject"] == name]
         worst = max((finding["severity"] for finding in of_name), key=list(_SIGNS).index, default="ok")

@@ -1,8 +1,8 @@
 """`joelclaw doctor` and `status`: checks the memory and the clients' hooks, and makes safe repairs.
 
 A check is a function that yields findings and puts facts into the `Examination`. It is run when something does not
-work, so a `Failure` never stops it: it becomes a finding next to what could still be read. The codes of findings are a
-contract (docs/doctor.md).
+work, so neither a `Failure` nor a fault of its own stops the others: it becomes a finding next to what could still be
+read. The codes of findings are a contract (docs/doctor.md).
 """
 
 import os
@@ -21,6 +21,7 @@ from typing import Any
 import apsw
 
 import clients
+from clients.base import Client
 from core import VERSION, clock, config, files, switches
 from core.command import find_program
 from core.errors import Failure
@@ -37,7 +38,7 @@ from session.known_states import list_states, state_times
 from session.state import states_folder
 
 FIXABLE = doctor_hooks.FIXABLE | {"MODES_OPEN", "STALE_FILES"}
-SUBJECTS = ("command", "store", "home", "switches", "settings", "model", "cluster", "exporter")
+SUBJECTS = ("command", "store", "home", "switches", "settings", "model", "cluster", "exporter")  # as they are printed
 
 
 @dataclass
@@ -56,6 +57,7 @@ class Examination:
     settings: config.Config | None = None
     db: apsw.Connection | None = None
     switches: "switches.Switches | None" = None
+    calls: Sequence[Called] = ()  # of hooks in the last day
 
 
 def run(names: Sequence[str] = (), *, project: bool = False, fix: bool = False) -> dict[str, Any]:
@@ -64,7 +66,7 @@ def run(names: Sequence[str] = (), *, project: bool = False, fix: bool = False) 
     if fix and (done := _repair(examination)):
         examination = _examine(names, project=project)
         examination.findings += done
-    findings = _sorted(examination.findings, (*examination.clients, *SUBJECTS))
+    findings = _sorted(examination.findings)
     severities = {"errors": "error", "warnings": "warning", "notes": "note", "fixed": "ok"}
     counts = {name: sum(it.severity == severity for it in findings) for name, severity in severities.items()}
     return {
@@ -83,28 +85,43 @@ def _examine(names: Sequence[str], *, project: bool) -> Examination:
     files.is_read_only = True
     try:
         examination = Examination(names, project)
-        for check in CHECKS:
-            try:
-                examination.findings += check(examination)
-            except Failure as failure:
-                examination.findings.append(_finding("store", failure))
+        for check, subject in CHECKS.items():
+            _run_check(examination, subject, check)
+        for client in clients.rows():
+            if not names or client.name in names:
+                _run_check(examination, client.name, partial(check_client, client=client))
         return examination
     finally:
         files.is_read_only = False
+
+
+def _run_check(examination: Examination, subject: str, check: Callable[[Examination], Iterator[Finding]]) -> None:
+    """Add what a check finds; a fault that ends it is a finding as well."""
+    try:
+        examination.findings.extend(check(examination))
+    except Failure as failure:
+        examination.findings.append(_finding(subject, failure))
+    except sqlite.StoreError as fault:
+        examination.findings.append(_finding("store", sqlite.as_failure(fault)))
+    except Exception as fault:
+        message = f"this could not be checked: {type(fault).__name__}: {fault}"
+        fix = "report this as a bug; `joelclaw doctor` checks everything else"
+        examination.findings.append(error("CHECK_FAILED", subject, message, fix))
 
 
 def _finding(subject: str, failure: Failure) -> Finding:
     return error(failure.code, subject, failure.message, failure.fix)
 
 
-def _sorted(findings: Sequence[Finding], subjects: Sequence[str]) -> list[Finding]:
+def _sorted(findings: Sequence[Finding]) -> list[Finding]:
     """The findings by subject, the worst first, without repetitions; a damaged store is reported once."""
     unique: dict[object, Finding] = {}
     for finding in findings:
         key = finding.code, finding.subject, finding.code == "STORE_DAMAGED" or finding.message
         unique.setdefault(key, finding)
-    rank = ("error", "warning", "note", "ok").index
-    return sorted(unique.values(), key=lambda finding: (subjects.index(finding.subject), rank(finding.severity)))
+    subjects, severities = (*clients.NAMES, *SUBJECTS), ("error", "warning", "note", "ok")
+    rank = [*subjects, *severities].index
+    return sorted(unique.values(), key=lambda finding: (rank(finding.subject), rank(finding.severity)))
 
 
 def check_command(examination: Examination) -> Iterator[Finding]:
@@ -137,34 +154,31 @@ def check_settings(examination: Examination) -> Iterator[Finding]:
 def check_store(examination: Examination) -> Iterator[Finding]:
     """Whether the store's file can be read and written and is intact, and its figures."""
     path, settings = sqlite.path(), examination.settings
-    about = {
+    about: dict[str, Any] = {
         "path": path,
         "exists": os.path.exists(path),
         "backend": settings.get_str("store.backend") if settings else "sqlite",
         "bytes": _size(path),
-        "walBytes": _size(path + "-wal"),
+        "walBytes": sqlite.log_bytes(),
         "knownSchema": sqlite.SCHEMA,
         "waiting": None,
     }
-    counted = store_file.contents(sqlite.open_in_memory(), now=clock.now_ms()) | {"schema": 0}
+    counted = store_file.no_contents()
+    examination.subjects["store"] = about
+    examination.facts |= {"home": files.home(), "store": about}
     try:
         db = sqlite.open_reading()
         if db is not None:
-            counted |= store_file.contents(db, now=clock.now_ms())
+            counted = store_file.contents(db, now=clock.now_ms())
             about["waiting"] = cluster_sync.outbox_status(db) if cluster_sync.has_outbox(db) else None
             examination.db = db
     except Failure as failure:
         about["error"] = {"code": failure.code, "message": failure.message, "fix": failure.fix}
         yield _finding("store", failure)
-    about["schema"] = counted["schema"]
-    examination.facts |= {
-        "home": files.home(),
-        "store": about,
-        "counts": counted["counts"],
-        "events": {**counted["events"], "waiting": len(log.spooled_in(files.home()))},
-        "embedding": {"vectors": counted["vectors"]},
-    }
-    examination.subjects["store"] = about
+    finally:
+        about["schema"] = counted["schema"]
+        examination.facts |= {"counts": counted["counts"], "events": {**counted["events"], "waiting": 0}}
+        examination.facts["embedding"] = {"vectors": counted["vectors"]}
     if (lost := backup.lost_store(examination.db)) is not None:
         yield _finding("store", lost)
     if examination.db is None:
@@ -176,7 +190,7 @@ def check_store(examination: Examination) -> Iterator[Finding]:
         )
         yield error("STORE_DAMAGED", "store", f"{path} is damaged: {'; '.join(faults)}", fix)
     figures = store_file.figures(examination.db)
-    examination.subjects["store"] |= {**figures, "newest": clock.iso(figures["newest"] or None)}
+    about |= {**figures, "newest": clock.iso(figures["newest"] or None)}
 
 
 def check_project(examination: Examination) -> Iterator[Finding]:
@@ -223,8 +237,9 @@ def check_home(examination: Examination) -> Iterator[Finding]:
             shown = ", ".join(os.path.relpath(path, home) for path in paths[:3])
             more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
             yield severity(code, "home", text.format(f"{shown}{more} in {home}"), fix)
+    waiting = examination.facts["events"]["waiting"] = len(log.spooled_in(home))
     if len(files.start_of(log.spool_path(), log.MAX_SPOOL_BYTES * 2)) > log.MAX_SPOOL_BYTES:
-        message = f"the spool is full: {examination.facts['events']['waiting']} events wait to be stored"
+        message = f"the spool is full: {waiting} events wait to be stored"
         yield warning("EVENTS_WAIT", "home", message, "joelclaw otel list")
 
 
@@ -321,45 +336,45 @@ def check_exporter(examination: Examination) -> Iterator[Finding]:
         yield from (warning(subject="exporter", **problem) for problem in export.problems(status))
 
 
-def check_clients(examination: Examination) -> Iterator[Finding]:
-    """The hooks of each client, tried and as they were called, and sessions that cannot be read."""
-    known = examination.switches
-    calls: list[Called] = []
-    with suppress(Failure):  # `check_store` reports it
-        calls = doctor_hooks.calls(examination.db, clock.now_ms() - clock.DAY_MS)
-    for client in clients.rows():
-        if examination.names and client.name not in examination.names:
-            continue
-        result = doctor_hooks.Checked(client, project=examination.project)
-        if not (examination.project or result.facts["installed"] or result.findings):
-            of_project = doctor_hooks.Checked(client, project=True)
-            result = of_project if of_project.facts["installed"] else result
-        kept = transcript_files.find((), client.name, every=True) if client.session_file else []
-        for reason, count in Counter(transcript_files.unreadable(kept).values()).items():
-            message = f"{count} of {len(kept)} sessions cannot be archived: {reason}"
-            fix = "afterwards run `joelclaw memory archive --all`"
-            result.findings.append(warning("SESSIONS_UNREADABLE", client.name, message, fix))
-        about = result.facts
-        if examination.names or about["present"] or about["installed"] or result.findings:
-            yield from result.findings
-            yield from doctor_hooks.check_calls(result, calls, known["silences"] if known else [])
-            examination.clients[client.name] = {**about, "events": doctor_hooks.events(client, calls)}
+def check_calls(examination: Examination) -> Iterator[Finding]:
+    """Read which hooks were called, for `check_client`."""
+    examination.calls = doctor_hooks.calls(examination.db, clock.now_ms() - clock.DAY_MS)
+    yield from ()
 
 
-CHECKS: tuple[Callable[[Examination], Iterator[Finding]], ...] = (
-    check_command,
-    check_settings,  # before those that depend on settings
-    check_store,  # before those that read the store or `facts["events"]`
-    check_project,
-    check_vectors,
-    check_home,
-    check_sessions,
-    check_switches,
-    check_model,
-    check_cluster,
-    check_exporter,
-    check_clients,
-)
+def check_client(examination: Examination, client: Client) -> Iterator[Finding]:
+    """The hooks of a client, tried and as they were called, and sessions that cannot be read."""
+    result = doctor_hooks.Checked(client, project=examination.project)
+    if not (examination.project or result.facts["installed"] or result.findings):
+        of_project = doctor_hooks.Checked(client, project=True)
+        result = of_project if of_project.facts["installed"] else result
+    kept = transcript_files.find((), client.name, every=True) if client.session_file else []
+    for reason, count in Counter(transcript_files.unreadable(kept).values()).items():
+        message = f"{count} of {len(kept)} sessions cannot be archived: {reason}"
+        fix = "afterwards run `joelclaw memory archive --all`"
+        result.findings.append(warning("SESSIONS_UNREADABLE", client.name, message, fix))
+    about, known = result.facts, examination.switches
+    if examination.names or about["present"] or about["installed"] or result.findings:
+        examination.clients[client.name] = {**about, "events": doctor_hooks.events(client, examination.calls)}
+        yield from result.findings
+        yield from doctor_hooks.check_calls(result, examination.calls, known["silences"] if known else [])
+
+
+CHECKS: dict[Callable[[Examination], Iterator[Finding]], str] = {
+    check_command: "command",
+    check_settings: "settings",  # before those that depend on settings
+    check_store: "store",  # before those that read the store
+    check_project: "store",
+    check_vectors: "store",
+    check_home: "home",
+    check_sessions: "home",
+    check_switches: "switches",
+    check_model: "model",
+    check_cluster: "cluster",
+    check_exporter: "exporter",
+    check_calls: "store",
+}
+"""The checks of everything but the clients, and the subject of a fault that ends one."""
 
 
 def _repair(examination: Examination) -> list[Finding]:
@@ -384,6 +399,9 @@ def _repair(examination: Examination) -> list[Finding]:
             done.append(Finding("ok", code, subject, repair()))
         except Failure as failure:
             done.append(warning("FIX_FAILED", subject, failure.message, failure.fix))
+        except Exception as fault:
+            message = f"it could not be repaired: {type(fault).__name__}: {fault}"
+            done.append(warning("FIX_FAILED", subject, message, "report this as a bug"))
     return done
 
 

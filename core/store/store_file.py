@@ -36,6 +36,12 @@ def contents(db: apsw.Connection, *, now: int) -> dict[str, Any]:
         }
 
 
+def no_contents() -> dict[str, Any]:
+    """`contents` of a store that is missing or cannot be read."""
+    counted = {name: dict.fromkeys(VERDICTS, 0) for name in COLLECTIONS}
+    return {"schema": 0, "counts": counted, "vectors": {}, "events": {"total": 0, "errors24h": 0, "last": []}}
+
+
 def vector_extension() -> str | None:
     """The version of sqlite-vec, or None if it cannot be loaded."""
     db = apsw.Connection(":memory:")

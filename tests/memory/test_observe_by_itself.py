@@ -210,7 +210,8 @@ def test_twenty_sessions_that_end_at_once_let_two_models_work(run: Run, home: Pa
     saw = [int(path.suffix.removeprefix(".saw-")) for path in started.iterdir() if path.suffix]
     assert len(saw) == len(names), events(run, "unchanged", "failed")
     assert max(saw) == MAX_JOBS
-    assert sorted(event["sessionId"] for event in events(run, "completed")) == names
+    completed = sorted(event["sessionId"] for event in events(run, "completed"))
+    assert completed == names, events(run, "started", "unchanged", "failed")
 
 
 def test_a_repository_chooses_neither_the_model_nor_where_it_works(

@@ -205,3 +205,46 @@ def test_every_code_is_documented() -> None:
     written = {code for path in modules for code in reported.findall(path.read_text())}
     assert len(written) > 30
     assert written - listed == set()
+
+
+def broken(*_: object, **__: object) -> Any:
+    raise RuntimeError("a bug of ours")
+
+
+@pytest.mark.parametrize(("place", "subject"), [
+    ("apsw.sqlite_lib_version", "command"),
+    ("core.config.load", "settings"),
+    ("core.store.store_file.contents", "store"),
+    ("core.store.store_file.figures", "store"),
+    ("core.store.folders.known", "store"),
+    ("recall.vectors.Table", "store"),
+    ("core.files.examine", "home"),
+    ("session.doctor.state_times", "home"),
+    ("core.switches.read", "switches"),
+    ("session.doctor.find_program", "model"),
+    ("core.store.cluster_sync.outbox_problems", "cluster"),
+    ("otel.export.status", "exporter"),
+    ("session.doctor_hooks.calls", "store"),
+    ("session.doctor_hooks.settings_of", "claude"),
+])  # fmt: skip
+def test_a_fault_of_a_check_is_a_finding_and_the_other_checks_run(
+    user: User, monkeypatch: pytest.MonkeyPatch, place: str, subject: str
+) -> None:
+    settings(user, "[model]\ncommand = 'no-such-model'\n")
+    user.memory.chmod(0o755)
+    monkeypatch.setattr(place, broken)
+    findings = user.doctor()["findings"]
+    faults = [finding for finding in findings if finding["code"] == "CHECK_FAILED"]
+    assert subject in {finding["subject"] for finding in faults}
+    assert all("RuntimeError: a bug of ours" in finding["message"] for finding in faults)
+    assert len(faults) == 1 or subject == "claude", "no check fails because of another"
+    others = {"home": ["MODEL_COMMAND_GONE"], "model": ["MODES_OPEN"], "settings": ["MODES_OPEN"]}
+    assert {*others.get(subject, ("MODEL_COMMAND_GONE", "MODES_OPEN"))} <= {finding["code"] for finding in findings}
+    assert "CHECK_FAILED" in {problem["code"] for problem in user.call("status")["problems"]}
+
+
+def test_a_fault_of_a_repair_is_a_finding(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    user.memory.chmod(0o755)
+    monkeypatch.setattr("core.files.close_all", broken)
+    codes = [finding["code"] for finding in user.doctor("--fix")["findings"]]
+    assert sorted(codes) == ["FIX_FAILED", "MODES_OPEN"]
