@@ -41,16 +41,18 @@ def start() -> NoReturn:
 
 def main() -> int:
     """Run the command in `sys.argv`; returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+    files.find_no_program_here()
+    plain = [word for word in sys.argv[1:] if not word.startswith("-")]
+    is_typed = sys.stdin.isatty() and (len(plain) == 1 or sys.stdout.isatty())
+    if plain[:1] == ["hook"] and not is_typed and not {"--help", "-h"}.intersection(sys.argv):
+        return hook(plain[1:])  # loading the parser would take a twentieth of a bare start of Python
     from cli import parser
 
-    files.find_no_program_here()
     words, json_asked = parser.take_json_flag([parser.valid_text(word) for word in sys.argv[1:]])
-    if words[:1] == ["hook"] and sys.stdin.isatty() and (len(words) == 1 or sys.stdout.isatty()):  # typed by a person
-        words = ["hook", "--help"]
     if words[1:] and words[0] in (*parser.HELP_FLAGS, "help"):
         words = [*words[1:], "--help"]
-    if words[:1] == ["hook"] and not {*parser.HELP_FLAGS} & {*words}:
-        return hook(words[1:])
+    if words[:1] == ["hook"]:  # typed by a person
+        words = ["hook", "--help"]
     if words[:1] in (["checkpoint"], ["inject"]):  # hook scripts call these in the client's environment
         from core import config
 
@@ -134,13 +136,13 @@ def start_due_jobs() -> None:
 def hook(words: Sequence[str]) -> int:
     """`joelclaw hook AGENT [EVENT]`: answer an agent's event. The exit code is always 0.
 
-    Whatever goes wrong, the agent gets a valid answer, and the fault is stored as an event. Unknown options and words
-    are ignored: the hook may have been installed by a later version.
+    `words` are those of the call after `hook`, without options: a later version may have installed the hook with an
+    unknown option. Whatever goes wrong, the agent gets a valid answer, and the fault is stored as an event.
     """
     import time
 
     began = time.monotonic()
-    agent, event, *_ = *(word for word in words if not word.startswith("-")), "", ""
+    agent, event, *_ = *words, "", ""
     try:
         from cli import input as stdin
         from session.hook import Hook

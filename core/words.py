@@ -28,6 +28,9 @@ STOP_WORDS = frozenset(
 # Folders and file endings that thousands of notes hold: of a path, its phrase and its other words tell it.
 _PATH_WORDS = frozenset("src lib dist py ts tsx js jsx mjs go rs json yaml yml toml md txt html css sh".split())
 
+_terms_of: dict[str, tuple[str, ...]] = {}
+"""The terms of the last query: a recall asks for them several times."""
+
 SPACES = {i: " " for i in range(128) if not chr(i).isalnum()}
 
 
@@ -152,6 +155,13 @@ def stem(word: str) -> str:
 
 def query_terms(query: str) -> list[str]:
     """The terms of a query for the lexical index, words and phrases, without stop words; at most `MAX_QUERY_WORDS`."""
+    if query not in _terms_of:
+        _terms_of.clear()
+        _terms_of[query] = tuple(_query_terms(query))
+    return [*_terms_of[query]]
+
+
+def _query_terms(query: str) -> list[str]:
     seen: dict[str, None] = {}
     empty: set[str] = set()
     for chunk in query.split():

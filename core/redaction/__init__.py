@@ -219,16 +219,18 @@ def _may_be_token(word: str) -> bool:
 def _may_hold_in_value(value: object) -> bool:
     """As `may_hold_secret`, for a JSON value: also if a short text may be the name of a secret, or an option."""
     texts: list[str] = []
+    keys: list[str] = []
     waiting = [value]
     while waiting:
         item = waiting.pop()
         if isinstance(item, dict):
-            waiting += [*item, *item.values()]
+            keys += [key for key in item if key.isalpha()]  # its value is another text, so it holds no secret
+            waiting += [*(key for key in item if not key.isalpha()), *item.values()]
         elif isinstance(item, (list, tuple)):
             waiting += item
         elif isinstance(item, str):
             texts.append(item)
-    names = "\n".join(text for text in texts if len(text) <= MAX_NAME_CHARS).lower().replace("tokens", "")
+    names = "\n".join(text for text in keys + texts if len(text) <= MAX_NAME_CHARS).lower().replace("tokens", "")
     if any(text[:1] == "-" for text in texts) or any(map(names.__contains__, KEYWORDS)):
         return True
     # A look at all texts together costs a fifth; it may find something that no single text has.
