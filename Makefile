@@ -56,7 +56,7 @@ format: $(STAMP)  ## format the code
 	$(BIN)/ruff format .
 
 docs: $(STAMP)  ## write the generated parts of docs/, and cli/hot_table.py
-	$(BIN)/python -m cli.reference >.hot_table.py && mv .hot_table.py cli/hot_table.py
+	$(BIN)/python docs/commands_page.py >.hot_table.py && mv .hot_table.py cli/hot_table.py
 	$(BIN)/python -m cogapp -r docs/cli.md docs/configuration.md docs/contract.md
 
 wheel: $(STAMP)  ## build dist/joelclaw-VERSION-py3-none-any.whl, for pipx

@@ -31,7 +31,9 @@ _LANES = ["flowing-reflections", "flowing-observations", "curated-pages"]
 
 
 @app.command("status")
-def status() -> Answer:
+def status(
+    canary: Annotated[bool, Option("--agent-dispatch-canary", help="Has no effect: there is no dispatcher")] = False,
+) -> Answer:
     """Show the store, versions and problems. Exits 0 even with problems."""
     from session.doctor import run
 
@@ -43,6 +45,7 @@ def status() -> Answer:
     ]
     result: dict[str, Any] = {"healthy": found["healthy"], "problems": problems, **found["facts"]}
     result |= {**_SERVICES, "k8s": {**_ABSENT, "status": "absent", "hostname": host(), "hostedOn": None}}
+    result["agentDispatchCanary"] = {"enabled": canary, "ok": None, "summary": _ABSENT["detail"]}
     result["recall"] = {"adapter": "flowing-memory-recall", "requestedLanes": _LANES, "answeringLanes": _LANES}
     actions = []
     if not result["store"]["exists"]:

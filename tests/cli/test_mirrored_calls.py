@@ -35,7 +35,7 @@ KEYS = {
     "search": "query collection semantic totalFound hits",
     "note": "id text source createdAt tags status",
     "briefing": "repo heading day_index entries budget ranking interest_decay",
-    "status": "healthy problems server worker agent_mail k8s latestAgentDispatchCanary",
+    "status": "healthy problems server worker agent_mail k8s latestAgentDispatchCanary agentDispatchCanary",
 }
 """The mirrored keys of an answer's result, by the words of the command."""
 OVERVIEWS = {"memory": "commands", "sessions": "commands", "knowledge": "commands", "vault": "vault_root", "otel":

@@ -1,5 +1,6 @@
 """Our parser reads a call as Typer would, and a parameter accepts the values that its declaration allows."""
 
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from cli.input import CLIENT_VARIABLES, required_session
 from cli.parser import Command, Parameter, take_json_flag
 from core.errors import Failure
 
+GENERATED = runpy.run_path(str(ROOT / "docs" / "commands_page.py"))
 COMMANDS = [command for path, command in every_command().items() if path != "hook"]
 ODD_WORDS = st.sampled_from(
     "- -- --- -1 -5.5 --5 -x -nx -n5 -n=5 --nope --nope=1 --raw= = --raw=true --= --limit --limit= –limit -é --é=x "
@@ -166,13 +168,13 @@ def test_two_flags_that_contradict_each_other_are_refused() -> None:
 
 
 def test_the_hot_table_is_generated_from_the_declarations() -> None:
-    assert (ROOT / "cli" / "hot_table.py").read_text() == reference.hot_table(), "run make docs"
+    assert (ROOT / "cli" / "hot_table.py").read_text() == GENERATED["hot_table"](), "run make docs"
     assert {*hot_table.COMMANDS} == {*HOT_FUNCTIONS}
 
 
 def test_the_commands_page_is_generated_from_the_declarations() -> None:
     page = Path(ROOT / "docs" / "cli.md").read_text()
-    assert reference.markdown() in page, "run make docs"
+    assert GENERATED["page"]() in page, "run make docs"
 
 
 def test_a_session_is_given_or_named_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
