@@ -75,11 +75,11 @@ class Codex(Client):
     login_shell = True
 
     def event(self, payload: dict[str, Any], name: str) -> HookEvent:
-        """As `Client.event`; the end of a subagent is that of its session."""
+        """As `Client.event`. The events of a subagent name its parent's session, and belong to its own."""
         event = super().event(payload, name)
-        if name == "SubagentStop":
-            event["parent"], event["session"] = event["session"], string(payload.get("agent_id"))
-            event["transcript"] = string(payload.get("agent_transcript_path"))
+        if agent := string(payload.get("agent_id")):
+            event["parent"], event["session"] = event["session"], agent
+            event["transcript"] = string(payload.get("agent_transcript_path")) or event["transcript"]
         return event
 
     def wrote(self, line: dict[str, Any]) -> bool:

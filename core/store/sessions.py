@@ -93,6 +93,11 @@ def forgotten_ids(db: apsw.Connection) -> list[str]:
     return [str(name) for (name,) in db.execute("SELECT id FROM session WHERE updated_at = ?", (FORGOTTEN,))]
 
 
+def of_agents(db: apsw.Connection) -> set[str]:
+    """The sessions that other sessions began: subagents and reviews."""
+    return {str(name) for (name,) in db.execute(f"SELECT id FROM session WHERE NOT {_OF_USER}")}
+
+
 def forget(db: apsw.Connection, identifier: str) -> None:
     """Delete a session's work; what it does from now on is not kept either."""
     began = db.execute("SELECT parent, kind FROM session WHERE id = ?", (identifier,)).fetchone() or ("", "main")

@@ -240,3 +240,22 @@ def test_a_subagent_that_ends_is_archived_as_a_session_of_its_own(
     found = run("recall", "--raw", "--session", agent, "drones").out
     assert ("There are nine." in found) != is_off
     assert not list(home.glob(f"sessions/*{agent}*")), "it is compacted by nobody"
+
+
+def test_what_a_subagent_is_asked_is_not_the_users_request(run: Run, tmp_path: Path) -> None:
+    """Codex names the parent's session in a subagent's events, and the subagent's rollout."""
+    agent = SESSION[:-1] + "d"
+    parent = Rollout(tmp_path)
+    parent.prompt("count the hives")
+    parent.write()
+    hook(run, "UserPromptSubmit", parent, prompt="count the hives")
+    subagent = Rollout(tmp_path, session=agent, source={"subagent": {"thread_spawn": {"parent_thread_id": SESSION}}})
+    subagent.prompt("count the drones")
+    subagent.write()
+    hook(run, "UserPromptSubmit", subagent, agent_id=agent, prompt="count the drones")
+    subagent.message("There are nine.", role="assistant")
+    subagent.write()
+    hook(run, "SubagentStop", parent, agent_id=agent, agent_transcript_path=str(subagent.path))
+    assert [row["sessionId"] for row in run("session", "list").result["sessions"]] == [SESSION]
+    assert "drones" not in run("inject", "recovery", "--session", SESSION, "--raw").out
+    assert run("session", "show", agent).result["kind"] == "subagent"
