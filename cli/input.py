@@ -114,7 +114,7 @@ def report_unknown_keys(unknown: Sequence[str], known: Collection[str]) -> None:
     from core.quoting import shown
 
     for key in unknown[:20]:
-        meant = [f" (did you mean {near}?)" for near in get_close_matches(key[:80], known, 1)]
+        meant = [f" (did you mean {near}?)" for near in get_close_matches(key[:80], known, 1, 0.7)]
         tell(shown(f"joelclaw: ignored, as this key is unknown: {key[:80]}{''.join(meant)}\n"))
 
 

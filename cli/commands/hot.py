@@ -239,7 +239,7 @@ def _event(kind: Kind, session_id: str, given: Mapping[str, Any]) -> HookEvent:
     tokens = _number(given, "tokens")
     window = _number(given, "window", least=1)
     if percent is None and tokens is not None and window is None:
-        raise wrong_usage("--tokens needs --window", "give --window too, or --percent")
+        raise wrong_usage("tokens were given without a window", "give the window too, or percent instead of both")
     return own_event(
         kind,
         session=session_id,
@@ -265,7 +265,9 @@ def _texts(given: Mapping[str, Any], name: str) -> list[str]:
     value = given.get(name)
     texts = [value] if isinstance(value, str) else value or []
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise wrong_usage(f"{name} contains a value that is not text", f"give {name} as JSON strings")
+        raise wrong_usage(
+            f"{name} is neither text nor a list of texts", f"give {name} as a string, or a list of strings"
+        )
     return texts
 
 
