@@ -219,8 +219,8 @@ _NODE_ID = r"(?:db|cluster)-[A-Z\d]{26}\Z|[A-Z]{1,5}_kw[A-Z]|\d{2,3}:[A-Z][A-Za-
 _PUBLIC = (
     "sha1-", "sha256-", "sha384-", "sha512-", "AAAAB3NzaC1", "AAAAC3NzaC1lZDI1NTE5", "AAAAE2VjZHNh", "AAAAGnNr",
     "pk_live_", "pk_test_", "toolu_", "msg_", "call_", "req_", "resp_", "chatcmpl-", "fc_", "rs_", "run_", "thread_",
-    "asst_", "srvtoolu_", "agent_msg_", "REDACTED", "nonce-", "MIIBIjAN", "MIICIjAN", "MFkwEwYHKoZI", "MCowBQYDK2V",
-    "_ZN", "_ZK", "_ZT", "_ZS", "__ZN", "_RN",
+    "asst_", "srvtoolu_", "agent_msg_", "ses_", "prt_", "REDACTED", "nonce-", "MIIBIjAN", "MIICIjAN", "MFkwEwYHKoZI",
+    "MCowBQYDK2V", "_ZN", "_ZK", "_ZT", "_ZS", "__ZN", "_RN",
 )  # fmt: skip
 
 

@@ -114,7 +114,9 @@ def _compose(event: HookEvent, session: Session) -> Note:
     """The note from what the session did; from its state if it did too little. It may be empty."""
     state, store = session.state, session.store
     messages = state.messages or store.read("work", lambda db: _archived_messages(db, state), state.messages)
-    short = [entry for entry in reversed(messages) if entry["isShort"]]  # the others may quote foreign text
+    # What a prompt asks now is still in the context.
+    dropped = messages[:-1] if event["kind"] == "prompt" and len(messages) > 1 else messages
+    short = [entry for entry in reversed(dropped) if entry["isShort"]]  # the others may quote foreign text
     requests = [query for query in dict.fromkeys(task_query([entry]) for entry in short) if query]
 
     def read(db: apsw.Connection) -> Note | None:
