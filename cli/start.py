@@ -209,7 +209,7 @@ def report_incomplete_output(path: str, error: StdoutFullError) -> int:
 
 
 def report_unknown_settings(unknown: Sequence[tuple[str, str]], *, quiet: bool) -> None:
-    """Report unknown settings (place and name): unless `quiet`, on stderr, and each once as an event."""
+    """Report unknown settings (place and name): unless `quiet`, on stderr; and once in this home, as events."""
     if not unknown:
         return
     from core import clock, config
@@ -217,8 +217,14 @@ def report_unknown_settings(unknown: Sequence[tuple[str, str]], *, quiet: bool) 
     from core.words import fingerprint
     from otel import log
 
+    unknown = unknown[:20]  # a file may hold thousands
+    if not quiet:
+        tell(shown("".join(f"joelclaw: {config.describe_unknown(*setting)}\n" for setting in unknown)))
+    mark = os.path.join(files.home(), "cache", f"unknown-settings-{fingerprint(repr(unknown))}")
+    if os.path.exists(mark):
+        return
     events = []
-    for place, name in unknown[:20]:  # a file may hold thousands
+    for place, name in unknown:
         message = config.describe_unknown(place, name)
         about = {"path": place[-300:], "key": name[:80], "meant": config.closest_setting(name), "message": message}
         action = "config.variable_ignored" if place == config.HOOK_ENVIRONMENT else "config.key_unknown"
@@ -226,9 +232,8 @@ def report_unknown_settings(unknown: Sequence[tuple[str, str]], *, quiet: bool) 
         events.append(
             log.new_event(action, id=known, component="config", level="warn", metadata=about, now=clock.now_ms())
         )
-    log.spool(events)
-    if not quiet:
-        tell(shown("".join(f"joelclaw: {event['metadata']['message']}\n" for event in events)))
+    if log.spool(events):
+        files.touch_private(mark)
 
 
 # The process

@@ -61,6 +61,7 @@ def test_a_hook_only_records_an_event(run: Run, home: Path) -> None:
     for _ in range(2):
         outcome = run("hook", "pi", "turn_end", stdin=payload, env=NOW)
         assert (outcome.err, json.loads(outcome.out)) == ("", {"messages": []})
+    assert not (home / "spool" / "events.jsonl").exists(), "the first hook has reported it"
     assert len(events(run)) == 1
 
 
