@@ -5,7 +5,14 @@ which have no spaces: those go to an extra column as parts (camel humps, overlap
 words between them).
 """
 
+from __future__ import annotations
+
 import os
+
+from core import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MAX_QUERY_WORDS = 64
 _UNSPACED = (
@@ -183,7 +190,7 @@ def _query_terms(query: str) -> list[str]:
             seen.setdefault(hump)
         if len(seen) > 4096:
             break
-    empty |= STOP_WORDS.union(_function_words(list(seen)[:MAX_QUERY_WORDS]))
+    empty |= STOP_WORDS.union(_few_function_words(list(seen)[:MAX_QUERY_WORDS]))
     terms = [term for term in seen if term not in empty] or list(seen)
     if len(terms) > MAX_QUERY_WORDS:
         half = MAX_QUERY_WORDS // 2
@@ -191,19 +198,30 @@ def _query_terms(query: str) -> list[str]:
     return terms
 
 
-def _function_words(present: list[str]) -> list[str]:
-    """The function words among these words, in the language that has most of them; if that is English, STOP_WORDS."""
+def function_words(present: Sequence[str]) -> list[str]:
+    """The function words among these lower-case words, in the language that has most of them."""
+    return max(_by_language(present).values(), key=len)
+
+
+def _few_function_words(present: Sequence[str]) -> list[str]:
+    """The function words among these words; of English ones, only STOP_WORDS."""
     best = [word for word in present if word in STOP_WORDS]
     if len(best) * 2 >= len(present) or len(present) < 3:
         return best
+    of_language = _by_language(present)
+    language = max(of_language, key=lambda language: len(of_language[language]))  # English first among equals
+    return best if language == b"en" or len(of_language[language]) < 2 else of_language[language]
+
+
+def _by_language(present: Sequence[str]) -> dict[bytes, list[str]]:
+    """By language, English first, the function words among these words."""
     with open(os.path.join(os.path.dirname(__file__), "data", "function_words.txt"), "rb") as file:
         data = file.read()
     of_language: dict[bytes, list[str]] = {b"en": []}
     for word in present:
         for language in _languages_with(word.encode(), data):
             of_language.setdefault(language, []).append(word)
-    language = max(of_language, key=lambda language: len(of_language[language]))  # English first among equals
-    return best if language == b"en" or len(of_language[language]) < 2 else of_language[language]
+    return of_language
 
 
 def _languages_with(word: bytes, data: bytes) -> list[bytes]:

@@ -157,7 +157,7 @@ def summary_row(db: apsw.Connection, session: KnownSession, config: Config) -> d
         first = stored_sessions.episode_times(db, session.id)[1]
         started = min(started or first, first or started)
         prompts = [] if task else [prompt["text"] for prompt in stored_sessions.timed_prompts(db, session.id, 12)]
-        task = task or opening(last_request(prompts) or (prompts[-1] if prompts else ""), 200)
+        task = task or opening(last_request(prompts), 200)
     percent, parent = state.percent if state else None, archived.get("parent", "") if archived else ""
     return {
         "sessionId": session.id,

@@ -256,8 +256,7 @@ class _Work:
         found: dict[str, Entry] = {}
         for behind, (identifier, text) in enumerate(reversed(self._prompts)):
             key = _key_of(text)
-            is_telling = requests.is_topic(text) or requests.is_request(text)
-            if is_telling and key not in found and not self._summary.has_text(text):
+            if requests.says_something(text) and key not in found and not self._summary.has_text(text):
                 shown = clip(" ".join(text.split()), 300)
                 get = f"{own_command.word()} memory show {shlex.quote(identifier)}"
                 found[key] = {"text": shown, "by": "prompt", "id": identifier, "promptsBefore": behind, "get": get}

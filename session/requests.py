@@ -23,26 +23,18 @@ LAST_CHARS = 100  # of the later ones
 # "fix it up" and "option b", which are about something that was said before.
 REQUEST_LETTERS = 20
 WHOLE_LETTERS = 40  # of a request that surely needs nothing before it
-# How an automated message begins, in lower case, once emoji and marks of quotes and headings are stripped.
-_AUTOMATED = (
-    "automated gateway event | automated gateway digest | automated message | automated event | batch digest |"
-    " gateway digest | daily digest | signal digest | heartbeat timestamp | heartbeat: | missed heartbeat | cron: |"
-    " reminder: | alert: | scheduled task | scheduled reminder | system event | system reminder | system notification"
-    " | system message | session recovery | session briefing | gateway recovery | gateway boot | compaction summary |"
-    " context refresh | context recovery | context checkpoint | recovered session | recovered. standing by |"
-    " relevant memory (auto-retrieved | project context: | system knowledge (auto-retrieved | this session is being"
-    " continued from a previous conversation | the conversation history before this point was compacted | caveat: the"
-    " messages below | [request interrupted | another language model started to solve | post-compaction |"
-    " task notification | plan summary | should i: | digest: | watchdog: | notification: | webhook: | alarm: | event: |"
-    " background task: | monitor event | [cron | [heartbeat | [reminder | [alert | [event | [digest"
+# How the messages of a gateway's machinery begin (CONTRACT.md, "No topic"): a mark or, in lower case, words behind
+# marks. A label counts only before a colon or in brackets. Clients' own messages never get here: their readers know
+# them.
+_MARKS = ("🔔", "📋", "❌", "⚠", "⚡", "HEARTBEAT")
+_LABELS = "alarm alert cron digest event heartbeat notification reminder watchdog webhook background task".split()
+_OPENINGS = (
+    "automated gateway | automated message | automated event | batch digest | gateway digest | daily digest |"
+    " signal digest | missed heartbeat | heartbeat timestamp | scheduled task | scheduled reminder | system event |"
+    " system reminder | system notification | system message | session recovery | session briefing |"
+    " gateway recovery | gateway boot | context recovery | context checkpoint | recovered session |"
+    " recovered. standing by | monitor event"
 ).split(" | ")
-# Words that ask for the state of things without naming any.
-_EMPTY_WORDS = frozenset(
-    "update updates happening going thing things everything anything something now currently current right recent"
-    " recently latest new today far next please just tell give show know catch back quick summarize report still doing"
-    " work working stuff hey hello hi ok okay yes no thanks thank let go ahead continue carry keep proceed start stop"
-    " wait again more up changed overnight yesterday tonight morning night week hour hours while since last".split()
-)
 # Words that ask for the state of things, in the languages of most prompts. A question with a mark needs none of them.
 _STATE_WORDS = frozenset(
     "status state happening happened progress news sitrep overview summary recap miss missed catch speed"
@@ -51,11 +43,12 @@ _STATE_WORDS = frozenset(
     " статус состояние новости нового дела".split()
 )
 _UNSPACED_STATE_WORDS = "状态 狀態 现状 現状 进展 進捗 近况 情况 怎么样 新消息 状況 最新 상태 상황 현황".split()
-
-# Verbs that begin a request, however short.
-_VERBS = frozenset(
-    "add build change check create debug delete fix implement improve make migrate move refactor remove rename replace"
-    " revert run test update write".split()
+# What an English question about the state of things may say besides: "give me a quick status update, please".
+_EMPTY_WORDS = frozenset(
+    "update updates happening going thing things everything anything something now currently current right recent"
+    " recently latest new today far next please just tell give show know catch back quick summarize report still doing"
+    " work working stuff hey hello hi ok okay yes no thanks thank let go ahead continue carry keep proceed start stop"
+    " wait again more up changed overnight yesterday tonight morning night week hour hours while since last".split()
 )
 
 
@@ -63,10 +56,10 @@ def is_topic(text: str) -> bool:
     """Whether a message is a person's own words about something: no envelope, digest or acknowledgement."""
     plain = own_words(text)
     width = sum(1 if character.isascii() else 2 for character in plain)
-    ignored = words.STOP_WORDS | _EMPTY_WORDS | _STATE_WORDS
-    telling = {word for word in words.split(plain) if word not in ignored}
-    is_reply = begins_with(plain.lower(), ("noted",))
-    return width >= 20 and not is_reply and (len(telling) >= 2 or any(not word.isascii() for word in telling))
+    if width < 20 or begins_with(plain.lower(), ("noted",)):
+        return False
+    telling = {word for word in _telling_words(plain) if word not in _STATE_WORDS}
+    return len(telling) >= 2 or any(not word.isascii() for word in telling)
 
 
 def asks_for_state(text: str) -> bool:
@@ -81,15 +74,20 @@ def asks_for_state(text: str) -> bool:
 
 
 def is_nameless(text: str) -> bool:
-    """Whether a prompt is a short question without a name, a number, or a word that stands out among English ones."""
+    """Whether a prompt is a short question without a name, a number, or a word that stands out among English ones.
+
+    So is a single word with a question mark, such as "update?", in any language.
+    """
     from core.names import names_in_order
 
     plain, order, unknown = _short_prompt(text)
-    is_long_enough = len(order) >= 2 or (len(plain) >= 5 and plain[0] >= "\u3040")  # a script without spaces
-    if not (is_long_enough and len(order) <= 6 and _is_question(plain)) or any(map(str.isdigit, plain)):
+    if not order or len(order) > 6 or any(map(str.isdigit, plain)):
         return False
-    has_name = any(is_name for _, is_name in names_in_order(plain))
-    return not has_name and (not unknown or 2 * len(unknown) > len(order))
+    if any(is_name for _, is_name in names_in_order(plain)):
+        return False
+    if len(order) == 1:
+        return _ends_as_question(plain) and order[0] not in words.STOP_WORDS  # "why?" asks about what was said
+    return _is_question(plain) and (not unknown or 2 * len(unknown) > len(order))
 
 
 def _short_prompt(text: str) -> tuple[str, list[str], list[str]]:
@@ -101,15 +99,17 @@ def _short_prompt(text: str) -> tuple[str, list[str], list[str]]:
 
 
 def _is_question(plain: str) -> bool:
-    ends = plain.rstrip(" !.)»”\"'").endswith(("?", "？", "؟"))
-    return ends or plain.lower().startswith(("what", "how", "where are", "any "))
+    return _ends_as_question(plain) or plain.lower().startswith(("what", "how", "where are", "any "))
+
+
+def _ends_as_question(plain: str) -> bool:
+    return plain.rstrip(" !.)»”\"'").endswith(("?", "？", "؟"))
 
 
 def is_request(text: str, letters: int = REQUEST_LETTERS) -> bool:
     """Whether a message says what a person wants done, and not only that the work may go on or is fine.
 
-    It names an identifier or a file, begins with an English verb ("fix login"), or has that many letters. A sign of a
-    script without spaces counts as several.
+    It names an identifier or a file, or has that many letters. A sign of a script without spaces counts as several.
     """
     from core.names import names_in_order
 
@@ -119,42 +119,50 @@ def is_request(text: str, letters: int = REQUEST_LETTERS) -> bool:
         for sign in plain
         if sign.isalnum() or "\u0300" <= sign < "\u2000"  # vowel signs are no letters
     )
-    order = words.split(plain[:READ_CHARS])
-    is_order = letters == REQUEST_LETTERS and len(order) > 1 and order[0] in _VERBS
-    return width >= letters or is_order or any(is_name for _, is_name in names_in_order(plain[:READ_CHARS]))
+    return width >= letters or any(is_name for _, is_name in names_in_order(plain[:READ_CHARS]))
+
+
+def says_something(text: str) -> bool:
+    """Whether a person's prompt is worth listing: it is a request, or has two telling words ("fix the login bug")."""
+    return is_request(text) or _telling(text) >= 2
 
 
 def own_words(text: str) -> str:
     """What a person said, without marks and emoji at its start; "" for automated text, commands and thanks."""
     text = text[:4_000].strip()
+    first = text[1:].split(maxsplit=1)[:1]
+    is_command = text.startswith("/") and first and "/" not in first[0] and "." not in first[0]  # `/compact`, no path
+    is_marked = text.lstrip("#> ").startswith(_MARKS)
+    if text.startswith(("<", "‹", "$ ")) or is_command or is_marked or is_own(text):
+        return ""
     marks = "#*>_~-=+|•·›» \t\n"
     starts = (at for at, sign in enumerate(text) if sign not in marks and (sign.isascii() or sign.isalnum()))
     plain = text[next(starts, len(text)) :]
-    first = text[1:].split(maxsplit=1)[:1]
-    is_command = text.startswith("/") and first and "/" not in first[0] and "." not in first[0]  # `/compact`, no path
-    is_envelope = text.lstrip("#> ").startswith(("🔔 Gateway", "⚡", "HEARTBEAT"))
-    if text.startswith(("<", "‹", "$ ")) or is_command or is_envelope or is_own(text):
-        return ""
     lower = " ".join(plain.lower().replace("’", "'").split())
+    label = next((label for label in _LABELS if begins_with(lower.lstrip("["), (label,))), "")
+    is_labelled = label and (lower.startswith("[") or lower[len(label) :].startswith(":"))
     of_automation = (
         "not a human message", "since last digest", "heartbeat_ok", "joelclaw-memory", "joelclaw memory",
         "this is an automated", "do not reply to this message", "acknowledge briefly",
     )  # fmt: skip
-    if begins_with(lower, _AUTOMATED) or any(phrase in lower for phrase in of_automation):
-        return ""
-    return "" if _only_acknowledges(lower) else plain
+    is_automated = is_labelled or begins_with(lower, _OPENINGS) or any(phrase in lower for phrase in of_automation)
+    return "" if is_automated or _only_acknowledges(lower) else plain
 
 
-def last_request(prompts: Sequence[str], letters: int = REQUEST_LETTERS) -> str:
-    """The last prompt that is a request; prompts are oldest first. "" if none of the last twelve is a request."""
-    return next((prompt for prompt in prompts[:-13:-1] if is_request(prompt, letters)), "")
+def last_request(prompts: Sequence[str]) -> str:
+    """The last prompt that is a request; if none of the last twelve is, the most telling of them; "" without prompts.
+
+    Prompts are oldest first.
+    """
+    latest = prompts[:-13:-1]
+    return next(filter(is_request, latest), "") or max(latest, key=_telling, default="")
 
 
 def open_request(history: History, session: Session, calls: Sequence[Call]) -> str:
     """The requests of the open turn: its first and last request, and its last words: `"…" · then: "…"`.
 
-    If all of them are short, the last request before them comes first, and a single word ("continue") is left out. A
-    request of a turn that has ended says so.
+    If all of them are short, the requests that they may be about come first, and a single word ("continue") is left
+    out. A request of a turn that has ended says so.
     """
     said = history.conversation(READ_CHARS)  # times and prompts; the agent's words are ""
     at = _turn_start(said, calls, session.get("ended_at", 0))
@@ -167,15 +175,26 @@ def open_request(history: History, session: Session, calls: Sequence[Call]) -> s
         shown = dict.fromkeys((list(filter(_is_telling, before)) or before)[-1:], " (turn ended)")
     if not any(is_request(prompt, WHOLE_LETTERS) for prompt in shown):
         last = next(reversed(shown), "")
-        rest = [prompt for prompt in before if prompt not in shown]
-        requests = filter(None, (last_request(rest, WHOLE_LETTERS), last_request(rest)))
-        shown = dict.fromkeys(requests, " (turn ended)") | shown
+        earlier = _requests_before([prompt for prompt in before if prompt not in shown][-12:])
+        shown = dict.fromkeys(earlier, " (turn ended)") | shown
         if not _is_telling(last) and len(shown) > 1:
             del shown[last]
     return " · then: ".join(
         f'"{opening(prompt, LAST_CHARS if at else LINE_CHARS)}"{ended}'
         for at, (prompt, ended) in enumerate(shown.items())
     )
+
+
+def _requests_before(prompts: Sequence[str]) -> list[str]:
+    """The last request that needs nothing before it, and the one after it that says most; repeated prompts say nothing.
+
+    A short prompt counts as a request here if it has several words, and not only function words: it is quoted behind
+    the request that it may belong to, so that nothing has to be guessed about it.
+    """
+    whole = next((at for at in range(len(prompts) - 1, -1, -1) if is_request(prompts[at], WHOLE_LETTERS)), -1)
+    later = [prompt for prompt in prompts[whole + 1 :] if _is_telling(prompt) and prompts.count(prompt) == 1]
+    last = [prompt for prompt in later if is_request(prompt)][-1:] or sorted(filter(_telling, later), key=_telling)[-1:]
+    return [*([prompts[whole]] if whole >= 0 else []), *last]
 
 
 def opening(prompt: str, characters: int) -> str:
@@ -211,6 +230,18 @@ def _turn_start(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at
             return at
         until = spoke
     return 0
+
+
+def _telling(prompt: str) -> int:
+    """How many telling words a person's prompt has."""
+    return len(_telling_words(own_words(prompt)))
+
+
+def _telling_words(text: str) -> list[str]:
+    """The words of a text without the function words of its language: none of "go on" or "sí, adelante"."""
+    order = words.split(text[:READ_CHARS])
+    empty = words.STOP_WORDS.union(words.function_words(order))
+    return [word for word in order if word not in empty]
 
 
 def _is_telling(prompt: str) -> bool:

@@ -85,7 +85,7 @@ def entries_of_others(now: int, config: Config) -> list[tuple[int, str]]:
             entries += [(0, ": ".join([heading, *lines[:3]]))] if heading else []
         elif about.split(" · ")[1:2] != [GATEWAY]:
             said = [part for part in fields.get("Task", "").split(JOINT) if own_words(part)]
-            parts = [last_request(said) or said[-1]] if said else []
+            parts = [last_request(said)] if said else []
             parts += [f"files {fields['Files modified']}"] if "Files modified" in fields else []
             written_at = clock.parse_iso(f"{clock.iso(now)[:10]}T{at}:00.000Z") or 0
             entries += [(written_at, f"{at} {'; '.join(parts)}")] if parts else []

@@ -51,7 +51,7 @@ def test_other_short_prompts_bring_none(run: Run, message: str) -> None:
     "Lagebericht bitte", "wie steht es denn so?", "¿qué está pasando?", "ponme al día", "quoi de neuf ?",
     "état des lieux", "che succede?", "статус", "как дела?", "что нового", "现在情况怎么样", "有什么新消息吗",
     "今どうなってる？", "何か変わった？",
-    "상황 어때?",
+    "상황 어때?", "update?", "fertig?", "прогресс?",
 ])  # fmt: skip
 def test_people_ask_for_the_state_of_things_in_any_language(message: str) -> None:
     assert requests.asks_for_state(message)
@@ -59,8 +59,9 @@ def test_people_ask_for_the_state_of_things_in_any_language(message: str) -> Non
 
 @pytest.mark.parametrize("message", [
     "go on", "yes, do it please", "ok thanks!", "weiter", "sí, adelante", "继续", "続けて", "update the readme",
-    "fix the status page", "deploy", "1+2", "show me src/a.py?", "why does the telegram channel lose its session?",
-    "## 📋 Batch Digest: status", "🔔 Gateway status?", "HEARTBEAT status?",
+    "fix the status page", "deploy", "1+2", "why?", "show me src/a.py?",
+    "why does the telegram channel lose its session?", "## 📋 Batch Digest: status", "🔔 Gateway status?",
+    "HEARTBEAT status?",
 ])  # fmt: skip
 def test_requests_replies_and_envelopes_ask_for_something_else(message: str) -> None:
     assert not requests.asks_for_state(message)
