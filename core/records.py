@@ -166,6 +166,8 @@ class EventQuery(TypedDict, total=False):
     session: str
     sessions: Sequence[str] | None
     """Only these; None means any."""
+    client: str
+    """Only what names this client; of `sessions`, if it names none."""
     system: str
     success: bool | None
     since: int

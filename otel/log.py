@@ -10,7 +10,7 @@ import os
 import time
 
 from core import TYPE_CHECKING, clock, files, json_text, words
-from core.errors import Failure
+from core.errors import Failure, NotAFile
 from core.files import SET_ASIDE
 from core.redaction import redact, redact_value
 
@@ -336,7 +336,7 @@ def _read(folder: str, prefix: str) -> tuple[list[Event], list[str]]:
         if not name.startswith(prefix) or SET_ASIDE in name:
             continue
         try:
-            for line in files.read_file(path, MAX_SPOOL_BYTES * 2).splitlines():
+            for line in files.read_file(path).splitlines():
                 try:
                     event = json_text.loads(line)
                     if isinstance(event["timestamp"], int):
@@ -344,9 +344,11 @@ def _read(folder: str, prefix: str) -> tuple[list[Event], list[str]]:
                 except (ValueError, TypeError, LookupError):  # another program has damaged the line
                     pass
             read.append(path)
-        except OSError:  # it belongs to root, it is no file, or another process has stored it by now
+        except (PermissionError, NotAFile):  # root's, or no file
             try:
                 files.set_aside(path if prefix else "")
             except OSError:
                 pass
+        except OSError:  # another process has stored it by now, or a later command tries again
+            pass
     return sorted(events.values(), key=lambda event: event["timestamp"]), read

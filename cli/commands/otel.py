@@ -111,7 +111,11 @@ def search(
         if client or project:
             known = known_sessions.of(sqlite.open_or_empty(), client=client or "", project=project)
             narrowed = [session.id for session in known]
-        return {**events.query(filters, clock.now_ms()), "sessions": narrowed}
+        return {
+            **events.query(filters, clock.now_ms()),
+            "sessions": narrowed,
+            "client": "" if project else client or "",
+        }
 
     if follow:
         return _follow(asked, limit)
@@ -137,12 +141,12 @@ def _whole_id(given: str) -> str:
 
 
 def _add_origins(rows: list[dict[str, Any]]) -> None:
-    """Add the client and the project of its session to each event."""
+    """Add to each event the client, which it names or which is its session's, and the session's project."""
     db = sqlite.open_or_empty()
     sessions = {row["sessionId"]: known_sessions.with_id(db, row["sessionId"]) for row in rows}
     for row in rows:
         session = sessions[row["sessionId"]]
-        row |= {"client": session.client, "project": session.project}
+        row |= {"client": row["metadata"].get("agent") or session.client, "project": session.project}
 
 
 def _follow(asked: "Callable[[], EventQuery]", limit: int) -> int:

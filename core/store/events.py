@@ -331,10 +331,11 @@ def _where(query: EventQuery) -> tuple[str, tuple[Any, ...]]:
         if names:
             conditions.append(f"{column} IN ({marks(names)})")
             values.extend(names)
-    sessions = query.get("sessions")
+    sessions, client = query.get("sessions"), query.get("client", "")
     if sessions is not None:
-        conditions.append("session_id IN (SELECT value FROM json_each(?))")
-        values.append(json_text.dumps(list(sessions)))
+        of_session = f"session_id IN {sqlite.LISTED}"
+        conditions.append(f"coalesce(nullif(metadata ->> 'agent', '') = ?, {of_session})" if client else of_session)
+        values += [*([client] if client else []), json_text.dumps(list(sessions))]
     success = query.get("success")
     if success is not None:
         conditions.append("success = ?")

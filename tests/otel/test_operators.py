@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +111,12 @@ def test_the_dashboard_and_the_alerts_use_what_is_exported(exported: Receiver) -
     dashboard = json.loads(FOLDER.joinpath("dashboard.json").read_text())
     variable = dashboard["templating"]["list"][0]["query"]["query"]
     queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
-    alerts = re.findall(r"expr: (.*)", FOLDER.joinpath("alerts.yaml").read_text())
+    alerts_yaml = " ".join(FOLDER.joinpath("alerts.yaml").read_text().split())
+    alerts = re.findall(r"expr: (?:>- )?(.*?) (?:for|annotations):", alerts_yaml)
     assert len(queries) >= 8 and len(alerts) >= 3
+    for query in (*queries, *alerts):  # a counter that begins with its first fault has not increased
+        for counter, window in re.findall(r"increase\((.+?)\[(\w+)\]\)", query):
+            assert f"({counter} unless {counter} offset {window}) or increase({counter}" in query
     used = " ".join([variable, *queries, *alerts])
     used_names = set(re.findall(r"joelclaw_\w+(?:_total|_bytes|_bucket|_count|_sum)\b", used))
     assert used_names <= names
@@ -123,6 +128,12 @@ def test_the_dashboard_and_the_alerts_use_what_is_exported(exported: Receiver) -
         "joelclaw_hook_duration_seconds", "joelclaw_faults_total", "joelclaw_recalls_total",
         "joelclaw_injected_tokens_total", "joelclaw_archived_bytes_total", "joelclaw_store_size_bytes",
     }  # fmt: skip
+
+
+def test_the_alerts_name_commands_that_exist(run: Run) -> None:
+    todos = re.findall(r'todo: "(.*)"', FOLDER.joinpath("alerts.yaml").read_text())
+    for command in [command for todo in todos for command in todo.split("; ")]:
+        assert run(*shlex.split(command)[1:], "--help", ok=True).out
 
 
 def metrics(exported: Receiver) -> list[tuple[str, str, Any]]:

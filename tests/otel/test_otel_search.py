@@ -155,6 +155,16 @@ def test_events_of_a_client_or_a_project(run: Run, home: Path, tmp_path: Path) -
     assert run("otel", "list", "--client", "gemini", "--project", "quay", env=NOW).result["found"] == 0
 
 
+def test_a_failed_hook_is_found_by_its_client_even_without_a_session(run: Run) -> None:
+    for client, event in (("claude", "Stop"), ("gemini", "AfterAgent"), ("claude", "PreCompact")):
+        run("hook", client, event, stdin="no JSON", env=NOW)
+    found = run("otel", "list", "--client", "claude", "--level", "error", env=NOW).result["events"]
+    assert {(row["client"], row["metadata"]["event"]) for row in found} == {
+        ("claude", "Stop"),
+        ("claude", "PreCompact"),
+    }
+
+
 def test_exit_code_says_whether_anything_was_found(run: Run, seeded: Path) -> None:
     assert run("otel", "search", "mail", "--exit-code", env=NOW).code == 0
     assert run("otel", "search", "mail", "--level", "fatal", "--exit-code", env=NOW, ok=False).code == 1

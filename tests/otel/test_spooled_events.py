@@ -84,6 +84,13 @@ def test_an_event_too_large_for_the_disk_loses_no_other(folder: Path, monkeypatc
     assert [event["id"] for event in log.spooled_in(str(folder.parent))] == ["e2"]
 
 
+def test_many_large_events_at_once_are_all_stored(run: Run, folder: Path) -> None:
+    """Each writer sees that there is room; together they write far more."""
+    events = [{**EVENT, "id": str(number), "metadata": {"text": "x" * 60_000}} for number in range(20)]
+    assert log.spool(events)
+    assert run("otel", "list", "--hours", "876000").result["found"] == 20
+
+
 @pytest.mark.parametrize("words", [("otel", "list"), ("otel", "stats"), ("memory", "scorecard")])
 def test_the_log_is_read_where_the_settings_cannot_be(run: Run, folder: Path, words: tuple[str, ...]) -> None:
     run("otel", "emit", "a.b")
