@@ -247,7 +247,7 @@ def tag(db: apsw.Connection, identifier: str, *, add: Sequence[str], remove: Seq
     redacted: list[str] = []
     more, fewer = write.clean_tags(add, redacted), write.clean_tags(remove, redacted)
     if not (more or fewer):
-        raise usage("MEMORY_INVALID_ARGS", "no tag given", "give --add or --remove with tags, joined by commas")
+        raise usage("MEMORY_INVALID_ARGS", "no tag was given", "give --add-tags CSV or --remove-tags CSV")
     older, result = _set_tags(db, identifier, more, fewer)
     return {
         **result,
@@ -273,7 +273,7 @@ def _set_tags(
         tags = write.clean_tags(wanted, [])
         if len(tags) < len(wanted):
             message = f"a memory has {len(tags)} tags at most"
-            raise usage("MEMORY_INVALID_ARGS", message, "remove some in the same call: --remove CSV")
+            raise usage("MEMORY_INVALID_ARGS", message, "remove some in the same call: --remove-tags CSV")
         stale = older["stale"] and not unstale
         changed = tags != older["tags"] or stale != older["stale"]
         if changed:

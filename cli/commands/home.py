@@ -91,9 +91,9 @@ def project(
         return Answer({"count": len(rows), "projects": list(rows.values())})
     new = clean_name(name or "", [])
     if verb != "rename" or not former or not new or former == new:
-        raise wrong_usage("a project to rename and a different name are needed", "joelclaw project rename OLD NEW")
+        raise wrong_usage("give a project and a different name", "run: joelclaw project rename OLD NEW")
     if former not in rows:
-        raise Failure("PROJECT_NOT_FOUND", "no project has this name", "joelclaw project list")
+        raise Failure("PROJECT_NOT_FOUND", f"there is no project {former[:80]!r}", "see joelclaw project list")
     result: dict[str, Any] = {**rows[former], "renamedTo": new, "merged": new in rows}
     if not yes and not agrees(Answer(result), f"{'merge it into' if new in rows else 'rename it to'} {new}?"):
         return Answer({}, message="Cancelled; nothing was renamed.")

@@ -45,8 +45,8 @@ def sync(
         folders.append(os.path.join(notes.root(), decisions.FOLDER))
     if skills_only:
         if not (skills := os.environ.get("JOELCLAW_SKILLS_DIR", "").strip()):
-            fix = "set JOELCLAW_SKILLS_DIR, or name it: joelclaw knowledge sync ~/skills"
-            raise usage("KNOWLEDGE_NO_FOLDERS", "the folder of skills is not known", fix)
+            fix = "set it, or name the folder of skills: joelclaw knowledge sync ~/skills"
+            raise usage("KNOWLEDGE_NO_FOLDERS", "JOELCLAW_SKILLS_DIR is not set", fix)
         folders.append(skills)
     now = clock.now_ms()
     with progress_bar("syncing") as (started, advance):
@@ -105,7 +105,7 @@ def note(
     needed = place if skip_reason else {**place, "summary": text}
     if missing := [name for name, value in needed.items() if not value]:
         example = "joelclaw knowledge note --source cli --agent me --session s1 --turn 1 --summary 'the result'"
-        raise wrong_usage(f"--{missing[0]} is not given", f"give all it takes: {example}")
+        raise wrong_usage(f"--{missing[0]} is missing", f"give all that it needs: {example}")
     channel = details.get("channel") or "internal"
     key = ":".join((place["source"], place["agent"], channel, place["session"], place["turn"]))
     turn_id, now = details.get("turn-id") or key, clock.now_ms()
@@ -219,7 +219,7 @@ def adr(
     """Read the decision records of the vault."""
     text = " ".join(query or [])
     if bool(text.strip()) != (verb in ("locate", "refs", "prompt")):
-        raise wrong_usage("locate, refs and prompt need a query, and the others take none", "see vault adr --help")
+        raise wrong_usage("locate, refs and prompt need a query, others take none", "see joelclaw vault adr --help")
     root = notes.root()
     if not verb:
         verbs = {name: f"joelclaw vault adr {name}" for name in get_args(AdrVerb)}

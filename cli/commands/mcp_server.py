@@ -222,7 +222,7 @@ def _call(name: str, arguments: Mapping[str, Any]) -> Iterator[str]:
         jsonschema.validate(given, tool.schema())
     except jsonschema.ValidationError as error:
         about = f"{name}: {'.'.join(map(str, error.path))} {error.message}"
-        raise usage(CODE, clip(about, 500), f"it takes {', '.join(tool.arguments)}; the first is required") from None
+        raise usage(CODE, clip(about, 500), f"give {', '.join(tool.arguments)}; only the first is required") from None
     command: Any = declarations.called(tool.path.split())
     options = command.defaults()
     for argument, value in given.items():

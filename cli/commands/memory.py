@@ -181,9 +181,9 @@ def supersede(
     """Replace a memory that is no longer true."""
     call = f"joelclaw memory supersede {quoted(id)}"
     if undo and text is not None:
-        raise wrong_usage("--undo takes no text", f"{call} --undo")
+        raise wrong_usage("--undo takes no text", f"run: {call} --undo")
     if not undo and text is None:
-        raise wrong_usage("no new text was given", f"{call} 'what holds now'")
+        raise wrong_usage("no new text was given", f"run: {call} 'what holds now'")
     new_text = (read_text(MAX_CHARS) if text == "-" else text) or ""
     db, about = open_writing(id)
     if undo:

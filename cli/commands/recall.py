@@ -94,12 +94,11 @@ def show(
     identifier = id
     if id.isdecimal() and len(id) <= 3:
         if not 1 <= int(id) <= len(last["hits"]):
-            found = (
-                f"the last recall ({last['query']}) found {len(last['hits'])}"
-                if last["at"]
-                else "none was recalled yet"
-            )
-            raise Failure("NO_SUCH_HIT", f"there is no hit {id}: {found}", "ask joelclaw recall QUERY, or give an id")
+            found = "nothing was recalled yet"
+            if last["at"]:
+                found = f"the last recall ({last['query']}) found {len(last['hits'])}"
+            fix = "run joelclaw recall QUERY first, or give an id"
+            raise Failure("NO_SUCH_HIT", f"there is no hit {id}: {found}", fix)
         identifier = last["hits"][int(id) - 1]
         if raw or is_for_person():
             tell(shown(f"hit {id} of: recall {last['query']} ({clock.iso(last['at'])[:16]}, {last['folder']})\n"))
@@ -251,7 +250,8 @@ def _conditions(given: str) -> list[tuple[str, set[str], bool]]:
         name, _, value = (piece.strip() for piece in part.partition(":"))
         values = {word.strip(" `'\"").lower() for word in value.removeprefix("=").strip(" []").split(",")} - {""}
         if name not in _FIELDS or not values:
-            raise wrong_usage(f"--filter {part[:80]!r} cannot be parsed", f"fields: {', '.join(_FIELDS)}")
+            fix = f"write it as type:=adr; the fields are {', '.join(_FIELDS)}"
+            raise wrong_usage(f"--filter {part[:80]!r} cannot be parsed", fix)
         conditions.append((name, values, value.startswith("=")))
     return conditions
 

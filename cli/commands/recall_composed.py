@@ -146,7 +146,7 @@ def _request_of(options: Mapping[str, Any]) -> dict[str, Any]:
     limits = {lane: options[f"{lane.removesuffix('s')}_limit"] for _, lane in LANES.values()}
     limits = {lane: 5 if limit is None else limit for lane, limit in limits.items()}
     if not all(map(_is_limit, limits.values())):
-        raise Failure("RECALL_LIMIT_INVALID", "a limit is not from 1 to 50", "give each lane a limit from 1 to 50")
+        raise Failure("RECALL_LIMIT_INVALID", "a lane's limit is out of range", "give each lane a limit from 1 to 50")
     name, workstream = options["project"], options["workstream"]
     if not (name or workstream):
         name, workstream = _key_of(project.repository_of(files.current_folder())), "main"
@@ -183,7 +183,7 @@ def _checked(request: Any) -> dict[str, Any]:
             value = value.get(name) if isinstance(value, dict) else None
         if is_valid(value) is not True:
             fix = "see docs/contract/recall-request.schema.json; joelclaw recall QUERY needs no request"
-            raise Failure("RECALL_REQUEST_INVALID", f"{path} is missing or not what it should be", fix)
+            raise Failure("RECALL_REQUEST_INVALID", f"{path} is missing or has a wrong value", fix)
     return {name: request[name] for name in request if name in {path.partition(".")[0] for path in checks}}
 
 

@@ -40,7 +40,7 @@ def recall(options: Mapping[str, Any]) -> Answer | int:
     is_composed = options["include_superseded"] or any(options[name] is not None for name in COMPOSED)
     if options["batch"] is not None and not is_composed:
         if query_text is not None or options["by"]:
-            raise wrong_usage("--batch takes no query and no --by", "give one of them")
+            raise wrong_usage("--batch takes no query and no --by", "leave them out, or leave out --batch")
         return _batch(options, collections)
     recalls = RecordedRecall(config.load())
     if is_composed:

@@ -54,9 +54,9 @@ def list_(
 ) -> Answer:
     """List all sessions, the most recently active first."""
     since = 0 if hours is None else int(clock.now_ms() - hours * clock.HOUR_MS)
-    rows, count = known_sessions.rows(
-        _store(), config.load(), limit=limit, since=since, project=project, client=client or ""
-    )
+    log.store_spooled()
+    asked: dict[str, Any] = {"limit": limit, "since": since, "project": project, "client": client or ""}
+    rows, count = known_sessions.rows(sqlite.open_or_empty(), config.load(), **asked)
     about = ("joelclaw session show <id>", "one session in detail", "its id, or the beginning of it")
     return Answer({"count": count, "sessions": rows}, [template(*about, row["sessionId"]) for row in rows[:1]])
 
@@ -70,7 +70,8 @@ def show(
     given, chosen = (id or "").strip(), "given"
     if not given:
         given, chosen = current_session(), "environment"
-    db = _store()
+    log.store_spooled()
+    db = sqlite.open_or_empty()
     given = stored_id(given) if given else ""
     if given and (chosen == "given" or known_sessions.is_known(db, given)):
         name = known_sessions.resolve(db, given)
@@ -84,11 +85,6 @@ def show(
         actions.append(step(f"joelclaw lost {quoted(name)}", "what the last compaction dropped"))
     message = CHOSEN.get(chosen, "")
     return Answer({**found, "chosen": chosen, "full": full}, actions, message=message, view="cli.views:session")
-
-
-def _store() -> Any:
-    log.store_spooled()
-    return sqlite.open_reading() or sqlite.open_in_memory()
 
 
 # briefing
@@ -153,7 +149,7 @@ def lost(
     db = sqlite.open_reading()
     given = (session or "").strip() or session_from_environment()
     if given:
-        given = str(stored_id(given))
+        given = stored_id(given)
     elif (current := current_session()) and db is not None:  # else the session that was compacted last
         known = stored_sessions.by_id(db, stored_id(current))
         given = str(known["id"]) if known else ""
@@ -164,9 +160,8 @@ def lost(
     for name, about in (("words", "your latest request that the summary left out"), ("names", "the most used name")):
         if entries := result["lost"].get(name):
             actions.append(step(entries[0]["get"], about))
-    counts = {name: len(entries) for name, entries in result["lost"].items()}
     result["lost"] = {
-        name: {"count": counts[name], "entries": entries[: most or ENTRIES_PRINTED[name]]}
+        name: {"count": len(entries), "entries": entries[: most or ENTRIES_PRINTED[name]]}
         for name, entries in result["lost"].items()
     }
     if not all and any(part["count"] > len(part["entries"]) for part in result["lost"].values()):

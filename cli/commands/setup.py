@@ -211,7 +211,7 @@ def _scope(session: str | None, of_project: bool, everywhere: bool) -> "tuple[sw
     if (session is not None) + of_project + everywhere > 1:
         raise wrong_usage("--session, --project and --everywhere cannot be used together", "give one of them")
     if session is not None and not session.strip():
-        raise wrong_usage("--session is empty", "give its id")
+        raise wrong_usage("--session is empty", "give the session's id")
     if everywhere:
         return "everywhere", "", "flag"
     current = session or ("" if of_project else current_session())
@@ -257,7 +257,8 @@ def exclude(
         return Answer({"path": path, "excluded": False, "changed": changed, "archivedBefore": []})
     path = os.path.realpath(folder or ".")
     if folder is None and f"{os.path.realpath(os.path.expanduser('~'))}/".startswith(f"{path.rstrip('/')}/"):
-        raise wrong_usage(f"{path} is your home: all your projects are in it", "name it, if that is what you want")
+        fix = f"name it if you want that: joelclaw exclude {quoted(path)}"
+        raise wrong_usage(f"{path} is your home: all your projects are in it", fix)
     exists = os.path.isdir(path)
     changed = switches.set_excluded(path, is_excluded=True)
     db = sqlite.open_reading()

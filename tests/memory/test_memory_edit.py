@@ -1,6 +1,7 @@
 """`memory edit`, `tag` and `supersede`: a memory changes or is replaced, and what it said is not lost."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,7 @@ def test_an_edit_is_judged_redacted_and_categorized_again(run: Run) -> None:
     (["edit", "{id}", "ok"], "MEMORY_NOT_ALLOWED"),
     (["edit", "{id}"], "MEMORY_INVALID_ARGS"),
     (["edit", "{id}", "--add-tags", ",".join(map(str, range(70)))], "MEMORY_INVALID_ARGS"),
+    (["edit", "{id}", "--add-tags", " , "], "MEMORY_INVALID_ARGS"),
     (["edit", "no-such-memory", "--add-tags", "x"], "MEMORY_NOT_FOUND"),
     (["edit", "a-turn", "--pin"], "MEMORY_NOT_EDITABLE"),
 ])  # fmt: skip
@@ -71,6 +73,10 @@ def test_bad_input_changes_nothing(run: Run, memory: str, words: list[str], code
     assert failed.code in (1, 2)
     assert failed.json["error"]["code"] == code
     assert failed.json["fix"]
+    flags = set(re.findall("--[a-z-]+", failed.json["fix"]))
+    assert failed.code == 1 or flags <= set(re.findall("--[a-z-]+", run("memory", "edit", "--help").out)), (
+        "it can be typed"
+    )
     assert run("memory", "export").out == before
 
 
