@@ -1,142 +1,18 @@
-"""How the commands in `cli/commands/` are declared, and how their declarations are read.
-
-First what the commands share: common options and a progress bar. Then the functions that read the commands' paths,
-parameters, help and error codes from what was declared.
-"""
+"""Reads the commands' paths, parameters, help and error codes from what `cli/commands/` declares with Typer."""
 
 import inspect
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 import typer
-from typer import Argument, Option
 from typer.models import ArgumentInfo, ParameterInfo
 
 from cli.commands import MODULES
-from cli.parser import TRUTHS, Command, Parameter
-from core.errors import Failure
-
-Advance = Callable[[int], None]
-
-
-def group(app: typer.Typer, name: str, help: str) -> typer.Typer:
-    """Declare a group of commands, such as `memory`."""
-    declared = typer.Typer(help=help)
-    app.add_typer(declared, name=name)
-    return declared
-
-
-def true_or_false(text: str) -> bool:
-    """The value of an option such as `--success true`."""
-    if text.lower() not in TRUTHS:
-        raise typer.BadParameter("give true or false")
-    return TRUTHS[text.lower()]
-
-
-class OneOf:
-    """Converts a word that must be one of some values: for lists, and for values that are known only at run time."""
-
-    def __init__(self, *choices: str) -> None:
-        self.choices = choices
-
-    def __call__(self, text: str) -> str:
-        """The word itself."""
-        if text not in self.choices:
-            raise typer.BadParameter(f"give one of {', '.join(self.choices)}")
-        return text
-
-
-def stored(kind: str) -> Callable[[], list[str]]:
-    """Completions for an option: the newest values of a kind, as `store_file.newest` names them, in the store."""
-
-    def values() -> list[str]:
-        import re
-
-        from core import quoting
-        from core.store import sqlite, store_file
-        from session.known_states import session_of, state_times
-
-        most = 100
-        found: list[str] = []
-        with suppress(Failure, sqlite.StoreError):
-            if kind == "sessions":  # a script's session need not be archived
-                times = state_times()
-                found = [session_of(path) for path in sorted(times, key=times.__getitem__, reverse=True)[:most]]
-            db = sqlite.open_reading()
-            found += store_file.newest(db, kind, most) if db is not None else []
-        shown = dict.fromkeys(quoting.shown_id(value) if kind == "sessions" else value for value in found)
-        return [value for value in shown if re.fullmatch(r"[\w./:@+,=-]+", value)]  # a shell expands other characters
-
-    return values
-
-
-def session_option(help: str) -> Any:
-    """An option whose value is the id of a session."""
-    return Option(metavar="ID", help=help, autocompletion=stored("sessions"))
-
-
-def session_argument(help: str, metavar: str = "ID") -> Any:
-    """An argument that is the id of a session."""
-    return Argument(metavar=metavar, help=help, autocompletion=stored("sessions"))
-
-
-def project_option(help: str) -> Any:
-    """An option whose value is the name of a project."""
-    return Option(help=help, autocompletion=stored("projects"))
-
-
-def memory_argument(help: str, metavar: str = "ID") -> Any:
-    """An argument that is the id of a memory."""
-    return Argument(metavar=metavar, help=help, autocompletion=stored("memories"))
-
-
-def limit_option(most: int = 100) -> Any:
-    """An option whose value is a number of results."""
-    return Option("--limit", "-n", min=1, max=most, help="Maximum number of results")
-
-
-Query = Annotated[list[str] | None, Argument(metavar="QUERY", help="What to look for")]
-RequiredQuery = Annotated[list[str], Argument(metavar="QUERY", help="What to look for")]
-Hits = Annotated[int | None, limit_option()]
-Raw = Annotated[bool, Option("--raw", help="Print only the text")]
-Verbatim = Annotated[bool, Option("--verbatim", help="Print the text exactly as stored, except on a terminal")]
-ExitCode = Annotated[bool, Option("--exit-code", help="Exit 1 if nothing is found")]
-Since = Annotated[str | None, Option(metavar="TIME", help="Only newer: 2w (h, d, w, mo, y), or a date")]
-Hours = Annotated[float, Option("--hours", min=0, max=876_000, help="How far back, in hours")]
-Session = Annotated[str | None, session_option("The session's id")]
-Stdin = Annotated[bool, Option("--stdin", help="Also read a JSON object from stdin")]
-Percent = Annotated[float | None, Option("--percent", min=0, max=100, metavar="P", help="Context usage in percent")]
-ConfirmedDeletion = Annotated[
-    bool | None, Option("--yes/--dry-run", "-y", help="Do not ask, or only show what would happen")
-]
-Category = Annotated[
-    str | None,
-    Option("--category", "-c", help="Only this category, such as ops", autocompletion=stored("categories")),
-]
-
-
-@contextmanager
-def progress_bar(label: str, total: int | None = None, *, in_bytes: bool = False) -> Iterator[tuple[Advance, Advance]]:
-    """A bar on stderr, if stderr is a terminal. Yields functions that set the total, and that advance the bar."""
-    if not sys.stderr.isatty():
-        yield (lambda _: None), (lambda _: None)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    amount = DownloadColumn() if in_bytes else MofNCompleteColumn()
-    columns = (TextColumn(label), BarColumn(), amount, TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task(label, total=total)
-        yield (lambda count: shown.update(task, total=count)), (lambda count: shown.advance(task, count))
-
-
-# Reading the declarations
+from cli.parser import Command, Parameter
+from cli.shared import OneOf, true_or_false
 
 ABOUT = "Lets a coding agent keep what a context compaction throws away."
 _KINDS = {int: "whole", float: "number"}

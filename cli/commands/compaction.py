@@ -13,9 +13,8 @@ import typer
 from typer import Argument, Option
 
 import clients
-from cli import start
+from cli import shared, start
 from cli.commands import hot
-from cli.declarations import OneOf, Percent, Raw, Session, Stdin, group, session_argument
 from cli.input import required_session
 from cli.output import Answer, is_for_person, step, template, wrong_usage
 from core import config
@@ -31,10 +30,10 @@ if TYPE_CHECKING:
     from session.compaction.session_tree import Node
 
 app = typer.Typer()
-checkpoint = group(app, "checkpoint", "Save what a session is doing, as its context fills.")
-inject = group(app, "inject", "Print short texts to give to an agent.")
-compaction = group(app, "compaction", "Decide on, prepare, serialize and summarize a compaction.")
-idle = group(app, "idle", "Compact sessions while they are idle.")
+checkpoint = shared.group(app, "checkpoint", "Save what a session is doing, as its context fills.")
+inject = shared.group(app, "inject", "Print short texts to give to an agent.")
+compaction = shared.group(app, "compaction", "Decide on, prepare, serialize and summarize a compaction.")
+idle = shared.group(app, "idle", "Compact sessions while they are idle.")
 
 Role = Annotated[str | None, Option("--role", help="interactive (default), gateway or another")]
 Tokens = Annotated[int | None, Option("--tokens", min=0, help="Context usage in tokens")]
@@ -44,14 +43,14 @@ Message = Option("--message", "-m", metavar="TEXT", help="A prompt; the oldest f
 
 @checkpoint.command("save")
 def save(
-    session: Session = None,
-    percent: Percent = None,
+    session: shared.Session = None,
+    percent: shared.Percent = None,
     tokens: Tokens = None,
     window: Window = None,
     message: Annotated[list[str] | None, Message] = None,
     file: Annotated[list[str] | None, Option(metavar="PATH", help="A file that was edited")] = None,
     role: Role = None,
-    stdin: Stdin = False,
+    stdin: shared.Stdin = False,
 ) -> Answer:
     """Save the task at the end of a turn; recall when warm, remember when hot."""
     return hot.save(locals())
@@ -59,14 +58,18 @@ def save(
 
 @checkpoint.command("flush")
 def flush(
-    session: Session = None, percent: Percent = None, tokens: Tokens = None, window: Window = None, role: Role = None
+    session: shared.Session = None,
+    percent: shared.Percent = None,
+    tokens: Tokens = None,
+    window: Window = None,
+    role: Role = None,
 ) -> Answer:
     """Save the last checkpoint before a compaction."""
     return hot.flush(locals())
 
 
 @checkpoint.command("show")
-def show(id: Annotated[str | None, session_argument("Its id (default: list all)")] = None) -> Answer:
+def show(id: Annotated[str | None, shared.session_argument("Its id (default: list all)")] = None) -> Answer:
     """Show the state of a session, or list all."""
     if id is None:
         sessions = list_states()
@@ -84,18 +87,18 @@ def show(id: Annotated[str | None, session_argument("Its id (default: list all)"
 
 
 @inject.command("recovery")
-def recovery(session: Session = None, role: Role = None, raw: Raw = False) -> Answer:
+def recovery(session: shared.Session = None, role: Role = None, raw: shared.Raw = False) -> Answer:
     """Print the recovery note after a compaction."""
     return hot.inject_recovery(locals())
 
 
 @inject.command("memory")
 def memory(
-    session: Session = None,
+    session: shared.Session = None,
     role: Role = None,
     query: Annotated[str | None, Option(help="What to recall (default: inject.query)")] = None,
     project: Annotated[str | None, Option(help="Its project (default: the folder's)")] = None,
-    raw: Raw = False,
+    raw: shared.Raw = False,
 ) -> Answer:
     """Print relevant memories when a session starts."""
     return hot.inject_memory(locals())
@@ -103,11 +106,11 @@ def memory(
 
 @inject.command("refresh")
 def refresh(
-    session: Session = None,
+    session: shared.Session = None,
     role: Role = None,
     message: Annotated[str | None, Message] = None,
-    percent: Percent = None,
-    raw: Raw = False,
+    percent: shared.Percent = None,
+    raw: shared.Raw = False,
 ) -> Answer:
     """Print memories about the current topic, if they are due."""
     return hot.inject_refresh(locals())
@@ -115,11 +118,11 @@ def refresh(
 
 @inject.command("project")
 def project(
-    session: Session = None,
+    session: shared.Session = None,
     role: Role = None,
     file: Annotated[list[str] | None, Option(metavar="PATH", help="The file being edited")] = None,
     cwd: Annotated[str | None, Option(metavar="DIR", help="The agent's folder")] = None,
-    raw: Raw = False,
+    raw: shared.Raw = False,
 ) -> Answer:
     """Print memories that name a file, once."""
     return hot.inject_project(locals())
@@ -141,7 +144,7 @@ def hook(
 
 Transcript = Annotated[str, Argument(metavar="TRANSCRIPT", help="A session file of pi")]
 Client = Annotated[
-    str | None, Option("--client", parser=OneOf(*clients.taking_summaries()), help="The client that wrote it")
+    str | None, Option("--client", parser=shared.OneOf(*clients.taking_summaries()), help="The client that wrote it")
 ]
 Reserve = Annotated[int | None, Option("--reserve", min=0, help="Tokens to keep free")]
 KeepRecent = Annotated[int | None, Option("--keep-recent", min=0, help="Recent tokens to keep")]
@@ -231,7 +234,7 @@ def serialize(
     ] = "context",
     keep_recent: KeepRecent = None,
     client: Client = None,
-    raw: Raw = False,
+    raw: shared.Raw = False,
 ) -> Answer:
     """Print the conversation as flat text."""
     session = _Session(transcript, client, keep_recent=keep_recent)
@@ -325,8 +328,8 @@ def _ids(entries: Iterable["Node"]) -> list[str]:
 
 @idle.command("schedule")
 def schedule(
-    session: Session = None,
-    percent: Percent = None,
+    session: shared.Session = None,
+    percent: shared.Percent = None,
     minutes: Annotated[
         int | None, Option(min=1, max=525_600, help="After how many (default: compaction.idle_trigger_minutes)")
     ] = None,

@@ -7,7 +7,7 @@ import typer
 from typer import Argument, Option
 
 import clients
-from cli.declarations import ConfirmedDeletion, OneOf, group, progress_bar
+from cli import shared
 from cli.output import Answer, quoted, runnable, step, wrong_usage
 from core import background, config, files, switches
 from core.errors import FAILED, Failure
@@ -19,9 +19,9 @@ from session import backup as backups
 from session.known_states import expire_states
 
 app = typer.Typer()
-store = group(app, "store", "Prune the local store; set up, fill and read a Typesense cluster.")
+store = shared.group(app, "store", "Prune the local store; set up, fill and read a Typesense cluster.")
 
-CLIENT = OneOf(*clients.NAMES)
+CLIENT = shared.OneOf(*clients.NAMES)
 
 _ABSENT = {"ok": None, "detail": "not part of this joelclaw, which starts no service; `healthy` is its own verdict"}
 _SERVICES = {"server": _ABSENT, "worker": _ABSENT, "agent_mail": _ABSENT, "latestAgentDispatchCanary": None}
@@ -131,7 +131,7 @@ def push() -> Answer | int:
     if in_background:
         cluster_sync.push_in_background(settings)
         return 0
-    with progress_bar("push") as (_, advance):
+    with shared.progress_bar("push") as (_, advance):
         return Answer(cluster_sync.push(settings, advance), [_STATUS_STEP])
 
 
@@ -140,12 +140,12 @@ def pull() -> Answer:
     """Fill a new home from the cluster."""
     from core.store import cluster_sync
 
-    with progress_bar("pull") as (_, advance):
+    with shared.progress_bar("pull") as (_, advance):
         return Answer(cluster_sync.pull(config.load(), advance), [_STATUS_STEP])
 
 
 @store.command("prune")
-def prune(confirmed: ConfirmedDeletion = None) -> Answer | int:
+def prune(confirmed: shared.ConfirmedDeletion = None) -> Answer | int:
     """Permanently delete old data (settings retention.*). Runs by itself, too."""
     from cli.terminal import agrees
 

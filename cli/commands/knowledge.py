@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 from typer import Argument, Option
 
+from cli import shared
 from cli.commands import hot
-from cli.declarations import Raw, RequiredQuery, Verbatim, group, limit_option, progress_bar
 from cli.output import Answer, is_for_person, require_known, step, template, write_verbatim, wrong_usage
 from core import clock, config
 from core.errors import FAILED, usage
@@ -23,11 +23,11 @@ from otel import log
 from otel.log import new_event
 
 app = typer.Typer()
-knowledge = group(app, "knowledge", "Sync and search folders of Markdown.")
-vault = group(app, "vault", "Read and search a folder of notes.")
+knowledge = shared.group(app, "knowledge", "Sync and search folders of Markdown.")
+vault = shared.group(app, "vault", "Read and search a folder of notes.")
 
 
-Limit = Annotated[int, limit_option()]
+Limit = Annotated[int, shared.limit_option()]
 
 
 @knowledge.command("sync")
@@ -49,7 +49,7 @@ def sync(
             raise usage("KNOWLEDGE_NO_FOLDERS", "JOELCLAW_SKILLS_DIR is not set", fix)
         folders.append(skills)
     now = clock.now_ms()
-    with progress_bar("syncing") as (started, advance):
+    with shared.progress_bar("syncing") as (started, advance):
         result, db = syncing.sync_folders(
             folders, prune=prune, config=config.load(), now=now, started=started, progress=advance
         )
@@ -69,7 +69,7 @@ def sync(
 
 @knowledge.command("search")
 def search(
-    query: RequiredQuery,
+    query: shared.RequiredQuery,
     type: Annotated[
         str, Option("--type", "-t", metavar="CSV", help="Only adr, skill, lesson, pattern, retro, note …")
     ] = "",
@@ -141,8 +141,8 @@ def _csv(text: str) -> list[str]:
 @vault.command("read")
 def read(
     ref: Annotated[list[str], Argument(metavar="REF", help="The note to read")],
-    raw: Raw = False,
-    verbatim: Verbatim = False,
+    raw: shared.Raw = False,
+    verbatim: shared.Verbatim = False,
 ) -> Answer | int:
     """Print a note by path, ADR-n, project n, name or topic."""
     asked, root = " ".join(ref), notes.root()
@@ -157,7 +157,7 @@ def read(
 
 @vault.command("search")
 def search_vault(
-    query: RequiredQuery,
+    query: shared.RequiredQuery,
     semantic: Annotated[bool, Option("--semantic", help="By meaning, in the synced sections")] = False,
     limit: Limit = 10,
 ) -> Answer:

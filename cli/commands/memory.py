@@ -8,24 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer import Argument, Option
 
+from cli import shared
 from cli.commands import hot, memory_bulk, recall_hot
-from cli.declarations import (
-    Category,
-    ConfirmedDeletion,
-    Hits,
-    Hours,
-    Query,
-    Raw,
-    Verbatim,
-    declared,
-    group,
-    limit_option,
-    memory_argument,
-    progress_bar,
-    project_option,
-    session_option,
-    stored,
-)
+from cli.declarations import declared
 from cli.input import read_text
 from cli.output import Answer, quoted, step, template, write_verbatim, wrong_usage
 from core import clock, config
@@ -45,14 +30,14 @@ if TYPE_CHECKING:
     import apsw
 
 app = typer.Typer()
-memory = group(app, "memory", "Write, find, move and forget memories.")
+memory = shared.group(app, "memory", "Write, find, move and forget memories.")
 
-MemoryId = Annotated[str, memory_argument("Its id, or the beginning of it")]
-MemoryIds = Annotated[list[str] | None, memory_argument("Ids of memories or tool calls")]
+MemoryId = Annotated[str, shared.memory_argument("Its id, or the beginning of it")]
+MemoryIds = Annotated[list[str] | None, shared.memory_argument("Ids of memories or tool calls")]
 Tags = Annotated[str, Option("--tags", "-t", metavar="CSV", help="Its tags")]
 Source = Annotated[str, Option("--source", "-s", help="Where it comes from")]
 Text = Annotated[str | None, Argument(metavar="TEXT", help="The text (- reads it from stdin)")]
-TAGS = stored("tags")
+TAGS = shared.stored("tags")
 
 
 @memory.command("write")
@@ -61,8 +46,8 @@ def write(
     category: Annotated[str, Option("--category", "-c", help="Its category (default: from its words)")] = "",
     tags: Tags = "",
     source: Source = "cli",
-    session: Annotated[str, session_option("The session's id")] = "",
-    project: Annotated[str, project_option("Its project (default: the folder's)")] = "",
+    session: Annotated[str, shared.session_option("The session's id")] = "",
+    project: Annotated[str, shared.project_option("Its project (default: the folder's)")] = "",
     type: Annotated[
         Literal["observation", "lesson", "pattern", "failed_target"], Option(help="Becomes a tag")
     ] = "observation",
@@ -83,14 +68,16 @@ def note(
 
 
 @memory.command("search")
-def search(query: Query = None, limit: Hits = None, category: Category = None, raw: Raw = False) -> Answer | int:
+def search(
+    query: shared.Query = None, limit: shared.Hits = None, category: shared.Category = None, raw: shared.Raw = False
+) -> Answer | int:
     """Search memory with the automatic budget."""
     return recall_hot.recall({**declared("recall")["recall"].defaults(), **locals()})
 
 
 @memory.command("recent")
 def recent(
-    count: Annotated[int, Option("--count", "-n", min=1, max=1000, help="How many")] = 10, hours: Hours = 24
+    count: Annotated[int, Option("--count", "-n", min=1, max=1000, help="How many")] = 10, hours: shared.Hours = 24
 ) -> Answer:
     """List the newest observations."""
     observations = curate.recent(sqlite.open_or_empty(), hours=hours, count=count, now=clock.now_ms())
@@ -98,7 +85,7 @@ def recent(
 
 
 @memory.command("scorecard")
-def scorecard(hours: Hours = 24) -> Answer:
+def scorecard(hours: shared.Hours = 24) -> Answer:
     """Report how well memory works."""
     log.store_spooled()
     return Answer(curate.scorecard(sqlite.open_or_empty(), hours=hours, now=clock.now_ms()))
@@ -113,10 +100,10 @@ def stats() -> Answer:
 @memory.command("list")
 def list_(
     tag: Annotated[list[str] | None, Option("--tag", "-t", help="Only with this tag", autocompletion=TAGS)] = None,
-    category: Category = None,
-    project: Annotated[str | None, project_option("Only this project")] = None,
+    category: shared.Category = None,
+    project: Annotated[str | None, shared.project_option("Only this project")] = None,
     all: Annotated[bool, Option("--all", help="Also tasks, and what recall does not return")] = False,
-    limit: Annotated[int, limit_option(1000)] = 30,
+    limit: Annotated[int, shared.limit_option(1000)] = 30,
     page: Annotated[int, Option(min=1, max=1_000_000, help="Page number")] = 1,
 ) -> Answer:
     """List the observations, newest first."""
@@ -130,7 +117,7 @@ def list_(
 
 
 @memory.command("show")
-def show(id: MemoryId, verbatim: Verbatim = False) -> Answer | int:
+def show(id: MemoryId, verbatim: shared.Verbatim = False) -> Answer | int:
     """Show everything known about a memory or a tool call."""
     db = sqlite.open_reading()
     if id.startswith(CALL_PREFIX):
@@ -200,7 +187,7 @@ def supersede(
 @memory.command("forget")
 def forget(
     ids: MemoryIds = None,
-    session: Annotated[str | None, session_option("Only this session")] = None,
+    session: Annotated[str | None, shared.session_option("Only this session")] = None,
     undo: Annotated[bool, Option("--undo", help="Undo this, also of a session")] = False,
 ) -> Answer:
     """Hide memories, tool calls or a whole session."""
@@ -258,11 +245,11 @@ def _amount(result: dict[str, Any]) -> str:
 @memory.command("purge")
 def purge(
     ids: MemoryIds = None,
-    session: Annotated[str | None, session_option("Only this session")] = None,
-    project: Annotated[str, project_option("Only this project")] = "",
+    session: Annotated[str | None, shared.session_option("Only this session")] = None,
+    project: Annotated[str, shared.project_option("Only this project")] = "",
     before: Annotated[str, Option(metavar="DATE", help="Only memories older than this day")] = "",
     match: Annotated[str, Option(metavar="TEXT", help="Only what contains this text")] = "",
-    confirmed: ConfirmedDeletion = None,
+    confirmed: shared.ConfirmedDeletion = None,
 ) -> Answer:
     """Permanently delete memories, and what quotes them."""
     from cli.terminal import agrees
@@ -271,7 +258,7 @@ def purge(
     filters = {"session": (session or "").strip(), "project": project.strip(), "before": before, "match": match}
     _check_filters(ids or [], filters)
     would = "Would be deleted permanently:"
-    with progress_bar("searching") as bar:
+    with shared.progress_bar("searching") as bar:
         selected = Purge(config.load(), ids or [], filters, bar)
     if confirmed is False:
         words = [quoted(name) for name in ids or []]
@@ -280,7 +267,7 @@ def purge(
         return Answer(selected.result(done=False), [same], message=would)
     if confirmed is None and not agrees(Answer(selected.result(done=False), message=would)):
         return Answer({}, message="Cancelled; nothing was deleted.")
-    with progress_bar("deleting") as bar:
+    with shared.progress_bar("deleting") as bar:
         result = selected.run(bar)
     actions = [step("joelclaw store push", "delete it in the cluster too")] if result["cluster"] else []
     return Answer(result, [*actions, step("joelclaw status", "what is left")])

@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 import clients
-from cli.declarations import progress_bar, session_option
+from cli import shared
 from cli.input import numbered_lines, open_input, report_unknown_keys
 from cli.output import Answer, is_for_person, quoted, step, tell, write_bytes, wrong_usage
 from core import clock, config
@@ -47,7 +47,7 @@ def import_(
     if form == transfer.LINES:
         with open_input(file, "JSON lines") as handle:
             size = None if file == "-" else os.fstat(handle.fileno()).st_size
-            with progress_bar("importing", size, in_bytes=True) as (_, advance):
+            with shared.progress_bar("importing", size, in_bytes=True) as (_, advance):
                 report = transfer.import_lines(numbered_lines(handle, 16 * 1024 * 1024), **about, progress=advance)
         report_unknown_keys(report["ignored"], transfer.LINE_KEYS)
         if failed := report["failed"]:
@@ -58,7 +58,7 @@ def import_(
     else:
         if file == "-":
             raise wrong_usage(f"{form} is read from a file", "name the file; stdin takes only JSON lines")
-        with progress_bar("importing") as (_, advance):
+        with shared.progress_bar("importing") as (_, advance):
             report = transfer.import_markdown(file, **about, progress=advance)
         if not report["items"]:
             why = "".join(f": {item['where']}: {item['reason']}" for item in report["leftOut"][:1])
@@ -189,7 +189,7 @@ def _archive_new(new: Sequence[Any], known: Any, agent: str, every: Sequence[Any
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=False)
     archiver = transcript_files.Archiver(db, stored_id, agent, again=again)
     try:
-        with progress_bar("archiving", sum(file.size for file in new), in_bytes=True) as (_, advance):
+        with shared.progress_bar("archiving", sum(file.size for file in new), in_bytes=True) as (_, advance):
             report = transcript_files.ingest_all(archiver, new, progress=advance, known=known)
     except KeyboardInterrupt:
         tell(f"stopped: {known.noted} of {len(new)} session files archived; run it again to go on\n")
@@ -238,7 +238,7 @@ def offer_past_sessions(*, yes: bool = False, no: bool = False) -> tuple[dict[st
 @app.command("observe")
 def observe(
     transcript: Annotated[str, Argument(metavar="TRANSCRIPT", help="It is archived first")] = "",
-    session: Annotated[str, session_option("Only this session")] = "",
+    session: Annotated[str, shared.session_option("Only this session")] = "",
     command: Annotated[str, Option(metavar="CMD", help="Runs the model (default: model.command)")] = "",
 ) -> Answer:
     """Have a model record facts worth remembering from a session."""

@@ -12,21 +12,8 @@ import typer
 from typer import Argument, Option
 
 import clients
+from cli import shared
 from cli.commands import hot
-from cli.declarations import (
-    ExitCode,
-    Hours,
-    OneOf,
-    Since,
-    Stdin,
-    group,
-    limit_option,
-    project_option,
-    session_argument,
-    session_option,
-    stored,
-    true_or_false,
-)
 from cli.input import time_range
 from cli.output import Answer, is_for_person, step, write_json, wrong_usage
 from core import background, clock, config, json_text
@@ -40,17 +27,21 @@ if TYPE_CHECKING:
     from core.records import EventQuery
 
 app = typer.Typer()
-otel = group(app, "otel", "Emit, search and follow events.")
-o11y = group(app, "o11y", "Show all events of a session or machine.")
+otel = shared.group(app, "otel", "Emit, search and follow events.")
+o11y = shared.group(app, "o11y", "Show all events of a session or machine.")
 
 _LEVELS = ("debug", "info", "warn", "error", "fatal")
 
-Sources = Annotated[str | None, Option("--source", metavar="CSV", help="Sources", autocompletion=stored("source"))]
-Components = Annotated[
-    str | None, Option("--component", metavar="CSV", help="Components", autocompletion=stored("component"))
+Sources = Annotated[
+    str | None, Option("--source", metavar="CSV", help="Sources", autocompletion=shared.stored("source"))
 ]
-Success = Annotated[Any, Option("--success", parser=true_or_false, metavar="true|false", help="Whether it succeeded")]
-Limit = Annotated[int, limit_option(200)]
+Components = Annotated[
+    str | None, Option("--component", metavar="CSV", help="Components", autocompletion=shared.stored("component"))
+]
+Success = Annotated[
+    Any, Option("--success", parser=shared.true_or_false, metavar="true|false", help="Whether it succeeded")
+]
+Limit = Annotated[int, shared.limit_option(200)]
 
 
 @otel.command("emit")
@@ -69,7 +60,7 @@ def emit(
     error: Annotated[str | None, Option(help="What went wrong")] = None,
     duration_ms: Annotated[float | None, Option(min=0, help="In ms")] = None,
     session: Annotated[str | None, Option(metavar="ID", help="The session's id")] = None,
-    stdin: Stdin = False,
+    stdin: shared.Stdin = False,
 ) -> Answer:
     """Record an event; without ACTION, the event on stdin."""
     return hot.emit(locals())
@@ -82,19 +73,19 @@ def search(
     level: Annotated[str | None, Option(metavar="CSV", help="Severities", autocompletion=lambda: [*_LEVELS])] = None,
     source: Sources = None,
     component: Components = None,
-    session: Annotated[str, session_option("Only this session")] = "",
-    client: Annotated[str | None, Option(parser=OneOf(*clients.NAMES), help="Only this client")] = None,
-    project: Annotated[str, project_option("Only this project")] = "",
+    session: Annotated[str, shared.session_option("Only this session")] = "",
+    client: Annotated[str | None, Option(parser=shared.OneOf(*clients.NAMES), help="Only this client")] = None,
+    project: Annotated[str, shared.project_option("Only this project")] = "",
     system: Annotated[str | None, Option(metavar="ID", help="Only this machine")] = None,
     success: Success = None,
-    action: Annotated[str | None, Option(metavar="CSV", help="Actions", autocompletion=stored("action"))] = None,
-    since: Since = None,
-    hours: Hours = 24,
+    action: Annotated[str | None, Option(metavar="CSV", help="Actions", autocompletion=shared.stored("action"))] = None,
+    since: shared.Since = None,
+    hours: shared.Hours = 24,
     limit: Limit = 30,
     page: Annotated[int, Option(min=1, max=1_000_000, help="Page number")] = 1,
     invert: Annotated[bool, Option("--invert", "-v", help="Only what does not match")] = False,
     follow: Annotated[bool, Option("--follow", "-f", help="Keep printing new events")] = False,
-    exit_code: ExitCode = False,
+    exit_code: shared.ExitCode = False,
 ) -> Answer | int:
     """List or find events."""
     if follow and exit_code:
@@ -172,7 +163,7 @@ def _follow(asked: "Callable[[], EventQuery]", limit: int) -> int:
 
 
 @otel.command("stats")
-def stats(source: Sources = None, component: Components = None, hours: Hours = 24) -> Answer:
+def stats(source: Sources = None, component: Components = None, hours: shared.Hours = 24) -> Answer:
     """Count events and errors."""
     now = clock.now_ms()
     asked = events.query({"source": source, "component": component, "hours": hours, "all": True}, now)
@@ -200,7 +191,7 @@ def export(
 
 @o11y.command("session")
 def of_session(
-    id: Annotated[str, session_argument("The session's id")], hours: Hours = 24, limit: Limit = 50
+    id: Annotated[str, shared.session_argument("The session's id")], hours: shared.Hours = 24, limit: Limit = 50
 ) -> Answer:
     """Show the events of a session."""
     return _events_of("session", id.strip(), hours, limit)
@@ -208,7 +199,7 @@ def of_session(
 
 @o11y.command("system")
 def of_system(
-    id: Annotated[str, Argument(metavar="ID", help="The machine's id")], hours: Hours = 24, limit: Limit = 50
+    id: Annotated[str, Argument(metavar="ID", help="The machine's id")], hours: shared.Hours = 24, limit: Limit = 50
 ) -> Answer:
     """Show the events of a machine."""
     return _events_of("system", id.strip(), hours, limit)

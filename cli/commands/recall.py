@@ -10,22 +10,8 @@ from typing import Annotated, Any, Literal
 import typer
 from typer import Argument, Option
 
+from cli import shared
 from cli.commands import recall_hot
-from cli.declarations import (
-    Category,
-    ExitCode,
-    Hits,
-    Query,
-    Raw,
-    RequiredQuery,
-    Since,
-    Verbatim,
-    limit_option,
-    memory_argument,
-    project_option,
-    session_option,
-    stored,
-)
 from cli.output import Answer, is_for_person, quoted, step, tell, wrong_usage
 from core import clock, config, files, project, quoting
 from core.errors import Failure, usage
@@ -47,26 +33,26 @@ ComposedLimit = Annotated[int | None, Option(help="Composed form: 1 to 50")]
 
 @app.command("recall")
 def recall(
-    query: Query = None,
-    limit: Hits = None,
+    query: shared.Query = None,
+    limit: shared.Hits = None,
     min_score: Annotated[float, Option(min=0, max=1, help="The least score of a hit")] = 0,
-    raw: Raw = False,
-    verbatim: Verbatim = False,
+    raw: shared.Raw = False,
+    verbatim: shared.Verbatim = False,
     include_hold: Annotated[bool, Option("--include-hold", help="Also what the write gate held back")] = False,
     include_discard: Annotated[bool, Option("--include-discard", help="Also what the write gate discarded")] = False,
     budget: Annotated[Literal["auto", "lean", "balanced", "deep"], Option(help="How thoroughly")] = "auto",
-    category: Category = None,
-    tag: Annotated[list[str] | None, Option(help="Only with this tag", autocompletion=stored("tags"))] = None,
+    category: shared.Category = None,
+    tag: Annotated[list[str] | None, Option(help="Only with this tag", autocompletion=shared.stored("tags"))] = None,
     collection: Annotated[
         str | None, Option(metavar="NAMES", help="Only observations, episodes, knowledge or calls")
     ] = None,
-    session: Annotated[str | None, session_option("Only this session")] = None,
-    project: Annotated[str | None, project_option("Only this project")] = None,
+    session: Annotated[str | None, shared.session_option("Only this session")] = None,
+    project: Annotated[str | None, shared.project_option("Only this project")] = None,
     everywhere: Annotated[bool, Option("--everywhere", help="Rank no project first")] = False,
-    since: Since = None,
+    since: shared.Since = None,
     until: Annotated[str | None, Option(metavar="TIME", help="Only what is older")] = None,
     by: Annotated[Literal["session"] | None, Option(help="Only the best hit of each session")] = None,
-    exit_code: ExitCode = False,
+    exit_code: shared.ExitCode = False,
     batch: Annotated[str | None, Option(metavar="FILE", help="A query per line (- for stdin)")] = None,
     request_file: Annotated[str | None, Option(metavar="FILE", help="Composed form: the request (- for stdin)")] = None,
     workstream: Composed = None,
@@ -84,10 +70,10 @@ def recall(
 
 @app.command("show")
 def show(
-    id: Annotated[str, memory_argument("A hit's number, or an id", metavar="N|ID")],
+    id: Annotated[str, shared.memory_argument("A hit's number, or an id", metavar="N|ID")],
     before: Annotated[int, Option(min=0, max=1000, help="Entries before it")] = 4,
     after: Annotated[int, Option(min=0, max=1000, help="Entries after it")] = 8,
-    raw: Raw = False,
+    raw: shared.Raw = False,
 ) -> Answer:
     """Show the conversation around a hit, with its tool calls."""
     last = recall_hot.last_recall()
@@ -116,17 +102,17 @@ def show(
 
 ToolQuery = Annotated[list[str], Argument(metavar="QUERY", help="A tool, or words of the command")]
 ErrorQuery = Annotated[list[str], Argument(metavar="QUERY", help="The error, or part of it")]
-Most = Annotated[int, limit_option()]
+Most = Annotated[int, shared.limit_option()]
 
 
 @app.command("how")
-def how(query: ToolQuery, limit: Most = 5, raw: Raw = False) -> Answer:
+def how(query: ToolQuery, limit: Most = 5, raw: shared.Raw = False) -> Answer:
     """Show commands that were run before, this project's and those that worked first."""
     return _past(past_runs.ways, "commands", " ".join(query), limit, raw=raw)
 
 
 @app.command("fix")
-def fix(query: ErrorQuery, limit: Most = 3, raw: Raw = False) -> Answer:
+def fix(query: ErrorQuery, limit: Most = 3, raw: shared.Raw = False) -> Answer:
     """Show how such errors were handled before, and the command that then worked."""
     return _past(past_runs.endings, "errors", " ".join(query), limit, raw=raw)
 
@@ -192,7 +178,7 @@ _FIELDS = {"type": "type", "source": "source", "project": "project", "category":
 
 @app.command("search")
 def search(
-    query: RequiredQuery,
+    query: shared.RequiredQuery,
     collection: Annotated[
         str, Option("--collection", "-c", metavar="NAME", help=f"Only {', '.join(_COLLECTIONS)}; or the beginning")
     ] = "",

@@ -7,7 +7,7 @@ import typer
 from typer import Option
 
 import clients
-from cli.declarations import OneOf, Raw, RequiredQuery, group, limit_option, project_option, session_argument
+from cli import shared
 from cli.input import current_session, session_from_environment
 from cli.output import Answer, FramedText, is_for_person, quoted, runnable, step, template
 from core import clock, config, files, project, quoting
@@ -29,12 +29,12 @@ from session.session import SessionStore, errors_of
 from session.state import stored_id
 
 app = typer.Typer()
-session = group(app, "session", "List all sessions, or show a session in detail.")
-sessions = group(app, "sessions", "Search and read archived sessions.")
+session = shared.group(app, "session", "List all sessions, or show a session in detail.")
+sessions = shared.group(app, "sessions", "Search and read archived sessions.")
 
 ENTRIES_PRINTED = {"files": 8, "names": 40, "commands": 6, "errors": 5, "words": 6}  # of each kind
-CLIENT = OneOf(*clients.NAMES)
-KIND = OneOf(*ENTRIES_PRINTED)
+CLIENT = shared.OneOf(*clients.NAMES)
+KIND = shared.OneOf(*ENTRIES_PRINTED)
 CHOSEN = {
     "project": "The latest session of this project.",
     "last": "This project has no such session: the latest of all.",
@@ -47,8 +47,8 @@ CHOSEN = {
 
 @session.command("list")
 def list_(
-    limit: Annotated[int, limit_option(10_000)] = 20,
-    project: Annotated[str, project_option("Only this project")] = "",
+    limit: Annotated[int, shared.limit_option(10_000)] = 20,
+    project: Annotated[str, shared.project_option("Only this project")] = "",
     client: Annotated[str | None, Option(parser=CLIENT, help="Only this client")] = None,
     hours: Annotated[float | None, Option(min=0, max=876_000, help="How far back, in hours")] = None,
 ) -> Answer:
@@ -63,7 +63,7 @@ def list_(
 
 @session.command("show")
 def show(
-    id: Annotated[str | None, session_argument("Its id (default: the current session, else the newest)")] = None,
+    id: Annotated[str | None, shared.session_argument("Its id (default: the current session, else the newest)")] = None,
     full: Annotated[bool, Option("--full", help="Every turn, and injected texts in full")] = False,
 ) -> Answer:
     """Show a session: its turns, context, injections, memories and hooks."""
@@ -138,12 +138,12 @@ def briefing(
 @app.command("lost")
 def lost(
     session: Annotated[
-        str | None, session_argument("Its id (default: the current session, else the last compacted)", "SESSION")
+        str | None, shared.session_argument("Its id (default: the current session, else the last compacted)", "SESSION")
     ] = None,
-    limit: Annotated[int | None, limit_option(1000)] = None,
+    limit: Annotated[int | None, shared.limit_option(1000)] = None,
     all: Annotated[bool, Option("--all", help="Everything of each kind")] = False,
     kind: Annotated[list[str] | None, Option("--kind", "-k", parser=KIND, help="Only this kind")] = None,
-    raw: Raw = False,
+    raw: shared.Raw = False,
 ) -> Answer:
     """Show what the last compaction dropped, and how to get each item back."""
     db = sqlite.open_reading()
@@ -204,8 +204,8 @@ def _lost_line(kind: str, entry: dict[str, Any]) -> str:
 
 @sessions.command("search")
 def search(
-    query: RequiredQuery,
-    limit: Annotated[int, limit_option()] = 8,
+    query: shared.RequiredQuery,
+    limit: Annotated[int, shared.limit_option()] = 8,
     extract: Annotated[bool, Option("--extract", help="Also what each says about it")] = False,
     without_notes: Annotated[bool, Option("--raw", help="Leave out notes about the sessions")] = False,
     runtime: Annotated[str, Option(help="Only this client")] = "",
@@ -245,7 +245,7 @@ def search(
 
 @sessions.command("extract")
 def extract(
-    session: Annotated[str, session_argument("Its id or transcript", "SESSION")],
+    session: Annotated[str, shared.session_argument("Its id or transcript", "SESSION")],
     query: Annotated[str, Option(help="The topic (default: the session's beginning)")] = "",
     format: Annotated[Literal["json", "markdown"], Option(help="markdown adds a text")] = "json",
 ) -> Answer:

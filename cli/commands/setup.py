@@ -13,8 +13,8 @@ import typer
 from typer import Argument, Option
 
 import clients
+from cli import shared
 from cli.commands import memory_bulk
-from cli.declarations import OneOf, session_option
 from cli.input import current_session
 from cli.output import Answer, is_for_person, quoted, step, wrong_usage
 from core import clock, files, project, switches
@@ -36,7 +36,7 @@ VIEW = "cli.views:install"
 
 Agents = Annotated[
     list[str] | None,
-    Argument(metavar="AGENT", parser=OneOf(*clients.NAMES, "all"), help=f"{', '.join(clients.NAMES)} or all"),
+    Argument(metavar="AGENT", parser=shared.OneOf(*clients.NAMES, "all"), help=f"{', '.join(clients.NAMES)} or all"),
 ]
 OfProject = Annotated[bool, Option("--project", help="The folder's project")]
 Confirmed = Annotated[bool | None, Option("--yes/--dry-run", "-y", help="Do not ask, or only show what would happen")]
@@ -160,7 +160,7 @@ def _describe(verb: str, plans: list["Plan"], backups: dict[str, str | None]) ->
 
 # off, on, exclude
 
-OneSession = Annotated[str | None, session_option("A session (default: the current session)")]
+OneSession = Annotated[str | None, shared.session_option("A session (default: the current session)")]
 OneProject = Annotated[bool, Option("--project", help="The folder's project")]
 Everywhere = Annotated[bool, Option("--everywhere", help="All sessions")]
 
