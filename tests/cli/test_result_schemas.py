@@ -30,7 +30,13 @@ def check(name: str, answer: Attempt) -> dict[str, Any]:
     jsonschema.validate(answer.json, SCHEMAS["envelope"])
     faults = jsonschema.Draft202012Validator(SCHEMAS[name]).iter_errors(answer.json["result"])
     assert [f"{'/'.join(map(str, fault.path))}: {fault.message[:200]}" for fault in faults] == []
-    return answer.json["result"]
+    result: dict[str, Any] = answer.json["result"]
+    for field in (
+        {"reason", "recallReason", "writeReason"} & {*result} if "-" in name and name != "memory-write" else ()
+    ):
+        about = SCHEMAS[name]["properties"][field]["description"]
+        assert f"`{result[field]}`" in about or not result[field], "a script can know every reason"
+    return result
 
 
 @pytest.fixture
