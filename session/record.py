@@ -13,8 +13,8 @@ from core import TYPE_CHECKING
 from core.quoting import clip, clip_path, one_line
 from core.redaction import redact
 from core.words import clean, fingerprint
-from session.session import TaskPlan
-from session.state import FILE_CHARS, FILES_KEPT, HITS_KEPT, MESSAGE_CHARS, MESSAGES_KEPT, TASK_CHARS, stored_line
+from session.session import NEW_TASK, TaskPlan
+from session.state import FILE_CHARS, FILES_KEPT, MESSAGE_CHARS, MESSAGES_KEPT, TASK_CHARS, stored_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from clients.base import HookEvent, Kind
     from core.config import Config
     from session.session import ContextUsage, Session, Zone
-    from session.state import Memory, Message, Recalled, SessionState
+    from session.state import Message, SessionState
 
 TURN_KINDS = ("prompt", "tool", "turn", "before_compaction")
 """Events that happen within a turn."""
@@ -161,26 +161,8 @@ def leave_out_abandoned(session: Session, db: apsw.Connection) -> None:
         session.plan.query = task_query(state.messages)
 
 
-def record_recall(state: SessionState, plan: TaskPlan, memories: Sequence[Memory], now: int) -> None:
-    """Record that memories were recalled for the task; a query without results is not cached."""
-    state.counts["recalls"] += 1
-    state.recalled_hash = state.task_hash
-    if memories:
-        hits: list[Memory] = [{**memory, "text": memory["text"][:160]} for memory in memories[:HITS_KEPT]]
-        others = [entry for entry in state.recall_cache if entry["query"] != plan.query]
-        recalled: Recalled = {"query": plan.query, "hash": state.task_hash, "hits": hits, "at": now}
-        state.recall_cache = [*others, recalled][-3:]
-
-
-def record_task_memory(state: SessionState, memory_id: str) -> None:
-    """Record that the task was written to memory."""
-    state.counts["writes"] += 1
-    state.written_hash = state.task_hash
-    state.task_memory_ids = [*(known for known in state.task_memory_ids if known != memory_id), memory_id]
-
-
 def _plan(event: HookEvent, session: Session) -> TaskPlan:
-    """What to do for the task. Its reasons are "new-task" for "do it"; any other reason says why not."""
+    """What to do for the task; `session.state` has it already."""
     state, is_flush = session.state, event["kind"] == "before_compaction"
     zone = zone_of(session.usage["percent"] if session.usage is not None else None, session.config)
     entered: list[str] = []
@@ -197,12 +179,8 @@ def _plan(event: HookEvent, session: Session) -> TaskPlan:
         recall_reason = write_reason = "below-warm" if zone == "cold" else "percent-unknown"
     else:
         recall_reason = _recall_reason(state, query, is_flush=is_flush)
-        write_reason = "unchanged" if state.task_hash == state.written_hash else "new-task"
-        write_reason = write_reason if state.task else "no-task"
-        write_reason = write_reason if is_flush or zone == "hot" else "not-hot"
-    plan = TaskPlan(zone, entered, query, recall_reason, write_reason, is_flush=is_flush)
-    plan.trigger = event["source"] if is_flush else ""
-    return plan
+        write_reason = _write_reason(state, zone, is_flush=is_flush)
+    return TaskPlan(zone, entered, query, recall_reason, write_reason)
 
 
 def _recall_reason(state: SessionState, query: str, *, is_flush: bool) -> str:
@@ -213,7 +191,16 @@ def _recall_reason(state: SessionState, query: str, *, is_flush: bool) -> str:
         return "no-task"
     if state.task_hash == state.recalled_hash:
         return "unchanged"
-    return "new-task" if query else "query-too-short"
+    return NEW_TASK if query else "query-too-short"
+
+
+def _write_reason(state: SessionState, zone: Zone, *, is_flush: bool) -> str:
+    """Write a new task in the hot zone, and before a compaction."""
+    if not is_flush and zone != "hot":
+        return "not-hot"
+    if not state.task:
+        return "no-task"
+    return "unchanged" if state.task_hash == state.written_hash else NEW_TASK
 
 
 def zone_of(percent: float | None, config: Config) -> Zone:

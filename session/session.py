@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 
 COMPONENT = "session-lifecycle"  # of the events about sessions
 TASK_TAGS = ("compaction-extract", "session-task")
+NEW_TASK = "new-task"
 COOLDOWN_MS = 60_000  # no second recovery note, and no refresh, within this time (docs/mirrored.md)
 
 
@@ -296,28 +297,25 @@ class TaskPlan:
     Both reasons are printed in results: "new-task" means that it does; any other reason says why it does not.
     """
 
-    __slots__ = (
-        "entered", "is_due", "is_flush", "must_recall", "must_write", "query", "recall_reason", "trigger",
-        "write_reason", "zone",
-    )  # fmt: skip
+    __slots__ = ("entered", "query", "recall_reason", "write_reason", "zone")
 
-    def __init__(
-        self, zone: Zone, entered: list[str], query: str, recall_reason: str, write_reason: str, *, is_flush: bool
-    ) -> None:
+    def __init__(self, zone: Zone, entered: list[str], query: str, recall_reason: str, write_reason: str) -> None:
         self.zone = zone
         self.entered = entered
         """The zones that this turn entered."""
         self.query = query
         self.recall_reason = recall_reason
         self.write_reason = write_reason
-        self.is_flush = is_flush
-        """Whether a compaction follows."""
-        self.trigger = ""
-        """Why it does, in the client's word: auto, threshold, overflow, manual."""
-        self.must_recall = recall_reason == "new-task"
-        self.must_write = write_reason == "new-task"
-        self.is_due = self.must_recall or self.must_write or is_flush or bool(entered)
-        """Whether the reaction `task` has anything to do or to report."""
+
+    @property
+    def must_recall(self) -> bool:
+        """Whether to recall memories for the task."""
+        return self.recall_reason == NEW_TASK
+
+    @property
+    def must_write(self) -> bool:
+        """Whether to write the task to memory."""
+        return self.write_reason == NEW_TASK
 
 
 class SessionStore:

@@ -81,7 +81,8 @@ def due(event: HookEvent, session: Session) -> Iterator[str]:
             yield "refresh"
     if kind == "failure" and event["error"]:
         yield "failure"
-    if session.plan is not None and session.plan.is_due:
+    plan = session.plan
+    if plan is not None and (plan.must_recall or plan.must_write or plan.entered or kind == "before_compaction"):
         yield "task"
     if kind == "before_compaction":
         yield "daily_log"

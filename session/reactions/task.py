@@ -10,20 +10,22 @@ import time
 
 from core import TYPE_CHECKING
 from session.reactions import FAILED, OFF, Reaction, run
-from session.record import record, record_recall, record_task_memory, usage_of
+from session.record import record, usage_of
 from session.session import TASK_TAGS, Session, TaskPlan, errors_of
+from session.state import HITS_KEPT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     import apsw
 
     from clients.base import HookEvent
     from core.config import Config
+    from session.state import Memory, Recalled, SessionState
 
 
-def react(event: HookEvent, session: Session) -> Reaction:  # noqa: ARG001  # as every reaction
+def react(event: HookEvent, session: Session) -> Reaction:
     """Do what `session.plan` calls for; `about` has `hits` and `memoryId`, None if not done."""
     plan, state = session.plan, session.state
     if plan is None:
@@ -36,12 +38,14 @@ def react(event: HookEvent, session: Session) -> Reaction:  # noqa: ARG001  # as
 
             memories = select(found, state)
             hits = len(memories)
-            record_recall(state, plan, memories, session.now)
+            _record_recall(state, plan.query, memories, session.now)
     if plan.must_write:
         memory_id = session.store.write("write", lambda db: _write(db, session), None, durable=True)
         if memory_id is not None:
-            record_task_memory(state, memory_id)
-    _queue_events(session, plan, hits, memory_id)
+            state.counts["writes"] += 1
+            state.written_hash = state.task_hash
+            state.task_memory_ids = [*(known for known in state.task_memory_ids if known != memory_id), memory_id]
+    _queue_events(event, session, plan, hits, memory_id)
     return Reaction(about={"hits": hits, "memoryId": memory_id})
 
 
@@ -53,7 +57,7 @@ def save_checkpoint(event: HookEvent, config: Config, *, role: str = "") -> dict
     began = time.monotonic()
     session = Session(event["session"], config, role=role)
     if session.is_off(event["cwd"]):
-        session.plan = TaskPlan("unknown", [], "", OFF, OFF, is_flush=False)
+        session.plan = TaskPlan("unknown", [], "", OFF, OFF)
         return _result(session, {}, began)
     with session:
         session.usage = usage_of(event)
@@ -108,6 +112,17 @@ def _result(session: Session, done: Mapping[str, Any], began: float) -> dict[str
     return {**result, "ms": round((time.monotonic() - began) * 1000, 2)}
 
 
+def _record_recall(state: SessionState, query: str, memories: Sequence[Memory], now: int) -> None:
+    """Record that memories were recalled for the task; a query without results is not cached."""
+    state.counts["recalls"] += 1
+    state.recalled_hash = state.task_hash
+    if memories:
+        hits: list[Memory] = [{**memory, "text": memory["text"][:160]} for memory in memories[:HITS_KEPT]]
+        others = [entry for entry in state.recall_cache if entry["query"] != query]
+        recalled: Recalled = {"query": query, "hash": state.task_hash, "hits": hits, "at": now}
+        state.recall_cache = [*others, recalled][-3:]
+
+
 def _write(db: apsw.Connection, session: Session) -> str | None:
     """Write the task over the last of the session's task memories; returns the id."""
     from memory.write import Draft, write_task
@@ -120,8 +135,8 @@ def _write(db: apsw.Connection, session: Session) -> str | None:
     return write_task(db, draft, now=session.now, vectors=session.store.has_vectors)
 
 
-def _queue_events(session: Session, plan: TaskPlan, hits: int | None, memory_id: str | None) -> None:
-    state, written = session.state, memory_id is not None
+def _queue_events(event: HookEvent, session: Session, plan: TaskPlan, hits: int | None, memory_id: str | None) -> None:
+    state, written, is_flush = session.state, memory_id is not None, event["kind"] == "before_compaction"
     percent = session.usage["percent"] if session.usage is not None else None
     totals = {"recallHits": len(state.recalled_memories), "filesCount": len(state.files_modified)}
     events: list[tuple[str, dict[str, Any]]] = []
@@ -130,13 +145,13 @@ def _queue_events(session: Session, plan: TaskPlan, hits: int | None, memory_id:
         events.append(("task.recalled", {**query, "returned": hits, "written": written}))
     if "warm" in plan.entered:
         events.append(("compaction.extract.warm", {"percent": percent}))
-    if plan.zone == "hot" and not plan.is_flush and ("hot" in plan.entered or written):
+    if plan.zone == "hot" and not is_flush and ("hot" in plan.entered or written):
         events.append(("compaction.extract.hot", {"percent": percent, **totals}))
-    if plan.is_flush:
+    if is_flush:
         last, now = state.last_compaction_at, session.now
         about = {**state.compaction_metadata, "contextPercent": state.percent, **totals}
         before = {
-            **({"trigger": plan.trigger} if plan.trigger else {}),
+            **({"trigger": event["source"]} if event["source"] else {}),
             "contextTokens": state.context_tokens,
             "contextLimit": state.context_limit,
             "recallCacheSize": len(state.recall_cache),
