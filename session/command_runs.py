@@ -6,7 +6,7 @@ Only the outcomes that the client recorded count. When in doubt, a failure count
 
 from __future__ import annotations
 
-from core import TYPE_CHECKING, shell_command
+from core import TYPE_CHECKING, shell_command, words
 from core.clock import HOUR_MS
 from core.project import OUTSIDE
 from core.quoting import as_code, clip, one_line
@@ -46,7 +46,7 @@ def failing(calls: Sequence[Call], edits: Sequence[Edit] = ()) -> Call | None:
             for step in filter(shell_command.does, steps):
                 closed |= subjects_of(step)
                 goes_on = step["program"] in {"git", "gh"} and step["verb"] in _GOES_ON
-                if goes_on or not _ALL_CHECKS.isdisjoint(_words(kind_of(step))):
+                if goes_on or not _ALL_CHECKS.isdisjoint(words.split(kind_of(step))):
                     return None
             continue
         failed = list(filter(_checks_work, steps)) if printed else _may_have_failed(steps)
@@ -149,7 +149,7 @@ def subjects_of(step: Step) -> set[str]:
         return {step["program"]}
     checks = ("test", "lint", "build", "type", "e2e", "check", "bench")
     subjects = {kind_of(step)}
-    for word in _words(kind_of(step)):
+    for word in words.split(kind_of(step)):
         subjects.update(check for check in checks if check in word)
         if word in ("tsc", "tsgo", "mypy"):
             subjects.add("type")
@@ -184,10 +184,10 @@ def _may_have_failed(steps: Sequence[Step]) -> list[Step]:
 
 def _checks_work(step: Step) -> bool:
     """Whether a step checks the work: it does something, and neither manages sources or packages nor formats."""
-    program, words = step["program"], step["verb"].split()
-    if program in {"git", "gh"} or not shell_command.does(step) or not _FORMATTERS.isdisjoint((program, *words)):
+    program, verb = step["program"], step["verb"].split()
+    if program in {"git", "gh"} or not shell_command.does(step) or not _FORMATTERS.isdisjoint((program, *verb)):
         return False
-    return program not in _INSTALLERS or not words or words[0] not in _INSTALLS
+    return program not in _INSTALLERS or not verb or verb[0] not in _INSTALLS
 
 
 def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -202,8 +202,3 @@ def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             joined.append((first, last))
     return joined
-
-
-def _words(text: str) -> list[str]:
-    """The words of a text: mise, run, test, ci of `mise run test:ci`."""
-    return "".join(sign if sign.isalnum() else " " for sign in text.lower()).split()

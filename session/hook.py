@@ -163,56 +163,59 @@ class Hook:
 
     def _archive(self, event: HookEvent, session: Session) -> None:
         """Archive the new messages and calls: those in the payload, else those in the transcript."""
-        cwd, items = event["cwd"] or session.state.cwd, event["items"]
-        client = clients.row(session.agent)
+        cwd = event["cwd"] or session.state.cwd
         is_excluded = session.is_excluded(cwd)
         if session.before is None and not is_excluded and project.repository_of(cwd):
             from core.store import folders
 
             session.store.write("folder", lambda db: folders.note(db, cwd), None)
-        names_folders = not items and client.folder_mark  # each line of the transcript is judged when it is read
-        if (is_excluded and names_folders) or not (items or event["transcript"]):
-            return
-        from core.store import sources
+        if not event["items"]:
+            from core.store import sources
 
-        if not (items or sources.existing(event["transcript"])):
-            return
+            # Each line of a transcript that names folders is judged when it is read, once its folder is not excluded.
+            is_later = is_excluded and bool(clients.row(session.agent).folder_mark)
+            if is_later or not event["transcript"] or not sources.existing(event["transcript"]):
+                return
+        session.entries = session.store.write(
+            "archive", lambda db: self._ingest(db, event, session, is_excluded=is_excluded), event["items"]
+        )
+
+    def _ingest(self, db: apsw.Connection, event: HookEvent, session: Session, *, is_excluded: bool) -> Sequence[Entry]:
+        """Archive what an event brings; returns the new entries."""
+        from memory.archive import Limits, Origin, ingest
+
+        client, items = clients.row(session.agent), event["items"]
+        cwd = event["cwd"] or session.state.cwd
+        origin = Origin(session.agent, session.id, cwd, now=session.now, vectors=session.store.has_vectors)
+        if is_excluded:
+            ingest.pass_over(db, event["transcript"], items, origin)
+            return ()
+        if items:
+            ingest.ingest_entries(db, items, origin)
+            return items
         # An event that the client waits for reads at most this much of a long transcript; the next event goes on there.
         # After a tool, less than this waits for the end of the turn.
         read_bytes = 262_144
-        is_left_to_turn_end = event["kind"] == "tool" and client.reports_compactions and not client.logs_compactions
+        can_wait = event["kind"] == "tool" and client.reports_compactions and not client.logs_compactions
+        limits = Limits(
+            deadline=self._began + 0.6 * self._seconds(),
+            min_bytes=read_bytes if can_wait else 0,
+            max_bytes=read_bytes if _is_answered(event, session) else None,
+        )
+        ingested = ingest.ingest_file(db, event["transcript"], origin, limits)
+        if ingested.is_rewound:
+            leave_out_abandoned(session, db)
+        if ingested.shared:
+            from memory.archive.session_archive import settle
 
-        def ingest_new(db: apsw.Connection) -> Sequence[Entry]:
-            from memory.archive import Limits, Origin, ingest
-
-            origin = Origin(session.agent, session.id, cwd, now=session.now, vectors=session.store.has_vectors)
-            if is_excluded:
-                ingest.pass_over(db, event["transcript"], items, origin)
-                return ()
-            if items:
-                ingest.ingest_entries(db, items, origin)
-                return items
-            limits = Limits(
-                deadline=self._began + 0.6 * self._seconds(),
-                min_bytes=read_bytes if is_left_to_turn_end else 0,
-                max_bytes=read_bytes if _is_answered(event, session) else None,
-            )
-            ingested = ingest.ingest_file(db, event["transcript"], origin, limits)
-            if ingested.is_rewound:
-                leave_out_abandoned(session, db)
-            if ingested.shared:
-                from memory.archive.session_archive import settle
-
-                settle(db, ingested.shared, vectors=origin.vectors, is_live=True)
-            self._archived_bytes = ingested.bytes
-            if event["kind"] in ("turn", "end"):
-                for path in client.side_transcripts(event["transcript"]):
-                    name = os.path.splitext(os.path.basename(path))[0]
-                    side = Origin(session.agent, name, cwd, now=session.now, vectors=origin.vectors)
-                    ingest.ingest_file(db, path, side, limits)
-            return ingested.entries
-
-        session.entries = session.store.write("archive", ingest_new, items)
+            settle(db, ingested.shared, vectors=origin.vectors, is_live=True)
+        self._archived_bytes = ingested.bytes
+        if event["kind"] in ("turn", "end"):
+            for path in client.side_transcripts(event["transcript"]):
+                name = os.path.splitext(os.path.basename(path))[0]
+                side = Origin(session.agent, name, cwd, now=session.now, vectors=origin.vectors)
+                ingest.ingest_file(db, path, side, limits)
+        return ingested.entries
 
     def _seconds(self) -> float:
         return self._config.get_float("hook.deadline_ms") / 1000

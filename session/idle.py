@@ -196,25 +196,18 @@ def compact(session_id: str, config: Config) -> dict[str, Any] | None:
 
 
 def _compact(state: SessionState, timer: IdleTimer, lock: files.FileLock, config: Config) -> dict[str, Any]:
-    began, session_id = time.monotonic(), state.session_id
-    scheduled_at, transcript = timer["scheduledAt"], timer["transcript"]
-    result: dict[str, Any] = {"sessionId": session_id, "agent": state.agent, "outcome": "completed"}
+    """Run the client's command, check that it compacted the session, and remove the timer. Faults become events."""
+    began, session_id, scheduled_at = time.monotonic(), state.session_id, timer["scheduledAt"]
     about: dict[str, Any] = {"ratio": timer["ratio"], "scheduledAt": scheduled_at}
     ended: Ended | None = None
     try:
-        began_in, compactions = transcript_facts(transcript, state.agent)
+        began_in, compactions = transcript_facts(timer["transcript"], state.agent)
         # Claude Code finds a session by the folder where it began, not by the folder that its hooks report.
         folder = began_in or timer["cwd"] or state.cwd
-        words = _command(state, folder, transcript, config)
+        words = _command(state, folder, timer["transcript"], config)
         _record("started", state, {**about, "command": words[0]})
         ended = _run_command(words, folder, lock, config)
-        error = "" if ended.status == 0 and not ended.reason else ended.explain()
-        after = read_state(session_id)
-        is_reported = after is not None and (after.last_compaction_at or 0) > scheduled_at
-        # Claude Code exits with 0 even if there was nothing to compact, or no model to do it.
-        must_show = not error and not is_reported and compactions is not None
-        if must_show and transcript_facts(transcript, state.agent)[1] == compactions:
-            error = f"the command succeeded, but the session is not compacted; {ended.explain()}"
+        error = _error_of(ended, state, timer, compactions)
     except Exception as fault:  # the next session is compacted all the same
         error = f"{fault.code}: {fault.message}" if isinstance(fault, Failure) else f"{type(fault).__name__}: {fault}"
     after = None
@@ -223,13 +216,26 @@ def _compact(state: SessionState, timer: IdleTimer, lock: files.FileLock, config
     except (Failure, OSError):  # the compaction has been made all the same
         pass
     times = (after.last_message_at, after.turn_began_at) if after is not None else ()
-    about["exitStatus"] = result["exitStatus"] = ended.status if ended is not None else None
-    about["messageMeanwhile"] = any(at is not None and at > scheduled_at for at in times)
-    result |= {"messageMeanwhile": about["messageMeanwhile"], "ms": round((time.monotonic() - began) * 1000)}
-    if error:
-        result |= {"outcome": "failed", "error": error}
-    _record(result["outcome"], state, about, error=error, duration_ms=result["ms"])
-    return result
+    done = {
+        "exitStatus": ended.status if ended is not None else None,
+        "messageMeanwhile": any(at is not None and at > scheduled_at for at in times),
+    }
+    outcome, took_ms = "failed" if error else "completed", round((time.monotonic() - began) * 1000)
+    _record(outcome, state, {**about, **done}, error=error, duration_ms=took_ms)
+    result = {"sessionId": session_id, "agent": state.agent, "outcome": outcome, **done, "ms": took_ms}
+    return {**result, "error": error} if error else result
+
+
+def _error_of(ended: Ended, state: SessionState, timer: IdleTimer, compactions: int | None) -> str:
+    """Why a session is not compacted after the command; `compactions`: how many it had before, None if unknown."""
+    if ended.status != 0 or ended.reason:
+        return ended.explain()
+    after = read_state(state.session_id)
+    is_reported = after is not None and (after.last_compaction_at or 0) > timer["scheduledAt"]
+    if is_reported or compactions is None or transcript_facts(timer["transcript"], state.agent)[1] != compactions:
+        return ""
+    # Claude Code exits with 0 even if there was nothing to compact, or no model to do it.
+    return f"the command succeeded, but the session is not compacted; {ended.explain()}"
 
 
 def _run_command(words: list[str], folder: str, lock: files.FileLock, config: Config) -> Ended:
