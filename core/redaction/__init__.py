@@ -1,16 +1,16 @@
 """Takes secrets out of text before anything is stored, logged or sent.
 
-On the hot path: a cheap check says whether a text could contain a secret, and only then are the finders loaded:
-`tokens` (known by their form or their randomness), `assignments` (`NAME = VALUE`, and the judgement of names and values
-for all others), `prose` (sentences and logins), `structured` (fields, tables, manifests, JSON) and `commands`.
-Every step is linear in the text, and none raises on any str.
+On the hot path: `_clues` is a cheap check for what announces a secret, and only if it finds something are the finders
+loaded: `tokens` (known by their form or their randomness), `assignments` (`NAME = VALUE`, and the judgement of names
+and values for all others), `prose` (sentences and logins), `structured` (fields, tables, manifests, JSON) and
+`commands`. `rules` has the tables of all of them. Every step is linear in the text, and none raises on any str.
 """
 
 from __future__ import annotations
 
-import sys
-
 from core import TYPE_CHECKING
+from core.redaction import rules
+from core.redaction.rules import ANNOUNCING, FOREIGN, KEYWORDS, NAME_PARTS
 
 if TYPE_CHECKING:
     import re
@@ -19,55 +19,9 @@ if TYPE_CHECKING:
     from core.redaction.tokens import Span
 
 MARK = "[redacted:"
-ANNOUNCING = ("pass", "pw", "secret", "token", "key", "auth", "credential")
-NAME_PARTS = (*ANNOUNCING, "kennwort", "sig", "_salt", "psk", "_pat")
-"""Every name that announces a secret contains one of these."""
-KEYWORDS = (
-    *NAME_PARTS,
-    "cookie",
-    "bearer",
-    "basic ",
-    "identified ",
-    "mnemonic",
-    "phrase",
-    "recovery code",
-    "backup code",
-)
-_FINDERS = "core.redaction.tokens"  # once loaded, the finders are faster than the pre-check
 MAX_NAME_CHARS = 120
-_SEPARATORS = bytes(code if chr(code).isalnum() or chr(code) in "+_-" else 32 for code in range(128)) + b" " * 128
-
-# What marks a token, a login, a call or a command with a secret. The finders check more closely.
-_TOKEN_STARTS = tuple(
-    "1//0 AKIA ASIA ABIA ACCA AIza ya29. GOCSPX- ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glcbt-"
-    " glptt- glft- glimt- glagent- glsoat- gloas- xox xapp- hooks.slack.com/ sk_live_ rk_live_ sk_test_ rk_test_"
-    " whsec_ sk-ant- sk-or- sk-proj- sk-svcacct- sk-admin- sk-None- hf_ api_org_ npm_ pypi-Ag SG. /api/webhooks/"
-    " lin_api_ lin_oauth_ lin_wh_ ntn_ hvs. hvb. hvr. gsk_ xai- pplx- r8_ tvly- figd_ dckr_ glsa_ glc_ sntry NRAK-"
-    " PMAK- sq0 ops_eyJ eyJ ATATT3 ATCTT3 fo1_ fm1 fm2_ /IncomingWebhook/ hooks.zapier.com/ dapi rubygems_ _v1_ pul-"
-    " shpat_ shpca_ shppa_ shpss_ sbp_ sib-".split()
-)
-LOGINS = tuple(
-    "creds|credentials|login:|login =|login is |login with|login for |login to |logins |log in |logged in |logging in "
-    "|sign in |zugang|accès|identifiants|credencia|acceso|/pass|:pass|ssh into|ssh to|basic auth|test account|test user"
-    "|demo user|admin user".split("|")
-)
-CALLS = (
-    "mysqli(", "mysqli_connect(", "mysql_connect(", "getConnection(", "PDO(", ".login(", "Auth(", "basic_auth(",
-    "auth=(", "auth = (", "Credential(", "Credentials(", "jwt.sign(", "jwt.verify(", "createHmac(",
-)  # fmt: skip
-"""How a call that takes a password begins."""
-COMMANDS = tuple(
-    'TRUE\t|FALSE\t|freerdp|evil-winrm|rdesktop|ipmitool|snmp|::set-output|::save-state|::add-mask|curl| login|"login"'
-    "|'login'|sshpass|redis-cli|mysql|mariadb|mongo|ldap|cqlsh|twine|7z|unrar|zip|sqlcmd|bcp|http -|https -| -a "
-    "|keyvault|SecureString|secretsmanager|secret|smbclient|htpasswd|pulumi|-pass| -p'| -p\"|chpasswd|--password-stdin"
-    "|sudo -S|--with-token|openssl|useradd|usermod|rabbitmqctl|plink|pscp|psftp|<<<|-server|isakmp|netexec|nxc "
-    '|mosquitto|kinit|samba-tool|alias set|ssh-keygen|etcdctl|wpa_passphrase|send "|psexec|wmiexec|smbexec|impacket-'
-    "|consul kv|nmcli|cryptsetup|--passphrase-fd|op read |vault |versions access|find-generic|pass show |passwd |-creds"
-    "|terraform import|tofu import|net use|config set|config --|http-basic.|lftp|sqlplus|expdp|impdp".split("|")
-)
-"""Parts of commands that take or print a secret."""
-_SPACED_ANCHORS = [[word for word in words if word.split() != [word]] for words in (COMMANDS, LOGINS, CALLS)]
-_WORD_ANCHORS = tuple({word.lower() for words in (COMMANDS, LOGINS, CALLS) for word in words if word.split() == [word]})
+MIN_TOKEN = 24  # characters below which no bare token is judged: more are hashes and identifiers than secrets
+_MAX_WORDS = 100_000  # that are remembered
 
 # What hides a secret: invisible characters, encoded signs, the word for "password" in another language.
 _INVISIBLE = (
@@ -84,14 +38,34 @@ _PRINTABLE_HIDING = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\
     _SIGNS, map(chr, range(0xFE00, 0xFE0F))
 )
 """What hides a secret although `str.isprintable` accepts it."""
-FOREIGN = (
-    "mot de passe", "senha", "contraseña", "contrasena", "wachtwoord", "hasło", "пароль", "密码", "密碼", "口令", "mdp",
-    "パスワード", "비밀번호", "parola", "lösenord", "adgangskode", "passord", "salasana", "heslo", "key content",
-)  # fmt: skip
+_ESCAPES = ("\x1b[", "\\u001b[", "\\x1b[", "\\033[")
+_ENCODED = frozenset(sign for sign in _SIGNS if sign.isascii())
 
+_ANCHORS = frozenset(
+    (
+        *(*KEYWORDS, *rules.GROUPED, *rules.LOGINS, *rules.CALLS, *FOREIGN, *_ESCAPES, *_ENCODED, *rules.OF_COMMANDS),
+        *(beginning for _, beginnings, _ in rules.FORMS for beginning in beginnings),
+        *(anchor for _, anchors, _ in rules.SHAPES for anchor in anchors),
+        *(anchor for programs, needed, _ in rules.COMMANDS for anchor in needed or programs),
+        "-----BEGIN",
+    )
+)
+"""Every text with a secret that no random token and no login shows contains one of these."""
+_EXACT = frozenset(anchor for anchor in _ANCHORS if anchor != anchor.lower())
+_PHRASES = {anchor: max(anchor.split(), key=len) for anchor in _ANCHORS if len(anchor.split()) > 1 or anchor == " / "}
+"""Anchors of several words, and the word of each that is searched first."""
+_WORDS = _ANCHORS - _EXACT - frozenset(_PHRASES)
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")
+_PLAIN_WORDS = frozenset(filter(_PLAIN.issuperset, _ANCHORS)) - frozenset(rules.GROUPED)
+"""Anchors among nothing but plain words and a little punctuation announce no secret."""
+_OF_COMMANDS = rules.OF_COMMANDS.union(*(needed or programs for programs, needed, _ in rules.COMMANDS))
+
+_SEPARATORS = bytes(code if chr(code).isalnum() else 32 for code in range(128)) + b" " * 128
 _patterns: dict[str, re.Pattern[str]] = {}
+_index: dict[str, list[str]] = {}
+"""The anchors of one word by the longest run of letters and digits in them."""
 _harmless_words: set[str] = set()
-"""Words of earlier texts without a token or an anchor: a session repeats most of its words."""
+"""Words of earlier texts that announce nothing: a session repeats most of its words."""
 
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
@@ -99,8 +73,6 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
 
     A clean text comes back as the same object with an empty tuple. Idempotent.
     """
-    if _FINDERS not in sys.modules and not may_hold_secret(text):
-        return text, ()
     kinds: list[str] = []
     for _ in range(6):  # taking a secret out may show another
         spans = find_secrets(text)
@@ -138,7 +110,7 @@ def redact_value(value: object, plain: Callable[[str], str] = lambda text: redac
     list there, the `value` beside such a `name`, and the word after such an option. If two keys become equal, the
     second gets a `#2`.
     """
-    if _FINDERS not in sys.modules and not _may_hold_in_value(value):
+    if not _may_hold_in_value(value):
         return value
     from core.redaction.structured import redact_fields
 
@@ -160,45 +132,93 @@ def word_sets(topics: dict[str, str]) -> dict[str, frozenset[str]]:
     return {topic: frozenset(words.split()) for topic, words in topics.items()}
 
 
+class Clues:
+    """What announces a secret in a text."""
+
+    __slots__ = ("anchors", "is_hidden", "logins", "tokens", "words")
+
+    def __init__(self, text: str) -> None:
+        self.words = set(text.split()) - _harmless_words
+        self.anchors = _anchors_in(text, self.words)
+        self.tokens = [word for word in self.words if len(word) >= MIN_TOKEN and _may_be_token(word)]
+        self.logins = any(may_be_login(word) for word in self.words if ":" in word)
+        announces = any(keyword in self.anchors for keyword in ANNOUNCING)
+        self.is_hidden = (
+            not self.anchors.isdisjoint((*FOREIGN, *_ESCAPES))
+            or (announces and not self.anchors.isdisjoint(_ENCODED))
+            or (not text.isascii() and _has_invisible(text))
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.anchors or self.tokens or self.logins or self.is_hidden)
+
+    def remember(self, *, is_random: bool) -> None:
+        """Remember the words that announce nothing. `is_random`: one of the tokens is random."""
+        low = " ".join(self.words).lower()
+        parts = [anchor.strip().lower() for anchor in self.anchors if anchor not in _PHRASES]
+        parts += [word for word in _PHRASES.values() if word in low]
+        known = self.words.difference(self.tokens) if is_random else self.words
+        if parts:
+            known = {word for word in known if not any(map(word.lower().__contains__, parts))}
+        if len(_harmless_words) > _MAX_WORDS:
+            _harmless_words.clear()
+        _harmless_words.update(
+            word for word in known if len(word) <= 160 and (":" not in word or not may_be_login(word))
+        )
+
+
 def may_hold_secret(text: str) -> bool:
     """Cheap pre-check: could this text contain a secret?"""
-    lower = text.lower()
-    if is_obfuscated(text, lower) or ("@" in text and ("://" in text or "@tcp(" in text or "@unix(" in text)):
-        return True
-    if any(start in text for start in _TOKEN_STARTS):
-        return True
-    plain_chars = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")  # a keyword among nothing else has no value
-    for keyword in KEYWORDS:
-        at = lower.find(keyword)
-        while at >= 0:
-            end = at + len(keyword)
-            if not plain_chars.issuperset(lower[max(0, at - 240) : end + 240]):
-                return True
-            at = lower.find(keyword, end)
-    if len(text) >= 12:
-        plain = text.encode("ascii", "replace").translate(_SEPARATORS).decode("ascii")
-        if any(map(_may_be_token, plain.split())):
-            return True
-    if any(anchor in text for anchor in COMMANDS) or any(call in text for call in CALLS):
-        return True
-    return any(word in lower for word in LOGINS) or any(map(may_be_login, text.split()))
+    return bool(Clues(text))
 
 
-def is_obfuscated(text: str, lower: str) -> bool:
-    """Cheap pre-check: could anything in the text hide a secret? `lower` is the text in lower case."""
-    if not text.isascii():
-        data = text.encode("utf-8", "surrogatepass").translate(None, bytes(range(128)))
-        signs = data.decode("utf-8", "surrogatepass")
-        if not signs.isprintable() or b"\xf3\xa0" in data or not _PRINTABLE_HIDING.isdisjoint(signs):
-            return True
-        if "\ufe0f" in signs and any(before[-1:].isascii() for before in text.split("\ufe0f")[:-1]):
-            return True  # after an emoji, it selects its form
-    escapes = ("\x1b[", "\\u001b[", "\\x1b[", "\\033[")
-    if any(word in lower for word in FOREIGN) or ("[" in text and any(begin in lower for begin in escapes)):
+def _anchors_in(text: str, words: set[str]) -> set[str]:
+    """The anchors in the new words of a text; none if all are among plain words."""
+    fresh = f" {' '.join(words)} "
+    low, lower = fresh.lower(), text.lower()
+    anchors = set(filter(low.__contains__, _likely(low) if len(low) > 4_000 else _WORDS))
+    anchors.update(filter(fresh.__contains__, _EXACT))
+    anchors.update(anchor for anchor, word in _PHRASES.items() if word in low and anchor in lower)
+    if "://" in anchors and not any("@" in word for word in words if "://" in word):
+        anchors.remove("://")
+    if "0x" in anchors and max(map(len, words)) < 66:
+        anchors.remove("0x")
+    if " / " in anchors and not any(map(_begins_with_password, text.split(" / ")[1:])):
+        anchors.remove(" / ")
+    return set() if anchors <= _PLAIN_WORDS and all(_is_among_plain(lower, anchor) for anchor in anchors) else anchors
+
+
+def _likely(low: str) -> list[str]:
+    """The anchors that a long text may contain: it has the longest run of letters and digits in them."""
+    if not _index:
+        for anchor in _WORDS:
+            runs = anchor.encode("ascii", "replace").translate(_SEPARATORS).decode("ascii").split()
+            _index.setdefault(max(runs, key=len, default=""), []).append(anchor)
+    runs = low.encode("ascii", "replace").translate(_SEPARATORS).decode("ascii").split()
+    return [anchor for run in filter(" ".join(set(runs)).__contains__, _index) for anchor in _index[run]]
+
+
+def _is_among_plain(lower: str, anchor: str) -> bool:
+    """Whether only plain words surround the anchor everywhere, and it begins no line as in a netrc."""
+    at = lower.find(anchor)
+    while at >= 0:
+        end = at + len(anchor)
+        line = lower[max(0, at - 240) : at].rpartition("\n")[2]
+        is_setting = not line.strip() or " login " in f" {line}"
+        if is_setting or not _PLAIN.issuperset(lower[max(0, at - 240) : end + 240]):
+            return False
+        at = lower.find(anchor, end)
+    return True
+
+
+def _has_invisible(text: str) -> bool:
+    """Whether characters that do not show could hide a secret."""
+    data = text.encode("utf-8", "surrogatepass").translate(None, bytes(range(128)))
+    signs = data.decode("utf-8", "surrogatepass")
+    if not signs.isprintable() or b"\xf3\xa0" in data or not _PRINTABLE_HIDING.isdisjoint(signs):
         return True
-    return ("%" in text or "&" in text or "\\u00" in text) and (
-        any(sign in lower for sign in _SIGNS if sign.isascii()) and any(keyword in lower for keyword in ANNOUNCING)
-    )
+    # after an emoji, it selects its form
+    return "\ufe0f" in signs and any(before[-1:].isascii() for before in text.split("\ufe0f")[:-1])
 
 
 def may_be_login(word: str) -> bool:
@@ -208,12 +228,13 @@ def may_be_login(word: str) -> bool:
     return len(value) >= 6 and is_mixed and "/" not in word and ":" not in value
 
 
+def _begins_with_password(text: str) -> bool:
+    word = next(iter(text[:42].split(None, 1)), "")
+    return len(word) >= 6 and not word.isalpha() and any(map(str.isdigit, word)) and word.lower() != word.upper()
+
+
 def _may_be_token(word: str) -> bool:
-    if len(word) < 12 or word.isalpha() or word.isdigit():
-        return False
-    low = word.lower()
-    is_mixed = low != word != word.upper() and any(map(str.isdigit, word))
-    return is_mixed or "sk-" in low or (low[:2] == "0x" and len(low) == 66)
+    return not word.isalpha() and not word.isdigit() and word.lower() != word != word.upper()
 
 
 def _may_hold_in_value(value: object) -> bool:
@@ -224,8 +245,8 @@ def _may_hold_in_value(value: object) -> bool:
     while waiting:
         item = waiting.pop()
         if isinstance(item, dict):
-            keys += [key for key in item if key.isalpha()]  # its value is another text, so it holds no secret
-            waiting += [*(key for key in item if not key.isalpha()), *item.values()]
+            keys += [key for key in item if str(key).isalpha()]  # its value is another text, so it holds no secret
+            waiting += [*(key for key in item if not str(key).isalpha()), *item.values()]
         elif isinstance(item, (list, tuple)):
             waiting += item
         elif isinstance(item, str):
@@ -239,13 +260,16 @@ def _may_hold_in_value(value: object) -> bool:
 
 def find_secrets(text: str) -> list[Span]:
     """The (start, end, kind) of each secret, in order and disjoint."""
-    if len(_harmless_words) > 100_000:
-        _harmless_words.clear()
-    spans = _find_obfuscated(text) if is_obfuscated(text, text.lower()) else _find_plain(text)
+    clues = Clues(text)
+    spans: list[Span] = []
+    if clues:
+        spans = _find_obfuscated(text) if clues.is_hidden else _find_plain(text, clues)
+    elif clues.words:
+        clues.remember(is_random=False)
     return _merged(spans) if spans else spans
 
 
-def _find_plain(text: str) -> list[Span]:
+def _find_plain(text: str, clues: Clues) -> list[Span]:
     from core.redaction import prose, tokens
     from core.redaction.assignments import find_assigned, find_names
 
@@ -255,30 +279,24 @@ def _find_plain(text: str) -> list[Span]:
     if MARK in text:  # the kind in a mark is no name
         for kind in "password secret token api-key private-key authorization url-password cookie".split():
             lower = lower.replace(f"{MARK}{kind}]", MARK + "." * len(kind) + "]")
-    words = set(text.split()) - _harmless_words
-    fresh = " ".join(words)
-    is_anchored = any(map(fresh.lower().__contains__, _WORD_ANCHORS))
-    commands, logins, calls = (COMMANDS, LOGINS, CALLS) if is_anchored else _SPACED_ANCHORS
-    spans = tokens.find_formed(text, lower, fresh)
-    if any(map(text.__contains__, commands)):
+    anchors = clues.anchors
+    spans = tokens.find_formed(text, clues)
+    if not anchors.isdisjoint(_OF_COMMANDS):
         from core.redaction.commands import find_in_commands
 
-        spans += find_in_commands(text)
+        spans += find_in_commands(text, anchors)
     assigned, others = find_names(text, lower)
     if assigned:
         spans += find_assigned(text, assigned)
-    spans += prose.find_in_prose(text, lower, others, words, has_login=any(map(lower.__contains__, logins)))
-    if assigned or others or any(map(text.__contains__, calls)) or "identified " in lower or "Secret" in text:
+    spans += prose.find_in_prose(text, lower, others, clues)
+    if assigned or others or not anchors.isdisjoint((*rules.CALLS, "identified", "secret")):
         from core.redaction.structured import find_structured
 
         spans += find_structured(text, lower, sorted(assigned + others))
-    has_random = tokens.has_random(words, find_secrets)
-    if has_random:
+    is_random = bool(clues.tokens) and tokens.has_random(clues.tokens, find_secrets)
+    if is_random:
         spans += tokens.find_random(text, find_secrets)
-    if not (is_anchored or spans or has_random):
-        _harmless_words.update(
-            word for word in words if len(word) <= 160 and (":" not in word or not may_be_login(word))
-        )
+    clues.remember(is_random=is_random)
     return spans
 
 
@@ -301,23 +319,16 @@ def _find_obfuscated(text: str) -> list[Span]:
         is_colour, hidden, sign, link = match.groups()
         decoded += text[places[-1] : match.start()]
         copied.append(len(decoded))
-        decoded += (
-            " "
-            if is_colour
-            else ""
-            if hidden
-            else _SIGNS[sign.lower()]
-            if sign
-            else "password is "
-            if link
-            else "password"
-        )
+        if is_colour:
+            decoded += " "
+        elif not hidden:
+            decoded += _SIGNS[sign.lower()] if sign else "password is " if link else "password"
         copied.append(len(decoded))
         places += match.span()
     decoded += text[places[-1] :]
     places.append(len(text))
     spans: list[Span] = []
-    for first, last, kind in _find_plain(decoded):
+    for first, last, kind in _find_plain(decoded, Clues(decoded)):
         at, to = bisect_right(copied, first) - 1, bisect_right(copied, last - 1) - 1
         start = min(places[at] + first - copied[at], places[at + 1])
         spans.append((start, min(places[to] + last - copied[to], places[to + 1]), kind))

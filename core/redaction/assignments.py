@@ -6,7 +6,8 @@ around it.
 
 from __future__ import annotations
 
-from core.redaction import NAME_PARTS, compiled, word_sets
+from core.redaction import compiled, word_sets
+from core.redaction.rules import NAME_PARTS
 from core.redaction.tokens import DIGITS, SIGNS, Span, is_made_up, is_placeholder, is_prose, is_strong, is_technical
 
 Name = tuple[int, int, str]

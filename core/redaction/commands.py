@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, shell_command
 from core.names import is_file
-from core.redaction import ANNOUNCING, MARK, compiled
+from core.redaction import MARK, compiled
 from core.redaction.assignments import family, is_described
+from core.redaction.rules import ANNOUNCING, COMMANDS, FED, VALUE
 from core.redaction.tokens import Span, is_made_up, is_placeholder
 
 if TYPE_CHECKING:
@@ -17,74 +18,16 @@ if TYPE_CHECKING:
 
     from core.shell_command import Step
 
-VALUE = r"(?:\\{0,3}'([^'\n]{1,2000}?)\\{0,3}'|\\{0,3}\"([^\"\n]{1,2000}?)\\{0,3}\"|([^\s'\"|;<>`\\]{1,4096}))"
-USER_PAIR = (
-    r"(?:\\{0,3}'[^\s:%'/]{1,100}[:%]([^'\n]{1,200}?)\\{0,3}'|\\{0,3}\"[^\s:%\"/]{1,100}[:%]([^\"\n]{1,200}?)\\{0,3}\""
-    r"|(?![+\[])[^\s:%\"'/]{1,100}[:%]([^\s\"'\\]{1,200}))"  # not `date -u +%Y-…`
-)
-TO = r"\\{0,3}[\"']?[ \t,=]{1,4}"
 ARGUMENTS = (
     r"\\{0,3}[\"']?,?(?:[^\n|;&'\"()\\]|\\\n|\\{1,3}[\"'A-Zac-eg-mo-qsu-z]|'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"){0,300}?"
     r"\\{0,3}[\"']?(?<=[\s\"'])"
 )
-RULES = tuple(
-    (tuple(programs.split("|")), tuple(needed.split("|")), secret)
-    for programs, needed, secret in (
-        ("sshpass|rdesktop|evil-winrm|netexec|nxc |useradd|usermod", "", rf"-p(?:{TO})?{VALUE}"),
-        ("mongo|cqlsh|twine upload|az login|acr login", "", rf"-p{TO}{VALUE}"),
-        ("docker|podman|nerdctl |helm |skopeo |buildah |oc |cf |crane |oras |regctl ", "login", rf"-p{TO}{VALUE}"),
-        ("mysql|mariadb|7z|unrar", "", rf"-p(?![=\s-]|\d{{1,5}}(?:\s|$)){VALUE}"),
-        ("sqlcmd|bcp |zip |unzip |ipmitool|mosquitto", "", rf"-P(?:{TO})?{VALUE}"),
-        ("plink|pscp|psftp", "", rf"-pw[ \t]+{VALUE}"),
-        ("xfreerdp|wlfreerdp|sdl-freerdp", "", rf"/p:{VALUE}"),
-        ("redis-cli", "", rf"(?:-a|--pass){TO}{VALUE}"),
-        ("ldap", "", rf"-w{TO}{VALUE}"),
-        ("ldappasswd", "", rf"-[sa]{TO}{VALUE}"),
-        ("snmp", "", rf"-X{TO}{VALUE}"),
-        ("snmp", "", rf"-(?:A{TO}|c{TO}(?!(?:public|private)\b|\S{{0,99}}/)){VALUE}"),
-        ("openssl", "", rf"-(?:pass(?:in|out)? pass:|[kK][ \t]+){VALUE}"),
-        ("ssh-keygen", "", rf"-[NP]{TO}{VALUE}"),
-        ("curl|http |https |smbclient|etcdctl", "", rf"(?:-[uUa]|--user|--proxy-user|--auth)(?:{TO})?{USER_PAIR}"),
-        ("podman|skopeo |buildah ", "creds", rf"--(?:src-|dest-)?creds{TO}{USER_PAIR}"),
-        ("az |aws ", "keyvault|SecureString|secretsmanager", rf"--(?:value|secret-string){TO}{VALUE}"),
-        ("kubectl |oc ", "secret", rf"--from-literal[= ][\"']?[\w.-]+={VALUE}"),
-        ("gh ", "secret", rf"(?:--body|-b){TO}{VALUE}"),
-        ("pulumi", "--secret", rf"set[ \t]+(?:-\S+[ \t]+)*[^\s-]\S*[ \t]+(?:-\S+[ \t]+)*{VALUE}"),
-        ("vault ", "", r"(?:login|unseal)[ \t]+(?![A-Za-z]+(?:\s|$))([\w.+/-]{16,}=*)(?![^\s\"'`])"),
-        ("net use", " /", rf"\S+[ \t]+(?![/\\*]){VALUE}(?=[ \t]+/(?:user:|add))"),
-        ("mc ", "", rf"alias set(?:[ \t]+\S+){{3}}[ \t]+{VALUE}"),
-        ("wpa_passphrase", "", rf"\S+[ \t]+{VALUE}"),
-        ("htpasswd|mosquitto_passwd", "",
-         rf"-(?:(?=\w*b)\w*n\w*|\w*b\w*[ \t]+(?:-\w+[ \t]+)*[^\s-]\S*)[ \t]+\S+[ \t]+{VALUE}"),
-        ("curl", "", r"(?:-b|--cookie)[ \t=]*[\"']?(?:[^\s;=]{1,60}=[^\s;]{0,200};[ \t]?){0,8}"
-         r"[\w.-]{0,40}?(?i:sess|sid|auth|token)\w{0,40}=([^\s;\"'`$\\]{6,4096})"),
-        ("lftp", "", rf"-u{TO}[^\s,\"']{{1,64}},{VALUE}"),
-        ("sqlplus|expdp|impdp", "", r"[\w.$-]{1,64}/([^\s@\"'/]{3,128})@"),
-        ("ConvertTo-SecureString", "", rf"(?:-String[ \t]+)?{VALUE}"),
-        ("composer ", "http-basic.", rf"http-basic\.\S+[ \t]+\S+[ \t]+{VALUE}"),
-        ("rabbitmqctl|samba-tool", "add|change|set|create",
-         rf"(?:add_user|change_password|user (?:create|add|setpassword))[ \t]+\S{{1,64}}[ \t]+{VALUE}"),
-        ("tacacs-server|radius-server|snmp-server|isakmp", "",
-         rf"(?:key|community) (?:\d )?(?=\S*[\d!#$%&*+@]|\S+ address){VALUE}"),
-        ("impacket-|secretsdump|psexec|wmiexec|smbexec", "",
-         r"[\w.-]{1,64}/[\w.$-]{1,64}:[\"']?([^\s@\"'/]{3,128})[\"']?@"),
-        ("terraform |tofu |pulumi ", " import ",
-         r"[\w.\[\]-]*(?:api|auth|access|secret)_?(?:key|token)\S*[ \t]+([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"),
-        ("keytool ", "passwd", rf"-new{TO}{VALUE}"),
-        ("consul |etcdctl|redis-cli|nmcli |npm |pnpm |yarn |pip |poetry |composer |aws |git |gcloud |gh |heroku |wp ",
-         "",
-         r"(?:put|set|SET|modify|connect|config)[ \t](?:[^\s;|&]+[ \t]+){0,6}?"
-         rf"[\"']?[\w./:-]*(?i:passw(?:or)?d|passphrase|psk|secret|token|(?:api|access)_?key)[\"']?[ \t]+"
-         rf"(?![\"']?(?:\d{{1,7}}(?:ms|[smhd])?|true|false|yes|no|on|off)(?:[\"']|\s|\Z)){VALUE}"),
-    )
-)  # fmt: skip
-"""(how the program begins, words of which the line must contain one, the pattern of the option and the secret)."""
 
 
-def find_in_commands(text: str) -> list[Span]:
-    """The (start, end, kind) of each secret that a command takes or prints."""
+def find_in_commands(text: str, anchors: set[str]) -> list[Span]:
+    """The (start, end, kind) of each secret that a command takes or prints. `anchors`: those that the text contains."""
     spans: list[Span] = []
-    _apply_rules(text, spans)
+    _apply_rules(text, anchors, spans)
     for pattern in (
         r"-p(?<=\s-p)(?:'(?! )([^'\n]{1,200})'|\"(?! )([^\"\n]{1,200})\")",
         r"assword[^\n]{0,40}[\s;}]{1,9}send (?:-- )?[\"{]([^\"{}\n$]{3,80}?)\\{1,2}[rn]",  # a script of Expect
@@ -95,7 +38,7 @@ def find_in_commands(text: str) -> list[Span]:
     for match in compiled(workflow).finditer(text) if "::" in text else ():
         if match.group(3) or family(match.group(1)):
             _add(match, "secret", spans)
-    if "|" in text:
+    if "|" in text and not anchors.isdisjoint(FED):
         _add_piped(text, spans)
     # what a command prints on the line below; the first two only if the line says so
     printing = (
@@ -119,15 +62,16 @@ def find_in_commands(text: str) -> list[Span]:
     return spans
 
 
-def _apply_rules(text: str, spans: list[Span]) -> None:
-    for programs, needed, secret in RULES:
-        for program in programs:
+def _apply_rules(text: str, anchors: set[str], spans: list[Span]) -> None:
+    for programs, needed, secret in COMMANDS:
+        for program in programs if not anchors.isdisjoint(needed or programs) else ():
             at = text.find(program)
             rule = compiled(rf"[\w.-]{{0,20}}(?:(?<= )|(?=[\s\"'\\])){ARGUMENTS}{secret}") if at >= 0 else None
             while rule is not None and at >= 0:
                 done = at + len(program)
                 is_program = not at or text[at - 1] in " \t\n/;|&($`\"'=" or text[at - 2 : at] == "\\n"
-                if is_program and any(map(text[at : at + 400].partition("\n")[0].__contains__, needed)):
+                line = text[at : at + 400].partition("\n")[0].lower() if needed else ""
+                if is_program and any(word in line for word in needed or ("",)):
                     match = rule.match(text, done)
                     if match is not None:
                         _add(match, "token" if "unseal" in secret else "password", spans)
@@ -171,8 +115,8 @@ def _add_piped(text: str, spans: list[Span]) -> None:
     """Add what `echo` or `printf` pipes to a command that reads a password: the last of its words."""
     piped = (
         r"(?:e(?<![\w-]e)cho|p(?<![\w-]p)rintf)[ \t]([^\n|]{1,240})\|[ \t]*(?:"
-        r"[^\n|;&]{0,100}?(?:--password-stdin|sudo -S|--passphrase-fd|--with-token)|(?:(?:sudo|ssh|chroot|docker|podman"
-        r"|kubectl)[ \t](?:[^\n|;&]{0,80}?[ \t])?)?[\"']?(?:/[a-z/]*bin/)?"
+        r"[^\n|;&]{0,100}?(?:--password-stdin|sudo -S|--passphrase-fd|--with-token|secret create)"
+        r"|(?:(?:sudo|ssh|chroot|docker|podman|kubectl)[ \t](?:[^\n|;&]{0,80}?[ \t])?)?[\"']?(?:/[a-z/]*bin/)?"
         r"([a-z]{0,4}passwd|cryptsetup|kinit)(?![\w./-]))"
     )
     for match in compiled(piped).finditer(text):

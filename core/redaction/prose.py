@@ -5,9 +5,14 @@ A name of a secret is followed word by word, a dozen words at most, so that the 
 
 from __future__ import annotations
 
-from core.redaction import ANNOUNCING, compiled, may_be_login, word_sets
+from core import TYPE_CHECKING
+from core.redaction import compiled, word_sets
 from core.redaction.assignments import LOOSE, Name, is_described, label
+from core.redaction.rules import ANNOUNCING, LOGINS
 from core.redaction.tokens import DIGITS, SIGNS, Span, is_made_up, is_placeholder
+
+if TYPE_CHECKING:
+    from core.redaction import Clues
 
 MAX_REACH = 220  # characters after a name that are read
 NOTHING = (0, 0)
@@ -28,14 +33,14 @@ _WORDS = word_sets({
 })  # fmt: skip
 
 
-def find_in_prose(text: str, lower: str, names: list[Name], words: set[str], *, has_login: bool) -> list[Span]:
-    """The (start, end, kind) of each secret in a sentence. `has_login`: the text has words of a login."""
+def find_in_prose(text: str, lower: str, names: list[Name], clues: Clues) -> list[Span]:
+    """The (start, end, kind) of each secret in a sentence."""
     has = lower.__contains__
     spans = _find_described(text, lower, names) if names else []
     topics = ("passw", " pw ", "key", "token", "secret", "credential", "login", "rotated", "swapped")
     if any(map(has, topics)) and any(map(has, (" it to ", "it's ", "it’s ", "one is ", "one was "))):
         spans += _find_said_of_it(text, lower)
-    if has_login or " / " in text or any(map(may_be_login, words)) or any(map(has, (" pass ", " pw ", " password "))):
+    if clues.logins or not clues.anchors.isdisjoint(LOGINS) or any(map(has, (" pass ", " pw ", " password "))):
         spans += _find_logins(text, lower)
     return spans
 

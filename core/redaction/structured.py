@@ -8,8 +8,9 @@ input, by their key, their label or their option. `re` is loaded only for text.
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import CALLS, MARK, MAX_NAME_CHARS, compiled, find_secrets, word_sets
+from core.redaction import MARK, MAX_NAME_CHARS, compiled, find_secrets, word_sets
 from core.redaction.assignments import LOOSE, Name, family, is_described, label, names_password, words_of
+from core.redaction.rules import CALLS
 from core.redaction.tokens import Span, is_placeholder, is_prose, is_strong
 
 if TYPE_CHECKING:

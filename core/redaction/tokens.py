@@ -4,17 +4,20 @@ By their form: the tokens of providers, PEM blocks, credentials in URLs, headers
 tokens of base64 characters with both cases and digits that are no word, identifier, path or hash, and not public by
 their form; hex numbers and UUIDs never are.
 
-A new form is a row of `_FORMS`; its beginning also belongs into the pre-check of `core.redaction` if it may have no
-digit. Each pattern is linear: an unbounded run is possessive, ends the match, or begins only at a boundary.
+The forms are in `rules`. Each pattern is linear: an unbounded run is possessive, ends the match, or begins only at a
+boundary.
 """
 
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import MARK, compiled
+from core.redaction import MARK, MIN_TOKEN, compiled
+from core.redaction.rules import FORMS, GROUPED, SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from core.redaction import Clues
 
     Find = Callable[[str], list["Span"]]
     """Finds secrets of every kind: a token that is base64 of a text is judged by what the text contains."""
@@ -39,96 +42,35 @@ _OF_SENTENCES = frozenset(
     " chars character digit digits day days".split()
 )
 """Words of sentences that a password of several words does not have."""
-
-_FORMS = tuple(
-    (kind, tuple(beginnings.split()), rest)
-    for kind, beginnings, rest in (
-        ("aws-access-key", "AKIA ASIA ABIA ACCA", r"[A-Z0-9]{16}(?![A-Z0-9])"),
-        ("google-api-key", "AIza", r"[A-Za-z0-9_-]{30,}"),
-        ("google-oauth", "ya29. GOCSPX- 1//0", r"[A-Za-z0-9_-]{20,}"),
-        ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"[A-Za-z0-9_]{20,}"),
-        ("gitlab-token", "glpat- gldt- glrt- glcbt- glptt- glft- glimt- glagent- glsoat- gloas-",
-         r"[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]{2,})*+"),
-        ("slack-token", "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xoxc- xoxd- xapp-", r"[A-Za-z0-9%-]{10,}"),
-        ("slack-webhook", "hooks.slack.com/", r"[a-z]{1,12}/([A-Za-z0-9/_+-]{16,})"),
-        ("stripe-key", "sk_live_ rk_live_ sk_test_ rk_test_ whsec_", r"[A-Za-z0-9+/=]{10,}"),
-        ("anthropic-key", "sk-ant-", r"[A-Za-z0-9_-]{20,}"),
-        ("openai-key", "sk-proj- sk-svcacct- sk-admin- sk-None- sk-or-", r"[A-Za-z0-9_-]{20,}"),
-        ("openai-key", "sk-", r"(?=[A-Za-z]{0,48}[0-9])[A-Za-z0-9]{20,}"),
-        ("sendgrid-key", "SG.", r"[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{30,}"),
-        ("twilio-key", "SK", r"[0-9a-f]{32}(?![A-Za-z0-9])"),
-        ("api-key", "key-", r"[0-9a-f]{32}(?![A-Za-z0-9])"),
-        ("discord-webhook", "/api/webhooks/", r"[0-9]{10,24}/([A-Za-z0-9_-]{30,})"),
-        ("teams-webhook", "/IncomingWebhook/", r"([A-Za-z0-9]{32}(?:/[A-Za-z0-9_-]{16,})*)"),
-        ("zapier-webhook", "hooks.zapier.com/", r"hooks/[a-z]{2,12}/(\d{5,12}/(?!abc|xxx)[A-Za-z0-9]{5,})"),
-        ("databricks-token", "dapi", r"[a-f0-9]{32}(?:-[0-9])?(?![A-Za-z0-9])"),
-        ("token", "hf_ api_org_ npm_ rubygems_ dop_v1_ doo_v1_ dor_v1_ shpat_ shpca_ shppa_ shpss_ lin_api_ lin_oauth_"
-         " lin_wh_ secret_ ntn_ sbp_ gsk_ xai- pplx- r8_ glsa_ NRAK- AGE-SECRET-KEY-1 pul-",
-         r"(?=[A-Za-z]{0,48}[0-9])[A-Za-z0-9]{26,}"),
-        ("token", "hvs. hvb. hvr. pypi-Ag figd_ tvly- dckr_pat_ dckr_oat_ tskey- sq0atp- sq0csp- sb_secret_ ATATT3"
-         " ATCTT3 sntrys_ sntryu_ PMAK- xkeysib- xsmtpsib- ops_eyJ", r"[A-Za-z0-9+/=_-]{20,}"),
-        ("token", "fo1_ fm1r_ fm1a_ fm2_ glc_", r"[A-Za-z0-9+/=,]{30,}"),
-        ("password-hash", "$2a$ $2b$ $2y$", r"\d\d\$[./A-Za-z0-9]{53}"),
-        ("password-hash", "$apr1$ $1$ $5$ $6$ $y$", r"(?:[^\s$:\"']{1,40}\$){1,2}[./A-Za-z0-9]{22,}"),
-        ("jwt", "eyJ", r"(?<![_-]eyJ)[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)*+"),
-    )
-)  # fmt: skip
-"""(kind, beginnings, rest): the pattern of what follows a beginning."""
-_SHAPES = (
-    ("aws-access-key", "IA",  # in two lines
-     r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))A(?:KI|SI)A(?=(?:\s*[A-Z0-9]){16}(?![A-Za-z0-9]))(?=[A-Z\s]{,99}\d)"
-     r"[A-Z0-9]*\s*\n\s*[A-Z0-9]+"),
-    ("url-password", "jdbc:oracle:", r"jdbc:oracle:\w{1,9}:[\w.$-]{1,64}/([^\s@\"'/]{3,128})@"),
-    ("telegram-token", ":AA",
-     r"(?:(?<![A-Za-z0-9])|(?<=bot)|(?<=\\[nrt]))[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),
-    ("cookie", "\t/", r"\t(?:TRUE|FALSE)\t/[^\t\n]*\t(?:TRUE|FALSE)\t\d+\t[^\t\n]+\t([^\s]{6,4096})"),  # a file of curl
-    # The digits after the `:` may be a port: `ssh://git:22@h`, `http://localhost:8080@2x.png`.
-    ("url-password", "://",
-     r"://[^\s/@:\"'<>\[]{0,128}(?:(?<!//git)(?<!//localhost)(?<!//127\.0\.0\.1)|(?!:\d{1,5}@))"
-     r":(?!\d{1,5}@\dx\.)([^\s/\"'<>]{1,256})@(?=[^\s@])"),
-    # A password that contains a `/`: the characters before the slash are no port.
-    ("url-password", "://",
-     r"://[^\s/@:\"'<>\[]{0,128}:(?!\d*/)([^\s@/\"'<>]{1,128}/[^\s@\"'<>]{1,256})@(?=[\w.-]+(?:[:/?\s\"',)]|\Z))"),
-    ("url-password", "@tcp(", r"(?<![\w.-])[\w.-]{1,64}:([^\s:@\"'/\]]{1,128})@tcp\("),
-    # of a wallet; by itself such a number is the hash of a block or a transaction
-    ("private-key", "0x",
-     r"(?i)(?<![a-z])(?:accounts|pk|wallet\(|(?:private|secret|deployer|wallet|signer|owner|admin|operator|relayer)"
-     r"[ _-]?(?:key|pk))(?:s|_[a-z]{2,20})?[\"'`]?(?:[ \t]{0,3}(?:is|was|=>?|:|,|\())?[ \t\[\"'`]{0,4}"
-     r"(0x[0-9a-f]{64})(?![0-9a-f])"),
-    ("password", ":5432:",
-     r"(?m)(?:^|(?<=[\s\"']))[^\s:#\"']{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:\"']{3,128})(?=[\s\"']|$)"),
-)  # fmt: skip
-"""(kind, anchor, pattern): a text with a secret of this shape contains the anchor."""
-
-
 _TOKEN_BYTES = bytes(c if c < 128 and (chr(c).isalnum() or chr(c) in "+/_-") else 32 for c in range(256))
 """Maps every byte that no token contains to a blank."""
 
 
-def find_formed(text: str, lower: str, fresh: str) -> list[Span]:
-    """The (start, end, kind) of each secret known by its form; `fresh` are the words that may contain a token."""
+def find_formed(text: str, clues: Clues) -> list[Span]:
+    """The (start, end, kind) of each secret known by its form."""
+    anchors = clues.anchors
     spans: list[Span] = []
-    for kind, beginnings, rest in _FORMS:
-        present = [beginning for beginning in beginnings if beginning in fresh]
-        if present:
-            spans += _find_matches(text, kind, rf"(?:{'|'.join(map(_at_boundary, present))}){rest}")
-    if "-----BEGIN" in text:
+    for kind, beginnings, rest in FORMS:
+        for beginning in beginnings:
+            if beginning in anchors:
+                spans += _find_matches(text, kind, _at_boundary(beginning) + rest)
+    if "-----BEGIN" in anchors:
         spans += _find_private_keys(text)
-    for kind, anchor, pattern in _SHAPES:
-        if anchor in text and (anchor != "://" or "@" in text):
+    for kind, starts, pattern in SHAPES:
+        if not anchors.isdisjoint(starts):
             spans += _find_matches(text, kind, pattern)
-    if "@" in text and "://" in text:
+    if "://" in anchors:
         user = r"://([\w-]{16,300})(?::[^\s/@]{0,100})?@(?!\S{0,40}ingest)"
         for start, end, kind in _find_matches(text, "url-password", user):
             numbers = compiled("[0-9]+").findall(text[start:end])
             is_token = len(numbers) > 1 and len("".join(numbers)) > 2  # not `svc-account-2024`
             if is_strong(text[start:end]) and (is_token or (text[start:end].isalnum() and len("".join(numbers)) > 7)):
                 spans.append((start, end, kind))
-    if any(map(lower.__contains__, ("mnemonic", "phrase", "recovery code", "backup code", "app password"))):
+    if not anchors.isdisjoint(GROUPED):
         spans += _find_groups(text)
-    if "bearer" in lower or "basic" in lower:
+    if "bearer" in anchors or "basic" in anchors:
         spans += _find_headers(text)
-    return spans + _find_cookies(text) if "cookie" in lower else spans
+    return spans + _find_cookies(text) if "cookie" in anchors else spans
 
 
 def _find_headers(text: str) -> list[Span]:
@@ -210,7 +152,6 @@ def _find_cookies(text: str) -> list[Span]:
     return spans
 
 
-MIN_TOKEN = 24  # characters below which no bare token is judged: more are hashes and identifiers than secrets
 _WORD_RUN = r"(?<![A-Z])[A-Z][a-z]{2,}|[A-Z]{3,}|[a-z]{3,}"
 # Ids of RDS, the beginning of those of GitHub's GraphQL, and what its old ones encode.
 _NODE_ID = r"(?:db|cluster)-[A-Z\d]{26}\Z|[A-Z]{1,5}_kw[A-Z]|\d{2,3}:[A-Z][A-Za-z]+\d"
@@ -224,10 +165,9 @@ _PUBLIC = (
 )  # fmt: skip
 
 
-def has_random(words: set[str], find: Find) -> bool:
+def has_random(words: list[str], find: Find) -> bool:
     """Whether one of the words by itself contains a random token, even if its surroundings make it public."""
-    long = [word for word in words if len(word) >= MIN_TOKEN and not (word.isalpha() or word.islower())]
-    return any(find_random(word, find) for word in long)
+    return bool(find_random("\n".join(words), find))
 
 
 def find_random(text: str, find: Find) -> list[Span]:
