@@ -14,7 +14,7 @@ from core.redaction.rules import ANNOUNCING, FOREIGN, KEYWORDS, NAME_PARTS
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from core.redaction.tokens import Span
 
@@ -54,11 +54,10 @@ _ANCHORS = frozenset(
 _EXACT = frozenset(anchor for anchor in _ANCHORS if anchor != anchor.lower())
 _PHRASES = {anchor: max(anchor.split(), key=len) for anchor in _ANCHORS if len(anchor.split()) > 1 or anchor == " / "}
 """Anchors of several words, and the word of each that is searched first."""
-_WORDS = _ANCHORS - _EXACT - frozenset(_PHRASES)
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")
 _PLAIN_WORDS = frozenset(filter(_PLAIN.issuperset, _ANCHORS)) - frozenset(rules.GROUPED)
 """Anchors among nothing but plain words and a little punctuation announce no secret."""
-_OF_COMMANDS = rules.OF_COMMANDS.union(*(needed or programs for programs, needed, _ in rules.COMMANDS))
+_OF_COMMANDS = rules.OF_COMMANDS.union(["pass"], *(needed or programs for programs, needed, _ in rules.COMMANDS))
 
 _SEPARATORS = bytes(code if chr(code).isalnum() else 32 for code in range(128)) + b" " * 128
 _patterns: dict[str, re.Pattern[str]] = {}
@@ -127,6 +126,17 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return known
 
 
+def places_of(text: str, parts: Iterable[str]) -> list[int]:
+    """Where one of the parts begins in the text."""
+    places: list[int] = []
+    for part in parts:
+        at = text.find(part)
+        while at >= 0:
+            places.append(at)
+            at = text.find(part, at + len(part))
+    return places
+
+
 def word_sets(topics: dict[str, str]) -> dict[str, frozenset[str]]:
     """The words of each topic, as a set."""
     return {topic: frozenset(words.split()) for topic, words in topics.items()}
@@ -141,10 +151,11 @@ class Clues:
         self.words = set(text.split()) - _harmless_words
         self.anchors = _anchors_in(text, self.words)
         self.tokens = [word for word in self.words if len(word) >= MIN_TOKEN and _may_be_token(word)]
-        self.logins = any(may_be_login(word) for word in self.words if ":" in word)
+        self.logins = {word for word in self.words if ":" in word and _may_be_login(word)}
         announces = any(keyword in self.anchors for keyword in ANNOUNCING)
         self.is_hidden = (
-            not self.anchors.isdisjoint((*FOREIGN, *_ESCAPES))
+            not self.anchors.isdisjoint(_ESCAPES)
+            or any(_is_word(text, word) for word in self.anchors.intersection(FOREIGN))
             or (announces and not self.anchors.isdisjoint(_ENCODED))
             or (not text.isascii() and _has_invisible(text))
         )
@@ -157,13 +168,11 @@ class Clues:
         low = " ".join(self.words).lower()
         parts = [anchor.strip().lower() for anchor in self.anchors if anchor not in _PHRASES]
         parts += [word for word in _PHRASES.values() if word in low]
-        known = self.words.difference(self.tokens) if is_random else self.words
-        if parts:
-            known = {word for word in known if not any(map(word.lower().__contains__, parts))}
+        known = self.words.difference(self.logins, self.tokens if is_random else ())
         if len(_harmless_words) > _MAX_WORDS:
             _harmless_words.clear()
         _harmless_words.update(
-            word for word in known if len(word) <= 160 and (":" not in word or not may_be_login(word))
+            word for word in known if len(word) <= 160 and not (parts and any(map(word.lower().__contains__, parts)))
         )
 
 
@@ -176,14 +185,19 @@ def _anchors_in(text: str, words: set[str]) -> set[str]:
     """The anchors in the new words of a text; none if all are among plain words."""
     fresh = f" {' '.join(words)} "
     low, lower = fresh.lower(), text.lower()
-    anchors = set(filter(low.__contains__, _likely(low) if len(low) > 4_000 else _WORDS))
-    anchors.update(filter(fresh.__contains__, _EXACT))
-    anchors.update(anchor for anchor, word in _PHRASES.items() if word in low and anchor in lower)
+    anchors = set()
+    for anchor in _likely(low) if len(low) > 1_000 else _ANCHORS:
+        if anchor in _PHRASES:
+            is_there = _PHRASES[anchor] in low and anchor in lower
+        else:
+            is_there = anchor in (fresh if anchor in _EXACT else low)
+        if is_there:
+            anchors.add(anchor)
     if "://" in anchors and not any("@" in word for word in words if "://" in word):
         anchors.remove("://")
     if "0x" in anchors and max(map(len, words)) < 66:
         anchors.remove("0x")
-    if " / " in anchors and not any(map(_begins_with_password, text.split(" / ")[1:])):
+    if " / " in anchors and not any(_may_be_password(after[:42].split(" ", 1)[0]) for after in text.split(" / ")[1:]):
         anchors.remove(" / ")
     return set() if anchors <= _PLAIN_WORDS and all(_is_among_plain(lower, anchor) for anchor in anchors) else anchors
 
@@ -191,11 +205,23 @@ def _anchors_in(text: str, words: set[str]) -> set[str]:
 def _likely(low: str) -> list[str]:
     """The anchors that a long text may contain: it has the longest run of letters and digits in them."""
     if not _index:
-        for anchor in _WORDS:
-            runs = anchor.encode("ascii", "replace").translate(_SEPARATORS).decode("ascii").split()
+        for anchor in _ANCHORS:
+            runs = (
+                _PHRASES.get(anchor, anchor)
+                .lower()
+                .encode("ascii", "replace")
+                .translate(_SEPARATORS)
+                .decode("ascii")
+                .split()
+            )
             _index.setdefault(max(runs, key=len, default=""), []).append(anchor)
     runs = low.encode("ascii", "replace").translate(_SEPARATORS).decode("ascii").split()
     return [anchor for run in filter(" ".join(set(runs)).__contains__, _index) for anchor in _index[run]]
+
+
+def _is_word(text: str, word: str) -> bool:
+    """Whether the word is in the text, in any case, with no letter before it."""
+    return any(not before[-1:].isalpha() for before in text.lower().split(word)[:-1])
 
 
 def _is_among_plain(lower: str, anchor: str) -> bool:
@@ -221,15 +247,13 @@ def _has_invisible(text: str) -> bool:
     return "\ufe0f" in signs and any(before[-1:].isascii() for before in text.split("\ufe0f")[:-1])
 
 
-def may_be_login(word: str) -> bool:
+def _may_be_login(word: str) -> bool:
     """Whether a word may be a user with a password: `root:…`."""
     value = word.partition(":")[2]
-    is_mixed = value.lower() != value.upper() and not value.isalpha()
-    return len(value) >= 6 and is_mixed and "/" not in word and ":" not in value
+    return _may_be_password(value) and "/" not in word and ":" not in value
 
 
-def _begins_with_password(text: str) -> bool:
-    word = next(iter(text[:42].split(None, 1)), "")
+def _may_be_password(word: str) -> bool:
     return len(word) >= 6 and not word.isalpha() and any(map(str.isdigit, word)) and word.lower() != word.upper()
 
 
@@ -271,7 +295,8 @@ def find_secrets(text: str) -> list[Span]:
 
 def _find_plain(text: str, clues: Clues) -> list[Span]:
     from core.redaction import prose, tokens
-    from core.redaction.assignments import find_assigned, find_names
+    from core.redaction.assignments import find_assigned
+    from core.redaction.names import find_names
 
     lower = text.lower()
     if len(lower) != len(text):  # a letter that becomes two in lower case would shift the positions after it
@@ -285,7 +310,7 @@ def _find_plain(text: str, clues: Clues) -> list[Span]:
         from core.redaction.commands import find_in_commands
 
         spans += find_in_commands(text, anchors)
-    assigned, others = find_names(text, lower)
+    assigned, others = find_names(text, lower, anchors)
     if assigned:
         spans += find_assigned(text, assigned)
     spans += prose.find_in_prose(text, lower, others, clues)

@@ -1,42 +1,16 @@
 """Finds `NAME = VALUE` if the name announces a secret: code, `.env`, JSON, YAML, TOML, XML, headers, flags, queries.
 
-Judges names (keys, variables, flags, headers) and values for the other finders too. Each name costs a bounded look
-around it.
+Judges values for the other finders too. Each name costs a bounded look around it.
 """
 
 from __future__ import annotations
 
-from core.redaction import compiled, word_sets
-from core.redaction.rules import NAME_PARTS
+from core.redaction import compiled
+from core.redaction.names import LOOSE, NAME_CHARS, Name, family, label, names_password, words_of
 from core.redaction.tokens import DIGITS, SIGNS, Span, is_made_up, is_placeholder, is_prose, is_strong, is_technical
 
-Name = tuple[int, int, str]
-"""The start, end and family of a name (see `family`)."""
-
-LOOSE = frozenset(["password", "pw", "pass"])
-"""Families whose value may be any word."""
-NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 MAX_JUDGED = 256  # characters of a value that are judged
 MAX_LINE = 200  # characters of a line before and after a name
-_WORDS = word_sets({
-    # Names of passwords that end in `pass` or `pw`; other words do too, like `compass` and `bypass`.
-    "passwords": "requirepass userpass dbpass adminpass rootpass smtppass mailpass ftppass authpass sudopass storepass"
-    " keypass dbpw masterauth userpw adminpw rootpw bindpw ldappw smtppw mypw",
-    # Verbs and adjectives before `password`: `forgotPassword`, `resetPassword`, `invalidPassword`.
-    "actions": "forgot forgotten reset change show hide toggle enter check verify validate compare hash generate lost"
-    " invalid wrong incorrect missing require requires has is use uses need needs no without weak get read ask",
-    "key owners": "api access secret private auth account master signing signature encryption decryption encrypt crypto"
-    " shared service admin anon role subscription license activation recovery session hmac jwt deploy webhook app write"
-    " host storage imported",
-    # Before `token`: counts, limits, paging and vocabulary.
-    "text tokens": "max min per num total next page continuation eos bos pad unk sep cls mask special stop first last"
-    " each text word single output one input prompt completion cached current",
-    "public keys": "primary foreign cache sort partition public dict idempotency object row index unique lookup map"
-    " routing group publishable hot short arrow registry verify dedupe merge event",
-    "qualifiers": "prod production dev staging test live old new value plain plaintext raw b64 base64 v",
-    # The last word of a name of code: `Uint8Array`, `Web3Credentials`, `passwordSchema`.
-    "code": "array buffer bytes str string type schema request response config options props input ref provider",
-})  # fmt: skip
 
 
 def find_assigned(text: str, names: list[Name]) -> list[Span]:
@@ -212,19 +186,30 @@ def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int
     stop = text.find(quote, end, end + 80) if tight and end and quote in ("'", '"') else -1
     if stop > end:  # `-e "PASSWORD=two words"`
         return 0 if any(char in text[end:stop] for char in "=;&,\n\\") else stop
+    if sign != ":" and not tight:
+        return 0
+    groups = compiled(r"[A-Za-z0-9]{4}(?:[ -][A-Za-z0-9]{4}){3,7}(?![\w-]| [A-Za-z])").match(text, begin)
+    if groups is not None and (not DIGITS.isdisjoint(groups.group()) or text[start - 4 : start].lower() == "app "):
+        return groups.end()
     words_to_the_end = r"[^\s\"'`<>{}()\[\]=|;$][^\n\"'`<>{}()\[\]=|;$]{2,80}(?=\r?\n|\Z)"
-    given = compiled(words_to_the_end).match(text, begin) if sign == ":" or tight else None
+    given = compiled(words_to_the_end).match(text, begin) if kind in ("password", "pw") else None
     head = _line_before(text, start)
-    if given is None or kind not in ("password", "pw") or not compiled(r"[ \t]*(?:- )?(?:[\w.-]+ ){0,2}\Z").match(head):
+    if given is None or not compiled(r"[ \t]*(?:- )?(?:[\w.-]+ ){0,2}\Z").match(head):
         return 0
     value = given.group().rstrip()
     words = value.split()
     is_command = tight and text[start:name_end].isupper() and "- " not in head  # `TOKEN=… make test`
     if is_command or not 1 < len(words) < 9 or is_placeholder(words[0]) or value[-1] in ",.!?:" or is_prose(value):
         return 0
-    # `password: 3 attempts left` is a message. A passphrase has both cases in a word other than the first.
+    # `password: 3 attempts left` is a message. A passphrase has both cases in a word other than the first, or consists
+    # of plain words in a file of settings.
     cased = any(word.lower() != word != word.upper() for word in value.replace("-", " ").split()[1:])
-    is_phrase = tight or text[name_end - 1] in "kK" or (cased and not DIGITS.isdisjoint(value))
+    plain = len(words) > 3 and all(len(word) > 2 and word.isalpha() and word.islower() for word in words)
+    around = text[max(0, start - len(head) - MAX_LINE) : start] + "\n" + text[begin + len(value) : begin + 200].lstrip()
+    is_setting = compiled(r"(?m)^[ \t]*(?:- )?[\w.-]+(?: [\w.-]+)?: ?[^\s:][^\n:]*$").search(around) is not None
+    is_phrase = (
+        tight or text[name_end - 1] in "kK" or (cased and not DIGITS.isdisjoint(value)) or (plain and is_setting)
+    )
     return begin + len(value) if is_phrase else 0
 
 
@@ -317,134 +302,6 @@ def _stands_alone(text: str, end: int) -> bool:
     return not rest or rest[0] in "#/<-" or "=" in rest.split(" ", 1)[0] or text[end : end + 1] in ("&", ";", ",", "\\")
 
 
-def words_of(name: str) -> list[str]:
-    """The lower-case words of a name in any case style: `clientSecret`, `CLIENT_SECRET`, `client-secret`."""
-    words: list[str] = []
-    before = ""
-    for at, char in enumerate(name):
-        if not char.isalnum():
-            before = "" if char.isascii() else before  # an invisible character does not end a word
-            continue
-        if not before or (char.isupper() and (not before.isupper() or name[at + 1 : at + 2].islower())):
-            words.append("")
-        words[-1] += char.lower()
-        before = char
-    return words
-
-
-def family(name: str) -> str:
-    """The kind of secret that a name announces, or "", as for `tokens`, `maxTokens`, `forgotPassword`.
-
-    `key`, `auth`, `pass` and `pw` announce a secret only if the value looks like one.
-    """
-    words = words_of(name) if len(name) <= 128 else []
-    while len(words) > 1 and (words[-1] in _WORDS["qualifiers"] or words[-1].isdigit()):
-        words.pop()
-    if not words:
-        return ""
-    last = words[-1].rstrip("0123456789")
-    before = words[-2] if len(words) > 1 else ""
-    if _ends_as_password(last):
-        return "" if before in _WORDS["actions"] else "password"
-    if last in ("pass", "pw"):
-        return "password" if before else last
-    is_variable = name.isupper() and (last == "sshpass" or name.endswith(("REDISCLI_AUTH", "REDIS_AUTH")))
-    if last.endswith(tuple(_WORDS["passwords"])) or is_variable:
-        return "password"
-    if last in ("auth", "authorization", "psk"):
-        return "pw" if last == "psk" else last
-    if last.endswith("secret") or last in ("credential", "credentials", "secretstring"):
-        return "" if before == "existing" else "secret"
-    if (before == "secret" and last in ("string", "binary")) or words[-3:] == ["secret", "key", "base"]:
-        return "secret"
-    if last.endswith("token"):
-        return "" if before in _WORDS["text tokens"] or last == "subtoken" else "token"
-    if last == "pat" and before in ("github", "gitlab", "gh", "azure", "access", "personal") and name.isupper():
-        return "token"
-    keys = ("apikey", "secretkey", "privatekey", "accesskey", "authkey", "masterkey", "accountkey", "signingkey")
-    if last.endswith((*keys, "encryptionkey")) or (last == "key" and before in _WORDS["key owners"]):
-        return "private-key" if last.endswith("privatekey") or before == "private" else "api-key"
-    is_constant = last in ("key", "salt") and before and name.upper() == name
-    return "key" if is_constant and before not in _WORDS["public keys"] else ""
-
-
-def names_password(name: str) -> bool:
-    """Whether a name is about a password, even if it only does something with it: `readPassword`."""
-    last = words_of(name)[-1:]
-    return bool(last) and (last[0] in ("pass", "pw") or _ends_as_password(last[0]))
-
-
-def _ends_as_password(word: str) -> bool:
-    passwords = ("password", "passwd", "passwort", "kennwort", "passphrase", "passcode", "userpwd")
-    return word == "pwd" or word.endswith(passwords)
-
-
-def find_names(text: str, lower: str) -> tuple[list[Name], list[Name]]:
-    """The names of secrets that an assignment may follow, and those that a sentence or a field may follow.
-
-    At most 48 characters of a name on each side of a keyword are read.
-    """
-    assigned: dict[int, Name] = {}
-    others: list[Name] = []
-    families: dict[str, str] = {}
-    for keyword in NAME_PARTS:
-        end = 0
-        at = lower.find(keyword)
-        while at >= 0:
-            end = at + len(keyword)
-            ahead = text[end : end + 48]
-            end += len(ahead) - len(ahead.lstrip(NAME_CHARS))
-            sign = text[end : end + 48].lstrip(" \t\"'`\\]?")[:1]
-            if end not in assigned:
-                head = text[max(0, at - 48) : at]
-                start = at - len(head) + len(head.rstrip(NAME_CHARS))
-                if text[start - 1 : start] == "\\" and text.startswith(("n--", "r--", "t--"), start):
-                    start += 1
-                name = text[start:end]
-                if name not in families:
-                    families[name] = family(name.strip("-."))
-                kind = _family_in_context(text, start, end, families[name])
-                if kind:
-                    is_option = name[:2] == "--" or (kind == "password" and name[1:3].lower() != "pp")  # `-pPassword1`
-                    is_flag = name[0] == "-" and text[end : end + 1] == " " and is_option
-                    is_element = sign == ">" and (text[start - 1 : start] == "<" or "=" in text[end : end + 6])
-                    is_assigning = sign in ("=", ":", ",", "|", ";") or text.startswith(("??", " ??"), end)
-                    if is_assigning or is_element or (is_flag and sign != "-"):
-                        assigned[end] = (start, end, kind)
-                    if sign not in (":", "=") and not is_flag:
-                        others.append((start, end, kind))
-            at = lower.find(keyword, end)
-    return sorted(assigned.values()), sorted(others)
-
-
-def _family_in_context(text: str, start: int, end: int, kind: str) -> str:
-    """The family of the name at start..end, whose own family is `kind`, considering the text before it."""
-    name = text[start:end]
-    before = text[start - 1] if start else ""
-    if before == " ":
-        low = name.lower()
-        if low in ("key", "token") and not (kind and text[end : end + 1] == "="):  # `API key`
-            head = text[max(0, start - 24) : start].rstrip(" ")
-            return family((head[len(head.rstrip(NAME_CHARS)) :] + "_" + low).strip("-."))
-    elif before and before in "?&":
-        if name.lower() in ("key", "sig", "signature", "auth", "x-amz-signature", "x-goog-signature"):
-            return "query"
-    elif before == "$":
-        return "" if text[end : end + 1] == ":" else kind  # `$PWD:/srv`
-    elif before == ":":
-        head = text[max(0, start - 64) : start]
-        if "arn:" in head and "arn:" in head.split()[-1]:
-            return ""
-    elif before == "\\" and name[0] in "nrt" and not kind:  # a literal `\n` before the name
-        return family(name[1:].strip("-."))
-    return kind
-
-
-def label(kind: str) -> str:
-    """The kind in the mark for a family."""
-    return "password" if kind in LOOSE else "api-key" if kind in ("key", "query") else kind
-
-
 def is_name_of_code(value: str, kind: str, *, quoted: bool) -> bool:
     """Whether a value is a name in the code for a secret or its type, or describes itself (`lin_api_`, `npm_xxxx`)."""
     beginning = (
@@ -457,7 +314,9 @@ def is_name_of_code(value: str, kind: str, *, quoted: bool) -> bool:
     words = words_of(value) if compiled(name).match(value) else []
     if len(words) < 2:
         return False
-    if not quoted and words[-1] in _WORDS["code"]:
+    # the last word of a name of code: `Uint8Array`, `Web3Credentials`, `passwordSchema`
+    ends = "array buffer bytes str string type schema request response config options props input ref provider"
+    if not quoted and words[-1] in ends.split():
         return True
     return bool(family(value)) and kind not in LOOSE
 

@@ -6,12 +6,16 @@ A name of a secret is followed word by word, a dozen words at most, so that the 
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import compiled, word_sets
-from core.redaction.assignments import LOOSE, Name, is_described, label
+from core.redaction import compiled, places_of, word_sets
+from core.redaction.assignments import is_described
+from core.redaction.names import LOOSE, Name, label
 from core.redaction.rules import ANNOUNCING, LOGINS
 from core.redaction.tokens import DIGITS, SIGNS, Span, is_made_up, is_placeholder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from re import Match
+
     from core.redaction import Clues
 
 MAX_REACH = 220  # characters after a name that are read
@@ -38,11 +42,16 @@ def find_in_prose(text: str, lower: str, names: list[Name], clues: Clues) -> lis
     has = lower.__contains__
     spans = _find_described(text, lower, names) if names else []
     topics = ("passw", " pw ", "key", "token", "secret", "credential", "login", "rotated", "swapped")
-    if any(map(has, topics)) and any(map(has, (" it to ", "it's ", "it’s ", "one is ", "one was "))):
+    if any(map(has, topics)):
         spans += _find_said_of_it(text, lower)
-    if clues.logins or not clues.anchors.isdisjoint(LOGINS) or any(map(has, (" pass ", " pw ", " password "))):
-        spans += _find_logins(text, lower)
-    return spans
+    parts = [*clues.anchors.intersection(LOGINS), " pass ", " pw ", " password "]
+    places = places_of(lower, parts)
+    at = 0
+    for word in text.split() if clues.logins else ():
+        if word in clues.logins:
+            at = text.find(word, at)
+            places.append(at)
+    return spans + _find_logins(text, lower, sorted(places)) if places else spans
 
 
 def _find_described(text: str, lower: str, names: list[Name]) -> list[Span]:
@@ -78,9 +87,13 @@ def _find_described(text: str, lower: str, names: list[Name]) -> list[Span]:
 def _find_said_of_it(text: str, lower: str) -> list[Span]:
     """Each password in "I changed it to …", "it's now …", if the sentence is about a secret."""
     statement = r"\b(?:(?:changed?|set|reset|updated?|rotated) it to|one (?:is|was)|it['’]s(?: now)?) "
+    signs = (" it to ", "it's ", "it’s ", "one is ", "one was ")
     topics = r"(passw|\bpw\b)|\b(?:logins?|rotated|swapped)\b|(key|token|secret|credential)"
     spans: list[Span] = []
-    for match in compiled(statement).finditer(lower):
+    for place in places_of(lower, signs):
+        match = compiled(statement).search(lower, max(0, place - 8), place + 12)
+        if match is None:
+            continue
         sentence = lower[max(0, match.start() - 160) : match.start()].rpartition("\n")[2]
         topic = compiled(topics).search(sentence)
         kind = "token" if topic and topic[2] else "password"
@@ -90,8 +103,8 @@ def _find_said_of_it(text: str, lower: str) -> list[Span]:
     return spans
 
 
-def _find_logins(text: str, lower: str) -> list[Span]:
-    """Each password next to a user's name: `bob:…`, `bob / …`, "as bob with …".
+def _find_logins(text: str, lower: str, places: list[int]) -> list[Span]:
+    """Each password next to a user's name: `bob:…`, `bob / …`, "as bob with …". `places`: what announces them.
 
     Without a word that announces a login, in any language, the password must have both cases, a digit and a sign.
     """
@@ -108,7 +121,7 @@ def _find_logins(text: str, lower: str) -> list[Span]:
     )
     known_user = r"(?i).*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)"
     spans: list[Span] = []
-    for match in compiled(pair).finditer(text):
+    for match in _matches_near(text, pair, places):
         value = match.group(4).rstrip(".,;}])*\"'`")
         digits, signs = not DIGITS.isdisjoint(value), not SIGNS.isdisjoint(value)
         if len(value) < 6 or not (digits or signs) or not is_described(value, "password"):
@@ -124,6 +137,16 @@ def _find_logins(text: str, lower: str) -> list[Span]:
             start = match.start(4)
             spans.append((start, start + len(value), "password"))
     return spans
+
+
+def _matches_near(text: str, pattern: str, places: list[int]) -> Iterator[Match[str]]:
+    """The matches of the pattern in the same lines as the places, and not far from them."""
+    done = 0
+    for place in places:
+        begin = max(done, place - 80, text.rfind("\n", max(0, place - 80), place) + 1)
+        end = text.find("\n", place + 1, place + MAX_REACH)
+        done = max(done, end if end > 0 else min(len(text), place + MAX_REACH))
+        yield from compiled(pattern).finditer(text, begin, done)
 
 
 def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tuple[int, int]:

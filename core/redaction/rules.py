@@ -11,7 +11,7 @@ NAME_PARTS = (*ANNOUNCING, "kennwort", "sig", "_salt", "psk", "_pat")
 """Every name that announces a secret contains one of these."""
 KEYWORDS = (*NAME_PARTS, "cookie", "bearer", "basic", "identified")
 """A text that has nothing but plain words around these contains no secret."""
-GROUPED = ("mnemonic", "phrase", "recovery code", "backup code", "app password")
+GROUPED = ("mnemonic", "phrase", "recovery code", "backup code")
 """Headings of secrets that are written as groups of words or characters."""
 LOGINS = tuple(
     "creds|credentials|login|logins |log in |logged in |logging in |sign in |zugang|accès|identifiants|credencia|acceso"

@@ -8,8 +8,9 @@ input, by their key, their label or their option. `re` is loaded only for text.
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import MARK, MAX_NAME_CHARS, compiled, find_secrets, word_sets
-from core.redaction.assignments import LOOSE, Name, family, is_described, label, names_password, words_of
+from core.redaction import MARK, MAX_NAME_CHARS, compiled, find_secrets, places_of, word_sets
+from core.redaction.assignments import is_described
+from core.redaction.names import LOOSE, Name, family, label, names_password, words_of
 from core.redaction.rules import CALLS
 from core.redaction.tokens import Span, is_placeholder, is_prose, is_strong
 
@@ -41,8 +42,8 @@ def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
         spans += _in_calls(text)
     if "identified " in lower:
         spans += _in_sql(text, lower)
-    if " into " in lower:
-        spans += _in_inserts(text)
+    if names and "values" in lower:
+        spans += _in_inserts(text, lower)
     if "Secret" in text:
         spans += _in_json_manifests(text)
         if compiled(r"kind:[ \t]*[\"']?Secret").search(text):
@@ -91,9 +92,9 @@ def _in_calls(text: str) -> list[Span]:
     from re import escape
 
     spans: list[Span] = []
-    calls = rf"(?:{'|'.join(map(escape, CALLS))})([^()]{{0,400}})"
+    calls = rf"(?:{'|'.join(map(escape, CALLS))})((?:Some\(|[^()]){{0,400}})"
     for call in compiled(calls).finditer(text):
-        for match in compiled(r",[\s\\]{0,8}(['\"])([^'\"\n]{4,200})\1").finditer(text, *call.span(1)):
+        for match in compiled(r",[\s\\]{0,8}(?:Some\()?(['\"])([^'\"\n]{4,200})\1").finditer(text, *call.span(1)):
             value = match.group(2).rstrip("\\")
             if " " not in value and is_described(value, "password"):
                 spans.append((match.start(2), match.start(2) + len(value), "password"))
@@ -114,12 +115,15 @@ def _in_sql(text: str, lower: str) -> list[Span]:
     return spans
 
 
-def _in_inserts(text: str) -> list[Span]:
+def _in_inserts(text: str, lower: str) -> list[Span]:
     """Each quoted value that an SQL `INSERT` puts into a secret's column."""
     spans: list[Span] = []
-    columns = r"(?i)\binto\s[^(\n]{1,120}\(([^()]{1,2000})\)(?:\s|\\[nr]){0,16}values"
+    columns = r"(?i) into\s[^(\n]{1,120}\(([^()]{1,2000})\)(?:\s|\\[nr]){0,16}values"
     value_or_sign = r"(?s)'((?:[^'\\]|\\.|'')*+)'|\"((?:[^\"\\]|\\.|\"\")*+)\"|[(),;]|[^'\"(),;]++|['\"]"
-    for insert in compiled(columns).finditer(text):
+    for place in places_of(lower, [" into"]):
+        insert = compiled(columns).match(text, place)
+        if insert is None:
+            continue
         kinds = [family(name.strip(" \t\r\n`\"'[]\\")) for name in insert.group(1).split(",")]
         depth = column = 0
         for match in compiled(value_or_sign).finditer(text, insert.end()) if any(kinds) else ():

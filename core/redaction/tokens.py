@@ -70,7 +70,7 @@ def find_formed(text: str, clues: Clues) -> list[Span]:
         spans += _find_groups(text)
     if "bearer" in anchors or "basic" in anchors:
         spans += _find_headers(text)
-    return spans + _find_cookies(text) if "cookie" in anchors else spans
+    return spans + _find_pairs(text) if not anchors.isdisjoint(("cookie", "auth")) else spans
 
 
 def _find_headers(text: str) -> list[Span]:
@@ -93,7 +93,6 @@ def _find_groups(text: str) -> list[Span]:
         r"(?i)(?:recovery|backup)[ -]codes?[^\n]{0,80}:[ \t*]*\n\s*(?=[^:]{0,24}?(?:\d[a-z]|\d{4} \d{4}))"
         r"([a-z\d]{4,10}(?:[- ][a-z\d]{4,10}){0,3}"
         r"(?:[ \t]*\n(?=[a-z -]*\d)[a-z\d]{4,10}(?:[- ][a-z\d]{4,10}){0,3}(?=\s|\Z)){1,15})",
-        r"(?i:app password)[\"']?(?: is|[ \t]*[:=])?[ \t]*[\"'`]?([a-z]{4}(?: [a-z]{4}){3})(?![\w-]| [a-z])",
     )
     spans = [span for form in forms for span in _find_matches(text, "secret", form)]
     return [(start, end, kind) for start, end, kind in spans if not is_prose(text[start:end])]
@@ -138,17 +137,20 @@ def _find_private_keys(text: str) -> list[Span]:
     return [(*match.span(), "private-key") for match in matches if len(match.group()) >= min_chars]
 
 
-def _find_cookies(text: str) -> list[Span]:
-    """The values of cookies that are named after a session, a login or a token, or are random."""
-    secrets = ("sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "login", "remember")
-    cookie = compiled(r"(?<![^\s;:\"',])([A-Za-z0-9_.$-]{1,64})=([^\s;,\"']{1,4096})")
+def _find_pairs(text: str) -> list[Span]:
+    """The values in a header's pairs that are random or named after a session, a login, a token or a signature."""
+    secrets = (
+        "sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "login", "remember", "response", "signature",
+    )  # fmt: skip
+    header = r"(?i)(?:(?:set-)?(cookie)[\"'\\]{0,3}[:=,]|authorization[\"'\\]{0,3}[:=][ \t\"']{0,4}[a-z0-9-]+ )[^\n]*"
+    pair = compiled(r"(?<![^\s;:\"',])([A-Za-z0-9_.$-]{1,64})=\"?([^\s;,\"']{1,4096})")
     spans: list[Span] = []
-    for line in compiled(r"(?i:cookie[\"'\\]{0,3}[:=]|set-cookie[\"'\\]{0,3},)[^\n]*").finditer(text):
-        for match in cookie.finditer(text, line.start() + 6, line.end()):
+    for line in compiled(header).finditer(text):
+        for match in pair.finditer(text, line.start() + 6, line.end()):
             name, value = match.group(1).lower(), match.group(2)
             is_named = len(value) >= 6 and any(part in name for part in secrets)
             if (is_named or is_random(value)) and not is_placeholder(value):
-                spans.append((*match.span(2), "cookie"))
+                spans.append((*match.span(2), "cookie" if line.group(1) else "authorization"))
     return spans
 
 
