@@ -202,13 +202,9 @@ class Hook:
             min_bytes=read_bytes if can_wait else 0,
             max_bytes=read_bytes if _is_answered(event, session) else None,
         )
-        ingested = ingest.ingest_file(db, event["transcript"], origin, limits)
+        ingested = ingest.ingest_running(db, event["transcript"], origin, limits)
         if ingested.is_rewound:
             leave_out_abandoned(session, db)
-        if ingested.shared:
-            from memory.archive.session_archive import settle
-
-            settle(db, ingested.shared, vectors=origin.vectors, is_live=True)
         self._archived_bytes = ingested.bytes
         if event["kind"] in ("turn", "end"):
             for path in client.side_transcripts(event["transcript"]):

@@ -4,7 +4,8 @@ A transcript only grows at its end. If the user goes back, the next prompt names
 client notes what was taken back. Whatever was said in between is abandoned, until a later prompt continues it.
 
 A mark tells how far a session was stored up to an entry: the number of the last call and the row of the last episode,
-which both only grow along a transcript. A rewind is a pair of marks: the end of the transcript at that
+which both only grow along a transcript. What the archive knew from a fork is moved behind what came before it in the
+session's own transcript (see `unplaced`). A rewind is a pair of marks: the end of the transcript at that
 time, and the entry that the user went back to. The live branch is what these leave: up to the last rewind's target, in
 the part before it up to the target of that part's own rewind, and so on.
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text, words
 from core.store import calls, documents, sessions
-from core.store.sqlite import ALL, row_range
+from core.store.sqlite import ALL, LISTED, row_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,6 +58,15 @@ class Node:
         self.calls: list[str] = []
 
 
+def unplaced(db: apsw.Connection, session: str, nodes: Sequence[Node]) -> set[str]:
+    """The episodes and calls of new nodes. If they are stored already, a fork had them, perhaps in another order."""
+    listed = json_text.dumps([node.id for node in nodes])
+    query = f"SELECT id FROM node WHERE session_id = ? AND id IN {LISTED}"
+    placed = {identifier for (identifier,) in db.execute(query, (session, listed))}
+    new = (node for node in nodes if node.id and node.id not in placed)
+    return {name for node in new for name in (*node.episodes, *node.calls)}
+
+
 def follow(
     db: apsw.Connection, session: str, nodes: Sequence[Node], ends: tuple[Mark, Mark]
 ) -> tuple[Mark, Mark, bool]:
@@ -71,9 +81,8 @@ def follow(
     at, leaf = ends
     found = rewinds(db, session)
     known = len(found)
-    rows = _numbers_of(
-        db, "SELECT id, rowid FROM document WHERE id", [name for node in nodes for name in node.episodes]
-    )
+    names = [name for node in nodes for name in node.episodes]
+    rows = _numbers_of(db, "SELECT id, rowid FROM document WHERE session_id = ?2 AND id", names, session)
     keys = [key for node in nodes for key in node.calls]
     numbers = _numbers_of(db, "SELECT key, number FROM call WHERE session_id = ?2 AND key", keys, session)
     for node in nodes:

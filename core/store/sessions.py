@@ -8,7 +8,7 @@ from __future__ import annotations
 from core import TYPE_CHECKING, json_text, words
 from core.errors import Failure
 from core.project import own_names
-from core.store import calls
+from core.store import calls, sources
 from core.store.sqlite import ALL, fetch, fetch_dicts, fetch_one, marks, row_range
 
 if TYPE_CHECKING:
@@ -43,6 +43,15 @@ def ancestor(db: apsw.Connection, identifier: str, kinds: Sequence[str] = ("fork
             break
         identifier = str(above)
     return identifier
+
+
+def descends(db: apsw.Connection, identifier: str, other: str) -> bool:
+    """Whether a session was forked from or begun by another, or by one that was."""
+    above = (
+        "WITH RECURSIVE above(id) AS (SELECT parent FROM session WHERE id = ?1 UNION"
+        " SELECT parent FROM session JOIN above USING (id)) SELECT EXISTS (SELECT 1 FROM above WHERE id = ?2)"
+    )
+    return bool(db.execute(above, (identifier, other)).get)
 
 
 def fork_of(db: apsw.Connection, identifier: str) -> tuple[str, int] | None:
@@ -332,10 +341,20 @@ def read_emptied_again(db: apsw.Connection) -> None:
     """Forget how far the transcripts of unchecked sessions were read, if the store lacks prompts of them."""
     query = f"SELECT count(*) < (SELECT prompts FROM session WHERE id = ?) {_ALL_TURNS} AND text LIKE 'user: %'"
     for (session,) in db.execute("SELECT id FROM unchecked_session").fetchall():
-        for source in transcripts_naming(db, str(session)) if db.execute(query, (session, session)).get else ():
-            db.execute("UPDATE transcript SET head = '' WHERE source = ?", (source,))
-            db.execute("DELETE FROM seen_file WHERE path = ?", (words.fingerprint(source),))
+        if db.execute(query, (session, session)).get:
+            read_again(db, str(session))
     db.execute("DELETE FROM unchecked_session")
+
+
+def read_again(db: apsw.Connection, session: str) -> None:
+    """Forget how far the transcripts of a session were read, and its branches, unless the transcripts are gone."""
+    found = [source for source in transcripts_naming(db, session) if sources.existing(source)]
+    for source in found:
+        db.execute("UPDATE transcript SET head = '' WHERE source = ?", (source,))
+        db.execute("DELETE FROM seen_file WHERE path = ?", (words.fingerprint(source),))
+    if found:
+        db.execute("DELETE FROM node WHERE session_id = ?", (session,))
+        db.execute("UPDATE session SET branches = '[]' WHERE id = ?", (session,))
 
 
 def seen_files(db: apsw.Connection) -> dict[str, dict[str, Any]]:

@@ -68,6 +68,7 @@ class CallDraft:
         self.prompt = prompt  # prompts before it in its piece
         self.at = at
         self.project = ""
+        self.is_moved = False  # it had another number
         self.is_late = True  # it was called in an earlier piece, as far as is known
         self.tool = ""
         self.file = ""  # that it works on
@@ -141,6 +142,7 @@ class SessionCalls:
     def __init__(self, pending: dict[str, str], folder: str, *, is_copy: bool = False) -> None:
         self._is_copy = is_copy
         self.project = ""  # of the entries that are added
+        self.unplaced: set[str] = set()  # the keys of calls that their session may have in another order
         self._pending = Pending(pending)
         self._last_before = self.last_call
         self._latest = 0  # time of the last message
@@ -334,6 +336,8 @@ class SessionCalls:
         names = _Names(db, session, [event for event, _ in self._events if isinstance(event, CallDraft)])
         for event, prompts_before in self._events:
             if isinstance(event, CallDraft):
+                if event.key in self.unplaced:
+                    _place(db, session, names, event, number)
                 stored = _store_call(db, session, names, places, event)
                 number = number if event.is_late else stored
             elif event.kind == "plan" and is_known_copy:
@@ -366,6 +370,17 @@ def part_key(script: str, number: int) -> str:
     return script if number < 2 else call_key(f"{script}#{number}")
 
 
+def _place(db: apsw.Connection, session: Session, names: _Names, draft: CallDraft, after: int) -> None:
+    """Move a call behind the call `after`, if it is stored in front of it."""
+    call = stored_calls.by_key(db, session["id"], draft.key)
+    if call is None or call["number"] > after or call["outcome"] == stored_calls.FORGOTTEN:
+        return
+    session["calls"] += 1
+    stored_calls.move(db, session["id"], call["number"], session["calls"], session["prompts"] + draft.prompt)
+    names.move(call["number"], session["calls"])
+    draft.is_moved = True
+
+
 def _store_call(db: apsw.Connection, session: Session, names: _Names, places: SessionPlaces, draft: CallDraft) -> int:
     """Store a new call, or the outcome of a stored call; returns its number, 0 if the call is unknown."""
     call = stored_calls.by_key(db, session["id"], draft.key)
@@ -374,7 +389,7 @@ def _store_call(db: apsw.Connection, session: Session, names: _Names, places: Se
     if call is not None and call["outcome"] == stored_calls.FORGOTTEN:
         return call["number"]
     is_news = call is None or _is_news(call, draft)
-    _note_places(places, session, draft, call, with_output=is_news)
+    _note_places(places, session, draft, call, with_output=is_news or draft.is_moved)
     if call is not None and not is_news:
         return call["number"]
     folder = session["folder"]
@@ -462,6 +477,13 @@ class _Names:
             elif is_identifier:  # another name is stored only for the line that had it first
                 self._count(known, number, weight, place, written=written)
         return passage_of(text, new, failed=failed) if new or failed else ""
+
+    def move(self, number: int, after: int) -> None:
+        """Give a call another number."""
+        for name in self._known.values():
+            for field in ("first", "last", "written"):
+                if name[field] == number:  # type: ignore[literal-required]
+                    name[field] = after  # type: ignore[literal-required]
 
     def _count(self, name: Name, number: int, weight: float, place: str, *, written: bool) -> None:
         faded = name["weight"] * stored_calls.fading(number - name["last"])

@@ -92,6 +92,23 @@ def ingest_file(
     return ingested
 
 
+def ingest_running(db: apsw.Connection, path: str, origin: Origin, limits: Limits) -> Ingested:
+    """As `ingest_file`, for a running session. What other sessions have, too, goes to the first that said it."""
+    ingested = ingest_file(db, path, origin, limits)
+    if ingested.shared:
+        from memory.archive.session_archive import settle
+
+        def read_again(session: str) -> Sequence[Shared]:
+            if session != clean(origin.session):
+                return ()  # its own hooks read it
+            again = ingest_file(db, path, origin, limits)
+            ingested.is_rewound |= again.is_rewound
+            return again.shared
+
+        settle(db, ingested.shared, read_again, vectors=origin.vectors, is_live=True)
+    return ingested
+
+
 def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested, progress: Callable[[int], None]) -> None:
     """Read and store piece by piece, until nothing is left or a limit is reached."""
     name = source_of(reader.path)
@@ -330,12 +347,10 @@ def _end_of_copies(read: Source, path: str, client: Client) -> tuple[int, Entry 
         heads[0].at = 0
         theirs = _history(other, client)
         for _, payload, line_end in _history(read, client):
-            # A subagent gets no calls, no thoughts, and perhaps only the last turns of its parent.
-            known = (
-                line for line in theirs if line[1] == payload or (end and content.table(line[1]).get("role") == "user")
-            )
-            at, said, _ = next(known, (0, None, 0))
-            if said != payload or at > began:
+            # A subagent gets no calls, no thoughts, and perhaps only the last turns of its parent; no fork needs to
+            # have the turns that the user took back.
+            at = next((at for at, original, _ in theirs if original == payload), None)
+            if at is None or at > began:
                 break
             end, heads[0].at = line_end, at
         return end, heads[0]

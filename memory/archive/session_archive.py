@@ -19,7 +19,7 @@ from memory.archive.texts import clean_name, identifier_of
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import apsw
 
@@ -79,6 +79,7 @@ class SessionArchive:
                 return None
             for copy in piece.copies.values():
                 copy.archive.store_copy(copy)
+            piece.calls.unplaced = branches.unplaced(self.db, self.session, piece.nodes)
             counts = self._store_piece(piece)
             piece.carry.mark, piece.carry.leaf, piece.is_rewound = branches.follow(
                 self.db, self.session, piece.nodes, (piece.carry.mark, piece.carry.leaf)
@@ -101,15 +102,17 @@ class SessionArchive:
         """Store the episodes and calls of a piece; returns what `store` returns."""
         if piece.ready and self._vectors:
             documents.ensure_signatures(self.db)
-        added, updated = self._store_episodes(piece.ready, piece.carry)
+        added, updated = self._store_episodes(piece)
         documents.renew_segments(self.db, self.session)
         return added, updated, piece.calls.store(
             self.db, self._session(piece), prompts=piece.prompts, is_first=piece.is_first, now=self._now
         )  # fmt: skip
 
-    def _store_episodes(self, ready: list[tuple[Document, bytes]], carry: Carry) -> tuple[int, int]:
-        """Store episodes with their vectors, inside a transaction; returns how many are new, and how many changed."""
+    def _store_episodes(self, piece: Piece) -> tuple[int, int]:
+        """Store the episodes of a piece, inside a transaction; returns how many are new, and how many changed."""
+        ready = piece.ready
         added = updated = 0
+        last = piece.carry.mark[1]  # row
         known = [documents.by_id(self.db, document["id"]) for document, _ in ready]
         # of a purged episode only the id remains (`core.store.deletion`)
         purged = {row["id"] for row in known if row and row["write_reason"] == "purged" and not row["text"]}
@@ -122,14 +125,25 @@ class SessionArchive:
             for document, _ in ready:
                 document["context"] = ""
             ready = [(document, document_vector(document["text"], "")) for document, _ in ready]
-            carry.leave_out_quotes(purged)
+            piece.carry.leave_out_quotes(purged)
         for (document, vector), older in zip(ready, known, strict=True):
-            if older is not None:
-                updated += self._update(older, document, vector)
-            else:
-                documents.insert(self.db, document, vector, signatures=self._vectors)
+            if older is None:
+                last = documents.insert(self.db, document, vector, signatures=self._vectors)
                 added += 1
+                continue
+            updated += self._update(older, document, vector)
+            if document["id"] in piece.calls.unplaced:
+                last = max(last, self._place(document["id"], vector, last))
         return added, updated
+
+    def _place(self, identifier: str, vector: bytes, after: int) -> int:
+        """Move an episode of the session behind a row, if it is stored in front of it; returns its row."""
+        turn = documents.by_id(self.db, identifier)
+        if turn is None or turn["session_id"] != self.session or turn["forgotten_at"] is not None:
+            return 0
+        if turn["rowid"] > after:
+            return turn["rowid"]
+        return documents.move_to_end(self.db, turn, vector, signatures=self._vectors)
 
     def _update(self, older: Document, newer: Document, vector: bytes) -> bool:
         """Extend a stored episode, take it back from a fork, or note that another session has it, too.
@@ -142,7 +156,7 @@ class SessionArchive:
         if stored not in ("", self.session):
             if not self._fork:
                 self.shared.append((newer["id"], stored, self.session, newer["context"]))
-            if stored != self._fork:
+            if stored != self._fork and not sessions.descends(self.db, stored, self.session):
                 return False
             older = {**older, "context": newer["context"]}
             sessions.give_episode(self.db, older, self.session, vector, signatures=self._vectors)
@@ -186,15 +200,21 @@ class SessionArchive:
         return _categorised(document), document_vector(document["text"], document["context"])
 
 
-def settle(db: apsw.Connection, shared: Sequence[Shared], *, vectors: bool, is_live: bool = False) -> None:
+def settle(
+    db: apsw.Connection, shared: Sequence[Shared], read: Callable[[str], Sequence[Shared]], *, vectors: bool,
+    is_live: bool = False,
+) -> None:  # fmt: skip
     """Give each episode that was found in several sessions to the session in which it first appeared.
 
     That is the parent, if a transcript names it; else the session that first said something of its own. The calls that
     the others copied are deleted. Opens a transaction.
 
     Args:
+        read: archives a session from its beginning, since it got episodes in the order of another session. Returns the
+            episodes that it shares.
         is_live: the claiming session is running. If it has said nothing of its own yet, it is a new fork and gets none.
     """
+    again: set[str] = set()
     holders: dict[str, set[str]] = {}
     contexts: dict[tuple[str, str], str] = {}
     for identifier, stored, claiming, context in shared:
@@ -214,12 +234,17 @@ def settle(db: apsw.Connection, shared: Sequence[Shared], *, vectors: bool, is_l
                 turn["context"] = contexts.get((identifier, owner), "")
                 vector = document_vector(turn["text"], turn["context"])
                 sessions.give_episode(db, turn, owner, vector, signatures=signatures)
+                again.add(owner)
             for session in group:
                 documents.renew_segments(db, session)
                 if owner and session != owner:
                     calls.drop_copies(db, session, owner)
                     sessions.note_fork(db, session, owner)
                 branches.mark_abandoned(db, session)
+        for session in again:
+            sessions.read_again(db, session)
+    if later := [row for session in sorted(again) for row in read(session)]:
+        settle(db, later, read, vectors=vectors, is_live=is_live)
 
 
 def _first_holder(db: apsw.Connection, group: Iterable[str], shared: Iterable[str], *, is_live: bool) -> str:

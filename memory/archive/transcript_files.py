@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     import apsw
 
+    from memory.archive.session_archive import Shared
+
 
 SUBAGENT = "a subagent's transcript"
 FORGOTTEN = "its session was forgotten"
@@ -317,7 +319,7 @@ def ingest_all(
     if shared:
         from memory.archive.session_archive import settle
 
-        settle(db, shared, vectors=sqlite.load_vectors(db))
+        settle(db, shared, archiver.read_again, vectors=sqlite.load_vectors(db))
     documents.renew_due_segments(db)
     if report.result["episodes"]["added"] >= documents.MERGE_AFTER:
         from core.store import store_file
@@ -372,6 +374,11 @@ class Archiver:
             return Ingested(reason=failure.message.removeprefix(f"{file.path}: "))
         ingested.entries = []  # they would be sent from process to process
         return ingested
+
+    def read_again(self, session: str) -> list[Shared]:
+        """Archive a session whose position was forgotten; returns the episodes that it shares."""
+        files = map(File, of_session(self.db, session))
+        return [row for file in files for row in self.archive(file, is_last=True).shared]
 
     def _known_folders(self) -> Iterator[str]:
         yield from stored_progress.folders(self.db)

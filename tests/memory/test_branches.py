@@ -1,6 +1,8 @@
 """What was said before the user went back: it is found and marked, and nothing else uses it."""
 
+import copy
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +37,11 @@ class Claude(Talk):
     """Two commands run at the same time, and their results come in the other order."""
 
     name = f"{SESSION}.jsonl"
+    session = SESSION
 
     def add(self, role: str, content: Any, parent: str | None, **more: Any) -> str:
         names = {"uuid": f"u-{self.count + 1}", "parentUuid": parent, "isSidechain": False, "cwd": CWD, "type": role}
-        self.write({**names, "sessionId": SESSION, "message": {"role": role, "content": content}, **more})
+        self.write({**names, "sessionId": self.session, "message": {"role": role, "content": content}, **more})
         return f"u-{self.count}"
 
     def turn(self, word: str, after: str | None) -> str:
@@ -56,6 +59,7 @@ class Claude(Talk):
 
 class Pi(Talk):
     name = "2026-09-20T10-00-00-000Z_s-1.jsonl"
+    session = "s-1"
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, {"type": "session", "version": 3, "id": "s-1", "cwd": "/w"})
@@ -159,7 +163,7 @@ def told(run: Run, talk: Any, turns: list[tuple[str, str]], *, each: bool) -> No
 def abandoned(run: Run) -> tuple[set[str], set[str]]:
     """The words of the abandoned and of the other turns: by their prompts and answers, and by their calls."""
     words: tuple[set[str], set[str]] = (set(), set())
-    for word in ("wren", "merlin", "saker", "hobby"):
+    for word in ("wren", "merlin", "saker", "hobby", "heron", "curlew"):
         queries = (f"store the port under {word}_PORT", f"run {word}")
         hits = [hit for query in queries for hit in run("recall", query, "--limit", "20").result["hits"]]
         own = [hit for hit in hits if word in hit["observation"] and hit["collection"] in ("episodes", "calls")]
@@ -247,3 +251,104 @@ def test_nothing_abandoned_is_in_a_note_or_in_lost(run: Run, tmp_path: Path) -> 
     assert "wren" in lost.out and "merlin" not in lost.out
     state = run("checkpoint", "show", SESSION).out
     assert "merlin" not in state
+
+
+def forked(talk: Any, session: str, leaf: str, *, named: bool = True) -> Any:
+    """A fork, which copies the branch that ends at a leaf; `named`: it says from which session."""
+    rows = {row.get("uuid") or row.get("id"): row for row in map(json.loads, talk.path.read_text().splitlines())}
+    branch: list[Any] = []
+    at: Any = leaf
+    while at:
+        branch.insert(0, rows[at])
+        at = rows[at].get("parentUuid") or rows[at].get("parentId")
+    child = copy.copy(talk)
+    child.path = talk.path.with_name(f"{session}.jsonl")
+    child.count = talk.count + 100
+    if isinstance(talk, Pi):
+        head = {"type": "session", "version": 3, "id": session, "cwd": "/w"}
+        branch.insert(0, head | ({"parentSession": str(talk.path)} if named else {}))
+    else:
+        mark = {"forkedFrom": {"sessionId": talk.session}} if named else {}
+        branch = [{**row, "sessionId": session, **mark} for row in branch]
+    child.session = session
+    child.write(*branch)
+    return child
+
+
+def hook(run: Run, talk: Any) -> None:
+    """The client says that a turn has ended."""
+    about: dict[str, Any] = {"session_id": talk.session, "cwd": CWD, "transcript_path": str(talk.path)}
+    event, payload = ("session_end", {}) if isinstance(talk, Pi) else ("SessionEnd", {"hook_event_name": "SessionEnd"})
+    agent = "pi" if isinstance(talk, Pi) else "claude"
+    run("hook", agent, "--event", event, stdin=json.dumps(about | payload))
+
+
+@pytest.mark.parametrize("by_hook", [False, True], ids=["by command", "by hook"])
+@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
+@pytest.mark.parametrize("client", [Claude, Pi])
+@pytest.mark.parametrize("order", ["parent fork", "fork parent", "second fork parent", "second parent fork",
+                                   "fork second parent", "begun second fork parent"])  # fmt: skip
+def test_the_order_of_archiving_a_fork_changes_no_mark(
+    run: Run, tmp_path: Path, order: str, client: Any, named: bool, by_hook: bool
+) -> None:
+    parent = client(tmp_path)
+    first = parent.turn("wren", None)
+    begun = parent.path.read_text()
+    parent.turn("merlin", first)
+    last = parent.turn("saker", first)
+    whole = parent.path.read_text()
+    child = forked(parent, "72000000-0000-4000-8000-000000000002", last, named=named)
+    end = child.turn("heron", last)
+    talks = {"parent": parent, "begun": parent, "fork": child}
+    child.turn("curlew", last)
+    talks["second"] = forked(child, "73000000-0000-4000-8000-000000000003", end, named=named)
+    talks["second"].turn("hobby", end)
+    for name in order.split():
+        parent.path.write_text(begun if name == "begun" else whole)
+        if by_hook:
+            hook(run, talks[name])
+        else:
+            run("memory", "archive", str(talks[name].path))
+    if by_hook:
+        hook(run, parent)
+    gone, live = {"merlin"}, {"wren", "saker"}
+    if "fork" in order:
+        gone, live = gone | {"heron"}, live | {"curlew"}
+    assert abandoned(run) == (gone, live | ({"hobby"} if "second" in order else set()))
+
+
+@pytest.mark.parametrize("relation", ["fork", "subagent"])
+@pytest.mark.parametrize("copied", ["all lines", "the live branch"])
+@pytest.mark.parametrize("order", ["parent child", "child parent", "begun child parent"])
+def test_the_order_of_archiving_rollouts_changes_no_mark(
+    run: Run, tmp_path: Path, order: str, copied: str, relation: str
+) -> None:
+    folder = tmp_path / ".codex/sessions"
+    folder.mkdir(parents=True)
+    parent = Codex(folder)
+    parent.turn("wren", None)
+    begun = parent.path.read_text()
+    parent.turn("merlin", None)
+    parent.go_back("wren")
+    parent.turn("saker", None)
+    whole = parent.path.read_text()
+    child = copy.copy(parent)
+    child.path = folder / "rollout-2026-09-20T11-00-00-019a0000-1111-7000-8000-00000000000b.jsonl"
+    child.count = 1000
+    first = parent.name[28:-6]
+    source = {"subagent": {"thread_spawn": {"parent_thread_id": first}}}
+    about = {"forked_from_id": first} if relation == "fork" else {"source": source}
+    child.write({"type": "session_meta", "payload": {"id": child.path.stem[28:], "cwd": "/w", **about}})
+    for row in map(json.loads, whole.splitlines()):
+        if copied == "all lines" or not ("merlin" in json.dumps(row) or row["type"] == "event_msg"):
+            child.write({"type": row["type"], "payload": row["payload"]})
+    for word in ("heron", "curlew"):
+        child.turn(word, None)
+    child.go_back("heron")
+    child.turn("hobby", None)
+    for name in order.split():
+        parent.path.write_text(begun if name == "begun" else whole)
+        run("memory", "archive", str((child if name == "child" else parent).path), env={"HOME": str(tmp_path)})
+    exported = run("memory", "export", "--collection", "episodes").out.splitlines()
+    assert sorted(Counter(json.loads(row)["session"] for row in exported).values()) == [6, 6]
+    assert abandoned(run) == ({"merlin", "curlew"}, {"wren", "saker", "heron", "hobby"})
