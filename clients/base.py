@@ -196,6 +196,10 @@ class Client:
         """The transcripts of the subagents that a session began, by the path of its own."""
         return []
 
+    def titles(self) -> dict[str, str]:
+        """The names of sessions that it keeps in a file of their own, by the session's id."""
+        return {}
+
     def folder_of(self, path: str, line: dict[str, Any], known: Iterable[str]) -> str:  # noqa: ARG002  # for subclasses
         """The folder of a session whose transcript does not name it; "" if it is unknown.
 

@@ -6,6 +6,8 @@ compaction in the history that it leaves. Only the response items are read.
 
 from __future__ import annotations
 
+import os
+
 from clients.base import SHARED_EVENTS, Client
 from clients.content import (
     parse_timestamp,
@@ -35,6 +37,7 @@ from clients.entries import (
     with_node,
 )
 from core import TYPE_CHECKING
+from core.files import start_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,6 +89,12 @@ class Codex(Client):
         """Whether a line has a payload and a type of Codex."""
         types = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
         return isinstance(line.get("payload"), dict) and line.get("type") in types
+
+    def titles(self) -> dict[str, str]:
+        """The names of sessions; the last line about a session counts."""
+        text = start_of(os.path.join(self.home(), "session_index.jsonl"), 4_000_000)
+        lines = [parsed(line) or {} for line in text.splitlines()]
+        return {string(line.get("id")): string(line.get("thread_name")) for line in lines}
 
     def written_files(self, tool: str, given: object) -> list[str]:
         """The files of a patch, handed to `apply_patch` as a tool or in a shell command."""
@@ -178,6 +187,7 @@ class Codex(Client):
 
 def _name_session(entry: Entry, payload: dict[str, Any]) -> None:
     """Note the session that a rollout is of, and its parent. Newer versions also name the root of all of them."""
+    entry.remote = string(table(payload.get("git")).get("repository_url"))
     entry.session = string(payload.get("id")) or string(payload.get("session_id"))
     source = table(payload.get("source")).get("subagent")
     spawned = table(table(source).get("thread_spawn"))

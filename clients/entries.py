@@ -46,24 +46,25 @@ class Entry:
     """
 
     __slots__ = (
-        "at", "call", "command", "content", "copied_from", "edits", "failed", "files", "first_kept", "first_line",
-        "folder", "given", "hunks", "id", "is_meta", "is_side", "is_stop", "kept_in", "kind", "model", "operation",
-        "origin", "parent", "parent_session", "part", "process", "read_files", "results", "rewound_to", "session",
-        "session_kind", "stable_id", "steps", "text", "tokens", "tokens_after", "tokens_used", "tool", "turns",
-        "unrun", "whole", "window",
+        "at", "call", "command", "content", "copied_from", "edits", "failed", "files", "first_kept",
+        "first_line", "folder", "given", "hunks", "id", "is_meta", "is_side", "is_stop", "kept_in", "kind",
+        "model", "operation", "origin", "parent", "parent_session", "part", "process", "read_files", "remote",
+        "results", "rewound_to", "session", "session_kind", "stable_id", "steps", "text", "tokens",
+        "tokens_after", "tokens_used", "tool", "turns", "unrun", "whole", "window",
     )  # fmt: skip
 
     def __init__(self, kind: Kind, at: int | None = None, **fields: Any) -> None:
         self.kind = kind
         self.at = at  # ms since the epoch
         self.id = ""  # of the node in the session's tree
-        self.parent = ""  # id of the node before it on its branch
+        self.parent = ""  # id of the node before it on its branch; of a title: of an entry of the session that it names
         self.stable_id = ""  # of a prompt or answer, unique over all sessions
         self.session = ""  # the session that the line names
         self.copied_from = ""  # the session from which a fork copied the line
         self.parent_session = ""  # the session from which this session was started
         self.session_kind: SessionKind = ""  # why it was started; "" if the user began it, or the line does not say
         self.folder = ""  # the folder that the session works in
+        self.remote = ""  # URL of the repository around that folder
         self.is_side: bool | None = None  # said by a subagent, or not
         self.is_meta = False  # not said here: added or copied by the client, or kept from the model; never archived
         self.text = ""  # of the prompt, answer, result, summary or note

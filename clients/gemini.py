@@ -96,13 +96,13 @@ class Gemini(Client):
         elif kind == "user":
             given = line.get("content")
             found = [Entry("prompt", text=typed(given, ("text", None)), content=given)]
-        elif summary := string(line.get("summary")) or string(table(line.get("$set")).get("summary")):
-            found = [Entry("title", text=summary, origin="client")]
         elif rewound_to := string(line.get("$rewindTo")):
             found = [Entry("rollback", rewound_to=rewound_to)]
         elif history:
             found = [Entry("history", content=[row.get("content") for row in history])]
             own = _snapshot_id(history)
+        if name := string(line.get("summary")) or string(table(line.get("$set")).get("summary")):
+            found.append(Entry("title", text=name, origin="client"))
         found = with_node(found, at, own, client=self.name)
         if kind is None and "projectHash" in line:
             found[0].session = string(line.get("sessionId"))

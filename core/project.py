@@ -34,7 +34,7 @@ def name_of(cwd: str) -> str:
         return ""
     repository, root = repository_at(top)
     url = git_setting(repository + "/config", ["remote", "origin"], "url") if repository else ""
-    return _name_of_url(url) or _name_of_path(root)
+    return name_of_url(url) or _name_of_path(root)
 
 
 def folder_of(cwd: str) -> str:
@@ -214,7 +214,7 @@ def _name_of_path(root: str) -> str:
     return parts[-1]
 
 
-def _name_of_url(url: str) -> str:
+def name_of_url(url: str) -> str:
     """`host/owner/name` of a remote's URL, in lower case, without `.git` or GitHub's host; of a path its last part."""
     scheme, separator, rest = url.partition("://")
     host = ""

@@ -109,6 +109,15 @@ def follow(
     return at, leaf, len(found) > known
 
 
+def session_with(db: apsw.Connection, entry: str) -> str:
+    """The session that an entry belongs to, rather than a fork that copied it; "" if no session has it."""
+    query = (
+        "SELECT session.id FROM session JOIN node ON session_id = session.id AND node.id = ? WHERE updated_at <> ?"
+        " ORDER BY kind = 'fork', updated_at LIMIT 1"
+    )
+    return str(db.execute(query, (_number(entry), sessions.FORGOTTEN)).get or "")
+
+
 def _taken_back(db: apsw.Connection, session: str, node: Node, found: Sequence[Rewind]) -> Mark | None:
     """The mark to which a client notes that the user went back; None if it is unknown."""
     if node.rewound_to:

@@ -10,7 +10,7 @@ import os
 from stat import S_ISREG
 
 from core import TYPE_CHECKING, json_text
-from core.project import folder_of, name_of, without_host
+from core.project import folder_of, name_of, name_of_url, without_host
 from core.store import documents, sessions, sqlite
 from core.store.sqlite import marks
 
@@ -86,6 +86,21 @@ def note(db: apsw.Connection, cwd: str) -> Known:
             rename(db, at.former, at.project)
         db.execute("INSERT OR REPLACE INTO folder VALUES (?, ?, ?)", (at.folder, at.project, at.made_at))
     return at
+
+
+def note_removed(db: apsw.Connection, cwd: str, url: str) -> Known | None:
+    """Note the project of a folder that was removed before it was known, by the URL of its remote; None if it was not.
+
+    Opens a transaction.
+    """
+    from core.redaction import redact
+
+    at, project = known(db, cwd), name_of_url(url)
+    if not project or at.former or os.path.lexists(at.folder) or redact(f"{at.folder}\n{project}")[1]:
+        return None
+    with sqlite.transaction(db):
+        db.execute("INSERT OR REPLACE INTO folder VALUES (?, ?, 0)", (at.folder, project))
+    return known(db, cwd)
 
 
 def _may_follow(db: apsw.Connection, at: Known) -> bool:

@@ -320,6 +320,11 @@ def save_transcript_position(db: apsw.Connection, source: str, offset: int, head
     db.execute("INSERT OR REPLACE INTO transcript VALUES (?, ?, ?, ?, ?)", (source, offset, head, carry, at))
 
 
+def positions_with(db: apsw.Connection, text: str) -> list[tuple[str, int, str, str]]:
+    """The transcripts with a text in their carry, and their positions."""
+    return list(db.execute("SELECT source, offset, head, carry FROM transcript WHERE instr(carry, ?)", (text,)))
+
+
 def transcripts_naming(db: apsw.Connection, session: str) -> list[str]:
     """The transcripts with a session's id in their path, the newest first."""
     named = "instr(source, ?1) AND NOT instr(source, ?1 || '/subagents/')"  # those are its subagents'

@@ -482,8 +482,8 @@ class _Names:
         """Give a call another number."""
         for name in self._known.values():
             for field in ("first", "last", "written"):
-                if name[field] == number:  # type: ignore[literal-required]
-                    name[field] = after  # type: ignore[literal-required]
+                if name[field] == number:
+                    name[field] = after
 
     def _count(self, name: Name, number: int, weight: float, place: str, *, written: bool) -> None:
         faded = name["weight"] * stored_calls.fading(number - name["last"])

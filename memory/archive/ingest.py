@@ -285,7 +285,7 @@ class _Reader:
         head = entries[0]
         if head.kind == "prompt" and client.typed_marks:
             head.text = client.typed_text(head, following if self._begins_with(client.typed_marks) else None)
-        owner = head.copied_from or (head.session if self._is_named_by_session else "")
+        owner = head.copied_from or (head.session if self._is_named_by_session or head.kind == "title" else "")
         if owner == self.origin.session:
             owner = ""
         admitted = [entry for entry in entries if not entry.is_meta]

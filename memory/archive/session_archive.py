@@ -58,6 +58,12 @@ class SessionArchive:
             self._projects[folder] = clean_name(repository_of(folder) or former) or self.project
         return self._projects[folder]
 
+    def note_remote(self, folder: str, url: str) -> None:
+        """Note the remote of the repository in which the session works, if its folder is gone."""
+        if (at := folders.note_removed(self.db, folder, url)) is not None:
+            self._projects.clear()
+            self.project = clean_name(at.project) if at.folder == self.folder else self.project
+
     def of(self, session: str) -> SessionArchive:
         """The archive of a session from which this session copied entries."""
         return SessionArchive(self.db, self._origin, session, self.session)
@@ -84,6 +90,7 @@ class SessionArchive:
             piece.carry.mark, piece.carry.leaf, piece.is_rewound = branches.follow(
                 self.db, self.session, piece.nodes, (piece.carry.mark, piece.carry.leaf)
             )
+            self.name_sessions(piece.carry)
             carry = piece.carry.to_json()
             if before != (piece.end, head, carry):
                 sessions.save_transcript_position(self.db, source, piece.end, head, carry, self._now)
@@ -189,6 +196,27 @@ class SessionArchive:
         session["folders"] = list(together)[:MAX_FOLDERS]
         return session
 
+    def name_sessions(self, carry: Carry) -> None:
+        """Give the sessions that have an entry its title, unless another file names them."""
+        for entry, text in list(carry.titles.items()):
+            if session := branches.session_with(self.db, entry):
+                del carry.titles[entry]
+                if session == self.session or not sessions.title(self.db, session):
+                    self.name(session, text, by_user=False)
+
+    def name(self, session: str, title: str, *, by_user: bool) -> None:
+        """Store the title of an archived session, inside a transaction."""
+        known = sessions.by_id(self.db, session)
+        if known and title not in ("", sessions.title(self.db, session)):
+            archive = self if session == self.session else self.of(session)
+            message = titled(session, title, known["updated_at"], known["project"], by_user=by_user)
+            document, vector = archive.document(message)
+            older = documents.by_id(self.db, message.id)
+            if older is None:
+                documents.insert(self.db, document, vector, signatures=self._vectors)
+            elif older["text"]:  # else it was purged
+                archive._update(older, document, vector)
+
     def document(self, message: Message) -> tuple[Document, bytes]:
         """A message as a document, with its vector."""
         when = self._now if message.at is None else message.at
@@ -198,6 +226,17 @@ class SessionArchive:
             "session_id": self.session, "project": message.project, "write_confidence": 1.0, "write_reason": "archived",
         }  # fmt: skip
         return _categorised(document), document_vector(document["text"], document["context"])
+
+
+def name_others(db: apsw.Connection, *, now: int, vectors: bool) -> None:
+    """Give sessions the titles that transcripts of other sessions have for them. Opens transactions."""
+    for source, offset, head, text in sessions.positions_with(db, '"titles": {"'):
+        carry = Carry.from_json(text)
+        archive = SessionArchive(db, Origin("", "", "", now=now, vectors=vectors))
+        with sqlite.transaction(db):
+            if sessions.transcript_position(db, source) == (offset, head, text):
+                archive.name_sessions(carry)
+                sessions.save_transcript_position(db, source, offset, head, carry.to_json(), now)
 
 
 def settle(
@@ -317,6 +356,8 @@ class Piece:
             self.copies[owner] = Piece(self.archive.of(owner), "", is_copy=True)
         piece = self.copies[owner] if owner else self
         if head.folder:
+            if head.remote:
+                self.archive.note_remote(head.folder, head.remote)
             piece.carry.folder = head.folder
             piece.folders[head.folder] = None
         return piece
@@ -346,13 +387,16 @@ class Piece:
             self._add_message(typed, identifier_of(typed, self._session, b"", 0), texts.bounded(text))
 
     def _name_session(self, title: Entry) -> None:
-        """Keep a title. At the beginning of a transcript, the client may name the session before it."""
-        last = self.carry.last
-        if (text := texts.one_line(title.text, 200)) and (last or title.origin == "user"):
-            identifier = sessions.title_id(self._session, by_user=title.origin == "user")
-            at = title.at or (last.at if last else None)
-            self.changed[identifier] = Message(identifier, sessions.TITLE, at, self.calls.project)
-            self.changed[identifier].body = text
+        """Keep a title, if it is of another session, perhaps an earlier one, until the store has that."""
+        text = texts.one_line(title.text, 200)
+        if title.parent:
+            self.carry.titles[clean_name(title.parent)] = text
+            if len(self.carry.titles) > 20:
+                del self.carry.titles[next(iter(self.carry.titles))]
+        elif text:
+            at = title.at or (self.carry.last.at if self.carry.last else None)
+            message = titled(self._session, text, at, self.calls.project, by_user=title.origin == "user")
+            self.changed[message.id] = message
 
     def new_of(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """The entries from the last known message on; a client without a file sends the earlier ones again."""
@@ -409,6 +453,13 @@ class Message:
         """The prompt of the turn and both neighbours; it only grows at its end."""
         parts = [self.prompt, self.before if self.before != self.prompt else "", self.after]
         return "\n".join(part for part in parts if part)
+
+
+def titled(session: str, text: str, at: int | None, project: str, *, by_user: bool) -> Message:
+    """The message with a session's title, which must be redacted."""
+    message = Message(sessions.title_id(session, by_user=by_user), sessions.TITLE, at, project)
+    message.body = text
+    return message
 
 
 class TypedAhead:
@@ -468,6 +519,7 @@ class Carry:
         self.parents = False  # entries name their parent
         self.queue: list[str] = []  # as `TypedAhead.waiting`
         self.handed: list[str] = []  # as `TypedAhead.given`
+        self.titles: dict[str, str] = {}  # of sessions that are not archived yet, by the id of an entry
         self.work: dict[str, str] = {}  # what `SessionCalls` carries
         self.passed = ""  # id of the last message that was said in an excluded folder and is never archived
         self.last: Message | None = None  # the last message

@@ -22,7 +22,7 @@ from core.errors import Failure, usage
 from core.store import documents, sources, sqlite
 from core.store import sessions as stored_progress
 from core.store.sqlite import fold_log
-from memory.archive import Origin, ingest
+from memory.archive import Origin, ingest, texts
 from memory.archive.ingest import Ingested
 
 if TYPE_CHECKING:
@@ -320,6 +320,7 @@ def ingest_all(
         from memory.archive.session_archive import settle
 
         settle(db, shared, archiver.read_again, vectors=sqlite.load_vectors(db))
+    archiver.name_sessions()
     documents.renew_due_segments(db)
     if report.result["episodes"]["added"] >= documents.MERGE_AFTER:
         from core.store import store_file
@@ -379,6 +380,17 @@ class Archiver:
         """Archive a session whose position was forgotten; returns the episodes that it shares."""
         files = map(File, of_session(self.db, session))
         return [row for file in files for row in self.archive(file, is_last=True).shared]
+
+    def name_sessions(self) -> None:
+        """Give sessions the titles that are in other files."""
+        from memory.archive.session_archive import SessionArchive, name_others
+
+        name_others(self.db, now=self._now, vectors=self._vectors)
+        for client in clients.keeping_files():
+            archive = SessionArchive(self.db, Origin(client, "", "", now=self._now, vectors=self._vectors))
+            with sqlite.transaction(self.db):
+                for session, title in clients.row(client).titles().items():
+                    archive.name(self._identity(session), texts.one_line(title, 200), by_user=True)
 
     def _known_folders(self) -> Iterator[str]:
         yield from stored_progress.folders(self.db)

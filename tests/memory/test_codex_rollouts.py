@@ -259,3 +259,23 @@ def test_what_a_subagent_is_asked_is_not_the_users_request(run: Run, tmp_path: P
     assert [row["sessionId"] for row in run("session", "list").result["sessions"]] == [SESSION]
     assert "drones" not in run("inject", "recovery", "--session", SESSION, "--raw").out
     assert run("session", "show", agent).result["kind"] == "subagent"
+
+
+@pytest.mark.parametrize("folder", ["/gone/hive-hot", "/gone/hive-hot/src", "C:\\gone\\hive-hot"])
+@pytest.mark.parametrize("url", ["git@github.com:acme/hive.git", "https://github.com/acme/hive"])
+@pytest.mark.parametrize("by_hook", [False, True])
+def test_a_worktree_that_is_gone_belongs_to_the_project_of_its_remote(
+    run: Run, tmp_path: Path, folder: str, url: str, by_hook: bool
+) -> None:
+    rollout = Rollout(tmp_path)
+    rollout.rows[0]["payload"] |= {"cwd": folder, "git": {"repository_url": url, "branch": "hot"}}
+    rollout.prompt("count the drones")
+    for _ in range(2):
+        rollout.message("There are nine.", role="assistant")
+        rollout.write()
+        if by_hook:
+            hook(run, "Stop", rollout, cwd=folder)
+        else:
+            run("memory", "archive", str(rollout.path))
+    assert [row["project"] for row in run("session", "list").result["sessions"]] == ["acme/hive"]
+    assert {hit["project"] for hit in run("recall", "drones", "--project", "acme/hive").result["hits"]} == {"acme/hive"}

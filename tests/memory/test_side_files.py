@@ -62,6 +62,54 @@ def test_titles_of_other_clients(run: Run, tmp_path: Path) -> None:
     assert titles(run, path) == {"Tables"}
 
 
+@pytest.mark.parametrize("kind", ["document", "lines"])
+def test_the_summary_of_a_chat_of_gemini_is_its_title(run: Run, tmp_path: Path, kind: str) -> None:
+    about = {"sessionId": "g-1", "projectHash": "0"}
+    message = {"id": "m1", "type": "user", "content": [{"text": "look at the tables"}]}
+    path = tmp_path / ("session-1.json" if kind == "document" else "session-1.jsonl")
+    document = {**about, "messages": [message], "summary": "Tables"}
+    lines = [about, message, {"$set": {"summary": "Tables"}}]
+    path.write_text(json.dumps(document) if kind == "document" else "".join(json.dumps(line) + "\n" for line in lines))
+    assert titles(run, path) == {"Tables"}
+
+
+def test_a_session_has_the_name_in_the_index_of_codex(run: Run, tmp_path: Path) -> None:
+    home = tmp_path / "codex"
+    path = home / "sessions" / f"rollout-2026-09-20T10-00-00-{SESSION}.jsonl"
+    path.parent.mkdir(parents=True)
+    item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "look at the tables"}]}
+    lines = [("session_meta", {"id": SESSION, "cwd": "/w"}), ("response_item", item)]
+    path.write_text("".join(json.dumps({"type": kind, "payload": payload}) + "\n" for kind, payload in lines))
+    names = home / "session_index.jsonl"
+    for title in ("Tables", "Tables, again"):
+        with names.open("a") as file:
+            file.write(json.dumps({"id": SESSION, "thread_name": title, "updated_at": "2026-09-20T10:00:00Z"}) + "\n")
+            file.write(json.dumps({"id": "unknown", "thread_name": "Chairs"}) + "\n")
+        run("memory", "archive", "--all", env={"CODEX_HOME": str(home)})
+        (listed,) = run("session", "list").result["sessions"]
+        assert listed["title"] == title
+    assert run("recall", "tables again").result["hits"][0]["session"] == SESSION
+    assert not run("recall", "chairs").result["hits"]
+
+
+@pytest.mark.parametrize("order", ["together", "named first", "named last"])
+@pytest.mark.parametrize("kind", ["summary", "agent-name", "custom-title", "ai-title"])
+def test_a_title_in_the_transcript_of_another_session(run: Run, transcript: Transcript, order: str, kind: str) -> None:
+    other = Transcript(transcript.path.with_name("72000000-0000-4000-8000-000000000002.jsonl"), first=50)
+    field = {"summary": "summary", "agent-name": "agentName", "custom-title": "customTitle", "ai-title": "aiTitle"}[
+        kind
+    ]
+    owner = {"leafUuid": f"u-{transcript.count:08}"} if kind == "summary" else {"sessionId": SESSION}
+    other.write({"type": kind, field: "Tables", **owner})
+    other.user("paint the chairs")
+    paths = [str(transcript.path), str(other.path)]
+    for given in [[str(transcript.path.parent)]] if order == "together" else [[path] for path in paths]:
+        run("memory", "archive", *(given if order != "named last" else [paths[1 - paths.index(given[0])]]))
+    named = {row["sessionId"]: row["title"] for row in run("session", "list").result["sessions"]}
+    assert named == {SESSION: "Tables", other.session: ""}
+    assert run("recall", "tables", "--by", "session").result["hits"][0]["title"] == "Tables"
+
+
 @pytest.mark.parametrize("size", [2_000, 40_000])
 @pytest.mark.parametrize(
     "preview",
