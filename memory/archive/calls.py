@@ -15,6 +15,7 @@ from core.redaction import prints_secret
 from core.shell_command import has_reliable_status, place_in, place_of, reliable_outcome
 from core.store import calls as stored_calls
 from core.store import sessions
+from memory.archive.carry import Pending
 from memory.archive.places import SessionPlaces, shown_lines
 from memory.archive.texts import both_ends, file_path, is_dense, is_error_line, one_line, passage_of, plain, start
 
@@ -28,35 +29,6 @@ if TYPE_CHECKING:
 MAX_COMMAND_CHARS = 1000
 MAX_READ_CHARS = 400_000  # of an input or output; if it is longer, its head and its tail are read
 RUNNING = "running"  # outcome of a call whose process goes on in the background
-
-
-class Pending:
-    """What the pieces before left open, as the carry stores it: values by a name and the key of a call or a process.
-
-    - `last`, `script`: the last call; the last script.
-    - `parts` of a script without a result: the kinds of its calls. The kind of a known command is its fingerprint; an
-      unknown command is `?`, a patch `p`, anything else `-`.
-    - `runs` of a background process: the call that began it.
-    - `asks` of a call: the background process whose output it asks for.
-    - `prints` of either: the command and the path on two lines, if its output may hold a secret.
-    """
-
-    def __init__(self, values: dict[str, str]) -> None:
-        self._values = values
-
-    def get(self, name: str, key: str = "") -> str:
-        """A value; "" if there is none."""
-        return self._values.get(f"{name} {key}".rstrip(), "")
-
-    def pop(self, name: str, key: str) -> str:
-        """A value, which is no longer pending."""
-        return self._values.pop(f"{name} {key}", "")
-
-    def set(self, name: str, key: str, value: str) -> None:
-        """Keep a value."""
-        self._values[f"{name} {key}".rstrip()] = value
-        if len(self._values) > 60:  # the oldest outlived its use
-            del self._values[next(other for other in self._values if other != "last")]
 
 
 class CallDraft:

@@ -169,7 +169,8 @@ def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: 
 
     Without entries, this means what its transcript has so far; for a client that writes no folders.
     """
-    from memory.archive.session_archive import Carry, SessionArchive
+    from memory.archive.carry import Carry
+    from memory.archive.session_archive import SessionArchive
     from memory.archive.texts import identifier_of
 
     session = SessionArchive(db, origin).session

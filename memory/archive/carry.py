@@ -1,0 +1,170 @@
+"""What the archive keeps between two pieces of a session: the last message, what the user typed ahead, and more.
+
+Hot path.
+"""
+
+from __future__ import annotations
+
+from core import TYPE_CHECKING, json_text, words
+from core.store import branches, sessions
+from memory.archive import texts
+
+if TYPE_CHECKING:
+    from core.store.branches import Mark
+
+
+class Message:
+    """A message before it is stored. Its texts are redacted and bounded."""
+
+    __slots__ = ("after", "at", "before", "body", "id", "project", "prompt", "role")
+
+    def __init__(self, identifier: str, role: str, at: int | None, project: str) -> None:
+        self.id = identifier
+        self.project = project
+        self.role = role  # user, assistant, or the origin of a note
+        self.at = at  # ms since the epoch
+        self.prompt = ""  # of the turn, if it is an answer
+        self.before = ""  # the beginning of the message before it
+        self.after = ""  # the beginning of the message after it
+        self.body = ""
+
+    def context(self) -> str:
+        """The prompt of the turn and both neighbours; it only grows at its end."""
+        parts = [self.prompt, self.before if self.before != self.prompt else "", self.after]
+        return "\n".join(part for part in parts if part)
+
+
+def titled(session: str, text: str, at: int | None, project: str, *, by_user: bool) -> Message:
+    """The message with a session's title, which must be redacted."""
+    message = Message(sessions.title_id(session, by_user=by_user), sessions.TITLE, at, project)
+    message.body = text
+    return message
+
+
+class TypedAhead:
+    """The prompts that the user typed while a turn ran, and which of them the model has.
+
+    For example, the client writes `enqueue "run the tests"`, and then any of these:
+
+    - `remove`: the model gets the text in the middle of the turn. It becomes a message now. Newer versions then also
+      write it as an ordinary prompt, which is not archived again: `given` remembers its fingerprint.
+    - `dequeue`: the ordinary prompt follows and is archived as such.
+    - the ordinary prompt, and `remove` only afterwards. The text in `waiting` becomes "", so that nothing is archived
+      a second time.
+    - `popAll`: the user took everything back.
+
+    A client also queues its own notices; their text is "".
+    """
+
+    def __init__(self, waiting: list[str], given: list[str]) -> None:
+        self.waiting = waiting  # texts, the oldest first; the last twenty
+        self.given = given  # fingerprints; the last twenty
+
+    def follow(self, operation: str, text: str) -> str:
+        """Apply an operation; returns the text that becomes a message by it, or ""."""
+        if operation == "enqueue":
+            self.waiting.append(texts.bounded(text))
+            del self.waiting[:-20]
+        elif operation == "popAll":
+            self.waiting.clear()
+        elif self.waiting and (first := self.waiting.pop(0)) and operation == "remove":
+            is_repeated = self.note_prompt(first)  # typed twice, it is archived once
+            self.given.append(words.fingerprint(first))
+            del self.given[:-20]
+            return "" if is_repeated else first
+        return ""
+
+    def note_prompt(self, text: str) -> bool:
+        """Note that the model has a prompt; returns whether it was archived before, so that this is the second time."""
+        fingerprint = words.fingerprint(text)
+        if fingerprint in self.given:
+            self.given.remove(fingerprint)
+            return True
+        if text in self.waiting:
+            self.waiting[self.waiting.index(text)] = ""
+        return False
+
+
+class Carry:
+    """What a piece leaves to the next piece of its session. Except for `last`, the attributes are stored by name."""
+
+    def __init__(self) -> None:
+        self.prompt = ""  # the beginning of the turn's prompt
+        self.parent = ""  # the parent session
+        self.kind = "main"
+        self.folder = ""  # the last folder that a line names
+        self.mark: Mark = branches.START  # of the last entry
+        self.leaf: Mark = branches.START  # of the last entry in the tree
+        self.parents = False  # entries name their parent
+        self.queue: list[str] = []  # as `TypedAhead.waiting`
+        self.handed: list[str] = []  # as `TypedAhead.given`
+        self.titles: dict[str, str] = {}  # of sessions that are not archived yet, by the id of an entry
+        self.work: dict[str, str] = {}  # what `SessionCalls` carries
+        self.passed = ""  # id of the last message that was said in an excluded folder and is never archived
+        self.last: Message | None = None  # the last message
+
+    @classmethod
+    def from_json(cls, text: str) -> Carry:
+        """The carry as it was stored; an empty carry if the text is empty or damaged.
+
+        An empty carry costs little: the next message lacks the message before it as context, a prompt that was typed
+        ahead may be archived twice, and the end of a background process may not reach its call.
+        """
+        carry = cls()
+        try:
+            value = json_text.loads(text)
+            for name, default in list(vars(carry).items()):
+                if name != "last":
+                    setattr(carry, name, type(default)(value.get(name, default)))
+            for row in value["drafts"]:
+                carry.last = Message(row["id"], row["role"], row["at"], str(row.get("project", "")))
+                for name in ("prompt", "before", "after", "body"):
+                    setattr(carry.last, name, str(row[name]))
+        except (TypeError, ValueError, KeyError, AttributeError, json_text.InvalidJSON):
+            return cls()
+        return carry
+
+    def to_json(self) -> str:
+        """The text to store."""
+        value = dict(vars(self))
+        last = value.pop("last")
+        names = ["id", "role", "at", "prompt", "before", "after", "body", "project"]
+        return json_text.dumps(value | {"drafts": [{name: getattr(last, name) for name in names}] if last else []})
+
+    def leave_out_quotes(self, purged: set[str]) -> None:
+        """Remove the texts that may quote purged episodes, which are given by their ids."""
+        self.prompt = ""
+        self.queue.clear()
+        if self.last and self.last.id in purged:
+            self.last = None
+        elif self.last:
+            self.last.prompt = self.last.before = self.last.after = ""
+
+
+class Pending:
+    """What the pieces before left open, as the carry stores it: values by a name and the key of a call or a process.
+
+    - `last`, `script`: the last call; the last script.
+    - `parts` of a script without a result: the kinds of its calls. The kind of a known command is its fingerprint; an
+      unknown command is `?`, a patch `p`, anything else `-`.
+    - `runs` of a background process: the call that began it.
+    - `asks` of a call: the background process whose output it asks for.
+    - `prints` of either: the command and the path on two lines, if its output may hold a secret.
+    """
+
+    def __init__(self, values: dict[str, str]) -> None:
+        self._values = values
+
+    def get(self, name: str, key: str = "") -> str:
+        """A value; "" if there is none."""
+        return self._values.get(f"{name} {key}".rstrip(), "")
+
+    def pop(self, name: str, key: str) -> str:
+        """A value, which is no longer pending."""
+        return self._values.pop(f"{name} {key}", "")
+
+    def set(self, name: str, key: str, value: str) -> None:
+        """Keep a value."""
+        self._values[f"{name} {key}".rstrip()] = value
+        if len(self._values) > 60:  # the oldest outlived its use
+            del self._values[next(other for other in self._values if other != "last")]
