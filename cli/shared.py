@@ -105,8 +105,7 @@ ConfirmedDeletion = Annotated[
     bool | None, Option("--yes/--dry-run", "-y", help="Do not ask, or only show what would happen")
 ]
 Category = Annotated[
-    str | None,
-    Option("--category", "-c", help="Only this category, such as ops", autocompletion=stored("categories")),
+    str | None, Option("--category", "-c", help="Only this category, such as ops", autocompletion=stored("categories"))
 ]
 
 

@@ -1,8 +1,8 @@
 """The commands of `joelclaw`, declared with Typer: a module for each group.
 
 A module has an `app`, a `typer.Typer` with the module's commands and groups. To add a command, write a function below
-`@app.command("NAME")`: its docstring is the help, its parameters are the options, and it returns an `Answer`. To add a
-group, also list its first word here. Then run `make docs`.
+`@app.command("NAME")`: its docstring is the help, its parameters are the options (`cli/shared.py` has those of several
+commands), and it returns an `Answer`. To add a group, also list its first word here. Then run `make docs`.
 
 The commands that agents run several times a turn must not import Typer. They are declared here like all others, but
 their functions are in `recall_hot.py` and `hot.py`, and `make docs` generates `cli/hot_table.py` for them.

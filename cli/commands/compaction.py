@@ -150,10 +150,7 @@ Reserve = Annotated[int | None, Option("--reserve", min=0, help="Tokens to keep 
 KeepRecent = Annotated[int | None, Option("--keep-recent", min=0, help="Recent tokens to keep")]
 At = Annotated[str, Option("--at", metavar="ENTRY", help="Current entry (default: the newest)")]
 Instructions = Annotated[str, Option("--instructions", metavar="TEXT", help="What the summary should focus on")]
-ModelCommand = Annotated[
-    str,
-    Option("--command", metavar="CMD", help="Runs the model (default: model.command)"),
-]
+ModelCommand = Annotated[str, Option("--command", metavar="CMD", help="Runs the model (default: model.command)")]
 
 
 class _Session:
@@ -228,10 +225,7 @@ def prepare(
 @compaction.command("serialize")
 def serialize(
     transcript: Transcript,
-    part: Annotated[
-        Literal["context", "branch", "summarize", "prefix"],
-        Option(help="Which part"),
-    ] = "context",
+    part: Annotated[Literal["context", "branch", "summarize", "prefix"], Option(help="Which part")] = "context",
     keep_recent: KeepRecent = None,
     client: Client = None,
     raw: shared.Raw = False,
@@ -356,9 +350,7 @@ def list_() -> Answer:
 
 
 @idle.command("run")
-def run(
-    once: Annotated[bool, Option("--once", help="Only those that are due now")] = False,
-) -> Answer:
+def run(once: Annotated[bool, Option("--once", help="Only those that are due now")] = False) -> Answer:
     """Compact sessions when they are due, until Ctrl-C."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)

@@ -58,11 +58,7 @@ def write(
 
 
 @app.command("note")
-def note(
-    text: Text = None,
-    source: Source = "cli",
-    tags: Tags = "",
-) -> Answer:
+def note(text: Text = None, source: Source = "cli", tags: Tags = "") -> Answer:
     """Store an observation with the tag note."""
     return hot.note(text, source, tags)
 
@@ -161,9 +157,7 @@ def edit(
 
 @memory.command("supersede")
 def supersede(
-    id: MemoryId,
-    text: Text = None,
-    undo: Annotated[bool, Option("--undo", help="Undo this")] = False,
+    id: MemoryId, text: Text = None, undo: Annotated[bool, Option("--undo", help="Undo this")] = False
 ) -> Answer:
     """Replace a memory that is no longer true."""
     call = f"joelclaw memory supersede {quoted(id)}"

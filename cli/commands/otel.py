@@ -172,9 +172,7 @@ def stats(source: Sources = None, component: Components = None, hours: shared.Ho
 
 
 @otel.command("export")
-def export(
-    status: Annotated[bool, Option("--status", help="Only report pending events")] = False,
-) -> Answer | int:
+def export(status: Annotated[bool, Option("--status", help="Only report pending events")] = False) -> Answer | int:
     """Send pending events to an OTLP collector (OTEL_* variables)."""
     from otel import export as exporting
 

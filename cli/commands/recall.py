@@ -12,9 +12,9 @@ from typer import Argument, Option
 
 from cli import shared
 from cli.commands import recall_hot
-from cli.output import Answer, is_for_person, quoted, step, tell, wrong_usage
+from cli.output import Answer, is_for_person, quoted, require_known, step, tell, wrong_usage
 from core import clock, config, files, project, quoting
-from core.errors import Failure, usage
+from core.errors import Failure
 from core.quoting import clip, shown
 from core.store import sqlite
 from memory import sessions
@@ -189,8 +189,8 @@ def search(
 ) -> Answer:
     """Search notes, memories and sessions."""
     text, db, settings = " ".join(query), sqlite.open_reading(), config.load()
-    if facet and facet not in _FIELDS:
-        raise wrong_usage(f"--facet {facet[:80]!r} is not known", f"use one of {', '.join(_FIELDS)}")
+    if facet:
+        require_known("facet", facet, _FIELDS)
     names, conditions = _collections(collection), _conditions(filter)
     vectors = db is not None and sqlite.load_vectors(db)
     total, hits, counts = 0, [], Counter[str]()
@@ -224,8 +224,7 @@ def _collections(given: str) -> list[str]:
     names |= {name: name for name in _COLLECTIONS}
     found = [*dict.fromkeys(name for known, name in names.items() if known.startswith(wanted))]
     if not (found or any(name.startswith(wanted) for name in _EMPTY_COLLECTIONS)):
-        fix = f"use one of {', '.join(_COLLECTIONS)}"
-        raise usage("INVALID_COLLECTION", f"there is no collection {given[:80]!r}", fix)
+        require_known("collection", given, _COLLECTIONS, "INVALID_COLLECTION")
     return found
 
 

@@ -32,7 +32,7 @@ _TIERS = ("public", "private", "sensitive")
 
 def answer(options: Mapping[str, Any], ask: Callable[[Query], dict[str, Any]]) -> dict[str, Any]:
     """The result of a request that is given by options, on stdin or in a file. Raises Failure RECALL_…."""
-    request = _given_request(options) if options["request_file"] else _request_of(options)
+    request = _checked(_given_request(options) if options["request_file"] else _request_of(options))
     queries = [
         Query(
             request["text"], limit=100, min_score=options["min_score"], budget=options["budget"],
@@ -115,28 +115,23 @@ def _key_of(name: str) -> str:
 # Requests
 
 
-def _given_request(options: Mapping[str, Any]) -> dict[str, Any]:
+def _given_request(options: Mapping[str, Any]) -> Any:
     """The request on stdin or in a file that only its owner can read."""
     if options["query"] or options["batch"] is not None:
         fix = "leave out the query, or --request-file"
         raise Failure("RECALL_INPUT_AMBIGUOUS", "a query and --request-file cannot be used together", fix)
+    place, most_bytes = options["request_file"], 1_000_000
     try:
-        request = json_text.loads(_read(options["request_file"]).decode("utf-8-sig"))
+        if place != "-":
+            files.require_file(place)
+            if os.stat(place).st_mode & 0o077:
+                raise OSError("others can read or write the file")
+        data = read_object(most_bytes) if place == "-" else files.read_file(place, most_bytes)
+        return json_text.loads(data.decode("utf-8-sig"))
     except (OSError, ValueError) as error:
         fix = "give a JSON object on stdin (--request-file -), or in a file of mode 0600"
         why = (error.strerror or f"{error}") if isinstance(error, OSError) else "it is not JSON, or too long"
         raise Failure("RECALL_REQUEST_UNREADABLE", f"the request cannot be read: {why}", fix) from None
-    return _checked(request)
-
-
-def _read(place: str) -> bytes:
-    most_bytes = 1_000_000
-    if place == "-":
-        return read_object(most_bytes)
-    files.require_file(place)
-    if os.stat(place).st_mode & 0o077:
-        raise OSError("others can read or write the file")
-    return files.read_file(place, most_bytes)
 
 
 def _request_of(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,11 +154,11 @@ def _request_of(options: Mapping[str, Any]) -> dict[str, Any]:
         "decidedAt": clock.iso(clock.now_ms()), "principalRef": options["principal_ref"] or "operator:joel",
         "purpose": options["purpose"] or "interactive-recall",
     }  # fmt: skip
-    return _checked({
+    return {
         "_tag": "ComposedRecallRequestV1", "schemaVersion": 1, "text": " ".join(options["query"]),
         "scope": {"_tag": "ProjectWorkstream", "project": name.lower(), "workstream": workstream.lower()},
         "access": access, "includeSuperseded": options["include_superseded"], "limits": limits,
-    })  # fmt: skip
+    }  # fmt: skip
 
 
 def _checked(request: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import os
 import time
 
 from cli.input import current_session, time_range
-from cli.output import Answer, envelope, runnable, step, tell, template, write_json, write_verbatim, wrong_usage
+from cli.output import Answer, require_known, runnable, step, tell, template, write_verbatim, wrong_usage
 from core import TYPE_CHECKING, clock, config, files, json_text, project
 from core.errors import Failure
 from core.store import documents, sqlite
@@ -97,9 +97,7 @@ def parse_collections(given: str | None, *, also: tuple[str, ...] = ()) -> tuple
     """The collections in a comma-separated list: those of documents, or of `also`; raises a Failure for others."""
     names = tuple(name.strip() for name in (given or "").split(",") if name.strip())
     for name in names:
-        if name not in COLLECTIONS and name not in also:
-            known = ", ".join((*COLLECTIONS, *also))
-            raise wrong_usage(f"there is no collection {name!r}", f"use some of {known}")
+        require_known("collection", name, (*COLLECTIONS, *also))
     return names
 
 
@@ -217,6 +215,7 @@ def _batch(options: Mapping[str, Any], collections: tuple[str, ...]) -> int:
     asking, and must not be able to read any file with it.
     """
     from cli.input import open_input
+    from cli.output import envelope, write_json
     from core.words import clean
 
     recalls = RecordedRecall(config.load())

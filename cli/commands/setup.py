@@ -280,8 +280,7 @@ _SCRIPTS = {"bash": "joelclaw.bash", "zsh": "_joelclaw", "fish": "joelclaw.fish"
 @app.command("completion")
 def completion(
     shell: Annotated[
-        Literal["bash", "zsh", "fish"] | None,
-        Argument(metavar="SHELL", help="bash, zsh or fish (default: $SHELL)"),
+        Literal["bash", "zsh", "fish"] | None, Argument(metavar="SHELL", help="bash, zsh or fish (default: $SHELL)")
     ] = None,
     offer: Annotated[list[str] | None, Option(metavar="WORD", help="Complete the last of these words instead")] = None,
 ) -> Answer:
