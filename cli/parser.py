@@ -151,31 +151,26 @@ def hot_command(words: Sequence[str]) -> Command | None:
 
 def parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
     """The options of a call, or None if it asks for the help. Raises a Failure with the command's code."""
+    options = command.defaults()
     try:
-        options = _parse(command, words)
-        if options is not None and options.get("verbatim") and is_terminal():
+        texts = _parse_options(command, list(words), options)
+        if texts is None:
+            return None
+        for parameter in command.arguments():
+            taken = texts if parameter.many else texts[:1]
+            texts = texts[len(taken) :]
+            if parameter.required and not taken:
+                raise _wrong(command, f"{parameter.metavar} is missing")
+            for word in taken:
+                _set(options, parameter, parameter.convert(word))
+        if texts:
+            raise _wrong(command, f"too many words, or a text without quotes: {' '.join(texts)}")
+        if options.get("verbatim") and is_terminal():
             about = "--verbatim prints stored text unchanged, which could control the terminal"
             raise wrong_usage(about, "write to a file or a pipe, or leave out --verbatim")
-        return options
     except Failure as failure:
         failure.code = command.code
         raise
-
-
-def _parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
-    options = command.defaults()
-    texts = _parse_options(command, list(words), options)
-    if texts is None:
-        return None
-    for parameter in command.arguments():
-        taken = texts if parameter.many else texts[:1]
-        texts = texts[len(taken) :]
-        if parameter.required and not taken:
-            raise _wrong(command, f"{parameter.metavar} is missing")
-        for word in taken:
-            _set(options, parameter, parameter.convert(word))
-    if texts:
-        raise _wrong(command, f"too many words, or a text without quotes: {' '.join(texts)}")
     return options
 
 

@@ -183,7 +183,7 @@ def _read_first(hits: list[dict[str, Any]]) -> list[Any]:
 
 
 @vault.command("ls")
-def ls(section: Annotated[str, Argument(metavar="SECTION", help="The section")] = "") -> Answer:
+def ls(section: Annotated[str, Argument(metavar="SECTION", help="A section to list")] = "") -> Answer:
     """List the sections of the vault, or the notes of a section."""
     root = notes.root()
     name = section.strip().lower()

@@ -157,7 +157,7 @@ def edit(
 
 @memory.command("supersede")
 def supersede(
-    id: MemoryId, text: Text = None, undo: Annotated[bool, Option("--undo", help="Undo this")] = False
+    id: MemoryId, text: Text = None, undo: Annotated[bool, Option("--undo", help="Restore the replaced memory")] = False
 ) -> Answer:
     """Replace a memory that is no longer true."""
     call = f"joelclaw memory supersede {quoted(id)}"
@@ -182,7 +182,7 @@ def supersede(
 def forget(
     ids: MemoryIds = None,
     session: Annotated[str | None, shared.session_option("Only this session")] = None,
-    undo: Annotated[bool, Option("--undo", help="Undo this, also of a session")] = False,
+    undo: Annotated[bool, Option("--undo", help="Bring back what was forgotten")] = False,
 ) -> Answer:
     """Hide memories, tool calls or a whole session."""
     if bool(ids) == bool(session):

@@ -30,7 +30,7 @@ app = typer.Typer()
 @app.command("import")
 def import_(
     file: Annotated[str, Argument(metavar="FILE", help="The file (- for JSON lines on stdin)")],
-    format: Annotated[Literal["auto", "ours", "markdown"], Option(help="Its format")] = "auto",
+    format: Annotated[Literal["auto", "ours", "markdown"], Option(help="The file's format")] = "auto",
     preview: Annotated[bool, Option("--preview", help="Only show what would happen")] = False,
 ) -> Answer:
     """Import Markdown, or JSON lines with text, id, collection, category, tags, project and other fields.
@@ -237,7 +237,7 @@ def offer_past_sessions(*, yes: bool = False, no: bool = False) -> tuple[dict[st
 
 @app.command("observe")
 def observe(
-    transcript: Annotated[str, Argument(metavar="TRANSCRIPT", help="It is archived first")] = "",
+    transcript: Annotated[str, Argument(metavar="TRANSCRIPT", help="The transcript; it is archived first")] = "",
     session: Annotated[str, shared.session_option("Only this session")] = "",
     command: Annotated[str, Option(metavar="CMD", help="Runs the model (default: model.command)")] = "",
 ) -> Answer:

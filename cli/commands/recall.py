@@ -40,7 +40,7 @@ def recall(
     verbatim: shared.Verbatim = False,
     include_hold: Annotated[bool, Option("--include-hold", help="Also what the write gate held back")] = False,
     include_discard: Annotated[bool, Option("--include-discard", help="Also what the write gate discarded")] = False,
-    budget: Annotated[Literal["auto", "lean", "balanced", "deep"], Option(help="How thoroughly")] = "auto",
+    budget: Annotated[Literal["auto", "lean", "balanced", "deep"], Option(help="How thoroughly to search")] = "auto",
     category: shared.Category = None,
     tag: Annotated[list[str] | None, Option(help="Only with this tag", autocompletion=shared.stored("tags"))] = None,
     collection: Annotated[
@@ -180,7 +180,8 @@ _FIELDS = {"type": "type", "source": "source", "project": "project", "category":
 def search(
     query: shared.RequiredQuery,
     collection: Annotated[
-        str, Option("--collection", "-c", metavar="NAME", help=f"Only {', '.join(_COLLECTIONS)}; or the beginning")
+        str,
+        Option("--collection", "-c", metavar="NAME", help=f"Only {', '.join(_COLLECTIONS)}; or the beginning of one"),
     ] = "",
     limit: Most = 5,
     filter: Annotated[str, Option("--filter", "-f", help="Such as type:=adr && source:=[a,b]")] = "",

@@ -94,7 +94,7 @@ def show(
 def briefing(
     repo: Annotated[str | None, Option(metavar="DIR", help="A folder of it (default: the current folder)")] = None,
     budget: Annotated[int, Option("--budget", "-n", min=1, max=100, help="Maximum number of memories")] = 10,
-    format: Annotated[Literal["json", "text"], Option(help="Text is for an agent")] = "json",
+    format: Annotated[Literal["json", "text"], Option(help="text is for an agent")] = "json",
 ) -> Answer:
     """Show the last work in a repository, and its newest memories."""
     given = os.path.realpath(os.path.expanduser(repo or "."))
@@ -141,7 +141,7 @@ def lost(
         str | None, shared.session_argument("Its id (default: the current session, else the last compacted)", "SESSION")
     ] = None,
     limit: Annotated[int | None, shared.limit_option(1000)] = None,
-    all: Annotated[bool, Option("--all", help="Everything of each kind")] = False,
+    all: Annotated[bool, Option("--all", help="Show everything of each kind")] = False,
     kind: Annotated[list[str] | None, Option("--kind", "-k", parser=KIND, help="Only this kind")] = None,
     raw: shared.Raw = False,
 ) -> Answer:
@@ -206,7 +206,7 @@ def _lost_line(kind: str, entry: dict[str, Any]) -> str:
 def search(
     query: shared.RequiredQuery,
     limit: Annotated[int, shared.limit_option()] = 8,
-    extract: Annotated[bool, Option("--extract", help="Also what each says about it")] = False,
+    extract: Annotated[bool, Option("--extract", help="Also show what each says about it")] = False,
     without_notes: Annotated[bool, Option("--raw", help="Leave out notes about the sessions")] = False,
     runtime: Annotated[str, Option(help="Only this client")] = "",
 ) -> Answer:
