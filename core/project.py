@@ -238,20 +238,19 @@ def real_root(folder: str) -> str:
     real = os.path.realpath(folder)
     top = folder_of(real)
     home = os.path.realpath(os.path.expanduser("~"))
-    return real if home == top or is_below(home, top) else top
+    return real if is_below(home, top) else top
 
 
 def is_inside(path: str, folder: str) -> bool:
     """Whether a path is in the repository around a folder. One that contains the user's home does not count."""
     root = real_root(folder or ".")
-    home = os.path.realpath(os.path.expanduser("~"))
-    holds_home = home == root or is_below(home, root)
+    holds_home = is_below(os.path.realpath(os.path.expanduser("~")), root)
     return os.path.lexists(root + "/.git") and is_below(os.path.realpath(path), root) and not holds_home
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Whether a real path is below a real folder."""
-    return path.startswith(folder.rstrip("/") + "/")
+    """Whether a path is the folder or in it; both real paths, or neither."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 # The lines of a working tree on which names occur now

@@ -104,7 +104,7 @@ def is_excluded(switches: Switches, cwd: str) -> bool:
         real = os.path.realpath(cwd)
     except (OSError, ValueError):
         return False
-    return any(real == folder or project.is_below(real, folder) for folder in switches["excluded"])
+    return any(project.is_below(real, folder) for folder in switches["excluded"])
 
 
 def turn_off(scope: Scope, name: str) -> tuple[OffPeriod, bool]:

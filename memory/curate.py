@@ -14,7 +14,7 @@ from core import clock, shell_command
 from core.errors import Failure, usage
 from core.files import current_folder
 from core.project import name_of, names_of
-from core.records import Document, EventQuery
+from core.records import Document, EventQuery, FoundCall
 from core.store import calls, documents, events, forgotten, sessions, sqlite, store_file
 from core.store.deletion import PURGED
 from core.store.documents import PINNED
@@ -48,35 +48,33 @@ def find(db: apsw.Connection | None, identifier: str) -> Document:
 
 def find_call(db: apsw.Connection | None, identifier: str) -> dict[str, Any]:
     """The tool call `call:<session>:<number>` with all that is stored. Raises Failure MEMORY_NOT_FOUND."""
-    session, number = _parse_call(db, identifier)
-    call = calls.by_number(db, session, number) if db is not None and number else None
-    if call is None or call["outcome"] == calls.FORGOTTEN:
+    whole_id, _, _, call = known_call(db, identifier)
+    if call is None:
         raise _no_call(identifier)
     same_names = ("session", "client", "project", "number", "prompt", "tool", "file", "command", "error", "passage")
     return {
-        "id": f"{CALL_PREFIX}{session}:{number}", "collection": "calls", "place": call_place(call),
+        "id": whole_id, "collection": "calls", "place": call_place(call),
         "at": time_of(call), "outcome": shell_command.reliable_outcome(call["command"], call["outcome"]),
         "origin": origin_of_call(call["tool"]),
         **{name: call[name] for name in same_names},  # type: ignore[literal-required]  # keys of the TypedDict
     }  # fmt: skip
 
 
-def known_call(db: apsw.Connection, identifier: str) -> tuple[str, str, int, bool]:
-    """A call's whole id, session and number, and whether it was forgotten by itself. Raises Failure."""
-    session, number = _parse_call(db, identifier)
-    call = calls.by_number(db, session, number)
-    is_forgotten = bool(number) and forgotten.has_call(db, session, number)
+def known_call(db: apsw.Connection | None, identifier: str) -> tuple[str, str, int, FoundCall | None]:
+    """A call's whole id, session and number, and the call itself; None if it was forgotten by itself.
+
+    Raises Failure MEMORY_NOT_FOUND or SESSION_AMBIGUOUS.
+    """
+    given, _, digits = identifier.removeprefix(CALL_PREFIX).rpartition(":")
+    number = int(digits) if digits.isdecimal() and len(digits) < 10 else 0
+    if db is None or not number:
+        raise _no_call(identifier)
+    session = sessions.whole_id(db, given) or given
+    is_forgotten = forgotten.has_call(db, session, number)
+    call = None if is_forgotten else calls.by_number(db, session, number)
     if not is_forgotten and (call is None or call["outcome"] == calls.FORGOTTEN):
         raise _no_call(identifier)
-    return f"{CALL_PREFIX}{session}:{number}", session, number, is_forgotten
-
-
-def _parse_call(db: apsw.Connection | None, identifier: str) -> tuple[str, int]:
-    """The session and the number in a call's id; 0 for none. Raises Failure SESSION_AMBIGUOUS."""
-    given, _, number = identifier.removeprefix(CALL_PREFIX).rpartition(":")
-    if db is None or not number.isdecimal() or len(number) > 9:
-        return given, 0
-    return sessions.whole_id(db, given) or given, int(number)
+    return f"{CALL_PREFIX}{session}:{number}", session, number, call
 
 
 def _no_call(identifier: str) -> Failure:
@@ -178,20 +176,15 @@ def stats(db: apsw.Connection) -> dict[str, Any]:
     """Counts of the memories that were not forgotten, and of those that were; the 50 largest sources and projects."""
     counts, span = store_file.counts(db), store_file.span(db)
     archived, call_count = sessions.totals(db)
-    category, source, project = (store_file.largest(db, name, 50) for name in ("category", "source", "project"))
+    largest = {"categories": "category", "sources": "source", "projects": "project"}
     return {
-        "total": sum(entry["total"] for entry in counts.values()),
-        "forgotten": sum(entry["forgotten"] for entry in counts.values()),
-        "merged": span["merges"],
-        "sessions": archived,
-        "toolCalls": call_count,
+        **{name: sum(entry[name] for entry in counts.values()) for name in ("total", "forgotten")},
+        "merged": span["merges"], "sessions": archived, "toolCalls": call_count,
         "collections": {name: counts[name]["total"] for name in COLLECTIONS},
         "verdicts": {name: sum(entry.get(name, 0) for entry in counts.values()) for name in gate.VERDICTS},
-        "categories": category,
-        "sources": source,
-        "projects": project,
+        **{name: store_file.largest(db, column, 50) for name, column in largest.items()},
         **{name: None if (at := span[name]) is None else clock.iso(at) for name in ("oldest", "newest")},
-    }
+    }  # fmt: skip
 
 
 def _result(document: Document, *, changed: bool) -> dict[str, Any]:
@@ -340,7 +333,7 @@ def forget(
         found = [known_call(db, name) for name in ids if name.startswith(CALL_PREFIX)]
         others = [find(db, name) for name in ids if not name.startswith(CALL_PREFIX)]
         memories = list({memory["id"]: memory for memory in others}.values())  # an id may be given twice, shortened
-        changed = [name for name, _, _, is_hidden in found if is_hidden == undo]
+        changed = [name for name, _, _, call in found if (call is None) == undo]
         changed += [memory["id"] for memory in memories if (memory["forgotten_at"] is not None) == undo]
         for name, session, number, _ in found:
             if name in changed and undo:

@@ -294,16 +294,14 @@ def from_line(line: Any, number: int, *, now: int) -> Incoming:
     else:
         text = _stored("text", line["text"].strip(), redacted)
         _require(bool(text), "text is empty")
-        document = documents.blank(collection, "", text, now)
-        write.set_ungated(document, "archived")
-        write.set_category(document, write.clean_name(category, redacted), "")
-        write.set_fingerprint(document)
+        document = write.ungated(collection, "", text, write.clean_name(category, redacted), now)
     if category:
         given.update(write.CATEGORY_FIELDS)
     if line.get("verdict"):
         document["write_verdict"] = str(line["verdict"]).lower()
         _require(document["write_verdict"] in gate.VERDICTS, f"verdict must be one of {', '.join(gate.VERDICTS)}")
-        write.set_ungated(document, "imported with this verdict")
+        document["write_confidence"] = 1.0
+        document["write_reason"] = "imported with this verdict"
         document["write_gate_fallback"] = False
         given.update(write.VERDICT_FIELDS)
     for key, (name, kind) in _LINE_FIELDS.items():

@@ -162,11 +162,15 @@ def set_category(document: Document, given: str, annotated: str) -> None:
     document["category_source"] = source
 
 
-def set_ungated(document: Document, reason: str) -> None:
-    """Set the fields of the write gate for a document that it does not judge, such as a section of a file."""
+def ungated(collection: str, identifier: str, text: str, category: str, at: int) -> Document:
+    """A document that the write gate does not judge, such as a section of a file; `at` in ms."""
+    document = documents.blank(collection, identifier, text, at)
     document["write_confidence"] = 1.0
-    document["write_reason"] = reason
+    document["write_reason"] = "archived"
     document["write_gate_version"] = "v1"
+    set_category(document, category, "")
+    set_fingerprint(document)
+    return document
 
 
 def set_fingerprint(document: Document) -> None:

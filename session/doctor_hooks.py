@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import apsw
 
@@ -54,14 +54,6 @@ class Finding:
 note = partial(Finding, "note")
 warning = partial(Finding, "warning")
 error = partial(Finding, "error")
-
-
-class Run(NamedTuple):
-    """One run of a hook: how it ended, how long it took, and the events it left: action and error."""
-
-    ended: Ended
-    ms: int
-    events: list[tuple[str, str]]
 
 
 class Checked:
@@ -134,16 +126,15 @@ class Checked:
         """Run a hook; yields its fault."""
         client, event = self.client, entry.event
         tried = event or next(name for name, kind in client.events.items() if kind == "start")
-        run = _run([entry.executable, "hook", client.name, tried], client, tried)
-        self.facts["trialMs"] = run.ms
+        ended, self.facts["trialMs"], events = _run([entry.executable, "hook", client.name, tried], client, tried)
         what = f"the hook for {event}" if event else "the command of the extension"
         reinstall = f"run `{entry.executable} status`; if that fails too, reinstall joelclaw"
-        action, reason = run.events[-1] if run.events else ("", "")
-        if run.ended.reason == "timeout":
+        action, reason = events[-1] if events else ("", "")
+        if ended.reason == "timeout":
             message = f"{what} did not answer within {MAX_SECONDS:g} s and was stopped"
             yield error("HOOK_HANGS", client.name, message, reinstall)
-        elif not run.events:
-            message = f"{what} does not reach joelclaw: {entry.executable}: {run.ended.explain()}"
+        elif not events:
+            message = f"{what} does not reach joelclaw: {entry.executable}: {ended.explain()}"
             yield error("HOOK_FAILS", client.name, message, install)
         elif action in ("hook.failed", "hook.timeout"):
             yield error("HOOK_FAILS", client.name, f"{what} failed: {reason}", reinstall)
@@ -210,24 +201,22 @@ def check_calls(checked: Checked, calls: Sequence[Called], periods: list[Any]) -
         yield note("HOOK_NEVER_CALLED", client.name, "no hook has run yet", f"use {client.title} once")
 
 
-def _run(words: list[str], client: Client, event: str) -> Run:
-    """Run a hook in a temporary home, with what the client would send: a session without a transcript."""
+def _run(words: list[str], client: Client, event: str) -> tuple[Ended, int, list[tuple[str, str]]]:
+    """Run a hook in a temporary home, with what the client would send: a session without a transcript.
+
+    Returns how it ended, how many ms it took, and the events that it left: action and error.
+    """
     with tempfile.TemporaryDirectory(prefix="joelclaw-doctor-", ignore_cleanup_errors=True) as folder:
         home = os.path.join(folder, "home")
         # The client's environment, without variables of ours that would lead out of the temporary home.
         ours = ("JOELCLAW", "SLOG", "PI_SESSION", "OTEL_", "TYPESENSE")
         kept = ("JOELCLAW_HOOK_DEADLINE_MS", "JOELCLAW_NOW_MS")
         known = {name: value for name, value in os.environ.items() if name in kept or not name.startswith(ours)}
-        payload: dict[str, Any] = {"session_id": "joelclaw-doctor", "cwd": "/"}
+        payload: dict[str, Any] = {"session_id": "joelclaw-doctor", "cwd": "/", "transcript_path": ""}
         if client.extension:
-            payload |= {**dict.fromkeys(("transcript_path", "percent", "tokens", "window")), "messages": []}
+            payload |= {**dict.fromkeys(("percent", "tokens", "window")), "messages": []}
         else:
-            by_kind = {"start": {"source": "startup"}, "end": {"reason": "other"}, "prompt": {"prompt": ""}}
-            payload |= {
-                "transcript_path": "",
-                "hook_event_name": event,
-                **by_kind.get(client.events.get(event, ""), {}),
-            }
+            payload |= {"hook_event_name": event, "source": "startup", "reason": "other", "prompt": ""}
         began = time.monotonic()
         data = json.dumps(payload).encode()
         environment = {**known, "JOELCLAW_HOME": home}
@@ -235,4 +224,4 @@ def _run(words: list[str], client: Client, event: str) -> Run:
         ms = round((time.monotonic() - began) * 1000)
         spooled = log.spooled_in(home)
         events = [(event["action"], event.get("error", "")) for event in spooled if event["component"] == "hook"]
-        return Run(ended, ms, stored_events.hook_traces(home) or events)
+        return ended, ms, stored_events.hook_traces(home) or events

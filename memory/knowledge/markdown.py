@@ -57,32 +57,26 @@ def files_below(folder: str) -> Files:
     return found
 
 
-def is_below(path: str, folder: str) -> bool:
-    """Whether a path is the folder or in it; both real paths, or neither."""
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+def read(path: str) -> tuple[str | None, bool]:
+    """The text of a file with plain line ends, None if it is binary; and whether it was cut. Raises OSError.
 
-
-def read(path: str, most: int = MAX_BYTES) -> tuple[bytes, bool]:
-    """The first bytes of a file, and whether there are more. Raises OSError."""
-    data = read_file(path, most + 1)
-    return data[:most], len(data) > most
-
-
-def decode(data: bytes) -> str | None:
-    """Bytes as text with plain line ends: UTF-8 (U+FFFD for invalid bytes) or UTF-16 with its mark; None if binary."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        text = data.decode("utf-16", "replace")
-    elif b"\0" in data[:8192]:
-        return None
-    else:
-        text = data.decode("utf-8", "replace")
-    return text.removeprefix("\ufeff").replace("\0", "\ufffd").replace("\r\n", "\n").replace("\r", "\n")
+    A text is UTF-8 (U+FFFD for invalid bytes), or UTF-16 with its mark.
+    """
+    data = read_file(path, MAX_BYTES + 1)
+    is_cut = len(data) > MAX_BYTES
+    if is_cut:
+        data = data[: data.rfind(b"\n", 0, MAX_BYTES) + 1 or MAX_BYTES]
+    is_utf_16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if b"\0" in data[:8192] and not is_utf_16:
+        return None, is_cut
+    text = data.decode("utf-16" if is_utf_16 else "utf-8", "replace").removeprefix("\ufeff").replace("\0", "\ufffd")
+    return text.replace("\r\n", "\n").replace("\r", "\n"), is_cut
 
 
 def text_of(path: str) -> str | None:
     """The text of a file; None if it is binary or cannot be read."""
     try:
-        return decode(read(path)[0])
+        return read(path)[0]
     except OSError:
         return None
 

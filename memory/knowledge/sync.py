@@ -15,11 +15,12 @@ import apsw
 from core import files, json_text, words
 from core.config import Config
 from core.errors import Failure, os_failure, usage
+from core.project import is_below
 from core.records import Document
 from core.redaction import redact
 from core.store import documents, sqlite
 from memory.knowledge import markdown
-from memory.write import clean_name, clean_tags, replacing, set_category, set_fingerprint, set_ungated, store
+from memory.write import clean_name, clean_tags, replacing, store, ungated
 
 STATE_VERSION = 3  # a change of how files become sections increments it, so that every file is read again
 
@@ -71,7 +72,7 @@ def stored_path(path: str) -> str:
 
 
 def _is_in_any(path: str, folders: Sequence[str]) -> bool:
-    return any(markdown.is_below(path, folder) for folder in folders)
+    return any(is_below(path, folder) for folder in folders)
 
 
 def _state_path() -> str:
@@ -129,7 +130,7 @@ class _Sync:
             found.update({stored_path(path): (path, status) for path, status in below.files.items()})
             for path, reason in below.unread.items():
                 self._skip(path, reason)
-            had_files = any(markdown.is_below(name, folder) for name in self.stored_rows)
+            had_files = any(is_below(name, folder) for name in self.stored_rows)
             is_gone = not (below.files or below.unread) and (had_files or not is_folder)
             if is_gone:  # a folder that has become empty is most often a disk that is not mounted
                 (self.pruned if prune else self.missing).append(folder)
@@ -172,19 +173,18 @@ class _Sync:
             self.report["sections"] += len(rows)
             return
         try:
-            data, is_longer = markdown.read(path)
+            text, is_cut = markdown.read(path)
         except OSError as error:  # its sections stay; a vanished file is left to the next sync
             self._skip(path, f"cannot be read: {error.strerror}")
             self.report["sections"] += len(rows)
             return
         self.report["read"] += 1
-        text = markdown.decode(data[: data.rfind(b"\n") + 1 or len(data)] if is_longer else data)
         if text is None:
             self._skip(path, "a binary file: nothing was read")
-        elif is_longer:
+        elif is_cut:
             self._skip(path, f"larger than {markdown.MAX_BYTES >> 20} MiB: only its beginning was read")
         self._store(self._sections(text or "", name, path, status), rows)
-        self.state.stamps[name] = "" if is_longer else stamp  # read again, so that it is reported again
+        self.state.stamps[name] = "" if is_cut else stamp  # read again, so that it is reported again
 
     def _sections(self, text: str, name: str, path: str, status: os.stat_result) -> list[Document]:
         """The documents of a file. The file is redacted as a whole: half a secret is not recognised."""
@@ -197,11 +197,12 @@ class _Sync:
             "tags": clean_tags(file.tags, redacted), "stale": file.stale,
         }  # fmt: skip
         at = min(max(status.st_mtime_ns // 1_000_000, 0), self.now)
-        sections: list[Document] = []
+        sections: list[Any] = []
         for section in file.sections:
-            key = "\0".join((path, *section.headings, "", str(section.ordinal)))
-            fields = {**shared, "title": clean_name(file.section_title(section), redacted)}
-            sections.append(_document(f"kn-{words.fingerprint(key)}", section.text, at, category, fields))
+            identifier = "kn-" + words.fingerprint("\0".join((path, *section.headings, "", str(section.ordinal))))
+            title = clean_name(file.section_title(section), redacted)
+            document = ungated("knowledge", identifier, section.text, category, at)
+            sections.append({**document, **shared, "title": title})
         for kind in redacted:
             self.report["redacted"][kind] = self.report["redacted"].get(kind, 0) + 1
         return sections
@@ -210,6 +211,7 @@ class _Sync:
         """Store the changed sections and remove the other rows of the file."""
         kept: set[int] = set()
         per_commit = 200  # a hook's write waits for a transaction at most
+        compared = ("text", "title", "path", "observation_type", "tags", "stale", "source")
         for start in range(0, len(sections), per_commit):
             with sqlite.transaction(self.db):
                 for section in sections[start : start + per_commit]:
@@ -219,26 +221,12 @@ class _Sync:
                         if before["forgotten_at"] is not None or before["collection"] != "knowledge":
                             continue  # a forgotten section stays forgotten
                     self.report["sections"] += 1
-                    if before is None or _differs(before, section):
+                    if before is None or any(before[name] != section[name] for name in compared):  # type: ignore[literal-required]
                         store(self.db, replacing(before, section, self.now), vectors=self.vectors)
                         self.report["added" if before is None else "updated"] += 1
                     else:
                         self.report["unchanged"] += 1
         self._remove([row for row in rows if row not in kept])
-
-
-def _document(identifier: str, text: str, at: int, category: str, fields: Mapping[str, Any]) -> Document:
-    document: Any = {**documents.blank("knowledge", identifier, text, at), **fields}
-    set_fingerprint(document)
-    set_ungated(document, "archived")
-    set_category(document, category, "")
-    section: Document = document
-    return section
-
-
-def _differs(older: Document, newer: Document) -> bool:
-    compared = ("text", "title", "path", "observation_type", "tags", "stale", "source")
-    return any(older[name] != newer[name] for name in compared)  # type: ignore[literal-required]
 
 
 def store_note(
@@ -257,8 +245,8 @@ def store_note(
         "observation_type": "turn_note", "session_id": clean_name(origin["session"], redacted),
         "project": clean_name(origin["project"], redacted), "tags": clean_tags(origin["tags"], redacted),
     }  # fmt: skip
-    document = _document(f"turn-{words.fingerprint(turn_id)}", text, now, "", fields)
+    document: Any = {**ungated("knowledge", f"turn-{words.fingerprint(turn_id)}", text, "", now), **fields}
     vectors = sqlite.load_vectors(db)
     with sqlite.transaction(db):
         store(db, replacing(documents.by_id(db, document["id"]), document, now), vectors=vectors)
-    return document["id"], list(dict.fromkeys(redacted))
+    return str(document["id"]), list(dict.fromkeys(redacted))

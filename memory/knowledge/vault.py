@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from core import config, words
 from core.errors import Failure
+from core.project import is_below
 from core.store import documents, sqlite
 from memory.knowledge import markdown, search, snippet
 
@@ -46,7 +47,8 @@ def find(vault: str, reference: str) -> list[tuple[Match, dict[str, Any]]]:
         message = f"{reference[:200]!r} is outside the vault {vault}"
         raise Failure("NO_MATCH", message, "name a note below it, or set VAULT_PATH")
     matches = _resolve(vault, reference.strip())
-    notes = [(match, content) for match in matches if (content := _read(match.path)) is not None]
+    texts = [(match, markdown.text_of(match.path)) for match in matches]
+    notes = [(match, _beginning(match.path, text)) for match, text in texts if text is not None]
     if notes:
         return notes
     if matches:
@@ -61,13 +63,8 @@ def find(vault: str, reference: str) -> list[tuple[Match, dict[str, Any]]]:
     raise Failure("NO_MATCH", f"nothing in {vault} matches {reference[:200]!r}", fix)
 
 
-def _read(path: str) -> dict[str, Any] | None:
-    """The beginning of a note; None if it cannot be read as text."""
-    text = markdown.text_of(path)
-    return None if text is None else _beginning(path, text)
-
-
 def _beginning(path: str, text: str) -> dict[str, Any]:
+    """The first lines of a note."""
     lines = text.splitlines(keepends=True)
     shown = "".join(lines[:500])  # the contract's limit
     return {"path": path, "content": shown, "total_lines": len(lines), "truncated": len(shown) < len(text)}
@@ -76,8 +73,8 @@ def _beginning(path: str, text: str) -> dict[str, Any]:
 def _read_hit(vault: str, hit: dict[str, Any]) -> dict[str, Any]:
     """The note of a hit; its stored section if the file is elsewhere or gone."""
     path = _inside(vault, hit["path"]) if hit["path"] else None
-    if path and (content := _read(path)) is not None:
-        return content
+    if path and (text := markdown.text_of(path)) is not None:
+        return _beginning(path, text)
     db = sqlite.open_reading()
     document = documents.by_id(db, hit["id"]) if db else None
     return _beginning(hit["path"], document["text"] if document else "")
@@ -87,7 +84,7 @@ def is_synced(vault: str) -> bool:
     """Whether any file of the vault has been synced."""
     db = sqlite.open_reading()
     stored = documents.sections_by_file(db) if db is not None else ()
-    return any(markdown.is_below(path, vault) for path in stored)
+    return any(is_below(path, vault) for path in stored)
 
 
 def _inside(vault: str, reference: str) -> str | None:
@@ -98,7 +95,7 @@ def _inside(vault: str, reference: str) -> str | None:
         path = os.path.realpath(os.path.join(vault, os.path.expanduser(reference)))
     except (OSError, ValueError):
         return None
-    return path if markdown.is_below(path, vault) else None
+    return path if is_below(path, vault) else None
 
 
 def _resolve(vault: str, reference: str) -> list[Match]:
@@ -199,12 +196,9 @@ def entries(vault: str, section: str) -> list[Any]:
     if section == "projects":
         paths = [os.path.join(project, "index.md") for project in paths]
     notes = [path for path in paths if path.endswith(".md") and os.path.isfile(path) and not os.path.islink(path)]
-    return [{"path": path, "status": _status(path)} for path in notes]
-
-
-def _status(path: str) -> str | None:
-    status = markdown.stated(*markdown.front_matter(markdown.text_of(path) or "")).get("status")
-    return None if status is None else status.lower()
+    declared = (markdown.stated(*markdown.front_matter(markdown.text_of(path) or "")) for path in notes)
+    statuses = (of_note["status"].lower() if "status" in of_note else None for of_note in declared)
+    return [{"path": path, "status": status} for path, status in zip(notes, statuses, strict=True)]
 
 
 def folders(vault: str) -> list[dict[str, Any]]:

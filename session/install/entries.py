@@ -161,17 +161,13 @@ class Entries:
         Claude Code takes 2 for a refusal."""
         settings, client = self.client, self.client.client
         line = f"{shlex.quote(command)} hook {client.name} 2>/dev/null || :"
-        groups: dict[str, dict[str, Any]] = {}
+        label = {"name": settings.label} if settings.label else {}
+        groups = {}
         for event in settings.events:
             kind = client.events[event]
-            hook: dict[str, Any] = {
-                "type": "command",
-                **({"name": settings.label} if settings.label else {}),
-                "command": line,
-            }
-            hook["timeout"] = (settings.end_timeout if kind == "end" else 0) or client.hook_timeout
-            groups[event] = {"matcher": client.edit_tools} if kind == "tool" and client.edit_tools else {}
-            groups[event]["hooks"] = [hook]
+            timeout = (settings.end_timeout if kind == "end" else 0) or client.hook_timeout
+            matcher = {"matcher": client.edit_tools} if kind == "tool" and client.edit_tools else {}
+            groups[event] = {**matcher, "hooks": [{"type": "command", **label, "command": line, "timeout": timeout}]}
         return groups
 
     def _replace_rules(self, value: Any, command: str, *, mcp: bool) -> None:

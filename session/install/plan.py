@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from glob import escape, glob
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from core import VERSION, clock, files
@@ -42,9 +43,9 @@ def receipt_of(path: str) -> dict[str, Any]:
 class Plan:
     """One file of a client: its bytes now (`before`) and as planned (`after`); None stands for no file.
 
-    `target` is the file that `path` links to, if it is a link. `receipt` is from the last installation, `new_receipt`
-    will be stored, if it is not empty. `backs_up`: whether the file holds anything that is not ours. `purpose`
-    describes a file that is ours alone.
+    `target` is the file that `path` links to, if it is a link; `missing_folders` have to be created for it. `receipt`
+    is from the last installation, `new_receipt` will be stored, if it is not empty. `backs_up`: whether the file holds
+    anything that is not ours. `purpose` describes a file that is ours alone.
     """
 
     def __init__(self, client: Settings, path: str, project: bool) -> None:
@@ -53,7 +54,7 @@ class Plan:
         self.project = project
         self.target = os.path.realpath(path)
         self.before = self.after = _read(self.target)
-        self.missing_folders = _missing_folders(self.target)
+        self.missing_folders = [str(folder) for folder in reversed(Path(self.target).parents) if not folder.is_dir()]
         self.text = _decoded(self.before)
         self.receipt = receipt_of(path)
         self.new_receipt: dict[str, Any] = {}
@@ -220,15 +221,9 @@ def installation_row(client: Settings, project: bool) -> dict[str, Any]:
     """A client in one scope for `--list`. `installed` is None if its file cannot be read."""
     path = client.path(project=project)
     row: dict[str, Any] = {
-        "agent": client.name,
-        "scope": "project" if project else "user",
-        "path": path,
-        "installed": False,
-        "current": False,
-        "version": None,
-        "present": client.present(),
-        "notes": [],
-    }
+        "agent": client.name, "scope": "project" if project else "user", "path": path, "installed": False,
+        "current": False, "version": None, "present": client.present(), "notes": [],
+    }  # fmt: skip
     if project and not client.has_projects:
         return row
     try:
@@ -338,15 +333,6 @@ def _carry_out(plan: Plan) -> str | None:
         with suppress(OSError):  # a folder that is not empty
             os.rmdir(folder)
     return backup
-
-
-def _missing_folders(path: str) -> list[str]:
-    """The folders that have to be created for a file, the outermost first."""
-    folder, missing = os.path.dirname(path), list[str]()
-    while not os.path.isdir(folder):
-        missing.insert(0, folder)
-        folder = os.path.dirname(folder)
-    return missing
 
 
 def _create(path: str, data: bytes, mode: int | None) -> None:

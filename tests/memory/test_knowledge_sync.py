@@ -80,7 +80,7 @@ def test_a_sync_of_only_decisions_or_skills(run: Run, tmp_path: Path) -> None:
     assert (result["indexed"]["adrs"], result["indexed"]["skills"]) == (1, 0)
     refused = run("knowledge", "sync", "--skills-only", env=env, ok=False)
     assert (refused.code, refused.json["error"]["code"]) == (2, "KNOWLEDGE_NO_FOLDERS")
-    assert "JOELCLAW_SKILLS_DIR" in refused.json["fix"]
+    assert "JOELCLAW_SKILLS_DIR" in refused.json["error"]["message"]
     env["JOELCLAW_SKILLS_DIR"] = str(tmp_path / "skills")
     result = run("knowledge", "sync", "--adrs-only", "--skills-only", env=env).result
     assert (result["created"], result["indexed"]["files"]) == (False, 2)
