@@ -153,7 +153,8 @@ def _aftermath(db: apsw.Connection, failed: Any, own: str) -> dict[str, Any]:
 
 def _is_edit(call: Any) -> bool:
     verbs = ("edit", "write", "multi", "apply", "patch", "update", "replace", "create", "str_replace")
-    is_editor = call["file"] and call["tool"].lower().startswith(verbs)
+    # a command has a file if it hands over a patch
+    is_editor = call["file"] and (call["command"] or call["tool"].lower().startswith(verbs))
     return bool(is_editor) or shell_command.edits_files(call["command"])
 
 

@@ -108,14 +108,14 @@ def _record_turn(event: HookEvent, session: Session) -> None:
 
 
 def _record_messages(state: SessionState, new: Sequence[Message]) -> None:
-    state.messages = _last_messages([*state.messages, *new])
+    state.messages = last_messages([*state.messages, *new])
     state.counts["userMessages"] += len(new)
     state.task = task_text(state.messages)
     hashes = JOINT.join(entry["hash"] for entry in state.messages)
     state.task_hash = fingerprint(hashes) if hashes else ""
 
 
-def _last_messages(messages: list[Message]) -> list[Message]:
+def last_messages(messages: list[Message]) -> list[Message]:
     """The last three messages; if all of them are short ("go on"), the first is the last request before them."""
     kept = messages[-MESSAGES_KEPT:]
     if len(messages) > len(kept) and all(len(entry["text"]) < MESSAGE_CHARS for entry in kept):

@@ -21,10 +21,10 @@ from core.store.branches import History
 from core.store.calls import fading
 from session import command_runs, own_command
 from session.reactions import NO_CHECKPOINT, NO_RESULTS, Reaction
-from session.record import JOINT, asks_for_last_note, message, task_query, task_text
-from session.requests import is_in_summary, open_request
+from session.record import JOINT, asks_for_last_note, last_messages, message, task_query, task_text
+from session.requests import is_in_summary, is_request, open_request
 from session.session import fault_boundary
-from session.state import MESSAGE_CHARS, MESSAGES_KEPT
+from session.state import MESSAGE_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -113,7 +113,9 @@ def _kind(state: SessionState) -> str:
 def _compose(event: HookEvent, session: Session) -> Note:
     """The note from what the session did; from its state if it did too little. It may be empty."""
     state, store = session.state, session.store
-    messages = state.messages or store.read("work", lambda db: _archived_messages(db, state), state.messages)
+    messages = state.messages
+    if not any(is_request(entry["text"]) for entry in messages):
+        messages = store.read("work", lambda db: _archived_messages(db, state), messages)
     # What a prompt asks now is still in the context.
     dropped = messages[:-1] if event["kind"] == "prompt" and len(messages) > 1 else messages
     short = [entry for entry in reversed(dropped) if entry["isShort"]]  # the others may quote foreign text
@@ -148,9 +150,11 @@ def _compose(event: HookEvent, session: Session) -> Note:
 
 
 def _archived_messages(db: apsw.Connection, state: SessionState) -> list[Message]:
-    """The last prompts of a session of which no hook has seen any, as when an old session goes on."""
+    """The last prompts of a session, of which no hook has seen the first, as when an old session goes on."""
     said = History(db, state.session_id).conversation(MESSAGE_CHARS)
-    return [entry for _, text in said if (entry := message(text))][-MESSAGES_KEPT:]
+    archived = [entry for _, text in said if (entry := message(text))]
+    known = [entry["hash"] for entry in archived]
+    return last_messages([*archived, *(entry for entry in state.messages if entry["hash"] not in known)])
 
 
 def talk_note(

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from claude_transcript import CWD, Transcript
@@ -111,6 +112,31 @@ def test_an_edit_in_the_shell_is_shown_and_input_for_a_program_is_none(
     run("memory", "archive", str(transcript.path), env=NOW)
     (error,) = ask(home, "fix", "no tide table for harbour 7").result["errors"]
     assert error["did"] == ([f"$ {' '.join(command.split())}"] if is_shown else [])
+
+
+@pytest.mark.parametrize(
+    "form", ["{}", "bash -lc apply_patch <<'EOF'\n{}EOF", "bash -lc cd . && apply_patch <<'EOF'\n{}EOF"]
+)
+@pytest.mark.parametrize("tool", ["shell", "local_shell", "exec_command"])
+def test_a_patch_that_a_command_of_codex_hands_over_is_shown(run: Run, home: Path, tool: str, form: str) -> None:
+    patch = "*** Begin Patch\n*** Update File: tides.env\n@@\n-HARBOUR=\n+HARBOUR=8\n*** End Patch\n"
+    command = ["apply_patch", patch] if form == "{}" else form.format(patch).split(" ", 2)
+    path = home.with_name("rollout-2026-09-20T10-00-00-019a0000-0000-7000-8000-00000000000c.jsonl")
+    lines: list[dict[str, Any]] = [{"type": "session_meta", "payload": {"id": path.stem[28:], "cwd": CWD}}]
+    for number, (given, output, code) in enumerate((
+        (["make"], "Error: no tide table for harbour 7", 2), (["make"], "Error: the network is away", 2),
+        (command, "Success. Updated the following files:\nM tides.env", 0), (["make"], "done", 0),
+    )):  # fmt: skip
+        call = {"call_id": f"c{number}", "type": "function_call", "name": tool, "arguments": json.dumps({"cmd": given})}
+        if tool == "local_shell":
+            call = {"call_id": f"c{number}", "type": "local_shell_call", "action": {"type": "exec", "command": given}}
+        result = json.dumps({"output": output, "metadata": {"exit_code": code}})
+        items = (call, {"type": "function_call_output", "call_id": f"c{number}", "output": result})
+        lines += ({"type": "response_item", "payload": item} for item in items)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run("memory", "archive", str(path), env=NOW)
+    (error,) = ask(home, "fix", "no tide table for harbour 7").result["errors"]
+    assert error["did"] == [f"{tool} tides.env"]
 
 
 def test_an_error_behind_a_pipe_is_found_too(ran: Path, run: Run, tmp_path: Path) -> None:

@@ -202,6 +202,23 @@ def test_a_session_that_only_talked_gets_a_note_of_its_task(run: Run, tmp_path: 
     assert "Make the importer" in text
 
 
+@pytest.mark.parametrize("answers", [["go on"], ["weiter", "ok"], ["ok", "yes", "go on", "ok"]])
+@pytest.mark.parametrize("calls", [0, 3])
+def test_the_task_may_be_from_before_the_hooks(run: Run, tmp_path: Path, calls: int, answers: list[str]) -> None:
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user(TASK)
+    for number in range(calls):
+        transcript.used(f"r{number}", "Bash", "ok", command="make docs")
+    transcript.assistant("It waits longer now.")
+    for answer in answers:
+        hook(run, "UserPromptSubmit", transcript.path, prompt=answer)
+        transcript.user(answer)
+        transcript.assistant("Done.")
+        hook(run, "Stop", transcript.path)
+    hook(run, "PreCompact", transcript.path, trigger="auto")
+    assert f"**Task:** {TASK}" in hook(run, "SessionStart", transcript.path, source="compact")
+
+
 @pytest.mark.parametrize("max_tokens", [60, 120, 300, 2000])
 def test_the_note_stays_within_its_budget(
     run: Run, path: Path, max_tokens: int, monkeypatch: pytest.MonkeyPatch
