@@ -59,7 +59,11 @@ def endings(db: apsw.Connection, error: str, most: int, own: str) -> list[dict[s
     Each says what the agent answered, what it did, how the program ran next, and the first run that worked.
     """
     lines = [line for line in error.splitlines() if is_error_line(line)] or error.splitlines()
-    errors = [_error_terms(line) for line in lines[:8] if not words.STOP_WORDS.issuperset(words.split(line))]
+    errors: list[list[str]] = []  # numbers and paths may differ, unless a line has nothing else
+    for line in lines[:8]:
+        if not words.STOP_WORDS.issuperset(words.split(line)):
+            terms = _terms(" ".join(chunk for chunk in line.split() if "/" not in chunk))
+            errors.append([word for word in terms if word and not word[0].isdigit()] or _terms(line))
     found = sorted(
         _similar(db, errors, {*words.split(error)}),
         key=lambda call: (_is_other(call, own), -call["like"], -(call["at"] or 0)),
@@ -106,12 +110,6 @@ def _similar(db: apsw.Connection, errors: Sequence[list[str]], whole: set[str]) 
                 best = max(best, (like + rest, line.strip()[:LONG]))
         if best[0] >= 0.6:
             yield {**call, "error": best[1], "like": best[0]}
-
-
-def _error_terms(line: str) -> list[str]:
-    """The words that identify an error; numbers and paths may differ, unless the line has nothing else."""
-    plain = " ".join(chunk for chunk in line.split() if "/" not in chunk)
-    return [word for word in _terms(plain) if word and not word[0].isdigit()] or _terms(line)
 
 
 def _aftermath(db: apsw.Connection, failed: Any, own: str) -> dict[str, Any]:

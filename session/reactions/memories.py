@@ -83,24 +83,20 @@ def at_start(event: HookEvent, session: Session, *, query: str = "", project: st
         )
     else:
         session.queue_event(session.event("memory.recall.injected", about, component=MEMORY_ENFORCER))
-    if known := _knowledge_lines(files, session.config.get_float("inject.min_score")):
-        content = enclose("system-knowledge", ["## System Knowledge (auto-retrieved)", *known])
-        given = give(session, "system-knowledge", content, about={"query": query, "result_count": len(known)})
+    known: dict[str, str] = {}
+    for hit in files:
+        if hit["score"] >= session.config.get_float("inject.min_score"):
+            heading = clip(one_line(hit["title"] or hit["observation"]), 100)
+            known.setdefault(hit["path"], f"- {heading}: {one_line(hit['path'])}")
+    if known:
+        known_lines = [*known.values()][:3]
+        content = enclose("system-knowledge", ["## System Knowledge (auto-retrieved)", *known_lines])
+        given = give(session, "system-knowledge", content, about={"query": query, "result_count": len(known_lines)})
         reaction.texts = [*reaction.texts, *given.texts]
         reaction.reason, reaction.about = given.reason, {**given.about, **reaction.about}
     if reaction.texts:
         state.injected_kinds = {**state.injected_kinds, "memory-recall": session.now}
     return reaction
-
-
-def _knowledge_lines(hits: Sequence[Hit], min_score: float) -> list[str]:
-    """`- heading: path` for up to three files of knowledge."""
-    lines: dict[str, str] = {}
-    for hit in hits:
-        if hit["score"] >= min_score:
-            heading = hit["title"] or hit["observation"]
-            lines.setdefault(hit["path"], f"- {clip(one_line(heading), 100)}: {one_line(hit['path'])}")
-    return list(lines.values())[:3]
 
 
 def lines_left(db: apsw.Connection, sessions: Sequence[ArchivedSession], folder: str, now: int) -> list[str]:
@@ -167,7 +163,10 @@ class Scope:
         """Whether a memory is about the scope; any is that the settings asked for."""
         if self.by == "file":
             return names_file(hit["observation"], self.name)
-        return self.by == "settings" or _names_folder(hit, self.query)
+        name = " ".join(words.split(self.query))  # of a folder: `system-bus`, or "the system bus"
+        texts = (hit["observation"], *hit["tags"])
+        is_named = bool(name) and any(f" {name} " in f" {' '.join(words.split(text))} " for text in texts)
+        return self.by == "settings" or is_named
 
 
 def at_edit(event: HookEvent, session: Session) -> Reaction:
@@ -255,13 +254,6 @@ def names_file(text: str, path: str) -> bool:
     if paths:
         return any(f"/{path}".endswith(f"/{name}") or f"/{name}".endswith(f"/{path}") for name in paths)
     return file in names
-
-
-def _names_folder(hit: Hit, folder: str) -> bool:
-    """Whether the text or a tag of a memory has the name of a folder: `system-bus` or "the system bus"."""
-    name = " ".join(words.split(folder))
-    texts = (hit["observation"], *hit["tags"])
-    return bool(name) and any(f" {name} " in f" {' '.join(words.split(text))} " for text in texts)
 
 
 def _in_settings(path: str, bases: Sequence[str], scopes: Mapping[str, str]) -> tuple[str, str]:

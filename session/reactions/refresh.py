@@ -61,7 +61,11 @@ def react(event: HookEvent, session: Session) -> Reaction:
     is_timed = trigger != "named"
     kept = written_to_be_kept(hits, state)
     fresh = [hit for hit in kept if hit["id"] not in state.injected_memories]
-    named_in = {hit["id"]: shared for hit in fresh if (shared := _names_in(hit, names))}
+    named_in: dict[str, list[str]] = {}  # by memory, those of the names that its shown part has
+    for hit in fresh if names else ():
+        in_text = names_in_order(hit["observation"][:200])
+        if shared := [name for name, is_name in in_text if is_name and name in names]:
+            named_in[hit["id"]] = shared
     notes = _vault_notes(message, state) if is_asked else {}
     above = ["**In the vault:**", *notes.values()] if notes else []
     changed = _changed(session, kept) if is_timed else set()
@@ -148,12 +152,6 @@ def _new_names(message: str, state: SessionState) -> list[str]:
 
         names = names if requests.own_words(message) else []
     return names[:60]
-
-
-def _names_in(hit: Hit, names: Sequence[str]) -> list[str]:
-    """Those of the names that the shown part of a memory has."""
-    text = hit["observation"][:200]
-    return [name for name, is_name in names_in_order(text) if is_name and name in names]
 
 
 def _changed(session: Session, hits: Sequence[Hit]) -> set[str]:
