@@ -23,17 +23,18 @@ LAST_CHARS = 100  # of the later ones
 # "fix it up" and "option b", which are about something that was said before.
 REQUEST_LETTERS = 20
 WHOLE_LETTERS = 40  # of a request that surely needs nothing before it
-# How the messages of a gateway's machinery begin (CONTRACT.md, "No topic"): a mark or, in lower case, words behind
-# marks. A label counts only before a colon or in brackets. Clients' own messages never get here: their readers know
-# them.
-_MARKS = ("🔔", "📋", "❌", "⚠", "⚡", "HEARTBEAT")
-_LABELS = "alarm alert cron digest event heartbeat notification reminder watchdog webhook background task".split()
+# How the messages of a gateway's machinery begin (the mirrored CLI): a mark, which a person may use too unless it is
+# in a heading or a quotation; a label before a colon or in brackets; or words. Labels and words are in lower case and
+# behind marks. Clients' own messages never get here: their readers know them.
+_MARKS = ("🔔", "⚡", "HEARTBEAT")
+_HEADING_MARKS = (*_MARKS, "📋", "❌", "⚠")
+_LABELS = "alarm alert cron digest event heartbeat notification reminder watchdog webhook".split()
 _OPENINGS = (
     "automated gateway | automated message | automated event | batch digest | gateway digest | daily digest |"
     " signal digest | missed heartbeat | heartbeat timestamp | scheduled task | scheduled reminder | system event |"
     " system reminder | system notification | system message | session recovery | session briefing |"
     " gateway recovery | gateway boot | context recovery | context checkpoint | recovered session |"
-    " recovered. standing by | monitor event"
+    " recovered. standing by | monitor event | background task:"
 ).split(" | ")
 # Words that ask for the state of things, in the languages of most prompts. A question with a mark needs none of them.
 _STATE_WORDS = frozenset(
@@ -132,7 +133,7 @@ def own_words(text: str) -> str:
     text = text[:4_000].strip()
     first = text[1:].split(maxsplit=1)[:1]
     is_command = text.startswith("/") and first and "/" not in first[0] and "." not in first[0]  # `/compact`, no path
-    is_marked = text.lstrip("#> ").startswith(_MARKS)
+    is_marked = text.lstrip("#> ").startswith(_HEADING_MARKS if text.startswith(("#", ">")) else _MARKS)
     if text.startswith(("<", "‹", "$ ")) or is_command or is_marked or is_own(text):
         return ""
     marks = "#*>_~-=+|•·›» \t\n"

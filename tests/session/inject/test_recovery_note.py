@@ -295,7 +295,8 @@ def test_a_compaction_in_the_last_line_of_a_file_is_known(run: Run, tmp_path: Pa
     "go_on", ["go on", "weiter", "ja, mach ruhig so weiter", "続けて", "продолжай, пожалуйста", "네"]
 )
 @pytest.mark.parametrize("wording", [
-    "Fix the login bug", "arregla el login", "Login reparieren", "почини логин",
+    "Fix the login bug", "Task: fix the login", "⚠️ the build is red", "❌ login fails",
+    "arregla el login", "Login reparieren", "почини логин",
     "Migriere die Nutzertabelle und behalte alle alten Spalten",
 ])  # fmt: skip
 def test_the_task_is_the_last_request_whatever_language_says_go_on(
