@@ -17,18 +17,16 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
     """The (start, end, kind) of each secret value after the names; linear in the text."""
     spans: list[Span] = []
     done = judged = 0
+    rejected: set[str] = set()  # the families of which the value that ends at `judged` is no secret
     for start, name_end, kind in names:
         separator = _separator(text, start, name_end) if name_end >= done else None
         if separator is None:
             continue
         sign, at = separator
         tight = sign == " " or (sign[0] == "=" and at - name_end == len(sign))
-        wrapper = compiled(r"<!\[CDATA\[|Some\(\s{0,40}(?=\")").match(text, at)
-        at = wrapper.end() if wrapper else at
-        if text.startswith("**", at):  # `**Password:** …`
-            at += 2 + (text[at + 2 : at + 3] == " ")
-        opened = compiled(r"[rbufN]?(\\{0,3}[\"'`])").match(text, at)
-        mark, begin = (opened.group(1), opened.end()) if opened else ("", at)
+        opening = r"(?:<!\[CDATA\[|Some\(\s{0,40}(?=\")|\*\* ?)?(?:[rbufN]?(\\{0,3}[\"'`]))?"  # `**Password:** …`
+        opened = compiled(opening).match(text, at)
+        mark, begin = (opened.group(1) or "", opened.end()) if opened else ("", at)
         if sign == "," and text[start] == "-" and text[begin : begin + 1] != "-":  # `["login", "--password", "…"]`
             sign = " "
         schemes = r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|splunk|key)[ \t]{1,4})"
@@ -37,7 +35,7 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
         begin = scheme.end() if scheme is not None else begin
         # the value may be on the next line, indented further: YAML, perhaps as a block
         line_end = r"[ \t]*+(?:[|>][-+]?)?+(?:[ \t]*+(?:\r?\n|(?<!\\)(?:\\r)?\\n)){1,2}+"
-        next_line = compiled(line_end).match(text, at) if sign == ":" else None
+        next_line = compiled(line_end).match(text, begin) if sign == ":" and not mark else None
         if next_line is not None:
             is_block = "|" in next_line.group() or ">" in next_line.group()
             begin, end = _value_below(text, start, next_line.end(), kind, is_block=is_block)
@@ -45,16 +43,21 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
             end = _quoted_end(text, (start, name_end, kind), begin, mark, sign, tight)
         else:
             if begin > judged - MAX_JUDGED // 2:
-                judged = _bare_end(text, begin, min(len(text), begin + MAX_JUDGED))
-            # a name inside a value that was no secret: both values have the same end
+                judged, rejected = _bare_end(text, begin, min(len(text), begin + MAX_JUDGED)), set()
+            elif kind in rejected:
+                continue  # a name inside a value that was no secret: both values have the same end
             value = _trimmed(text[begin:judged])
-            alone = _stands_alone(text, begin + len(value))
+            min_chars = 1 if kind == "password" else 4
             family_of_value = "schemed" if scheme is not None else kind
+            alone = _stands_alone(text, begin + len(value)) if len(value) >= min_chars else False
             is_value = (
-                is_assigned(value, family_of_value, sign, tight=tight, alone=alone)
+                len(value) >= min_chars
+                and is_assigned(value, family_of_value, sign, tight=tight, alone=alone)
                 and not _is_argument(text, begin, value, kind)
                 and not _is_sentence(text, start, name_end, value, kind)
             )
+            if not is_value:
+                rejected.add(kind)
             end = begin + len(_trimmed(text[begin : _bare_end(text, begin, len(text))])) if is_value else 0
             end = max(end, _end_of_words(text, (start, name_end, kind), begin, end, sign))
         # After `>` only the text of an element counts, not what follows a placeholder such as `<password>`.
@@ -186,7 +189,7 @@ def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int
     stop = text.find(quote, end, end + 80) if tight and end and quote in ("'", '"') else -1
     if stop > end:  # `-e "PASSWORD=two words"`
         return 0 if any(char in text[end:stop] for char in "=;&,\n\\") else stop
-    if sign != ":" and not tight:
+    if (sign != ":" and not tight) or not text[begin + 1 : begin + 2].strip():
         return 0
     groups = compiled(r"[A-Za-z0-9]{4}(?:[ -][A-Za-z0-9]{4}){3,7}(?![\w-]| [A-Za-z])").match(text, begin)
     if groups is not None and (not DIGITS.isdisjoint(groups.group()) or text[start - 4 : start].lower() == "app "):

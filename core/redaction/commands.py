@@ -105,7 +105,7 @@ def _end_of_mention(text: str, at: int) -> int:
     """
     while at < len(text) and (text[at].isalnum() or text[at] in "_.-"):
         at += 1
-    if text[at : at + 1] not in (" ", "\t", '"', "'", "\\"):
+    if text[at - 1] not in " \t" and text[at : at + 1] not in (" ", "\t", '"', "'", "\\"):
         return at
     end = compiled(r"[;|&\n]").search(text, at, at + 150)
     return end.start() if end is not None else at + 150

@@ -141,12 +141,16 @@ def _find_logins(text: str, lower: str, places: list[int]) -> list[Span]:
 
 def _matches_near(text: str, pattern: str, places: list[int]) -> Iterator[Match[str]]:
     """The matches of the pattern in the same lines as the places, and not far from them."""
-    done = 0
+    windows: list[list[int]] = []
     for place in places:
-        begin = max(done, place - 80, text.rfind("\n", max(0, place - 80), place) + 1)
-        end = text.find("\n", place + 1, place + MAX_REACH)
-        done = max(done, end if end > 0 else min(len(text), place + MAX_REACH))
-        yield from compiled(pattern).finditer(text, begin, done)
+        line_end = text.find("\n", place + 1, place + MAX_REACH)
+        end = line_end if line_end > 0 else min(len(text), place + MAX_REACH)
+        if windows and place - 80 <= windows[-1][1]:
+            windows[-1][1] = max(end, windows[-1][1])
+        else:
+            windows.append([max(0, place - 80, text.rfind("\n", max(0, place - 80), place) + 1), end])
+    for begin, end in windows:
+        yield from compiled(pattern).finditer(text, begin, end)
 
 
 def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tuple[int, int]:
@@ -154,6 +158,10 @@ def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tupl
     if text[end + 1 : end + 2].isdigit() and text[end + 2 : end + 3] == " " and kind in ("password", "secret"):
         return _value_at(text, end + 3, "password")  # the settings of a router say how it is stored: `secret 5 …`
     at, linked = _after_name(text, end, kind)
+    is_stated = _is_stated(text, lower, start)
+    first = lower[at : at + 24].lstrip(" \t").partition(" ")[0]
+    if first.isalpha() and not (is_stated or linked or first in _WORDS["links"] or first in _WORDS["openers"]):
+        return NOTHING  # quickly: most words after a name are other words
     rest = lower[at : end + MAX_REACH].split("\n", 1)[0].split("\\n", 1)[0].replace("\t", " ")
     words: list[tuple[int, str]] = []
     for word in rest.split(" ", 12):
@@ -167,7 +175,7 @@ def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tupl
     is_verb = word in ("is", "was", "are", "will", "should", "has", "were", "be")
     if len(words) > 1 and is_verb and words[1][1].isalpha() and words[1][1] not in _WORDS["links"]:
         return NOTHING  # "password is required"
-    if _is_stated(text, lower, start):
+    if is_stated:
         if not any(char in word for char in "\"'`()[]{}<>\\$"):
             return (at, at + len(word)) if len(word) > 3 and not is_placeholder(word) else NOTHING
         return _value_at(text, at, kind, sure=True)
@@ -277,7 +285,8 @@ def _value_at(text: str, at: int, kind: str, *, linked: bool = True, sure: bool 
 
 def _words_before(lower: str, start: int) -> str:
     """The words that join a value before them to the name at `start`: " as the root "; or ""."""
-    words = lower[max(0, start - 48) : start].split(" ")
+    before = lower[max(0, start - 48) : start]
+    words = before.split(" ") if " as " in before or " is " in before else [""]
     for size in range(1, min(5, len(words) - 1)) if not words[-1] else ():
         link, *rest = words[-1 - size : -1]
         if link in ("as", "is") and (rest[0] in ("the", "my", "your", "its", "our", "a") if rest else link == "as"):
